@@ -1,0 +1,119 @@
+"""YAML files that people write, checked: a mistake is one sentence with the file, the line and what would be right."""
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class CheckedYamlError(Exception):
+    """A YAML file is missing, malformed or says something that its model does not allow; the text is one sentence."""
+
+
+def load_checked(path: Path, model: type[Model]) -> Model:
+    """Read the YAML file at `path` into `model`.
+
+    Raises CheckedYamlError with the first mistake: `file:line: key: what is wrong, and what would be right`.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise CheckedYamlError(f"{path}: there is no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise CheckedYamlError(f"{path}: cannot be read as UTF-8 text ({error})") from None
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        data = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise CheckedYamlError(_yaml_sentence(path, error)) from None
+    if root is None or not isinstance(data, dict):
+        raise CheckedYamlError(f"{path}:1: the file must hold keys and values, such as `name: nightly`")
+    if twice := _repeated_key(root):
+        raise CheckedYamlError(f"{path}:{twice.start_mark.line + 1}: the key `{twice.value}` stands twice; keep one")
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = _line_of(root, first["loc"])
+        raise CheckedYamlError(f"{path}:{where}: {_key_of(first['loc'])}{_advice(first, model)}") from None
+
+
+def _yaml_sentence(path: Path, error: yaml.YAMLError) -> str:
+    mark = getattr(error, "problem_mark", None)
+    line = mark.line + 1 if mark is not None else 1
+    return f"{path}:{line}: this is not YAML: {getattr(error, 'problem', None) or error}"
+
+
+def _repeated_key(node: yaml.Node) -> yaml.ScalarNode | None:
+    """YAML lets a later key silently win; a person who wrote one twice wants to know."""
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in seen:
+                    return key
+                seen.add(key.value)
+            if found := _repeated_key(value):
+                return found
+    elif isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            if found := _repeated_key(item):
+                return found
+    return None
+
+
+def _line_of(node: yaml.Node, loc: tuple[int | str, ...]) -> int:
+    """Follow pydantic's location through the YAML nodes as far as it goes; unknown keys point at the key itself."""
+    line = node.start_mark.line + 1
+    for step in loc:
+        if isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                if key.value == str(step):
+                    node, line = value, key.start_mark.line + 1
+                    break
+        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+            node = node.value[step]
+            line = node.start_mark.line + 1
+    return line
+
+
+def _key_of(loc: tuple[int | str, ...]) -> str:
+    key = ".".join(str(step) for step in loc)
+    return f"`{key}`: " if key else ""
+
+
+def _advice(error: ErrorDetails, model: type[BaseModel]) -> str:
+    if error["type"] == "extra_forbidden":
+        return f"is not a key here; the keys are {', '.join(_keys_at(model, error['loc'][:-1]))}"
+    if error["type"] == "missing":
+        return "is missing and must be given"
+    message = error["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    written = error["input"]
+    shown = f", not {written!r}" if isinstance(written, str | int | float | bool) else ""
+    return f"{message[:1].lower()}{message[1:]}{shown}"
+
+
+def _keys_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> list[str]:
+    current: Any = model
+    for step in loc:
+        if isinstance(step, int):
+            continue
+        field = current.model_fields.get(step) if _is_model(current) else None
+        if field is None:
+            continue
+        current = next((kind for kind in _kinds(field.annotation) if _is_model(kind)), current)
+    return sorted(current.model_fields)
+
+
+def _is_model(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
+
+
+def _kinds(annotation: Any) -> list[Any]:
+    """The annotation itself and every type inside its brackets (`list[Thing]`, `Thing | None`)."""
+    inner = [kind for argument in getattr(annotation, "__args__", ()) for kind in _kinds(argument)]
+    return [annotation, *inner]

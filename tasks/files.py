@@ -1,0 +1,85 @@
+"""Files and folders that exist completely or not at all."""
+
+import contextlib
+import hashlib
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+_ASIDE = ".part-"
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes as 64 hexadecimal digits; raises OSError where it cannot be read."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+@contextlib.contextmanager
+def publish_folder(final: Path) -> Iterator[Path]:
+    """Yield an empty folder beside `final`; on a clean way out it becomes `final` in one rename, else it is removed.
+
+    A folder of that name that appeared meanwhile wins: two processes that make the same content both end with it.
+    Leftovers of killed processes are removed on the way in, by the process id in their names.
+    """
+    final.parent.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(final.parent)
+    aside = final.parent / f"{_ASIDE}{os.getpid()}-{uuid.uuid4().hex[:8]}"
+    aside.mkdir()
+    try:
+        yield aside
+        _flush(aside)
+        try:
+            aside.rename(final)
+        except OSError:
+            if not final.is_dir():
+                raise
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write `data` to `path` so that a reader sees the old bytes or the new ones, never a part of them."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.parent / f"{_ASIDE}{os.getpid()}-{uuid.uuid4().hex[:8]}"
+    try:
+        with aside.open("wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what killed processes of this machine left half-written in `folder`."""
+    for leftover in folder.glob(f"{_ASIDE}*"):
+        pid = leftover.name.removeprefix(_ASIDE).split("-")[0]
+        if pid.isdigit() and not _alive(int(pid)):
+            if leftover.is_dir():
+                shutil.rmtree(leftover, ignore_errors=True)
+            else:
+                leftover.unlink(missing_ok=True)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _flush(folder: Path) -> None:
+    for path in folder.rglob("*"):
+        if path.is_file():
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
