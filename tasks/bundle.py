@@ -1,0 +1,170 @@
+"""The bundle of a session on disk: written whole, never changed, checked whenever it is read."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from tasks.errors import FarmError
+from tasks.files import publish_folder, sha256_of
+
+
+class BundleError(FarmError):
+    """A bundle is missing, incomplete or not what its session.json says; the text is one sentence."""
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SweepNight(_Record):
+    """The sweep that a session belongs to: id (name, night and, measured anew, a number), name and night."""
+
+    sweep_id: str
+    name: str
+    night: str
+
+
+class ModelRecord(_Record):
+    """The exported model that was measured; hashes are None where the export failed."""
+
+    name: str
+    precision: str
+    seed: int
+    export_key: str | None = None
+    pte_sha256: str | None = None
+    pte_bytes: int | None = None
+    versions: dict[str, str | None] = {}
+    delegated: list[dict[str, Any]] = []
+    portable: list[dict[str, Any]] = []
+
+
+class RunnerRecord(_Record):
+    """The runner bundle that measured."""
+
+    runner_sha256: str
+    platform: str
+    kind: str
+    versions: dict[str, str | None]
+    compiler: str | None = None
+    source_sha256: str | None = None
+    provenance: str | None = None
+
+
+class DeviceRecord(_Record):
+    """The device: its name and labels in the inventory, and its facts (empty where it could not be reached)."""
+
+    name: str
+    transport: str
+    emulated: bool
+    labels: dict[str, str] = {}
+    site: str | None = None
+    facts: dict[str, Any] = {}
+
+
+class Accuracy(_Record):
+    """One output beside the eager reference; errors are None where no pair of finite values exists."""
+
+    output: int
+    max_abs_error: float | None
+    max_rel_error: float | None
+    nonfinite_mismatches: int
+
+
+class FileRecord(_Record):
+    """A file of the bundle."""
+
+    sha256: str
+    bytes: int
+
+
+class SessionRecord(_Record):
+    """session.json: everything that is known of one session."""
+
+    bundle_version: Literal[1] = 1
+    session_id: str
+    attempt: int
+    sweep: SweepNight
+    status: Literal["succeeded", "failed", "invalid"]
+    reason_code: str | None = None
+    reason: str | None = None
+    log_tail: str | None = None
+    started_at: str
+    ended_at: str
+    model: ModelRecord
+    runner: RunnerRecord | None = None
+    variant: Literal["sme2_on", "sme2_off"]
+    mode: Literal["timing", "trace"]
+    threads: int
+    executions: int
+    warmup_executions: int
+    index: int
+    device: DeviceRecord
+    conditions: dict[Literal["before", "after"], dict[str, Any] | None]
+    command: list[str] = []
+    exit_code: int | None = None
+    signal: int | None = None
+    wall_s: float | None = None
+    stats: dict[str, Any] | None = None
+    accuracy: list[Accuracy] | None = None
+    files: dict[str, FileRecord] = {}
+    farm_version: str
+
+
+def publish_bundle(bundles: Path, record: SessionRecord, collected: Path) -> Path:
+    """Write the bundle of `record` with the files of the folder `collected`; return its folder.
+
+    The folder `bundles/<sweep_id>/<session_id>` appears whole or not at all; `record.files` is filled in here.
+    Raises BundleError where the disk refuses (full, read-only).
+    """
+    final = bundles / record.sweep.sweep_id / record.session_id
+    try:
+        with publish_folder(final) as aside:
+            files = {}
+            for source in sorted(path for path in collected.iterdir() if path.is_file()):
+                target = aside / source.name
+                target.write_bytes(source.read_bytes())
+                files[source.name] = FileRecord(sha256=sha256_of(target), bytes=target.stat().st_size)
+            whole = record.model_copy(update={"files": files})
+            (aside / "session.json").write_text(whole.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise BundleError(f"{final}: the bundle could not be written ({error.strerror or error}); nothing was left") from None
+    return final
+
+
+def read_record(folder: Path) -> SessionRecord:
+    """Read and check session.json alone; raises BundleError with one sentence."""
+    path = folder / "session.json"
+    try:
+        return SessionRecord.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        raise BundleError(f"{folder}: this is no bundle, it holds no session.json") from None
+    except (OSError, ValidationError) as error:
+        raise BundleError(f"{path}: {_first_line(error)}; a bundle is written by etfarm and never edited") from None
+
+
+def read_bundle(folder: Path) -> SessionRecord:
+    """Read session.json and check every file's size and hash against it; raises BundleError with one sentence."""
+    record = read_record(folder)
+    for name, wanted in record.files.items():
+        path = folder / name
+        if not path.is_file():
+            raise BundleError(f"{path}: the file is missing from its bundle; restore the bundle from its source")
+        if path.stat().st_size != wanted.bytes or sha256_of(path) != wanted.sha256:
+            raise BundleError(f"{path}: the file differs from the hash in session.json; restore it from its source")
+    return record
+
+
+def bundles_of(bundles: Path, sweep_id: str) -> Iterator[SessionRecord]:
+    """Yield the record of every bundle of a sweep, in the order of their ids; a damaged one raises BundleError."""
+    for path in sorted((bundles / sweep_id).glob("*/session.json")):
+        yield read_record(path.parent)
+
+
+def _first_line(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        key = ".".join(str(step) for step in first["loc"])
+        return f"`{key}`: {first['msg']}" if key else first["msg"]
+    return str(error)

@@ -1,0 +1,51 @@
+"""The one folder under which a run of the farm leaves everything it makes."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Var:
+    """Names of the places under the var folder (`./var` unless `--var` or ETFARM_VAR says otherwise)."""
+
+    root: Path
+
+    @property
+    def exports(self) -> Path:
+        """Exported models, one folder per content key."""
+        return self.root / "exports"
+
+    @property
+    def runners(self) -> Path:
+        """Runner bundles, by platform and content."""
+        return self.root / "runners"
+
+    @property
+    def bundles(self) -> Path:
+        """Session bundles, by sweep: the source of truth."""
+        return self.root / "bundles"
+
+    @property
+    def warehouse(self) -> Path:
+        """The DuckDB file that the loader writes."""
+        return self.root / "warehouse" / "warehouse.duckdb"
+
+    @property
+    def snapshots(self) -> Path:
+        """Published copies of the warehouse, which readers open."""
+        return self.root / "warehouse" / "snapshots"
+
+    @property
+    def reports(self) -> Path:
+        """Reports, one folder per sweep."""
+        return self.root / "reports"
+
+    @property
+    def registry(self) -> Path:
+        """What is known of each device's health."""
+        return self.root / "devices"
+
+    @property
+    def prefect_home(self) -> Path:
+        """Prefect's own database and settings."""
+        return self.root / "prefect"

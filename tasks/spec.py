@@ -1,0 +1,83 @@
+"""The sweep file: what a person asks to be measured."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from devices.checked_yaml import CheckedYamlError, load_checked
+from devices.gate import Limits
+from tasks.errors import InputError
+from tasks.zoo import MODELS
+
+Precision = Literal["fp32", "fp16", "int8_static", "int8_dynamic"]
+Variant = Literal["sme2_on", "sme2_off"]
+Mode = Literal["timing", "trace"]
+
+_FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
+
+
+class SweepSpec(BaseModel):
+    """A matrix of models, precisions, variants and threads, and how each cell of it is measured."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(description="The sweep's name; with the night it makes the sweep's id.")
+    models: Annotated[list[str], Field(min_length=1)] = Field(
+        description="Short names from the zoo, or package.module:factory."
+    )
+    precisions: Annotated[list[Precision], Field(min_length=1)] = ["fp32"]
+    variants: Annotated[list[Variant], Field(min_length=1)] = ["sme2_on", "sme2_off"]
+    threads: Annotated[list[Annotated[int, Field(ge=1, le=256)]], Field(min_length=1)] = [1]
+    modes: Annotated[list[Mode], Field(min_length=1)] = ["timing"]
+    executions: int = Field(default=20, ge=1, le=100_000, description="Executions per session, warm-up ones included.")
+    warmup_executions: int = Field(default=3, ge=1, description="First executions of a session that never enter statistics.")
+    sessions: int = Field(default=3, ge=1, le=1000, description="Sessions per cell: the n of the statistics.")
+    deadline_s: float = Field(default=120, gt=0, le=86_400, description="Wall time after which a session is ended.")
+    cooldown_s: float = Field(default=0, ge=0, le=3600, description="Rest of the device between two sessions.")
+    settle_s: float = Field(default=300, ge=0, le=86_400, description="Longest wait for conditions inside the limits.")
+    lease_wait_s: float = Field(default=3600, ge=0, le=86_400, description="Longest wait for a device in use elsewhere.")
+    limits: Limits = Field(default_factory=Limits, description="Conditions outside of which a session is invalid.")
+    devices: dict[str, str] = Field(default_factory=dict, description="Labels that a device must carry; none: every device.")
+    seed: int = Field(default=0, description="Seed of weights, reference inputs and of the order of sessions.")
+
+    @field_validator("name")
+    @classmethod
+    def _plain_name(cls, name: str) -> str:
+        if not _NAME.fullmatch(name):
+            raise ValueError("a name is lower-case letters, digits, - and _, such as nightly")
+        return name
+
+    @field_validator("models")
+    @classmethod
+    def _known_models(cls, models: list[str]) -> list[str]:
+        for model in models:
+            if model not in MODELS and not _FACTORY.fullmatch(model):
+                raise ValueError(f"`{model}` is no model of the zoo ({', '.join(sorted(MODELS))}) and no package.module:factory")
+        return models
+
+    @field_validator("models", "precisions", "variants", "threads", "modes")
+    @classmethod
+    def _each_once(cls, values: list[str]) -> list[str]:
+        for value in values:
+            if values.count(value) > 1:
+                raise ValueError(f"`{value}` stands twice; keep one")
+        return values
+
+    @model_validator(mode="after")
+    def _executions_left_to_measure(self) -> "SweepSpec":
+        if self.warmup_executions >= self.executions:
+            raise ValueError(
+                f"executions ({self.executions}) must be more than warmup_executions ({self.warmup_executions})"
+            )
+        return self
+
+
+def read_sweep(path: Path) -> SweepSpec:
+    """Read and check a sweep file; raises InputError with one sentence: file, line, and what would be right."""
+    try:
+        return load_checked(path, SweepSpec)
+    except CheckedYamlError as error:
+        raise InputError(str(error)) from None
