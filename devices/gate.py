@@ -1,0 +1,54 @@
+"""The gate before a session: is the device cool, charged and idle enough for its numbers to mean something?"""
+
+import time
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from devices.device import Device
+
+POLL_S = 2.0
+
+
+class Limits(BaseModel):
+    """Bounds that conditions must keep; None asks for nothing. What a device does not say is inside."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    max_temperature_c: float | None = None
+    max_thermal_status: Annotated[int, Field(ge=0)] | None = None
+    min_battery_percent: Annotated[int, Field(ge=0, le=100)] | None = None
+    max_load_1m: Annotated[float, Field(gt=0)] | None = None
+
+
+def outside(conditions: Mapping[str, Any], limits: Limits) -> list[str]:
+    """Why these conditions are outside the limits, one reason each, its first word the kind; empty if inside."""
+    reasons = []
+    for key, bound, kind, unit in (
+        ("temperature_c", limits.max_temperature_c, "thermal", " °C"),
+        ("thermal_status", limits.max_thermal_status, "thermal", ""),
+        ("load_1m", limits.max_load_1m, "load", ""),
+    ):
+        value = conditions.get(key)
+        if bound is not None and value is not None and value > bound:
+            reasons.append(f"{kind}: {key} is {value:g}{unit}, the limit is {bound:g}{unit}")
+    level = conditions.get("battery_percent")
+    if limits.min_battery_percent is not None and level is not None and level < limits.min_battery_percent:
+        reasons.append(f"battery: battery_percent is {level:g} %, the limit is {limits.min_battery_percent:g} %")
+    return reasons
+
+
+def wait_until_settled(device: Device, limits: Limits, *, max_wait_s: float) -> tuple[dict[str, Any], list[str]]:
+    """Read conditions until they are inside the limits, at most `max_wait_s` long.
+
+    Returns the last conditions and why they are still outside: an empty list means settled.
+    """
+    end = time.monotonic() + max_wait_s
+    while True:
+        conditions = device.conditions()
+        reasons = outside(conditions, limits)
+        left_s = end - time.monotonic()
+        if not reasons or left_s <= 0:
+            return conditions, reasons
+        time.sleep(min(POLL_S, left_s))

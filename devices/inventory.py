@@ -1,0 +1,121 @@
+"""The devices of a farm as a person writes them down: YAML -> checked entries -> devices."""
+
+import getpass
+import re
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from devices.checked_yaml import load_checked
+from devices.device import Device, DeviceRefused
+from devices.gate import Limits
+from devices.local import LocalDevice
+
+Transport = Literal["local", "ssh", "adb"]
+Platform = Literal["linux-x86_64", "linux-aarch64", "macos-arm64", "android-arm64"]
+
+# Which of the address fields a transport understands.
+_ADDRESS_FIELDS: dict[Transport, set[str]] = {
+    "local": set(),
+    "ssh": {"address", "port", "user", "identity_file", "known_hosts", "ssh_config", "proxy_jump"},
+    "adb": {"address", "serial", "adb_server_port"},
+}
+
+
+class DeviceSpec(BaseModel):
+    """One device of the inventory."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(description="how the farm calls it, for ever: results of a series carry this name")
+    transport: Transport
+    labels: dict[str, str] = Field(default_factory=dict, description="what sweeps select devices by")
+    site: str | None = Field(default=None, description="the lab whose worker reaches it")
+    root: str | None = Field(default=None, description="absolute folder on the device that belongs to the farm")
+    launcher: list[str] = Field(default_factory=list, description="words before every runner command")
+    cpu_affinity: list[Annotated[int, Field(ge=0)]] = Field(
+        default_factory=list, description="cores that runners are bound to (Linux and Android)"
+    )
+    platform: Platform | None = Field(default=None, description="whose runner it takes, if not its own")
+    emulated: bool = Field(default=False, description="its times mean nothing and enter no ranking")
+    limits: Limits = Limits()
+    store_limit_bytes: Annotated[int, Field(gt=0)] = 4 << 30
+
+    address: str | None = Field(default=None, description="ssh: host or ssh_config alias; adb: host:port")
+    port: Annotated[int, Field(ge=1, le=65535)] | None = None
+    user: str | None = None
+    identity_file: Path | None = Field(default=None, description="private key; the agent and ~/.ssh otherwise")
+    known_hosts: Path | None = Field(default=None, description="instead of ~/.ssh/known_hosts")
+    ssh_config: Path | None = Field(default=None, description="instead of ~/.ssh/config")
+    proxy_jump: str | None = Field(default=None, description="[user@]host[:port] or alias to go through")
+    serial: str | None = Field(default=None, description="adb: as `adb devices` lists it")
+    adb_server_port: Annotated[int, Field(ge=1, le=65535)] = 5037
+
+    @field_validator("name")
+    @classmethod
+    def _plain_name(cls, name: str) -> str:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+            raise ValueError("a device's name is made of letters, digits, dots, dashes and underscores")
+        return name
+
+    @field_validator("root")
+    @classmethod
+    def _absolute_root(cls, root: str | None) -> str | None:
+        if root is not None and not re.fullmatch(r"/.*[^/]", root):
+            raise ValueError("the root must be an absolute folder below /, such as /data/local/tmp/etfarm")
+        return root
+
+    @model_validator(mode="after")
+    def _address_fits_transport(self) -> Self:
+        known = set().union(*_ADDRESS_FIELDS.values())
+        for field in sorted((known - _ADDRESS_FIELDS[self.transport]) & self.model_fields_set):
+            owners = " and ".join(name for name, fields in _ADDRESS_FIELDS.items() if field in fields)
+            raise ValueError(f"`{field}` is for {owners} devices and `{self.name}` is {self.transport}")
+        if self.transport == "ssh" and not self.address:
+            raise ValueError(f"the ssh device `{self.name}` needs an `address`: a host name or an ssh_config alias")
+        if self.transport == "adb" and (self.serial is None) == (self.address is None):
+            raise ValueError(f"the adb device `{self.name}` needs either a `serial` or an `address` (host:port)")
+        return self
+
+
+class Inventory(BaseModel):
+    """All devices of one file; their names are unique."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    devices: list[DeviceSpec] = Field(min_length=1)
+
+    @field_validator("devices")
+    @classmethod
+    def _unique_names(cls, devices: list[DeviceSpec]) -> list[DeviceSpec]:
+        for name, count in Counter(device.name for device in devices).items():
+            if count > 1:
+                raise ValueError(f"{count} devices are named `{name}`; give each a name of its own")
+        return devices
+
+
+def load_inventory(path: Path) -> Inventory:
+    """Read an inventory file; CheckedYamlError with one sentence (file, line, what would be right) if it is wrong."""
+    return load_checked(path, Inventory)
+
+
+def open_device(spec: DeviceSpec) -> Device:
+    """The device of an inventory entry; nothing is connected before its first use."""
+    root = spec.root or f"{tempfile.gettempdir()}/etfarm-{getpass.getuser()}"
+    return LocalDevice(spec.name, root, spec.platform)
+
+
+def launch_prefix(spec: DeviceSpec, system: str) -> list[str]:
+    """Words to put before a runner command on this device: the binding to cores, then the launcher.
+
+    `system` is the device's fact `os`. DeviceRefused for cores on macOS, which cannot bind.
+    """
+    if not spec.cpu_affinity:
+        return list(spec.launcher)
+    if system == "macos":
+        raise DeviceRefused(spec.name, "macOS cannot bind programs to cores", "remove `cpu_affinity` from its entry")
+    mask = sum(1 << core for core in set(spec.cpu_affinity))
+    return ["taskset", f"{mask:x}", *spec.launcher]

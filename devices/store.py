@@ -1,0 +1,241 @@
+"""Files on a device, named by their content: pushed once, verified there, shared by every controller.
+
+`<root>/blobs/<sha256>` holds single files, `<root>/trees/<sha256>/` whole folders. Both appear by a rename after
+their hashes were computed on the device, so what stands under its final name is right. The device's own
+modification times record use; `prune` removes what was not used for longest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shlex
+import tarfile
+import tempfile
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from devices.errors import DeviceError, DeviceLost, TransferFailed
+from devices.shell import script
+
+if TYPE_CHECKING:
+    from devices.device import Device
+
+TRANSFER_DEADLINE_S = 300.0
+# What was used within this time belongs to a sweep that is still running somewhere.
+SPARE_MINUTES = 60
+
+_HAS = '[ -f "$1/blobs/$2" ] && touch -c "$1/blobs/$2" && echo yes || true'
+
+# One `wc` for all files: a file cut short by a power loss is seen without reading any.
+_SIZES = """
+place=$1; executable=$2; shift 2
+[ -e "$place" ] || { echo no; exit 0; }
+if [ -d "$place" ]; then cd "$place" || exit 1; fi
+touch -c "$place"
+[ -z "$executable" ] || chmod 755 "$@" 2>/dev/null
+wc -c "$@" 2>/dev/null || echo no
+"""
+
+_PUBLISH_BLOB = """
+part=$1; final=$2; executable=$3; want=$4
+got=$(sha256 "$part") || exit 1
+if [ "${got%% *}" != "$want" ]; then rm -f "$part"; echo "${got%% *}"; exit 0; fi
+[ -z "$executable" ] || chmod 755 "$part" || exit 1
+mkdir -p "${final%/*}" && mv -f "$part" "$final" && echo "$want"
+"""
+
+_UNPACK = """
+tar=$1; part=$2; shift 2
+mkdir -p "$part" && cd "$part" && tar -xf "$tar" || exit 1
+rm -f "$tar"
+sha256 "$@"
+"""
+
+# A folder cannot be renamed over another: a broken one is moved away first, and `mv` into one that another
+# controller published meanwhile puts ours inside it, from where it is removed.
+_PUBLISH_TREE = """
+part=$1; final=$2; name=${part##*/}
+mkdir -p "${final%/*}" || exit 1
+if [ -e "$final" ]; then mv "$final" "$part.broken"; rm -rf "$part.broken"; fi
+mv "$part" "$final" || exit 1
+rm -rf "$final/$name"
+"""
+
+_REMOVE = 'rm -rf -- "$1"'
+
+_INVENTORY = """
+cd "$1" 2>/dev/null || exit 0
+for entry in $(ls -1dtr blobs/* trees/* incoming/* 2>/dev/null); do
+    kilobytes=$(du -sk "$entry" 2>/dev/null) || continue
+    idle=$(find "$entry" -maxdepth 0 -mmin "+$2" 2>/dev/null)
+    echo "${kilobytes%%[!0-9]*} ${idle:+idle}:$entry"
+done
+"""
+
+
+@dataclass(frozen=True)
+class StoredEntry:
+    """One blob, tree or unfinished upload: its path under the root, its size, whether nobody used it lately."""
+
+    path: str
+    size_bytes: int
+    idle: bool
+
+
+def blob_path(device: Device, sha256: str) -> str:
+    """Where the file of this hash stands on the device."""
+    return f"{device.root}/blobs/{_checked(device, sha256)}"
+
+
+def tree_path(device: Device, tree_sha256: str) -> str:
+    """Where the folder of this hash stands on the device."""
+    return f"{device.root}/trees/{_checked(device, tree_sha256)}"
+
+
+def has(device: Device, sha256: str) -> bool:
+    """Whether the file of this hash is there; marks it as used. One round trip."""
+    return script(device, _HAS, device.root, _checked(device, sha256)).strip() == "yes"
+
+
+def put(device: Device, local: Path, sha256: str, *, executable: bool = False) -> str:
+    """Bring a file into the store and return its remote path; one round trip when it is there already.
+
+    Raises TransferFailed if what arrived, or what was to be sent, has another hash.
+    """
+    final = blob_path(device, sha256)
+    mark = "executable" if executable else ""
+    if _sizes(device, final, mark, [final]) == [_size(device, local)]:
+        return final
+    part = f"{device.root}/incoming/{sha256}-{uuid.uuid4().hex[:8]}"
+    device.upload(local, part)
+    arrived = script(device, _PUBLISH_BLOB, part, final, mark, sha256, deadline_s=TRANSFER_DEADLINE_S).strip()
+    if arrived != sha256:
+        raise TransferFailed(
+            device.name, f"{local} arrived with hash {arrived[:16]} instead of {sha256[:16]}", "push it again"
+        )
+    return final
+
+
+def put_tree(device: Device, files: Mapping[str, Path], tree_sha256: str) -> str:
+    """Bring a folder of files (relative name -> local file) into the store and return its remote path.
+
+    `tree_sha256` names the content and is the caller's to compute; every file is verified against its local hash.
+    All files are executable there. One round trip when the folder is there already.
+    """
+    final = tree_path(device, tree_sha256)
+    names = sorted(files)
+    for name in names:
+        if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+            raise TransferFailed(device.name, f"the name {name!r} leads out of the folder", "use a relative name")
+    marked = [f"./{name}" for name in names]
+    if _sizes(device, final, "executable", marked) == [_size(device, files[name]) for name in names]:
+        return final
+    part = f"{device.root}/incoming/{tree_sha256}-{uuid.uuid4().hex[:8]}"
+    try:
+        _send_tree(device, files, part, marked)
+        script(device, _PUBLISH_TREE, part, final)
+    except DeviceLost:
+        raise  # what is left in incoming/ goes with a later prune
+    except DeviceError:
+        remove(device, part)
+        raise
+    return final
+
+
+def remove(device: Device, remote: str) -> None:
+    """Delete a file or folder inside the device's root; one that is not there is fine."""
+    inside = PurePosixPath(remote)
+    if ".." in inside.parts or PurePosixPath(device.root) not in inside.parents:
+        raise DeviceError(device.name, f"{remote} is not inside {device.root} and was not removed")
+    script(device, _REMOVE, remote, deadline_s=TRANSFER_DEADLINE_S)
+
+
+def prune(device: Device, limit_bytes: int) -> list[str]:
+    """Shrink the store to `limit_bytes`, least recently used first; returns the paths (under root) that it removed.
+
+    What was used within the last hour stays, whoever used it.
+    """
+    listing = script(device, _INVENTORY, device.root, str(SPARE_MINUTES), deadline_s=TRANSFER_DEADLINE_S)
+    doomed = surplus(_entries(listing), limit_bytes)
+    for start in range(0, len(doomed), 100):  # adb takes command lines of up to 30 KB
+        batch = [f"{device.root}/{path}" for path in doomed[start : start + 100]]
+        script(device, 'rm -rf -- "$@"', *batch, deadline_s=TRANSFER_DEADLINE_S)
+    return doomed
+
+
+def surplus(entries: list[StoredEntry], limit_bytes: int) -> list[str]:
+    """Which of `entries` (least recently used first) have to go so that the rest is within `limit_bytes`.
+
+    Idle unfinished uploads always go.
+    """
+    total = sum(entry.size_bytes for entry in entries)
+    doomed = []
+    for entry in entries:
+        if entry.idle and (total > limit_bytes or entry.path.startswith("incoming/")):
+            doomed.append(entry.path)
+            total -= entry.size_bytes
+    return doomed
+
+
+def _entries(listing: str) -> list[StoredEntry]:
+    entries = []
+    for line in listing.splitlines():
+        kilobytes, _, rest = line.partition(" ")
+        idle, _, path = rest.partition(":")
+        entries.append(StoredEntry(path, int(kilobytes) * 1024, idle == "idle"))
+    return entries
+
+
+def _sizes(device: Device, place: str, executable: str, names: list[str]) -> list[int]:
+    """Sizes in bytes of the files in their order, empty unless all are there; marks them as used."""
+    lines = script(device, _SIZES, place, executable, *names).splitlines()
+    if lines[-1] == "no":
+        return []
+    return [int(line.split()[0]) for line in lines[: len(names)]]
+
+
+def _send_tree(device: Device, files: Mapping[str, Path], part: str, marked: list[str]) -> None:
+    with tempfile.TemporaryDirectory(prefix="etfarm-tree-") as folder:
+        packed = Path(folder) / "tree.tar"
+        with tarfile.open(packed, "w", format=tarfile.GNU_FORMAT) as archive:
+            for name in sorted(files):
+                archive.add(files[name].resolve(), name, recursive=False, filter=_plain)
+        device.upload(packed, f"{part}.tar")
+    listing = script(device, _UNPACK, f"{part}.tar", part, *marked, deadline_s=TRANSFER_DEADLINE_S)
+    # A name with a backslash or a line feed makes sha256sum escape its line with a leading backslash.
+    arrived = [line.lstrip("\\").split(" ", 1)[0] for line in listing.splitlines()]
+    for name, got in zip(sorted(files), arrived, strict=False):
+        if got != _sha256(files[name]):
+            raise TransferFailed(device.name, f"{name} arrived with hash {got[:16]}", "push it again")
+    if len(arrived) != len(files):
+        raise TransferFailed(device.name, f"only {len(arrived)} of {len(files)} files arrived", "push them again")
+
+
+def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Nothing of the controller's owners, and executable: a tree is a program and its libraries."""
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    member.mode = 0o755
+    return member
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _size(device: Device, local: Path) -> int:
+    try:
+        return local.stat().st_size
+    except OSError as error:
+        raise TransferFailed(device.name, f"cannot read the local file {local} ({error.strerror})") from None
+
+
+def _checked(device: Device, sha256: str) -> str:
+    if not re.fullmatch("[0-9a-f]{16,64}", sha256):
+        raise DeviceError(device.name, f"{shlex.quote(sha256)} is not a hash in lower-case hexadecimal digits")
+    return sha256
