@@ -1,0 +1,104 @@
+#include "flags.h"
+
+#include <charconv>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "errors.h"
+
+namespace {
+
+int to_int(const std::string& flag, const std::string& text, int least) {
+  int value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end || value < least) {
+    throw UsageError("--" + flag + " takes a whole number of at least " + std::to_string(least) + ", not '" + text + "'");
+  }
+  return value;
+}
+
+std::vector<std::string> split_at_commas(const std::string& text) {
+  std::vector<std::string> parts;
+  for (size_t start = 0; start <= text.size();) {
+    const size_t comma = std::min(text.find(',', start), text.size());
+    if (comma > start) parts.push_back(text.substr(start, comma - start));
+    start = comma + 1;
+  }
+  return parts;
+}
+
+template <typename Choice>
+Choice to_choice(const std::string& flag, const std::string& text, const std::map<std::string, Choice>& choices) {
+  const auto found = choices.find(text);
+  if (found != choices.end()) return found->second;
+  std::string allowed;
+  for (const auto& [name, _] : choices) allowed += (allowed.empty() ? "" : ", ") + name;
+  throw UsageError("--" + flag + " is one of " + allowed + ", not '" + text + "'");
+}
+
+using Setter = std::function<void(Flags&, const std::string&)>;
+
+const std::map<std::string, Setter>& setters() {
+  static const std::map<std::string, PrintOutput> prints = {
+      {"none", PrintOutput::none}, {"summary", PrintOutput::summary}, {"all", PrintOutput::all}};
+  static const std::map<std::string, Sme2> switches = {{"on", Sme2::on}, {"off", Sme2::off}};
+  static const std::map<std::string, Setter> all = {
+      {"model_path", [](Flags& f, const std::string& v) { f.model_path = v; }},
+      {"method_name", [](Flags& f, const std::string& v) { f.method_name = v; }},
+      {"num_executions", [](Flags& f, const std::string& v) { f.num_executions = to_int("num_executions", v, 1); }},
+      {"cpu_threads", [](Flags& f, const std::string& v) { f.cpu_threads = to_int("cpu_threads", v, -1); }},
+      {"inputs", [](Flags& f, const std::string& v) { f.inputs = split_at_commas(v); }},
+      {"output_file", [](Flags& f, const std::string& v) { f.output_file = v; }},
+      {"print_output", [](Flags& f, const std::string& v) { f.print_output = to_choice("print_output", v, prints); }},
+      {"etdump_path", [](Flags& f, const std::string& v) { f.etdump_path = v; }},
+      {"stats_path", [](Flags& f, const std::string& v) { f.stats_path = v; }},
+      {"kernel_profile_path", [](Flags& f, const std::string& v) { f.kernel_profile_path = v; }},
+      {"sme2", [](Flags& f, const std::string& v) { f.sme2 = to_choice("sme2", v, switches); }},
+  };
+  return all;
+}
+
+}  // namespace
+
+Flags parse_flags(int argc, char** argv) {
+  Flags flags;
+  std::set<std::string> seen;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (argument == "--version") flags.version = true;
+    else if (argument == "--help") flags.help = true;
+    else {
+      const size_t equals = argument.find('=');
+      const std::string name = argument.rfind("--", 0) == 0 ? argument.substr(2, equals == std::string::npos ? equals : equals - 2) : "";
+      const auto setter = setters().find(name);
+      if (setter == setters().end()) throw UsageError("unknown flag '" + argument + "' (--help lists all)");
+      if (!seen.insert(name).second) throw UsageError("--" + name + " is given twice");
+      if (equals == std::string::npos && i + 1 == argc) throw UsageError("--" + name + " needs a value");
+      setter->second(flags, equals == std::string::npos ? argv[++i] : argument.substr(equals + 1));
+    }
+  }
+  if (flags.model_path.empty() && !flags.version && !flags.help) throw UsageError("--model_path is missing");
+  if (flags.cpu_threads == 0) throw UsageError("--cpu_threads is -1 (as many as there are fast cores) or at least 1, not '0'");
+  return flags;
+}
+
+std::string usage() {
+  return
+      "Usage: executor_runner --model_path=MODEL.pte [flags]\n"
+      "Runs a method of an ExecuTorch program and writes what it took. Flags are --flag=value or --flag value.\n"
+      "  --model_path FILE           the program (.pte)\n"
+      "  --method_name NAME          the method (forward)\n"
+      "  --num_executions N          how often (1)\n"
+      "  --cpu_threads N             threads of the pool; -1: as many as there are fast cores (-1)\n"
+      "  --inputs A.bin,B.bin        raw bytes of each input; without it a seeded pattern\n"
+      "  --output_file PREFIX        writes PREFIX-0.bin, PREFIX-1.bin, ... of the last execution\n"
+      "  --print_output WHAT         none, summary or all (summary)\n"
+      "  --etdump_path FILE          writes an ETDump of all executions\n"
+      "  --stats_path FILE           writes JSON: times, memory, threads, SME2, how it ended\n"
+      "  --sme2 on|off               what XNNPACK is told of the processor's SME2 (the truth)\n"
+      "  --kernel_profile_path FILE  writes JSON: the kernels that ran, by sampling; times of such a run mean little\n"
+      "  --version                   prints JSON: versions, platform, SME2\n"
+      "Example: executor_runner --model_path=model.pte --num_executions=50 --etdump_path=model.etdump\n";
+}

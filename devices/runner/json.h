@@ -1,0 +1,9 @@
+// The little JSON that the runner writes.
+#pragma once
+
+#include <string>
+
+// Returns `text` as a JSON string with its quotes.
+std::string json_string(const std::string& text);
+
+inline std::string json_bool(bool value) { return value ? "true" : "false"; }

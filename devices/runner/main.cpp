@@ -1,0 +1,89 @@
+// executor_runner: loads a method of an ExecuTorch program, executes it, and writes what it took.
+#include <cstdio>
+#include <exception>
+
+#include "errors.h"
+#include "files.h"
+#include "flags.h"
+#include "model.h"
+#include "runtime_log.h"
+#include "sme2.h"
+#include "stats.h"
+#include "threads.h"
+
+namespace {
+
+void check_sme2_possible(const Flags& flags) {
+  if (flags.sme2 == Sme2::on && !sme2_hardware()) {
+    throw UsageError("--sme2=on is not possible: this processor or its system has no SME2");
+  }
+}
+
+// Never measure a variant that is not the one asked for.
+void check_sme2_told(const Flags& flags) {
+  if (!flags.sme2 || !sme2_hardware()) return;
+  if (!sme2_asked()) throw RunError("--sme2 has no effect here: XNNPACK asked for the processor's features in another way");
+  if (sme2_told() != (flags.sme2 == Sme2::on)) throw RunError("--sme2 had no effect on what XNNPACK was told");
+}
+
+void measure(const Flags& flags, Stats& stats) {
+  check_sme2_possible(flags);
+  catch_runtime_log();
+  stats.threads_used = set_threads(flags.cpu_threads);
+
+  const int64_t start = now_ns();
+  Model model(flags.model_path, flags.method_name, !flags.etdump_path.empty());
+  stats.load_ns = now_ns() - start;
+  check_sme2_told(flags);
+  model.set_inputs(flags.inputs);
+
+  stats.execution_ns.reserve(static_cast<size_t>(flags.num_executions));
+  for (int i = 0; i < flags.num_executions; ++i) stats.execution_ns.push_back(model.execute());
+
+  if (flags.print_output != PrintOutput::none) {
+    std::fputs(model.describe_outputs(flags.print_output == PrintOutput::all).c_str(), stdout);
+  }
+  if (!flags.output_file.empty()) model.write_outputs(flags.output_file);
+  if (!flags.etdump_path.empty()) model.write_etdump(flags.etdump_path);
+}
+
+int complain(const std::exception& error, int exit_code) {
+  std::fprintf(stderr, "executor_runner: %s\n", error.what());
+  return exit_code;
+}
+
+int run(const Flags& flags) {
+  Stats stats;
+  stats.threads_requested = flags.cpu_threads;
+  stats.sme2_requested = flags.sme2;
+  int exit_code = 0;
+  try {
+    measure(flags, stats);
+  } catch (const UsageError& error) {
+    stats.exit_reason = error.what();
+    exit_code = complain(error, 2);
+  } catch (const std::exception& error) {
+    stats.exit_reason = error.what();
+    exit_code = complain(error, 1);
+  }
+  if (!flags.stats_path.empty()) {
+    try {
+      write_whole(flags.stats_path, stats_json(stats));
+    } catch (const RunError& error) {
+      if (exit_code == 0) exit_code = complain(error, 1);
+    }
+  }
+  return exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const Flags flags = parse_flags(argc, argv);
+    if (flags.help || flags.version) return std::fputs((flags.help ? usage() : version_json()).c_str(), stdout) < 0;
+    return run(flags);
+  } catch (const UsageError& error) {
+    return complain(error, 2);
+  }
+}

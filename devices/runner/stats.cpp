@@ -1,0 +1,65 @@
+#include "stats.h"
+
+#include <sys/resource.h>
+
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include "json.h"
+#include "sme2.h"
+
+namespace {
+
+#if defined(__APPLE__)
+constexpr const char* kPlatform = "macos-arm64";
+#elif defined(__aarch64__)
+constexpr const char* kPlatform = "linux-aarch64";
+#else
+constexpr const char* kPlatform = "linux-x86_64";
+#endif
+
+int64_t peak_resident_bytes() {
+#if defined(__APPLE__)
+  struct rusage usage {};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+#else
+  // Not getrusage: its peak is inherited from the process that started this one.
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    long long kilobytes = 0;
+    if (std::sscanf(line.c_str(), "VmHWM: %lld kB", &kilobytes) == 1) return kilobytes * 1024;
+  }
+  return 0;
+#endif
+}
+
+template <typename Number>
+std::string or_null(const std::optional<Number>& value) {
+  return value ? std::to_string(*value) : "null";
+}
+
+}  // namespace
+
+std::string stats_json(const Stats& stats) {
+  std::ostringstream json;
+  json << "{\"runner_version\": \"" RUNNER_VERSION "\", \"load_ns\": " << or_null(stats.load_ns) << ", \"execution_ns\": [";
+  for (size_t i = 0; i < stats.execution_ns.size(); ++i) json << (i ? ", " : "") << stats.execution_ns[i];
+  json << "], \"peak_resident_bytes\": " << peak_resident_bytes() << ", \"threads_requested\": " << stats.threads_requested
+       << ", \"threads_used\": " << or_null(stats.threads_used) << ", \"sme2_requested\": "
+       << (!stats.sme2_requested ? "null" : *stats.sme2_requested == Sme2::on ? "\"on\"" : "\"off\"")
+       << ", \"sme2_hardware\": " << json_bool(sme2_hardware()) << ", \"sme2_told\": " << json_bool(sme2_told())
+       << ", \"exit_reason\": " << json_string(stats.exit_reason) << "}\n";
+  return json.str();
+}
+
+std::string version_json() {
+  return std::string("{\"runner_version\": \"" RUNNER_VERSION "\", \"executorch_version\": \"" EXECUTORCH_VERSION "\", \"platform\": \"") +
+      kPlatform + "\", \"sme2_hardware\": " + json_bool(sme2_hardware()) + "}\n";
+}
+
+int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
