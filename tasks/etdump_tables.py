@@ -1,0 +1,111 @@
+"""FlatBuffers tables as numpy columns: every offset, vtable and length is checked against the file before it is used.
+
+Positions are byte offsets from the start of the file. Position 0 holds the size prefix, never a value, so it stands
+for "absent". Memory stays proportional to the file: lengths that add up to more than the file are refused unread.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Positions = NDArray[np.int64]
+
+
+class CorruptTables(Exception):
+    """Bytes that contradict themselves; the text completes a sentence that begins with the file's name."""
+
+
+class Buffer:
+    """A FlatBuffers file as a whole; arrays of positions go in, arrays of numbers or positions come out."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.size_bytes = len(data)
+
+    def require_inside(self, at: Positions, width: int | Positions, what: str) -> None:
+        """Raise CorruptTables unless `width` bytes from every position lie in the file."""
+        outside = (at < 0) | (at + width > self.size_bytes)
+        if outside.any():
+            raise CorruptTables(f"{what} points to byte {int(at[outside][0])} of {self.size_bytes}")
+
+    def read(self, at: Positions, dtype: str) -> Positions:
+        """Return the little-endian numbers at checked positions, aligned or not; an unsigned 64-bit one wraps."""
+        shape = (self.size_bytes - np.dtype(dtype).itemsize + 1,)
+        everywhere: NDArray[np.int64] = np.ndarray(shape, dtype, self._data, strides=(1,))
+        return everywhere[at].astype(np.int64)
+
+    def follow(self, at: Positions, what: str) -> Positions:
+        """Return where the 32-bit offsets at `at` lead, with room for at least 4 bytes there; absent stays absent."""
+        self.require_inside(at, 4, what)
+        target = np.where(at > 0, at + self.read(at, "<u4"), 0)
+        self.require_inside(target, 4, what)
+        return target
+
+    def lengths(self, at: Positions, element_bytes: int, what: str) -> Positions:
+        """Return the number of elements of each vector at `at`; 0 for an absent one.
+
+        Vectors do not share bytes, so together they cannot be longer than the file.
+        """
+        counts = np.where(at > 0, self.read(at, "<u4"), 0)
+        self.require_inside(at, 4 + counts * element_bytes, f"the end of {what}")
+        if int(counts.sum()) * element_bytes > self.size_bytes:
+            raise CorruptTables(f"{what}: its lengths are together more than the file")
+        return counts
+
+    def offset_vectors(self, at: Positions, what: str) -> tuple[Positions, Positions]:
+        """Return (index into `at`, table position) of every element of the vectors of tables at `at`, in order."""
+        counts = self.lengths(at, 4, what)
+        owner = np.repeat(np.arange(len(at)), counts)
+        within = np.arange(len(owner)) - (np.cumsum(counts) - counts)[owner]
+        return owner, self.follow(at[owner] + 4 + 4 * within, f"an element of {what}")
+
+    def strings(self, at: Positions, what: str) -> tuple[Positions, list[str]]:
+        """Return (index into texts, distinct texts) of the strings at present positions; each is decoded once."""
+        places, place_of = np.unique(at, return_inverse=True)
+        ends = places + 4 + self.lengths(places, 1, what)
+        self.require_inside(ends, 1, f"the end of {what}")
+        if self.read(ends, "u1").any():
+            raise CorruptTables(f"{what} does not end with a zero byte")
+        data = self._data
+        raw = [data[start:end] for start, end in zip((places + 4).tolist(), ends.tolist(), strict=True)]
+        number_of = {text: number for number, text in enumerate(dict.fromkeys(raw))}
+        numbers = np.fromiter(map(number_of.__getitem__, raw), np.int64, len(raw))
+        try:
+            return numbers[place_of], [text.decode() for text in number_of]
+        except UnicodeDecodeError as error:
+            raise CorruptTables(f"{what} is not text: {error.object[:40]!r}") from None
+
+
+class Tables:
+    """Tables of one type, read by column. What a vtable says is checked once for all tables that share it."""
+
+    def __init__(self, buffer: Buffer, at: Positions, what: str) -> None:
+        self._buffer = buffer
+        self._at = at
+        self._what = what
+        buffer.require_inside(at, 4, what)
+        self._vtables, self._vtable_of = np.unique(at - buffer.read(at, "<i4"), return_inverse=True)
+        buffer.require_inside(self._vtables, 4, f"the vtable of {what}")
+        self._vtable_bytes = buffer.read(self._vtables, "<u2")
+        self._table_bytes = buffer.read(self._vtables + 2, "<u2")
+        buffer.require_inside(self._vtables, self._vtable_bytes, f"the vtable of {what}")
+        buffer.require_inside(at, self._table_bytes[self._vtable_of], what)
+
+    def field(self, slot: int, width: int) -> Positions:
+        """Return where each table holds its field number `slot` of `width` bytes; 0 where it holds none."""
+        entry = 4 + 2 * slot
+        holders = np.flatnonzero(entry + 2 <= self._vtable_bytes)
+        offsets = np.zeros(len(self._vtables), np.int64)
+        offsets[holders] = self._buffer.read(self._vtables[holders] + entry, "<u2")
+        if ((offsets > 0) & ((offsets < 4) | (offsets + width > self._table_bytes))).any():
+            raise CorruptTables(f"field {slot} of {self._what} lies outside its table")
+        offset = offsets[self._vtable_of]
+        return np.where(offset > 0, self._at + offset, 0)
+
+    def numbers(self, slot: int, dtype: str, default: int) -> Positions:
+        """Return field `slot` of each table as a number, `default` where it is absent."""
+        at = self.field(slot, np.dtype(dtype).itemsize)
+        return np.where(at > 0, self._buffer.read(at, dtype), default)
+
+    def references(self, slot: int, what: str) -> Positions:
+        """Return where field `slot` of each table leads (a table, vector or string); 0 where it is absent."""
+        return self._buffer.follow(self.field(slot, 4), what)
