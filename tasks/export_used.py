@@ -1,0 +1,82 @@
+"""What a model's factory uses while it is imported and called: modules and data files, for the content key."""
+
+import importlib.metadata
+import os
+import site
+import sys
+import sysconfig
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+
+class Used:
+    """Files (data and modules outside the installed packages) and installed distributions, as they are used."""
+
+    def __init__(self) -> None:
+        self.files: set[Path] = set()
+        self.distributions: set[str] = set()
+
+    def note(self, name: Any) -> None:
+        """Add a file that was opened, unless it is a device, compiled code, or belongs to an installed package."""
+        path = Path(os.path.realpath(os.fsdecode(name)))
+        if path.is_file() and path.suffix != ".pyc" and not _belongs_to_the_system(path):
+            self.files.add(path)
+
+
+@contextmanager
+def watching() -> Iterator[Used]:
+    """Yield a Used that is filled until the block ends.
+
+    Seen are files opened for reading through Python and safetensors; a file that other native code reads on its own
+    is not, and a change in it alone does not export anew.
+    """
+    used, before = Used(), set(sys.modules)
+    active = True
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if active and event == "open" and isinstance(arguments[0], str | bytes):
+            flags = arguments[2]
+            if isinstance(flags, int) and flags & (os.O_WRONLY | os.O_RDWR) == 0:
+                used.note(arguments[0])
+
+    sys.addaudithook(hook)  # cannot be removed again: this process ends with the export
+    _watch_safetensors(used)
+    try:
+        yield used
+    finally:
+        active = False
+    _note_modules(used, set(sys.modules) - before)
+
+
+def _watch_safetensors(used: Used) -> None:
+    try:
+        import safetensors
+    except ImportError:
+        return
+    opened = safetensors.safe_open
+
+    def safe_open(filename: Any, *arguments: Any, **named: Any) -> Any:
+        used.note(os.fspath(filename))
+        return opened(filename, *arguments, **named)
+
+    vars(safetensors)["safe_open"] = safe_open
+
+
+def _note_modules(used: Used, modules: set[str]) -> None:
+    owners = importlib.metadata.packages_distributions()
+    for name in modules:
+        origin = getattr(sys.modules.get(name), "__file__", None)
+        if origin is None:
+            continue
+        if _belongs_to_the_system(Path(origin).resolve()):
+            used.distributions.update(owners.get(name.split(".")[0], ()))
+        else:
+            used.note(origin)
+
+
+def _belongs_to_the_system(path: Path) -> bool:
+    installed = [sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    roots = [*installed, site.getusersitepackages(), "/proc", "/sys", "/dev", "/etc"]
+    return any(path.is_relative_to(os.path.realpath(root)) for root in roots)
