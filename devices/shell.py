@@ -36,7 +36,7 @@ now() {
 }
 boot() {
     cat /proc/sys/kernel/random/boot_id 2>/dev/null ||
-        sysctl -n kern.bootsessionuuid 2>/dev/null || sysctl -n kern.boottime | tr -dc '0-9.'
+        sysctl -n kern.bootsessionuuid 2>/dev/null || sysctl -n kern.boottime | tr -dc '0-9'
 }
 started() {
     if [ -d /proc/self ]; then
