@@ -95,7 +95,7 @@ class SessionRecord(_Record):
     model: ModelRecord
     runner: RunnerRecord | None = None
     variant: Literal["sme2_on", "sme2_off"]
-    mode: Literal["timing", "trace"]
+    mode: Literal["timing", "profile", "trace"]
     threads: int
     executions: int
     warmup_executions: int
@@ -129,7 +129,9 @@ def publish_bundle(bundles: Path, record: SessionRecord, collected: Path) -> Pat
             whole = record.model_copy(update={"files": files})
             (aside / "session.json").write_text(whole.model_dump_json(indent=1) + "\n", encoding="utf-8")
     except OSError as error:
-        raise BundleError(f"{final}: the bundle could not be written ({error.strerror or error}); nothing was left") from None
+        raise BundleError(
+            f"{final}: the bundle could not be written ({error.strerror or error}); nothing was left"
+        ) from None
     return final
 
 

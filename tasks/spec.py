@@ -13,7 +13,8 @@ from tasks.zoo import MODELS
 
 Precision = Literal["fp32", "fp16", "int8_static", "int8_dynamic"]
 Variant = Literal["sme2_on", "sme2_off"]
-Mode = Literal["timing", "trace"]
+# profile: kernels that ran, sampled by the farm's runner; trace: kernels that were chosen, logged by a registered one.
+Mode = Literal["timing", "profile", "trace"]
 
 _FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
@@ -33,14 +34,18 @@ class SweepSpec(BaseModel):
     threads: Annotated[list[Annotated[int, Field(ge=1, le=256)]], Field(min_length=1)] = [1]
     modes: Annotated[list[Mode], Field(min_length=1)] = ["timing"]
     executions: int = Field(default=20, ge=1, le=100_000, description="Executions per session, warm-up ones included.")
-    warmup_executions: int = Field(default=3, ge=1, description="First executions of a session that never enter statistics.")
+    warmup_executions: int = Field(
+        default=3, ge=1, description="First executions of a session that never enter statistics."
+    )
     sessions: int = Field(default=3, ge=1, le=1000, description="Sessions per cell: the n of the statistics.")
     deadline_s: float = Field(default=120, gt=0, le=86_400, description="Wall time after which a session is ended.")
     cooldown_s: float = Field(default=0, ge=0, le=3600, description="Rest of the device between two sessions.")
     settle_s: float = Field(default=300, ge=0, le=86_400, description="Longest wait for conditions inside the limits.")
-    lease_wait_s: float = Field(default=3600, ge=0, le=86_400, description="Longest wait for a device in use elsewhere.")
+    lease_wait_s: float = Field(default=3600, ge=0, le=86_400, description="Longest wait for a device in use.")
     limits: Limits = Field(default_factory=Limits, description="Conditions outside of which a session is invalid.")
-    devices: dict[str, str] = Field(default_factory=dict, description="Labels that a device must carry; none: every device.")
+    devices: dict[str, str] = Field(
+        default_factory=dict, description="Labels that a device must carry; none: every device."
+    )
     seed: int = Field(default=0, description="Seed of weights, reference inputs and of the order of sessions.")
 
     @field_validator("name")
@@ -55,7 +60,9 @@ class SweepSpec(BaseModel):
     def _known_models(cls, models: list[str]) -> list[str]:
         for model in models:
             if model not in MODELS and not _FACTORY.fullmatch(model):
-                raise ValueError(f"`{model}` is no model of the zoo ({', '.join(sorted(MODELS))}) and no package.module:factory")
+                raise ValueError(
+                    f"`{model}` is no model of the zoo ({', '.join(sorted(MODELS))}) and no package.module:factory"
+                )
         return models
 
     @field_validator("models", "precisions", "variants", "threads", "modes")

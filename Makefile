@@ -1,0 +1,39 @@
+# Two commands matter: `make sweep` measures this machine, `make test` proves the farm. Both set up what they need.
+PYTHON ?= python3
+VENV   := .venv
+READY  := $(VENV)/.ready
+BIN    := $(VENV)/bin
+
+.PHONY: sweep test lint bench clean setup lab-up lab-down
+
+sweep: $(READY)
+	$(BIN)/etfarm sweep deployments/sweeps/smoke.yaml
+
+test: $(READY)
+	$(BIN)/pytest
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(READY)
+	$(BIN)/python tests/benchmarks/run_all.py
+
+setup: $(READY)
+
+# Every set-up goes by the committed constraints, so that tomorrow's install is today's.
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+lab-up: $(READY)
+	$(BIN)/python deployments/virtual-lab/lab.py up
+
+lab-down:
+	$(BIN)/python deployments/virtual-lab/lab.py down
+
+# The measurements themselves (./var) are never removed by a target: they cannot be made again.
+clean:
+	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,35 @@
+"""Options that several commands share, and how a command says that something went wrong."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+VarOption = Annotated[
+    Path,
+    typer.Option("--var", envvar="ETFARM_VAR", help="Folder for everything that a run makes.", show_default="./var"),
+]
+WarehouseOption = Annotated[
+    Path | None,
+    typer.Option("--warehouse", help="A DuckDB file to use instead of the var folder's warehouse."),
+]
+InventoryOption = Annotated[
+    Path,
+    typer.Option("--inventory", help="The inventory file: which devices there are."),
+]
+DEFAULT_VAR = Path("var")
+DEFAULT_INVENTORY = Path("deployments/inventories/local.yaml")
+
+
+def sentence_of(error: BaseException) -> str | None:
+    """Return the one sentence of an error that a person can act on, or None if it is a fault of the farm's own."""
+    from devices.checked_yaml import CheckedYamlError
+    from devices.device import DeviceError
+    from sql.warehouse import WarehouseError
+    from tasks.errors import FarmError
+
+    if isinstance(error, FarmError | DeviceError | WarehouseError | CheckedYamlError):
+        return str(error)
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return None

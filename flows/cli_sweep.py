@@ -1,0 +1,61 @@
+"""`etfarm sweep`: a sweep started by hand, with bars on the terminal and the medians at its end."""
+
+import logging
+import os
+from pathlib import Path
+
+import typer
+from rich.console import Console
+
+from flows.cli_table import as_table
+from flows.progress import board
+from flows.settings import prepare_prefect
+from tasks.errors import FarmError
+from tasks.places import Var
+from tasks.spec import read_sweep
+
+_MEDIANS = """
+SELECT device || CASE WHEN emulated THEN ' (emulated)' ELSE '' END AS device, model, precision, variant, threads,
+    count(*) AS sessions, sum(runs)::BIGINT AS runs,
+    CASE WHEN emulated THEN NULL ELSE round(median(median_ms), 3) END AS "median ms",
+    CASE WHEN emulated THEN NULL ELSE round(median(mad_ms), 3) END AS "MAD ms",
+FROM session_latency WHERE sweep_id = ?
+GROUP BY ALL, emulated ORDER BY ALL
+"""
+
+
+def run_sweep(file: Path, inventory: Path, *, again: bool, var: Path, warehouse: Path | None) -> int:
+    """Run one sweep in this process; returns 0, or 1 if any session failed or was invalid."""
+    spec = read_sweep(file)
+    prepare_prefect(Var(var.absolute()).prefect_home)
+    console = Console(stderr=True)
+    console.print(f"etfarm: sweep {spec.name}; everything goes to {var}", highlight=False)
+    if "PREFECT_API_URL" not in os.environ:
+        console.print("starting Prefect's own server for this sweep (set PREFECT_API_URL to use a running one)")
+    from flows.sweep import SweepEnd, choose_devices, data_of, sweep
+
+    choose_devices(spec, str(inventory))
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    with board.shown(console):
+        state = sweep(
+            sweep_file=str(file),
+            inventory_file=str(inventory),
+            again=again,
+            var=str(var),
+            warehouse=str(warehouse) if warehouse else None,
+            return_state=True,
+        )
+    end = data_of(state)
+    if not isinstance(end, SweepEnd):
+        raise FarmError(f"the sweep broke off: {state.message}; start it again, what is done is not run twice")
+    _print_medians(end.sweep_id, var, warehouse)
+    typer.echo(end.message)
+    return 1 if state.is_failed() else 0
+
+
+def _print_medians(sweep_id: str, var: Path, warehouse: Path | None) -> None:
+    from flows.publish import readable_warehouse
+    from sql.warehouse import query
+
+    columns, rows = query(readable_warehouse(var, warehouse), _MEDIANS, [sweep_id])
+    typer.echo(as_table(columns, rows))

@@ -1,0 +1,27 @@
+"""Rows as a table of plain text that lines up in any terminal."""
+
+from collections.abc import Sequence
+from typing import Any
+
+_WIDEST_CELL = 60
+
+
+def as_table(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> str:
+    """Return the table with a line per row and the number of rows last; long cells are cut with an ellipsis."""
+    cells = [[_short(value) for value in row] for row in rows]
+    widths = [max(len(line[at]) for line in [list(columns), *cells]) for at in range(len(columns))]
+    numeric = [all(isinstance(row[at], int | float | None) for row in rows) for at in range(len(columns))]
+
+    def line(row: list[str]) -> str:
+        aligned = (c.rjust(w) if n else c.ljust(w) for c, w, n in zip(row, widths, numeric, strict=True))
+        return "  ".join(aligned).rstrip()
+
+    rule = "  ".join("-" * width for width in widths)
+    return "\n".join([line(list(columns)), rule, *map(line, cells), f"({len(rows)} rows)"]) + "\n"
+
+
+def _short(value: Any) -> str:
+    if value is None:
+        return ""
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= _WIDEST_CELL else text[: _WIDEST_CELL - 1] + "…"

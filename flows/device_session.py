@@ -1,0 +1,221 @@
+"""One device of a sweep: under its lease, one session after the other."""
+
+import logging
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, cast
+from uuid import UUID
+
+from prefect import flow, task
+from prefect.artifacts import create_progress_artifact, update_progress_artifact
+from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import State
+from prefect.states import Completed, Failed
+from pydantic import BaseModel
+
+from devices.device import Device, DeviceError
+from devices.inventory import DeviceSpec, open_device
+from devices.lease import Lease
+from flows.lease import held
+from flows.progress import board
+from tasks.bundle import SessionRecord, SweepNight, bundles_of
+from tasks.export import Export, read_export
+from tasks.measure import Bench, measure, record_unmeasured
+from tasks.places import Var
+from tasks.plan import FIRST_SESSION, PlannedSession, plan_device, still_to_run
+from tasks.runner import Runner, find_runner
+from tasks.spec import Mode, SweepSpec, Variant
+
+# Pushing a runner and a model over a slow link, and collecting what the session made.
+_HOUSEKEEPING_S = 300.0
+_log = logging.getLogger(__name__)
+
+
+class Exported(BaseModel):
+    """How the export of one model in one precision ended: a folder, or the sentence that says why there is none."""
+
+    model: str
+    precision: str
+    folder: Path | None = None
+    error: str | None = None
+
+
+class DeviceJob(BaseModel):
+    """All that one device needs to do its part of a sweep."""
+
+    spec: SweepSpec
+    sweep: SweepNight
+    device: DeviceSpec
+    facts: dict[str, Any]
+    unreachable: str | None = None
+    platform: str | None = None
+    runner_error: str | None = None
+    exports: list[Exported]
+    var: Path
+
+
+class DeviceTally(BaseModel):
+    """How a device's sessions ended."""
+
+    device: str
+    already_done: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    invalid: int = 0
+    discarded: int = 0
+    broke_off: str | None = None
+
+    def count(self, record: SessionRecord) -> None:
+        """Count one more session that has come to its end."""
+        if record.reason_code == FIRST_SESSION:
+            self.discarded += 1
+        else:
+            setattr(self, record.status, getattr(self, record.status) + 1)
+
+
+@flow(name="device", flow_run_name="device {job.device.name}", validate_parameters=False)
+def measure_device(job: DeviceJob) -> DeviceTally:
+    """Run every session that this device still owes the sweep; whatever fails is recorded and the next one starts."""
+    tally = DeviceTally(device=job.device.name)
+    if job.unreachable is not None:
+        _record_all(job, tally, "device_lost", job.unreachable)
+        return tally
+    try:
+        with open_device(job.device) as device, _lease(job, device) as lease:
+            todo = _todo(job, tally)
+            _Turn(job, device, tally, todo).run(lease.renew)
+    except DeviceError as error:
+        _record_all(job, tally, "device_lost", str(error))
+    return tally
+
+
+@task(task_run_name="{title}", cache_policy=NO_CACHE)
+def session_step(title: str, work: Callable[[], SessionRecord]) -> State[Any]:
+    """One session as Prefect's UI shows it: its end is the session's, its message the reason."""
+    record = work()
+    if record.status == "succeeded":
+        return Completed(message=f"bundle {record.session_id}")
+    if record.reason_code == FIRST_SESSION:
+        return Completed(name="Discarded", message=record.reason)
+    return Failed(name=record.status.capitalize(), message=record.reason)
+
+
+class _Turn:
+    """A device's turn: the sessions that are left, and what they share."""
+
+    def __init__(self, job: DeviceJob, device: Device, tally: DeviceTally, todo: list[PlannedSession]) -> None:
+        self.job = job
+        self.device = device
+        self.tally = tally
+        self.todo = todo
+        self.places = Var(job.var)
+        self.exports = _exports(job)
+        self.runners = _runners(job)
+
+    def run(self, renew_lease: Callable[[], None]) -> None:
+        """Go through the sessions; ends early, by DeviceError, only if the device itself is gone."""
+        step = self.job.device.name
+        board.expect(step, len(self.todo))
+        progress = cast(UUID, create_progress_artifact(0.0, key=_artifact_key(step), description=f"Sessions on {step}"))
+        for number, session in enumerate(self.todo):
+            renew_lease()
+            if number and self.job.spec.cooldown_s:
+                time.sleep(self.job.spec.cooldown_s)
+            board.doing(step, session.title)
+            record = self._one(session)
+            self.tally.count(record)
+            board.done(step, _line_of(session, record), trouble=record.status == "failed")
+            update_progress_artifact(progress, 100.0 * (number + 1) / len(self.todo))
+            if record.reason_code == "device_lost":
+                self.device.probe()
+
+    def _one(self, session: PlannedSession) -> SessionRecord:
+        ended: list[SessionRecord] = []
+
+        def work() -> SessionRecord:
+            ended.append(self._measure(session))
+            return ended[0]
+
+        session_step(session.title, work, return_state=True)
+        return ended[0]
+
+    def _measure(self, session: PlannedSession) -> SessionRecord:
+        job, cell = self.job, session.cell
+        export, runner = self.exports[cell.model, cell.precision], self.runners[cell.variant, cell.mode]
+        if export is None or runner is None:
+            code, reason = _missing(job, session, export)
+            return record_unmeasured(session, job.device, job.facts, code, reason, self.places.bundles)
+        bench = Bench(
+            device=self.device,
+            spec=job.device,
+            facts=job.facts,
+            export=export,
+            runner=runner,
+            limits=job.device.limits.model_copy(update=job.spec.limits.model_dump(exclude_none=True)),
+            deadline_s=job.spec.deadline_s,
+            settle_s=job.spec.settle_s,
+        )
+        return measure(session, bench, self.places.bundles)
+
+
+def _exports(job: DeviceJob) -> dict[tuple[str, str], Export | None]:
+    return {(e.model, e.precision): read_export(e.folder) if e.folder else None for e in job.exports}
+
+
+def _runners(job: DeviceJob) -> dict[tuple[Variant, Mode], Runner | None]:
+    """The runner of each variant and mode; None where none was built or registered."""
+    folder = Var(job.var).runners
+    pairs = [(variant, mode) for variant in job.spec.variants for mode in job.spec.modes]
+    if job.platform is None:
+        return dict.fromkeys(pairs)
+    return {pair: find_runner(folder, job.platform, *pair) for pair in pairs}
+
+
+def _todo(job: DeviceJob, tally: DeviceTally) -> list[PlannedSession]:
+    planned = plan_device(
+        job.spec,
+        job.sweep,
+        job.device.name,
+        sme2=job.facts.get("sme2"),
+        exports=_exports(job),
+        runners=_runners(job),
+    )
+    todo = still_to_run(planned, bundles_of(Var(job.var).bundles, job.sweep.sweep_id))
+    tally.already_done = len(planned) - len(todo)
+    return todo
+
+
+def _lease(job: DeviceJob, device: Device) -> AbstractContextManager[Lease]:
+    """The token must outlive the longest that a session can take, because nothing renews it while one runs."""
+    longest_s = job.spec.cooldown_s + job.spec.settle_s + job.spec.deadline_s + _HOUSEKEEPING_S
+    return held(device, job.device, ttl_s=longest_s, wait_s=job.spec.lease_wait_s)
+
+
+def _record_all(job: DeviceJob, tally: DeviceTally, code: str, reason: str) -> None:
+    """Every session that is left fails with the same reason; the next start of the sweep takes them up again."""
+    _log.error("%s: %s", job.device.name, reason)
+    for session in _todo(job, tally):
+        tally.count(record_unmeasured(session, job.device, job.facts, code, reason, Var(job.var).bundles))
+
+
+def _missing(job: DeviceJob, session: PlannedSession, export: Export | None) -> tuple[str, str]:
+    cell = session.cell
+    if export is None:
+        wanted = (cell.model, cell.precision)
+        return "export_failed", next(e.error or "" for e in job.exports if (e.model, e.precision) == wanted)
+    return "no_runner", job.runner_error or (
+        f"there is no runner for {job.platform}, {cell.variant}, mode {cell.mode}; "
+        "build one with `etfarm runner build` or register one with `etfarm runner register`"
+    )
+
+
+def _line_of(session: PlannedSession, record: SessionRecord) -> str:
+    if record.reason_code == FIRST_SESSION:
+        return f"{session.title}: discarded by rule"
+    return f"{session.title}: {record.status}" + (f": {record.reason}" if record.reason else "")
+
+
+def _artifact_key(name: str) -> str:
+    return "sessions-" + "".join(letter if letter.isalnum() else "-" for letter in name.lower())

@@ -1,0 +1,53 @@
+"""One device, one sweep at a time: a slot at the Prefect server, and a token on the device itself.
+
+The slot makes sweeps of one server queue up and shows who waits; the token also keeps farms with other servers away,
+and outlives a partition between this process and its server.
+"""
+
+import contextlib
+import logging
+import os
+import socket
+import time
+from collections.abc import Iterator
+
+from prefect.client.orchestration import get_client
+from prefect.concurrency.sync import concurrency
+
+from devices import lease
+from devices.device import Device, DeviceBusy
+from devices.inventory import DeviceSpec
+
+_log = logging.getLogger(__name__)
+# The shortest that the server allows; its client renews by itself and never touches the device.
+_SLOT_LEASE_S = 60
+
+
+@contextlib.contextmanager
+def held(device: Device, spec: DeviceSpec, *, ttl_s: float, wait_s: float) -> Iterator[lease.Lease]:
+    """Hold `device` for the block; raises DeviceBusy if others have it for longer than `wait_s`.
+
+    `ttl_s` is how long the token on the device outlives its last renewal: longer than a session can last, because
+    nothing may touch the device while it is being measured.
+    """
+    end = time.monotonic() + wait_s
+    holder = f"{socket.gethostname()}:{os.getpid()}"
+    with _slot(spec.name, wait_s), lease.acquire(device, holder, ttl_s=ttl_s, wait_s=end - time.monotonic()) as token:
+        yield token
+
+
+@contextlib.contextmanager
+def _slot(device: str, wait_s: float) -> Iterator[None]:
+    name = f"device:{device}"
+    with get_client(sync_client=True) as client:
+        # A limit that does not exist grants everybody a slot, so it is made first.
+        client.upsert_global_concurrency_limit_by_name(name, 1)
+    logging.getLogger("prefect._internal.concurrency").setLevel(logging.CRITICAL)
+    _log.info("%s: waiting for its slot at the Prefect server", device)
+    with contextlib.ExitStack() as slot:
+        try:
+            slot.enter_context(concurrency(name, strict=True, lease_duration=_SLOT_LEASE_S, timeout_seconds=wait_s))
+        except TimeoutError:
+            cause = f"another sweep at this Prefect server has held it for {wait_s:g} s"
+            raise DeviceBusy(device, cause, "start this sweep again later") from None
+        yield

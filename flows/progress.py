@@ -1,0 +1,61 @@
+"""How far a sweep has come, on the terminal; the same figures go to Prefect's UI from the flows themselves."""
+
+import contextlib
+import threading
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+
+class Board:
+    """One bar per step of the sweep; it counts silently until somebody shows it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._progress: Progress | None = None
+        self._bars: dict[str, TaskID] = {}
+
+    @contextlib.contextmanager
+    def shown(self, console: Console) -> Iterator[None]:
+        """Draw the bars on `console` (standard error) while the block runs; a log file gets a line per change."""
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        with Progress(*columns, TextColumn("{task.fields[doing]}"), console=console) as progress:
+            self._progress = progress
+            self._bars = {}
+            try:
+                yield
+            finally:
+                self._progress = None
+
+    def expect(self, step: str, total: int) -> None:
+        """Open the bar of `step` with `total` pieces of work to come."""
+        with self._lock:
+            if self._progress is None:
+                return
+            if step in self._bars:
+                self._progress.update(self._bars[step], total=total)
+            else:
+                self._bars[step] = self._progress.add_task(step, total=total, doing="")
+            self._say(f"{step}: {total} to do")
+
+    def doing(self, step: str, what: str) -> None:
+        """Say what `step` is busy with."""
+        with self._lock:
+            if self._progress is not None and step in self._bars:
+                self._progress.update(self._bars[step], doing=what)
+
+    def done(self, step: str, what: str, *, trouble: bool = False) -> None:
+        """Count one piece of work of `step` as done; trouble stays on the screen."""
+        with self._lock:
+            if self._progress is not None and step in self._bars:
+                self._progress.update(self._bars[step], advance=1, doing="")
+                self._say(f"{step}: {what}", always=trouble)
+
+    def _say(self, line: str, *, always: bool = False) -> None:
+        """Where no bar can be drawn (a log file, CI) each change is a line of its own."""
+        if self._progress is not None and (always or not self._progress.console.is_terminal):
+            self._progress.console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+board = Board()

@@ -1,0 +1,38 @@
+"""From bundles to what people read: the warehouse, its snapshot and the report."""
+
+from pathlib import Path
+
+from tasks.load import LoadResult, load_paths
+
+from sql.warehouse import newest_snapshot, publish_snapshot
+from tasks.errors import InputError
+from tasks.places import Var
+
+
+def load_and_publish(paths: list[Path], var: Path, warehouse: Path | None) -> LoadResult:
+    """Load bundles or ETDumps; the var folder's warehouse also publishes a snapshot for its readers."""
+    for path in paths:
+        if not path.exists():
+            raise InputError(f"{path}: there is no such file or folder; give bundles or .etdump files")
+    places = Var(var)
+    result = load_paths(paths, warehouse or places.warehouse)
+    if warehouse is None:
+        publish_snapshot(places.warehouse, places.snapshots)
+    return result
+
+
+def readable_warehouse(var: Path, warehouse: Path | None) -> Path:
+    """The file that a reader opens: the one that was named, else the newest snapshot of the var folder."""
+    if warehouse is not None:
+        return warehouse
+    snapshot = newest_snapshot(Var(var).snapshots)
+    if snapshot is None:
+        raise InputError(f"{var}: nothing has been loaded yet; run `etfarm sweep FILE` or `etfarm load PATH` first")
+    return snapshot
+
+
+def write_report(sweep_id: str | None, var: Path, warehouse: Path | None) -> Path:
+    """Write the report of a sweep (the newest without an id) from a snapshot; returns the path of the HTML."""
+    from tasks.report import render_report
+
+    return render_report(readable_warehouse(var, warehouse), sweep_id, Var(var).reports)

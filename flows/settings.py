@@ -1,0 +1,26 @@
+"""What Prefect must be told before it is first imported."""
+
+import os
+from pathlib import Path
+
+
+def prepare_prefect(prefect_home: Path) -> None:
+    """Set Prefect's environment: everything stays on this machine, in the var folder, and quiet on the terminal.
+
+    A value that a person has set already is left alone. Leases live in files because the default storage, memory,
+    leaks a device's slot for ever when the server is started anew.
+    """
+    defaults = {
+        "PREFECT_HOME": str(prefect_home),
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "DO_NOT_TRACK": "1",
+        "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
+        "PREFECT_SERVER_CONCURRENCY_MAXIMUM_CONCURRENCY_SLOT_WAIT_SECONDS": "1",
+        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "90",
+        "PREFECT_LOGGING_EXTRA_LOGGERS": "flows,tasks,devices,sql",
+        "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
+        "PREFECT_CLI_PROMPT": "false",
+    }
+    prefect_home.mkdir(parents=True, exist_ok=True)
+    for name, value in defaults.items():
+        os.environ.setdefault(name, value)

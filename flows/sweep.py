@@ -1,0 +1,257 @@
+"""The sweep: exports, runners, devices side by side, warehouse, report."""
+
+import logging
+import os
+import threading
+from datetime import date
+from pathlib import Path
+from typing import Any, cast
+
+from prefect import flow, runtime, task
+from prefect.artifacts import create_markdown_artifact
+from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import State
+from prefect.futures import PrefectFuture, wait
+from prefect.results import ResultRecord  # type: ignore[attr-defined]
+from prefect.states import Completed, Failed
+from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
+from pydantic import BaseModel
+
+from devices.checked_yaml import CheckedYamlError
+from devices.device import DeviceError
+from devices.inventory import DeviceSpec, load_inventory, open_device
+from flows.device_session import DeviceJob, DeviceTally, Exported, measure_device
+from flows.progress import board
+from flows.publish import load_and_publish, write_report
+from tasks.bundle import SweepNight
+from tasks.errors import FarmError, InputError
+from tasks.export import export_model
+from tasks.night import sweep_night
+from tasks.places import Var
+from tasks.plan import matches
+from tasks.runner import build_runner
+from tasks.spec import SweepSpec, read_sweep
+
+_log = logging.getLogger(__name__)
+_MOST_DEVICES_AT_ONCE = 64
+_side_by_side = cast(TaskRunner[PrefectFuture[Any]], ThreadPoolTaskRunner[Any](max_workers=_MOST_DEVICES_AT_ONCE))
+# Exports are single-threaded for most of their time and hold about a gigabyte each.
+_export_places = threading.BoundedSemaphore(max(1, min(4, os.cpu_count() or 1)))
+
+
+class SweepEnd(BaseModel):
+    """What a sweep leaves to whoever started it."""
+
+    sweep_id: str
+    message: str
+    html: Path
+
+
+class Probe(BaseModel):
+    """What one look at a device found: its facts, or why it could not be reached."""
+
+    device: DeviceSpec
+    facts: dict[str, Any] = {}
+    unreachable: str | None = None
+
+    @property
+    def platform(self) -> str | None:
+        """The platform of the runner that this device takes; the inventory's word goes before the device's own."""
+        return self.device.platform or self.facts.get("platform")
+
+
+def _flow_run_name() -> str:
+    parameters = runtime.flow_run.parameters
+    return f"{Path(parameters['sweep_file']).stem} {parameters.get('night') or date.today()}"
+
+
+@flow(name="sweep", flow_run_name=_flow_run_name, task_runner=_side_by_side)
+def sweep(
+    sweep_file: str = "deployments/sweeps/nightly.yaml",
+    inventory_file: str = "deployments/inventories/local.yaml",
+    again: bool = False,
+    night: date | None = None,
+    var: str = "var",
+    warehouse: str | None = None,
+) -> State[Any]:
+    """Measure a sweep on every device that its selector matches, load the warehouse and write the report.
+
+    Parameters:
+        sweep_file: what to measure, and how often.
+        inventory_file: which devices there are.
+        again: measure anew what this night has measured already.
+        night: the night that the results belong to; today where it is not given.
+        var: the folder for everything that is made.
+        warehouse: a DuckDB file to use instead of the var folder's.
+
+    The end state is Failed, with the counts in its message, if any session failed or was invalid.
+    """
+    spec = read_sweep(Path(sweep_file))
+    chosen = choose_devices(spec, inventory_file)
+    places = Var(Path(var).absolute())
+    this_night = sweep_night(spec.name, night or date.today(), places.bundles, again=again)
+    _log.info("sweep %s on %s", this_night.sweep_id, ", ".join(device.name for device in chosen))
+    exports = _export_all(spec, places)
+    probes = _gathered([probe_step.submit(device) for device in chosen])
+    runner_errors = _build_runners({probe.platform for probe in probes if probe.platform}, places)
+    jobs = [_job(spec, this_night, probe, exports, runner_errors, places) for probe in probes]
+    tallies = _measure_all(jobs)
+    html = publish_step(this_night.sweep_id, places, Path(warehouse) if warehouse else None)
+    return _end_state(this_night.sweep_id, tallies, html)
+
+
+def choose_devices(spec: SweepSpec, inventory_file: str) -> list[DeviceSpec]:
+    """The devices that a sweep's selector matches; raises InputError, with each device's reason, if there are none."""
+    try:
+        inventory = load_inventory(Path(inventory_file))
+    except CheckedYamlError as error:
+        raise InputError(str(error)) from None
+    reasons = {device.name: matches(spec.devices, selectable_labels(device)) for device in inventory.devices}
+    chosen = [device for device in inventory.devices if not reasons[device.name]]
+    if not chosen:
+        said = "; ".join(f"{name}: {', '.join(why)}" for name, why in reasons.items())
+        raise InputError(f"{inventory_file}: no device matches the sweep's selector ({said})")
+    return chosen
+
+
+def selectable_labels(device: DeviceSpec) -> dict[str, str]:
+    """What a selector can ask for: the device's labels, its name, its transport and its site."""
+    named = {"name": device.name, "transport": device.transport} | ({"site": device.site} if device.site else {})
+    return {**device.labels, **named}
+
+
+@task(task_run_name="export {model} {precision}", cache_policy=NO_CACHE)
+def export_step(model: str, precision: str, seed: int, exports_dir: Path) -> State[Any]:
+    """Export one model in one precision; a model that cannot be exported fails this task and nothing else."""
+    with _export_places:
+        board.doing("export", f"{model} {precision}")
+        try:
+            done = export_model(model, precision, exports_dir, seed=seed)
+            ended = Exported(model=model, precision=precision, folder=done.folder)
+        except FarmError as error:
+            _log.warning("%s %s: %s", model, precision, error)
+            ended = Exported(model=model, precision=precision, error=str(error))
+    board.done("export", f"{model} {precision}: {ended.error or 'ready'}", trouble=ended.error is not None)
+    return Failed(message=ended.error, data=ended) if ended.error else Completed(data=ended)
+
+
+@task(task_run_name="probe {device.name}", cache_policy=NO_CACHE)
+def probe_step(device: DeviceSpec) -> Probe:
+    """Look at one device: reachable, and what it is."""
+    try:
+        with open_device(device) as opened:
+            return Probe(device=device, facts=opened.facts())
+    except DeviceError as error:
+        _log.warning("%s", error)
+        return Probe(device=device, unreachable=str(error))
+
+
+@task(task_run_name="runner {platform}", cache_policy=NO_CACHE)
+def runner_step(platform: str, runners_dir: Path) -> str | None:
+    """Build the runner of one platform, once per content; returns the sentence that says why there is none."""
+    board.doing("runner", platform)
+    try:
+        build_runner(platform, runners_dir)
+        error = None
+    except FarmError as failure:
+        error = str(failure)
+        _log.warning("%s", error)
+    board.done("runner", f"{platform}: {error or 'ready'}", trouble=error is not None)
+    return error
+
+
+@task(task_run_name="{title}", cache_policy=NO_CACHE)
+def device_step(title: str, job: DeviceJob) -> DeviceTally:
+    """One device's part of the sweep, in a thread of its own beside the others."""
+    return measure_device(job)
+
+
+@task(task_run_name="load and report {sweep_id}", cache_policy=NO_CACHE)
+def publish_step(sweep_id: str, places: Var, warehouse: Path | None) -> Path:
+    """Load the sweep's bundles, publish the snapshot, write the report and keep it as an artifact."""
+    result = load_and_publish([places.bundles / sweep_id], places.root, warehouse)
+    for path, sentence in result.refused:
+        _log.error("%s: %s", path, sentence)
+    html = write_report(sweep_id, places.root, warehouse)
+    create_markdown_artifact(html.with_suffix(".md").read_text(encoding="utf-8"), key="report", description=sweep_id)
+    return html
+
+
+def _export_all(spec: SweepSpec, places: Var) -> list[Exported]:
+    pairs = [(model, precision) for model in spec.models for precision in spec.precisions]
+    board.expect("export", len(pairs))
+    futures = [export_step.submit(model, precision, spec.seed, places.exports) for model, precision in pairs]
+    wait(futures)
+    ended = []
+    for (model, precision), future in zip(pairs, futures, strict=True):
+        result = data_of(future.state)
+        if not isinstance(result, Exported):
+            said = f"{model} {precision}: the export step itself failed ({future.state.message})"
+            result = Exported(model=model, precision=precision, error=said)
+        ended.append(result)
+    return ended
+
+
+def _build_runners(platforms: set[str], places: Var) -> dict[str, str | None]:
+    board.expect("runner", len(platforms))
+    futures = {platform: runner_step.submit(platform, places.runners) for platform in sorted(platforms)}
+    return {platform: future.result() for platform, future in futures.items()}
+
+
+def _job(
+    spec: SweepSpec,
+    night: SweepNight,
+    probe: Probe,
+    exports: list[Exported],
+    runner_errors: dict[str, str | None],
+    places: Var,
+) -> DeviceJob:
+    platform = probe.platform
+    return DeviceJob(
+        spec=spec,
+        sweep=night,
+        device=probe.device,
+        facts=probe.facts,
+        unreachable=probe.unreachable,
+        platform=platform,
+        runner_error=runner_errors.get(platform) if platform else None,
+        exports=exports,
+        var=places.root,
+    )
+
+
+def _gathered(futures: list[PrefectFuture[Any]]) -> list[Any]:
+    """Wait for all before the first failure is raised, so that none is cut off by another's."""
+    wait(futures)
+    return [future.result() for future in futures]
+
+
+def _measure_all(jobs: list[DeviceJob]) -> list[DeviceTally]:
+    """Every device's part side by side; a part that breaks is one device's trouble, said in the end state."""
+    futures = [device_step.submit(f"measure on {job.device.name}", job) for job in jobs]
+    wait(futures)
+    tallies = []
+    for job, future in zip(jobs, futures, strict=True):
+        result = future.result(raise_on_failure=False)
+        if not isinstance(result, DeviceTally):
+            _log.error("%s: the device's part of the sweep broke off: %s", job.device.name, result)
+            result = DeviceTally(device=job.device.name, broke_off=f"{job.device.name}: {result}")
+        tallies.append(result)
+    return tallies
+
+
+def data_of(state: State[Any]) -> Any:
+    """What a task returned with its state, of a failed one too."""
+    return state.data.result if isinstance(state.data, ResultRecord) else state.data
+
+
+def _end_state(sweep_id: str, tallies: list[DeviceTally], html: Path) -> State[Any]:
+    counts = {
+        name: sum(getattr(tally, name) for tally in tallies)
+        for name in ("succeeded", "failed", "invalid", "discarded", "already_done")
+    }
+    said = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if count) or "nothing to do"
+    broken = [tally.broke_off for tally in tallies if tally.broke_off]
+    message = "; ".join([f"sessions: {said}", *broken, f"report: {html}"])
+    end = Failed if broken or counts["failed"] or counts["invalid"] else Completed
+    return end(message=message, data=SweepEnd(sweep_id=sweep_id, message=message, html=html))

@@ -1,0 +1,263 @@
+"""One session on one device, from push to bundle; whatever happens, it ends as a record with a reason."""
+
+import contextlib
+import logging
+import re
+import tempfile
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal
+
+from devices.device import Device, DeviceError, FileMissing
+from devices.gate import Limits
+from devices.inventory import DeviceSpec, launch_prefix
+from devices.job import JobResult, run_job
+from devices.shell import script
+from tasks.accuracy import OutputMismatchError, compare_outputs
+from tasks.bundle import Accuracy, DeviceRecord, ModelRecord, RunnerRecord, SessionRecord, publish_bundle
+from tasks.check import Unsuccessful, check_conditions, check_end, check_result, read_stats, settle
+from tasks.export import Export
+from tasks.plan import PlannedSession
+from tasks.runner import Runner
+
+_log = logging.getLogger(__name__)
+_TAIL_LINES = 20
+_TAIL_BYTES = 4000
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What a session needs beside its plan: the device, what the inventory says of it, and what is pushed to it."""
+
+    device: Device
+    spec: DeviceSpec
+    facts: dict[str, Any]
+    export: Export
+    runner: Runner
+    limits: Limits
+    deadline_s: float
+    settle_s: float
+
+
+@dataclass
+class _Findings:
+    """What has been found so far; every way out of a session makes its record from it."""
+
+    before: dict[str, Any] | None = None
+    after: dict[str, Any] | None = None
+    command: list[str] = field(default_factory=list)
+    job: JobResult | None = None
+    stats: dict[str, Any] | None = None
+    accuracy: list[Accuracy] | None = None
+
+
+def measure(session: PlannedSession, bench: Bench, bundles: Path) -> SessionRecord:
+    """Run one session and write its bundle; returns the record, whose status says how it ended.
+
+    Raises BundleError where the bundle itself cannot be written; the finished job then stays on the device, and the
+    next call with the same session collects it instead of running it again.
+    """
+    started_at = _now()
+    findings = _Findings()
+    status: Literal["succeeded", "failed", "invalid"] = "succeeded"
+    code = reason = None
+    job_folder = f"{bench.device.root}/sessions/{session.session_id}"
+    with tempfile.TemporaryDirectory(prefix="etfarm-") as scratch:
+        collected = Path(scratch)
+        try:
+            job = _run(session, bench, job_folder, findings, collected)
+            findings.stats = read_stats(collected)
+            check_end(job, bench.deadline_s, collected)
+            check_result(session, bench.runner, findings.stats, collected)
+            findings.accuracy = compare_outputs(bench.export.outputs, bench.export.folder, collected)
+            check_conditions(session, findings.after, bench.limits)
+        except Unsuccessful as end:
+            status, code, reason = end.status, end.code, str(end)
+        except OutputMismatchError as error:
+            status, code, reason = "failed", "wrong_output", str(error)
+        except DeviceError as error:
+            status, code, reason = "failed", _code_of(error), str(error)
+        record = SessionRecord(
+            session_id=session.session_id,
+            attempt=session.attempt,
+            sweep=session.sweep,
+            status=status,
+            reason_code=code,
+            reason=reason,
+            log_tail=_log_tail(collected / "stderr.txt") if status == "failed" else None,
+            started_at=started_at,
+            ended_at=_now(),
+            model=_model_record(bench.export),
+            runner=_runner_record(bench.runner),
+            device=_device_record(bench.spec, bench.facts),
+            conditions={"before": findings.before, "after": findings.after},
+            command=findings.command,
+            exit_code=findings.job.exit_code if findings.job else None,
+            signal=findings.job.signal if findings.job else None,
+            wall_s=findings.job.wall_s if findings.job else None,
+            stats=findings.stats,
+            accuracy=findings.accuracy,
+            **_cell_fields(session),
+        )
+        publish_bundle(bundles, record, collected)
+    _forget_job(bench.device, job_folder)
+    return record
+
+
+def record_unmeasured(
+    session: PlannedSession, spec: DeviceSpec, facts: dict[str, Any], code: str, reason: str, bundles: Path
+) -> SessionRecord:
+    """Write the bundle of a session that could not even start (no export, no runner, device lost) as failed."""
+    now = _now()
+    record = SessionRecord(
+        session_id=session.session_id,
+        attempt=session.attempt,
+        sweep=session.sweep,
+        status="failed",
+        reason_code=code,
+        reason=reason,
+        started_at=now,
+        ended_at=now,
+        model=ModelRecord(
+            name=session.cell.model,
+            precision=session.cell.precision,
+            seed=session.seed,
+            pte_sha256=session.pte_sha256,
+        ),
+        device=_device_record(spec, facts),
+        conditions={"before": None, "after": None},
+        **_cell_fields(session),
+    )
+    with tempfile.TemporaryDirectory(prefix="etfarm-") as nothing:
+        publish_bundle(bundles, record, Path(nothing))
+    return record
+
+
+def _run(session: PlannedSession, bench: Bench, folder: str, findings: _Findings, collected: Path) -> JobResult:
+    """Push what is missing, wait for calm, run the job and bring its files home."""
+    device = bench.device
+    tree = device.put_tree(bench.runner.tree(), bench.runner.runner_sha256)
+    model = device.put(bench.export.pte, bench.export.pte_sha256)
+    inputs = [device.put(bench.export.folder / entry["file"], entry["sha256"]) for entry in bench.export.inputs]
+    findings.before = settle(device, bench.limits, bench.settle_s)
+    findings.command = _command(session, bench, tree, model, inputs, folder)
+    _log.info("%s: running", session.title)
+    _clear_unfinished(device, folder)
+    findings.job = run_job(device, folder, findings.command, deadline_s=bench.deadline_s)
+    findings.after = device.conditions()
+    for name in _files_to_collect(session, bench):
+        with contextlib.suppress(FileMissing):
+            device.fetch(f"{folder}/{name}", collected / name)
+    return findings.job
+
+
+def _command(session: PlannedSession, bench: Bench, tree: str, model: str, inputs: list[str], folder: str) -> list[str]:
+    """The runner's command line; a registered runner is given the stock runner's flags and no others."""
+    cell = session.cell
+    command = [
+        *launch_prefix(bench.spec, str(bench.facts.get("os"))),
+        *bench.runner.command(tree),
+        f"--model_path={model}",
+        f"--num_executions={cell.executions}",
+        f"--cpu_threads={cell.threads}",
+        f"--inputs={','.join(inputs)}",
+        f"--output_file={folder}/output",
+        f"--etdump_path={folder}/model.etdump",
+    ]
+    if bench.runner.supports_farm_flags:
+        command += [f"--stats_path={folder}/stats.json", f"--sme2={cell.variant.removeprefix('sme2_')}"]
+        if cell.mode == "profile":
+            command.append(f"--kernel_profile_path={folder}/kernel_profile.json")
+    return command
+
+
+def _files_to_collect(session: PlannedSession, bench: Bench) -> list[str]:
+    names = ["stdout.txt", "stderr.txt", "model.etdump"]
+    names += [f"output-{number}.bin" for number in range(len(bench.export.outputs))]
+    if bench.runner.supports_farm_flags:
+        names.append("stats.json")
+        if session.cell.mode == "profile":
+            names.append("kernel_profile.json")
+    return names
+
+
+def _cell_fields(session: PlannedSession) -> dict[str, Any]:
+    cell = session.cell
+    return {
+        "variant": cell.variant,
+        "mode": cell.mode,
+        "threads": cell.threads,
+        "executions": cell.executions,
+        "warmup_executions": cell.warmup_executions,
+        "index": session.index,
+        "farm_version": version("etfarm"),
+    }
+
+
+def _model_record(export: Export) -> ModelRecord:
+    return ModelRecord(
+        name=export.model,
+        precision=export.precision,
+        seed=export.seed,
+        export_key=export.export_key,
+        pte_sha256=export.pte_sha256,
+        pte_bytes=export.pte_bytes,
+        versions=export.versions,
+        delegated=export.delegated,
+        portable=export.portable,
+    )
+
+
+def _runner_record(runner: Runner) -> RunnerRecord:
+    return RunnerRecord(
+        runner_sha256=runner.runner_sha256,
+        platform=runner.platform,
+        kind=runner.kind,
+        versions=runner.versions,
+        compiler=runner.compiler,
+        source_sha256=runner.source_sha256,
+        provenance=runner.provenance,
+    )
+
+
+def _device_record(spec: DeviceSpec, facts: dict[str, Any]) -> DeviceRecord:
+    return DeviceRecord(
+        name=spec.name,
+        transport=spec.transport,
+        emulated=spec.emulated,
+        labels=spec.labels,
+        site=spec.site,
+        facts=facts,
+    )
+
+
+def _code_of(error: DeviceError) -> str:
+    """DeviceLost -> device_lost, NoSpaceOnDevice -> no_space_on_device: the class is the reason."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
+
+
+def _log_tail(stderr: Path) -> str | None:
+    if not stderr.is_file():
+        return None
+    lines = stderr.read_bytes()[-_TAIL_BYTES:].decode(errors="replace").splitlines()[-_TAIL_LINES:]
+    return "\n".join(lines) or None
+
+
+def _clear_unfinished(device: Device, folder: str) -> None:
+    """Remove what a killed farm left of this very session, unless its job came to its end: then that is collected.
+
+    Whoever took the lease has ended every job that was still running, so a job without an end never gets one.
+    """
+    script(device, '[ ! -d "$1" ] || [ -e "$1/job/rc" ] || rm -rf "$1"', folder)
+
+
+def _forget_job(device: Device, folder: str) -> None:
+    """The bundle holds everything now; a device that is gone is cleaned by the next holder of its lease."""
+    with contextlib.suppress(DeviceError):
+        device.remove(folder)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
