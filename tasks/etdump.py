@@ -150,11 +150,11 @@ def _read_columns(buffer: Buffer) -> Etdump:
         raise CorruptTables(f"is corrupted: {error}") from None
 
 
-def _columns(buffer: Buffer) -> Etdump:
-    root = Tables(buffer, buffer.follow(np.array([4]), "the root"), "the root")
+def _profile_events(buffer: Buffer, root: Tables) -> tuple[Positions, Tables, int, int]:
+    """Return (run_data of each profile event, profile events, allocation events, debug events)."""
     _, runs_at = buffer.offset_vectors(root.references(1, "the list of runs"), "the list of runs")
     runs = Tables(buffer, runs_at, "a run")
-    owner, events_at = buffer.offset_vectors(runs.references(3, "a list of events"), "a list of events")
+    run, events_at = buffer.offset_vectors(runs.references(3, "a list of events"), "a list of events")
     if len(events_at) * _SMALLEST_EVENT_BYTES > buffer.size_bytes:
         raise CorruptTables(f"it lists {len(events_at)} events, more than fit in {buffer.size_bytes} bytes")
     events = Tables(buffer, events_at, "an event")
@@ -163,8 +163,13 @@ def _columns(buffer: Buffer) -> Etdump:
         raise CorruptTables("an event is not exactly one of profile, allocation and debug event")
     rows = np.flatnonzero(profile_at)
     profiles = Tables(buffer, profile_at[rows], "a profile event")
+    return run[rows], profiles, int(np.count_nonzero(allocation_at)), int(np.count_nonzero(debug_at))
 
-    run, chain, instruction = owner[rows], profiles.numbers(1, "<i4", 0), profiles.numbers(2, "<i4", -1)
+
+def _columns(buffer: Buffer) -> Etdump:
+    root = Tables(buffer, buffer.follow(np.array([4]), "the root"), "the root")
+    run, profiles, allocation_events, debug_events = _profile_events(buffer, root)
+    chain, instruction = profiles.numbers(1, "<i4", 0), profiles.numbers(2, "<i4", -1)
     start, end = _times(profiles)
     name_id, names, kind = _names(buffer, profiles)
     execution, methods = _executions(run, kind, start)
@@ -188,8 +193,8 @@ def _columns(buffer: Buffer) -> Etdump:
         parent=parent.astype(np.int32),
         executions=len(methods),
         execute_ns=dur[methods],
-        allocation_events=int(np.count_nonzero(allocation_at)),
-        debug_events=int(np.count_nonzero(debug_at)),
+        allocation_events=allocation_events,
+        debug_events=debug_events,
     )
 
 
