@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from devices.errors import DeadlineExceeded, DeviceError, DeviceLost, NoSpaceOnDevice
+from devices.errors import DeadlineExceeded, DeviceError, DeviceLost, DeviceRefused, NoSpaceOnDevice
 
 if TYPE_CHECKING:
     from devices.device import Device
@@ -49,6 +49,13 @@ started() {
 }
 """
 
+# Ends the process group "$1": TERM, half a second to leave, KILL.
+END_GROUP = r"""
+kill -TERM "-$1" 2>/dev/null
+for turn in 1 2 3 4 5; do kill -0 "-$1" 2>/dev/null || exit 0; sleep 0.1; done
+kill -KILL "-$1" 2>/dev/null; true
+"""
+
 # `exec` keeps the process id, so the id that is announced is the command's own.
 _RUN = """exec </dev/null
 if [ -n "$1" ]; then cd "$1" || exit 127; fi
@@ -69,8 +76,24 @@ def command_words(
 
 
 def command_line(argv: Sequence[str], env: Mapping[str, str] | None, cwd: str | None) -> str:
-    """The same for a remote shell, which takes one string; the first line of stdout is the process id."""
-    return shlex.join(command_words(argv, env, cwd, announce_pid=True))
+    """The same for a remote shell, which takes one string; the first line of stdout is the process id.
+
+    sshd and adbd make that shell the leader of a session; through `exec` the command becomes it, so that its id is
+    also its process group's.
+    """
+    return "exec " + shlex.join(command_words(argv, env, cwd, announce_pid=True))
+
+
+def take_pid(name: str, stdout: bytearray) -> int | None:
+    """Cut the line with the process id off what a `command_line` said on stdout; None while it has not come."""
+    if b"\n" not in stdout:
+        return None
+    line, _, rest = stdout.partition(b"\n")
+    if not line.isdigit():
+        cause = f"its login shell says {line[:60].decode(errors='replace')!r} before every command"
+        raise DeviceRefused(name, cause, "make its start-up files silent for shells that are not interactive")
+    stdout[:] = rest
+    return int(line)
 
 
 def end_of(status: int) -> tuple[int | None, int | None]:
@@ -93,3 +116,14 @@ def script(device: Device, text: str, *arguments: str, deadline_s: float = SCRIP
     if "No space left" in said:
         raise NoSpaceOnDevice(device.name, f"its disk is full under {device.root}", "free space there")
     raise DeviceError(device.name, f"a housekeeping command ended with {result.exit_code or result.signal}: {said}")
+
+
+def make_folder(device: Device, folder: str) -> None:
+    """Make a folder and its parents on the device."""
+    script(device, 'mkdir -p -- "$1"', folder)
+
+
+def free_bytes(device: Device, folder: str) -> int | None:
+    """Room left on the disk of a folder; None if the device does not say."""
+    words = script(device, 'df -Pk -- "$1" 2>/dev/null | tail -n 1', folder).split()
+    return int(words[3]) * 1024 if len(words) > 3 and words[3].isdigit() else None
