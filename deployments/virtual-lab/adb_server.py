@@ -1,0 +1,87 @@
+"""The lab's private adb server: its own port and home, no USB, no emulators, no discovery on the network."""
+
+import contextlib
+import os
+import socket
+import time
+from pathlib import Path
+
+PORT = 15037
+_ANSWER_S = 5.0
+
+
+class AdbServerError(Exception):
+    """The adb server cannot be asked, or refused; the text is one sentence."""
+
+
+def server_command(adb: list[str], port: int) -> list[str]:
+    """The command that serves `port` of the loopback address in the foreground."""
+    return [*adb, "-P", str(port), "nodaemon", "server"]
+
+
+def server_environment(home: Path) -> dict[str, str]:
+    """What keeps a server apart: keys in `home`, and none of this machine's real phones."""
+    home.mkdir(parents=True, exist_ok=True)
+    apart = {"ADB_MDNS": "0", "ADB_MDNS_OPENSCREEN": "0", "ADB_USB": "0", "ADB_EMU": "0"}
+    return {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(home), "TMPDIR": str(home), **apart}
+
+
+def ask(request: str, port: int = PORT) -> str:
+    """Send one request of adb's host protocol (`host:version`, `host:connect:ADDRESS`) and return the answer.
+
+    Raises AdbServerError if there is no server, or with its own words if it refuses.
+    """
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=_ANSWER_S) as server:
+            server.sendall(f"{len(request):04x}{request}".encode())
+            stream = server.makefile("rb")
+            verdict = stream.read(4)
+            answer = stream.read(int(stream.read(4) or b"0", 16)).decode(errors="replace").strip()
+    except OSError as error:
+        raise AdbServerError(f"the adb server on port {port} does not answer ({error})") from None
+    if verdict != b"OKAY":
+        raise AdbServerError(answer or f"the adb server on port {port} closed the connection")
+    return answer
+
+
+def answers(port: int = PORT) -> bool:
+    """Whether an adb server is there."""
+    try:
+        ask("host:version", port)
+    except AdbServerError:
+        return False
+    return True
+
+
+def state_of(serial: str, port: int = PORT) -> str:
+    """The phone's state as adb says it (device, offline, unauthorized), or `absent`."""
+    try:
+        return ask(f"host-serial:{serial}:get-state", port)
+    except AdbServerError:
+        return "absent"
+
+
+def connect(serial: str, port: int = PORT, *, wait_s: float = 10.0) -> str:
+    """Make the server hold a working connection to `serial` (host:port); returns the state after at most `wait_s`.
+
+    It is dropped and made anew as long as it is not `device`: the server says "connected" of one that is still
+    offline, and keeps one that went stale.
+    """
+    end = time.monotonic() + wait_s
+    while (state := state_of(serial, port)) != "device" and time.monotonic() < end:
+        with contextlib.suppress(AdbServerError):
+            ask(f"host:disconnect:{serial}", port)
+        with contextlib.suppress(AdbServerError):
+            ask(f"host:connect:{serial}", port)
+        settled = time.monotonic() + 1
+        while state_of(serial, port) == "offline" and time.monotonic() < settled:
+            time.sleep(0.02)
+        if state_of(serial, port) != "device":
+            time.sleep(0.05)
+    return state
+
+
+def stop(port: int = PORT) -> None:
+    """Ask the server to end, if there is one."""
+    with contextlib.suppress(AdbServerError):
+        ask("host:kill", port)

@@ -1,0 +1,153 @@
+"""An Android phone of the lab: the real adbd, mksh and toybox as uid 2000, with stand-ins for what only Android has."""
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from fetch_packages import Packages, own_loader
+from lab_device import HERE, LabDevice, inside, install, write
+
+_SHELL_UID = 2000
+
+_BATTERY = """Current Battery Service state:
+  AC powered: false
+  USB powered: true
+  Wireless powered: false
+  status: 2
+  health: 2
+  present: true
+  level: {battery_percent}
+  scale: 100
+  voltage: 4310
+  temperature: {tenths}
+  technology: Li-ion
+"""
+
+_THERMAL = """IsStatusOverride: false
+Thermal Status: {thermal_status}
+Cached temperatures:
+	Temperature{{mValue={temperature_c}, mType=3, mName=VIRTUAL-SKIN, mStatus={thermal_status}}}
+HAL Ready: true
+Current temperatures from HAL:
+	Temperature{{mValue={hot_c}, mType=0, mName=BIG, mStatus={thermal_status}}}
+	Temperature{{mValue={temperature_c}, mType=3, mName=VIRTUAL-SKIN, mStatus={thermal_status}}}
+Current cooling devices from HAL:
+	CoolingDevice{{mValue=0, mType=2, mName=thermal-cpufreq-0}}
+"""
+
+
+@dataclass(frozen=True)
+class Phone(LabDevice):
+    """A phone; `abi` as Android names it: x86_64, or arm64-v8a, which runs under qemu with SME2."""
+
+    abi: str
+
+    @property
+    def proc(self) -> str:
+        """As on every Linux."""
+        return "proc"
+
+    def trees(self, packages: Packages) -> dict[Path, str]:
+        """The packages' /usr, which holds all of their programs and libraries."""
+        name = "phone-amd64" if self.abi == "x86_64" else "phone-arm64"
+        return {packages.tree(name) / "usr": "usr"}
+
+    def daemon(self) -> list[str]:
+        """adbd as the user that Android's shell has."""
+        settings = {
+            "PATH": "/system/bin",
+            "HOME": "/",
+            "SHELL": "/system/bin/sh",
+            "ANDROID_DATA": "/data",
+            "ANDROID_ROOT": "/system",
+            "TMPDIR": "/data/local/tmp",
+            "ADBD_PORT": str(self.port),
+            # For qemu, which hands the whole processor to every program: vectors of 64 bytes in streaming mode.
+            "QEMU_CPU": "max,sme512=on",
+        }
+        user = [f"--userspec={_SHELL_UID}:{_SHELL_UID}", "--groups="]
+        return [*inside(self.root, settings, *user), "/system/bin/adbd"]
+
+    def furnish(self, packages: Packages) -> None:
+        """Android's folders: /system with the shell's programs, /data/local/tmp, and a /sys of plain files."""
+        system = self.root / "system/bin"
+        system.mkdir(parents=True)
+        for name, target in _links(packages).items():
+            (system / name).symlink_to(target)
+        install(HERE / "phone", system)
+        for name, target in {"bin": "system/bin", "lib": "usr/lib", "lib64": "usr/lib64"}.items():
+            (self.root / name).symlink_to(target)
+        write(self.root / "etc/passwd", "root:x:0:0::/:/system/bin/sh\nshell:x:2000:2000::/:/system/bin/sh\n")
+        write(self.root / "etc/group", "root:x:0:\nshell:x:2000:\n")
+        write(self.root / "system/build.prop", "".join(f"{key}={value}\n" for key, value in self._properties().items()))
+        for folder in ("data/local/tmp", "data/local", "data"):
+            (self.root / folder).mkdir(parents=True, exist_ok=True)
+            os.chown(self.root / folder, _SHELL_UID, _SHELL_UID)
+        self._write_processors()
+        self.set_conditions()
+
+    def set_conditions(
+        self, *, temperature_c: float = 29.5, thermal_status: int = 0, battery_percent: int = 92
+    ) -> None:
+        """Make dumpsys and the thermal zone say that this is how the phone is."""
+        values = {
+            "temperature_c": temperature_c,
+            "hot_c": temperature_c + 9,
+            "tenths": round(temperature_c * 10),
+            "thermal_status": thermal_status,
+            "battery_percent": battery_percent,
+        }
+        reports = self.root / "system/etc/dumpsys"
+        write(reports / "battery.txt", _BATTERY.format_map(values))
+        write(reports / "thermalservice.txt", _THERMAL.format_map(values))
+        zone = self.root / "sys/class/thermal/thermal_zone0"
+        write(zone / "type", "VIRTUAL-SKIN\n")
+        write(zone / "temp", f"{round(temperature_c * 1000)}\n")
+
+    def _properties(self) -> dict[str, str]:
+        return {
+            "ro.etfarm.stand_in": "1",
+            "ro.product.manufacturer": "etfarm",
+            "ro.product.model": f"Virtual phone ({self.abi})",
+            "ro.product.device": "virtual",
+            "ro.product.cpu.abi": self.abi,
+            "ro.soc.manufacturer": "QEMU" if self.abi != "x86_64" else "etfarm",
+            "ro.soc.model": "max,sme512=on" if self.abi != "x86_64" else "this machine",
+            "ro.build.version.release": "14",
+            "ro.build.version.sdk": "34",
+            "ro.build.fingerprint": f"etfarm/virtual/{self.abi}:14/LAB/1:userdebug/stand-in",
+            "ro.serialno": f"ETFARMLAB{self.number:04}",
+        }
+
+    def _write_processors(self) -> None:
+        """What the C library and the runner's cpuinfo read to count and group cores."""
+        cores = os.cpu_count() or 1
+        folder = self.root / "sys/devices/system/cpu"
+        for name in ("online", "possible", "present"):
+            write(folder / name, f"0-{cores - 1}\n" if cores > 1 else "0\n")
+        write(folder / "kernel_max", f"{cores - 1}\n")
+        for core in range(cores):
+            topology = folder / f"cpu{core}" / "topology"
+            write(topology / "physical_package_id", "0\n")
+            write(topology / "core_id", f"{core}\n")
+            write(topology / "core_siblings_list", f"0-{cores - 1}\n")
+            write(topology / "thread_siblings_list", f"{core}\n")
+            frequency = folder / f"cpu{core}" / "cpufreq"
+            write(frequency / "scaling_governor", "schedutil\n")
+            for kind in ("scaling_cur_freq", "scaling_max_freq", "cpuinfo_max_freq"):
+                write(frequency / kind, "2000000\n")
+
+
+def _links(packages: Packages) -> dict[str, str]:
+    """Android's programs and what they are here; the names of toybox's are asked of toybox itself."""
+    tree = packages.tree("phone-amd64")
+    names = subprocess.run(
+        [*own_loader(tree), str(tree / "usr/bin/toybox")], capture_output=True, text=True, check=True
+    ).stdout.split()
+    return {
+        **dict.fromkeys(names, "toybox"),
+        "toybox": "/usr/bin/toybox",
+        "sh": "/usr/bin/mksh",
+        "adbd": "/usr/lib/android-sdk/platform-tools/adbd",
+    }

@@ -1,0 +1,115 @@
+"""Processes known by id and start time, so that an id that came to mean another process is never touched."""
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+END_S = 5.0
+
+
+def start(
+    argv: list[str], log: Path, write_down: Callable[[int, int], None], env: Mapping[str, str] | None = None
+) -> int:
+    """Start `argv` in a session of its own with its output in `log`, and return its process id.
+
+    It waits until `write_down(pid, started)` is done: killed in between, nobody leaves a process that nobody knows.
+    """
+    gate = 'read -r go && exec "$@" </dev/null'
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            ["sh", "-c", gate, "sh", *argv],
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=output,
+            env=env,
+            cwd="/",
+            start_new_session=True,
+        )
+    assert process.stdin is not None
+    write_down(process.pid, int(_stat(process.pid)[19]))
+    process.stdin.write(b"go\n")
+    process.stdin.close()
+    return process.pid
+
+
+def is_alive(pid: int, started: int) -> bool:
+    """Whether `pid` is still the process that started at `started` (clock ticks since the machine's start)."""
+    try:
+        fields = _stat(pid)
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return fields[0] != "Z" and int(fields[19]) == started
+
+
+def end(pid: int, started: int) -> bool:
+    """Kill that process and wait for its end; False if it is still there after END_S seconds.
+
+    One that waits for children is ended by killing those: `unshare` goes when its process namespace is empty.
+    """
+    with _handle(pid) as handle:
+        if handle is None or not is_alive(pid, started):
+            return True
+        for child in children(pid):
+            kill(child)
+        if select.select([handle], [], [], END_S if children(pid) else 0)[0]:
+            return True
+        signal.pidfd_send_signal(handle, signal.SIGKILL)
+        return bool(select.select([handle], [], [], END_S)[0])
+
+
+def children(pid: int) -> list[int]:
+    """Ids of the processes whose parent is `pid`."""
+    return [int(entry.name) for entry in _entries() if _field(entry, 1) == str(pid)]
+
+
+def descendants(pid: int) -> list[int]:
+    """Ids of all processes below `pid`, however deep."""
+    below = children(pid)
+    return [*below, *(deeper for child in below for deeper in descendants(child))]
+
+
+def command_of(pid: int) -> list[str]:
+    """The words that a process was started with; empty if it is gone."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")[:-1]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def kill(pid: int, number: signal.Signals = signal.SIGKILL) -> None:
+    """Send a signal; a process that is gone is fine."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+@contextlib.contextmanager
+def _handle(pid: int) -> Iterator[int | None]:
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        yield None
+        return
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _entries() -> list[Path]:
+    return [entry for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+
+
+def _field(entry: Path, number: int) -> str | None:
+    try:
+        return _stat(int(entry.name))[number]
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat behind the name, which may hold blanks and brackets: state, parent, ..."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
