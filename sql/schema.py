@@ -1,0 +1,144 @@
+"""What a warehouse is made of: numbered migrations, seeds and views, each brought up to date when a writer opens it."""
+
+import csv
+import functools
+import hashlib
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+
+from sql.errors import WarehouseError
+
+_HERE = Path(__file__).parent
+_HISTORY = """
+CREATE TABLE IF NOT EXISTS schema_migration (
+    number INTEGER PRIMARY KEY, name VARCHAR NOT NULL, sha256 VARCHAR NOT NULL, applied_at TIMESTAMP NOT NULL
+);
+CREATE TABLE IF NOT EXISTS schema_part (name VARCHAR PRIMARY KEY, sha256 VARCHAR NOT NULL);
+"""
+
+
+@dataclass(frozen=True)
+class SqlFile:
+    """One .sql file of this farm: its name without suffix, its text and the SHA-256 of that text."""
+
+    name: str
+    text: str
+    sha256: str
+
+
+def sql_files(folder: str) -> tuple[SqlFile, ...]:
+    """Return the files of `sql/<folder>` by name."""
+    return tuple(_read(path) for path in sorted((_HERE / folder).glob("*.sql")))
+
+
+@functools.cache
+def migrations() -> tuple[SqlFile, ...]:
+    """Return the migrations of this farm in order; their names start with 0001, 0002, ..."""
+    return sql_files("migrations")
+
+
+@functools.cache
+def views() -> tuple[SqlFile, ...]:
+    """Return the views of this farm, each after those that its text mentions."""
+    waiting = {file.name: file for file in sql_files("views")}
+    ordered: list[SqlFile] = []
+    while waiting:
+        ready = [
+            file
+            for name, file in waiting.items()
+            if not any(other != name and re.search(rf"\b{other}\b", _query_of(file.text)) for other in waiting)
+        ]
+        if not ready:
+            raise AssertionError(f"views that need each other: {', '.join(waiting)}")
+        for file in ready:
+            ordered.append(waiting.pop(file.name))
+    return tuple(ordered)
+
+
+@functools.cache
+def operator_categories() -> tuple[tuple[str, str, str], ...]:
+    """Return the rows (operator, kind, category) of seeds/operator_category.csv."""
+    with (_HERE / "seeds" / "operator_category.csv").open(encoding="utf-8", newline="") as stream:
+        return tuple((row["operator"], row["kind"], row["category"]) for row in csv.DictReader(stream))
+
+
+def check_schema(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
+    """Return how many of this farm's migrations the warehouse has; raises WarehouseError where they do not agree."""
+    if not _has_table(connection, "schema_migration"):
+        raise WarehouseError(f"{path} is a DuckDB database but no warehouse of this farm; name another file")
+    known = migrations()
+    applied = connection.execute("SELECT number, name, sha256 FROM schema_migration ORDER BY number").fetchall()
+    if len(applied) > len(known):
+        raise WarehouseError(
+            f"{path} was written by a newer farm ({len(applied)} migrations, this one knows {len(known)}); "
+            "update the farm"
+        )
+    for (_, name, sha256), file in zip(applied, known, strict=False):
+        if sha256 != file.sha256:
+            raise WarehouseError(
+                f"{path} was built with another {name}.sql than this farm has; a migration never changes: restore the "
+                "file, or load the bundles into a new warehouse"
+            )
+    return len(applied)
+
+
+def bring_up_to_date(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Apply what is missing of migrations, seeds and views in one transaction; costs two reads if nothing is."""
+    connection.begin()
+    if not _has_table(connection, "schema_migration"):
+        if connection.execute("SELECT count(*) FROM duckdb_tables()").fetchall() != [(0,)]:
+            check_schema(connection, path)
+        connection.execute(_HISTORY)
+    applied = check_schema(connection, path)
+    for number, file in enumerate(migrations()[applied:], applied + 1):
+        connection.execute(file.text)
+        connection.execute(
+            "INSERT INTO schema_migration VALUES (?, ?, ?, ?)",
+            [number, file.name, file.sha256, datetime.now(UTC).replace(tzinfo=None)],
+        )
+    _refresh(connection)
+    connection.commit()
+
+
+def _refresh(connection: duckdb.DuckDBPyConnection) -> None:
+    """Replace seeds and views if those in the warehouse are not this farm's."""
+    seed = operator_categories()
+    wanted = {
+        "operator_category": _sha256(repr(seed)),
+        "views": _sha256("".join(file.sha256 for file in views())),
+    }
+    present = dict(connection.execute("SELECT name, sha256 FROM schema_part").fetchall())
+    if present == wanted:
+        return
+    connection.execute("DELETE FROM operator_category")
+    connection.execute(
+        "INSERT INTO operator_category SELECT unnest(?::VARCHAR[]), unnest(?::VARCHAR[]), unnest(?::VARCHAR[])",
+        [list(column) for column in zip(*seed, strict=True)],
+    )
+    for file in views():
+        connection.execute(file.text)
+    for name, sha256 in wanted.items():
+        connection.execute("INSERT OR REPLACE INTO schema_part VALUES (?, ?)", [name, sha256])
+
+
+def _has_table(connection: duckdb.DuckDBPyConnection, name: str) -> bool:
+    found = connection.execute("SELECT count(*) FROM duckdb_tables() WHERE table_name = ?", [name]).fetchall()
+    return found != [(0,)]
+
+
+def _read(path: Path) -> SqlFile:
+    text = path.read_text(encoding="utf-8")
+    return SqlFile(path.stem, text, _sha256(text))
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _query_of(text: str) -> str:
+    """Return the query of a view's file alone: what its comments mention is no dependency."""
+    return re.sub(r"--[^\n]*", "", text.split("COMMENT ON", maxsplit=1)[0])

@@ -1,0 +1,171 @@
+"""The warehouse: one DuckDB file with one writer at a time, and published snapshots that readers open."""
+
+import contextlib
+import os
+import random
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from sql.errors import RowsRefused, WarehouseError
+from sql.schema import bring_up_to_date, check_schema
+
+__all__ = [
+    "RowsRefused",
+    "WarehouseError",
+    "open_read_only",
+    "open_snapshot",
+    "publish_snapshot",
+    "query",
+    "writing",
+]
+
+_PATIENCE_S = 60.0  # a writer's transaction takes about a second; a snapshot of some GB a few
+_KEPT_SNAPSHOTS = 3  # a reader that opens `current` needs its file for as long as opening takes
+_ASIDE = ".part-"
+
+
+@contextlib.contextmanager
+def writing(path: Path, *, patience_s: float = _PATIENCE_S) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open the warehouse for one transaction, made and brought up to date if need be; commits on a clean way out.
+
+    Another process that has the file open is waited for, up to `patience_s` seconds. Raises WarehouseError, and
+    RowsRefused where rows do not fit their table; nothing of the transaction is kept then.
+    """
+    with _opened(path, read_only=False, patience_s=patience_s) as connection:
+        bring_up_to_date(connection, path)
+        connection.begin()
+        yield connection
+        connection.commit()
+
+
+@contextlib.contextmanager
+def open_read_only(path: Path, *, patience_s: float = _PATIENCE_S) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a warehouse file or one snapshot for reading; a writer is waited for, up to `patience_s` seconds."""
+    if not path.is_file():
+        raise WarehouseError(f"{path}: there is no warehouse here; `etfarm load` and `etfarm sweep` make one")
+    with _opened(path, read_only=True, patience_s=patience_s) as connection:
+        check_schema(connection, path)
+        yield connection
+
+
+@contextlib.contextmanager
+def open_snapshot(snapshots: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open the newest snapshot in the folder `snapshots`, which no writer ever blocks or changes."""
+    with open_read_only(newest_snapshot(snapshots)) as connection:
+        yield connection
+
+
+def newest_snapshot(snapshots: Path) -> Path:
+    """Return the file of the newest snapshot; raises WarehouseError where none was published yet."""
+    try:
+        return snapshots / (snapshots / "current").read_text(encoding="utf-8").strip()
+    except OSError:
+        raise WarehouseError(
+            f"{snapshots}: no snapshot was published here yet; `etfarm load` and `etfarm sweep` publish one"
+        ) from None
+
+
+def publish_snapshot(warehouse: Path, snapshots: Path) -> Path:
+    """Copy the warehouse, as it is now, to a new `snapshots/warehouse-<seq>.duckdb` and let `current` name it.
+
+    Returns the new file. Older ones are removed but for the last few. Writers wait meanwhile, readers notice nothing.
+    Raises WarehouseError.
+    """
+    if not warehouse.is_file():
+        raise WarehouseError(f"{warehouse}: there is no warehouse to publish; load something first")
+    # DuckDB's lock on the file goes as soon as this process closes any other descriptor of it (POSIX), so the one
+    # to copy from is opened before the connection and closed after it.
+    with warehouse.open("rb") as source, _opened(warehouse, read_only=False, patience_s=_PATIENCE_S) as connection:
+        bring_up_to_date(connection, warehouse)
+        connection.execute("CHECKPOINT")
+        snapshots.mkdir(parents=True, exist_ok=True)
+        for leftover in snapshots.glob(f"{_ASIDE}*"):  # of a killed publisher: whoever holds the lock is alone here
+            leftover.unlink()
+        present = _snapshots_in(snapshots)
+        final = snapshots / f"warehouse-{(_sequence(present[-1]) if present else 0) + 1:06d}.duckdb"
+        aside = snapshots / f"{_ASIDE}{final.name}"
+        with aside.open("wb") as target:
+            shutil.copyfileobj(source, target, 1 << 22)
+            target.flush()
+            os.fsync(target.fileno())
+        aside.replace(final)
+        pointer = snapshots / f"{_ASIDE}current"
+        pointer.write_text(final.name + "\n", encoding="utf-8")
+        pointer.replace(snapshots / "current")
+        for old in [*present, final][:-_KEPT_SNAPSHOTS]:
+            old.unlink()
+        return final
+
+
+def query(path: Path, text: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Answer one SQL query from a folder of snapshots (the newest) or from a warehouse file; returns columns and rows.
+
+    Nothing can be changed by it. Raises WarehouseError with DuckDB's own first line where the query is wrong.
+    """
+    with open_snapshot(path) if path.is_dir() else open_read_only(path) as connection:
+        try:
+            answer = connection.execute(text)
+            return [column[0] for column in answer.description or []], answer.fetchall()
+        except duckdb.Error as error:
+            raise WarehouseError(f"the query failed: {first_line(error)}") from None
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's text, without DuckDB's advice and statement below it."""
+    return (str(error).splitlines() or [type(error).__name__])[0].strip().rstrip(".")
+
+
+@contextlib.contextmanager
+def _opened(path: Path, *, read_only: bool, patience_s: float) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Connect, and turn what DuckDB and the disk raise meanwhile into WarehouseError."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        connection = _connect(path, read_only=read_only, patience_s=patience_s)
+        with contextlib.closing(connection):
+            yield connection
+    except (duckdb.DataError, duckdb.IntegrityError, duckdb.ProgrammingError) as error:
+        raise RowsRefused(f"{path}: rows were refused ({first_line(error)}); nothing of them was kept") from error
+    except (duckdb.Error, OSError) as error:
+        verb = "read" if read_only else "written"
+        raise WarehouseError(
+            f"{path}: the warehouse could not be {verb} ({first_line(error)}); what it held before is unharmed"
+        ) from error
+
+
+def _connect(path: Path, *, read_only: bool, patience_s: float) -> duckdb.DuckDBPyConnection:
+    give_up = time.monotonic() + patience_s
+    while True:
+        try:
+            return duckdb.connect(str(path), read_only=read_only)
+        except (duckdb.IOException, duckdb.ConnectionException) as error:
+            if "not a valid DuckDB database" in str(error):
+                raise WarehouseError(f"{path} is no warehouse, nor any DuckDB database; name another file") from None
+            if not _is_locked(error):
+                raise
+            if time.monotonic() >= give_up:
+                raise WarehouseError(f"{path} is open in another process{_holder(error)}; close it there") from None
+            time.sleep(random.uniform(0.005, 0.05))
+
+
+def _is_locked(error: Exception) -> bool:
+    return "Could not set lock" in str(error) or "different configuration" in str(error)
+
+
+def _holder(error: Exception) -> str:
+    found = re.search(r"PID (\d+)", str(error))
+    return f" (process {found[1]})" if found else ""
+
+
+def _snapshots_in(folder: Path) -> list[Path]:
+    return sorted(folder.glob("warehouse-*.duckdb"), key=_sequence)
+
+
+def _sequence(snapshot: Path) -> int:
+    digits = snapshot.stem.removeprefix("warehouse-")
+    return int(digits) if digits.isdigit() else 0
