@@ -2,6 +2,7 @@
 
 import logging
 import os
+from importlib.resources import files
 from pathlib import Path
 
 import typer
@@ -13,16 +14,6 @@ from flows.settings import prepare_prefect
 from tasks.errors import FarmError
 from tasks.places import Var
 from tasks.spec import read_sweep
-
-_MEDIANS = """
-SELECT device || CASE WHEN emulated THEN ' (emulated)' ELSE '' END AS device, model, precision, variant, threads,
-    count(*) AS sessions, sum(runs)::BIGINT AS runs,
-    CASE WHEN emulated THEN NULL ELSE round(median(median_ms), 3) END AS "median ms",
-    CASE WHEN emulated THEN NULL ELSE round(median(mad_ms), 3) END AS "MAD ms",
-FROM session_latency WHERE sweep_id = ?
-GROUP BY ALL, emulated ORDER BY ALL
-"""
-
 
 def run_sweep(file: Path, inventory: Path, *, again: bool, var: Path, warehouse: Path | None) -> int:
     """Run one sweep in this process; returns 0, or 1 if any session failed or was invalid."""
@@ -55,7 +46,9 @@ def run_sweep(file: Path, inventory: Path, *, again: bool, var: Path, warehouse:
 
 def _print_medians(sweep_id: str, var: Path, warehouse: Path | None) -> None:
     from flows.publish import readable_warehouse
-    from sql.warehouse import query
+    from sql.warehouse import open_read_only
 
-    columns, rows = query(readable_warehouse(var, warehouse), _MEDIANS, [sweep_id])
-    typer.echo(as_table(columns, rows))
+    query = files("sql").joinpath("queries/medians.sql").read_text(encoding="utf-8")
+    with open_read_only(readable_warehouse(var, warehouse)) as connection:
+        answer = connection.execute(query, {"sweep_id": sweep_id})
+        typer.echo(as_table([column[0] for column in answer.description or []], answer.fetchall()))

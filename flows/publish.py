@@ -25,10 +25,7 @@ def readable_warehouse(var: Path, warehouse: Path | None) -> Path:
     """The file that a reader opens: the one that was named, else the newest snapshot of the var folder."""
     if warehouse is not None:
         return warehouse
-    snapshot = newest_snapshot(Var(var).snapshots)
-    if snapshot is None:
-        raise InputError(f"{var}: nothing has been loaded yet; run `etfarm sweep FILE` or `etfarm load PATH` first")
-    return snapshot
+    return newest_snapshot(Var(var).snapshots)
 
 
 def write_report(sweep_id: str | None, var: Path, warehouse: Path | None) -> Path:

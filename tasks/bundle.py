@@ -112,8 +112,8 @@ class SessionRecord(_Record):
     farm_version: str
 
 
-def publish_bundle(bundles: Path, record: SessionRecord, collected: Path) -> Path:
-    """Write the bundle of `record` with the files of the folder `collected`; return its folder.
+def publish_bundle(bundles: Path, record: SessionRecord, collected: Path) -> SessionRecord:
+    """Write the bundle of `record` with the files of the folder `collected`; return the record that is on disk now.
 
     The folder `bundles/<sweep_id>/<session_id>` appears whole or not at all; `record.files` is filled in here.
     Raises BundleError where the disk refuses (full, read-only).
@@ -132,7 +132,7 @@ def publish_bundle(bundles: Path, record: SessionRecord, collected: Path) -> Pat
         raise BundleError(
             f"{final}: the bundle could not be written ({error.strerror or error}); nothing was left"
         ) from None
-    return final
+    return read_record(final)
 
 
 def read_record(folder: Path) -> SessionRecord:

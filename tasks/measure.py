@@ -101,9 +101,9 @@ def measure(session: PlannedSession, bench: Bench, bundles: Path) -> SessionReco
             accuracy=findings.accuracy,
             **_cell_fields(session),
         )
-        publish_bundle(bundles, record, collected)
+        published = publish_bundle(bundles, record, collected)
     _forget_job(bench.device, job_folder)
-    return record
+    return published
 
 
 def record_unmeasured(
@@ -131,8 +131,7 @@ def record_unmeasured(
         **_cell_fields(session),
     )
     with tempfile.TemporaryDirectory(prefix="etfarm-") as nothing:
-        publish_bundle(bundles, record, Path(nothing))
-    return record
+        return publish_bundle(bundles, record, Path(nothing))
 
 
 def _run(session: PlannedSession, bench: Bench, folder: str, findings: _Findings, collected: Path) -> JobResult:

@@ -1,0 +1,142 @@
+"""The plan: which sessions a device owes a sweep, in which order, and under which id."""
+
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tasks.bundle import DeviceRecord, ModelRecord, RunnerRecord, SessionRecord, SweepNight
+from tasks.plan import DISCARDED_INDEX, FIRST_SESSION, PlannedSession, matches, plan_device, planned_of, still_to_run
+from tasks.spec import SweepSpec
+
+NIGHT = SweepNight(sweep_id="smoke-2026-01-02", name="smoke", night="2026-01-02")
+
+
+def a_spec(**changes: Any) -> SweepSpec:
+    return SweepSpec.model_validate(
+        {"name": "smoke", "models": ["linear", "conv"], "precisions": ["fp32", "fp16"], "sessions": 4} | changes
+    )
+
+
+def planned(spec: SweepSpec, *, sme2: bool | None = True, pte: str = "p", runner: str = "r") -> list[PlannedSession]:
+    export, bundle = SimpleNamespace(pte_sha256=pte), SimpleNamespace(runner_sha256=runner)
+    exports: Any = {(model, precision): export for model in spec.models for precision in spec.precisions}
+    runners: Any = {(variant, mode): bundle for variant in spec.variants for mode in spec.modes}
+    return plan_device(spec, NIGHT, "phone", sme2=sme2, exports=exports, runners=runners)
+
+
+def ended(session: PlannedSession, status: str, code: str | None = None) -> SessionRecord:
+    cell = session.cell
+    return SessionRecord.model_validate(
+        {
+            "session_id": session.session_id,
+            "attempt": session.attempt,
+            "sweep": session.sweep,
+            "status": status,
+            "reason_code": code,
+            "started_at": "2026-01-02T03:04:05+00:00",
+            "ended_at": "2026-01-02T03:04:06+00:00",
+            "model": ModelRecord(
+                name=cell.model, precision=cell.precision, seed=session.seed, pte_sha256=session.pte_sha256
+            ),
+            "runner": RunnerRecord(
+                runner_sha256=session.runner_sha256 or "", platform="linux-x86_64", kind="wheel", versions={}
+            ),
+            "variant": cell.variant,
+            "mode": cell.mode,
+            "threads": cell.threads,
+            "executions": cell.executions,
+            "warmup_executions": cell.warmup_executions,
+            "index": session.index,
+            "device": DeviceRecord(name=cell.device, transport="local", emulated=False),
+            "conditions": {"before": None, "after": None},
+            "farm_version": "0",
+        }
+    )
+
+
+def test_every_cell_gets_its_sessions_and_one_more_is_discarded_first() -> None:
+    # given two models in two precisions, on and off, four sessions a cell
+    sessions = planned(a_spec())
+    # then the first is the one discarded by rule, and each of the eight cells has four
+    assert sessions[0].index == DISCARDED_INDEX
+    assert set(Counter(session.cell for session in sessions[1:]).values()) == {4}
+    assert len(sessions) == 1 + 2 * 2 * 2 * 4
+
+
+def test_on_and_off_stand_side_by_side_and_swap_each_round() -> None:
+    # given the order of one cell's pairs over the rounds
+    sessions = planned(a_spec(models=["linear"], precisions=["fp32"]))[1:]
+    # then it reads on off | off on | on off | off on
+    order = " ".join(session.cell.variant.removeprefix("sme2_") for session in sessions)
+    assert order == "on off off on on off off on"
+
+
+def test_pairs_of_a_round_are_neighbours_in_a_seeded_order() -> None:
+    sessions = planned(a_spec())[1:]
+    for first, second in list(pairwise(sessions))[::2]:
+        assert replace(first.cell, variant=second.cell.variant) == second.cell
+    assert planned(a_spec())[1:] == sessions
+    assert planned(a_spec(seed=1))[1:] != sessions
+
+
+def test_a_device_without_sme2_runs_sme2_off_only_and_an_unknown_one_both() -> None:
+    assert {s.cell.variant for s in planned(a_spec(), sme2=False)} == {"sme2_off"}
+    assert {s.cell.variant for s in planned(a_spec(), sme2=None)} == {"sme2_on", "sme2_off"}
+    assert planned(a_spec(variants=["sme2_on"]), sme2=False) == []
+
+
+def test_sessions_for_kernels_come_last() -> None:
+    modes = [session.cell.mode for session in planned(a_spec(modes=["profile", "timing"]))]
+    assert modes == sorted(modes, key=["timing", "profile"].index)
+    assert modes.count("profile") == 8
+
+
+def test_ids_are_the_same_every_time_and_no_two_sessions_share_one() -> None:
+    sessions = planned(a_spec())
+    assert [s.session_id for s in sessions] == [s.session_id for s in planned(a_spec())]
+    assert len({s.session_id for s in sessions}) == len(sessions)
+
+
+@pytest.mark.parametrize("changed", [{"pte": "other"}, {"runner": "other"}])
+def test_another_model_or_runner_is_another_session(changed: dict[str, str]) -> None:
+    before, after = planned(a_spec()), planned(a_spec(), **changed)
+    assert {s.session_id for s in before}.isdisjoint(s.session_id for s in after)
+
+
+def test_what_succeeded_is_not_run_again() -> None:
+    # given a sweep of which three sessions and the discarded one have ended
+    sessions = planned(a_spec())
+    done = [ended(sessions[0], "invalid", FIRST_SESSION), *(ended(s, "succeeded") for s in sessions[1:4])]
+    # then the rest is left, in the same order, at its first attempt
+    assert still_to_run(sessions, done) == sessions[4:]
+
+
+def test_what_failed_is_tried_again_under_a_new_id() -> None:
+    # given one session that failed twice
+    sessions = planned(a_spec())
+    records = [
+        ended(sessions[1], "failed", "device_lost"),
+        ended(replace(sessions[1], attempt=2), "invalid", "thermal"),
+    ]
+    # when the sweep is started again
+    again = still_to_run(sessions, records)
+    # then it is its third attempt, and has an id of its own
+    assert again[1].attempt == 3
+    assert again[1].session_id not in {record.session_id for record in records}
+
+
+def test_a_record_answers_the_session_that_was_planned() -> None:
+    for session in planned(a_spec()):
+        assert planned_of(ended(session, "succeeded")) == session
+
+
+def test_a_selector_says_which_label_does_not_fit() -> None:
+    assert matches({"tier": "a"}, {"tier": "a", "site": "b"}) == []
+    assert matches({"tier": "a", "soc": "m4"}, {"tier": "b"}) == [
+        "label tier is b, the sweep asks for a",
+        "label soc is not set, the sweep asks for m4",
+    ]
