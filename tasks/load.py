@@ -24,10 +24,10 @@ _UNFINISHED = ".part-"  # what is being written, or was when its writer was kill
 
 @dataclass
 class LoadResult:
-    """What became of each bundle and loose ETDump that was found."""
+    """What became of the bundles and loose ETDumps that were found."""
 
-    loaded: list[Path] = field(default_factory=list)
-    already: list[Path] = field(default_factory=list)
+    loaded: int = 0
+    already: int = 0
     """In the warehouse before, by content."""
     refused: list[tuple[Path, str]] = field(default_factory=list)
     """With one sentence each; nothing of them was loaded."""
@@ -43,7 +43,7 @@ def load_paths(paths: Sequence[Path], warehouse: Path) -> LoadResult:
     fresh = _leave_out_known(_find(paths, result), warehouse, result)
     for batch in _batches(fresh, result):
         _commit(batch, warehouse, result)
-        _log.info("loaded %d of %d, refused %d", len(result.loaded), len(fresh), len(result.refused))
+        _log.info("loaded %d of %d, refused %d", result.loaded, len(fresh), len(result.refused))
     return result
 
 
@@ -82,8 +82,9 @@ def _leave_out_known(found: list[Path], warehouse: Path, result: LoadResult) -> 
             hashes[path] = sha256_of(path / _RECORD if path.is_dir() else path)
     with writing(warehouse) as connection:
         known = known_contents(connection, list(hashes.values()))
-    result.already += [path for path in found if hashes.get(path) in known]
-    return [path for path in found if hashes.get(path) not in known]
+    fresh = [path for path in found if hashes.get(path) not in known]
+    result.already += len(found) - len(fresh)
+    return fresh
 
 
 def _batches(paths: Iterable[Path], result: LoadResult) -> Iterator[list[Rows]]:
@@ -110,12 +111,12 @@ def _commit(batch: list[Rows], warehouse: Path, result: LoadResult) -> None:
         with writing(warehouse) as connection:
             loader = Loader(connection, batch)
             for rows in batch:
-                is_known = loader.has(rows.sha256)
-                refusal = loader.add(rows)
-                if refusal is not None:
+                if loader.has(rows.sha256):
+                    outcome.already += 1
+                elif refusal := loader.add(rows):
                     outcome.refused.append((rows.path, refusal))
                 else:
-                    (outcome.already if is_known else outcome.loaded).append(rows.path)
+                    outcome.loaded += 1
             loader.flush()
     except (RowsRefused, pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         if len(batch) > 1:

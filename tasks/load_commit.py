@@ -37,9 +37,7 @@ class Loader:
         self._sessions = _known_sessions(connection, [rows.session["session_id"] for rows in batch])
 
     def add(self, rows: Rows) -> str | None:
-        """Take a session in, or return a sentence on why not. One that is in the warehouse already changes nothing."""
-        if self.has(rows.sha256):
-            return None
+        """Take in a session of which the warehouse has nothing yet, or return a sentence on why it is refused."""
         session_id, etdump = rows.session["session_id"], rows.session["etdump_sha256"]
         if session_id in self._sessions:
             return (

@@ -11,6 +11,7 @@ from tasks.bundle import BundleError, SessionRecord, read_bundle
 from tasks.errors import FarmError
 from tasks.etdump import read_etdump
 from tasks.files import sha256_of
+from tasks.load_kernels import kernels_of
 from tasks.load_tree import Runs, runs_of
 
 Row = dict[str, Any]
@@ -77,6 +78,7 @@ def rows_of_bundle(folder: Path) -> Rows:
             details={
                 "device_conditions": _conditions(record),
                 "accuracy": [output.model_dump() for output in record.accuracy or []],
+                "kernel": kernels_of(folder, record) if succeeded else [],
             },
             runs=runs,
         )

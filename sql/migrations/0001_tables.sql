@@ -140,22 +140,13 @@ CREATE TABLE accuracy (
 CREATE TABLE kernel (
     session_key INTEGER NOT NULL,
     evidence VARCHAR NOT NULL,    -- executed | selected
-    name VARCHAR NOT NULL,
+    name VARCHAR,                 -- NULL for samples whose function has no name
     library VARCHAR,
     weight BIGINT NOT NULL,       -- samples if executed, lines of the log if selected
-    operation VARCHAR,
+    operation VARCHAR,            -- this and what follows: NULL if the name is no kernel's
     data_type VARCHAR,
     isa VARCHAR,
-    isa_family VARCHAR NOT NULL   -- SME2 | SME | NEON | other
-);
-
--- How much a profile saw: one row per session of mode `profile`.
-CREATE TABLE kernel_profile (
-    session_key INTEGER NOT NULL,
-    rate_hz DOUBLE,
-    samples BIGINT NOT NULL,
-    dropped BIGINT NOT NULL,
-    unresolved BIGINT NOT NULL
+    isa_family VARCHAR            -- SME2 | SME | NEON | other
 );
 
 -- The operator tree, once per exported model: the union of the nodes that any of its runs showed.
