@@ -31,7 +31,7 @@ _RUNNER_NEEDS = ("libstdc++6", "libgomp1", "zlib1g")
 _PHONE = ("adbd", "mksh", "toybox", *_RUNNER_NEEDS)
 _MAC = (
     *("openssh-server", "bash", "coreutils", "findutils", "gawk", "grep", "gzip", "hostname", "perl"),
-    *("sed", "tar", *_RUNNER_NEEDS),
+    *("procps", "sed", "tar", "util-linux", *_RUNNER_NEEDS),
 )
 TREES = {
     "phone-amd64": ("amd64", _PHONE),

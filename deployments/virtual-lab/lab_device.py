@@ -1,5 +1,6 @@
 """One device of the lab: a root file system in memory, a daemon in namespaces of its own, an address."""
 
+import os
 import shutil
 import uuid
 from abc import ABC, abstractmethod
@@ -119,3 +120,23 @@ def inside(root: Path, settings: Mapping[str, str], *options: str) -> list[str]:
     """The words that start a command inside `root`, with this environment and nothing else."""
     variables = [f"{name}={value}" for name, value in settings.items()]
     return ["env", "-i", *variables, shutil.which("chroot") or "chroot", *options, str(root)]
+
+
+def write_processors(sys: Path) -> None:
+    """Write the files of /sys that C libraries and the runner read to count and group cores: those of this machine."""
+    cores = os.cpu_count() or 1
+    every = f"0-{cores - 1}\n" if cores > 1 else "0\n"
+    folder = sys / "devices/system/cpu"
+    for name in ("online", "possible", "present"):
+        write(folder / name, every)
+    write(folder / "kernel_max", f"{cores - 1}\n")
+    for core in range(cores):
+        topology = folder / f"cpu{core}" / "topology"
+        write(topology / "physical_package_id", "0\n")
+        write(topology / "core_id", f"{core}\n")
+        write(topology / "core_siblings_list", every)
+        write(topology / "thread_siblings_list", f"{core}\n")
+        frequency = folder / f"cpu{core}" / "cpufreq"
+        write(frequency / "scaling_governor", "schedutil\n")
+        for kind in ("scaling_cur_freq", "scaling_max_freq", "cpuinfo_max_freq"):
+            write(frequency / kind, "2000000\n")

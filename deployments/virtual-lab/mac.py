@@ -1,19 +1,22 @@
 """A Mac of the lab as far as SSH sees one: a real sshd, a Mac's paths and tools, no /proc and none of Linux's tools.
 
-Its programs are Debian's, so options that only GNU's know work here and not on a Mac.
+Its programs are Debian's, so options that only GNU's know work here and not on a Mac. What it measures is the runner
+for Linux, which needs /proc and /sys: they are there for a group that only the launcher /usr/local/bin/linux gives.
 """
 
 import os
+import shutil
 import time
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
 from fetch_packages import Packages
-from lab_device import HERE, LabDevice, inside, install, write
+from lab_device import HERE, LabDevice, inside, install, write, write_processors
 
 USER = "lab"
 _UID, _GID = 501, 20
+_LINUX_GID = 76
 _OWN = "usr/libexec/etfarm-lab"
 
 # What a Mac has too, of the packages' programs. Missing on purpose: setsid, sha256sum, timeout, nproc, taskset, free.
@@ -42,6 +45,8 @@ ClientAliveCountMax 3
 Subsystem sftp internal-sftp
 SetEnv PATH=/usr/bin:/bin:/usr/sbin:/sbin
 """
+
+_LAUNCHER = "# Stand-in of the virtual lab for what runs other systems' programs on a Mac: `linux COMMAND...`\n"
 
 _SYSCTL = """hw.model: {model}
 hw.memsize: {memory_bytes}
@@ -81,7 +86,7 @@ class Mac(LabDevice):
 
     @property
     def proc(self) -> str:
-        """Out of sight: a Mac has no /proc, and the stand-ins need one."""
+        """Out of sight: the stand-ins need one."""
         return f"{_OWN}/proc"
 
     def trees(self, packages: Packages) -> dict[Path, str]:
@@ -113,16 +118,36 @@ class Mac(LabDevice):
         (self.root / "var").mkdir()
         for name, target in links.items():
             (self.root / name).symlink_to(target)
+        self._write_accounts()
+        write(self.root / "etc/ssh/sshd_config", _SSHD.format(port=self.port))
+        (self.root / "run/sshd").mkdir(parents=True)
+        self._hide_linux(packages)
+        self.set_conditions()
+
+    def _write_accounts(self) -> None:
         accounts = f"root:x:0:0::/:/bin/sh\nsshd:x:75:75::/:/bin/sh\n{USER}:x:{_UID}:{_GID}::/Users/{USER}:/bin/bash\n"
         write(self.root / "etc/passwd", accounts)
         write(self.root / "etc/shadow", "".join(f"{name}:*:::::::\n" for name in ("root", "sshd", USER)), 0o600)
         write(self.root / "etc/group", f"wheel:x:0:\nstaff:x:{_GID}:\nsshd:x:75:\n")
-        write(self.root / "etc/ssh/sshd_config", _SSHD.format(port=self.port))
-        (self.root / "run/sshd").mkdir(parents=True)
         home = self.root / "Users" / USER
         home.mkdir(parents=True)
         os.chown(home, _UID, _GID)
-        self.set_conditions()
+
+    def _hide_linux(self, packages: Packages) -> None:
+        """/proc and /sys behind a folder that only the launcher's group may enter."""
+        hidden = self.root / _OWN / "linux"
+        hidden.mkdir(mode=0o750)
+        os.chown(hidden, 0, _LINUX_GID)
+        (hidden / "proc").symlink_to("../proc")
+        write_processors(hidden / "sys")
+        for name in ("proc", "sys"):
+            (self.root / name).symlink_to(f"/{_OWN}/linux/{name}")
+        launcher = self.root / _OWN / "setpriv"
+        shutil.copyfile(packages.tree("mac-amd64") / "usr/bin/setpriv", launcher)
+        os.chown(launcher, 0, _LINUX_GID)
+        launcher.chmod(0o2755)
+        script = f'#!/bin/sh\n{_LAUNCHER}exec /{_OWN}/setpriv --regid={_LINUX_GID} --keep-groups -- "$@"\n'
+        write(self.root / "usr/local/bin/linux", script, 0o755)
 
     def on_boot(self) -> None:
         """A Mac says when it was started and gives each start a name."""

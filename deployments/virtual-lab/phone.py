@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fetch_packages import Packages, own_loader
-from lab_device import HERE, LabDevice, inside, install, write
+from lab_device import HERE, LabDevice, inside, install, write, write_processors
 
 _SHELL_UID = 2000
+
+# qemu's name for a processor with SME2, and 64 bytes to a vector in streaming mode.
+_CPU = "max,sme512=on"
 
 _BATTERY = """Current Battery Service state:
   AC powered: false
@@ -44,14 +47,18 @@ class Phone(LabDevice):
     abi: str
 
     @property
+    def is_emulated(self) -> bool:
+        """Whether its programs run under qemu."""
+        return self.abi != "x86_64"
+
+    @property
     def proc(self) -> str:
         """As on every Linux."""
         return "proc"
 
     def trees(self, packages: Packages) -> dict[Path, str]:
         """The packages' /usr, which holds all of their programs and libraries."""
-        name = "phone-amd64" if self.abi == "x86_64" else "phone-arm64"
-        return {packages.tree(name) / "usr": "usr"}
+        return {packages.tree("phone-arm64" if self.is_emulated else "phone-amd64") / "usr": "usr"}
 
     def daemon(self) -> list[str]:
         """adbd as the user that Android's shell has."""
@@ -63,9 +70,9 @@ class Phone(LabDevice):
             "ANDROID_ROOT": "/system",
             "TMPDIR": "/data/local/tmp",
             "ADBD_PORT": str(self.port),
-            # For qemu, which hands the whole processor to every program: vectors of 64 bytes in streaming mode.
-            "QEMU_CPU": "max,sme512=on",
         }
+        if self.is_emulated:
+            settings["QEMU_CPU"] = _CPU
         user = [f"--userspec={_SHELL_UID}:{_SHELL_UID}", "--groups="]
         return [*inside(self.root, settings, *user), "/system/bin/adbd"]
 
@@ -84,7 +91,7 @@ class Phone(LabDevice):
         for folder in ("data/local/tmp", "data/local", "data"):
             (self.root / folder).mkdir(parents=True, exist_ok=True)
             os.chown(self.root / folder, _SHELL_UID, _SHELL_UID)
-        self._write_processors()
+        write_processors(self.root / "sys")
         self.set_conditions()
 
     def set_conditions(
@@ -112,31 +119,13 @@ class Phone(LabDevice):
             "ro.product.model": f"Virtual phone ({self.abi})",
             "ro.product.device": "virtual",
             "ro.product.cpu.abi": self.abi,
-            "ro.soc.manufacturer": "QEMU" if self.abi != "x86_64" else "etfarm",
-            "ro.soc.model": "max,sme512=on" if self.abi != "x86_64" else "this machine",
+            "ro.soc.manufacturer": "QEMU" if self.is_emulated else "etfarm",
+            "ro.soc.model": _CPU if self.is_emulated else "this machine",
             "ro.build.version.release": "14",
             "ro.build.version.sdk": "34",
             "ro.build.fingerprint": f"etfarm/virtual/{self.abi}:14/LAB/1:userdebug/stand-in",
             "ro.serialno": f"ETFARMLAB{self.number:04}",
         }
-
-    def _write_processors(self) -> None:
-        """What the C library and the runner's cpuinfo read to count and group cores."""
-        cores = os.cpu_count() or 1
-        folder = self.root / "sys/devices/system/cpu"
-        for name in ("online", "possible", "present"):
-            write(folder / name, f"0-{cores - 1}\n" if cores > 1 else "0\n")
-        write(folder / "kernel_max", f"{cores - 1}\n")
-        for core in range(cores):
-            topology = folder / f"cpu{core}" / "topology"
-            write(topology / "physical_package_id", "0\n")
-            write(topology / "core_id", f"{core}\n")
-            write(topology / "core_siblings_list", f"0-{cores - 1}\n")
-            write(topology / "thread_siblings_list", f"{core}\n")
-            frequency = folder / f"cpu{core}" / "cpufreq"
-            write(frequency / "scaling_governor", "schedutil\n")
-            for kind in ("scaling_cur_freq", "scaling_max_freq", "cpuinfo_max_freq"):
-                write(frequency / kind, "2000000\n")
 
 
 def _links(packages: Packages) -> dict[str, str]:
