@@ -1,0 +1,5 @@
+-- Where the time goes, by category; without emulated devices, whose times mean nothing.
+SELECT model, device, precision, variant, threads, runner_source, category, time_ms, share
+FROM category_share
+WHERE sweep_id = $sweep_id AND emulated IS NOT TRUE
+ORDER BY model, device, threads, precision, variant DESC, runner_source, category;

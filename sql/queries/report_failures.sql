@@ -1,0 +1,18 @@
+-- Sessions without a result, those that still lack one first.
+SELECT
+    session_id,
+    device,
+    model,
+    precision,
+    variant,
+    mode,
+    threads,
+    status,
+    reason_code,
+    reason,
+    log_tail,
+    attempt,
+    superseded
+FROM failed_session
+WHERE sweep_id = $sweep_id
+ORDER BY superseded, status, reason_code, device, started_at, session_id;

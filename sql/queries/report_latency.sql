@@ -1,0 +1,33 @@
+-- Latency by cell (what is measured alike), from sessions: executions of one process are not independent of each other.
+-- An emulated device keeps its counts and loses its times, which mean nothing.
+WITH
+cell AS (
+    SELECT
+        model,
+        device,
+        emulated IS TRUE AS emulated,
+        precision,
+        variant,
+        threads,
+        runner_source,
+        count(*) AS sessions,
+        sum(runs) AS runs,
+        median(median_ms) AS median_ms,
+        mad(median_ms) AS between_ms,
+        median(mad_ms) AS mad_ms,
+        median(p90_ms) AS p90_ms,
+        median(load_ms) AS load_ms,
+        max(peak_resident_bytes) AS peak_resident_bytes
+    FROM session_latency
+    WHERE sweep_id = $sweep_id AND runs > 0
+    GROUP BY ALL
+)
+SELECT
+    * EXCLUDE (median_ms, between_ms, mad_ms, p90_ms, load_ms),
+    CASE WHEN NOT emulated THEN median_ms END AS median_ms,
+    CASE WHEN NOT emulated AND sessions > 1 THEN between_ms END AS between_ms,
+    CASE WHEN NOT emulated THEN mad_ms END AS mad_ms,
+    CASE WHEN NOT emulated THEN p90_ms END AS p90_ms,
+    CASE WHEN NOT emulated THEN load_ms END AS load_ms
+FROM cell
+ORDER BY model, emulated, device, threads, precision, variant DESC, runner_source;

@@ -1,0 +1,30 @@
+-- The operators that take the most time, ten of each cell and whatever takes more than 5 %.
+WITH
+ranked AS (
+    SELECT
+        model,
+        device,
+        precision,
+        variant,
+        threads,
+        runner_source,
+        operator || CASE
+            WHEN coalesce(layout, data_type) IS NULL THEN ''
+            ELSE ' (' || concat_ws(', ', layout, data_type) || ')'
+        END || coalesce(' ' || microkernel, '') AS operator,
+        category,
+        kind,
+        calls_per_run,
+        time_ms,
+        share,
+        row_number() OVER (
+            PARTITION BY model, device, precision, variant, threads, runner_source
+            ORDER BY time_ms DESC, operator, data_type, microkernel
+        ) AS place
+    FROM operator_time
+    WHERE sweep_id = $sweep_id AND emulated IS NOT TRUE AND category <> 'Unattributed'
+)
+SELECT *
+FROM ranked
+WHERE (place <= 10 AND time_ms > 0) OR share > 0.05
+ORDER BY model, device, threads, precision, variant DESC, runner_source, place;

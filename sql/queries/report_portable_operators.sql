@@ -1,0 +1,55 @@
+-- Each portable operator of each exported model: how many the graph holds and why (from the export), and its largest
+-- weight (from the runs). The two name it differently, aten.mean.dim and mean; what they share is the word `mean`.
+WITH
+exported AS (
+    SELECT
+        model,
+        precision,
+        regexp_extract(operator, '^(?:\w+(?:\.|::))?(\w+)', 1) AS word,
+        string_agg(DISTINCT operator, ', ' ORDER BY operator) AS operator,
+        sum(count) AS count,
+        string_agg(DISTINCT reason, '; ' ORDER BY reason) AS reason
+    FROM operator_delegation
+    WHERE sweep_id = $sweep_id AND placement = 'portable'
+    GROUP BY ALL
+),
+seen AS (
+    SELECT
+        model,
+        precision,
+        regexp_extract(operator, '^(?:\w+::)?(\w+)', 1) AS word,
+        operator,
+        device,
+        variant,
+        threads,
+        emulated,
+        time_ms,
+        share
+    FROM operator_time
+    WHERE sweep_id = $sweep_id AND kind = 'portable'
+),
+heaviest AS (
+    SELECT
+        model,
+        precision,
+        word,
+        min(operator) AS operator,
+        max(share) FILTER (emulated IS NOT TRUE) AS share,
+        arg_max(time_ms, share) FILTER (emulated IS NOT TRUE) AS time_ms,
+        arg_max(device, share) FILTER (emulated IS NOT TRUE) AS device
+    FROM seen
+    GROUP BY ALL
+)
+SELECT
+    model,
+    precision,
+    coalesce(exported.operator, heaviest.operator) AS operator,
+    word,
+    count,
+    reason,
+    share,
+    time_ms,
+    device
+FROM exported
+FULL JOIN heaviest USING (model, precision, word)
+ORDER BY model, precision, share DESC NULLS LAST, operator;

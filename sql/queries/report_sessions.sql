@@ -1,0 +1,35 @@
+-- Every session, whatever became of it, with its median and the device's conditions before and after.
+WITH
+condition AS (
+    SELECT
+        session_id,
+        any_value(temperature_c) FILTER (moment = 'before') AS temperature_before_c,
+        any_value(temperature_c) FILTER (moment = 'after') AS temperature_after_c,
+        any_value(battery_percent) FILTER (moment = 'before') AS battery_before_percent,
+        any_value(battery_percent) FILTER (moment = 'after') AS battery_after_percent,
+        any_value(load_1m) FILTER (moment = 'before') AS load_before_1m,
+        any_value(load_1m) FILTER (moment = 'after') AS load_after_1m
+    FROM session_conditions
+    WHERE sweep_id = $sweep_id
+    GROUP BY session_id
+)
+SELECT
+    session.device,
+    session.session_id,
+    session.model,
+    session.precision,
+    session.variant,
+    session.mode,
+    session.threads,
+    session.attempt,
+    CASE WHEN session.reason_code = 'first_session' THEN 'discarded' ELSE session.status END AS status,
+    session.started_at,
+    CASE WHEN session.emulated IS NOT TRUE THEN session_latency.median_ms END AS median_ms,
+    condition.* EXCLUDE (session_id)
+FROM session_overview AS session
+LEFT JOIN session_latency USING (session_id)
+LEFT JOIN condition USING (session_id)
+WHERE session.sweep_id = $sweep_id
+ORDER BY
+    session.device, session.mode DESC, session.model, session.threads, session.precision, session.variant DESC,
+    session.started_at, session.session_id;
