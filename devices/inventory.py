@@ -52,7 +52,9 @@ class DeviceSpec(BaseModel):
     ssh_config: Path | None = Field(default=None, description="instead of ~/.ssh/config")
     proxy_jump: str | None = Field(default=None, description="[user@]host[:port] or alias to go through")
     serial: str | None = Field(default=None, description="adb: as `adb devices` lists it")
-    adb_server_port: Annotated[int, Field(ge=1, le=65535)] = 5037
+    adb_server_port: Annotated[int, Field(ge=1, le=65535)] | None = Field(
+        default=None, description="a private adb server; adb's own setting, usually 5037, otherwise"
+    )
 
     @field_validator("name")
     @classmethod
@@ -103,9 +105,15 @@ def load_inventory(path: Path) -> Inventory:
 
 
 def open_device(spec: DeviceSpec) -> Device:
-    """The device of an inventory entry; nothing is connected before its first use."""
-    root = spec.root or f"{tempfile.gettempdir()}/etfarm-{getpass.getuser()}"
-    return LocalDevice(spec.name, root, spec.platform)
+    """The device of an inventory entry; nothing is connected before its first use.
+
+    Its root, where the entry names none: the temporary folder of this machine, /var/tmp of an SSH host (both with
+    the user's name), /data/local/tmp of a phone. DeviceRefused if ssh_config cannot be followed.
+    """
+    if spec.transport == "local":
+        root = spec.root or f"{tempfile.gettempdir()}/etfarm-{getpass.getuser()}"
+        return LocalDevice(spec.name, root, spec.platform)
+    return _open_ssh(spec) if spec.transport == "ssh" else _open_adb(spec)
 
 
 def launch_prefix(spec: DeviceSpec, system: str) -> list[str]:
@@ -119,3 +127,31 @@ def launch_prefix(spec: DeviceSpec, system: str) -> list[str]:
         raise DeviceRefused(spec.name, "macOS cannot bind programs to cores", "remove `cpu_affinity` from its entry")
     mask = sum(1 << core for core in set(spec.cpu_affinity))
     return ["taskset", f"{mask:x}", *spec.launcher]
+
+
+def _open_ssh(spec: DeviceSpec) -> Device:
+    from devices.ssh import SshDevice  # cryptography is slow to import, and many farms have no SSH host
+    from devices.ssh_connect import SshAddress, resolve
+
+    where = SshAddress(
+        address=spec.address or "",
+        port=spec.port,
+        user=spec.user,
+        identity_file=spec.identity_file,
+        known_hosts=spec.known_hosts,
+        ssh_config=spec.ssh_config,
+        proxy_jump=spec.proxy_jump,
+    )
+    root = spec.root or f"/var/tmp/etfarm-{resolve(spec.name, where).user}"
+    return SshDevice(spec.name, root, where, spec.platform)
+
+
+def _open_adb(spec: DeviceSpec) -> Device:
+    from devices.adb import AdbDevice  # adbutils is slow to import, and many farms have no phone
+    from devices.adb_connect import AdbLink
+
+    serial = spec.serial or spec.address or ""
+    if spec.address and ":" not in spec.address:
+        serial = f"{spec.address}:5555"
+    link = AdbLink(spec.name, serial, network=spec.address is not None, server_port=spec.adb_server_port)
+    return AdbDevice(spec.name, spec.root or "/data/local/tmp/etfarm", link, spec.platform)
