@@ -67,9 +67,9 @@ def load(
     from flows.publish import load_and_publish
 
     result = load_and_publish(paths, var, warehouse)
-    typer.echo(f"loaded {result.loaded}, already there {result.already}, refused {len(result.refused)}")
-    for path, sentence in result.refused:
-        typer.echo(f"{path}: {sentence}" if str(path) not in sentence else sentence, err=True)
+    typer.echo(f"loaded {result.loaded}, there already {result.already}, refused {len(result.refused)}")
+    for _, sentence in result.refused:
+        typer.echo(sentence, err=True)
     raise typer.Exit(1 if result.refused else 0)
 
 

@@ -15,6 +15,7 @@ from tasks.errors import FarmError
 from tasks.places import Var
 from tasks.spec import read_sweep
 
+
 def run_sweep(file: Path, inventory: Path, *, again: bool, var: Path, warehouse: Path | None) -> int:
     """Run one sweep in this process; returns 0, or 1 if any session failed or was invalid."""
     spec = read_sweep(file)

@@ -17,7 +17,8 @@ def as_table(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> str:
         return "  ".join(aligned).rstrip()
 
     rule = "  ".join("-" * width for width in widths)
-    return "\n".join([line(list(columns)), rule, *map(line, cells), f"({len(rows)} rows)"]) + "\n"
+    count = f"({len(rows)} row{'' if len(rows) == 1 else 's'})"
+    return "\n".join([line(list(columns)), rule, *map(line, cells), count]) + "\n"
 
 
 def _short(value: Any) -> str:

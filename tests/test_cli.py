@@ -1,0 +1,160 @@
+"""The command line: every command shows an example, every mistake is one sentence, and nothing heavy is imported."""
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from etdump_builder import METHOD, Profile, Run, build_etdump
+
+from flows.cli import main
+
+COMMANDS = ["sweep", "export", "load", "report", "sql", "inspect", "runner build", "runner register"]
+
+
+@dataclass(frozen=True)
+class Ended:
+    code: int
+    out: str
+    err: str
+
+
+Etfarm = Callable[..., Ended]
+
+
+@pytest.fixture
+def etfarm(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Etfarm:
+    """Run `etfarm` with these words in this process."""
+
+    def run(*words: object) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["etfarm", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        return Ended(int(ended.value.code or 0), said.out, said.err)
+
+    return run
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> Path:
+    """An ETDump of three executions of 30, 40 and 50 ns."""
+    runs = [
+        Run(
+            [
+                Profile(text="Convolution (NHWC, F32) IGEMM #1", start=10, end=20, instruction=1),
+                Profile(name="DELEGATE_CALL", start=5, end=25, instruction=1),
+                Profile(name=METHOD, start=0, end=end),
+            ]
+        )
+        for end in (30, 40, 50)
+    ]
+    path = tmp_path / "some model.etdump"
+    path.write_bytes(build_etdump(runs))
+    return path
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_shows_an_example_of_itself(etfarm: Etfarm, command: str) -> None:
+    ended = etfarm(*command.split(), "--help")
+    assert ended.code == 0
+    assert f"Example: etfarm {command}" in ended.out
+
+
+def test_help_imports_nothing_heavy() -> None:
+    # given a fresh Python that asks for help
+    program = (
+        "import sys\nfrom flows.cli import app\n"
+        "try:\n    app(['--help'])\nexcept SystemExit:\n    pass\n"
+        "heavy = {'prefect', 'torch', 'duckdb', 'numpy', 'pandas', 'paramiko', 'pyarrow', 'pydantic'}\n"
+        "sys.exit(', '.join(sorted(heavy & set(sys.modules))) or 0)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    # then none of what takes long to import was
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_a_loose_etdump_is_loaded_and_asked_for_its_runs(etfarm: Etfarm, dump: Path, tmp_path: Path) -> None:
+    # given an ETDump of unknown origin, loaded twice
+    warehouse = tmp_path / "w.duckdb"
+    assert etfarm("load", dump, "--warehouse", warehouse).out == "loaded 1, there already 0, refused 0\n"
+    assert etfarm("load", dump, "--warehouse", warehouse).out == "loaded 0, there already 1, refused 0\n"
+    # when its runs are asked for
+    query = "SELECT model, run_index, is_warmup, execute_ns FROM run_latency ORDER BY run_index"
+    ended = etfarm("sql", query, "--warehouse", warehouse, "--format", "csv")
+    # then there is one row per run, the first marked as warm-up
+    assert list(csv.reader(io.StringIO(ended.out)))[1:] == [
+        ["some model", "0", "True", "30"],
+        ["some model", "1", "False", "40"],
+        ["some model", "2", "False", "50"],
+    ]
+
+
+def test_a_query_may_stand_in_a_file_and_answer_as_json_or_a_table(etfarm: Etfarm, dump: Path, tmp_path: Path) -> None:
+    warehouse, file = tmp_path / "w.duckdb", tmp_path / "longest.sql"
+    etfarm("load", dump, "--warehouse", warehouse)
+    file.write_text("SELECT max(execute_ns) AS longest_ns FROM run_latency", encoding="utf-8")
+    assert json.loads(etfarm("sql", file, "--warehouse", warehouse, "--format", "json").out) == [{"longest_ns": 50}]
+    assert etfarm("sql", file, "--warehouse", warehouse).out == "longest_ns\n----------\n        50\n(1 row)\n"
+
+
+def test_an_etdump_is_inspected_without_a_warehouse(etfarm: Etfarm, dump: Path) -> None:
+    ended = etfarm("inspect", dump)
+    assert "3 executions, 9 events" in ended.out
+    assert "Convolution (NHWC, F32) IGEMM #1" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["inspect", "nothing.etdump"], "nothing.etdump"),
+        (["inspect", "text.etdump"], "text.etdump"),
+        (["load", "nothing", "--warehouse", "w.duckdb"], "nothing: there is no such file or folder"),
+        (["sql", "SELECT 1", "--warehouse", "nothing.duckdb"], "nothing.duckdb: there is no warehouse here"),
+        (["sql", "SELECT 1", "--warehouse", "text.etdump"], "text.etdump is no warehouse"),
+        (["sql", "SELECT 1", "--var", "nowhere"], "no snapshot was published here yet"),
+        (["sql", "nothing.sql", "--var", "nowhere"], "no snapshot was published here yet"),
+        (["sweep", "nothing.yaml"], "nothing.yaml: there is no such file"),
+        (["export", "mobilnet"], "mobilnet"),
+        (["export", "linear", "--precision", "fp64"], "fp32, fp16, int8_static, int8_dynamic"),
+        (["runner", "build", "--platform", "amiga"], "linux-x86_64, linux-aarch64, macos-arm64, android-arm64"),
+        (["report", "--var", "nowhere"], "no snapshot was published here yet"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_leaves_nothing(
+    etfarm: Etfarm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], sentence: str
+) -> None:
+    # given a folder that holds one text file
+    monkeypatch.chdir(tmp_path)
+    Path("text.etdump").write_text("this is a text, and a text it stays", encoding="utf-8")
+    # when something wrong is asked for
+    ended = etfarm(*words)
+    # then it is one sentence, and nothing half-done stays behind
+    assert ended.code == 2
+    assert ended.out == ""
+    assert ended.err.count("\n") == 1
+    assert ended.err.startswith("etfarm: ")
+    assert sentence in ended.err
+    assert [path.name for path in tmp_path.iterdir() if not path.is_dir()] == ["text.etdump"]
+
+
+def test_a_wrong_query_is_answered_in_duckdbs_words(etfarm: Etfarm, dump: Path, tmp_path: Path) -> None:
+    warehouse = tmp_path / "w.duckdb"
+    etfarm("load", dump, "--warehouse", warehouse)
+    ended = etfarm("sql", "SELECT nothing FROM run_latency", "--warehouse", warehouse)
+    assert ended.code == 2
+    assert 'Referenced column "nothing" not found' in ended.err
+    assert "Traceback" not in ended.err
+
+
+def test_what_was_refused_is_said_and_the_rest_is_loaded(etfarm: Etfarm, dump: Path, tmp_path: Path) -> None:
+    (tmp_path / "cut.etdump").write_bytes(dump.read_bytes()[:100])
+    ended = etfarm("load", tmp_path, "--warehouse", tmp_path / "w.duckdb")
+    assert ended.code == 1
+    assert ended.out == "loaded 1, there already 0, refused 1\n"
+    assert "cut.etdump" in ended.err
