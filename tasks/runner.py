@@ -5,8 +5,10 @@ What a runner bundle is, is said in `tasks.runner_bundle`.
 
 from pathlib import Path
 
-from tasks.runner_build import build_into, host_platform, recipe_for
+from tasks.runner_build import build_into, recipe_for
 from tasks.runner_bundle import PLATFORMS, Runner, RunnerError, find_runner, publish_runner, read_runner, runners_of
+from tasks.runner_register import register_runner
+from tasks.runner_toolchain import host_platform
 
 __all__ = [
     "PLATFORMS",
@@ -16,6 +18,7 @@ __all__ = [
     "find_runner",
     "host_platform",
     "read_runner",
+    "register_runner",
 ]
 
 
@@ -39,7 +42,7 @@ def build_runner(platform: str, runners_dir: Path) -> Runner:
             "variants": ["sme2_off"] if platform == "linux-x86_64" else ["sme2_on", "sme2_off"],
             "modes": ["timing", "profile"],
             "versions": recipe.versions,
-            "compiler": recipe.compiler,
+            "compiler": recipe.toolchain.version,
             "flags": recipe.flags,
             "source_sha256": recipe.source_sha256,
             "build_key": recipe.build_key,

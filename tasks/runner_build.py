@@ -1,29 +1,27 @@
-"""Build the runner's program with CMake for this machine or another platform."""
+"""Build the runner's program with CMake and put the libraries beside it that it needs."""
 
 import contextlib
 import hashlib
-import importlib.util
 import json
 import logging
 import os
-import platform as this_machine
 import re
 import shutil
 import subprocess
-import sys
-import tempfile
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.files import remove_leftovers, sha256_of
-from tasks.runner_bundle import PLATFORMS, PROGRAM, RunnerError
-from tasks.runner_wheel import Wheel, installed_wheel
+from tasks.files import sha256_of
+from tasks.runner_binary import check_bundle, missing_libraries
+from tasks.runner_bundle import PROGRAM, RunnerError, scratch_folder
+from tasks.runner_toolchain import Toolchain, find_cmake, host_platform, toolchain_for
+from tasks.runner_wheel import Wheel, installed_wheel, wheel_for
 
 _log = logging.getLogger(__name__)
 
 SOURCES = Path(__file__).parent.parent / "devices" / "runner"
-_OLDEST_CMAKE = (3, 28)
+_LOADER = "ld-linux-aarch64.so.1"
 _STEP_S = 600
 # Settings of the person's shell that would change what is built.
 _NOT_OURS = re.compile(r"CC|CXX|CFLAGS|CPPFLAGS|CXXFLAGS|LDFLAGS|CPATH|CPLUS_INCLUDE_PATH|LIBRARY_PATH|CMAKE_.*|MAKE.*")
@@ -35,10 +33,23 @@ class Recipe:
 
     platform: str
     wheel: Wheel
-    compiler: str  # its first line of --version
+    toolchain: Toolchain
     cmake: str
-    flags: list[str] = field(default_factory=list)  # for CMake, beside what CMakeLists.txt says
-    launch: list[str] = field(default_factory=lambda: [PROGRAM])
+
+    @property
+    def brings_c_library(self) -> bool:
+        """Android has another C library, so the runner comes with its own and is started through its own loader."""
+        return self.platform == "android-arm64"
+
+    @property
+    def launch(self) -> list[str]:
+        """How to start the program, relative to the bundle's folder."""
+        return [f"lib/{_LOADER}", "--library-path", "lib", PROGRAM] if self.brings_c_library else [PROGRAM]
+
+    @property
+    def flags(self) -> list[str]:
+        """Settings for CMake, beside those in CMakeLists.txt."""
+        return [f"-D{name}={value}" for name, value in self.toolchain.settings.items()]
 
     @property
     def source_sha256(self) -> str:
@@ -55,44 +66,44 @@ class Recipe:
     @property
     def build_key(self) -> str:
         """Equal for equal builds."""
-        parts = [self.platform, self.source_sha256, self.wheel.version, self.wheel.sha256, self.compiler, self.flags]
+        parts = [self.platform, self.source_sha256, self.wheel.version, self.wheel.sha256]
+        parts += [self.toolchain.version, *self.flags]
+        if self.brings_c_library:
+            parts.append(sha256_of(self.toolchain.library("libc.so.6")))
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def host_platform() -> str:
-    """Return the platform of this machine; raises RunnerError where no runner can be built for it."""
-    name = f"{this_machine.system().lower()}-{this_machine.machine()}".replace("darwin", "macos")
-    if name not in PLATFORMS:
-        raise RunnerError(f"this machine is {name}; runners are built for {', '.join(PLATFORMS)}")
-    return name
-
-
 def recipe_for(platform: str, runners_dir: Path) -> Recipe:
-    """Find what `platform` is built with; raises RunnerError naming the package to install."""
-    if platform != host_platform():
-        raise RunnerError(f"a runner for {platform} cannot be built on {host_platform()}")
-    compiler, version = _host_compiler()
-    return Recipe(platform, installed_wheel(), version, _cmake(), [f"-DCMAKE_CXX_COMPILER={compiler}"])
+    """Find what `platform` is built with, fetching its wheel on first use; RunnerError or WheelError if a part lacks.
+
+    What is fetched or can be used again lies in `cache` beside `runners_dir`.
+    """
+    cache = runners_dir.absolute().parent / "cache"
+    toolchain = toolchain_for(platform, cache)
+    if platform == host_platform():
+        wheel = installed_wheel()
+    else:
+        wheel = wheel_for("linux-aarch64" if platform == "android-arm64" else platform, cache / "wheels")
+    return Recipe(platform, wheel, toolchain, find_cmake())
 
 
 @contextlib.contextmanager
 def build_into(parent: Path, recipe: Recipe) -> Iterator[Path]:
-    """Yield a folder of the built program and its libraries; it is gone afterwards, also if this process is killed."""
-    parent.mkdir(parents=True, exist_ok=True)
-    remove_leftovers(parent)
-    # The process id in the name lets the next build remove what a killed one left.
-    scratch = Path(tempfile.mkdtemp(prefix=f".part-{os.getpid()}-", dir=parent))
-    try:
-        bundle = scratch / "bundle"
+    """Yield a folder in `parent` of the built program and its libraries, checked; afterwards it is gone."""
+    with scratch_folder(parent) as scratch:
+        build, bundle = scratch / "build", scratch / "bundle"
+        _compile(recipe, build, parent.parent / f"{recipe.platform}-build.log")
         (bundle / "lib").mkdir(parents=True)
-        _compile(recipe, scratch / "build", parent.parent / f"{recipe.platform}-build.log")
-        shutil.copy2(scratch / "build" / PROGRAM, bundle / PROGRAM)
-        for library in recipe.wheel.libraries():
+        shutil.copy2(build / PROGRAM, bundle / PROGRAM)
+        for library in [*recipe.wheel.libraries(), *(build / "lib").glob("*.dylib")]:
             shutil.copy2(library, bundle / "lib")
-        _check_runs(bundle, recipe)
+        if recipe.brings_c_library:
+            _bring_c_library(bundle, recipe)
+        if recipe.platform == host_platform():
+            _check_starts(bundle, recipe)
+        else:
+            check_bundle(bundle, recipe.platform)
         yield bundle
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _compile(recipe: Recipe, build: Path, log: Path) -> None:
@@ -100,7 +111,8 @@ def _compile(recipe: Recipe, build: Path, log: Path) -> None:
     _log.info("building the runner for %s", recipe.platform)
     configure = [recipe.cmake, "-S", str(SOURCES), "-B", str(build), "-G", "Unix Makefiles"]
     configure += [f"-Dexecutorch_DIR={recipe.wheel.cmake_package}", *recipe.flags]
-    env = {name: value for name, value in os.environ.items() if not _NOT_OURS.fullmatch(name)}
+    configure += [f"-DCMAKE_CXX_COMPILER={';'.join(recipe.toolchain.command)}"]
+    env = {name: value for name, value in os.environ.items() if not _NOT_OURS.fullmatch(name)} | recipe.toolchain.env
     for command in configure, [recipe.cmake, "--build", str(build), "--parallel", str(os.cpu_count() or 1)]:
         try:
             done = subprocess.run(
@@ -116,49 +128,21 @@ def _compile(recipe: Recipe, build: Path, log: Path) -> None:
     log.unlink(missing_ok=True)
 
 
-def _check_runs(bundle: Path, recipe: Recipe) -> None:
-    """Start a program that was built for this machine once, from the place it will be run at."""
+def _bring_c_library(bundle: Path, recipe: Recipe) -> None:
+    """Copy the C and C++ libraries that the bundle needs from the compiler, and the loader that starts it."""
+    shutil.copy2(recipe.toolchain.library(_LOADER), bundle / "lib" / _LOADER)
+    while missing := missing_libraries(bundle):
+        for name in sorted(missing):
+            shutil.copy2(recipe.toolchain.library(name), bundle / "lib" / name)
+
+
+def _check_starts(bundle: Path, recipe: Recipe) -> None:
+    """Start a program that was built for this machine once, from a place like that it will be run at."""
     done = subprocess.run([str(bundle / PROGRAM), "--version"], capture_output=True, text=True, timeout=60, check=False)
     try:
-        version = json.loads(done.stdout)["executorch_version"]
-    except (ValueError, KeyError):
-        raise RunnerError(
-            f"the runner that was built does not start: {done.stderr.strip() or done.returncode}"
-        ) from None
+        version = str(json.loads(done.stdout)["executorch_version"])
+    except (ValueError, KeyError, TypeError):
+        said = done.stderr.strip() or f"exit code {done.returncode}"
+        raise RunnerError(f"the runner that was built does not start: {said}") from None
     if version.partition("+")[0] != recipe.wheel.version.partition("+")[0]:
         raise RunnerError(f"the runner that was built is of executorch {version}, not {recipe.wheel.version}")
-
-
-def _host_compiler() -> tuple[str, str]:
-    """Return the first C++ compiler on PATH that works, and its version."""
-    for name in "g++", "clang++", "c++":
-        path = shutil.which(name)
-        if path and (version := _first_line([path, "--version"])):
-            return path, version
-    package = "xcode-select --install" if sys.platform == "darwin" else "apt install g++"
-    raise RunnerError(f"there is no C++ compiler on PATH to build the runner with; `{package}` brings one")
-
-
-def _cmake() -> str:
-    """Return a CMake of version 3.28 or later, first the one that is installed beside this Python."""
-    if shutil.which("make") is None:
-        package = "xcode-select --install" if sys.platform == "darwin" else "apt install make"
-        raise RunnerError(f"there is no `make` on PATH to build the runner with; `{package}` brings it")
-    spec = importlib.util.find_spec("cmake")
-    places = list(spec.submodule_search_locations or []) if spec else []
-    for path in [*(f"{place}/data/bin/cmake" for place in places), shutil.which("cmake")]:
-        version = re.search(r"(\d+)\.(\d+)", _first_line([path, "--version"])) if path else None
-        if path and version and (int(version[1]), int(version[2])) >= _OLDEST_CMAKE:
-            return path
-    raise RunnerError(
-        "there is no CMake of version 3.28 or later to build the runner with; `pip install cmake` brings it"
-    )
-
-
-def _first_line(command: Sequence[str]) -> str:
-    """Return the first line that a command prints, or nothing if it fails."""
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    except OSError:
-        return ""
-    return done.stdout.partition("\n")[0].strip() if done.returncode == 0 else ""

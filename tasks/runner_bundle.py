@@ -3,16 +3,20 @@
 A bundle is a folder `<runners>/<platform>/<runner_sha256[:16]>/` of `executor_runner`, `lib/*` and `manifest.json`.
 """
 
+import contextlib
 import hashlib
 import json
 import logging
-from collections.abc import Mapping
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from tasks.errors import FarmError
-from tasks.files import publish_folder, sha256_of, write_whole
+from tasks.files import publish_folder, remove_leftovers, sha256_of, write_whole
 
 _log = logging.getLogger(__name__)
 
@@ -86,10 +90,25 @@ def read_runner(folder: Path) -> Runner:
 def find_runner(runners_dir: Path, platform: str, variant: str, mode: str) -> Runner | None:
     """Return the newest runner bundle for a session of `variant` (`sme2_on`, `sme2_off`) and `mode`, None without one.
 
-    For timing and profiles the farm's own runner comes before a registered one.
+    A registered one comes before one built here: somebody wanted it used.
     """
     fitting = [r for r in runners_of(runners_dir, platform) if variant in r.variants and mode in r.modes]
-    return max(fitting, key=lambda r: (r.kind == "wheel", (r.folder / MANIFEST).stat().st_mtime_ns), default=None)
+    return max(fitting, key=lambda r: (r.kind == "registered", (r.folder / MANIFEST).stat().st_mtime_ns), default=None)
+
+
+@contextlib.contextmanager
+def scratch_folder(parent: Path) -> Iterator[Path]:
+    """Yield an empty folder in `parent` to work in; afterwards it is gone.
+
+    If this process is killed the next one to work in `parent` removes it, by the process id in its name.
+    """
+    parent.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(parent)
+    scratch = Path(tempfile.mkdtemp(prefix=f".part-{os.getpid()}-", dir=parent.absolute()))
+    try:
+        yield scratch
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def publish_runner(made: Path, runners_dir: Path, described: Mapping[str, Any]) -> Runner:

@@ -1,10 +1,12 @@
 // executor_runner: loads a method of an ExecuTorch program, executes it, and writes what it took.
 #include <cstdio>
 #include <exception>
+#include <optional>
 
 #include "errors.h"
 #include "files.h"
 #include "flags.h"
+#include "kernel_profile.h"
 #include "model.h"
 #include "runtime_log.h"
 #include "sme2.h"
@@ -38,7 +40,10 @@ void measure(const Flags& flags, Stats& stats) {
   model.set_inputs(flags.inputs);
 
   stats.execution_ns.reserve(static_cast<size_t>(flags.num_executions));
+  std::optional<KernelProfile> profile;
+  if (!flags.kernel_profile_path.empty()) profile.emplace();
   for (int i = 0; i < flags.num_executions; ++i) stats.execution_ns.push_back(model.execute());
+  if (profile) write_whole(flags.kernel_profile_path, profile->stop());
 
   if (flags.print_output != PrintOutput::none) {
     std::fputs(model.describe_outputs(flags.print_output == PrintOutput::all).c_str(), stdout);

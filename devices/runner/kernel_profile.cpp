@@ -1,0 +1,133 @@
+#include "kernel_profile.h"
+
+#include <cxxabi.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <sys/ucontext.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <set>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "errors.h"
+#include "function_starts.h"
+#include "json.h"
+
+namespace {
+
+constexpr int kRateHz = 1000;            // of processor time; the kernel's own tick may allow less
+constexpr uint32_t kCapacity = 1 << 18;  // over four minutes of processor time
+
+struct Sample {
+  uintptr_t counter;
+  pthread_t thread;
+};
+
+std::vector<Sample> samples;
+Sample* slots = nullptr;  // samples.data(), for the handler
+std::atomic<uint32_t> taken{0};
+
+uintptr_t program_counter(const void* context) {
+  const auto& machine = static_cast<const ucontext_t*>(context)->uc_mcontext;
+#if defined(__APPLE__)
+  return __darwin_arm_thread_state64_get_pc(machine->__ss);
+#elif defined(__aarch64__)
+  return machine.pc;
+#else
+  return static_cast<uintptr_t>(machine.gregs[REG_RIP]);
+#endif
+}
+
+// Runs in whatever thread used the processor, in the midst of anything: takes no lock and allocates nothing.
+void take_sample(int, siginfo_t*, void* context) {
+  const uint32_t slot = taken.fetch_add(1, std::memory_order_relaxed);
+  if (slot < kCapacity) slots[slot] = {program_counter(context), pthread_self()};
+}
+
+void set_timer(int period_us) {
+  struct itimerval timer {};
+  timer.it_interval.tv_usec = timer.it_value.tv_usec = period_us;
+  setitimer(ITIMER_PROF, &timer, nullptr);
+}
+
+std::string readable(const char* symbol) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> name(abi::__cxa_demangle(symbol, nullptr, nullptr, &status), std::free);
+  return status == 0 ? name.get() : symbol;
+}
+
+std::string file_name(const char* path) {
+  const char* slash = path == nullptr ? nullptr : std::strrchr(path, '/');
+  return slash != nullptr ? slash + 1 : path != nullptr ? path : "";
+}
+
+// (name, library); the name is empty if the symbol table has none for the function at `counter`.
+std::pair<std::string, std::string> resolve(uintptr_t counter) {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<void*>(counter), &info) == 0) return {"", ""};
+  const bool named = info.dli_sname != nullptr && is_in_function(counter, info);
+  return {named ? readable(info.dli_sname) : "", file_name(info.dli_fname)};
+}
+
+using Weights = std::vector<std::pair<std::pair<std::string, std::string>, int>>;
+
+std::string describe(const Weights& kernels, uint32_t count, uint32_t dropped, size_t threads) {
+  int unresolved = 0;
+  std::ostringstream named, unnamed;
+  for (const auto& [kernel, weight] : kernels) {
+    const auto& [name, library] = kernel;
+    std::ostringstream& list = name.empty() ? unnamed : named;
+    list << (list.tellp() > 0 ? ", " : "") << "{";
+    if (name.empty()) unresolved += weight;
+    else list << "\"name\": " << json_string(name) << ", ";
+    list << "\"library\": " << json_string(library) << ", \"samples\": " << weight << "}";
+  }
+  std::ostringstream json;
+  json << "{\"rate_hz\": " << kRateHz << ", \"samples\": " << count << ", \"dropped\": " << dropped
+       << ", \"unresolved\": " << unresolved << ", \"threads\": " << threads << ", \"kernels\": [" << named.str()
+       << "], \"unresolved_libraries\": [" << unnamed.str() << "]}\n";
+  return json.str();
+}
+
+}  // namespace
+
+KernelProfile::KernelProfile() {
+  samples.assign(kCapacity, {});
+  slots = samples.data();
+  taken = 0;
+  struct sigaction action {};
+  action.sa_sigaction = take_sample;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  if (sigaction(SIGPROF, &action, nullptr) != 0) throw RunError("the kernel profile cannot be started: sigaction failed");
+  set_timer(1'000'000 / kRateHz);
+}
+
+// The handler stays: a last signal may be on its way, and its default action would end the process.
+KernelProfile::~KernelProfile() { set_timer(0); }
+
+std::string KernelProfile::stop() {
+  set_timer(0);
+  const uint32_t count = std::min(taken.load(), kCapacity);
+  const uint32_t dropped = taken.load() - count;
+  std::map<uintptr_t, int> counters;
+  std::set<pthread_t> threads;
+  for (uint32_t i = 0; i < count; ++i) {
+    ++counters[samples[i].counter];
+    threads.insert(samples[i].thread);
+  }
+  std::map<std::pair<std::string, std::string>, int> weights;
+  for (const auto& [counter, weight] : counters) weights[resolve(counter)] += weight;
+  Weights kernels(weights.begin(), weights.end());
+  std::stable_sort(kernels.begin(), kernels.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  return describe(kernels, count, dropped, threads.size());
+}
