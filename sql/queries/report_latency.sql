@@ -30,4 +30,4 @@ SELECT
     CASE WHEN NOT emulated THEN p90_ms END AS p90_ms,
     CASE WHEN NOT emulated THEN load_ms END AS load_ms
 FROM cell
-ORDER BY model, emulated, device, threads, precision, variant DESC, runner_source;
+ORDER BY model, emulated, device, threads, precision <> 'fp32', precision, variant, runner_source;

@@ -12,4 +12,4 @@ SELECT
     versions ->> 'python' AS python_version
 FROM model_overview
 WHERE sweep_id = $sweep_id AND pte_sha256 IS NOT NULL
-ORDER BY model, precision, pte_sha256;
+ORDER BY model, precision <> 'fp32', precision, pte_sha256;

@@ -27,4 +27,4 @@ ranked AS (
 SELECT *
 FROM ranked
 WHERE (place <= 10 AND time_ms > 0) OR share > 0.05
-ORDER BY model, device, threads, precision, variant DESC, runner_source, place;
+ORDER BY model, device, threads, precision <> 'fp32', precision, variant, runner_source, place;

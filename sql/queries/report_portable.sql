@@ -2,4 +2,4 @@
 SELECT model, device, precision, variant, threads, runner_source, portable_ms, share, execute_ms, sessions, runs
 FROM portable_weight
 WHERE sweep_id = $sweep_id AND emulated IS NOT TRUE
-ORDER BY model, device, threads, precision, variant DESC, runner_source;
+ORDER BY model, device, threads, precision <> 'fp32', precision, variant, runner_source;

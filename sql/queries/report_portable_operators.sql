@@ -1,16 +1,23 @@
 -- Each portable operator of each exported model: how many the graph holds and why (from the export), and its largest
 -- weight (from the runs). The two name it differently, aten.mean.dim and mean; what they share is the word `mean`.
 WITH
-exported AS (
+-- A sweep that was started again after a change has a model twice, with two .pte files.
+file AS (
     SELECT
         model,
         precision,
+        pte_sha256,
         regexp_extract(operator, '^(?:\w+(?:\.|::))?(\w+)', 1) AS word,
         string_agg(DISTINCT operator, ', ' ORDER BY operator) AS operator,
         sum(count) AS count,
         string_agg(DISTINCT reason, '; ' ORDER BY reason) AS reason
     FROM operator_delegation
     WHERE sweep_id = $sweep_id AND placement = 'portable'
+    GROUP BY ALL
+),
+exported AS (
+    SELECT model, precision, word, min(operator) AS operator, max(count) AS count, min(reason) AS reason
+    FROM file
     GROUP BY ALL
 ),
 seen AS (
@@ -52,4 +59,4 @@ SELECT
     device
 FROM exported
 FULL JOIN heaviest USING (model, precision, word)
-ORDER BY model, precision, share DESC NULLS LAST, operator;
+ORDER BY model, precision <> 'fp32', precision, share DESC NULLS LAST, operator;

@@ -31,5 +31,5 @@ LEFT JOIN session_latency USING (session_id)
 LEFT JOIN condition USING (session_id)
 WHERE session.sweep_id = $sweep_id
 ORDER BY
-    session.device, session.mode DESC, session.model, session.threads, session.precision, session.variant DESC,
+    session.device, session.mode DESC, session.model, session.threads, session.precision <> 'fp32', session.precision, session.variant,
     session.started_at, session.session_id;

@@ -1,0 +1,56 @@
+"""The report of a sweep: what people read in the morning, as one HTML file and as Markdown."""
+
+import logging
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from tasks.files import write_whole
+from tasks.report_accuracy import accuracy
+from tasks.report_advice import advice
+from tasks.report_data import Answers, ReportError, ask
+from tasks.report_failures import failures
+from tasks.report_head import figures, subtitle, summary, title
+from tasks.report_html import as_html
+from tasks.report_latency import latency
+from tasks.report_markdown import as_markdown
+from tasks.report_page import Page
+from tasks.report_portable import portable
+from tasks.report_provenance import provenance
+from tasks.report_time import categories, operators
+
+__all__ = ["ReportError", "render_report"]
+
+_log = logging.getLogger(__name__)
+_SECTIONS = (latency, categories, operators, portable, advice, accuracy, failures, provenance)
+
+
+def render_report(snapshot: Path, sweep_id: str | None, reports_dir: Path) -> Path:
+    """Write `reports_dir/<sweep_id>/report.html` and `report.md`, each whole; returns the path of the HTML.
+
+    `snapshot` is a warehouse file; None as `sweep_id` takes its newest sweep. Raises ReportError where it holds no such
+    sweep or the disk refuses, WarehouseError where it cannot be read.
+    """
+    answers = ask(snapshot, sweep_id)
+    page = _page(answers, snapshot)
+    folder = reports_dir / str(answers.sweep["sweep_id"])
+    html = folder / "report.html"
+    try:
+        write_whole(html.with_suffix(".md"), as_markdown(page).encode())
+        write_whole(html, as_html(page).encode())
+    except OSError as error:
+        raise ReportError(f"{folder}: the report could not be written ({error.strerror or error})") from None
+    _log.info("report of %s: %s", answers.sweep["sweep_id"], html)
+    return html
+
+
+def _page(answers: Answers, snapshot: Path) -> Page:
+    made = f"Made by etfarm {version('etfarm')} on {datetime.now(UTC):%Y-%m-%d %H:%M} UTC from {snapshot.name}."
+    return Page(
+        title=title(answers),
+        subtitle=subtitle(answers),
+        figures=figures(answers),
+        summary=summary(answers),
+        sections=[section(answers) for section in _SECTIONS],
+        footer=made,
+    )

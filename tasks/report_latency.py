@@ -1,0 +1,89 @@
+"""The report's section on latency: what a run takes, how much that scatters, what it needs."""
+
+from itertools import groupby
+
+from tasks.report_cells import CellNames, variant_word
+from tasks.report_data import Answers, Row
+from tasks.report_page import Bar, BarChart, Block, Cell, Code, Column, Fold, Paragraph, Section, Table
+from tasks.report_text import NOTHING, counted, in_ms, number
+
+_MOST_BARS_IN_SIGHT = 40
+_MIB = 1 << 20
+_COLUMNS = (
+    Column("Median", "ms", True, "median of the sessions' medians of Method::execute"),
+    Column("MAD", "ms", True, "typical distance of a run from its session's median (median over sessions)"),
+    Column("Between", "ms", True, "typical distance of a session's median from the median of all (MAD)"),
+    Column("p90", "ms", True, "median of the sessions' 90th percentiles"),
+    Column("Sessions", "", True),
+    Column("Runs", "", True, "measured runs, warm-up ones left out"),
+    Column("Load", "ms", True, "time to load the model, median"),
+    Column("Peak", "MiB", True, "largest resident memory of the runner"),
+)
+
+
+def latency(answers: Answers) -> Section:
+    """Medians of session medians as bars and as a table; emulated devices are named and have no times."""
+    rows = answers["latency"]
+    if not rows:
+        return Section("latency", "Latency", [Paragraph("No session of this sweep succeeded, so there is no latency.")])
+    names = CellNames(rows)
+    blocks: list[Block] = [
+        Paragraph(
+            "A session is one process of the runner. Its first runs are warm-up and left out of every number. "
+            "Times of different devices, thread counts and variants stand side by side and are never put together."
+        )
+    ]
+    blocks += _charts([row for row in rows if row["median_ms"] is not None], names)
+    blocks.append(Table([*names.columns(), *_COLUMNS], [[*names.cells(row), *_numbers(row)] for row in rows]))
+    if emulated := sorted({row["device"] for row in rows if row["emulated"]}):
+        verb = "is" if len(emulated) == 1 else "are"
+        blocks.append(
+            Paragraph(
+                f"{', '.join(emulated)} {verb} emulated: times measured there say nothing about any hardware, so none "
+                "are shown or ranked. Operators, kernels and outputs of emulated devices count.",
+                tone="quiet",
+            )
+        )
+    return Section("latency", "Latency", blocks)
+
+
+def _charts(rows: list[Row], names: CellNames) -> list[Block]:
+    """One chart a model, each to its own scale."""
+    charts: list[Block] = []
+    for model, of_model in groupby(rows, key=lambda row: row["model"]):
+        cells = list(of_model)
+        if len(cells) < 2 and len(rows) == len(cells):
+            continue  # one bar tells nothing
+        longest = max(max(row["median_ms"], row["p90_ms"]) for row in cells)
+        chart = BarChart(f"{model}: median in ms, mark at p90", [_bar(row, longest, names) for row in cells])
+        if len(cells) > _MOST_BARS_IN_SIGHT:
+            charts.append(Fold((Code(model), f": chart of {counted(len(cells), 'cell')}"), [chart]))
+        else:
+            charts.append(chart)
+    return charts
+
+
+def _bar(row: Row, longest: float, names: CellNames) -> Bar:
+    word = variant_word(row["variant"])
+    return Bar(
+        label=names.label(row),
+        length=row["median_ms"] / longest if longest else 0.0,
+        tick=row["p90_ms"] / longest if longest else None,
+        value=in_ms(row["median_ms"]),
+        hue="on" if word == "on" else "off" if word == "off" and names.several("variant") else "plain",
+    )
+
+
+def _numbers(row: Row) -> list[Cell]:
+    peak = row["peak_resident_bytes"]
+    between = number(row["between_ms"], 3) if row["sessions"] > 1 else NOTHING
+    return [
+        number(row["median_ms"], 3),
+        number(row["mad_ms"], 3),
+        between,
+        number(row["p90_ms"], 3),
+        number(row["sessions"], 0),
+        number(row["runs"], 0),
+        number(row["load_ms"], 1),
+        number(peak / _MIB if peak is not None else None, 1),
+    ]

@@ -1,0 +1,168 @@
+"""What a report is made of, before it becomes HTML or Markdown: sections of paragraphs, tables and charts.
+
+Both outputs are made from the same page, so they say the same. Text is plain; a name that came from outside (a model,
+an operator, a file) stands in a `Code`, and both outputs escape whatever they are given.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+Tone = Literal["", "flag", "quiet", "bad"]
+"""flag: look here; quiet: not measured or not meant to be; bad: something went wrong."""
+
+
+class Code(str):
+    """Text that is shown as code: names, ids and paths."""
+
+
+Text = str | tuple[str, ...]
+"""One line of text; in a tuple, parts that are `Code` stand out from those that are not."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table: its text, the number that it sorts by, and a share from 0 to 1 drawn behind it (HTML only)."""
+
+    text: Text
+    sort: float | None = None
+    tone: Tone = ""
+    share: float | None = None
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column's head; the unit of a numeric one stands in the head, so that cells hold nothing but numbers."""
+
+    title: str
+    unit: str = ""
+    numeric: bool = False
+    meaning: str = ""
+    """What the column is, in half a sentence; listed below the table."""
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """Sentences."""
+
+    kind: ClassVar[str] = "paragraph"
+    text: Text
+    tone: Tone = ""
+
+
+@dataclass(frozen=True)
+class Points:
+    """A list of sentences; `ordered` where the first comes before the second for a reason."""
+
+    kind: ClassVar[str] = "points"
+    items: Sequence[Text]
+    ordered: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under heads; a table without rows is left out."""
+
+    kind: ClassVar[str] = "table"
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One bar: `length` and `tick` are shares, 0 to 1, of the longest of its chart."""
+
+    label: str
+    length: float
+    tick: float | None
+    value: str
+    hue: Literal["on", "off", "plain"]
+
+
+@dataclass(frozen=True)
+class BarChart:
+    """Bars to one scale under a title (HTML only: a table beside it holds the same numbers)."""
+
+    kind: ClassVar[str] = "bars"
+    title: str
+    bars: Sequence[Bar]
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A part of a whole: it starts at `start` and is `share` long, both from 0 to 1."""
+
+    category: str
+    start: float
+    share: float
+
+
+@dataclass(frozen=True)
+class StackChart:
+    """Wholes cut into their parts, one bar each (HTML only: a table beside it holds the same numbers)."""
+
+    kind: ClassVar[str] = "stack"
+    title: str
+    categories: Sequence[str]
+    bars: Sequence[tuple[str, Sequence[Segment]]]
+
+
+@dataclass(frozen=True)
+class Log:
+    """Lines as a program wrote them."""
+
+    kind: ClassVar[str] = "log"
+    text: str
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Blocks behind a line that opens them; Markdown shows them under that line, or only the line."""
+
+    kind: ClassVar[str] = "fold"
+    title: Text
+    blocks: Sequence["Block"]
+    is_open: bool = False
+    in_markdown: bool = True
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A head inside a section."""
+
+    kind: ClassVar[str] = "heading"
+    text: Text
+
+
+Block = Paragraph | Points | Table | BarChart | StackChart | Log | Fold | Heading
+
+
+@dataclass(frozen=True)
+class Section:
+    """A numbered part of the report; `anchor` is where links inside the report lead."""
+
+    anchor: str
+    title: str
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number worth a place at the head of the page."""
+
+    value: str
+    label: str
+    tone: Tone = ""
+
+
+@dataclass(frozen=True)
+class Page:
+    """A whole report."""
+
+    title: str
+    subtitle: str
+    figures: Sequence[Figure]
+    summary: Sequence[Text]
+    sections: Sequence[Section] = field(default_factory=tuple)
+    footer: str = ""
