@@ -1,6 +1,7 @@
 """The warehouse: one DuckDB file with one writer at a time, and published snapshots that readers open."""
 
 import contextlib
+import io
 import os
 import random
 import re
@@ -8,7 +9,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import duckdb
 
@@ -89,15 +90,8 @@ def publish_snapshot(warehouse: Path, snapshots: Path) -> Path:
             leftover.unlink()
         present = _snapshots_in(snapshots)
         final = snapshots / f"warehouse-{(_sequence(present[-1]) if present else 0) + 1:06d}.duckdb"
-        aside = snapshots / f"{_ASIDE}{final.name}"
-        with aside.open("wb") as target:
-            shutil.copyfileobj(source, target, 1 << 22)
-            target.flush()
-            os.fsync(target.fileno())
-        aside.replace(final)
-        pointer = snapshots / f"{_ASIDE}current"
-        pointer.write_text(final.name + "\n", encoding="utf-8")
-        pointer.replace(snapshots / "current")
+        _write_whole(final, source)
+        _write_whole(snapshots / "current", io.BytesIO(f"{final.name}\n".encode()))
         for old in [*present, final][:-_KEPT_SNAPSHOTS]:
             old.unlink()
         return final
@@ -160,6 +154,19 @@ def _is_locked(error: Exception) -> bool:
 def _holder(error: Exception) -> str:
     found = re.search(r"PID (\d+)", str(error))
     return f" (process {found[1]})" if found else ""
+
+
+def _write_whole(final: Path, source: BinaryIO) -> None:
+    """Copy a stream to a file that appears whole or not at all."""
+    aside = final.with_name(_ASIDE + final.name)
+    try:
+        with aside.open("wb") as target:
+            shutil.copyfileobj(source, target, 1 << 22)
+            target.flush()
+            os.fsync(target.fileno())
+        aside.replace(final)
+    finally:
+        aside.unlink(missing_ok=True)
 
 
 def _snapshots_in(folder: Path) -> list[Path]:

@@ -1,0 +1,292 @@
+"""The warehouse file: made once, brought up to date, refused in one sentence, written by one and read by many."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from sql import schema
+from sql.warehouse import (
+    RowsRefused,
+    WarehouseError,
+    newest_snapshot,
+    open_read_only,
+    open_snapshot,
+    publish_snapshot,
+    query,
+    writing,
+)
+
+_HOLD = "import duckdb, sys; connection = duckdb.connect(sys.argv[1]); print('held', flush=True); sys.stdin.read()"
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Path:
+    path = tmp_path / "warehouse.duckdb"
+    with writing(path):
+        pass
+    return path
+
+
+@pytest.fixture
+def holder(warehouse: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process that has the warehouse open until its standard input is closed."""
+    with subprocess.Popen(
+        [sys.executable, "-c", _HOLD, str(warehouse)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "held\n"
+        yield process
+        if process.stdin and not process.stdin.closed:
+            process.stdin.close()
+
+
+def add_sweep(path: Path, sweep_id: str) -> None:
+    with writing(path) as connection:
+        connection.execute("INSERT INTO sweep VALUES (?, 'smoke', NULL)", [sweep_id])
+
+
+def sweeps(path: Path) -> list[str]:
+    return [row[0] for row in query(path, "SELECT sweep_id FROM sweep ORDER BY 1")[1]]
+
+
+def test_every_view_and_every_column_of_it_is_described(warehouse: Path) -> None:
+    _, views = query(warehouse, "SELECT view_name FROM duckdb_views() WHERE NOT internal AND trim(comment) <> ''")
+    assert {name for (name,) in views} == {path.stem for path in Path(schema.__file__).parent.glob("views/*.sql")}
+    columns = """
+        SELECT table_name, column_name FROM duckdb_columns()
+        WHERE table_name IN (SELECT view_name FROM duckdb_views() WHERE NOT internal) AND coalesce(trim(comment), '') = ''
+    """
+    assert query(warehouse, columns)[1] == []
+
+
+def test_each_view_is_the_only_thing_in_a_file_of_its_name() -> None:
+    for file in schema.views():
+        assert file.text.startswith(f"CREATE OR REPLACE VIEW {file.name} AS\n"), file.name
+        assert file.text.count("CREATE") == 1, file.name
+
+
+def test_what_a_transaction_wrote_is_there_only_if_it_ended_well(warehouse: Path) -> None:
+    add_sweep(warehouse, "kept")
+    with pytest.raises(KeyError), writing(warehouse) as connection:
+        connection.execute("INSERT INTO sweep VALUES ('lost', 'smoke', NULL)")
+        raise KeyError
+    assert sweeps(warehouse) == ["kept"]
+
+
+def test_rows_that_do_not_fit_are_refused_whole(warehouse: Path) -> None:
+    with pytest.raises(RowsRefused, match=r"warehouse\.duckdb: rows were refused \(Constraint Error: .*duplicate key"):
+        with writing(warehouse) as connection:
+            connection.execute("INSERT INTO sweep VALUES ('a', 'smoke', NULL)")
+            connection.execute("INSERT INTO sweep VALUES ('a', 'smoke', NULL)")
+    assert sweeps(warehouse) == []
+
+
+def test_a_missing_warehouse_is_not_made_by_a_reader(tmp_path: Path) -> None:
+    with pytest.raises(WarehouseError, match=r"w\.duckdb: there is no warehouse here"):
+        query(tmp_path / "w.duckdb", "SELECT 1")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("not a database, only long enough to be taken for one" * 100, encoding="utf-8")
+    for attempt in (lambda: query(path, "SELECT 1"), lambda: add_sweep(path, "a")):
+        with pytest.raises(WarehouseError, match=r"notes\.txt is no warehouse, nor any DuckDB database"):
+            attempt()
+    assert path.read_text(encoding="utf-8").startswith("not a database")
+
+
+def test_a_database_of_somebody_else_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "theirs.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE sweep (broom VARCHAR)")
+    for attempt in (lambda: query(path, "SELECT 1"), lambda: add_sweep(path, "a")):
+        with pytest.raises(WarehouseError, match=r"theirs\.duckdb is a DuckDB database but no warehouse"):
+            attempt()
+    with duckdb.connect(str(path)) as connection:
+        assert connection.execute("SELECT table_name FROM duckdb_tables()").fetchall() == [("sweep",)]
+
+
+def test_a_path_that_cannot_be_written_is_told_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    with pytest.raises(WarehouseError, match="could not be written") as caught:
+        add_sweep(tmp_path / "file" / "w.duckdb", "a")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_full_disk_is_told_in_one_sentence_and_loses_nothing(full_disk: Path) -> None:
+    path = full_disk / "w.duckdb"
+    add_sweep(path, "kept")
+    with pytest.raises(WarehouseError, match=r"w\.duckdb: the warehouse could not be written") as caught:
+        with writing(path) as connection:
+            connection.execute("INSERT INTO sweep SELECT gen_random_uuid(), repeat('x', 100), NULL FROM range(100_000)")
+    assert "\n" not in str(caught.value)
+    assert sweeps(path) == ["kept"]
+
+
+def test_a_changed_migration_is_refused(warehouse: Path) -> None:
+    with writing(warehouse) as connection:
+        connection.execute("UPDATE schema_migration SET sha256 = 'another' WHERE number = 1")
+    for attempt in (lambda: query(warehouse, "SELECT 1"), lambda: add_sweep(warehouse, "a")):
+        with pytest.raises(WarehouseError, match=r"built with another 0001_tables\.sql .* a migration never changes"):
+            attempt()
+
+
+def test_a_warehouse_of_a_newer_farm_is_refused(warehouse: Path) -> None:
+    with writing(warehouse) as connection:
+        connection.execute("INSERT INTO schema_migration VALUES (9999, '9999_future', 'x', '2099-01-01')")
+    with pytest.raises(WarehouseError, match=r"written by a newer farm \(2 migrations, this one knows 1\)"):
+        add_sweep(warehouse, "a")
+
+
+def test_an_older_warehouse_is_brought_up_to_date_and_keeps_its_rows(
+    warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_sweep(warehouse, "old")
+    newer = schema.SqlFile("0002_more", "ALTER TABLE sweep ADD COLUMN mood VARCHAR DEFAULT 'fine'", "sha")
+    known = (*schema.migrations(), newer)
+    monkeypatch.setattr(schema, "migrations", lambda: known)
+    add_sweep_again = "INSERT INTO sweep VALUES ('new', 'smoke', NULL, 'better')"
+    for _ in range(2):
+        with writing(warehouse) as connection:
+            connection.execute("DELETE FROM sweep WHERE sweep_id = 'new'")
+            connection.execute(add_sweep_again)
+    assert query(warehouse, "SELECT sweep_id, mood FROM sweep ORDER BY 1")[1] == [("new", "better"), ("old", "fine")]
+
+
+def test_a_migration_that_fails_changes_nothing(warehouse: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bad = schema.SqlFile("0002_bad", "CREATE TABLE half (x INTEGER); SELECT nonsense FROM nowhere", "sha")
+    known = (*schema.migrations(), bad)
+    with monkeypatch.context() as patched:
+        patched.setattr(schema, "migrations", lambda: known)
+        with pytest.raises(WarehouseError):
+            add_sweep(warehouse, "a")
+    assert query(warehouse, "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'half'")[1] == [(0,)]
+    assert sweeps(warehouse) == []
+
+
+def test_views_and_categories_are_renewed_when_the_farm_has_others(warehouse: Path) -> None:
+    with writing(warehouse) as connection:
+        connection.execute("UPDATE schema_part SET sha256 = 'of an older farm'")
+        connection.execute("CREATE OR REPLACE VIEW run_latency AS SELECT 1 AS one")
+        connection.execute("DELETE FROM operator_category")
+    with writing(warehouse):
+        pass
+    assert query(warehouse, "SELECT execute_ns FROM run_latency") == (["execute_ns"], [])
+    expected = len(schema.operator_categories())
+    assert query(warehouse, "SELECT count(*) FROM operator_category")[1] == [(expected,)]
+
+
+def test_a_wrong_query_is_answered_with_one_line(warehouse: Path) -> None:
+    for text in ("SELEC 1", "SELECT nothing FROM run_latency", "SELECT * FROM nowhere", "SELECT 'x'::INTEGER"):
+        with pytest.raises(WarehouseError, match=r"^the query failed: \w+ Error: ") as caught:
+            query(warehouse, text)
+        assert "\n" not in str(caught.value)
+
+
+def test_a_query_cannot_change_anything(warehouse: Path) -> None:
+    add_sweep(warehouse, "kept")
+    with pytest.raises(WarehouseError, match="read-only"):
+        query(warehouse, "DELETE FROM sweep")
+    assert sweeps(warehouse) == ["kept"]
+
+
+def test_a_warehouse_that_stays_open_elsewhere_is_named_with_the_process(
+    warehouse: Path, holder: subprocess.Popen[str]
+) -> None:
+    expected = rf"warehouse\.duckdb is open in another process \(process {holder.pid}\); close it there"
+    with pytest.raises(WarehouseError, match=expected), writing(warehouse, patience_s=0):
+        pass
+    with pytest.raises(WarehouseError, match=expected), open_read_only(warehouse, patience_s=0):
+        pass
+
+
+def test_a_writer_and_a_reader_wait_for_another_process_to_let_go(
+    warehouse: Path, holder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = []
+
+    def let_go(seconds: float) -> None:
+        waits.append(seconds)
+        if holder.poll() is None and holder.stdin:
+            holder.stdin.close()
+            holder.wait()
+
+    monkeypatch.setattr(time, "sleep", let_go)
+    add_sweep(warehouse, "after")
+    assert waits
+    assert sweeps(warehouse) == ["after"]
+
+
+def test_readers_of_snapshots_are_never_blocked_and_see_only_what_was_published(
+    warehouse: Path, tmp_path: Path
+) -> None:
+    snapshots = tmp_path / "snapshots"
+    add_sweep(warehouse, "first")
+    publish_snapshot(warehouse, snapshots)
+    with writing(warehouse) as connection:
+        connection.execute("INSERT INTO sweep VALUES ('second', 'smoke', NULL)")
+        assert sweeps(snapshots) == ["first"]
+    with open_snapshot(snapshots) as reader:
+        second = publish_snapshot(warehouse, snapshots)
+        assert reader.execute("SELECT count(*) FROM sweep").fetchall() == [(1,)]
+    assert second.name == "warehouse-000002.duckdb"
+    assert newest_snapshot(snapshots) == second
+    assert sweeps(snapshots) == sweeps(second) == ["first", "second"]
+
+
+def test_old_snapshots_go_and_numbers_never_come_back(warehouse: Path, tmp_path: Path) -> None:
+    snapshots = tmp_path / "snapshots"
+    for _ in range(5):
+        publish_snapshot(warehouse, snapshots)
+    kept = sorted(path.name for path in snapshots.iterdir())
+    assert kept == ["current", *(f"warehouse-{number:06d}.duckdb" for number in (3, 4, 5))]
+
+
+def test_what_a_killed_publisher_left_is_no_snapshot_and_goes(warehouse: Path, tmp_path: Path) -> None:
+    snapshots = tmp_path / "snapshots"
+    publish_snapshot(warehouse, snapshots)
+    (snapshots / ".part-warehouse-000002.duckdb").write_bytes(b"half")
+    (snapshots / "warehouse-000002.duckdb").write_bytes(newest_snapshot(snapshots).read_bytes())  # no pointer to it yet
+    assert publish_snapshot(warehouse, snapshots).name == "warehouse-000003.duckdb"
+    assert not list(snapshots.glob(".part-*"))
+
+
+def test_a_snapshot_that_finds_no_room_leaves_nothing(warehouse: Path, full_disk: Path) -> None:
+    publish_snapshot(warehouse, full_disk.parent / "snapshots")
+    with pytest.raises(WarehouseError, match="No space left on device"):
+        publish_snapshot(warehouse, full_disk)
+    assert list(full_disk.iterdir()) == []
+    assert sweeps(warehouse) == []
+
+
+def test_a_snapshot_that_does_not_exist_yet_is_told_in_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(WarehouseError, match="no snapshot was published here yet"):
+        query(tmp_path, "SELECT 1")
+    with pytest.raises(WarehouseError, match="no warehouse to publish"):
+        publish_snapshot(tmp_path / "w.duckdb", tmp_path)
+
+
+def test_the_writers_lock_holds_while_a_snapshot_is_copied(
+    warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """POSIX drops a process's locks on a file when any descriptor of it is closed; the copy must not do that."""
+    try_to_write = "import duckdb, sys; duckdb.connect(sys.argv[1])"
+    results = []
+    original = Path.replace
+
+    def look(self: Path, target: Path) -> Path:
+        attempt = subprocess.run(
+            [sys.executable, "-c", try_to_write, str(warehouse)], capture_output=True, text=True, check=False
+        )
+        results.append("Could not set lock" in attempt.stderr)
+        return original(self, target)
+
+    monkeypatch.setattr(Path, "replace", look)
+    publish_snapshot(warehouse, tmp_path / "snapshots")
+    assert results == [True, True]
