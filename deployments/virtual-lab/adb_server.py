@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 
 PORT = 15037
-_ANSWER_S = 5.0
 
 
 class AdbServerError(Exception):
@@ -26,13 +25,13 @@ def server_environment(home: Path) -> dict[str, str]:
     return {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(home), "TMPDIR": str(home), **apart}
 
 
-def ask(request: str, port: int = PORT) -> str:
+def ask(request: str, port: int = PORT, *, answer_s: float = 5.0) -> str:
     """Send one request of adb's host protocol (`host:version`, `host:connect:ADDRESS`) and return the answer.
 
     Raises AdbServerError if there is no server, or with its own words if it refuses.
     """
     try:
-        with socket.create_connection(("127.0.0.1", port), timeout=_ANSWER_S) as server:
+        with socket.create_connection(("127.0.0.1", port), timeout=answer_s) as server:
             server.sendall(f"{len(request):04x}{request}".encode())
             stream = server.makefile("rb")
             verdict = stream.read(4)
@@ -56,9 +55,10 @@ def answers(port: int = PORT) -> bool:
 def state_of(serial: str, port: int = PORT) -> str:
     """The phone's state as adb says it (device, offline, unauthorized), or `absent`."""
     try:
-        return ask(f"host-serial:{serial}:get-state", port)
+        listed = ask("host:devices", port)
     except AdbServerError:
         return "absent"
+    return dict(line.split("\t", 1) for line in listed.splitlines()).get(serial, "absent")
 
 
 def connect(serial: str, port: int = PORT, *, wait_s: float = 10.0) -> str:

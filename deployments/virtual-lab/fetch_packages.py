@@ -28,10 +28,10 @@ from pathlib import Path
 from apt_packages import Apt, PackageError, machine_archive, unpack, unpack_one
 
 _RUNNER_NEEDS = ("libstdc++6", "libgomp1", "zlib1g")
-_PHONE = ("adbd", "mksh", "toybox", *_RUNNER_NEEDS)
+_PHONE = ("adbd", "mksh", "toybox", "libfaketime", *_RUNNER_NEEDS)
 _MAC = (
     *("openssh-server", "bash", "coreutils", "findutils", "gawk", "grep", "gzip", "hostname", "perl"),
-    *("procps", "sed", "tar", "util-linux", *_RUNNER_NEEDS),
+    *("libfaketime", "procps", "sed", "tar", "util-linux", *_RUNNER_NEEDS),
 )
 TREES = {
     "phone-amd64": ("amd64", _PHONE),

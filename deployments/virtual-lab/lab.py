@@ -30,7 +30,7 @@ from journal import LabError
 from lab_device import LabDevice
 from mac import Mac
 from phone import Phone
-from ssh_access import give_access
+from ssh_access import SshAccess, running_config
 
 PHONES = (
     Phone("lab-phone-x86", 1, 5555, abi="x86_64"),
@@ -53,18 +53,21 @@ def up(folder: Path) -> None:
     _need_root()
     packages = Packages(default_cache())
     fresh = not journal.noted()
-    if not fresh and not journal.is_noted("path", str(folder.resolve() / "ssh_config")):
-        raise LabError(f"the lab of another folder is up ({_folder_of_running()}): take that one down first")
+    access = SshAccess(folder)
+    if not fresh and not access.is_of_this_lab():
+        raise LabError("the lab of another folder is up: take that one down first, with `lab.py down`")
     network.refuse_what_is_not_ours([device.number for device in DEVICES])
     try:
-        _start(folder, packages)
-    except (LabError, PackageError):
+        if fresh:
+            access.claim()
+        _start(access, packages)
+    except BaseException:
         if fresh:
             journal.undo_everything()
         raise
 
 
-def _start(folder: Path, packages: Packages) -> None:
+def _start(access: SshAccess, packages: Packages) -> None:
     qemu = packages.qemu()  # all packages before anything is made
     for device in DEVICES:
         device.trees(packages)
@@ -72,9 +75,10 @@ def _start(folder: Path, packages: Packages) -> None:
     binfmt.register(qemu)
     for device in DEVICES:
         network.connect(device.number)
+        device.make_disk(packages)
+    access.give(MACS, packages)
+    for device in DEVICES:
         device.boot(packages)
-    if not (folder / "ssh_config").exists():
-        give_access(list(MACS), folder, packages)
     start_adb_server(packages)
     for mac in MACS:
         _wait_until(lambda mac=mac: _greets(mac.address, mac.port), f"sshd of {mac.name} does not answer")
@@ -101,8 +105,9 @@ def down() -> None:
     if not journal.noted():
         return
     _need_root()
-    # adb clients start a server by themselves where they find none: then another one holds the lab's port.
-    adb_server.stop()
+    if journal.is_noted("process", ADB_SERVER):
+        # A client that found no server started one by itself: then that one holds the lab's port.
+        adb_server.stop()
     journal.undo_everything()
 
 
@@ -115,12 +120,8 @@ def status() -> dict[str, dict[str, object]]:
         said[phone.name] = {"serial": serial, "adb_server_port": adb_server.PORT, "state": state}
     for mac in MACS:
         state = ("ready" if _greets(mac.address, mac.port) else "silent") if mac.pid else "down"
-        said[mac.name] = {"address": f"{mac.address}:{mac.port}", "ssh_config": _folder_of_running(), "state": state}
+        said[mac.name] = {"address": f"{mac.address}:{mac.port}", "ssh_config": running_config(), "state": state}
     return said
-
-
-def _folder_of_running() -> str | None:
-    return next((entry["name"] for entry in journal.noted("path") if entry["name"].endswith("ssh_config")), None)
 
 
 def _need_root() -> None:

@@ -1,5 +1,6 @@
 """One device of the lab: a root file system in memory, a daemon in namespaces of its own, an address."""
 
+import json
 import os
 import shutil
 import uuid
@@ -45,6 +46,11 @@ class LabDevice(ABC):
         return self.folder / "hold"
 
     @property
+    def skew(self) -> Path:
+        """While this file is there, its clock is wrong from its next start on."""
+        return self.folder / "skew.json"
+
+    @property
     def pid(self) -> int | None:
         """The process that all of its processes are below, None if it does not run."""
         return journal.pid_of(self.name)
@@ -74,8 +80,6 @@ class LabDevice(ABC):
         """Start it, unless it runs. What it had on its disk is still there if the lab was up before."""
         if self.pid is not None:
             return
-        if not journal.is_mounted(self.root):
-            self._make_disk(packages)
         trees = self.trees(packages)
         (self.folder / "binds").write_text("".join(f"{source} {target}\n" for source, target in trees.items()))
         (self.folder / "boot_id").write_text(f"{uuid.uuid4()}\n")
@@ -86,6 +90,10 @@ class LabDevice(ABC):
         apart = ["ip", "netns", "exec", network.namespace_of(self.number), "unshare", *own]
         journal.start(self.name, [*apart, "sh", *init])
 
+    def skewed_clock(self) -> dict[str, str]:
+        """Environment that makes its programs see another date, stamps of files included; empty as a rule."""
+        return json.loads(self.skew.read_text(encoding="utf-8")) if self.skew.exists() else {}
+
     def on_boot(self) -> None:  # noqa: B027 - most have nothing to do here
         """Write what changes at every start, beside the boot's id."""
 
@@ -93,7 +101,10 @@ class LabDevice(ABC):
         """End it with everything that runs on it, as a battery taken out does."""
         journal.end(self.name)
 
-    def _make_disk(self, packages: Packages) -> None:
+    def make_disk(self, packages: Packages) -> None:
+        """Put its root file system together, unless it is there."""
+        if journal.is_mounted(self.root):
+            return
         self.root.mkdir(parents=True, exist_ok=True)
         journal.note("mount", str(self.root))
         journal.run_tool("mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES},mode=755", "etfarm-lab", self.root)

@@ -27,11 +27,11 @@ _TOOLS = (
     "truncate tty uniq unlink uptime wc which who whoami xargs yes"
 )
 
-_SSHD = f"""# One account, one way in; as many sessions as a test opens.
-Port {{port}}
+_SSHD = """# One account, one way in; as many sessions as a test opens.
+Port {port}
 HostKey /etc/ssh/host_key
 AuthorizedKeysFile /etc/ssh/authorized_keys
-AllowUsers {USER}
+AllowUsers lab
 PasswordAuthentication no
 KbdInteractiveAuthentication no
 UsePAM no
@@ -43,7 +43,7 @@ PerSourcePenalties no
 ClientAliveInterval 5
 ClientAliveCountMax 3
 Subsystem sftp internal-sftp
-SetEnv PATH=/usr/bin:/bin:/usr/sbin:/sbin
+SetEnv {environment}
 """
 
 _LAUNCHER = "# Stand-in of the virtual lab for what runs other systems' programs on a Mac: `linux COMMAND...`\n"
@@ -119,7 +119,6 @@ class Mac(LabDevice):
         for name, target in links.items():
             (self.root / name).symlink_to(target)
         self._write_accounts()
-        write(self.root / "etc/ssh/sshd_config", _SSHD.format(port=self.port))
         (self.root / "run/sshd").mkdir(parents=True)
         self._hide_linux(packages)
         self.set_conditions()
@@ -150,7 +149,10 @@ class Mac(LabDevice):
         write(self.root / "usr/local/bin/linux", script, 0o755)
 
     def on_boot(self) -> None:
-        """A Mac says when it was started and gives each start a name."""
+        """A Mac says when it was started and gives each start a name; sessions get their environment from sshd."""
+        settings = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", **self.skewed_clock()}
+        words = " ".join(f"{name}={value}" for name, value in settings.items())
+        write(self.root / "etc/ssh/sshd_config", _SSHD.format(port=self.port, environment=words))
         values = {
             "model": self.model,
             "soc": self.soc,

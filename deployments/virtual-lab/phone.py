@@ -73,6 +73,7 @@ class Phone(LabDevice):
         }
         if self.is_emulated:
             settings["QEMU_CPU"] = _CPU
+        settings |= self.skewed_clock()
         user = [f"--userspec={_SHELL_UID}:{_SHELL_UID}", "--groups="]
         return [*inside(self.root, settings, *user), "/system/bin/adbd"]
 

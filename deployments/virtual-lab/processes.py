@@ -80,6 +80,15 @@ def command_of(pid: int) -> list[str]:
         return []
 
 
+def kill_all(pids: list[int]) -> None:
+    """Kill these processes, of whatever parent, and wait until they are gone (at most END_S seconds each)."""
+    for pid in pids:
+        with _handle(pid) as handle:
+            if handle is not None:
+                kill(pid)
+                select.select([handle], [], [], END_S)
+
+
 def kill(pid: int, number: signal.Signals = signal.SIGKILL) -> None:
     """Send a signal; a process that is gone is fine."""
     with contextlib.suppress(ProcessLookupError):

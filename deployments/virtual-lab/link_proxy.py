@@ -1,0 +1,122 @@
+"""A link that can be made slow, silent or broken: a TCP proxy on a loopback port, changed while it runs."""
+
+import asyncio
+import contextlib
+import socket
+import struct
+import threading
+from types import TracebackType
+from typing import Self
+
+_CHUNK = 1 << 16
+_QUEUED_CHUNKS = 4096
+_POLL_S = 0.01
+
+
+class LinkProxy:
+    """Passes connections to its `port` on to `host`:`target_port`, as its attributes say at each moment.
+
+    delay_s: how much later every byte arrives, in either direction. rate_bytes_per_s: None for as fast as it goes.
+    stalled: nothing arrives any more, and nobody is told. cut_after_bytes: after so many bytes towards the device
+    (of one connection) it and all others are reset, and new ones are refused an answer until `mend`.
+    """
+
+    def __init__(self, host: str, target_port: int) -> None:
+        self.delay_s = 0.0
+        self.rate_bytes_per_s: float | None = None
+        self.stalled = False
+        self.cut_after_bytes: int | None = None
+        self.is_cut = False
+        self.port = 0
+        self._target = (host, target_port)
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._loop = asyncio.new_event_loop()
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._serve, name="link-proxy", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._ready.wait()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+    def cut(self) -> None:
+        """Reset every connection now, and every new one until `mend`."""
+        self._loop.call_soon_threadsafe(self._cut)
+
+    def mend(self) -> None:
+        """Be a plain link again."""
+        self.delay_s, self.rate_bytes_per_s, self.stalled = 0.0, None, False
+        self.cut_after_bytes, self.is_cut = None, False
+
+    def _serve(self) -> None:
+        server = self._loop.run_until_complete(asyncio.start_server(self._connected, "127.0.0.1", 0))
+        self.port = server.sockets[0].getsockname()[1]
+        self._ready.set()
+        self._loop.run_forever()
+        server.close()
+        self._cut()
+        tasks = asyncio.all_tasks(self._loop)
+        for task in tasks:
+            task.cancel()
+        self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        self._loop.close()
+
+    def _cut(self) -> None:
+        self.is_cut = True
+        for writer in self._writers:
+            # Without this, who is at the other end would read a regular end of the stream.
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            writer.transport.abort()
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self.is_cut:
+            writer.transport.abort()
+            return
+        try:
+            far_reader, far_writer = await asyncio.open_connection(*self._target)
+        except OSError:
+            writer.transport.abort()
+            return
+        pair = {writer, far_writer}
+        self._writers |= pair
+        try:
+            await asyncio.gather(self._pass(reader, far_writer, counted=True), self._pass(far_reader, writer))
+        finally:
+            self._writers -= pair
+            for each in pair:
+                each.transport.abort()
+
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, counted: bool = False) -> None:
+        """Read as fast as it comes and write when it is due: a delay must not become a lower rate."""
+        due: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(_QUEUED_CHUNKS)
+        sender = asyncio.ensure_future(self._send(due, writer))
+        passed = 0
+        with contextlib.suppress(OSError):
+            while data := await reader.read(_CHUNK):
+                passed += len(data) if counted else 0
+                if self.cut_after_bytes is not None and passed >= self.cut_after_bytes:
+                    self._cut()
+                await due.put((self._loop.time() + self.delay_s, data))
+        await due.put((self._loop.time() + self.delay_s, b""))
+        await sender
+
+    async def _send(self, due: asyncio.Queue[tuple[float, bytes]], writer: asyncio.StreamWriter) -> None:
+        moment, data = await due.get()
+        while data:
+            await asyncio.sleep(max(0.0, moment - self._loop.time()))
+            while self.stalled:
+                await asyncio.sleep(_POLL_S)
+            if self.rate_bytes_per_s:
+                await asyncio.sleep(len(data) / self.rate_bytes_per_s)
+            with contextlib.suppress(OSError):  # the rest is taken out all the same, or the reader would wait
+                writer.write(data)
+                await writer.drain()
+            moment, data = await due.get()
+        with contextlib.suppress(OSError):
+            writer.write_eof()
