@@ -49,11 +49,12 @@ started() {
 }
 """
 
-# Ends the process group "$1": TERM, half a second to leave, KILL.
+# Ends the process group "$1": TERM, half a second to leave, KILL, and as long to be gone.
 END_GROUP = r"""
-kill -TERM "-$1" 2>/dev/null
-for turn in 1 2 3 4 5; do kill -0 "-$1" 2>/dev/null || exit 0; sleep 0.1; done
-kill -KILL "-$1" 2>/dev/null; true
+for signal in TERM KILL; do
+    kill "-$signal" "-$1" 2>/dev/null
+    for turn in 1 2 3 4 5; do kill -0 "-$1" 2>/dev/null || exit 0; sleep 0.1; done
+done
 """
 
 # `exec` keeps the process id, so the id that is announced is the command's own.

@@ -1,0 +1,269 @@
+"""What every device promises, checked on this machine, over SSH and over adb alike."""
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from devices.device import (
+    DeadlineExceeded,
+    Device,
+    DeviceError,
+    FileMissing,
+    NoSpaceOnDevice,
+    TransferFailed,
+)
+
+pytest_plugins = ["device_fixtures"]
+
+ODD_NAMES = ["with blank", "it's \"quoted\"", "größe-模型", "-rf", "$HOME `id`", "semi;colon&pipe|", "back\\slash", "*"]
+
+
+def everything_below(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def test_both_streams_arrive_to_the_byte(device: Device) -> None:
+    # Given a program that writes every byte value to both streams
+    octal = "".join(f"\\{value:03o}" for value in range(256))
+
+    result = device.run(["sh", "-c", 'printf "$1"; printf "$1$1" >&2', "sh", octal], deadline_s=10)
+
+    assert result.stdout == bytes(range(256))
+    assert result.stderr == bytes(range(256)) * 2
+    assert (result.exit_code, result.signal) == (0, None)
+
+
+def test_three_megabytes_of_stderr_do_not_block_the_command(device: Device) -> None:
+    script = "head -c 3000000 /dev/zero >&2; echo done"
+
+    result = device.run(["sh", "-c", script], deadline_s=20)
+
+    assert len(result.stderr) == 3_000_000
+    assert result.stdout == b"done\n"
+
+
+def test_an_exit_code_is_a_result_and_not_an_error(device: Device) -> None:
+    results = {code: device.run(["sh", "-c", f"exit {code}"], deadline_s=10) for code in (0, 1, 2, 42, 128, 255)}
+
+    assert {code: (result.exit_code, result.signal) for code, result in results.items()} == {
+        code: (code, None) for code in results
+    }
+
+
+def test_a_command_killed_by_a_signal_says_which(device: Device) -> None:
+    results = {number: device.run(["sh", "-c", f"kill -{number} $$"], deadline_s=10) for number in (6, 9, 11, 15)}
+
+    assert {number: (result.exit_code, result.signal) for number, result in results.items()} == {
+        number: (None, number) for number in results
+    }
+
+
+def test_a_program_that_is_not_there_ends_with_127(device: Device) -> None:
+    result = device.run(["no-such-program"], deadline_s=10)
+
+    assert result.exit_code == 127
+    assert b"no-such-program" in result.stderr
+
+
+def test_a_working_folder_that_is_not_there_ends_with_127(device: Device) -> None:
+    assert device.run(["true"], deadline_s=10, cwd="/no/such/folder").exit_code == 127
+
+
+def test_arguments_arrive_as_they_are(device: Device) -> None:
+    arguments = [*ODD_NAMES, "", "two\nlines", "--", "A=B"]
+
+    result = device.run(["printf", "%s\\0", *arguments], deadline_s=10)
+
+    assert result.stdout.decode().split("\0")[:-1] == arguments
+
+
+def test_environment_and_working_folder_are_those_asked_for(device: Device, tmp_path: Path) -> None:
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+
+    result = device.run(
+        ["sh", "-c", 'printf "%s|%s|" "$ONE" "$TWO"; pwd'],
+        deadline_s=10,
+        env={"ONE": "it's 1", "TWO": ""},
+        cwd=str(folder),
+    )
+
+    assert result.stdout.decode() == f"it's 1||{folder}\n"
+
+
+def test_standard_input_is_empty(device: Device) -> None:
+    assert device.run(["cat"], deadline_s=5).stdout == b""
+
+
+def test_at_the_deadline_even_children_that_ignore_term_are_killed(
+    device: Device, alive: Callable[[int], bool], until: Callable[[Callable[[], object]], None]
+) -> None:
+    # Given a command whose child, like itself, ignores TERM
+    script = 'trap "" TERM; sh -c "sleep 60" & echo $$ $! >"$1"; wait; sleep 60'
+    pids = Path(device.root) / "pids"
+    pids.parent.mkdir(parents=True)
+    begun = time.monotonic()
+
+    with pytest.raises(DeadlineExceeded, match=f"{device.name}: `sh` ran longer than its deadline of 0.5 s"):
+        device.run(["sh", "-c", script, "sh", str(pids)], deadline_s=0.5)
+
+    assert time.monotonic() - begun < 5
+    until(lambda: not any(alive(int(pid)) for pid in pids.read_text().split()))
+
+
+def test_the_deadline_is_wall_clock_time_also_for_a_talkative_command(device: Device) -> None:
+    begun = time.monotonic()
+
+    with pytest.raises(DeadlineExceeded):
+        device.run(["sh", "-c", "while :; do echo still here; sleep 0.05; done"], deadline_s=0.6)
+
+    assert time.monotonic() - begun < 4
+
+
+def test_commands_of_several_threads_run_at_the_same_time(device: Device) -> None:
+    # Given two commands of which each waits for the other's mark
+    folder = Path(device.root)
+    folder.mkdir(parents=True)
+    script = 'touch "$1"; until [ -e "$2" ]; do sleep 0.02; done; echo met'
+    said = []
+
+    def meet(mine: str, other: str) -> None:
+        argv = ["sh", "-c", script, "sh", str(folder / mine), str(folder / other)]
+        said.append(device.run(argv, deadline_s=10).stdout)
+
+    threads = [threading.Thread(target=meet, args=pair) for pair in (("a", "b"), ("b", "a"))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert said == [b"met\n", b"met\n"]
+
+
+def test_files_of_any_name_go_there_and_back(device: Device, tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    there.write_bytes(bytes(range(256)) * 10)
+    remotes = [f"{device.root}/a {name}/{name}" for name in ODD_NAMES]
+
+    for name, remote in zip(ODD_NAMES, remotes, strict=True):
+        device.upload(there, remote)
+        device.fetch(remote, tmp_path / "back" / name)
+
+    assert {(tmp_path / "back" / name).read_bytes() for name in ODD_NAMES} == {there.read_bytes()}
+    assert sorted(everything_below(Path(device.root))) == sorted(Path(remote) for remote in remotes)
+
+
+def test_thirty_megabytes_go_there_and_back(device: Device, tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    there.write_bytes(os.urandom(30_000_001))
+
+    device.upload(there, f"{device.root}/big")
+    device.fetch(f"{device.root}/big", tmp_path / "back")
+
+    assert (tmp_path / "back").read_bytes() == there.read_bytes()
+
+
+def test_an_empty_file_goes_there_and_back(device: Device, tmp_path: Path) -> None:
+    (tmp_path / "there").touch()
+
+    device.upload(tmp_path / "there", f"{device.root}/empty")
+    device.fetch(f"{device.root}/empty", tmp_path / "back")
+
+    assert (tmp_path / "back").read_bytes() == b""
+
+
+def test_uploading_replaces_a_file_that_is_being_read(device: Device, tmp_path: Path) -> None:
+    # Given a file on the device that somebody has open
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.write_text("old content")
+    new.write_text("new")
+    remote = f"{device.root}/file"
+    device.upload(old, remote)
+
+    with Path(remote).open() as reader:
+        device.upload(new, remote)
+
+        assert reader.read() == "old content"
+    assert Path(remote).read_text() == "new"
+
+
+def test_fetching_a_file_that_is_not_there_leaves_the_local_one_alone(device: Device, tmp_path: Path) -> None:
+    local = tmp_path / "local"
+    local.write_text("precious")
+
+    with pytest.raises(FileMissing, match=f"^{device.name}: has no file /no/such file$"):
+        device.fetch("/no/such file", local)
+
+    assert local.read_text() == "precious"
+    assert everything_below(tmp_path) == [local]
+
+
+def test_fetching_a_folder_is_refused(device: Device, tmp_path: Path) -> None:
+    with pytest.raises(TransferFailed):
+        device.fetch("/usr", tmp_path / "local")
+
+    assert everything_below(tmp_path) == []
+
+
+def test_uploading_a_file_that_is_not_there_says_so(device: Device, tmp_path: Path) -> None:
+    with pytest.raises(TransferFailed, match="there is no local file .*missing"):
+        device.upload(tmp_path / "missing", f"{device.root}/x")
+
+    assert everything_below(tmp_path) == []
+
+
+def test_uploading_over_a_folder_fails_and_leaves_nothing(device: Device, tmp_path: Path) -> None:
+    (tmp_path / "there").write_text("x")
+    parent = Path(device.root) / "not a folder"
+    parent.parent.mkdir(parents=True)
+    parent.write_text("a file")
+
+    with pytest.raises(DeviceError, match=f"^{device.name}: "):
+        device.upload(tmp_path / "there", str(parent / "below"))
+
+    assert everything_below(Path(device.root)) == [parent]
+
+
+def test_a_full_disk_is_said_and_nothing_half_written_stays(device: Device, tmp_path: Path, full_disk: Path) -> None:
+    (tmp_path / "there").write_bytes(os.urandom(3_000_000))
+
+    with pytest.raises(NoSpaceOnDevice, match="no space left"):
+        device.upload(tmp_path / "there", f"{full_disk}/file")
+
+    assert everything_below(full_disk) == []
+
+
+def test_facts_say_what_the_device_is(device: Device) -> None:
+    facts = device.facts()
+
+    assert set(facts) == {
+        *("os", "os_version", "model", "soc", "cores", "memory_bytes", "arch", "platform", "sme2", "hostname"),
+        *("serial", "build"),
+    }
+    assert facts["cores"] == os.cpu_count()
+    assert facts["memory_bytes"] > 0
+    assert facts["hostname"] == os.uname().nodename
+    assert facts["platform"] == f"{facts['os']}-{facts['arch']}"
+
+
+def test_conditions_say_how_it_is_now(device: Device) -> None:
+    conditions = device.conditions()
+
+    assert set(conditions) == {
+        *("taken_at", "temperature_c", "thermal_status", "battery_percent", "charging", "governor"),
+        *("frequency_mhz", "load_1m", "free_memory_bytes", "free_disk_bytes"),
+    }
+    assert conditions["load_1m"] >= 0
+    assert conditions["free_memory_bytes"] > 0
+    assert conditions["free_disk_bytes"] > 0
+
+
+def test_a_closed_device_opens_again_on_its_next_use(device: Device) -> None:
+    device.probe()
+    device.close()
+
+    device.probe()
