@@ -180,8 +180,10 @@ def _sort_operators(graph_module: Any, delegated: "Counter[str]", kept: list[tup
 
 
 def _operator_name(target: Any) -> str:
-    """Return `aten.add.Tensor` for the edge dialect's wrapper of it."""
-    return str(getattr(target, "_op", target))
+    """Return `aten.add.Tensor` for a torch operator and for the edge dialect's wrapper of it alike."""
+    from executorch.exir.dialects.edge._ops import EdgeOpOverload
+
+    return str(target._op if isinstance(target, EdgeOpOverload) else target)
 
 
 @contextmanager

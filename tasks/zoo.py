@@ -26,8 +26,9 @@ def toy_cnn() -> tuple[Any, tuple[Any, ...]]:
         nn.ReLU(),
         nn.AvgPool2d(4),
         nn.Flatten(),
-        nn.LayerNorm(32 * 4 * 4),
-        nn.Linear(32 * 4 * 4, 10),
+        nn.Linear(32 * 4 * 4, 64),
+        nn.LayerNorm(64),
+        nn.Linear(64, 10),
     )
     return model, (torch.rand(1, 3, 32, 32),)
 
@@ -122,15 +123,16 @@ def _plain_output(model: Any, field: str) -> Any:
 
 
 def _keep_activations_alive(model: Any, images: Any) -> None:
-    """Set each batch norm's variance to the power of two nearest to what reaches it.
+    """Give each batch norm the weight 1 and, as its variance, the power of two nearest to what reaches it.
 
-    Untrained weights with untrained statistics shrink activations layer by layer, down to 1e-22 and to denormal
+    As transformers makes them, untrained batch norms shrink activations layer by layer, down to 1e-22 and to denormal
     numbers: outputs that cannot be compared and times that no trained model has. A power of two for a whole layer is
     the same number on every machine, whatever the last bits of its sums.
     """
     import torch
 
     def rescale(norm: Any, inputs: tuple[Any, ...]) -> None:
+        norm.weight.fill_(1.0)
         norm.running_var.fill_(2.0 ** float(inputs[0].square().mean().log2().round()))
 
     norms = [module for module in model.modules() if isinstance(module, torch.nn.BatchNorm2d)]
