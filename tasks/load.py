@@ -52,12 +52,18 @@ def _find(paths: Iterable[Path], result: LoadResult) -> list[Path]:
     found: dict[Path, None] = {}
     for path in paths:
         inside = list(_search(path))
-        if path.is_dir() and not inside:
-            result.refused.append((path, f"{path} holds neither a bundle nor an .etdump file"))
-        elif not inside:
-            result.refused.append((path, f"{path}: there is no such file or folder"))
+        if not inside:
+            result.refused.append((path, _why_nothing(path)))
         found.update(dict.fromkeys(inside))
     return sorted(found, key=lambda path: not path.is_dir())  # bundles first: they know more than a loose ETDump
+
+
+def _why_nothing(path: Path) -> str:
+    if path.is_dir():
+        return f"{path} holds neither a bundle nor an .etdump file"
+    if path.exists():
+        return f"{path} is no file and no folder; give bundles or .etdump files"
+    return f"{path}: there is no such file or folder"
 
 
 def _search(path: Path) -> Iterator[Path]:

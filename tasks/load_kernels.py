@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from tasks.bundle import SessionRecord
+from tasks.bundle import BundleError, SessionRecord
 from tasks.xnntrace import parse_kernel, read_xnntrace
 
 PROFILE = "kernel_profile.json"
@@ -15,12 +15,17 @@ _LOGS = ("stderr.txt", "stdout.txt", "logcat.txt")  # Notes go to stderr, on And
 def kernels_of(folder: Path, record: SessionRecord) -> list[dict[str, Any]]:
     """Return rows of `kernel`: executed ones of a profile, selected ones of a trace, none for timing.
 
-    Raises KeyError, TypeError or ValueError where the profile is not what a runner writes.
+    Raises BundleError where the profile is not what a runner writes.
     """
     if record.mode == "trace":
         return _selected([folder / name for name in _LOGS if name in record.files])
     if PROFILE in record.files:
-        return _executed(json.loads((folder / PROFILE).read_bytes()))
+        try:
+            return _executed(json.loads((folder / PROFILE).read_bytes()))
+        except (KeyError, TypeError, ValueError) as error:
+            raise BundleError(
+                f"{folder / PROFILE} is no kernel profile of a runner ({type(error).__name__}: {error}); measure again"
+            ) from None
     return []
 
 

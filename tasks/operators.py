@@ -20,7 +20,7 @@ KIND_NAMES = {
 }
 _DELEGATED = re.compile(
     r"(?P<operator>[^()#]+?)"
-    r"(?: \((?P<types>[^()]*)\)(?: (?P<microkernel>[^#]+?))?)?"
+    r"(?: \((?P<types>[^()]*)\)(?: (?P<microkernel>[^#()]+?))?)?"
     r"(?: #\d+)?"
 )
 _LAYOUT = re.compile(r"N[A-Z]*(2N[A-Z]*)?")

@@ -60,9 +60,10 @@ def test_a_loose_etdump_is_a_session_of_an_unknown_device(farm: Farm, tmp_path: 
         SELECT device, emulated, model, precision, variant, mode, threads, night, runs, warmup_runs, median_ms
         FROM session_latency
     """) == [("unknown", None, "my model", "unknown", "unknown", "timing", None, None, 2, 1, 6.0)]
-    assert farm.ask("SELECT session_id = etdump_sha256[:16], sweep_id = 'loose-' || session_id FROM run_latency") == [
-        (True, True)
-    ] * 3
+    assert (
+        farm.ask("SELECT session_id = etdump_sha256[:16], sweep_id = 'loose-' || session_id FROM run_latency")
+        == [(True, True)] * 3
+    )
 
 
 def test_shares_of_categories_add_up_to_one_with_what_nobody_accounts_for(farm: Farm) -> None:
@@ -130,11 +131,20 @@ def test_sessions_that_differ_in_anything_that_matters_are_not_mixed(farm: Farm)
     assert len(farm.ask(shares.format("portable_weight"))) == 8
 
 
-@pytest.mark.parametrize("ending", [{"mode": "profile"}, {"mode": "trace"}, {"status": "failed"}, {"status": "invalid"}])
+@pytest.mark.parametrize(
+    "ending", [{"mode": "profile"}, {"mode": "trace"}, {"status": "failed"}, {"status": "invalid"}]
+)
 def test_only_timing_sessions_that_succeeded_enter_latency_and_shares(farm: Farm, ending: dict[str, str]) -> None:
     farm.session([(100, {CONVOLUTION: 60, MEAN: 5})], **ending)
     farm.load()
-    for view in ("run_latency", "session_latency", "category_share", "operator_time", "portable_weight", "series_latency"):
+    for view in (
+        "run_latency",
+        "session_latency",
+        "category_share",
+        "operator_time",
+        "portable_weight",
+        "series_latency",
+    ):
         assert farm.ask(f"SELECT * FROM {view}") == [], view
     assert farm.ask("SELECT count(*) FROM session_overview") == [(1,)]
 

@@ -159,9 +159,7 @@ def test_executed_kernels_decide_what_qp8_leaves_open(
     # profiles of another variant, device or runner prove nothing here
     farm.session([100], variant="sme2_off", mode="profile", files=profile_of(**{KAI_NEON: 7}))
     farm.session([100], variant="sme2_on", mode="profile", device__name="x", files=profile_of(**{KAI_NEON: 7}))
-    farm.session(
-        [100], variant="sme2_on", mode="profile", runner__source_sha256="x", files=profile_of(**{KAI_NEON: 7})
-    )
+    farm.session([100], variant="sme2_on", mode="profile", runner__source_sha256="x", files=profile_of(**{KAI_NEON: 7}))
     farm.load()
     assert farm.ask("SELECT name_share, proven_share FROM sme2_coverage WHERE mode = 'timing'") == [(0.0, proven)]
 

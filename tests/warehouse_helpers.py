@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from etdump_builder import METHOD, Profile, Run, build_etdump
-from tasks.bundle import SessionRecord, publish_bundle
-from tasks.load import LoadResult, load_paths
 
 from sql.warehouse import query, writing
+from tasks.bundle import SessionRecord, publish_bundle
+from tasks.load import LoadResult, load_paths
 
 Execution = tuple[int, Mapping[str, int]]
 """Nanoseconds of Method::execute, and of each operator in it."""
@@ -53,6 +53,7 @@ class Farm:
     def __init__(self, folder: Path) -> None:
         self.bundles = folder / "bundles"
         self.warehouse = folder / "warehouse.duckdb"
+        folder.mkdir(exist_ok=True)
         self.warehouse.write_bytes(_empty_warehouse())
         self._count = 0
 
@@ -79,7 +80,8 @@ class Farm:
         with tempfile.TemporaryDirectory() as collected:
             for name, content in contents.items():
                 (Path(collected) / name).write_bytes(content)
-            return publish_bundle(self.bundles, SessionRecord.model_validate(record), Path(collected))
+            publish_bundle(self.bundles, SessionRecord.model_validate(record), Path(collected))
+        return self.bundles / str(record["sweep"]["sweep_id"]) / str(record["session_id"])
 
     def load(self, *paths: Path) -> LoadResult:
         """Load the given paths, or all bundles."""

@@ -1,0 +1,56 @@
+-- Operators with SME2 beside the same without it: what SME2 could serve, and whatever else takes more than 5 %.
+WITH
+reason AS (
+    SELECT device, model, precision, threads, runner_source, operator, microkernel, min(likely_reason) AS likely_reason
+    FROM sme2_operator_coverage
+    WHERE sweep_id = $sweep_id AND variant = 'sme2_on'
+    GROUP BY ALL
+),
+pair AS (
+    SELECT
+        speed.model,
+        speed.device,
+        speed.emulated IS TRUE AS emulated,
+        speed.precision,
+        speed.threads,
+        speed.runner_source,
+        speed.operator,
+        speed.microkernel,
+        speed.kind,
+        speed.category,
+        speed.data_types_off,
+        speed.data_types_on,
+        coalesce(speed.calls_on, speed.calls_off) AS calls_per_run,
+        CASE WHEN speed.emulated IS NOT TRUE THEN speed.time_off_ms END AS time_off_ms,
+        CASE WHEN speed.emulated IS NOT TRUE THEN speed.time_on_ms END AS time_on_ms,
+        speed.speedup,
+        speed.saved_ms,
+        CASE WHEN speed.emulated IS NOT TRUE THEN speed.time_on_ms / nullif(whole.median_on_ms, 0) END AS share_on,
+        speed.kind = 'delegated'
+            AND speed.category IN ('Convolution', 'GEMM')
+            AND coalesce(speed.microkernel, 'GEMM') IN ('GEMM', 'IGEMM') AS is_eligible,
+        reason.likely_reason
+    FROM operator_speedup AS speed
+    LEFT JOIN sme2_speedup AS whole
+        ON whole.sweep_id = speed.sweep_id
+            AND whole.device = speed.device
+            AND whole.model = speed.model
+            AND whole.precision = speed.precision
+            AND whole.threads = speed.threads
+            AND whole.runner_source = speed.runner_source
+    LEFT JOIN reason
+        ON reason.device = speed.device
+            AND reason.model = speed.model
+            AND reason.precision = speed.precision
+            AND reason.threads = speed.threads
+            AND reason.runner_source = speed.runner_source
+            AND reason.operator = speed.operator
+            AND reason.microkernel IS NOT DISTINCT FROM speed.microkernel
+    WHERE speed.sweep_id = $sweep_id
+)
+SELECT *
+FROM pair
+WHERE is_eligible OR share_on > 0.05
+ORDER BY
+    model, emulated, device, threads, precision, runner_source, coalesce(time_off_ms, time_on_ms) DESC NULLS LAST,
+    calls_per_run DESC, operator, microkernel;

@@ -1,0 +1,33 @@
+-- Sessions with SME2 beside sessions without it, and their medians for an interval. Emulated devices have no times.
+WITH
+medians AS (
+    SELECT
+        device,
+        model,
+        precision,
+        threads,
+        runner_source,
+        list(median_ms ORDER BY session_id) FILTER (variant = 'sme2_on') AS medians_on_ms,
+        list(median_ms ORDER BY session_id) FILTER (variant = 'sme2_off') AS medians_off_ms
+    FROM session_latency
+    WHERE sweep_id = $sweep_id AND runs > 0 AND emulated IS NOT TRUE
+    GROUP BY ALL
+)
+SELECT
+    model,
+    device,
+    emulated IS TRUE AS emulated,
+    precision,
+    threads,
+    runner_source,
+    sessions_on,
+    sessions_off,
+    CASE WHEN emulated IS NOT TRUE THEN median_on_ms END AS median_on_ms,
+    CASE WHEN emulated IS NOT TRUE THEN median_off_ms END AS median_off_ms,
+    speedup,
+    medians_on_ms,
+    medians_off_ms
+FROM sme2_speedup
+LEFT JOIN medians USING (device, model, precision, threads, runner_source)
+WHERE sweep_id = $sweep_id
+ORDER BY model, emulated, device, threads, precision <> 'fp32', precision, runner_source;
