@@ -17,12 +17,13 @@ from tasks.report_markdown import as_markdown
 from tasks.report_page import Page
 from tasks.report_portable import portable
 from tasks.report_provenance import provenance
+from tasks.report_sme2 import sme2
 from tasks.report_time import categories, operators
 
 __all__ = ["ReportError", "render_report"]
 
 _log = logging.getLogger(__name__)
-_SECTIONS = (latency, categories, operators, portable, advice, accuracy, failures, provenance)
+_SECTIONS = (latency, sme2, categories, operators, portable, advice, accuracy, failures, provenance)
 
 
 def render_report(snapshot: Path, sweep_id: str | None, reports_dir: Path) -> Path:

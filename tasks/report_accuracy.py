@@ -1,6 +1,6 @@
 """The report's section on accuracy: the runner's outputs beside eager PyTorch's."""
 
-from tasks.report_cells import variant_cell
+from tasks.report_cells import device_cell, variant_cell
 from tasks.report_data import Answers, Row
 from tasks.report_page import Block, Cell, Column, Paragraph, Section, Table
 from tasks.report_text import code, number, scientific
@@ -39,7 +39,7 @@ def _cells(row: Row) -> list[Cell]:
     mismatches = row["nonfinite_mismatches"]
     return [
         code(row["model"]),
-        Cell(f"{row['device']} (emulated)" if row["emulated"] else row["device"]),
+        device_cell(row),
         Cell(row["precision"]),
         variant_cell(row["variant"]),
         number(row["output"], 0),

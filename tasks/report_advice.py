@@ -7,7 +7,8 @@ from itertools import groupby
 from tasks.report_cells import where
 from tasks.report_data import Answers, Row
 from tasks.report_page import Block, Code, Paragraph, Points, Section, Text
-from tasks.report_text import codes, in_ms, in_percent, joined
+from tasks.report_sme2_pairs import GAINED
+from tasks.report_text import TIMES, codes, in_ms, in_percent, joined
 from tasks.report_time import FLAGGED_SHARE
 
 DATA_MOVEMENT_SHARE = 0.10
@@ -17,7 +18,7 @@ _MOST_OPERATORS = 3
 def advice(answers: Answers) -> Section:
     """Portable operators over 5 % first, then data movement over 10 %, then what SME2 did not speed up."""
     title = "What to do next"
-    items = [*_delegate(answers), *_lay_out(answers)]
+    items = [*_delegate(answers), *_lay_out(answers), *_speed_up(answers)]
     if not answers.has_times:
         return Section("advice", title, [Paragraph("Without times of a real device there is nothing to advise on.")])
     blocks: list[Block] = [
@@ -71,6 +72,29 @@ def _lay_out(answers: Answers) -> list[Text]:
             )
         )
     return items
+
+
+def _speed_up(answers: Answers) -> list[Text]:
+    """For each model, precision and operator that SME2 could serve and left as slow: the cell where it weighs most."""
+    slow = [
+        row
+        for row in answers["sme2_operators"]
+        if row["is_eligible"] and (row["share_on"] or 0) > FLAGGED_SHARE and (row["speedup"] or GAINED) < GAINED
+    ]
+    by_weight = sorted(slow, key=lambda row: row["share_on"])
+    worst = {(row["model"], row["precision"], row["operator"], row["microkernel"]): row for row in by_weight}
+    return [_slow(row) for row in sorted(worst.values(), key=lambda row: -row["share_on"])]
+
+
+def _slow(row: Row) -> Text:
+    name = " ".join(part for part in (row["operator"], row["microkernel"]) if part)
+    return joined(
+        "Find out why ",
+        (Code(name), " of ", Code(row["model"]), f" {row['precision']} is hardly faster with SME2: "),
+        f"{row['speedup']:.2f}{TIMES}, and {in_percent(row['share_on'])} of the time with SME2 on ",
+        f"({in_ms(row['time_on_ms'])} on {row['device']}). ",
+        f"Likely: {row['likely_reason']}." if row["likely_reason"] else "",
+    )
 
 
 def _worst(rows: Iterable[Row], bound: float) -> list[tuple[Row, int, int]]:

@@ -6,6 +6,7 @@ from itertools import groupby
 from tasks.report_cells import precision_order, variant_word
 from tasks.report_data import Answers, Row
 from tasks.report_page import Code, Figure, Text
+from tasks.report_sme2 import sme2_sentence
 from tasks.report_text import codes, counted, in_ms, in_percent, joined, listed
 from tasks.report_time import FLAGGED_SHARE
 
@@ -46,6 +47,7 @@ def summary(answers: Answers) -> list[Text]:
         _counts(answers),
         *_trouble(answers),
         *_latency(answers),
+        *sme2_sentence(answers),
         *_time(answers),
         *_portable(answers),
         *_accuracy(answers),

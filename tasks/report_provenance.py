@@ -3,7 +3,7 @@
 from itertools import groupby
 from typing import Any
 
-from tasks.report_cells import variant_cell
+from tasks.report_cells import device_cell, variant_cell
 from tasks.report_data import Answers, Row
 from tasks.report_page import Block, Cell, Code, Column, Fold, Heading, Paragraph, Section, Table
 from tasks.report_text import DASH, NOTHING, code, counted, number, words
@@ -54,7 +54,7 @@ def _device(row: Row) -> list[Cell]:
     system = " ".join(str(part) for part in (row["os"], row["os_version"]) if part) or None
     memory = row["memory_bytes"]
     return [
-        Cell(f"{row['device']} (emulated)" if row["emulated"] else row["device"]),
+        device_cell(row),
         words(row["transport"]),
         words(row["device_model"]),
         words(row["soc"]),

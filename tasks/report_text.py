@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from tasks.report_page import Cell, Code, Text, Tone
 
 DASH = "\u2013"
+TIMES = "\u00d7"
 _NUMBER_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 

@@ -1,0 +1,25 @@
+"""The interval of a speed-up, from session medians: runs of one process are not independent of each other."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+LEAST_SESSIONS = 5
+"""Sessions that each side must have before an interval means anything."""
+_DRAWS = 4000
+
+
+def speedup_interval(off_ms: Sequence[float], on_ms: Sequence[float]) -> tuple[float, float] | None:
+    """The 95 % interval of median(off_ms) / median(on_ms), by a bootstrap over sessions; None below five a side.
+
+    The same sessions always give the same interval.
+    """
+    if min(len(off_ms), len(on_ms)) < LEAST_SESSIONS:
+        return None
+    generator = np.random.default_rng(0)
+    off, on = (
+        np.median(np.asarray(side)[generator.integers(0, len(side), (_DRAWS, len(side)))], axis=1)
+        for side in (off_ms, on_ms)
+    )
+    low, high = np.quantile(off / on, [0.025, 0.975])
+    return float(low), float(high)
