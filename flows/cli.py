@@ -50,7 +50,6 @@ def export(
 ) -> None:
     """Export one model to a .pte with its ETRecord, reference inputs and outputs; print the folder."""
     from tasks.export import export_model
-
     from tasks.places import Var
 
     done = export_model(model, precision, Var(var).exports, seed=seed)

@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from tasks.load import LoadResult, load_paths
-
 from sql.warehouse import newest_snapshot, publish_snapshot
 from tasks.errors import InputError
+from tasks.load import LoadResult, load_paths
 from tasks.places import Var
 
 

@@ -44,7 +44,6 @@ class SweepEnd(BaseModel):
 
     sweep_id: str
     message: str
-    html: Path
 
 
 class Probe(BaseModel):
@@ -96,8 +95,10 @@ def sweep(
     runner_errors = _build_runners({probe.platform for probe in probes if probe.platform}, places)
     jobs = [_job(spec, this_night, probe, exports, runner_errors, places) for probe in probes]
     tallies = _measure_all(jobs)
-    html = publish_step(this_night.sweep_id, places, Path(warehouse) if warehouse else None)
-    return _end_state(this_night.sweep_id, tallies, html)
+    warehouse_file = Path(warehouse) if warehouse else None
+    load_step(this_night.sweep_id, places, warehouse_file)
+    report = report_step(this_night.sweep_id, places, warehouse_file, return_state=True)
+    return _end_state(this_night.sweep_id, tallies, report)
 
 
 def choose_devices(spec: SweepSpec, inventory_file: str) -> list[DeviceSpec]:
@@ -166,14 +167,24 @@ def device_step(title: str, job: DeviceJob) -> DeviceTally:
     return measure_device(job)
 
 
-@task(task_run_name="load and report {sweep_id}", cache_policy=NO_CACHE)
-def publish_step(sweep_id: str, places: Var, warehouse: Path | None) -> Path:
-    """Load the sweep's bundles, publish the snapshot, write the report and keep it as an artifact."""
+@task(task_run_name="load {sweep_id}", cache_policy=NO_CACHE)
+def load_step(sweep_id: str, places: Var, warehouse: Path | None) -> None:
+    """Load the sweep's bundles and publish the snapshot."""
+    board.expect("load", 1)
     result = load_and_publish([places.bundles / sweep_id], places.root, warehouse)
-    for path, sentence in result.refused:
-        _log.error("%s: %s", path, sentence)
+    for _, sentence in result.refused:
+        _log.error("%s", sentence)
+    refused = "; ".join(sentence for _, sentence in result.refused)
+    board.done("load", f"{result.loaded} bundles, {result.already} there already {refused}", trouble=bool(refused))
+
+
+@task(task_run_name="report {sweep_id}", cache_policy=NO_CACHE)
+def report_step(sweep_id: str, places: Var, warehouse: Path | None) -> Path:
+    """Write the report and keep it as an artifact of Prefect's too."""
+    board.expect("report", 1)
     html = write_report(sweep_id, places.root, warehouse)
     create_markdown_artifact(html.with_suffix(".md").read_text(encoding="utf-8"), key="report", description=sweep_id)
+    board.done("report", str(html))
     return html
 
 
@@ -245,13 +256,18 @@ def data_of(state: State[Any]) -> Any:
     return state.data.result if isinstance(state.data, ResultRecord) else state.data
 
 
-def _end_state(sweep_id: str, tallies: list[DeviceTally], html: Path) -> State[Any]:
+def _end_state(sweep_id: str, tallies: list[DeviceTally], report: State[Any]) -> State[Any]:
     counts = {
         name: sum(getattr(tally, name) for tally in tallies)
         for name in ("succeeded", "failed", "invalid", "discarded", "already_done")
     }
     said = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if count) or "nothing to do"
     broken = [tally.broke_off for tally in tallies if tally.broke_off]
-    message = "; ".join([f"sessions: {said}", *broken, f"report: {html}"])
+    if report.is_completed():
+        last = f"report: {data_of(report)}"
+    else:
+        broken.append("the report could not be written")
+        last = str(report.message)
+    message = "; ".join([f"sessions: {said}", *broken, last])
     end = Failed if broken or counts["failed"] or counts["invalid"] else Completed
-    return end(message=message, data=SweepEnd(sweep_id=sweep_id, message=message, html=html))
+    return end(message=message, data=SweepEnd(sweep_id=sweep_id, message=message))
