@@ -226,10 +226,10 @@ def test_runs_that_take_another_way_share_the_nodes_that_they_have_in_common(far
 def test_events_start_after_their_run_and_runs_keep_the_devices_clock(farm: Farm) -> None:
     folder = farm.session([(100, {CONVOLUTION: 60, MEAN: 5})])
     farm.load(folder)
-    starts = (
-        "SELECT name, event.start_ns FROM event JOIN node USING (node_id) JOIN run USING (run_id) WHERE run_index = 1"
-    )
-    assert farm.ask(f"{starts} AND kind IN ('method', 'delegated', 'portable') ORDER BY 2, 1") == [
+    assert farm.ask("""
+        SELECT name, event.start_ns FROM event JOIN node USING (node_id) JOIN run USING (run_id)
+        WHERE run_index = 1 AND kind IN ('method', 'delegated', 'portable') ORDER BY 2, 1
+    """) == [
         (CONVOLUTION, 0),
         ("Method::execute", 0),
         (MEAN, 60),
@@ -267,6 +267,5 @@ def test_the_nights_of_a_series_are_kept_up_to_date_and_compare_only_what_may_be
         ("2026-11-21", 1, "b2", 1, 80.0, 0.0, "1.6.0", "p2"),
         ("2026-11-21", 4, "b1", 1, 70.0, 0.0, "1.6.0", "p2"),
     ]
-    assert farm.ask("SELECT count(DISTINCT series_id) FROM series_latency WHERE threads = 1 AND os_build = 'b1'") == [
-        (1,)
-    ]
+    of_the_step = "threads = 1 AND os_build = 'b1'"
+    assert farm.ask(f"SELECT count(DISTINCT series_id) FROM series_latency WHERE {of_the_step}") == [(1,)]

@@ -131,20 +131,23 @@ def test_sessions_that_differ_in_anything_that_matters_are_not_mixed(farm: Farm)
     assert len(farm.ask(shares.format("portable_weight"))) == 8
 
 
+LATENCY_VIEWS = (
+    "run_latency",
+    "session_latency",
+    "category_share",
+    "operator_time",
+    "portable_weight",
+    "series_latency",
+)
+
+
 @pytest.mark.parametrize(
     "ending", [{"mode": "profile"}, {"mode": "trace"}, {"status": "failed"}, {"status": "invalid"}]
 )
 def test_only_timing_sessions_that_succeeded_enter_latency_and_shares(farm: Farm, ending: dict[str, str]) -> None:
     farm.session([(100, {CONVOLUTION: 60, MEAN: 5})], **ending)
     farm.load()
-    for view in (
-        "run_latency",
-        "session_latency",
-        "category_share",
-        "operator_time",
-        "portable_weight",
-        "series_latency",
-    ):
+    for view in LATENCY_VIEWS:
         assert farm.ask(f"SELECT * FROM {view}") == [], view
     assert farm.ask("SELECT count(*) FROM session_overview") == [(1,)]
 

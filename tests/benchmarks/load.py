@@ -1,0 +1,66 @@
+"""Loading end to end: bundles on disk -> checked, read, in the warehouse with aggregates, in events per second.
+
+Run: python tests/benchmarks/load.py
+"""
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from warehouse_helpers import Execution, Farm
+
+from sql.warehouse import publish_snapshot, query
+
+# (sessions, executions of each, operators of each execution); an operator is an event, a call and Method::execute two
+CASES = ((1, 10, 60), (200, 50, 60), (20, 1000, 60))
+QUERIES = ("session_latency", "category_share", "operator_time", "series_latency", "sme2_speedup", "sme2_coverage")
+
+
+def main() -> None:
+    """Load synthetic bundles into fresh warehouses, once each; print the rates."""
+    print(
+        "synthetic bundles, one run, one process, 2 imports warm; load = hash, check, read, insert, aggregate, commit"
+    )
+    print(
+        f"{'sessions':>8} {'events':>9} {'load':>9} {'events/s':>9} {'replay':>9} {'snapshot':>9} {'bytes/event':>11}"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        for number, (sessions, executions, operators) in enumerate(CASES):
+            farm = Farm(Path(folder) / str(number))
+            write_bundles(farm, sessions, executions, operators)
+            load_s = seconds(farm.load)
+            replay_s = seconds(farm.load)
+            [(events,)] = farm.ask("SELECT count(*) FROM event")
+            assert events == sessions * executions * (operators + 2), "not every event was loaded, or one twice"
+            snapshot_s = seconds(lambda: publish_snapshot(farm.warehouse, farm.warehouse.parent / "snapshots"))
+            print(
+                f"{sessions:8} {events:9} {1e3 * load_s:6.0f} ms {events / load_s:9.0f} {1e3 * replay_s:6.0f} ms"
+                f" {1e3 * snapshot_s:6.0f} ms {farm.warehouse.stat().st_size / events:11.1f}"
+            )
+        print("views of the last warehouse, whole, opening the file included:")
+        for view in QUERIES:
+            took_s = seconds(lambda: query(farm.warehouse, f"SELECT * FROM {view}"))
+            print(f"  {view:16} {1e3 * took_s:6.0f} ms")
+
+
+def write_bundles(farm: Farm, sessions: int, executions: int, operators: int) -> None:
+    """Write bundles of on and off in turn, each with another ETDump, as a sweep leaves them."""
+    for number in range(sessions):
+        took = {f"Convolution (NHWC, F32) IGEMM #{index}": 1000 + index + number for index in range(operators)}
+        execution: Execution = (sum(took.values()) + 500, took)
+        farm.session([execution] * (executions - 1), variant=("sme2_off", "sme2_on")[number % 2], index=number // 2)
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Return the wall time of one call."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    main()
