@@ -16,7 +16,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from devices.device import DeadlineExceeded, Device, DeviceError, DeviceLost, DeviceRefused
+from devices.device import CommandResult, DeadlineExceeded, Device, DeviceError, DeviceLost, DeviceRefused
 from devices.shell import DIALECT, command_words, end_of, script
 
 logger = logging.getLogger(__name__)
@@ -159,19 +159,11 @@ def run_job(
     that breaks is sought again for `reconnect_s`. DeviceLost if it stays away, restarted, or lost track of the job.
     """
     words = ["sh", "-c", _RUN, "sh", folder, device.root, f"{deadline_s:g}", _JOB, _WATCHDOG]
-    words += command_words(argv, env, folder)
-    end = time.monotonic() + deadline_s
-    while True:
-        patience_s = max(end - time.monotonic(), 0.0) + END_GRACE_S
-        try:
-            result = device.run(words, deadline_s=patience_s)
-            break
-        except DeadlineExceeded:
-            cause = f"did not say how the job in {folder} ended, {END_GRACE_S:g} s after its deadline"
-            raise DeviceLost(device.name, cause) from None
-        except DeviceLost as lost:
-            logger.warning("%s: lost while a job runs (%s), reconnecting", device.name, lost.cause)
-            _reconnect(device, lost, reconnect_s)
+    try:
+        result = _attached(device, [*words, *command_words(argv, env, folder)], deadline_s, reconnect_s)
+    except DeadlineExceeded:
+        cause = f"did not say how the job in {folder} ended, {END_GRACE_S:g} s after its deadline"
+        raise DeviceLost(device.name, cause) from None
     if result.exit_code != 0:
         said = result.stderr.decode(errors="replace").strip()
         raise DeviceError(device.name, f"cannot start a job in {folder} ({said or result.signal})")
@@ -183,6 +175,22 @@ def kill_leftovers(device: Device) -> list[int]:
     return [int(line) for line in script(device, _KILL_LEFTOVERS, device.root).split()]
 
 
+def _attached(device: Device, words: list[str], deadline_s: float, reconnect_s: float) -> CommandResult:
+    """Run the words, which start a job or attach to it, again after every loss until they come to their end."""
+    end = time.monotonic() + deadline_s
+    was_lost = False
+    while True:
+        try:
+            return device.run(words, deadline_s=max(end - time.monotonic(), 0.0) + END_GRACE_S)
+        except (DeviceLost, DeviceRefused) as error:
+            flaps = time.monotonic() > end + reconnect_s
+            if flaps or (isinstance(error, DeviceRefused) and not was_lost):
+                raise
+            was_lost = True
+            logger.warning("%s: lost while a job runs (%s), reconnecting", device.name, error.cause)
+            _reconnect(device, error, reconnect_s)
+
+
 def _result(device: Device, folder: str, said: list[str]) -> JobResult:
     if not said or said[0] != "ended" or len(said) < 4:
         cause = _LOST.get(said[0] if said else "", f"said {' '.join(said)!r} about a job")
@@ -192,8 +200,8 @@ def _result(device: Device, folder: str, said: list[str]) -> JobResult:
     return JobResult(exit_code, number, said[-1] == "late", wall_s)
 
 
-def _reconnect(device: Device, lost: DeviceLost, reconnect_s: float) -> None:
-    """Probe until the device answers; the first error again if it does not within `reconnect_s`."""
+def _reconnect(device: Device, lost: DeviceError, reconnect_s: float) -> None:
+    """Probe until the device answers; DeviceLost if it does not within `reconnect_s`."""
     end = time.monotonic() + reconnect_s
     while True:
         try:

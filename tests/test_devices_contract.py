@@ -19,7 +19,7 @@ from devices.device import (
 
 pytest_plugins = ["device_fixtures"]
 
-ODD_NAMES = ["with blank", "it's \"quoted\"", "größe-模型", "-rf", "$HOME `id`", "semi;colon&pipe|", "back\\slash", "*"]
+ODD_NAMES = ["with blank", 'it\'s "quoted"', "größe-模型", "-rf", "$HOME `id`", "semi;colon&pipe|", "back\\slash", "*"]
 
 
 def everything_below(folder: Path) -> list[Path]:
@@ -210,7 +210,7 @@ def test_fetching_a_folder_is_refused(device: Device, tmp_path: Path) -> None:
 
 
 def test_uploading_a_file_that_is_not_there_says_so(device: Device, tmp_path: Path) -> None:
-    with pytest.raises(TransferFailed, match="there is no local file .*missing"):
+    with pytest.raises(TransferFailed, match=r"there is no local file .*missing"):
         device.upload(tmp_path / "missing", f"{device.root}/x")
 
     assert everything_below(tmp_path) == []

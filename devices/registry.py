@@ -1,0 +1,141 @@
+"""The health of devices over time, as the farm remembers it: one JSON file per device, written whole.
+
+Health is apart from state: a device may be idle and quarantined. Three strikes in a row quarantine it for a while;
+afterwards it is suspect and the next strike quarantines it again. A success makes it good. Only a person retires it.
+"""
+
+import fcntl
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Literal
+
+STRIKES = 3
+QUARANTINE = timedelta(hours=12)
+
+
+@dataclass(frozen=True)
+class Health:
+    """How far a device is trusted, since when and why; `until` ends a quarantine. Times are ISO, UTC."""
+
+    state: Literal["good", "suspect", "quarantined", "retired"] = "good"
+    reason: str | None = None
+    since: str | None = None
+    until: str | None = None
+    strikes: int = 0
+
+    @property
+    def usable(self) -> bool:
+        """Whether sweeps may use the device."""
+        return self.state in ("good", "suspect")
+
+    def __str__(self) -> str:
+        until = f" until {self.until}" if self.until else ""
+        return f"{self.state}{until}" + (f": {self.reason}" if self.reason else "")
+
+
+class RegistryError(Exception):
+    """A device's file is damaged, or the change makes no sense; the text is one sentence."""
+
+
+class Registry:
+    """The health of every device below one folder; several processes may use it at once."""
+
+    def __init__(self, folder: Path, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._folder = folder
+        self._now = now
+
+    def health(self, name: str) -> Health:
+        """How far the device is trusted now; one that nobody ever spoke of is good."""
+        try:
+            health = Health(**json.loads(self._file(name).read_text(encoding="utf-8")))
+            expired = health.state == "quarantined" and health.until and _at(health.until) <= self._now()
+        except FileNotFoundError:
+            return Health()
+        except (ValueError, TypeError) as error:
+            raise RegistryError(f"{self._file(name)}: is damaged ({error}); remove it to trust {name} again") from None
+        if expired:
+            # One more strike and it is quarantined again.
+            return Health("suspect", f"was quarantined: {health.reason}", health.until, None, STRIKES - 1)
+        return health
+
+    def strike(self, name: str, reason: str) -> Health:
+        """A failure that is the device's: it gets suspect, with the third in a row quarantined."""
+
+        def strike(health: Health) -> Health:
+            if not health.usable:
+                return health
+            struck = replace(health, state="suspect", reason=reason, since=self._stamp(), strikes=health.strikes + 1)
+            return struck if struck.strikes < STRIKES else self._quarantined(reason, QUARANTINE, struck.strikes)
+
+        return self._change(name, strike)
+
+    def succeed(self, name: str) -> Health:
+        """The device did its work: what was held against it is forgotten, unless it is quarantined or retired."""
+        return self._change(name, lambda health: Health() if health.state == "suspect" else health)
+
+    def quarantine(self, name: str, reason: str, duration: timedelta = QUARANTINE) -> Health:
+        """Keep the device out of sweeps for a while. RegistryError if it is retired."""
+
+        def quarantine(health: Health) -> Health:
+            if health.state == "retired":
+                raise RegistryError(f"{name} is retired; release it first")
+            return self._quarantined(reason, duration, health.strikes)
+
+        return self._change(name, quarantine)
+
+    def release(self, name: str) -> Health:
+        """Trust the device again, whatever was held against it."""
+        return self._change(name, lambda _: Health())
+
+    def retire(self, name: str, reason: str) -> Health:
+        """Keep the device out of sweeps for good."""
+        return self._change(name, lambda _: Health("retired", reason, self._stamp()))
+
+    def _quarantined(self, reason: str, duration: timedelta, strikes: int) -> Health:
+        return Health("quarantined", reason, self._stamp(), _iso(self._now() + duration), strikes)
+
+    def _change(self, name: str, change: Callable[[Health], Health]) -> Health:
+        with self._locked():
+            before = self.health(name)
+            after = change(before)
+            if after != before:
+                self._write(name, after)
+            return after
+
+    def _write(self, name: str, health: Health) -> None:
+        file = self._file(name)
+        aside = file.with_name(f".{file.name}.{os.getpid()}")
+        with aside.open("w", encoding="utf-8") as stream:
+            json.dump(asdict(health), stream, indent=1)
+            stream.flush()
+            os.fsync(stream.fileno())
+        aside.replace(file)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with (self._folder / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _file(self, name: str) -> Path:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+            raise RegistryError(f"{name!r} is not the name of a device")
+        return self._folder / f"{name}.json"
+
+    def _stamp(self) -> str:
+        return _iso(self._now())
+
+
+def _iso(moment: datetime) -> str:
+    return moment.isoformat(timespec="seconds")
+
+
+def _at(stamp: str) -> datetime:
+    return datetime.fromisoformat(stamp)
