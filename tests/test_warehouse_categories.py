@@ -69,9 +69,9 @@ NAMES = {
         native_call_convolution.out
     """,
     "GEMM": """
-        Fully Connected (NC, PF32) GEMM #1 | Fully Connected (NC, F16) GEMM #1 | Dynamic Fully Connected (NC, F32) GEMM #1
-        Fully Connected (NC, QS8, QC8W) GEMM #1 | Fully Connected (NC, QP8, F32, QC8W) GEMM #1
-        Batch Matrix Multiply (NC, PF32) GEMM #1
+        Fully Connected (NC, PF32) GEMM #1 | Fully Connected (NC, F16) GEMM #1
+        Dynamic Fully Connected (NC, F32) GEMM #1 | Fully Connected (NC, QS8, QC8W) GEMM #1
+        Fully Connected (NC, QP8, F32, QC8W) GEMM #1 | Batch Matrix Multiply (NC, PF32) GEMM #1
         native_call_addmm.out | native_call_mm.out | native_call_bmm.out | native_call_linear.out
     """,
     "Data Movement": """

@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -36,14 +37,14 @@ def main() -> None:
             replay_s = seconds(farm.load)
             [(events,)] = farm.ask("SELECT count(*) FROM event")
             assert events == sessions * executions * (operators + 2), "not every event was loaded, or one twice"
-            snapshot_s = seconds(lambda: publish_snapshot(farm.warehouse, farm.warehouse.parent / "snapshots"))
+            snapshot_s = seconds(partial(publish_snapshot, farm.warehouse, farm.warehouse.parent / "snapshots"))
             print(
                 f"{sessions:8} {events:9} {1e3 * load_s:6.0f} ms {events / load_s:9.0f} {1e3 * replay_s:6.0f} ms"
                 f" {1e3 * snapshot_s:6.0f} ms {farm.warehouse.stat().st_size / events:11.1f}"
             )
         print("views of the last warehouse, whole, opening the file included:")
         for view in QUERIES:
-            took_s = seconds(lambda: query(farm.warehouse, f"SELECT * FROM {view}"))
+            took_s = seconds(partial(query, farm.warehouse, f"SELECT * FROM {view}"))
             print(f"  {view:16} {1e3 * took_s:6.0f} ms")
 
 
