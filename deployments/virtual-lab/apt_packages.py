@@ -60,12 +60,15 @@ def _os_release() -> dict[str, str]:
 
 
 def _mirror_of(distribution: str, codename: str) -> str:
-    """The repository that holds the running release; else one whose address ends in the distribution's name."""
-    listing = _run(["apt-get", "indextargets", "--format", "$(RELEASE) $(REPO_URI)", "Created-By: Packages"])
-    targets = [line.split() for line in listing.splitlines()]
-    by_address = [uri for _, uri in targets if uri.rstrip("/").endswith(f"/{distribution}")]
-    by_release = [uri for suite, uri in targets if suite == codename and uri in by_address]
-    found = [*by_release, *by_address, *(uri for suite, uri in targets if suite == codename)]
+    """The repository that holds the running release itself.
+
+    Its Release file names the distribution; before the first `apt-get update` only its address can tell.
+    """
+    listing = _run(["apt-get", "indextargets", "--format", "$(RELEASE) $(REPO_URI) $(ORIGIN)", "Created-By: Packages"])
+    targets = [line.split(maxsplit=2) for line in listing.splitlines()]
+    by_origin = [uri for suite, uri, origin in targets if suite == codename and origin.lower() == distribution]
+    by_address = [uri for _, uri, _ in targets if uri.rstrip("/").endswith(f"/{distribution}")]
+    found = by_origin + by_address
     if not found:
         raise PackageError(f"apt's sources name no {distribution} archive: add one to /etc/apt/sources.list")
     return found[0]

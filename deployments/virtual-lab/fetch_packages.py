@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from apt_packages import Apt, PackageError, machine_archive, unpack, unpack_one
+from elf import drop_empty_property, is_static
 
 _RUNNER_NEEDS = ("libstdc++6", "libgomp1", "zlib1g")
 _PHONE = ("adbd", "mksh", "toybox", "libfaketime", *_RUNNER_NEEDS)
@@ -58,6 +59,8 @@ class Packages:
                 debs = self._apt(architecture).with_dependencies(packages)
                 with _aside(final) as folder:
                     unpack(debs, folder)
+                    if (toybox := folder / "usr/bin/toybox").exists():
+                        drop_empty_property(toybox)
                     (folder / "packages.txt").write_text("".join(f"{_sha256(deb)}  {deb.name}\n" for deb in debs))
         return final
 
@@ -124,15 +127,6 @@ def runs_sme2(qemu: Path) -> bool:
     said = subprocess.run([qemu, "--version"], capture_output=True, text=True, check=False).stdout
     found = re.search(r"version (\d+)\.(\d+)", said)
     return found is not None and (int(found[1]), int(found[2])) >= _QEMU_WANTED
-
-
-def is_static(program: Path) -> bool:
-    """Say whether this ELF file names no loader: only such an emulator works inside another root file system."""
-    with program.open("rb") as stream:
-        head = stream.read(4096)
-    first, size, count = (int.from_bytes(head[at : at + width], "little") for at, width in ((32, 8), (54, 2), (56, 2)))
-    kinds = [int.from_bytes(head[first + size * n : first + size * n + 4], "little") for n in range(count)]
-    return 3 not in kinds  # PT_INTERP
 
 
 @contextlib.contextmanager

@@ -19,9 +19,9 @@ from pathlib import Path
 
 import adb_server as adb
 import processes
+from elf import write_loopback_libc
 from fetch_packages import Packages, own_loader
 from journal import LabError, run_tool
-from loopback_libc import write_loopback_libc
 
 _READY_S = 10.0
 _END_S = 5.0

@@ -109,8 +109,11 @@ class Mac(LabDevice):
         """A Mac's tools, its one account, and sshd's configuration; its keys are the lab's to bring."""
         programs = self.root / "usr/bin"
         programs.mkdir(parents=True)
+        packaged = packages.tree("mac-amd64") / "usr/bin"
         for tool in _TOOLS.split():
-            (programs / tool).symlink_to(f"/{_OWN}/bin/{'gawk' if tool == 'awk' else tool}")
+            # Ubuntu has GNU's tools beside others, under names of their own.
+            gnu = f"gnu{tool}" if (packaged / f"gnu{tool}").exists() else tool
+            (programs / tool).symlink_to(f"/{_OWN}/bin/{'gawk' if tool == 'awk' else gnu}")
         (programs / "sh").symlink_to(f"/{_OWN}/bin/bash")
         install(HERE / "mac", programs)
         (self.root / "usr/sbin").mkdir()
@@ -119,7 +122,8 @@ class Mac(LabDevice):
         for name, target in links.items():
             (self.root / name).symlink_to(target)
         self._write_accounts()
-        (self.root / "run/sshd").mkdir(parents=True)
+        for folder in (self.keys, self.root / "run/sshd"):
+            folder.mkdir(parents=True)
         self._hide_linux(packages)
         self.set_conditions()
 
