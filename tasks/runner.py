@@ -6,7 +6,16 @@ What a runner bundle is, is said in `tasks.runner_bundle`.
 from pathlib import Path
 
 from tasks.runner_build import build_into, recipe_for
-from tasks.runner_bundle import PLATFORMS, Runner, RunnerError, find_runner, publish_runner, read_runner, runners_of
+from tasks.runner_bundle import (
+    MANIFEST,
+    PLATFORMS,
+    Runner,
+    RunnerError,
+    find_runner,
+    publish_runner,
+    read_runner,
+    runners_of,
+)
 from tasks.runner_register import register_runner
 from tasks.runner_toolchain import host_platform
 
@@ -33,6 +42,7 @@ def build_runner(platform: str, runners_dir: Path) -> Runner:
     recipe = recipe_for(platform, runners_dir)
     for runner in runners_of(runners_dir, platform):
         if runner.build_key == recipe.build_key:
+            (runner.folder / MANIFEST).touch()  # find_runner takes the last one
             return runner
     with build_into(runners_dir / platform, recipe) as made:
         described = {

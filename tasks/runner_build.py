@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,12 +17,13 @@ from tasks.files import sha256_of
 from tasks.runner_binary import check_bundle, missing_libraries
 from tasks.runner_bundle import PROGRAM, RunnerError, scratch_folder
 from tasks.runner_toolchain import Toolchain, find_cmake, host_platform, toolchain_for
-from tasks.runner_wheel import Wheel, installed_wheel, wheel_for
+from tasks.runner_wheel import CMAKE_PACKAGE, Wheel, installed_wheel, wheel_for
 
 _log = logging.getLogger(__name__)
 
 SOURCES = Path(__file__).parent.parent / "devices" / "runner"
 _LOADER = "ld-linux-aarch64.so.1"
+_NOT_FOR_MAKE = frozenset('"#;')
 _STEP_S = 600
 # Settings of the person's shell that would change what is built.
 _NOT_OURS = re.compile(r"CC|CXX|CFLAGS|CPPFLAGS|CXXFLAGS|LDFLAGS|CPATH|CPLUS_INCLUDE_PATH|LIBRARY_PATH|CMAKE_.*|MAKE.*")
@@ -90,9 +92,9 @@ def recipe_for(platform: str, runners_dir: Path) -> Recipe:
 @contextlib.contextmanager
 def build_into(parent: Path, recipe: Recipe) -> Iterator[Path]:
     """Yield a folder in `parent` of the built program and its libraries, checked; afterwards it is gone."""
-    with scratch_folder(parent) as scratch:
-        build, bundle = scratch / "build", scratch / "bundle"
-        _compile(recipe, build, parent.parent / f"{recipe.platform}-build.log")
+    with scratch_folder(parent) as scratch, _plain_folder(scratch) as work:
+        build, bundle = work / "build", scratch / "bundle"
+        _compile(recipe, work, parent.absolute().parent / f"{recipe.platform}-build.log")
         (bundle / "lib").mkdir(parents=True)
         shutil.copy2(build / PROGRAM, bundle / PROGRAM)
         for library in [*recipe.wheel.libraries(), *(build / "lib").glob("*.dylib")]:
@@ -106,11 +108,24 @@ def build_into(parent: Path, recipe: Recipe) -> Iterator[Path]:
         yield bundle
 
 
-def _compile(recipe: Recipe, build: Path, log: Path) -> None:
-    """Run CMake twice; on failure its output is kept in `log` and RunnerError says where."""
+@contextlib.contextmanager
+def _plain_folder(folder: Path) -> Iterator[Path]:
+    """Yield a folder whose path CMake and make can cope with: `folder` itself, or a temporary one in its stead."""
+    if _NOT_FOR_MAKE.isdisjoint(str(folder)):
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="etfarm-") as elsewhere:
+        yield Path(elsewhere)
+
+
+def _compile(recipe: Recipe, work: Path, log: Path) -> None:
+    """Run CMake twice in `work`, into `work/build`; on failure its output goes to `log` and RunnerError says where."""
     _log.info("building the runner for %s", recipe.platform)
-    configure = [recipe.cmake, "-S", str(SOURCES), "-B", str(build), "-G", "Unix Makefiles"]
-    configure += [f"-Dexecutorch_DIR={recipe.wheel.cmake_package}", *recipe.flags]
+    build = work / "build"
+    shutil.copytree(SOURCES, work / "source")
+    (work / "executorch").symlink_to(recipe.wheel.folder)
+    configure = [recipe.cmake, "-S", str(work / "source"), "-B", str(build), "-G", "Unix Makefiles"]
+    configure += [f"-Dexecutorch_DIR={work / 'executorch' / CMAKE_PACKAGE}", *recipe.flags]
     configure += [f"-DCMAKE_CXX_COMPILER={';'.join(recipe.toolchain.command)}"]
     env = {name: value for name, value in os.environ.items() if not _NOT_OURS.fullmatch(name)} | recipe.toolchain.env
     for command in configure, [recipe.cmake, "--build", str(build), "--parallel", str(os.cpu_count() or 1)]:

@@ -88,9 +88,9 @@ def read_runner(folder: Path) -> Runner:
 
 
 def find_runner(runners_dir: Path, platform: str, variant: str, mode: str) -> Runner | None:
-    """Return the newest runner bundle for a session of `variant` (`sme2_on`, `sme2_off`) and `mode`, None without one.
+    """Return the runner bundle for a session of `variant` (`sme2_on`, `sme2_off`) and `mode`, None without one.
 
-    A registered one comes before one built here: somebody wanted it used.
+    A registered one comes before one built here, because somebody wants it used; else the last built or asked for.
     """
     fitting = [r for r in runners_of(runners_dir, platform) if variant in r.variants and mode in r.modes]
     return max(fitting, key=lambda r: (r.kind == "registered", (r.folder / MANIFEST).stat().st_mtime_ns), default=None)

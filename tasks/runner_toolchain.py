@@ -100,10 +100,9 @@ def _zig(cache: Path) -> Toolchain:
         zig = f"{folder}/zig"
         if version := first_line([zig, "version"]):
             settings = {"CMAKE_SYSTEM_NAME": "Darwin", "CMAKE_SYSTEM_PROCESSOR": "arm64"}
-            settings |= {"CMAKE_CXX_FLAGS": f"-target aarch64-macos.{_MACOS}"}
-            # Without -S zig writes a debug map, which names every object file by its path. Said for all programs,
-            # CMake's own trials too, because zig compiles its C++ library once for each such choice.
-            settings |= {"CMAKE_EXE_LINKER_FLAGS": "-Wl,-S", "CMAKE_SHARED_LINKER_FLAGS": "-Wl,-S"}
+            # -S leaves out the debug map, which names every object file by its path. It stands here and not with the
+            # flags for linking so that CMake's own trials have it too: zig compiles its C++ library for each choice.
+            settings |= {"CMAKE_CXX_FLAGS": f"-target aarch64-macos.{_MACOS} -Wl,-S"}
             env = {"ZIG_GLOBAL_CACHE_DIR": str(cache / "zig"), "ZIG_LOCAL_CACHE_DIR": str(cache / "zig")}
             return Toolchain([zig, "c++"], f"zig {version}", settings, env)
     raise RunnerError("zig, which builds the runner for macos-arm64 here, is missing; `pip install ziglang` brings it")

@@ -14,9 +14,12 @@ from tasks.files import publish_folder
 
 # What a runner loads. The wheel has more (OpenVINO, QNN, Core ML, MLX), which the farm does not measure.
 LIBRARIES = ("", "_kernels_optimized", "_kernels_quantized", "_backend_xnnpack", "_threadpool", "_etdump")
+CMAKE_PACKAGE = "lib/cmake/executorch"  # in the wheel's folder
 _USED_FOLDERS = ("executorch/lib/", "executorch/include/", "executorch/share/")
-_PIP_PLATFORMS = {"linux-x86_64": "manylinux_2_28_x86_64", "linux-aarch64": "manylinux_2_28_aarch64"} | {
-    "macos-arm64": "macosx_14_0_arm64"
+_PIP_PLATFORMS = {
+    "linux-x86_64": "manylinux_2_28_x86_64",
+    "linux-aarch64": "manylinux_2_28_aarch64",
+    "macos-arm64": "macosx_14_0_arm64",
 }
 _DOWNLOAD_S = 900
 
@@ -33,11 +36,6 @@ class Wheel:
     version: str
     sha256: str  # of the lines of its RECORD that a runner depends on
     library_suffix: str
-
-    @property
-    def cmake_package(self) -> Path:
-        """The folder of executorch-config.cmake."""
-        return self.folder / "lib" / "cmake" / "executorch"
 
     def libraries(self) -> list[Path]:
         """Return the libraries that a runner loads; raises WheelError if the wheel has not all of them."""
