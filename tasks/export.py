@@ -5,6 +5,7 @@
 
 import argparse
 import errno
+import faulthandler
 import gc
 import importlib
 import json
@@ -155,7 +156,8 @@ def _export_aside(model: str, precision: str, exports_dir: Path, seed: int, dead
         if child.poll() is None:
             os.killpg(child.pid, signal.SIGKILL)
             child.communicate()
-        remove_leftovers(exports_dir)
+        for folder in (exports_dir, exports_dir / "used"):
+            remove_leftovers(folder)
     answer = json.loads(said) if said else {"error": _how_it_ended(child.returncode)}
     if "error" in answer:
         raise ExportError(f"cannot export {model} as {precision}: {answer['error']}; the full log is {log}")
@@ -192,6 +194,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Libraries print what they like: their stdout goes to the log, the answer to the real one.
     answer_to = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
+    faulthandler.enable()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     signal.alarm(math.ceil(asked.deadline_s) + 1)  # ends this process even if its parent was killed
     try:

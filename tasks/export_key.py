@@ -6,6 +6,7 @@ writes down which (exports/used/), and their contents are part of the key from t
 """
 
 import hashlib
+import importlib
 import importlib.metadata
 import importlib.util
 import json
@@ -83,6 +84,7 @@ def _source_of(model: str) -> Path:
 
 
 def _find(module: str) -> ModuleSpec | None:
+    importlib.invalidate_caches()  # a module may have been written a moment ago
     first, *rest = module.split(".")
     spec = PathFinder.find_spec(first, [os.fspath(Path.cwd())]) or _find_installed(first)
     name = first

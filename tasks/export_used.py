@@ -10,6 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+_INSTALLED = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+_SYSTEM = [
+    os.path.realpath(root) for root in (*_INSTALLED, site.getusersitepackages(), "/proc", "/sys", "/dev", "/etc")
+]
+
 
 class Used:
     """Files (data and modules outside the installed packages) and installed distributions, as they are used."""
@@ -77,6 +82,4 @@ def _note_modules(used: Used, modules: set[str]) -> None:
 
 
 def _belongs_to_the_system(path: Path) -> bool:
-    installed = [sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-    roots = [*installed, site.getusersitepackages(), "/proc", "/sys", "/dev", "/etc"]
-    return any(path.is_relative_to(os.path.realpath(root)) for root in roots)
+    return any(path.is_relative_to(root) for root in _SYSTEM)
