@@ -37,7 +37,8 @@ def load_checked(path: Path, model: type[Model]) -> Model:
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        first = error.errors()[0]
+        # A misspelt key explains the missing one.
+        first = min(error.errors(), key=lambda mistake: mistake["type"] != "extra_forbidden")
         where = _line_of(root, first["loc"])
         raise CheckedYamlError(f"{path}:{where}: {_key_of(first['loc'])}{_advice(first, model)}") from None
 
@@ -45,24 +46,32 @@ def load_checked(path: Path, model: type[Model]) -> Model:
 def _yaml_sentence(path: Path, error: yaml.YAMLError) -> str:
     mark = getattr(error, "problem_mark", None)
     line = mark.line + 1 if mark is not None else 1
-    return f"{path}:{line}: this is not YAML: {getattr(error, 'problem', None) or error}"
+    problem = " ".join(str(getattr(error, "problem", None) or error).split())
+    return f"{path}:{line}: this is not YAML: {problem}"
 
 
-def _repeated_key(node: yaml.Node) -> yaml.ScalarNode | None:
-    """YAML lets a later key silently win; a person who wrote one twice wants to know."""
-    if isinstance(node, yaml.MappingNode):
-        seen: set[str] = set()
-        for key, value in node.value:
-            if isinstance(key, yaml.ScalarNode):
-                if key.value in seen:
-                    return key
-                seen.add(key.value)
-            if found := _repeated_key(value):
-                return found
-    elif isinstance(node, yaml.SequenceNode):
-        for item in node.value:
-            if found := _repeated_key(item):
-                return found
+def _repeated_key(root: yaml.Node) -> yaml.ScalarNode | None:
+    """YAML lets a later key silently win; a person who wrote one twice wants to know.
+
+    Every node is looked at once: aliases may name it many times, or from inside itself.
+    """
+    waiting, known = [root], {id(root)}
+    while waiting:
+        node = waiting.pop()
+        below: list[yaml.Node] = []
+        if isinstance(node, yaml.MappingNode):
+            keys: set[str] = set()
+            for key, value in node.value:
+                if isinstance(key, yaml.ScalarNode):
+                    if key.value in keys:
+                        return key
+                    keys.add(key.value)
+                below.append(value)
+        elif isinstance(node, yaml.SequenceNode):
+            below = node.value
+        fresh = [each for each in below if id(each) not in known]
+        known.update(id(each) for each in fresh)
+        waiting.extend(fresh)
     return None
 
 
@@ -91,6 +100,8 @@ def _advice(error: ErrorDetails, model: type[BaseModel]) -> str:
         return f"is not a key here; the keys are {', '.join(_keys_at(model, error['loc'][:-1]))}"
     if error["type"] == "missing":
         return "is missing and must be given"
+    if error["type"] == "model_type":
+        return "must hold keys and values"
     message = error["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
     written = error["input"]
     shown = f", not {written!r}" if isinstance(written, str | int | float | bool) else ""

@@ -1,0 +1,116 @@
+"""Mistakes in YAML files: one sentence each, with the file, the line and what would be right."""
+
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from devices.checked_yaml import CheckedYamlError, load_checked
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    kind: Literal["red", "green"]
+    size: int = 1
+
+    @field_validator("size")
+    @classmethod
+    def _even(cls, size: int) -> int:
+        if size % 2 and size != 1:
+            raise ValueError("the size must be even")
+        return size
+
+
+class Thing(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: str
+    parts: list[Part] = Field(default_factory=list)
+    best: Part | None = None
+    labels: dict[str, str] = Field(default_factory=dict)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "thing.yaml"
+
+
+def complaint(file: Path) -> str:
+    with pytest.raises(CheckedYamlError) as caught:
+        load_checked(file, Thing)
+    text = str(caught.value)
+    assert "\n" not in text
+    return text.replace(str(file), "F")
+
+
+def test_a_right_file_becomes_its_model(file: Path) -> None:
+    file.write_text("name: größe\nparts:\n  - {kind: red, size: 2}\nlabels: {site: lab-a}\n", encoding="utf-8")
+
+    thing = load_checked(file, Thing)
+
+    assert thing == Thing(name="größe", parts=[Part(kind="red", size=2)], labels={"site": "lab-a"})
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "F:1: the file must hold keys and values, such as `name: nightly`"),
+        ("# nothing\n", "F:1: the file must hold keys and values, such as `name: nightly`"),
+        ("- a\n- b\n", "F:1: the file must hold keys and values, such as `name: nightly`"),
+        ("parts: []\n", "F:1: `name`: is missing and must be given"),
+        ("name: a\nparts:\n  - kind: red\n  - size: 2\n", "F:4: `parts.1.kind`: is missing and must be given"),
+        ("name: a\nnmae: b\n", "F:2: `nmae`: is not a key here; the keys are best, labels, name, parts"),
+        (
+            "name: a\nparts:\n  - kind: red\n    colour: 1\n",
+            "F:4: `parts.0.colour`: is not a key here; the keys are kind, size",
+        ),
+        (
+            "name: a\nbest:\n  kind: red\n  colour: 1\n",
+            "F:4: `best.colour`: is not a key here; the keys are kind, size",
+        ),
+        ("name: a\nparts:\n  - kind: blue\n", "F:3: `parts.0.kind`: input should be 'red' or 'green', not 'blue'"),
+        ("name: a\nparts:\n- kind: red\n  size: 3\n", "F:4: `parts.0.size`: the size must be even, not 3"),
+        ("nmae: a\n", "F:1: `nmae`: is not a key here; the keys are best, labels, name, parts"),
+        ("name: a\nparts: [red]\n", "F:2: `parts.0`: must hold keys and values"),
+        ("name: [1]\n", "F:1: `name`: input should be a valid string"),
+        ("name: a\nparts: {}\n", "F:2: `parts`: input should be a valid list"),
+        ("name: a\nlabels: {slot: 3}\n", "F:2: `labels.slot`: input should be a valid string, not 3"),
+        ("name: a\nname: b\n", "F:2: the key `name` stands twice; keep one"),
+        ("name: a\nbest: {kind: red, kind: green}\n", "F:2: the key `kind` stands twice; keep one"),
+        ("name: a\n\tparts: []\n", "F:2: this is not YAML: found character '\\t' that cannot start any token"),
+        ("name: 'a\n", "F:2: this is not YAML: found unexpected end of stream"),
+        ("name: a\n---\nname: b\n", "F:2: this is not YAML: but found another document"),
+        ("name: !!python/name:os.system x\n", None),
+        ("name: a\x00\n", None),
+        ("? [1, 2]\n: 3\n", None),
+        ("1: a\n", None),
+        ("name: a\nparts: &a [*a]\n", None),
+    ],
+)
+def test_a_mistake_is_one_sentence_with_its_place(file: Path, text: str, expected: str | None) -> None:
+    file.write_text(text)
+
+    said = complaint(file)
+
+    assert said == expected if expected else said.startswith("F:")
+
+
+def test_a_file_that_is_not_there_is_named(file: Path) -> None:
+    assert complaint(file) == "F: there is no such file"
+
+
+def test_a_folder_or_bytes_that_are_not_utf8_are_said_not_to_be_text(tmp_path: Path, file: Path) -> None:
+    file.write_bytes(b"name: \xff\xfe\n")
+
+    assert complaint(file).startswith("F: cannot be read as UTF-8 text (")
+    assert complaint(tmp_path).startswith("F: cannot be read as UTF-8 text (")
+
+
+def test_aliases_of_aliases_do_not_take_for_ever(file: Path) -> None:
+    # Given a few lines that mean ten thousand million entries
+    lines = ["a0: &a0 [x, x]"] + [f"a{n}: &a{n} [" + ", ".join([f"*a{n - 1}"] * 10) + "]" for n in range(1, 11)]
+    file.write_text("\n".join(lines))
+
+    assert "is not a key here" in complaint(file)
