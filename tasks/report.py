@@ -33,8 +33,13 @@ def render_report(snapshot: Path, sweep_id: str | None, reports_dir: Path) -> Pa
     sweep or the disk refuses, WarehouseError where it cannot be read.
     """
     answers = ask(snapshot, sweep_id)
+    name = str(answers.sweep["sweep_id"])
+    if name != Path(name).name:
+        raise ReportError(
+            f"{snapshot}: the sweep `{name}` cannot give its report a folder; bundles with it were made elsewhere"
+        )
     page = _page(answers, snapshot)
-    folder = reports_dir / str(answers.sweep["sweep_id"])
+    folder = reports_dir / name
     html = folder / "report.html"
     try:
         write_whole(html.with_suffix(".md"), as_markdown(page).encode())

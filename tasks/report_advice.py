@@ -8,7 +8,7 @@ from tasks.report_cells import where
 from tasks.report_data import Answers, Row
 from tasks.report_page import Block, Code, Paragraph, Points, Section, Text
 from tasks.report_sme2_pairs import GAINED
-from tasks.report_text import TIMES, codes, in_ms, in_percent, joined
+from tasks.report_text import TIMES, codes, in_ms, in_percent, joined, whole_percent
 from tasks.report_time import FLAGGED_SHARE
 
 DATA_MOVEMENT_SHARE = 0.10
@@ -23,9 +23,9 @@ def advice(answers: Answers) -> Section:
         return Section("advice", title, [Paragraph("Without times of a real device there is nothing to advise on.")])
     blocks: list[Block] = [
         Paragraph(
-            f"In this order: portable operators over {in_percent(FLAGGED_SHARE)} of the time, then data movement over "
-            f"{in_percent(DATA_MOVEMENT_SHARE)}, then delegated operators that SME2 did not speed up. Each item names "
-            "the cell where the figure is largest."
+            f"In this order: portable operators over {whole_percent(FLAGGED_SHARE)} of the time, then data movement "
+            f"over {whole_percent(DATA_MOVEMENT_SHARE)}, then delegated operators that SME2 did not speed up. Each "
+            "item names the cell where the figure is largest."
         )
     ]
     blocks.append(Points(items, ordered=True) if items else Paragraph("Nothing in this sweep is over these bounds."))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tasks.report_data import Row
-from tasks.report_page import Cell, Column
+from tasks.report_page import Cell, Column, Tag
 from tasks.report_text import NOTHING, code, counted, number
 
 CELL = ("model", "device", "precision", "variant", "threads", "runner_source")
@@ -93,7 +93,7 @@ def where(row: Row) -> str:
 
 def device_cell(row: Row) -> Cell:
     """A cell with the device's name, marked if it is emulated."""
-    return Cell(f"{row['device']} (emulated)" if row.get("emulated") else str(row["device"]))
+    return Cell((str(row["device"]), Tag("emulated")) if row.get("emulated") else str(row["device"]))
 
 
 def _named(key: str, row: Row) -> Cell:

@@ -7,10 +7,11 @@ from tasks.report_cells import precision_order, variant_word
 from tasks.report_data import Answers, Row
 from tasks.report_page import Code, Figure, Text
 from tasks.report_sme2 import sme2_sentence
-from tasks.report_text import codes, counted, in_ms, in_percent, joined, listed
+from tasks.report_text import codes, counted, in_ms, in_percent, joined, listed, whole_percent
 from tasks.report_time import FLAGGED_SHARE
 
 _MOST_MODELS_NAMED = 5
+_MOST_REASONS_NAMED = 3
 
 
 def title(answers: Answers) -> str:
@@ -73,8 +74,12 @@ def _trouble(answers: Answers) -> Iterator[Text]:
     standing = [row for row in answers["failures"] if not row["superseded"]]
     if standing:
         kinds = sorted({(row["reason_code"] or "unknown reason", row["device"]) for row in standing})
-        shown = listed(f"{code} on {device}" for code, device in kinds[:3])
-        yield f"Not made good since: {shown}{' and more' if len(kinds) > 3 else ''}."
+        parts: list[str] = []
+        for position, (reason_code, device) in enumerate(kinds[:_MOST_REASONS_NAMED]):
+            parts += [", "] if position else []
+            parts += [Code(reason_code), f" on {device}"]
+        rest = " and more" if len(kinds) > _MOST_REASONS_NAMED else ""
+        yield joined("Without a result to this day: ", tuple(parts), f"{rest}.")
 
 
 def _latency(answers: Answers) -> Iterator[Text]:
@@ -150,10 +155,10 @@ def _portable(answers: Answers) -> Iterator[Text]:
             parts += [", "] if position else []
             parts += [Code(row["model"]), f" {row['precision']} ({in_percent(row['share'])})"]
         yield joined(
-            f"Portable operators take more than {in_percent(FLAGGED_SHARE)} of the time in ", tuple(parts), "."
+            f"Portable operators take more than {whole_percent(FLAGGED_SHARE)} of the time in ", tuple(parts), "."
         )
     elif rows:
-        yield f"Portable operators take no more than {in_percent(FLAGGED_SHARE)} of the time of any model."
+        yield f"Portable operators take no more than {whole_percent(FLAGGED_SHARE)} of the time of any model."
 
 
 def _accuracy(answers: Answers) -> Iterator[Text]:

@@ -2,7 +2,7 @@
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from tasks.report_page import Code, Page, Text
+from tasks.report_page import Code, Page, Tag, Text
 from tasks.report_text import printable
 
 
@@ -17,7 +17,7 @@ def as_html(page: Page) -> str:
         keep_trailing_newline=True,
     )
     environment.filters |= {"printable": printable, "parts": _parts, "hue": _hue}
-    environment.tests["code"] = _is_code
+    environment.tests |= {"code": _is_code, "tag": _is_tag}
     return environment.get_template("report.html.j2").render(page=page)
 
 
@@ -27,6 +27,10 @@ def _parts(text: Text) -> tuple[str, ...]:
 
 def _is_code(part: str) -> bool:
     return isinstance(part, Code)
+
+
+def _is_tag(part: str) -> bool:
+    return isinstance(part, Tag)
 
 
 def _hue(category: str) -> str:

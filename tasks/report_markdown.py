@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from tasks.report_page import Block, Cell, Code, Fold, Heading, Log, Page, Paragraph, Points, Table, Text
+from tasks.report_page import Block, Cell, Code, Fold, Heading, Log, Page, Paragraph, Points, Table, Tag, Text
 from tasks.report_text import printable
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&$])")
@@ -29,7 +29,13 @@ def escaped(text: str) -> str:
 def inline(text: Text, *, in_table: bool = False) -> str:
     """Return one line of text, names as code spans."""
     parts = (text,) if isinstance(text, str) else text
-    return "".join(_code_span(part, in_table=in_table) if isinstance(part, Code) else escaped(part) for part in parts)
+    return "".join(_part(part, in_table=in_table) for part in parts)
+
+
+def _part(part: str, *, in_table: bool) -> str:
+    if isinstance(part, Code):
+        return _code_span(part, in_table=in_table)
+    return f" ({escaped(part)})" if isinstance(part, Tag) else escaped(part)
 
 
 def _code_span(text: str, *, in_table: bool) -> str:

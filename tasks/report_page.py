@@ -16,8 +16,12 @@ class Code(str):
     """Text that is shown as code: names, ids and paths."""
 
 
+class Tag(str):
+    """A word that marks what stands before it, such as `emulated`."""
+
+
 Text = str | tuple[str, ...]
-"""One line of text; in a tuple, parts that are `Code` stand out from those that are not."""
+"""One line of text; in a tuple, parts that are `Code` or `Tag` stand out from those that are not."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,8 @@ class Column:
     numeric: bool = False
     meaning: str = ""
     """What the column is, in half a sentence; listed below the table."""
+    wraps: bool = False
+    """Whether its cells hold so much text that they need several lines."""
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ def _by_model(answers: Answers) -> list[Block]:
         Column("In graph", "", True, "how often the exported graph holds it"),
         Column("Weight", "%", True, "its largest share of Method::execute in any cell; a dash where no run shows it"),
         Column("Device", "", False, "where that was"),
-        Column("Why it was not delegated"),
+        Column("Why it was not delegated", wraps=True),
     )
     table = Table(
         columns,

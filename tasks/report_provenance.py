@@ -107,9 +107,9 @@ _RUNNER_COLUMNS = (
     Column("Kind"),
     Column("Version"),
     Column("ExecuTorch"),
-    Column("Compiler"),
-    Column("Used for"),
-    Column("Devices"),
+    Column("Compiler", wraps=True),
+    Column("Used for", wraps=True),
+    Column("Devices", wraps=True),
     Column("Sessions", "", True),
 )
 

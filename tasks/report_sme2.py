@@ -149,7 +149,7 @@ def _fp16(answers: Answers) -> list[Block]:
     """What the names of fp16 models show: a 1x1 convolution runs as Fully Connected, and stays off SME2."""
     items = [
         joined(
-            f"{row['plain_calls']:.0f} of {counted(round(row['calls']), 'Fully Connected call')} of ",
+            f"{row['plain_calls']:.0f} of {row['calls']:.0f} Fully Connected calls of ",
             (Code(row["model"]),),
             " stay F16 in fp16 with SME2 on. These are its 1x1 convolutions, which XNNPACK runs as Fully Connected and "
             "keeps off SME2 in fp16 (inference: the names show F16, not the shape).",
@@ -169,7 +169,7 @@ def _left_out(answers: Answers) -> list[Block]:
         Column("Operator"),
         Column("Calls", "per run", True),
         Column("Share", "%", True, "of the time of all that SME2 could serve, on the device where it is largest"),
-        Column("Likely reason (inference)"),
+        Column("Likely reason (inference)", wraps=True),
     )
     table = Table(
         columns,

@@ -119,5 +119,7 @@ def _kernels(rows: list[Row]) -> list[Table]:
 
 
 def _signed(value: float | None, digits: int) -> Cell:
-    cell = number(value, digits)
-    return Cell(f"{value:+,.{digits}f}", sort=value) if value is not None else cell
+    """A number with its sign; one that rounds to nothing has none."""
+    if value is None or round(value, digits) == 0:
+        return number(None if value is None else 0.0, digits)
+    return Cell(f"{value:+,.{digits}f}", sort=value)

@@ -45,6 +45,11 @@ def in_percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
+def whole_percent(share: float) -> str:
+    """A bound inside a sentence: `5 %`."""
+    return f"{100 * share:.0f} %"
+
+
 def in_ms(milliseconds: float) -> str:
     """A time inside a sentence, with three significant digits: `12.3 ms`, `0.0812 ms`, `1,230 ms`."""
     if milliseconds >= 100:

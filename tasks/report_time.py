@@ -5,7 +5,7 @@ from itertools import groupby
 from tasks.report_cells import CellNames, cell_of
 from tasks.report_data import Answers, Row
 from tasks.report_page import Block, Cell, Code, Column, Fold, Paragraph, Section, Segment, StackChart, Table
-from tasks.report_text import code, counted, in_percent, listed, number, percent
+from tasks.report_text import code, counted, in_percent, listed, number, percent, whole_percent
 
 CATEGORIES = ("Convolution", "GEMM", "Data Movement", "Elementwise", "Other", "Unattributed")
 FLAGGED_SHARE = 0.05
@@ -111,7 +111,7 @@ def operators(answers: Answers) -> Section:
     blocks: list[Block] = [
         Paragraph(
             f"The ten of each cell that take the most time, by their names in the ETDump. Those over "
-            f"{in_percent(FLAGGED_SHARE)} of Method::execute stand out: a change there shows end to end."
+            f"{whole_percent(FLAGGED_SHARE)} of Method::execute stand out: a change there shows end to end."
         )
     ]
     seen = set()
@@ -125,7 +125,7 @@ def operators(answers: Answers) -> Section:
 
 def _fold(cell: list[Row], names: CellNames, *, is_open: bool) -> Fold:
     over = [row for row in cell if row["share"] > FLAGGED_SHARE]
-    heaviest = listed(f"{row['operator']} {in_percent(row['share'])}" for row in over[:3])
+    heaviest = listed(f"{row['operator']} {in_percent(row['share'])}" for row in over[:2])
     title = (Code(cell[0]["model"]), f" · {names.label(cell[0])} — {heaviest or 'none over 5 %'}")
     columns = (
         Column("Operator"),

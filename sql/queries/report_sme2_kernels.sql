@@ -34,4 +34,5 @@ SELECT * EXCLUDE (place_on, place_off)
 FROM ranked
 WHERE place_on <= 12 OR place_off <= 12
 ORDER BY
-    model, emulated, device, threads, precision, runner_source, evidence, weight_on DESC, weight_off DESC, kernel;
+    model, emulated, device, threads, precision <> 'fp32', precision, runner_source, evidence, weight_on DESC,
+    weight_off DESC, kernel;

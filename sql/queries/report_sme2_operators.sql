@@ -52,5 +52,5 @@ SELECT *
 FROM pair
 WHERE is_eligible OR share_on > 0.05
 ORDER BY
-    model, emulated, device, threads, precision, runner_source, coalesce(time_off_ms, time_on_ms) DESC NULLS LAST,
+    model, emulated, device, threads, precision <> 'fp32', precision, runner_source, coalesce(time_off_ms, time_on_ms) DESC NULLS LAST,
     calls_per_run DESC, operator, microkernel;

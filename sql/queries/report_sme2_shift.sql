@@ -14,4 +14,4 @@ SELECT
     change_ms
 FROM bottleneck_shift
 WHERE sweep_id = $sweep_id AND emulated IS NOT TRUE AND (time_off_ms <> 0 OR time_on_ms <> 0)
-ORDER BY model, device, threads, precision, runner_source, time_off_ms DESC, category;
+ORDER BY model, device, threads, precision <> 'fp32', precision, runner_source, time_off_ms DESC, category;
