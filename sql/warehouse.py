@@ -6,6 +6,7 @@ import os
 import random
 import re
 import shutil
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,6 +30,7 @@ __all__ = [
 _PATIENCE_S = 60.0  # a writer's transaction takes about a second; a snapshot of some GB a few
 _KEPT_SNAPSHOTS = 3  # a reader that opens `current` needs its file for as long as opening takes
 _ASIDE = ".part-"
+_ONE_WRITER = threading.Lock()  # DuckDB keeps other processes out, but lets threads of one process in together
 
 
 @contextlib.contextmanager
@@ -120,8 +122,10 @@ def _opened(path: Path, *, read_only: bool, patience_s: float) -> Iterator[duckd
     """Connect, and turn what DuckDB and the disk raise meanwhile into WarehouseError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        connection = _connect(path, read_only=read_only, patience_s=patience_s)
-        with contextlib.closing(connection):
+        with (
+            contextlib.nullcontext() if read_only else _ONE_WRITER,
+            contextlib.closing(_connect(path, read_only=read_only, patience_s=patience_s)) as connection,
+        ):
             yield connection
     except (duckdb.DataError, duckdb.IntegrityError, duckdb.ProgrammingError) as error:
         raise RowsRefused(f"{path}: rows were refused ({first_line(error)}); nothing of them was kept") from error

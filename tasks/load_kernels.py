@@ -9,31 +9,36 @@ from tasks.bundle import BundleError, SessionRecord
 from tasks.xnntrace import parse_kernel, read_xnntrace
 
 PROFILE = "kernel_profile.json"
+_QUALITY = ("rate_hz", "samples", "dropped", "unresolved", "threads")
 _LOGS = ("stderr.txt", "stdout.txt", "logcat.txt")  # Notes go to stderr, on Android to logcat
 
 
-def kernels_of(folder: Path, record: SessionRecord) -> list[dict[str, Any]]:
-    """Return rows of `kernel`: executed ones of a profile, selected ones of a trace, none for timing.
+def kernels_of(folder: Path, record: SessionRecord) -> dict[str, list[dict[str, Any]]]:
+    """Return rows of `kernel` and `kernel_profile`: executed of a profile, selected of a trace, none for timing.
 
     Raises BundleError where the profile is not what a runner writes.
     """
     if record.mode == "trace":
-        return _selected([folder / name for name in _LOGS if name in record.files])
+        return {"kernel": _selected([folder / name for name in _LOGS if name in record.files])}
     if PROFILE in record.files:
         try:
-            return _executed(json.loads((folder / PROFILE).read_bytes()))
+            profile = json.loads((folder / PROFILE).read_bytes())
+            return {"kernel": _executed(profile), "kernel_profile": [{key: profile[key] for key in _QUALITY}]}
         except (KeyError, TypeError, ValueError) as error:
             raise BundleError(
                 f"{folder / PROFILE} is no kernel profile of a runner ({type(error).__name__}: {error}); measure again"
             ) from None
-    return []
+    return {}
 
 
 def _executed(profile: dict[str, Any]) -> list[dict[str, Any]]:
-    rows = [_row("executed", entry["name"], int(entry["samples"]), entry["library"]) for entry in profile["kernels"]]
-    for entry in profile["unresolved_libraries"]:
-        rows.append(_row("executed", None, int(entry["samples"]), entry["library"]))
-    return rows
+    unresolved = profile.get("unresolved_libraries")
+    if unresolved is None and profile["unresolved"]:
+        unresolved = [{"samples": profile["unresolved"]}]
+    return [
+        _row("executed", entry.get("name"), int(entry["samples"]), entry.get("library"))
+        for entry in (*profile["kernels"], *(unresolved or []))
+    ]
 
 
 def _selected(logs: list[Path]) -> list[dict[str, Any]]:

@@ -78,7 +78,7 @@ def rows_of_bundle(folder: Path) -> Rows:
             details={
                 "device_conditions": _conditions(record),
                 "accuracy": [output.model_dump() for output in record.accuracy or []],
-                "kernel": kernels_of(folder, record) if succeeded else [],
+                **(kernels_of(folder, record) if succeeded else {}),
             },
             runs=runs,
         )

@@ -3,10 +3,13 @@
 import random
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from warehouse_helpers import CONVOLUTION, MEAN, Farm
+
+from tasks import load
 
 SESSIONS, RUNS = 40, 3
 # Two sessions a transaction, and a line for each transaction that was committed.
@@ -79,4 +82,13 @@ def test_two_that_load_the_same_at_once_load_it_once(farm: Farm) -> None:
     for process in both:
         process.communicate()
         assert process.returncode == 0
+    assert check_that_everything_agrees(farm) == SESSIONS
+
+
+def test_two_threads_that_load_the_same_at_once_load_it_once(farm: Farm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(load, "_BATCH_SESSIONS", 5)
+    with ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(lambda _: farm.load(), range(2)))
+    assert sum(result.loaded for result in results) == SESSIONS
+    assert [result.refused for result in results] == [[], []]
     assert check_that_everything_agrees(farm) == SESSIONS

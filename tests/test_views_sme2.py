@@ -173,6 +173,14 @@ def test_coverage_tells_how_much_of_all_that_ran_was_sme2(farm: Farm) -> None:
     assert farm.ask(f"SELECT {columns} FROM sme2_coverage") == [(100, 60, 0.6)]
 
 
+def test_a_profile_says_how_much_it_saw(farm: Farm) -> None:
+    profile = profile_of(**{KAI_SME2: 60, "unresolved": 20})
+    farm.session([100], mode="profile", variant="sme2_on", threads=2, files=profile)
+    farm.load()
+    columns = "threads, threads_sampled, rate_hz, samples, dropped, unresolved, unresolved_share"
+    assert farm.ask(f"SELECT {columns} FROM session_profile") == [(2, 1, 1000.0, 80, 0, 20, 0.25)]
+
+
 def test_kernels_that_ran_and_kernels_that_were_selected_are_kept_apart(farm: Farm) -> None:
     log = (
         "Note (XNNPACK): Using gemm microkernel 'xnn_pf32_gemm_minmax_ukernel_32x32__neonsme2'. (init, gemm.c:1)\n"

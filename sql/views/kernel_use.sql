@@ -23,7 +23,9 @@ SELECT
 FROM kernel
 JOIN _session USING (session_key)
 WHERE status = 'succeeded'
-GROUP BY cell, sweep_id, night, device, emulated, model, precision, variant, mode, threads, runner_source, name, evidence, isa_family, operation, data_type, isa, library;
+GROUP BY
+    cell, sweep_id, night, device, emulated, model, precision, variant, mode, threads, runner_source,
+    name, evidence, isa_family, operation, data_type, isa, library;
 
 COMMENT ON VIEW kernel_use IS 'Kernels by what is measured alike: what ran (sampled, with its share) apart from what XNNPACK only selected.';
 COMMENT ON COLUMN kernel_use.sweep_id IS 'The sweep; `loose-<session_id>` for a loose ETDump.';

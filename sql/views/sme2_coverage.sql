@@ -32,7 +32,9 @@ covered AS (
         coalesce(sum(time_ms) FILTER (sme2_by_name = 'undecided'), 0) AS undecided_ms,
         sum(calls_per_run) AS eligible_calls,
         coalesce(sum(calls_per_run) FILTER (sme2_by_name = 'yes'), 0) AS sme2_calls,
-        CASE WHEN bool_and(sme2_share IS NOT NULL) THEN sum(time_ms * sme2_share) / nullif(sum(time_ms), 0) END AS proven_share
+        CASE
+            WHEN bool_and(sme2_share IS NOT NULL) THEN sum(time_ms * sme2_share) / nullif(sum(time_ms), 0)
+        END AS proven_share
     FROM sme2_operator_coverage
     GROUP BY ALL
 )

@@ -60,7 +60,8 @@ SELECT
         WHEN sme2_by_name = 'yes' OR (sme2_by_name = 'undecided' AND sme2_share > 0) THEN NULL
         WHEN kind = 'portable' THEN 'portable: XNNPACK did not get it'
         WHEN variant = 'sme2_off' THEN 'SME2 was switched off'
-        WHEN sme2_by_name = 'undecided' AND sme2_share IS NULL THEN 'names of QP8 cannot tell, a session of mode profile can'
+        WHEN sme2_by_name = 'undecided' AND sme2_share IS NULL
+            THEN 'names of QP8 cannot tell, a session of mode profile can'
         WHEN operator = 'Fully Connected' AND data_type = 'F16'
             THEN 'XNNPACK keeps fp16 Fully Connected, and with it 1x1 convolutions, off SME2'
         ELSE 'XNNPACK has no SME2 kernel for these data types or this shape'
