@@ -25,10 +25,11 @@ def sentence_of(error: BaseException) -> str | None:
     """Return the one sentence of an error that a person can act on, or None if it is a fault of the farm's own."""
     from devices.checked_yaml import CheckedYamlError
     from devices.device import DeviceError
+    from devices.registry import RegistryError
     from sql.warehouse import WarehouseError
     from tasks.errors import FarmError
 
-    if isinstance(error, FarmError | DeviceError | WarehouseError | CheckedYamlError):
+    if isinstance(error, FarmError | DeviceError | WarehouseError | CheckedYamlError | RegistryError):
         return str(error)
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"

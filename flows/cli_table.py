@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-_WIDEST_CELL = 60
+WIDEST_CELL = 60
 
 
-def as_table(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> str:
+def as_table(columns: Sequence[str], rows: Sequence[tuple[Any, ...]], *, widest_cell: int = WIDEST_CELL) -> str:
     """Return the table with a line per row and the number of rows last; long cells are cut with an ellipsis."""
-    cells = [[_short(value) for value in row] for row in rows]
+    cells = [[_short(value, widest_cell) for value in row] for row in rows]
     widths = [max(len(line[at]) for line in [list(columns), *cells]) for at in range(len(columns))]
     numeric = [all(isinstance(row[at], int | float | None) for row in rows) for at in range(len(columns))]
 
@@ -21,8 +21,8 @@ def as_table(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> str:
     return "\n".join([line(list(columns)), rule, *map(line, cells), count]) + "\n"
 
 
-def _short(value: Any) -> str:
+def _short(value: Any, widest_cell: int) -> str:
     if value is None:
         return ""
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
-    return text if len(text) <= _WIDEST_CELL else text[: _WIDEST_CELL - 1] + "…"
+    return text if len(text) <= widest_cell else text[: widest_cell - 1] + "…"

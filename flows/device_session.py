@@ -15,14 +15,17 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 from pydantic import BaseModel
 
-from devices.device import Device, DeviceError
+from devices.device import Device, DeviceBusy, DeviceError, LeaseLost
 from devices.inventory import DeviceSpec, open_device
 from devices.lease import Lease
+from devices.registry import Registry
 from flows.lease import held
 from flows.progress import board
 from tasks.bundle import SessionRecord, SweepNight, bundles_of
+from tasks.capability import runner_sme2
+from tasks.errors import FarmError
 from tasks.export import Export, read_export
-from tasks.measure import Bench, measure, record_unmeasured
+from tasks.measure import Bench, code_of, measure, record_unmeasured
 from tasks.places import Var
 from tasks.plan import FIRST_SESSION, PlannedSession, plan_device, still_to_run
 from tasks.runner import Runner, find_runner
@@ -30,6 +33,7 @@ from tasks.spec import Mode, SweepSpec, Variant
 
 # Pushing a runner and a model over a slow link, and collecting what the session made.
 _HOUSEKEEPING_S = 300.0
+_RECOVERY_PAUSES_S = (1.0, 4.0)
 _log = logging.getLogger(__name__)
 
 
@@ -49,7 +53,7 @@ class DeviceJob(BaseModel):
     sweep: SweepNight
     device: DeviceSpec
     facts: dict[str, Any]
-    unreachable: str | None = None
+    unusable: str | None = None
     platform: str | None = None
     runner_error: str | None = None
     exports: list[Exported]
@@ -79,15 +83,22 @@ class DeviceTally(BaseModel):
 def measure_device(job: DeviceJob) -> DeviceTally:
     """Run every session that this device still owes the sweep; whatever fails is recorded and the next one starts."""
     tally = DeviceTally(device=job.device.name)
-    if job.unreachable is not None:
-        _record_all(job, tally, "device_lost", job.unreachable)
+    name = job.device.name
+    board.expect(name, 0)
+    if job.unusable is not None:
+        _record_all(job, tally, "device_unusable", job.unusable)
         return tally
+    registry = Registry(Var(job.var).registry)
     try:
+        board.doing(name, "waiting for the device")
         with open_device(job.device) as device, _lease(job, device) as lease:
-            todo = _todo(job, tally)
-            _Turn(job, device, tally, todo).run(lease.renew)
+            _Turn(job, device, tally).run(lease.renew)
+        if tally.succeeded:
+            registry.succeed(name)
     except DeviceError as error:
-        _record_all(job, tally, "device_lost", str(error))
+        if not isinstance(error, DeviceBusy | LeaseLost):
+            registry.strike(name, error.cause)
+        _record_all(job, tally, code_of(error), str(error))
     return tally
 
 
@@ -105,11 +116,10 @@ def session_step(title: str, work: Callable[[], SessionRecord]) -> State[Any]:
 class _Turn:
     """A device's turn: the sessions that are left, and what they share."""
 
-    def __init__(self, job: DeviceJob, device: Device, tally: DeviceTally, todo: list[PlannedSession]) -> None:
+    def __init__(self, job: DeviceJob, device: Device, tally: DeviceTally) -> None:
         self.job = job
         self.device = device
         self.tally = tally
-        self.todo = todo
         self.places = Var(job.var)
         self.exports = _exports(job)
         self.runners = _runners(job)
@@ -117,9 +127,11 @@ class _Turn:
     def run(self, renew_lease: Callable[[], None]) -> None:
         """Go through the sessions; ends early, by DeviceError, only if the device itself is gone."""
         step = self.job.device.name
-        board.expect(step, len(self.todo))
+        self._ask_for_sme2()
+        todo = _todo(self.job, self.tally)
+        board.expect(step, len(todo))
         progress = cast(UUID, create_progress_artifact(0.0, key=_artifact_key(step), description=f"Sessions on {step}"))
-        for number, session in enumerate(self.todo):
+        for number, session in enumerate(todo):
             renew_lease()
             if number and self.job.spec.cooldown_s:
                 time.sleep(self.job.spec.cooldown_s)
@@ -127,9 +139,17 @@ class _Turn:
             record = self._one(session)
             self.tally.count(record)
             board.done(step, _line_of(session, record), trouble=record.status == "failed")
-            update_progress_artifact(progress, 100.0 * (number + 1) / len(self.todo))
-            if record.reason_code == "device_lost":
-                self.device.probe()
+            update_progress_artifact(progress, 100.0 * (number + 1) / len(todo))
+            if record.status == "failed":
+                probe_patiently(self.device)
+
+    def _ask_for_sme2(self) -> None:
+        runner = next((runner for runner in self.runners.values() if runner), None)
+        if runner is None:
+            return
+        answer = runner_sme2(self.device, self.job.device, self.job.facts, runner)
+        if answer is not None:
+            self.job.facts["sme2"] = answer
 
     def _one(self, session: PlannedSession) -> SessionRecord:
         ended: list[SessionRecord] = []
@@ -138,7 +158,10 @@ class _Turn:
             ended.append(self._measure(session))
             return ended[0]
 
-        session_step(session.title, work, return_state=True)
+        state = session_step(session.title, work, return_state=True)
+        if not ended:
+            # Nothing was recorded (this machine's disk is full, say): going on would measure for nothing.
+            raise FarmError(f"{session.title} left no bundle: {state.message}")
         return ended[0]
 
     def _measure(self, session: PlannedSession) -> SessionRecord:
@@ -158,6 +181,19 @@ class _Turn:
             settle_s=job.spec.settle_s,
         )
         return measure(session, bench, self.places.bundles)
+
+
+def probe_patiently(device: Device) -> None:
+    """Ask whether the device is there; a connection that broke is made anew, a few times, before DeviceError."""
+    for pause_s in _RECOVERY_PAUSES_S:
+        try:
+            device.probe()
+            return
+        except DeviceError as error:
+            _log.warning("%s; trying again in %g s", error, pause_s)
+            device.close()
+            time.sleep(pause_s)
+    device.probe()
 
 
 def _exports(job: DeviceJob) -> dict[tuple[str, str], Export | None]:

@@ -20,7 +20,9 @@ from pydantic import BaseModel
 from devices.checked_yaml import CheckedYamlError
 from devices.device import DeviceError
 from devices.inventory import DeviceSpec, load_inventory, open_device
-from flows.device_session import DeviceJob, DeviceTally, Exported, measure_device
+from devices.registry import Registry
+from flows.device_list import selectable_labels
+from flows.device_session import DeviceJob, DeviceTally, Exported, measure_device, probe_patiently
 from flows.progress import board
 from flows.publish import load_and_publish, write_report
 from tasks.bundle import SweepNight
@@ -51,7 +53,7 @@ class Probe(BaseModel):
 
     device: DeviceSpec
     facts: dict[str, Any] = {}
-    unreachable: str | None = None
+    unusable: str | None = None
 
     @property
     def platform(self) -> str | None:
@@ -91,7 +93,7 @@ def sweep(
     this_night = sweep_night(spec.name, night or date.today(), places.bundles, again=again)
     _log.info("sweep %s on %s", this_night.sweep_id, ", ".join(device.name for device in chosen))
     exports = _export_all(spec, places)
-    probes = _gathered([probe_step.submit(device) for device in chosen])
+    probes = _gathered([probe_step.submit(device, places.registry) for device in chosen])
     runner_errors = _build_runners({probe.platform for probe in probes if probe.platform}, places)
     jobs = [_job(spec, this_night, probe, exports, runner_errors, places) for probe in probes]
     tallies = _measure_all(jobs)
@@ -115,12 +117,6 @@ def choose_devices(spec: SweepSpec, inventory_file: str) -> list[DeviceSpec]:
     return chosen
 
 
-def selectable_labels(device: DeviceSpec) -> dict[str, str]:
-    """What a selector can ask for: the device's labels, its name, its transport and its site."""
-    named = {"name": device.name, "transport": device.transport} | ({"site": device.site} if device.site else {})
-    return {**device.labels, **named}
-
-
 @task(task_run_name="export {model} {precision}", cache_policy=NO_CACHE)
 def export_step(model: str, precision: str, seed: int, exports_dir: Path) -> State[Any]:
     """Export one model in one precision; a model that cannot be exported fails this task and nothing else."""
@@ -137,14 +133,19 @@ def export_step(model: str, precision: str, seed: int, exports_dir: Path) -> Sta
 
 
 @task(task_run_name="probe {device.name}", cache_policy=NO_CACHE)
-def probe_step(device: DeviceSpec) -> Probe:
-    """Look at one device: reachable, and what it is."""
+def probe_step(device: DeviceSpec, registry_dir: Path) -> Probe:
+    """Look at one device: whether the farm trusts it, whether it answers, and what it is."""
+    registry = Registry(registry_dir)
+    health = registry.health(device.name)
+    if not health.usable:
+        return Probe(device=device, unusable=f"{device.name} is {health}; see `etfarm devices release --help`")
     try:
         with open_device(device) as opened:
+            probe_patiently(opened)
             return Probe(device=device, facts=opened.facts())
     except DeviceError as error:
-        _log.warning("%s", error)
-        return Probe(device=device, unreachable=str(error))
+        registry.strike(device.name, error.cause)
+        return Probe(device=device, unusable=str(error))
 
 
 @task(task_run_name="runner {platform}", cache_policy=NO_CACHE)
@@ -223,7 +224,7 @@ def _job(
         sweep=night,
         device=probe.device,
         facts=probe.facts,
-        unreachable=probe.unreachable,
+        unusable=probe.unusable,
         platform=platform,
         runner_error=runner_errors.get(platform) if platform else None,
         exports=exports,

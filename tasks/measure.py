@@ -78,7 +78,7 @@ def measure(session: PlannedSession, bench: Bench, bundles: Path) -> SessionReco
         except OutputMismatchError as error:
             status, code, reason = "failed", "wrong_output", str(error)
         except DeviceError as error:
-            status, code, reason = "failed", _code_of(error), str(error)
+            status, code, reason = "failed", code_of(error), str(error)
         record = SessionRecord(
             session_id=session.session_id,
             attempt=session.attempt,
@@ -232,8 +232,8 @@ def _device_record(spec: DeviceSpec, facts: dict[str, Any]) -> DeviceRecord:
     )
 
 
-def _code_of(error: DeviceError) -> str:
-    """DeviceLost -> device_lost, NoSpaceOnDevice -> no_space_on_device: the class is the reason."""
+def code_of(error: DeviceError) -> str:
+    """Return the reason code of a device's error, its class in snake case: DeviceLost -> device_lost."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
 
 

@@ -101,8 +101,10 @@ def plan_device(
             for group in groups:
                 for variant in variants if number % 2 == 0 else variants[::-1]:
                     planned.append(session(group, variant, "timing", number))
-        if planned:
-            planned.insert(0, replace(planned[0], index=DISCARDED_INDEX))
+        # One that cannot run anyway (no export, no runner) would leave the device as cold as it was.
+        able = next((first for first in planned if first.pte_sha256 and first.runner_sha256), None)
+        if able:
+            planned.insert(0, replace(able, index=DISCARDED_INDEX))
     kernel_modes: list[Mode] = [mode for mode in spec.modes if mode != "timing"]
     planned += [session(group, variant, mode, 0) for mode in kernel_modes for group in groups for variant in variants]
     return planned

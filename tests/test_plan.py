@@ -67,6 +67,16 @@ def test_every_cell_gets_its_sessions_and_one_more_is_discarded_first() -> None:
     assert len(sessions) == 1 + 2 * 2 * 2 * 4
 
 
+def test_the_discarded_session_is_one_that_can_run() -> None:
+    # given a model whose export failed, first in the seeded order or not
+    spec = a_spec(models=["linear", "conv"], precisions=["fp32"])
+    exports: Any = {("linear", "fp32"): None, ("conv", "fp32"): SimpleNamespace(pte_sha256="p")}
+    runners: Any = {(variant, "timing"): SimpleNamespace(runner_sha256="r") for variant in spec.variants}
+    # then the other model's session is the one to discard
+    sessions = plan_device(spec, NIGHT, "phone", sme2=True, exports=exports, runners=runners)
+    assert (sessions[0].index, sessions[0].cell.model) == (DISCARDED_INDEX, "conv")
+
+
 def test_on_and_off_stand_side_by_side_and_swap_each_round() -> None:
     # given the order of one cell's pairs over the rounds
     sessions = planned(a_spec(models=["linear"], precisions=["fp32"]))[1:]
