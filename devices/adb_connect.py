@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from adbutils import AdbClient, AdbError, adb_path
+from adbutils import AdbClient, AdbError, AdbTimeout, adb_path
 
 from devices.device import DeviceLost, DeviceRefused
 
@@ -65,13 +65,15 @@ class AdbLink:
 
     def _reach(self, service: str) -> socket.socket:
         try:
-            self._start_server()
+            is_new = self._start_server()
             if self._stale:
                 return self._reconnect_and_ask(service)
             try:
                 return self._ask(f"host:transport:{self._serial}", service)
             except AdbError as error:
-                if "not found" not in str(error) and "offline" not in str(error):
+                # A cable that is not there will not come back for being asked; a new server still looks for it.
+                hope = ("not found", "offline") if self._network or is_new else ("offline",)
+                if not any(word in str(error) for word in hope):
                     raise
                 return self._reconnect_and_ask(service)
         except (AdbError, EOFError, OSError) as error:
@@ -101,28 +103,30 @@ class AdbLink:
             raise
         return stream
 
-    def _start_server(self) -> None:
-        """Start the adb server unless it runs; adbutils itself would start one on adb's default port."""
+    def _start_server(self) -> bool:
+        """Start the adb server unless it runs (adbutils would start one on adb's default port); whether it did."""
         with suppress(OSError):
             socket.create_connection((self._client.host, self._client.port), 1).close()
-            return
+            return False
         command = [adb_path(), "-P", str(self._client.port), "start-server"]
         try:
             subprocess.run(command, capture_output=True, timeout=_START_SERVER_S, check=True)
         except (OSError, subprocess.SubprocessError):
             cause = f"no adb server answers on port {self._client.port} and none could be started"
             raise DeviceLost(self.name, cause, f"try `{' '.join(command)}`") from None
+        return True
 
     def _reconnect(self) -> None:
         """Make the adb server forget the phone's connection and seek it again; AdbError if it stays away."""
         said = ""
+        end = time.monotonic() + _SETTLE_S
         if self._network:
             self._client.disconnect(self._serial)
-            said = self._client.connect(self._serial, timeout=ANSWER_S)
+            with suppress(AdbTimeout):  # while it waits for a phone that is silent; its state says so
+                said = self._client.connect(self._serial, timeout=_SETTLE_S)
         else:
             with suppress(AdbError):  # one that is not there cannot be told to come back
                 self._ask(f"host-serial:{self._serial}:reconnect").close()
-        end = time.monotonic() + _SETTLE_S
         while (state := self._state()) != "device":
             hopeless = "unauthorized" in state or "failed to" in said
             if hopeless or time.monotonic() >= end:

@@ -16,7 +16,7 @@ _CONDITIONS = (
     SECTIONS
     + """
 disk() { df -Pk "$1" || df -Pk "${1%/*}" || df -Pk /; }
-zones() { for zone in /sys/class/thermal/thermal_zone*; do cat "$zone/type" "$zone/temp" | tr '\\n' ' '; echo; done; }
+zones() { for zone in /sys/class/thermal/thermal_zone*; do echo "$(cat "$zone/type") $(cat "$zone/temp")"; done; }
 clocks() { cat /sys/devices/system/cpu/cpu*/cpufreq/$1; }
 supplies() {
     for supply in /sys/class/power_supply/*; do

@@ -69,7 +69,7 @@ def sections(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
     key = ""
     for line in text.splitlines():
-        if re.fullmatch(r"@[a-z_]+", line):
+        if re.fullmatch(r"@[a-z0-9]+", line):
             key = line[1:]
             found[key] = ""
         else:
