@@ -29,7 +29,7 @@ def parse_elf(data: bytes) -> Elf:
         raise ValueError("it is no 64-bit ELF file")
     try:
         return _Reader(data).read()
-    except (struct.error, IndexError):
+    except (struct.error, IndexError, ValueError):
         raise ValueError("it is a damaged ELF file") from None
 
 

@@ -28,7 +28,7 @@ def parse_macho(data: bytes) -> Macho:
         raise ValueError("it is no 64-bit Mach-O file")
     try:
         return _read(data)
-    except (struct.error, IndexError):
+    except (struct.error, IndexError, ValueError):
         raise ValueError("it is a damaged Mach-O file") from None
 
 
