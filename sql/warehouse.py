@@ -169,6 +169,10 @@ def _write_whole(final: Path, source: BinaryIO) -> None:
             target.flush()
             os.fsync(target.fileno())
         aside.replace(final)
+    except OSError as error:
+        raise WarehouseError(
+            f"{final}: the snapshot could not be written ({error.strerror}); readers keep the one before"
+        ) from error
     finally:
         aside.unlink(missing_ok=True)
 

@@ -24,7 +24,7 @@ QUERIES = ("session_latency", "category_share", "operator_time", "series_latency
 def main() -> None:
     """Load synthetic bundles into fresh warehouses, once each; print the rates."""
     print(
-        "synthetic bundles, one run, one process, 2 imports warm; load = hash, check, read, insert, aggregate, commit"
+        "Synthetic bundles, one run each, one process. load = hash, check, read, insert, aggregate, commit; replay = the same again"
     )
     print(
         f"{'sessions':>8} {'events':>9} {'load':>9} {'events/s':>9} {'replay':>9} {'snapshot':>9} {'bytes/event':>11}"
