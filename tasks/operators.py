@@ -6,6 +6,7 @@ that only tells equals apart. A portable operator is `native_call_<operator>.<ov
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tasks.etdump import EventKind
 
@@ -37,6 +38,7 @@ class OperatorName:
     microkernel: str | None = None
 
 
+@lru_cache(maxsize=4096)
 def parse_operator(name: str, kind: EventKind) -> OperatorName:
     """Return the parts of an event's name; a name of no known form is its own operator."""
     if kind == EventKind.PORTABLE:

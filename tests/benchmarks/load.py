@@ -24,11 +24,10 @@ QUERIES = ("session_latency", "category_share", "operator_time", "series_latency
 def main() -> None:
     """Load synthetic bundles into fresh warehouses, once each; print the rates."""
     print(
-        "Synthetic bundles, one run each, one process. load = hash, check, read, insert, aggregate, commit; replay = the same again"
+        "Synthetic bundles, one process, one run each; load: hash, check, read, insert, sum up, commit; replay: again"
     )
-    print(
-        f"{'sessions':>8} {'events':>9} {'load':>9} {'events/s':>9} {'replay':>9} {'snapshot':>9} {'bytes/event':>11}"
-    )
+    columns = ("sessions", "events", "load", "events/s", "replay", "snapshot", "bytes/event")
+    print("{:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>11}".format(*columns))
     with tempfile.TemporaryDirectory() as folder:
         for number, (sessions, executions, operators) in enumerate(CASES):
             farm = Farm(Path(folder) / str(number))
