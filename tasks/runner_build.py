@@ -51,7 +51,8 @@ class Recipe:
     @property
     def flags(self) -> list[str]:
         """Settings for CMake, beside those in CMakeLists.txt."""
-        return [f"-D{name}={value}" for name, value in self.toolchain.settings.items()]
+        settings = {"CMAKE_BUILD_TYPE": "Release"} | self.toolchain.settings
+        return [f"-D{name}={value}" for name, value in settings.items()]
 
     @property
     def source_sha256(self) -> str:

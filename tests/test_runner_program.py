@@ -189,6 +189,14 @@ def test_a_full_disk_leaves_the_old_etdump_and_no_half_one(run: "Program", model
     assert dump.read_bytes() == before
 
 
+def test_a_device_is_written_to_and_not_replaced_by_a_file(run: "Program", model: str, tmp_path: Path) -> None:
+    (tmp_path / "full").symlink_to("/dev/full")
+    ended = run(model, f"--etdump_path={tmp_path / 'full'}")
+    assert (ended.code, ended.err.count("\n")) == (1, 1)
+    assert "No space left on device" in ended.err
+    assert (tmp_path / "full").is_symlink()
+
+
 def test_a_place_that_cannot_be_written_is_said(run: "Program", model: str) -> None:
     for flag in "--etdump_path", "--stats_path", "--kernel_profile_path":
         ended = run(model, f"{flag}=/nowhere/file")

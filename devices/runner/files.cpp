@@ -49,20 +49,23 @@ std::vector<char> read_file(const std::string& path, const std::string& what) {
 }
 
 void write_whole(const std::string& path, const void* data, size_t size) {
-  const std::string aside = path + ".part-" + std::to_string(getpid());
-  const int descriptor = open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  // A device or a pipe is written to; a rename would put a file in its place.
+  struct stat about {};
+  const bool is_file = stat(path.c_str(), &about) != 0 || S_ISREG(about.st_mode);
+  const std::string aside = is_file ? path + ".part-" + std::to_string(getpid()) : path;
+  const int descriptor = open(aside.c_str(), O_WRONLY | O_CLOEXEC | (is_file ? O_CREAT | O_TRUNC : 0), 0644);
   int cause = descriptor < 0 ? errno : 0;
   for (size_t done = 0; cause == 0 && done < size;) {
     const ssize_t written = write(descriptor, static_cast<const char*>(data) + done, size - done);
     if (written >= 0) done += static_cast<size_t>(written);
     else if (errno != EINTR) cause = errno;
   }
-  // A full disk may show only when the bytes are really stored. Pipes and the like cannot be flushed so.
-  if (cause == 0 && fsync(descriptor) != 0 && errno != EINVAL && errno != ENOTSUP) cause = errno;
+  // A full disk may show only when the bytes are really stored.
+  if (cause == 0 && is_file && fsync(descriptor) != 0) cause = errno;
   if (descriptor >= 0 && close(descriptor) != 0 && cause == 0) cause = errno;
-  if (cause == 0 && std::rename(aside.c_str(), path.c_str()) != 0) cause = errno;
+  if (cause == 0 && is_file && std::rename(aside.c_str(), path.c_str()) != 0) cause = errno;
   if (cause == 0) return;
-  unlink(aside.c_str());
+  if (is_file) unlink(aside.c_str());
   throw RunError("cannot write " + path + ": " + std::strerror(cause));
 }
 

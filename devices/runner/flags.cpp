@@ -1,5 +1,6 @@
 #include "flags.h"
 
+#include <algorithm>
 #include <charconv>
 #include <functional>
 #include <map>
@@ -14,7 +15,8 @@ int to_int(const std::string& flag, const std::string& text, int least) {
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc() || stop != end || value < least) {
-    throw UsageError("--" + flag + " takes a whole number of at least " + std::to_string(least) + ", not '" + text + "'");
+    const std::string needed = " takes a whole number of at least " + std::to_string(least);
+    throw UsageError("--" + flag + needed + ", not '" + text + "'");
   }
   return value;
 }
@@ -71,7 +73,7 @@ Flags parse_flags(int argc, char** argv) {
     else if (argument == "--help") flags.help = true;
     else {
       const size_t equals = argument.find('=');
-      const std::string name = argument.rfind("--", 0) == 0 ? argument.substr(2, equals == std::string::npos ? equals : equals - 2) : "";
+      const std::string name = argument.rfind("--", 0) == 0 ? argument.substr(0, equals).substr(2) : "";
       const auto setter = setters().find(name);
       if (setter == setters().end()) throw UsageError("unknown flag '" + argument + "' (--help lists all)");
       if (!seen.insert(name).second) throw UsageError("--" + name + " is given twice");
@@ -80,7 +82,9 @@ Flags parse_flags(int argc, char** argv) {
     }
   }
   if (flags.model_path.empty() && !flags.version && !flags.help) throw UsageError("--model_path is missing");
-  if (flags.cpu_threads == 0) throw UsageError("--cpu_threads is -1 (as many as there are fast cores) or at least 1, not '0'");
+  if (flags.cpu_threads == 0) {
+    throw UsageError("--cpu_threads is -1 (as many as there are fast cores) or at least 1, not '0'");
+  }
   return flags;
 }
 

@@ -62,8 +62,9 @@ void set_timer(int period_us) {
 
 std::string readable(const char* symbol) {
   int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> name(abi::__cxa_demangle(symbol, nullptr, nullptr, &status), std::free);
-  return status == 0 ? name.get() : symbol;
+  char* name = abi::__cxa_demangle(symbol, nullptr, nullptr, &status);
+  const std::unique_ptr<char, decltype(&std::free)> owner(name, std::free);
+  return status == 0 ? name : symbol;
 }
 
 std::string file_name(const char* path) {
@@ -108,7 +109,7 @@ KernelProfile::KernelProfile() {
   struct sigaction action {};
   action.sa_sigaction = take_sample;
   action.sa_flags = SA_SIGINFO | SA_RESTART;
-  if (sigaction(SIGPROF, &action, nullptr) != 0) throw RunError("the kernel profile cannot be started: sigaction failed");
+  if (sigaction(SIGPROF, &action, nullptr) != 0) throw RunError("the kernel profile cannot be started");
   set_timer(1'000'000 / kRateHz);
 }
 

@@ -24,7 +24,7 @@ void check_sme2_possible(const Flags& flags) {
 // Never measure a variant that is not the one asked for.
 void check_sme2_told(const Flags& flags) {
   if (!flags.sme2 || !sme2_hardware()) return;
-  if (!sme2_asked()) throw RunError("--sme2 has no effect here: XNNPACK asked for the processor's features in another way");
+  if (!sme2_asked()) throw RunError("--sme2 has no effect here: XNNPACK asked about the processor in another way");
   if (sme2_told() != (flags.sme2 == Sme2::on)) throw RunError("--sme2 had no effect on what XNNPACK was told");
 }
 

@@ -86,7 +86,8 @@ Model::Model(const std::string& path, const std::string& method, bool traced) : 
   auto tracer = traced ? std::make_unique<ETDumpGen>() : nullptr;
   tracer_ = tracer.get();
   module_ = std::make_unique<Module>(path, Module::LoadMode::File, std::move(tracer));
-  require<UsageError>(module_->load(Program::Verification::InternalConsistency), path + " is not a program that can be loaded");
+  const Error loaded = module_->load(Program::Verification::InternalConsistency);
+  require<UsageError>(loaded, path + " is not a program that can be loaded");
   const auto methods = module_->method_names();
   if (methods.ok() && methods->count(method) == 0) {
     std::string names;
@@ -101,7 +102,8 @@ void Model::set_inputs(const std::vector<std::string>& files) {
   require<RunError>(meta.error(), "cannot read what method '" + method_ + "' takes");
   const size_t count = meta->num_inputs();
   if (!files.empty() && files.size() != count) {
-    throw UsageError("method '" + method_ + "' takes " + std::to_string(count) + " inputs, --inputs names " + std::to_string(files.size()));
+    throw UsageError("method '" + method_ + "' takes " + std::to_string(count) + " inputs, --inputs names " +
+                     std::to_string(files.size()));
   }
   std::mt19937 random(0);
   for (size_t i = 0; i < count; ++i) {
@@ -113,7 +115,8 @@ void Model::set_inputs(const std::vector<std::string>& files) {
     } else {
       bytes = read_file(files[i], "input");
       if (bytes.size() != info->nbytes()) {
-        throw UsageError("input " + std::to_string(i) + " takes " + std::to_string(info->nbytes()) + " bytes, " + files[i] + " has " + std::to_string(bytes.size()));
+        throw UsageError("input " + std::to_string(i) + " takes " + std::to_string(info->nbytes()) + " bytes, " +
+                         files[i] + " has " + std::to_string(bytes.size()));
       }
     }
     bytes.resize(bytes.size() + kPadding);

@@ -41,25 +41,35 @@ std::string or_null(const std::optional<Number>& value) {
   return value ? std::to_string(*value) : "null";
 }
 
+std::string sme2_or_null(const std::optional<Sme2>& requested) {
+  if (!requested) return "null";
+  return *requested == Sme2::on ? "\"on\"" : "\"off\"";
+}
+
 }  // namespace
 
 std::string stats_json(const Stats& stats) {
   std::ostringstream json;
-  json << "{\"runner_version\": \"" RUNNER_VERSION "\", \"load_ns\": " << or_null(stats.load_ns) << ", \"execution_ns\": [";
+  json << "{\"runner_version\": \"" RUNNER_VERSION "\", \"load_ns\": " << or_null(stats.load_ns);
+  json << ", \"execution_ns\": [";
   for (size_t i = 0; i < stats.execution_ns.size(); ++i) json << (i ? ", " : "") << stats.execution_ns[i];
-  json << "], \"peak_resident_bytes\": " << peak_resident_bytes() << ", \"threads_requested\": " << stats.threads_requested
-       << ", \"threads_used\": " << or_null(stats.threads_used) << ", \"sme2_requested\": "
-       << (!stats.sme2_requested ? "null" : *stats.sme2_requested == Sme2::on ? "\"on\"" : "\"off\"")
-       << ", \"sme2_hardware\": " << json_bool(sme2_hardware()) << ", \"sme2_told\": " << json_bool(sme2_told())
-       << ", \"exit_reason\": " << json_string(stats.exit_reason) << "}\n";
+  json << "], \"peak_resident_bytes\": " << peak_resident_bytes();
+  json << ", \"threads_requested\": " << stats.threads_requested;
+  json << ", \"threads_used\": " << or_null(stats.threads_used);
+  json << ", \"sme2_requested\": " << sme2_or_null(stats.sme2_requested);
+  json << ", \"sme2_hardware\": " << json_bool(sme2_hardware()) << ", \"sme2_told\": " << json_bool(sme2_told());
+  json << ", \"exit_reason\": " << json_string(stats.exit_reason) << "}\n";
   return json.str();
 }
 
 std::string version_json() {
-  return std::string("{\"runner_version\": \"" RUNNER_VERSION "\", \"executorch_version\": \"" EXECUTORCH_VERSION "\", \"platform\": \"") +
-      kPlatform + "\", \"sme2_hardware\": " + json_bool(sme2_hardware()) + "}\n";
+  std::ostringstream json;
+  json << "{\"runner_version\": \"" RUNNER_VERSION "\", \"executorch_version\": \"" EXECUTORCH_VERSION "\"";
+  json << ", \"platform\": \"" << kPlatform << "\", \"sme2_hardware\": " << json_bool(sme2_hardware()) << "}\n";
+  return json.str();
 }
 
 int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  using namespace std::chrono;
+  return duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count();
 }

@@ -23,13 +23,15 @@ uint32_t get_num_performant_cores();
 
 int set_threads(int requested) {
   namespace extension = executorch::extension;
-  const uint32_t wanted = requested > 0 ? static_cast<uint32_t>(requested) : extension::cpuinfo::get_num_performant_cores();
+  const uint32_t fast_cores = extension::cpuinfo::get_num_performant_cores();
+  const uint32_t wanted = requested > 0 ? static_cast<uint32_t>(requested) : fast_cores;
   auto* pool = extension::threadpool::get_threadpool();
   if (pool == nullptr) throw RunError("the thread pool could not be made");
   if (wanted > 0) pool->_unsafe_reset_threadpool(wanted);
   const auto used = static_cast<int>(pool->get_thread_count());
   if (requested > 0 && used != requested) {
-    throw RunError("--cpu_threads=" + std::to_string(requested) + " was asked for, the thread pool has " + std::to_string(used));
+    throw RunError("the thread pool has " + std::to_string(used) + " threads, --cpu_threads asks for " +
+                   std::to_string(requested));
   }
   return used;
 }
