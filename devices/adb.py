@@ -5,7 +5,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from devices.adb_connect import AdbLink
 from devices.adb_stream import CHUNK_BYTES, ShellOutput, SyncRefused, SyncStream
@@ -20,7 +20,7 @@ from devices.device import (
     NoSpaceOnDevice,
     TransferFailed,
 )
-from devices.shell import END_GROUP, command_line, end_of, make_folder, script
+from devices.shell import END_GROUP, command_line, end_of, script
 
 # A phone that says nothing for so long is asked whether it is still there.
 SILENCE_S = 6.0
@@ -56,11 +56,10 @@ class AdbDevice(Device):
         return CommandResult(tuple(argv), code, number, out, err, time.monotonic() - begun)
 
     def upload(self, local: Path, remote: str) -> None:
-        """See Device.upload."""
+        """See Device.upload; adbd itself makes the parent folders."""
         part = f"{remote}.{uuid.uuid4().hex[:8]}.part"
         if not local.is_file():
             raise TransferFailed(self.name, f"there is no local file {local} to upload")
-        make_folder(self, str(PurePosixPath(remote).parent))
         try:
             self._send(local, part)
             script(self, 'mv -f -- "$1" "$2"', part, remote)
@@ -89,8 +88,8 @@ class AdbDevice(Device):
     def _send(self, local: Path, remote: str) -> None:
         try:
             with local.open("rb") as source, self._sync("SEND", f"{remote},{_REGULAR_FILE}") as stream:
-                while chunk := source.read(CHUNK_BYTES):
-                    stream.say("DATA", chunk)
+                while block := source.read(16 * CHUNK_BYTES):
+                    stream.send(block)
                 stream.finish(int(local.stat().st_mtime))
         except SyncRefused as refused:
             if "No space left" in str(refused):
@@ -114,7 +113,7 @@ class AdbDevice(Device):
     def _sync(self, kind: str, path: str) -> Iterator[SyncStream]:
         with self._link.open("sync:") as stream:
             sync = SyncStream(stream)
-            sync.say(kind, path.encode())
+            sync.ask(kind, path)
             yield sync
 
     def _shell(self, line: str, end: float) -> ShellOutput:

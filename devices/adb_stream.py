@@ -58,9 +58,14 @@ class SyncStream:
     def __init__(self, stream: socket.socket) -> None:
         self._stream = stream
 
-    def say(self, kind: str, data: bytes) -> None:
-        """Send a request or a chunk."""
-        self._stream.sendall(kind.encode() + struct.pack("<I", len(data)) + data)
+    def ask(self, kind: str, path: str) -> None:
+        """Send a request."""
+        self._stream.sendall(_packet(kind, path.encode()))
+
+    def send(self, block: bytes) -> None:
+        """Send a part of a file; adbd takes at most 64 KB at a time, but gets them in one go."""
+        chunks = (block[start : start + CHUNK_BYTES] for start in range(0, len(block), CHUNK_BYTES))
+        self._stream.sendall(b"".join(_packet("DATA", chunk) for chunk in chunks))
 
     def finish(self, modified_s: int) -> None:
         """End a file that was sent, with its modification time; SyncRefused if adbd could not keep it."""
@@ -93,3 +98,7 @@ class SyncStream:
     def _head(self) -> tuple[bytes, int]:
         kind, length = struct.unpack("<4sI", self.read(8))
         return kind, length
+
+
+def _packet(kind: str, data: bytes) -> bytes:
+    return kind.encode() + struct.pack("<I", len(data)) + data

@@ -88,7 +88,7 @@ def parse_facts(said: dict[str, str], platform: str | None) -> dict[str, Any]:
     if platform and platform != facts["platform"]:
         # Programs run through a launcher: its processor is not the one that the device describes.
         facts["platform"] = platform
-        facts["sme2"] = None
+        facts["sme2"] = False if platform.endswith("x86_64") else None
     return {"os": said["system"], **dict(sorted(facts.items()))}
 
 

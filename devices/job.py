@@ -128,7 +128,7 @@ done
 
 _LOST = {
     "rebooted": "was restarted while a job ran on it",
-    "gone": "killed a job without leaving its exit status",
+    "gone": "has no exit status of a job that somebody killed",
     "unstarted": "accepted a job and never started it",
 }
 

@@ -220,10 +220,13 @@ def test_a_mac_before_sme2_has_none() -> None:
     assert parse_facts(said, None)["sme2"] is False
 
 
-def test_programs_for_another_platform_run_on_a_processor_that_the_device_does_not_describe() -> None:
-    facts = parse_facts(sections(LINUX_FACTS), "android-arm64")
+@pytest.mark.parametrize(("platform", "sme2"), [("android-arm64", None), ("linux-x86_64", False)])
+def test_programs_for_another_platform_run_on_a_processor_that_the_device_does_not_describe(
+    platform: str, sme2: bool | None
+) -> None:
+    facts = parse_facts(sections(MACOS_FACTS), platform)
 
-    assert (facts["platform"], facts["sme2"], facts["os"]) == ("android-arm64", None, "linux")
+    assert (facts["platform"], facts["sme2"], facts["os"]) == (platform, sme2, "macos")
 
 
 @pytest.mark.parametrize("system", ["android", "macos", "linux"])

@@ -136,7 +136,7 @@ def test_a_killed_job_is_a_lost_device_and_not_a_result(device: Device, folder: 
     thread.join()
 
     assert isinstance(outcome[0], DeviceLost)
-    assert "killed a job without leaving its exit status" in str(outcome[0])
+    assert "has no exit status of a job that somebody killed" in str(outcome[0])
 
 
 def test_a_restart_of_the_device_is_seen_as_such(device: Device, folder: Path) -> None:
