@@ -5,6 +5,7 @@ import contextlib
 import os
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -30,7 +31,10 @@ from lab_fixtures import (
 
 from devices.device import Device, NoSpaceOnDevice
 
-pytestmark = pytest.mark.lab
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.skipif(sys.platform != "linux", reason="the virtual lab is made of Linux's namespaces"),
+]
 
 PHONE, SME2_PHONE, MAC = "lab-phone-x86", "lab-phone-sme2", "lab-mac-1"
 WAIT_S = 10.0

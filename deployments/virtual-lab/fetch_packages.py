@@ -100,8 +100,7 @@ class Packages:
         if final.exists():
             yield
             return
-        native = subprocess.run(["dpkg", "--print-architecture"], capture_output=True, text=True, check=False)
-        if native.stdout.strip() != "amd64":
+        if not shutil.which("dpkg") or _native_architecture() != "amd64":
             raise PackageError("the virtual lab needs Debian or Ubuntu on an x86_64 machine")
         self.cache.mkdir(parents=True, exist_ok=True)
         with (self.cache / "lock").open("w") as lock:
@@ -140,6 +139,10 @@ def _aside(final: Path) -> Iterator[Path]:
         folder.rename(final)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _native_architecture() -> str:
+    return subprocess.run(["dpkg", "--print-architecture"], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def _sha256(path: Path) -> str:

@@ -109,7 +109,8 @@ def _handle(pid: int) -> Iterator[int | None]:
 
 
 def _entries() -> list[Path]:
-    return [entry for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    folder = Path("/proc")
+    return [entry for entry in folder.iterdir() if entry.name.isdigit()] if folder.exists() else []
 
 
 def _field(entry: Path, number: int) -> str | None:
