@@ -19,6 +19,7 @@ from tasks.accuracy import OutputMismatchError, compare_outputs
 from tasks.bundle import Accuracy, DeviceRecord, ModelRecord, RunnerRecord, SessionRecord, publish_bundle
 from tasks.check import Unsuccessful, check_conditions, check_end, check_result, read_stats, settle
 from tasks.export import Export
+from tasks.logcat import announcing_pid, collect_logcat, logcat_moment
 from tasks.plan import PlannedSession
 from tasks.runner import Runner
 
@@ -144,8 +145,13 @@ def _run(session: PlannedSession, bench: Bench, folder: str, findings: _Findings
     findings.command = _command(session, bench, tree, model, inputs, folder)
     _log.info("%s: running", session.title)
     _clear_unfinished(device, folder)
-    findings.job = run_job(device, folder, findings.command, deadline_s=bench.deadline_s)
+    logs_to_logcat = session.cell.mode == "trace" and bench.facts.get("os") == "android"
+    since = logcat_moment(device) if logs_to_logcat else ""
+    command = announcing_pid(findings.command) if logs_to_logcat else findings.command
+    findings.job = run_job(device, folder, command, deadline_s=bench.deadline_s)
     findings.after = device.conditions()
+    if logs_to_logcat:
+        collect_logcat(device, folder, since, collected / "logcat.txt")
     for name in _files_to_collect(session, bench):
         with contextlib.suppress(FileMissing):
             device.fetch(f"{folder}/{name}", collected / name)
