@@ -131,7 +131,7 @@ def launch_prefix(spec: DeviceSpec, system: str) -> list[str]:
 
 def _open_ssh(spec: DeviceSpec) -> Device:
     from devices.ssh import SshDevice  # cryptography is slow to import, and many farms have no SSH host
-    from devices.ssh_connect import SshAddress, resolve
+    from devices.ssh_config import SshAddress, resolve
 
     where = SshAddress(
         address=spec.address or "",

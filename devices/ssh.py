@@ -22,7 +22,8 @@ from devices.device import (
     TransferFailed,
 )
 from devices.shell import END_GROUP, command_line, free_bytes, make_folder, take_pid
-from devices.ssh_connect import Connection, SshAddress, connect
+from devices.ssh_config import SshAddress
+from devices.ssh_connect import Connection, connect
 
 # A peer that says nothing for so long is asked whether it is still there, and has as long to answer.
 SILENCE_S = 6.0

@@ -1,19 +1,20 @@
-"""How a connection to an SSH host comes to be: ssh_config, ProxyJump, keys, and host keys that are never guessed."""
+"""How a connection to an SSH host comes to be: ProxyJump, keys, and host keys that are never guessed."""
 
-import getpass
 import logging
 import shlex
 import socket
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NoReturn
 
 import paramiko
 from paramiko.common import MSG_CHANNEL_REQUEST
+from paramiko.config import SSH_PORT
+from paramiko.hostkeys import InvalidHostKey
 
 from devices.device import DeviceLost, DeviceRefused
+from devices.ssh_config import Hop, SshAddress, resolve
 
 # Every error leaves as one of ours; paramiko's own log would add its stack traces to the terminal.
 logging.getLogger("paramiko").setLevel(logging.CRITICAL)
@@ -24,32 +25,6 @@ AUTHENTICATE_S = 15.0
 _FIRST_CIPHER = "aes128-gcm@openssh.com"
 # <netinet/tcp.h> of macOS: seconds of unanswered retransmissions until a connection is dropped.
 _MACOS_TCP_RXT_CONNDROPTIME = 0x80
-
-
-@dataclass(frozen=True)
-class SshAddress:
-    """Where a host is, as the inventory says it; what is None comes from ssh_config or OpenSSH's defaults."""
-
-    address: str
-    port: int | None = None
-    user: str | None = None
-    identity_file: Path | None = None
-    known_hosts: Path | None = None
-    ssh_config: Path | None = None
-    proxy_jump: str | None = None
-
-
-@dataclass(frozen=True)
-class Hop:
-    """One host to connect to, everything resolved; `jump` is the ProxyJump text that leads to it, if any."""
-
-    host: str
-    port: int
-    user: str
-    identities: list[Path]
-    only_identities: bool
-    known_hosts: Path
-    jump: str | None
 
 
 @dataclass
@@ -63,30 +38,6 @@ class Connection:
         """End every hop."""
         for client in self.clients:
             client.close()
-
-
-def resolve(name: str, where: SshAddress) -> Hop:
-    """What the inventory and ssh_config together say of a host. DeviceRefused if they cannot be followed."""
-    config = _config(name, where.ssh_config)
-    entry = config.lookup(where.address)
-    jump = where.proxy_jump or entry.get("proxyjump")
-    if not jump and entry.get("proxycommand", "none") != "none":
-        raise DeviceRefused(name, f"ssh_config reaches {where.address} by ProxyCommand", "use ProxyJump instead")
-    listed = [Path(word).expanduser() for word in entry.get("identityfile", [])]
-    if where.identity_file is not None:
-        listed = [where.identity_file.expanduser()]
-        if not listed[0].is_file():
-            raise DeviceRefused(name, f"there is no private key {listed[0]}", "correct its `identity_file`")
-    files = entry.get("userknownhostsfile", "~/.ssh/known_hosts").split()
-    return Hop(
-        host=entry["hostname"],
-        port=where.port or int(entry.get("port", 22)),
-        user=where.user or entry.get("user") or getpass.getuser(),
-        identities=[path for path in listed if path.is_file()],
-        only_identities=where.identity_file is not None or entry.get("identitiesonly", "no") == "yes",
-        known_hosts=(where.known_hosts or Path(files[0])).expanduser(),
-        jump=None if jump in (None, "none") else jump,
-    )
 
 
 def connect(name: str, where: SshAddress) -> Connection:
@@ -109,16 +60,6 @@ def connect(name: str, where: SshAddress) -> Connection:
     if transport is None:
         raise DeviceLost(name, f"the connection to {hop.host} ended as it began")
     return Connection(transport, [client, *(through.clients if through else [])])
-
-
-def _config(name: str, path: Path | None) -> paramiko.SSHConfig:
-    chosen = (path or Path("~/.ssh/config")).expanduser()
-    if path is None and not chosen.is_file():
-        return paramiko.SSHConfig()
-    try:
-        return paramiko.SSHConfig.from_path(str(chosen))
-    except (OSError, paramiko.SSHException, UnicodeDecodeError) as error:
-        raise DeviceRefused(name, f"cannot read {chosen} ({error})", "correct that file") from None
 
 
 def _jump_address(word: str, earlier: str, where: SshAddress) -> SshAddress:
@@ -157,17 +98,15 @@ def _socket(hop: Hop, through: Connection | None) -> socket.socket | paramiko.Ch
 
 def _enter(name: str, hop: Hop, open_stream: Callable[[], socket.socket | paramiko.Channel]) -> paramiko.SSHClient:
     client = paramiko.SSHClient()
-    place = f"{hop.user}@{hop.host}:{hop.port}"
     try:
-        if hop.known_hosts.is_file():
-            client.load_host_keys(str(hop.known_hosts))
+        _load_known_hosts(name, hop, client)
         client.set_missing_host_key_policy(_RefuseUnknown(name, hop))
         client.connect(
-            hop.host,
-            hop.port,
+            hop.key_name,
+            _key_port(hop),
             hop.user,
             key_filename=[str(path) for path in hop.identities],  # type: ignore[arg-type] # lists are documented
-            look_for_keys=not hop.only_identities,
+            look_for_keys=False,
             sock=open_stream(),
             timeout=CONNECT_S,
             banner_timeout=CONNECT_S,
@@ -178,21 +117,43 @@ def _enter(name: str, hop: Hop, open_stream: Callable[[], socket.socket | parami
     except paramiko.BadHostKeyException as error:
         client.close()
         raise _changed_key(name, hop, error) from None
-    except paramiko.PasswordRequiredException:
-        client.close()
-        keys = " ".join(str(path) for path in hop.identities)
-        raise DeviceRefused(name, "its private key is locked", f"run `ssh-add {keys}` and try again") from None
-    except paramiko.AuthenticationException as error:
-        client.close()
-        way_on = f"check that `ssh {hop.user}@{hop.host} -p {hop.port}` works without a password"
-        raise DeviceRefused(name, f"{place} accepts none of our keys ({error})", way_on) from None
     except (OSError, EOFError, paramiko.SSHException) as error:
+        failure = _entry_failure(name, hop, client, error)
         client.close()
-        raise DeviceLost(name, f"cannot reach {place} ({error or type(error).__name__})") from None
+        raise failure from None
     except BaseException:
         client.close()
         raise
     return client
+
+
+def _entry_failure(name: str, hop: Hop, client: paramiko.SSHClient, error: Exception) -> DeviceLost | DeviceRefused:
+    """Why a host did not let us in, if it is there; why it is not, otherwise."""
+    place = f"{hop.user}@{hop.host}:{hop.port}"
+    if isinstance(error, paramiko.PasswordRequiredException):
+        keys = " ".join(shlex.quote(str(path)) for path in hop.identities)
+        return DeviceRefused(name, "its private key is locked", f"run `ssh-add {keys}` and try again")
+    transport = client.get_transport()
+    is_there = transport is not None and transport.is_active() and transport.initial_kex_done
+    if isinstance(error, paramiko.SSHException) and is_there and "timeout" not in str(error):
+        way_on = f"check that `ssh -p {hop.port} {hop.user}@{hop.host}` works without a password"
+        return DeviceRefused(name, f"{place} accepts none of our keys ({error})", way_on)
+    return DeviceLost(name, f"cannot reach {place} ({error or type(error).__name__})")
+
+
+def _load_known_hosts(name: str, hop: Hop, client: paramiko.SSHClient) -> None:
+    for file in hop.known_hosts:
+        try:
+            client.get_host_keys().load(str(file))
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError, InvalidHostKey) as error:
+            raise DeviceRefused(name, f"cannot read {file} ({error})", "correct that file") from None
+
+
+def _key_port(hop: Hop) -> int:
+    """known_hosts tells ports apart, except for hosts that have an alias there."""
+    return hop.port if hop.key_name == hop.host else SSH_PORT
 
 
 class _RefuseUnknown(paramiko.RejectPolicy):
@@ -205,21 +166,25 @@ class _RefuseUnknown(paramiko.RejectPolicy):
     def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> NoReturn:
         """See paramiko.MissingHostKeyPolicy."""
         hop = self._hop
-        cause = f"the host key of {hop.host}:{hop.port} ({_fingerprint(key)}) is not in {hop.known_hosts}"
+        cause = f"the host key of {hop.host}:{hop.port} ({_fingerprint(key)}) is not in {hop.known_hosts[0]}"
         raise DeviceRefused(self._name, cause, f"if that is its key, accept it with `{_accept(hop)}`")
 
 
 def _accept(hop: Hop) -> str:
-    file = shlex.quote(str(hop.known_hosts))
-    if hop.jump:  # ssh-keyscan knows no jump hosts
-        options = f"-o UserKnownHostsFile={file} -J {shlex.quote(hop.jump)}"
-        return f"ssh {options} -p {hop.port} {shlex.quote(f'{hop.user}@{hop.host}')} true"
-    return f"ssh-keyscan -p {hop.port} {shlex.quote(hop.host)} >> {file}"
+    file = shlex.quote(str(hop.known_hosts[0]))
+    if hop.jump is None and hop.key_name == hop.host:
+        return f"ssh-keyscan -p {hop.port} {shlex.quote(hop.host)} >> {file}"
+    # ssh-keyscan knows neither jump hosts nor aliases
+    alias = f"-o HostKeyAlias={shlex.quote(hop.key_name)} " if hop.key_name != hop.host else ""
+    through = f"-J {shlex.quote(hop.jump)} " if hop.jump else ""
+    place = shlex.quote(f"{hop.user}@{hop.host}")
+    return f"ssh -o UserKnownHostsFile={file} {alias}{through}-p {hop.port} {place} true"
 
 
 def _changed_key(name: str, hop: Hop, error: paramiko.BadHostKeyException) -> DeviceRefused:
-    entry = hop.host if hop.port == 22 else f"[{hop.host}]:{hop.port}"
-    forget = f"ssh-keygen -R {shlex.quote(entry)} -f {shlex.quote(str(hop.known_hosts))}"
+    port = _key_port(hop)
+    entry = hop.key_name if port == SSH_PORT else f"[{hop.key_name}]:{port}"
+    forget = f"ssh-keygen -R {shlex.quote(entry)} -f {shlex.quote(str(hop.known_hosts[0]))}"
     cause = f"the host key of {hop.host}:{hop.port} changed to {_fingerprint(error.key)}"
     expected = f"{cause}, expected {_fingerprint(error.expected_key)}"
     way_on = f"find out why; if the new key is right, accept it with `{forget} && {_accept(hop)}`"

@@ -56,6 +56,28 @@ def test_a_host_is_reached_by_its_alias_of_ssh_config(sshd: Sshd, tmp_path: Path
         assert device.run(["echo", "here"], deadline_s=10).stdout == b"here\n"
 
 
+def test_ssh_config_is_followed_as_ssh_itself_does(sshd: Sshd, tmp_path: Path) -> None:
+    # Given a configuration that includes another one and calls the host by an alias in known_hosts
+    key = sshd.known_hosts.read_text().split(" ", 1)[1]
+    (tmp_path / "known").write_text(f"farm-mac {key}")
+    section = f"Host loopback\n  HostKeyAlias farm-mac\n  UserKnownHostsFile {tmp_path}/known\n"
+    (tmp_path / "config").write_text(f"{section}Include {sshd.ssh_config}\n")
+    spec = DeviceSpec(name="host", transport="ssh", address="loopback", ssh_config=tmp_path / "config")
+
+    with open_device(spec) as device:
+        device.probe()
+    (tmp_path / "known").write_text("")
+    with open_device(spec) as device, pytest.raises(DeviceRefused, match="-o HostKeyAlias=farm-mac"):
+        device.probe()
+
+
+def test_a_damaged_known_hosts_file_is_refused(opened: Callable[..., Device], tmp_path: Path) -> None:
+    (tmp_path / "known").write_text("host ssh-ed25519 this-is-not-base64!\n")
+
+    with pytest.raises(DeviceRefused, match=r"^test-ssh: cannot read .*known \(.*\); correct that file"):
+        opened(known_hosts=tmp_path / "known").probe()
+
+
 def test_a_host_is_reached_through_jump_hosts(sshd: Sshd, opened: Callable[..., Device]) -> None:
     hop = f"{sshd.user}@127.0.0.1:{sshd.port}"
 

@@ -120,7 +120,7 @@ def test_an_ssh_config_that_cannot_be_followed_is_refused(tmp_path: Path) -> Non
 
     with pytest.raises(DeviceRefused, match="mac: ssh_config reaches mini4 by ProxyCommand; use ProxyJump instead"):
         open_device(spec)
-    with pytest.raises(DeviceRefused, match=r"mac: cannot read .*missing"):
+    with pytest.raises(DeviceRefused, match=r"mac: ssh_config cannot be followed \(.*missing.*\); correct that file"):
         open_device(spec.model_copy(update={"ssh_config": tmp_path / "missing"}))
 
 
