@@ -7,7 +7,7 @@ from tasks.report_cells import precision_order, variant_word
 from tasks.report_data import Answers, Row
 from tasks.report_page import Code, Figure, Text
 from tasks.report_sme2 import sme2_sentence
-from tasks.report_text import codes, counted, in_ms, in_percent, joined, listed, whole_percent
+from tasks.report_text import codes, counted, duration, in_ms, in_percent, joined, listed, whole_percent
 from tasks.report_time import FLAGGED_SHARE
 
 _MOST_MODELS_NAMED = 5
@@ -25,8 +25,8 @@ def subtitle(answers: Answers) -> str:
     night = f"night of {sweep['night']:%Y-%m-%d}" if sweep["night"] else "night not known"
     if not sweep["started_at"]:
         return f"{sweep['name']}, {night}"
-    took_min = (sweep["ended_at"] - sweep["started_at"]).total_seconds() / 60
-    return f"{sweep['name']}, {night}, measured from {sweep['started_at']:%Y-%m-%d %H:%M} UTC in {took_min:.0f} min"
+    took = duration((sweep["ended_at"] - sweep["started_at"]).total_seconds())
+    return f"{sweep['name']}, {night}, measured from {sweep['started_at']:%Y-%m-%d %H:%M} UTC in {took}"
 
 
 def figures(answers: Answers) -> list[Figure]:

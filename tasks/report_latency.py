@@ -4,11 +4,12 @@ from itertools import groupby
 
 from tasks.report_cells import CellNames, variant_word
 from tasks.report_data import Answers, Row
-from tasks.report_page import Bar, BarChart, Block, Cell, Code, Column, Fold, Paragraph, Section, Table
-from tasks.report_text import NOTHING, counted, in_ms, number
+from tasks.report_page import Bar, BarChart, Block, Cell, Code, Column, Fold, Paragraph, Section, Table, Tone
+from tasks.report_text import counted, in_ms, ms_digits, number, whole_percent
 
 _MOST_BARS_IN_SIGHT = 40
 _MIB = 1 << 20
+_NOISY = 0.05
 _COLUMNS = (
     Column("Median", "ms", True, "median of the sessions' medians of Method::execute"),
     Column("MAD", "ms", True, "typical distance of a run from its session's median (median over sessions)"),
@@ -33,8 +34,17 @@ def latency(answers: Answers) -> Section:
             "Times of different devices, thread counts and variants stand side by side and are never put together."
         )
     ]
+    digits = ms_digits(row["median_ms"] for row in rows)
     blocks += _charts([row for row in rows if row["median_ms"] is not None], names)
-    blocks.append(Table([*names.columns(), *_COLUMNS], [[*names.cells(row), *_numbers(row)] for row in rows]))
+    blocks.append(Table([*names.columns(), *_COLUMNS], [[*names.cells(row), *_numbers(row, digits)] for row in rows]))
+    if any(_scatter_tone(row, key) for row in rows for key in ("mad_ms", "between_ms")):
+        blocks.append(
+            Paragraph(
+                f"Scatter above {whole_percent(_NOISY)} of the median stands out: a difference smaller than it says "
+                "nothing. Look for other work on the device, heat, or too few sessions.",
+                tone="quiet",
+            )
+        )
     if emulated := sorted({row["device"] for row in rows if row["emulated"]}):
         verb = "is" if len(emulated) == 1 else "are"
         blocks.append(
@@ -74,16 +84,19 @@ def _bar(row: Row, longest: float, names: CellNames) -> Bar:
     )
 
 
-def _numbers(row: Row) -> list[Cell]:
+def _numbers(row: Row, digits: int) -> list[Cell]:
     peak = row["peak_resident_bytes"]
-    between = number(row["between_ms"], 3) if row["sessions"] > 1 else NOTHING
     return [
-        number(row["median_ms"], 3),
-        number(row["mad_ms"], 3),
-        between,
-        number(row["p90_ms"], 3),
+        number(row["median_ms"], digits),
+        *(number(row[key], digits, tone=_scatter_tone(row, key)) for key in ("mad_ms", "between_ms")),
+        number(row["p90_ms"], digits),
         number(row["sessions"], 0),
         number(row["runs"], 0),
         number(row["load_ms"], 1),
         number(peak / _MIB if peak is not None else None, 1),
     ]
+
+
+def _scatter_tone(row: Row, key: str) -> Tone:
+    scatter, median = row[key], row["median_ms"]
+    return "flag" if scatter is not None and median and scatter / median > _NOISY else ""

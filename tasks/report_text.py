@@ -16,6 +16,11 @@ def number(value: float | None, digits: int, *, tone: Tone = "") -> Cell:
     return Cell(f"{value:,.{digits}f}", sort=value, tone=tone)
 
 
+def ms_digits(times: Iterable[float | None]) -> int:
+    """Decimals for a column of milliseconds: three, or four where a microsecond is not fine enough for one of them."""
+    return 4 if any(0 < time < 0.1 for time in times if time is not None) else 3
+
+
 def percent(share: float | None, *, tone: Tone = "", bar: bool = False) -> Cell:
     """A cell with a share in percent, one decimal; `bar` draws it behind the number."""
     if share is None:
@@ -62,6 +67,13 @@ def counted(count: int, singular: str, plural: str | None = None) -> str:
     """`one session`, `12 sessions`, `no session`."""
     noun = singular if count in (0, 1) else plural or f"{singular}s"
     return f"{_NUMBER_WORDS[count] if count < len(_NUMBER_WORDS) else f'{count:,}'} {noun}"
+
+
+def duration(seconds: float) -> str:
+    """A span of time inside a sentence: `48 s`, `12 min`, `3.5 h`."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 def listed(names: Iterable[str], last: str = "and") -> str:

@@ -5,7 +5,7 @@ from itertools import groupby
 from tasks.report_cells import CellNames, cell_of
 from tasks.report_data import Answers, Row
 from tasks.report_page import Block, Cell, Code, Column, Fold, Paragraph, Section, Segment, StackChart, Table
-from tasks.report_text import code, counted, in_percent, listed, number, percent, whole_percent
+from tasks.report_text import code, counted, in_percent, listed, ms_digits, number, percent, whole_percent
 
 CATEGORIES = ("Convolution", "GEMM", "Data Movement", "Elementwise", "Other", "Unattributed")
 FLAGGED_SHARE = 0.05
@@ -30,6 +30,7 @@ def categories(answers: Answers) -> Section:
     ]
     for model, of_model in groupby(cells, key=lambda cell: cell[0]["model"]):
         blocks += _chart(model, list(of_model), names)
+    digits = ms_digits(sum(row["time_ms"] for row in cell) for cell in cells)
     heads = [Column(category, "%", True) for category in CATEGORIES]
     table = Table(
         [
@@ -38,7 +39,7 @@ def categories(answers: Answers) -> Section:
             Column("Sum", "%", True),
             Column("Time", "ms", True, "Method::execute, mean of all runs"),
         ],
-        [[*names.cells(cell[0]), *_shares(cell)] for cell in cells],
+        [[*names.cells(cell[0]), *_shares(cell, digits)] for cell in cells],
     )
     blocks.append(table)
     if unknown := answers["unknown_operators"]:
@@ -72,7 +73,7 @@ def in_tenths(shares: dict[str, float]) -> dict[str, float]:
 
 
 def _chart(model: str, cells: list[list[Row]], names: CellNames) -> list[Block]:
-    bars = [(names.label(cell[0]), _segments(shares_of(cell))) for cell in cells]
+    bars = [(names.label(cell[0]), _segments(in_tenths(shares_of(cell)))) for cell in cells]
     chart = StackChart(f"{model}: shares of Method::execute", CATEGORIES, bars)
     return (
         [Fold((Code(model), f": chart of {counted(len(bars), 'cell')}"), [chart])]
@@ -87,17 +88,18 @@ def _segments(shares: dict[str, float]) -> list[Segment]:
     whole = sum(drawn.values()) or 1.0
     segments, start = [], 0.0
     for category, share in drawn.items():
-        segments.append(Segment(category, start, share / whole))
+        if share:
+            segments.append(Segment(category, start, share / whole))
         start += share / whole
     return segments
 
 
-def _shares(cell: list[Row]) -> list[Cell]:
+def _shares(cell: list[Row], digits: int) -> list[Cell]:
     shares = in_tenths(shares_of(cell))
     return [
         *(percent(shares[category]) for category in CATEGORIES),
         percent(sum(shares.values())),
-        number(sum(row["time_ms"] for row in cell), 3),
+        number(sum(row["time_ms"] for row in cell), digits),
     ]
 
 
@@ -135,10 +137,14 @@ def _fold(cell: list[Row], names: CellNames, *, is_open: bool) -> Fold:
         Column("Time", "ms per run", True),
         Column("Share", "%", True),
     )
-    return Fold(title, [Table(columns, [_operator(row) for row in cell])], is_open=is_open)
+    return Fold(
+        title,
+        [Table(columns, [_operator(row, ms_digits(row["time_ms"] for row in over)) for row in cell])],
+        is_open=is_open,
+    )
 
 
-def _operator(row: Row) -> list[Cell]:
+def _operator(row: Row, digits: int) -> list[Cell]:
     tone = "flag" if row["share"] > FLAGGED_SHARE else ""
     whole_calls = float(row["calls_per_run"]).is_integer()
     return [
@@ -146,7 +152,7 @@ def _operator(row: Row) -> list[Cell]:
         Cell(row["kind"], tone="flag" if row["kind"] == "portable" and tone else ""),
         Cell(row["category"]),
         number(row["calls_per_run"], 0 if whole_calls else 2),
-        number(row["time_ms"], 3),
+        number(row["time_ms"], digits),
         percent(row["share"], tone="flag" if tone else "", bar=True),
     ]
 
