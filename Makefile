@@ -28,11 +28,14 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
 
+# Network namespaces and mounts need root.
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo --preserve-env=ETFARM_VAR,ETFARM_LAB_CACHE,http_proxy,https_proxy)
+
 lab-up: $(READY)
-	$(BIN)/python deployments/virtual-lab/lab.py up
+	$(SUDO) $(BIN)/python deployments/virtual-lab/lab.py up
 
 lab-down:
-	$(BIN)/python deployments/virtual-lab/lab.py down
+	$(SUDO) python3 deployments/virtual-lab/lab.py down
 
 # The measurements themselves (./var) are never removed by a target: they cannot be made again.
 clean:
