@@ -15,7 +15,7 @@ def load_and_publish(paths: list[Path], var: Path, warehouse: Path | None) -> Lo
             raise InputError(f"{path}: there is no such file or folder; give bundles or .etdump files")
     places = Var(var)
     result = load_paths(paths, warehouse or places.warehouse)
-    if warehouse is None:
+    if warehouse is None and places.warehouse.is_file():
         publish_snapshot(places.warehouse, places.snapshots)
     return result
 

@@ -1,0 +1,55 @@
+"""The README says what is there: its sweep file is valid, its views exist, its commands are commands."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from devices.inventory import Inventory
+from tasks.spec import SweepSpec
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+
+
+def test_the_sweep_file_and_the_inventory_of_the_readme_are_valid() -> None:
+    sweep, inventory = blocks("yaml")
+    assert SweepSpec.model_validate(yaml.safe_load(sweep)).sessions == 8
+    assert len(Inventory.model_validate(yaml.safe_load(inventory)).devices) == 3
+
+
+def test_every_public_view_is_in_the_readme() -> None:
+    views = {path.stem for path in (ROOT / "sql/views").glob("[a-z]*.sql")}
+    assert views - set(re.findall(r"`(\w+)`", README)) == set()
+
+
+COMMANDS = sorted(
+    {match.group(1) for match in re.finditer(r"etfarm ((?:runner |devices )?[a-z]+)\b", "".join(blocks("sh")))}
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_of_the_readme_is_one(command: str) -> None:
+    words = [word for word in command.split() if word != "--inventory"]
+    asked = subprocess.run([sys.executable, "-m", "flows.cli", *words, "--help"], capture_output=True, check=False)
+    assert asked.returncode == 0, asked.stderr
+
+
+def test_every_file_that_the_readme_leads_to_is_there() -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", README):
+        assert (ROOT / target).exists(), target
+
+
+def test_every_make_target_of_the_readme_is_one() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in set(
+        re.findall(r"\bmake ([a-z-]+)", "".join(blocks("sh")) + " ".join(re.findall(r"`([^`]+)`", README)))
+    ):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
