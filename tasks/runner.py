@@ -44,7 +44,8 @@ def build_runner(platform: str, runners_dir: Path) -> Runner:
         if runner.build_key == recipe.build_key:
             (runner.folder / MANIFEST).touch()  # find_runner takes the last one
             return runner
-    with build_into(runners_dir / platform, recipe) as made:
+    base = build_runner("linux-aarch64", runners_dir) if recipe.brings_c_library else None
+    with build_into(runners_dir / platform, recipe, base) as made:
         described = {
             "kind": "wheel",
             "platform": platform,

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tasks.files import sha256_of
 from tasks.runner_binary import check_bundle, missing_libraries
-from tasks.runner_bundle import PROGRAM, RunnerError, scratch_folder
+from tasks.runner_bundle import MANIFEST, PROGRAM, Runner, RunnerError, scratch_folder
 from tasks.runner_toolchain import Toolchain, find_cmake, host_platform, toolchain_for
 from tasks.runner_wheel import CMAKE_PACKAGE, Wheel, installed_wheel, wheel_for
 
@@ -91,22 +91,33 @@ def recipe_for(platform: str, runners_dir: Path) -> Recipe:
 
 
 @contextlib.contextmanager
-def build_into(parent: Path, recipe: Recipe) -> Iterator[Path]:
-    """Yield a folder in `parent` of the built program and its libraries, checked; afterwards it is gone."""
-    with scratch_folder(parent) as scratch, _plain_folder(scratch) as work:
-        build, bundle = work / "build", scratch / "bundle"
-        _compile(recipe, work, parent.absolute().parent / f"{recipe.platform}-build.log")
-        (bundle / "lib").mkdir(parents=True)
-        shutil.copy2(build / PROGRAM, bundle / PROGRAM)
-        for library in [*recipe.wheel.libraries(), *(build / "lib").glob("*.dylib")]:
-            shutil.copy2(library, bundle / "lib")
-        if recipe.brings_c_library:
+def build_into(parent: Path, recipe: Recipe, base: Runner | None) -> Iterator[Path]:
+    """Yield a folder in `parent` of the built program and its libraries, checked; afterwards it is gone.
+
+    A recipe that brings the C library takes all else from `base`, the runner for Linux.
+    """
+    with scratch_folder(parent) as scratch:
+        bundle = scratch / "bundle"
+        if base is None:
+            _build(recipe, scratch, bundle, parent.absolute().parent / f"{recipe.platform}-build.log")
+        else:
+            shutil.copytree(base.folder, bundle, ignore=shutil.ignore_patterns(MANIFEST))
             _bring_c_library(bundle, recipe)
         if recipe.platform == host_platform():
             _check_starts(bundle, recipe)
         else:
             check_bundle(bundle, recipe.platform)
         yield bundle
+
+
+def _build(recipe: Recipe, scratch: Path, bundle: Path, log: Path) -> None:
+    """Compile the program into `bundle` and copy beside it the wheel's libraries that it loads."""
+    (bundle / "lib").mkdir(parents=True)
+    with _plain_folder(scratch) as work:
+        _compile(recipe, work, log)
+        shutil.copy2(work / "build" / PROGRAM, bundle / PROGRAM)
+        for library in [*recipe.wheel.libraries(), *(work / "build" / "lib").glob("*.dylib")]:
+            shutil.copy2(library, bundle / "lib")
 
 
 @contextlib.contextmanager
