@@ -34,7 +34,7 @@ def render_report(snapshot: Path, sweep_id: str | None, reports_dir: Path) -> Pa
     """
     answers = ask(snapshot, sweep_id)
     name = str(answers.sweep["sweep_id"])
-    if name != Path(name).name:
+    if name != Path(name).name or name == "..":
         raise ReportError(
             f"{snapshot}: the sweep `{name}` cannot give its report a folder; bundles with it were made elsewhere"
         )

@@ -5,7 +5,7 @@ from typing import Any
 
 from tasks.report_cells import PAIR, CellNames, pair_of
 from tasks.report_data import Answers, Row
-from tasks.report_page import Block, Cell, Code, Column, Fold, Table
+from tasks.report_page import Block, Cell, Code, Column, Fold, Table, Tag
 from tasks.report_text import TIMES, code, in_ms, number, percent, words
 
 GAINED = 1.1
@@ -30,7 +30,8 @@ def pairs(answers: Answers) -> list[Block]:
             *_operators(parts["sme2_operators"][pair]),
             *_kernels(parts["sme2_kernels"][pair]),
         ]
-        title = (Code(row["model"]), f" · {names.label(row)}{_gain(speedups.get(pair))}")
+        mark = (Tag("emulated"),) if row.get("emulated") else ()
+        title = (Code(row["model"]), f" · {names.label(row)}", *mark, _gain(speedups.get(pair)))
         folds.append(Fold(title, tables, is_open=not folds))
     return folds
 

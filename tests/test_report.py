@@ -243,3 +243,10 @@ def test_scatter_that_drowns_differences_stands_out(farm: Farm) -> None:
 def test_microseconds_are_told_where_a_model_is_that_fast(farm: Farm) -> None:
     farm.session([12_300])
     assert report_of(farm)["latency"].column("Median") == ["0.0123"]
+
+
+def test_a_sweep_whose_name_leads_elsewhere_gets_no_report(farm: Farm) -> None:
+    folder = farm.session([MS], sweep__sweep_id="out/side")
+    farm.load(folder)
+    with pytest.raises(ReportError, match="cannot give its report a folder"):
+        render_report(farm.warehouse, None, farm.bundles.parent / "reports")
