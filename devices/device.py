@@ -1,5 +1,6 @@
 """The one contract that this machine, hosts over SSH and phones over adb satisfy."""
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 PROBE_DEADLINE_S = 3.0
+RECONNECT_PAUSE_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,11 @@ class Device(ABC):
     Connections open on first use and again after DeviceLost, so a device object outlives a network blip.
     `root` is the absolute folder on the device that belongs to the farm. `platform` is None for a device that
     runs what it is; an inventory entry that launches programs through an emulator names what those are built for.
+    `store_limit_bytes` is what the store is pruned to whenever something new came into it; None for never.
     Methods may be called from several threads.
     """
+
+    store_limit_bytes: int | None = None
 
     def __init__(self, name: str, root: str, platform: str | None = None) -> None:
         self.name = name
@@ -94,7 +99,10 @@ class Device(ABC):
         """End the connection; the next call would open a new one."""
 
     def probe(self) -> None:
-        """Ask the device for the least it can do, within three seconds; DeviceLost or DeviceRefused if it cannot."""
+        """Ask the device for the least it can do, within three seconds; DeviceLost or DeviceRefused if it cannot.
+
+        The connection, if it has to be made anew, has seconds of its own.
+        """
         try:
             result = self.run(["true"], deadline_s=PROBE_DEADLINE_S)
         except DeadlineExceeded:
@@ -102,6 +110,19 @@ class Device(ABC):
         if result.exit_code != 0:
             said = result.stderr.decode(errors="replace").strip()
             raise DeviceRefused(self.name, f"`true` ended with {result.exit_code or result.signal} ({said})")
+
+    def reconnect(self, within_s: float) -> None:
+        """Probe until the device answers; DeviceLost if it does not within so many seconds."""
+        end = time.monotonic() + within_s
+        while True:
+            try:
+                self.probe()
+                return
+            except (DeviceLost, DeviceRefused) as error:
+                if time.monotonic() >= end:
+                    cause = f"is not back within {within_s:g} s ({error.cause})"
+                    raise DeviceLost(self.name, cause, error.way_on) from None
+            time.sleep(RECONNECT_PAUSE_S)
 
     def has(self, sha256: str) -> bool:
         """Whether the store on the device holds the file of this hash; marks it as used."""

@@ -42,7 +42,9 @@ class DeviceSpec(BaseModel):
     platform: Platform | None = Field(default=None, description="whose runner it takes, if not its own")
     emulated: bool = Field(default=False, description="its times mean nothing and enter no ranking")
     limits: Limits = Limits()
-    store_limit_bytes: Annotated[int, Field(gt=0)] = 4 << 30
+    store_limit_bytes: Annotated[int, Field(gt=0)] = Field(
+        default=4 << 30, description="room on the device for runners and models; the least recently used go first"
+    )
 
     address: str | None = Field(default=None, description="ssh: host or ssh_config alias; adb: host:port")
     port: Annotated[int, Field(ge=1, le=65535)] | None = None
@@ -110,10 +112,10 @@ def open_device(spec: DeviceSpec) -> Device:
     Its root, where the entry names none: the temporary folder of this machine, /var/tmp of an SSH host (both with
     the user's name), /data/local/tmp of a phone. DeviceRefused if ssh_config cannot be followed.
     """
-    if spec.transport == "local":
-        root = spec.root or f"{tempfile.gettempdir()}/etfarm-{getpass.getuser()}"
-        return LocalDevice(spec.name, root, spec.platform)
-    return _open_ssh(spec) if spec.transport == "ssh" else _open_adb(spec)
+    openers = {"local": _open_local, "ssh": _open_ssh, "adb": _open_adb}
+    device = openers[spec.transport](spec)
+    device.store_limit_bytes = spec.store_limit_bytes
+    return device
 
 
 def launch_prefix(spec: DeviceSpec, system: str) -> list[str]:
@@ -127,6 +129,11 @@ def launch_prefix(spec: DeviceSpec, system: str) -> list[str]:
         raise DeviceRefused(spec.name, "macOS cannot bind programs to cores", "remove `cpu_affinity` from its entry")
     mask = sum(1 << core for core in set(spec.cpu_affinity))
     return ["taskset", f"{mask:x}", *spec.launcher]
+
+
+def _open_local(spec: DeviceSpec) -> Device:
+    root = spec.root or f"{tempfile.gettempdir()}/etfarm-{getpass.getuser()}"
+    return LocalDevice(spec.name, root, spec.platform)
 
 
 def _open_ssh(spec: DeviceSpec) -> Device:

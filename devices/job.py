@@ -23,7 +23,6 @@ logger = logging.getLogger(__name__)
 
 # How long the device may take, beyond the job's deadline, to end it and say so.
 END_GRACE_S = 12.0
-RECONNECT_PAUSE_S = 1.0
 
 # A group id is safe to kill while its leader is the one that was noted, and also when the leader is gone: the
 # kernel gives nobody an id that still names a group.
@@ -188,7 +187,7 @@ def _attached(device: Device, words: list[str], deadline_s: float, reconnect_s: 
                 raise
             was_lost = True
             logger.warning("%s: lost while a job runs (%s), reconnecting", device.name, error.cause)
-            _reconnect(device, error, reconnect_s)
+            device.reconnect(reconnect_s)
 
 
 def _result(device: Device, folder: str, said: list[str]) -> JobResult:
@@ -198,17 +197,3 @@ def _result(device: Device, folder: str, said: list[str]) -> JobResult:
     exit_code, number = end_of(int(said[1]))
     wall_s = max(float(said[3]) - float(said[2]), 0.0)
     return JobResult(exit_code, number, said[-1] == "late", wall_s)
-
-
-def _reconnect(device: Device, lost: DeviceError, reconnect_s: float) -> None:
-    """Probe until the device answers; DeviceLost if it does not within `reconnect_s`."""
-    end = time.monotonic() + reconnect_s
-    while True:
-        try:
-            device.probe()
-            return
-        except (DeviceLost, DeviceRefused) as error:
-            if time.monotonic() >= end:
-                cause = f"lost ({lost.cause}) and not back within {reconnect_s:g} s ({error.cause})"
-                raise DeviceLost(device.name, cause) from None
-        time.sleep(RECONNECT_PAUSE_S)

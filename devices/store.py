@@ -117,6 +117,7 @@ def put(device: Device, local: Path, sha256: str, *, executable: bool = False) -
         raise TransferFailed(
             device.name, f"{local} arrived with hash {arrived[:16]} instead of {sha256[:16]}", "push it again"
         )
+    _keep_limit(device)
     return final
 
 
@@ -143,6 +144,7 @@ def put_tree(device: Device, files: Mapping[str, Path], tree_sha256: str) -> str
     except DeviceError:
         remove(device, part)
         raise
+    _keep_limit(device)
     return final
 
 
@@ -165,6 +167,11 @@ def prune(device: Device, limit_bytes: int) -> list[str]:
         batch = [f"{device.root}/{path}" for path in doomed[start : start + 100]]
         script(device, 'rm -rf -- "$@"', *batch, deadline_s=TRANSFER_DEADLINE_S)
     return doomed
+
+
+def _keep_limit(device: Device) -> None:
+    if device.store_limit_bytes is not None:
+        prune(device, device.store_limit_bytes)
 
 
 def surplus(entries: list[StoredEntry], limit_bytes: int) -> list[str]:

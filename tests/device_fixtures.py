@@ -127,7 +127,7 @@ def device(
     """The same machine, reached in each of the three ways; the farm's root is new in every test."""
     spec = make_spec(request.param)
     device = connections.setdefault(request.param, open_device(spec))
-    device.root = str(spec.root)
+    device.root, device.store_limit_bytes = str(spec.root), None
     return device
 
 
@@ -144,6 +144,7 @@ def bench(
     monkeypatch.setattr("devices.ssh.SILENCE_S", 0.5)
     monkeypatch.setattr("devices.adb.SILENCE_S", 0.5)
     monkeypatch.setattr("devices.adb_connect.ANSWER_S", 1.0)
+    monkeypatch.setattr("devices.adb_connect._SETTLE_S", 1.0)
     server = request.getfixturevalue("sshd" if request.param == "ssh" else "adbd")
     with LinkProxy("127.0.0.1", server.port) as link, open_device(make_spec(request.param, link)) as device:
         yield Bench(device, link)

@@ -225,6 +225,18 @@ def test_pruning_spares_what_was_used_within_the_last_hour(device: Device, blob:
     assert device.has(sha256(blob))
 
 
+def test_the_store_keeps_its_limit_when_something_new_comes(device: Device, blob: Path, tmp_path: Path) -> None:
+    # Given a limit, and a blob that nobody used for hours
+    old = tmp_path / "old"
+    old.write_bytes(os.urandom(100_000))
+    os.utime(device.put(old, sha256(old)), (time.time() - 7200,) * 2)
+    device.store_limit_bytes = 150_000
+
+    device.put(blob, sha256(blob))
+
+    assert (device.has(sha256(old)), device.has(sha256(blob))) == (False, True)
+
+
 def test_pruning_an_empty_device_is_fine(device: Device) -> None:
     assert store.prune(device, limit_bytes=1) == []
 
