@@ -24,12 +24,14 @@ logger = logging.getLogger(__name__)
 # How long the device may take, beyond the job's deadline, to end it and say so.
 END_GRACE_S = 12.0
 
+# `finish` overwrites what was written when the job began: the command may have filled the disk.
 # A group id is safe to kill while its leader is the one that was noted, and also when the leader is gone: the
 # kernel gives nobody an id that still names a group.
 _COMMON = (
     DIALECT
     + r"""
 still_ours() { leader=$(started "$1"); [ -z "$leader" ] || [ "$leader" = "$2" ]; }
+finish() { printf '%s\n' "$1" 1<>job/rc.part && mv job/rc.part job/rc; }
 """
 )
 
@@ -44,7 +46,7 @@ kill -TERM "-$job"
 for turn in 1 2 3 4 5; do sleep 0.2; [ -e job/rc ] && exit; done
 kill -KILL "-$job"
 read -r _ _ begin _ <job/pid
-echo "137 $begin $(now)" >job/rc.late && mv job/rc.late job/rc
+finish "137 $begin $(now)"
 rm -f "$note"
 """
 )
@@ -61,11 +63,10 @@ token=$(started $$); note="$root/jobs/$$-$token"
 own_session sh -c "$watchdog_script" sh $$ "$token" "$deadline" "$note" &
 watchdog=$!
 begin=$(now)
-echo "$$ $(boot) $begin $watchdog $token" >job/pid.part
-cp job/pid.part "$note"
-mv job/pid.part job/pid || exit 1
+printf '%64s\n' '' >job/rc.part && echo "$$ $(boot) $begin $watchdog $token" >job/pid.part &&
+    cp job/pid.part "$note" && mv job/pid.part job/pid || { kill -KILL "-$watchdog"; exit 1; }
 "$@" >stdout.txt 2>stderr.txt
-echo "$? $begin $(now)" >job/rc.part && mv job/rc.part job/rc
+finish "$? $begin $(now)"
 rm -f "$note"
 kill -KILL "-$watchdog"
 kill -KILL 0
@@ -128,7 +129,7 @@ done
 _LOST = {
     "rebooted": "was restarted while a job ran on it",
     "gone": "has no exit status of a job that somebody killed",
-    "unstarted": "accepted a job and never started it",
+    "unstarted": "never started a job that it accepted; is its disk full?",
 }
 
 

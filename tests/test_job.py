@@ -193,6 +193,21 @@ def test_a_job_that_cannot_start_says_why(device: Device, full_disk: Path) -> No
         run_job(device, f"{blocked}/session", ["true"], deadline_s=10)
 
 
+def test_a_job_that_fills_the_disk_still_leaves_its_exit_code(device: Device, full_disk: Path) -> None:
+    script = "head -c 3000000 /dev/zero >filled; exit 4"
+
+    result = run_job(device, f"{full_disk}/session", ["sh", "-c", script], deadline_s=10)
+
+    assert ending(result) == (4, None, False)
+
+
+def test_a_disk_that_is_full_before_the_job_is_said(device: Device, full_disk: Path) -> None:
+    (full_disk / "filled").write_bytes(bytes(1 << 20))
+
+    with pytest.raises(DeviceLost, match="never started a job that it accepted; is its disk full"):
+        run_job(device, f"{full_disk}/session", ["true"], deadline_s=10)
+
+
 CONTROLLER = """
 import sys
 from devices.job import run_job
