@@ -4,6 +4,7 @@
 """
 
 import argparse
+import contextlib
 import errno
 import faulthandler
 import gc
@@ -128,37 +129,21 @@ def _take_whole(folder: Path) -> Export | None:
         cause = _first_line(error)
     logger.warning("the export in %s is damaged and made again: %s", folder, cause)
     aside = folder.with_name(f".part-{os.getpid()}-{uuid.uuid4().hex[:8]}")
-    folder.rename(aside)
+    with contextlib.suppress(FileNotFoundError):  # another process may have moved it first
+        folder.rename(aside)
     shutil.rmtree(aside, ignore_errors=True)
     return None
 
 
 def _export_aside(model: str, precision: str, exports_dir: Path, seed: int, deadline_s: float, log: Path) -> Export:
-    """Run the export in a process group of its own, killed at the deadline, and return what it published."""
+    """Export in a process of its own and return what it published."""
     logger.info("exporting %s %s", model, precision)
-    options = ["--seed", str(seed), "--deadline-s", str(deadline_s)]
-    # -P: the models' folder must not hide the farm's own packages; PYTHONPATH: the child takes those of this process.
-    command = [sys.executable, "-P", "-m", "tasks.export", model, precision, str(exports_dir), *options]
-    path = os.pathsep.join(filter(None, [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")]))
-    # A fixed hash seed: sets of names are walked in one order, so the same model gives the same bytes.
-    environment = os.environ | {"PYTHONPATH": path, "PYTHONHASHSEED": "0"}
-    with log.open("wb") as stream:
-        child = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=stream, env=environment, start_new_session=True
-        )
+    arguments = [model, precision, os.fspath(exports_dir), "--seed", str(seed), "--deadline-s", str(deadline_s)]
     try:
-        said, _ = child.communicate(timeout=deadline_s)
-    except subprocess.TimeoutExpired:
-        raise ExportError(
-            f"cannot export {model} as {precision}: not done within {deadline_s:g} s; the full log is {log}"
-        ) from None
+        answer = _ask_child(arguments, log, deadline_s)
     finally:
-        if child.poll() is None:
-            os.killpg(child.pid, signal.SIGKILL)
-            child.communicate()
         for folder in (exports_dir, exports_dir / "used"):
             remove_leftovers(folder)
-    answer = json.loads(said) if said else {"error": _how_it_ended(child.returncode)}
     if "error" in answer:
         raise ExportError(f"cannot export {model} as {precision}: {answer['error']}; the full log is {log}")
     export = read_export(exports_dir / answer["folder"])
@@ -172,6 +157,29 @@ def _export_aside(model: str, precision: str, exports_dir: Path, seed: int, dead
         sum(entry["count"] for entry in export.portable),
     )
     return export
+
+
+def _ask_child(arguments: list[str], log: Path, deadline_s: float) -> dict[str, str]:
+    """Run `main` in a process group of its own, killed at the deadline, and return its answer or how it ended."""
+    # -P: the models' folder must not hide the farm's own packages; PYTHONPATH: the child takes those of this process.
+    command = [sys.executable, "-P", "-m", "tasks.export", *arguments]
+    path = os.pathsep.join(filter(None, [os.fspath(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")]))
+    # A fixed hash seed: sets of names are walked in one order, so the same model gives the same bytes.
+    environment = os.environ | {"PYTHONPATH": path, "PYTHONHASHSEED": "0"}
+    with log.open("wb") as stream:
+        child = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=stream, env=environment, start_new_session=True
+        )
+    try:
+        said, _ = child.communicate(timeout=deadline_s)
+    except subprocess.TimeoutExpired:
+        return {"error": f"not done within {deadline_s:g} s"}
+    finally:
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.communicate()
+    answer: dict[str, str] = json.loads(said) if said else {"error": _how_it_ended(child.returncode)}
+    return answer
 
 
 def _how_it_ended(returncode: int) -> str:
@@ -212,7 +220,7 @@ def _export_here(model: str, precision: str, exports_dir: Path, seed: int) -> Pa
     from tasks.export_lower import build
 
     started = time.monotonic()
-    gc.disable()  # graphs of fx nodes keep the collector busy for a sixth of the time, and this process ends soon
+    gc.set_threshold(1_000_000, 5, 5)  # else graphs of many small nodes keep the collector busy a sixth of the time
     module, inputs = _make(model, exports_dir, seed)
     key = export_key(model, precision, seed, exports_dir)
     folder = exports_dir / key
