@@ -23,7 +23,7 @@ _WAYS_ON = {
     "unauthorized": _ALLOW,
     "authorizing": _ALLOW,
     "failed to authenticate": _ALLOW,
-    "offline": "unplug it and plug it in again, or restart it",
+    "offline": "check its cable or network, or restart it",
     "not found": "check its cable or address, and that USB debugging is on",
     "failed to connect": "check its address, and that debugging over the network is on",
 }

@@ -23,7 +23,7 @@ def phone(make_spec: Callable[..., DeviceSpec]) -> Device:
 @pytest.mark.lab
 @pytest.mark.parametrize(
     ("silent", "way_on"),
-    [(False, "unlock it and allow USB debugging"), (True, "unplug it and plug it in again")],
+    [(False, "unlock it and allow USB debugging"), (True, "check its cable or network, or restart it")],
 )
 def test_a_phone_that_is_not_ready_is_refused_with_the_way_on(
     make_spec: Callable[..., DeviceSpec], monkeypatch: pytest.MonkeyPatch, silent: bool, way_on: str
