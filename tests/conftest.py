@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ["emulator_fixtures", "farm_fixtures", "runner_fixtures"]
+
 
 @pytest.fixture
 def full_disk(tmp_path: Path) -> Iterator[Path]:

@@ -36,7 +36,7 @@ def _logcat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_logcat")
 def test_a_trace_session_on_a_phone_keeps_what_its_runner_logged(tmp_path: Path) -> None:
     # given a phone, and a runner that says which process it is
-    bench = replace(a_bench(tmp_path, 'echo $$\n' + _GOOD), facts={"os": "android"})
+    bench = replace(a_bench(tmp_path, "echo $$\n" + _GOOD), facts={"os": "android"})
     session = a_session()
     session = replace(session, cell=replace(session.cell, mode="trace"))
     # when a trace session is run

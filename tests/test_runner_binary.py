@@ -12,7 +12,6 @@ from tasks.runner_binary import check_bundle, missing_libraries, platforms_of
 from tasks.runner_elf import parse_elf
 from tasks.runner_macho import parse_macho
 
-pytest_plugins = ["runner_fixtures"]
 linux = pytest.mark.skipif(sys.platform != "linux", reason="looks at a Linux program")
 
 

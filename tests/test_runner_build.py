@@ -14,7 +14,6 @@ from tasks import runner_build
 from tasks.runner import Runner, RunnerError, build_runner, find_runner, host_platform, read_runner
 from tasks.runner_wheel import WheelError
 
-pytest_plugins = ["runner_fixtures"]
 pytestmark = pytest.mark.torch
 
 BUILD = """

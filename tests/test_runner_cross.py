@@ -5,12 +5,12 @@ import json
 import os
 import re
 import shutil
-import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from emulator_fixtures import PLAIN_CPU, SME2_CPU, SYSROOT
 
 from tasks.etdump import read_etdump
 from tasks.runner import Runner, RunnerError, build_runner, host_platform
@@ -20,13 +20,10 @@ from tasks.runner_wheel import WheelError
 if TYPE_CHECKING:
     from runner_fixtures import Program
 
-pytest_plugins = ["runner_fixtures"]
 pytestmark = [pytest.mark.torch, pytest.mark.lab, pytest.mark.timeout(900)]
 
 # Kept from one test run to the next: wheels are downloaded and zig's C++ library is compiled into it.
 RUNNERS = Path(__file__).parent.parent / "var" / "tests" / "runners"
-SYSROOT = "/usr/aarch64-linux-gnu"
-SME2_CPU, PLAIN_CPU = "max,sme512=on", "max,sme=off"
 
 
 def build(platform: str) -> Runner:
@@ -53,19 +50,6 @@ def macos_runner() -> Runner:
     if importlib.util.find_spec("ziglang") is None:
         pytest.skip("ziglang is not installed (extra `cross`)")
     return build("macos-arm64")
-
-
-@pytest.fixture(scope="session")
-def qemu() -> str:
-    """The path of a qemu-aarch64 that executes SME2."""
-    path = os.environ.get("ETFARM_QEMU_AARCH64") or shutil.which("qemu-aarch64")
-    if path is None:
-        pytest.skip("qemu-aarch64 is not on PATH, and ETFARM_QEMU_AARCH64 does not name it")
-    said = subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout
-    found = re.search(r"version (\d+)\.(\d+)", said)
-    if not found or (int(found[1]), int(found[2])) < (10, 1):
-        pytest.skip(f"{path} is older than 10.1 and cannot execute SME2: {said.splitlines()[0]}")
-    return path
 
 
 def on(cpu: str, qemu: str, runner: Runner) -> "Program":

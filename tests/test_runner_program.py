@@ -12,7 +12,6 @@ from tasks.etdump import read_etdump
 if TYPE_CHECKING:
     from runner_fixtures import Program
 
-pytest_plugins = ["runner_fixtures"]
 pytestmark = pytest.mark.torch
 
 STOCK_FLAGS = ["model_path", "method_name", "num_executions", "cpu_threads", "inputs", "output_file", "print_output"]

@@ -8,7 +8,6 @@ import pytest
 
 from tasks.runner import Runner, RunnerError, find_runner, host_platform, read_runner, register_runner
 
-pytest_plugins = ["runner_fixtures"]
 pytestmark = pytest.mark.torch
 
 PROVENANCE = "executorch 1.5.1, built with EXECUTORCH_ENABLE_EVENT_TRACER=ON"
