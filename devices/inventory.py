@@ -84,6 +84,11 @@ class DeviceSpec(BaseModel):
             raise ValueError(f"the adb device `{self.name}` needs either a `serial` or an `address` (host:port)")
         return self
 
+    def selectable_labels(self) -> dict[str, str]:
+        """What a sweep's selector can ask for: the labels, and the name, the transport and the site."""
+        named = {"name": self.name, "transport": self.transport} | ({"site": self.site} if self.site else {})
+        return {**self.labels, **named}
+
 
 class Inventory(BaseModel):
     """All devices of one file; their names are unique."""

@@ -48,15 +48,9 @@ def why_lines(inventory: Path, selector: list[str], var: Path) -> str:
     lines = []
     for spec in load_inventory(inventory).devices:
         health = registry.health(spec.name)
-        reasons = matches(wanted, selectable_labels(spec)) + ([] if health.usable else [f"it is {health}"])
+        reasons = matches(wanted, spec.selectable_labels()) + ([] if health.usable else [f"it is {health}"])
         lines.append(f"{spec.name}: {'; '.join(reasons) or 'would be used'}")
     return "\n".join(lines)
-
-
-def selectable_labels(device: DeviceSpec) -> dict[str, str]:
-    """What a selector can ask for: the device's labels, its name, its transport and its site."""
-    named = {"name": device.name, "transport": device.transport} | ({"site": device.site} if device.site else {})
-    return {**device.labels, **named}
 
 
 def decided(inventory: Path, name: str, var: Path, decision: Callable[[Registry], Health]) -> str:

@@ -21,7 +21,6 @@ from devices.checked_yaml import CheckedYamlError
 from devices.device import DeviceError
 from devices.inventory import DeviceSpec, load_inventory, open_device
 from devices.registry import Registry
-from flows.device_list import selectable_labels
 from flows.device_session import DeviceJob, DeviceTally, Exported, measure_device, probe_patiently
 from flows.progress import board
 from flows.publish import load_and_publish, write_report
@@ -109,7 +108,7 @@ def choose_devices(spec: SweepSpec, inventory_file: str) -> list[DeviceSpec]:
         inventory = load_inventory(Path(inventory_file))
     except CheckedYamlError as error:
         raise InputError(str(error)) from None
-    reasons = {device.name: matches(spec.devices, selectable_labels(device)) for device in inventory.devices}
+    reasons = {device.name: matches(spec.devices, device.selectable_labels()) for device in inventory.devices}
     chosen = [device for device in inventory.devices if not reasons[device.name]]
     if not chosen:
         said = "; ".join(f"{name}: {', '.join(why)}" for name, why in reasons.items())
