@@ -10,7 +10,7 @@ sweep: $(READY)
 	$(BIN)/etfarm sweep deployments/sweeps/smoke.yaml
 
 test: $(READY)
-	$(BIN)/pytest
+	$(BIN)/pytest -q -n auto --dist loadfile
 
 lint: $(READY)
 	$(BIN)/ruff check .
