@@ -41,6 +41,7 @@ def register(
     variant: Annotated[str, typer.Option(help="sme2_on or sme2_off: what it was built with.")],
     mode: Annotated[str, typer.Option(help="timing, or trace for one that logs XNNPACK's kernels.")],
     provenance: Annotated[str, typer.Option(prompt="Where does it come from (source, commit, flags)?", help="Source.")],
+    model: Annotated[Path | None, typer.Option(help="A .pte of which it must write an ETDump, here and now.")] = None,
     var: VarOption = DEFAULT_VAR,
 ) -> None:
     """Take a source-built executor_runner into the farm: checked, hashed, its provenance kept."""
@@ -48,6 +49,6 @@ def register(
     from tasks.runner import register_runner
 
     done = register_runner(
-        program, Var(var).runners, platform=platform, variant=variant, mode=mode, provenance=provenance
+        program, Var(var).runners, platform=platform, variant=variant, mode=mode, provenance=provenance, model=model
     )
     typer.echo(done.folder)

@@ -1,6 +1,7 @@
 """Runner bundles: the program that executes a model on a device, with its libraries and a manifest of what it is.
 
-A bundle is a folder `<runners>/<platform>/<runner_sha256[:16]>/` of `executor_runner`, `lib/*` and `manifest.json`.
+A bundle is a folder `<runners>/<platform>/<runner_sha256[:16]>/` of `executor_runner`, `lib/*` and `manifest.json`;
+a registered one's name also says for which modes and variants it was taken in.
 """
 
 import contextlib
@@ -124,7 +125,7 @@ def publish_runner(made: Path, runners_dir: Path, described: Mapping[str, Any]) 
     lines = "".join(f"{name} {file['sha256']}\n" for name, file in files.items())
     manifest = Manifest(runner_sha256=hashlib.sha256(lines.encode()).hexdigest(), files=files, **described)
     text = json.dumps({"manifest_version": MANIFEST_VERSION, **asdict(manifest)}, indent=2).encode() + b"\n"
-    folder = runners_dir / manifest.platform / manifest.runner_sha256[:16]
+    folder = runners_dir / manifest.platform / _folder_name(manifest)
     with publish_folder(folder) as aside:
         for name in files:
             (aside / name).parent.mkdir(parents=True, exist_ok=True)
@@ -133,6 +134,12 @@ def publish_runner(made: Path, runners_dir: Path, described: Mapping[str, Any]) 
     if (folder / MANIFEST).read_bytes() != text:
         write_whole(folder / MANIFEST, text)
     return read_runner(folder)
+
+
+def _folder_name(manifest: Manifest) -> str:
+    """The same program may be built here and be registered, or registered twice for different uses."""
+    name = manifest.runner_sha256[:16]
+    return name if manifest.kind == "wheel" else "-".join([name, *manifest.modes, *manifest.variants])
 
 
 def runners_of(runners_dir: Path, platform: str) -> list[Runner]:

@@ -8,6 +8,8 @@ import httpx
 import pytest
 from farm_fixtures import SWEEP, Farm, wait_for
 
+from tasks.runner import host_platform
+
 pytestmark = pytest.mark.torch
 pytest.importorskip("executorch", reason="exports and the runner need the export extra")
 
@@ -93,6 +95,27 @@ def test_two_sweeps_at_once_share_the_work_and_run_nothing_twice(farm: Farm) -> 
     assert farm.ask("SELECT count(*) AS n FROM session_latency") == [{"n": 4}]
     ran = [int(match) for out, _ in ends for match in re.findall(r"(\d+) succeeded", out)]
     assert sum(ran) == 4
+
+
+def test_a_registered_runner_is_given_stock_flags_and_its_sessions_are_never_latency(farm: Farm) -> None:
+    # given a runner that was built elsewhere (the farm's own program plays it), registered for kernel traces
+    (farm.var / "runners").unlink()
+    built = farm.run("runner", "build")
+    words = ["--platform", host_platform(), "--variant", "sme2_off", "--mode", "trace", "--provenance", "a test"]
+    assert farm.run("runner", "register", built.stdout.strip(), *words).returncode == 0
+    # when a sweep asks for both modes
+    done = farm.sweep(SWEEP.replace("[linear, conv]", "[linear]") + "modes: [timing, trace]\n")
+    assert done.returncode == 0, done.stdout + done.stderr
+    # then the trace session was run by the registered one, without the farm's own flags
+    (trace,) = farm.ask("SELECT command FROM session_overview WHERE mode = 'trace' AND status = 'succeeded'")
+    assert "--etdump_path=" in trace["command"]
+    assert "--stats_path=" not in trace["command"]
+    assert farm.ask("SELECT mode, kind FROM runner_overview ORDER BY mode") == [
+        {"mode": "timing", "kind": "wheel"},
+        {"mode": "trace", "kind": "registered"},
+    ]
+    # and latency knows nothing of it
+    assert farm.ask("SELECT DISTINCT mode FROM session_latency") == [{"mode": "timing"}]
 
 
 def test_prefects_ui_reads_like_the_sweep(farm: Farm, prefect_api: str) -> None:
