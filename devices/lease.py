@@ -26,6 +26,8 @@ from devices.shell import script
 logger = logging.getLogger(__name__)
 
 POLL_S = 0.5
+# Tokens of the leases that this process holds: one of ours that is not here was given up on a device out of reach.
+_held: set[str] = set()
 
 _COMMON = r"""
 mkdir -p "$1/holders" && cd "$1" || exit 1
@@ -132,7 +134,8 @@ class Lease:
         self._demand(_CHECK)
 
     def release(self) -> None:
-        """Give the device back. One that cannot be reached gets free when the lease expires."""
+        """Give the device back; one out of reach is free for this process at once, for others when it expires."""
+        _held.discard(self._token)
         try:
             script(self.device, _RELEASE, _folder(self.device), self._token)
         except DeviceError as error:
@@ -167,11 +170,12 @@ def acquire(device: Device, holder: str, *, ttl_s: float = 60.0, wait_s: float =
         arguments = (_folder(device), token, str(math.ceil(ttl_s)), who, dead)
         said, _, rest = script(device, _ACQUIRE, *arguments).strip().partition(" ")
         if said == "won":
+            _held.add(token)
             lease = Lease(device, token, ttl_s, _holder(rest.removeprefix("over ")))
             break
         name, _, text = rest.partition(" ")
         other = _holder(text)
-        if other and name != dead and _is_gone(other):
+        if other and name != dead and _is_gone(other, name.removeprefix("held/").partition(".")[0]):
             dead = name
             continue
         if time.monotonic() >= end:
@@ -215,9 +219,11 @@ def _this_process(holder: str) -> Holder:
     return Holder(holder, socket.gethostname(), os.getpid(), since, place, started)
 
 
-def _is_gone(other: Holder) -> bool:
-    """Whether the holder's process ran on this very host and boot and is no more."""
+def _is_gone(other: Holder, token: str) -> bool:
+    """Whether the holder's process ran on this very host and boot and is no more, or is this one and gave it up."""
     if other.host != socket.gethostname():
         return False
     place, started = _where(other.pid)
-    return place == other.place and started != other.started
+    if place != other.place:
+        return False
+    return started != other.started or (other.pid == os.getpid() and token not in _held)

@@ -139,7 +139,8 @@ class SshDevice(Device):
                 sftp = self._sftp
             if sftp is None:
                 raise EOFError("no SFTP session")
-            sftp.get_channel().settimeout(2 * SILENCE_S)  # type: ignore[union-attr]
+            # Spent twice on a host that froze: by the transfer, and by paramiko as it closes the file after that.
+            sftp.get_channel().settimeout(SILENCE_S)  # type: ignore[union-attr]
             try:
                 yield sftp
             except OSError:

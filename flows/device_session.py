@@ -89,16 +89,18 @@ def measure_device(job: DeviceJob) -> DeviceTally:
         _record_all(job, tally, "device_unusable", job.unusable)
         return tally
     registry = Registry(Var(job.var).registry)
+    turn = None
     try:
         board.doing(name, "waiting for the device")
         with open_device(job.device) as device, _lease(job, device) as lease:
-            _Turn(job, device, tally).run(lease.renew)
+            turn = _Turn(job, device, tally)
+            turn.run(lease.renew)
         if tally.succeeded:
             registry.succeed(name)
     except DeviceError as error:
         if not isinstance(error, DeviceBusy | LeaseLost):
             registry.strike(name, error.cause)
-        _record_all(job, tally, code_of(error), str(error))
+        _record_all(job, tally, code_of(error), str(error), turn.left if turn else None)
     return tally
 
 
@@ -123,12 +125,15 @@ class _Turn:
         self.places = Var(job.var)
         self.exports = _exports(job)
         self.runners = _runners(job)
+        # None while nobody asked yet; a session that failed a moment ago is not left: its next try is the next start's.
+        self.left: list[PlannedSession] | None = None
 
     def run(self, renew_lease: Callable[[], None]) -> None:
         """Go through the sessions; ends early, by DeviceError, only if the device itself is gone."""
         step = self.job.device.name
         self._ask_for_sme2()
         todo = _todo(self.job, self.tally)
+        self.left = list(todo)
         board.expect(step, len(todo))
         progress = cast(UUID, create_progress_artifact(0.0, key=_artifact_key(step), description=f"Sessions on {step}"))
         for number, session in enumerate(todo):
@@ -137,6 +142,7 @@ class _Turn:
                 time.sleep(self.job.spec.cooldown_s)
             board.doing(step, session.title)
             record = self._one(session)
+            self.left.pop(0)
             self.tally.count(record)
             board.done(step, _line_of(session, record), trouble=record.status == "failed")
             update_progress_artifact(progress, 100.0 * (number + 1) / len(todo))
@@ -169,7 +175,7 @@ class _Turn:
         export, runner = self.exports[cell.model, cell.precision], self.runners[cell.variant, cell.mode]
         if export is None or runner is None:
             code, reason = _missing(job, session, export)
-            return record_unmeasured(session, job.device, job.facts, code, reason, self.places.bundles)
+            return record_unmeasured(session, job.device, job.facts, runner, code, reason, self.places.bundles)
         bench = Bench(
             device=self.device,
             spec=job.device,
@@ -229,11 +235,15 @@ def _lease(job: DeviceJob, device: Device) -> AbstractContextManager[Lease]:
     return held(device, job.device, ttl_s=longest_s, wait_s=job.spec.lease_wait_s)
 
 
-def _record_all(job: DeviceJob, tally: DeviceTally, code: str, reason: str) -> None:
+def _record_all(
+    job: DeviceJob, tally: DeviceTally, code: str, reason: str, left: list[PlannedSession] | None = None
+) -> None:
     """Every session that is left fails with the same reason; the next start of the sweep takes them up again."""
-    _log.error("%s: %s", job.device.name, reason)
-    for session in _todo(job, tally):
-        tally.count(record_unmeasured(session, job.device, job.facts, code, reason, Var(job.var).bundles))
+    _log.error("%s", reason)
+    runners, bundles = _runners(job), Var(job.var).bundles
+    for session in _todo(job, tally) if left is None else left:
+        runner = runners[session.cell.variant, session.cell.mode]
+        tally.count(record_unmeasured(session, job.device, job.facts, runner, code, reason, bundles))
 
 
 def _missing(job: DeviceJob, session: PlannedSession, export: Export | None) -> tuple[str, str]:

@@ -4,13 +4,14 @@ import contextlib
 import logging
 import re
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
-from devices.device import Device, DeviceError, FileMissing
+from devices.device import Device, DeviceError, DeviceLost, DeviceRefused, FileMissing
 from devices.gate import Limits
 from devices.inventory import DeviceSpec, launch_prefix
 from devices.job import JobResult, run_job
@@ -24,6 +25,9 @@ from tasks.plan import PlannedSession
 from tasks.runner import Runner
 
 _log = logging.getLogger(__name__)
+_T = TypeVar("_T")
+# A link that breaks in the middle of a session is waited for so long before the session is given up.
+BLIP_S = 120.0
 _TAIL_LINES = 20
 _TAIL_BYTES = 4000
 
@@ -108,9 +112,18 @@ def measure(session: PlannedSession, bench: Bench, bundles: Path) -> SessionReco
 
 
 def record_unmeasured(
-    session: PlannedSession, spec: DeviceSpec, facts: dict[str, Any], code: str, reason: str, bundles: Path
+    session: PlannedSession,
+    spec: DeviceSpec,
+    facts: dict[str, Any],
+    runner: Runner | None,
+    code: str,
+    reason: str,
+    bundles: Path,
 ) -> SessionRecord:
-    """Write the bundle of a session that could not even start (no export, no runner, device lost) as failed."""
+    """Write the bundle of a session that could not even start (no export, no runner, device lost) as failed.
+
+    `runner` is the one that it was planned with: without it the next start would not know this attempt again.
+    """
     now = _now()
     record = SessionRecord(
         session_id=session.session_id,
@@ -127,6 +140,7 @@ def record_unmeasured(
             seed=session.seed,
             pte_sha256=session.pte_sha256,
         ),
+        runner=_runner_record(runner) if runner else None,
         device=_device_record(spec, facts),
         conditions={"before": None, "after": None},
         **_cell_fields(session),
@@ -138,24 +152,50 @@ def record_unmeasured(
 def _run(session: PlannedSession, bench: Bench, folder: str, findings: _Findings, collected: Path) -> JobResult:
     """Push what is missing, wait for calm, run the job and bring its files home."""
     device = bench.device
-    tree = device.put_tree(bench.runner.tree(), bench.runner.runner_sha256)
-    model = device.put(bench.export.pte, bench.export.pte_sha256)
-    inputs = [device.put(bench.export.folder / entry["file"], entry["sha256"]) for entry in bench.export.inputs]
-    findings.before = settle(device, bench.limits, bench.settle_s)
-    findings.command = _command(session, bench, tree, model, inputs, folder)
+
+    def prepare() -> None:
+        tree, model, *inputs = _push(bench)
+        findings.before = settle(device, bench.limits, bench.settle_s)
+        findings.command = _command(session, bench, tree, model, inputs, folder)
+        _clear_unfinished(device, folder)
+
+    _through_a_blip(device, prepare)
     _log.info("%s: running", session.title)
-    _clear_unfinished(device, folder)
     logs_to_logcat = session.cell.mode == "trace" and bench.facts.get("os") == "android"
     since = logcat_moment(device) if logs_to_logcat else ""
     command = announcing_pid(findings.command) if logs_to_logcat else findings.command
-    findings.job = run_job(device, folder, command, deadline_s=bench.deadline_s)
-    findings.after = device.conditions()
-    if logs_to_logcat:
-        collect_logcat(device, folder, since, collected / "logcat.txt")
-    for name in _files_to_collect(session, bench):
-        with contextlib.suppress(FileMissing):
-            device.fetch(f"{folder}/{name}", collected / name)
+    findings.job = run_job(device, folder, command, deadline_s=bench.deadline_s, reconnect_s=BLIP_S)
+
+    def collect() -> None:
+        findings.after = findings.after or device.conditions()
+        if logs_to_logcat:
+            collect_logcat(device, folder, since, collected / "logcat.txt")
+        for name in _files_to_collect(session, bench):
+            with contextlib.suppress(FileMissing):
+                device.fetch(f"{folder}/{name}", collected / name)
+
+    _through_a_blip(device, collect)
     return findings.job
+
+
+def _push(bench: Bench) -> list[str]:
+    """Bring the runner's folder, the model and its inputs to the device, where they are not there; their paths."""
+    device, export = bench.device, bench.export
+    return [
+        device.put_tree(bench.runner.tree(), bench.runner.runner_sha256),
+        device.put(export.pte, export.pte_sha256),
+        *(device.put(export.folder / entry["file"], entry["sha256"]) for entry in export.inputs),
+    ]
+
+
+def _through_a_blip(device: Device, step: Callable[[], _T]) -> _T:
+    """Do a step that may be done twice; once more if the link broke and came back."""
+    try:
+        return step()
+    except (DeviceLost, DeviceRefused) as error:
+        _log.warning("%s: lost in the middle of a session (%s), reconnecting", device.name, error.cause)
+    device.reconnect(BLIP_S)
+    return step()
 
 
 def _command(session: PlannedSession, bench: Bench, tree: str, model: str, inputs: list[str], folder: str) -> list[str]:

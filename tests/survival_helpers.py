@@ -1,0 +1,430 @@
+"""Farms and devices to break: the virtual lab, a stand-in runner that stops where a test wants, and who said what when.
+
+A test starts the farm's part for one device (`measure_device`, lease and all), breaks something at a certain stage,
+mends it, starts the farm again and lets `Farm.assert_whole` count. Needs root and the lab's packages.
+"""
+
+import contextlib
+import contextvars
+import dataclasses
+import fcntl
+import hashlib
+import json
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from lab_fixtures import INVENTORY, Lab, LabDevice, PackageError, Packages, default_cache, faults, journal
+from prefect.settings import PREFECT_API_URL, PREFECT_LOGGING_TO_API_ENABLED, temporary_settings
+from test_measure import etdump_of
+
+from devices.device import Device
+from devices.inventory import DeviceSpec, load_inventory
+from flows import device_session
+from flows.device_session import DeviceJob, DeviceTally, Exported
+from tasks.bundle import SessionRecord, SweepNight, bundles_of, read_bundle
+from tasks.export import read_export
+from tasks.files import sha256_of
+from tasks.plan import FIRST_SESSION, PlannedSession, plan_device, planned_of
+from tasks.runner_bundle import find_runner, publish_runner
+from tasks.spec import SweepSpec
+
+PHONE, MAC, OTHER_MAC = "lab-phone-x86", "lab-mac-1", "lab-mac-2"
+# The aim is 15 s; two busy cores may take a little longer.
+KNOWS_S = 20.0
+NIGHT = SweepNight(sweep_id="survival-2026-11-20", name="survival", night="2026-11-20")
+PLATFORM = "linux-x86_64"
+LONG_FILE_BYTES = 60_000_000
+STAGES = ("push", "run", "pull")
+_LONGEST_WAIT_S = 60.0
+_REPOSITORY = Path(__file__).resolve().parent.parent
+
+# Files in the device's root say at which of its starts there the runner stops, hangs for good or writes a long log.
+_RUNNER = f"""#!/bin/sh
+for flag; do case $flag in
+    --etdump_path=*) etdump=${{flag#*=}};; --output_file=*) output=${{flag#*=}};; --model_path=*) model=${{flag#*=}};;
+esac; done
+root=${{model%/blobs/*}}
+echo "${{output%/*}} ${{ADBD_PORT:-}}" >>"$root/ran"
+number=$(($(wc -l <"$root/ran")))
+is_now() {{ [ "$(cat "$root/$1" 2>/dev/null)" = "$number" ]; }}
+other=$(cat "$root/measuring" 2>/dev/null)
+[ -z "$other" ] || ! kill -0 "$other" 2>/dev/null || echo "$other beside $$" >>"$root/overlaps"
+echo $$ >"$root/measuring"
+if is_now hold; then : >"$root/held"; while is_now hold; do sleep 0.1; done; fi
+if is_now hang; then trap '' TERM; : >"$root/held"; while :; do sleep 600; done; fi
+if is_now noise; then head -c {LONG_FILE_BYTES} /dev/zero >&2; fi
+cp "$model" "$etdump"
+printf '\\0\\0\\200\\77' >"$output-0.bin"
+rm -f "$root/measuring"
+"""
+
+_CONTROLLER = """
+import sys
+from pathlib import Path
+from flows.device_session import DeviceJob, measure_device
+measure_device(DeviceJob.model_validate_json(Path(sys.argv[1]).read_text(encoding="utf-8")))
+"""
+
+
+def wait_for(holds: Callable[[], Any], what: str, longest_s: float = _LONGEST_WAIT_S, pause_s: float = 0.01) -> None:
+    """Come back as soon as it holds; fails the test if it does not in time."""
+    end = time.monotonic() + longest_s
+    while not holds():
+        assert time.monotonic() < end, f"waited {longest_s:g} s in vain: {what}"
+        time.sleep(pause_s)
+
+
+@dataclasses.dataclass(frozen=True)
+class Site:
+    """One device of the lab as a test breaks it: its entry in the inventory, and its root as this machine sees it."""
+
+    spec: DeviceSpec
+    root: Path
+    part: LabDevice
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    def at_start(self, number: int, what: str) -> None:
+        """Make the runner `hold`, `hang` or write `noise` at its n-th start on this device."""
+        (self.root / what).write_text(f"{number}\n", encoding="utf-8")
+
+    def go_on(self) -> None:
+        """Let a runner that holds come to its end."""
+        (self.root / "hold").unlink()
+
+    def starts(self) -> list[str]:
+        """The session's folder on the device at each start of the runner."""
+        lines = (self.root / "ran").read_text(encoding="utf-8").splitlines() if (self.root / "ran").exists() else []
+        return [line.rpartition(" ")[0] for line in lines]
+
+    def stop_at(self, stage: str) -> None:
+        """Make the second session stop in the middle of its run, or give it something long to pull."""
+        if stage == "run":
+            self.at_start(2, "hold")
+        if stage == "pull":
+            self.at_start(2, "noise")
+
+    def is_at(self, stage: str, scratch: Path | None) -> bool:
+        """Whether a session is there now; `scratch` is where what it made is collected."""
+        if stage == "push":
+            return any(_size(path) > 1 << 20 for path in (self.root / "incoming").glob("*.part"))
+        if stage == "run":
+            return (self.root / "held").exists()
+        return scratch is not None and any(_size(path) > 1 << 20 for path in scratch.glob(".*.part"))
+
+    def behind(self, port: int, lab: Lab, folder: Path) -> "Site":
+        """The same device, reached through a port of this machine."""
+        if self.spec.transport == "adb":
+            return self.renamed(self.name, address=f"127.0.0.1:{port}")
+        said = (lab.var / "lab/ssh_config").read_text(encoding="utf-8")
+        through = f"HostName 127.0.0.1\n    HostKeyAlias {self.part.address}\n    Port {port}\n    #"
+        config = folder / f"ssh_config-{port}"
+        config.write_text(said.replace("HostName", through), encoding="utf-8")
+        return self.renamed(self.name, ssh_config=config)
+
+    def renamed(self, name: str, **changes: Any) -> "Site":
+        """The same device in another farm's inventory."""
+        return dataclasses.replace(self, spec=self.spec.model_copy(update={"name": name, **changes}))
+
+
+class Told(logging.Handler):
+    """What the farm says of its devices, and when."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.lines: list[tuple[float, str]] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append((record.created, record.getMessage()))
+
+    def of(self, name: str, since: float) -> list[tuple[float, str]]:
+        return [(at, line) for at, line in self.lines if at >= since and line.startswith(name)]
+
+
+class Farm:
+    """A var folder with one model and the stand-in runner, and the farm's part for one device started on it."""
+
+    def __init__(self, folder: Path, told: Told) -> None:
+        self.var = folder / "var"
+        self.told = told
+        self.fetching: dict[str, Path] = {}
+        self.started: list[Future[DeviceTally]] = []
+        self._export = _write_export(self.var / "exports/linear")
+        made = folder / "made"
+        made.mkdir()
+        (made / "executor_runner").write_text(_RUNNER, encoding="utf-8")
+        (made / "executor_runner").chmod(0o755)
+        described = {"kind": "registered", "platform": PLATFORM, "launch": ["executor_runner"], "flags": []}
+        described |= {"variants": ["sme2_off"], "modes": ["timing"], "versions": {}, "provenance": "a stand-in"}
+        described |= dict.fromkeys(("compiler", "source_sha256", "build_key"))
+        publish_runner(made, self.var / "runners", described)
+
+    def job(self, site: Site, **settings: Any) -> DeviceJob:
+        """Two sessions and the one before them that is discarded, unless `settings` of the sweep say otherwise."""
+        chosen = {"sessions": 2, "deadline_s": 30, "settle_s": 0, "lease_wait_s": 30, **settings}
+        spec = SweepSpec(
+            name="survival", models=["linear"], variants=["sme2_off"], executions=3, warmup_executions=1, **chosen
+        )
+        return DeviceJob(
+            spec=spec,
+            sweep=NIGHT,
+            device=site.spec,
+            facts={"os": "android" if site.spec.transport == "adb" else "macos"},
+            platform=PLATFORM,
+            exports=[Exported(model="linear", precision="fp32", folder=self._export)],
+            var=self.var,
+        )
+
+    def start(self, site: Site, **settings: Any) -> "Future[DeviceTally]":
+        """Measure on the device in a thread of its own, as a sweep does."""
+        job = self.job(site, **settings)
+        self.started.append(in_background(lambda: device_session.measure_device(job)))
+        return self.started[-1]
+
+    def start_until(self, stage: str, site: Site, **settings: Any) -> "Future[DeviceTally]":
+        """The same, and come back in the middle of a stage: the first push, the second session's run or its pull."""
+        site.stop_at(stage)
+        running = self.start(site, **settings)
+        scratch = lambda: self.fetching.get(site.name)  # noqa: E731
+        wait_for(lambda: running.done() or site.is_at(stage, scratch()), f"{stage} on {site.name}", pause_s=0.002)
+        assert not running.done(), running
+        return running
+
+    def start_apart(self, site: Site, folder: Path, **settings: Any) -> "subprocess.Popen[bytes]":
+        """Measure on the device in a process of its own, whose temporary files are in `folder`/tmp."""
+        (folder / "tmp").mkdir(parents=True)
+        written = folder / "job.json"
+        written.write_text(self.job(site, **settings).model_dump_json(exclude_unset=True), encoding="utf-8")
+        with (folder / "log").open("wb") as log:
+            return subprocess.Popen(
+                [sys.executable, "-c", _CONTROLLER, str(written)],
+                cwd=_REPOSITORY,
+                env=os.environ | {"TMPDIR": str(folder / "tmp")},
+                stdout=log,
+                stderr=log,
+            )
+
+    def records(self, site: Site) -> list[SessionRecord]:
+        """Every bundle of the device, each checked against its hashes, in the order in which they were written."""
+        folder = self.var / "bundles" / NIGHT.sweep_id
+        found = [r for r in bundles_of(folder.parent, NIGHT.sweep_id) if r.device.name == site.name]
+        return sorted((read_bundle(folder / r.session_id) for r in found), key=lambda record: record.ended_at)
+
+    def planned(self, site: Site, **settings: Any) -> list[PlannedSession]:
+        job = self.job(site, **settings)
+        exports = {("linear", "fp32"): read_export(self._export)}
+        runner = find_runner(self.var / "runners", PLATFORM, "sme2_off", "timing")
+        runners = {("sme2_off", "timing"): runner}
+        return plan_device(job.spec, NIGHT, site.name, sme2=None, exports=exports, runners=runners)  # type: ignore[arg-type]
+
+    def words(self, site: Site, since: float) -> list[tuple[float, str]]:
+        """What the farm said of the device since then, the first word first: warnings, and reasons of failures."""
+        folder = self.var / "bundles" / NIGHT.sweep_id
+        failed = [
+            ((folder / record.session_id / "session.json").stat().st_mtime, str(record.reason))
+            for record in self.records(site)
+            if record.status == "failed"
+        ]
+        return sorted([*self.told.of(site.name, since), *((at, reason) for at, reason in failed if at >= since)])
+
+    def wait_until_known(self, site: Site, since: float) -> None:
+        """Come back when the farm has said something of the device since then."""
+        wait_for(lambda: self.words(site, since), f"a word on {site.name}", KNOWS_S + 10)
+
+    def assert_known(self, case: str, site: Site, since: float, *said: str) -> str:
+        """The farm's first word on the device since then came within KNOWS_S and has all of `said`; returns it."""
+        words = self.words(site, since)
+        assert words, f"{case}: nothing was said of {site.name}"
+        at, sentence = words[0]
+        print(f"KNOWN | {case} | {site.spec.transport} | {at - since:.1f} s | {sentence}")
+        assert at - since < KNOWS_S, sentence
+        assert all(word in sentence for word in said), sentence
+        assert "\n" not in sentence
+        return sentence
+
+    def assert_whole(self, site: Site, **settings: Any) -> None:
+        """Every planned session has exactly one success, its last attempt; no attempt is missing or there twice."""
+        attempts: dict[str, list[SessionRecord]] = {}
+        for record in self.records(site):
+            attempts.setdefault(planned_of(record).key, []).append(record)
+        assert set(attempts) == {session.key for session in self.planned(site, **settings)}
+        for records in attempts.values():
+            assert sorted(record.attempt for record in records) == list(range(1, len(records) + 1))
+            last = max(records, key=lambda record: record.attempt)
+            assert [record for record in records if is_done(record)] == [last]
+        assert not (site.root / "overlaps").exists(), "two runners measured at once"
+
+    def complete(self, site: Site, *, missing: int, **settings: Any) -> None:
+        """Start again after the mend: exactly what was missing is run, each once, and then all is there."""
+        before = len(site.starts())
+        tally = self.start(site, **settings).result(_LONGEST_WAIT_S)
+        assert (tally.succeeded + tally.discarded, tally.failed, tally.invalid) == (missing, 0, 0), tally
+        assert tally.already_done == len(self.planned(site, **settings)) - missing
+        assert len(site.starts()) == before + missing
+        self.assert_whole(site, **settings)
+
+
+def is_done(record: SessionRecord) -> bool:
+    return record.status == "succeeded" or record.reason_code == FIRST_SESSION
+
+
+def in_background(work: Callable[[], Any]) -> "Future[Any]":
+    """Run it in a thread that ends with the tests if it never ends by itself; Prefect's settings go with it."""
+    future: Future[Any] = Future()
+    context = contextvars.copy_context()
+
+    def run() -> None:
+        try:
+            future.set_result(context.run(work))
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future
+
+
+def at_once(work: Callable[[Site], Any], sites: list[Site]) -> list[Any]:
+    """Do the same to several devices side by side: most of it is waiting."""
+    futures = [in_background(lambda site=site: work(site)) for site in sites]
+    return [future.result(180) for future in futures]
+
+
+def forget_slot(site: Site) -> None:
+    """Free a killed farm's slot at the Prefect server, as the server itself does after 24 to 63 seconds."""
+    answer = httpx.delete(f"{os.environ['PREFECT_API_URL']}/v2/concurrency_limits/device:{site.name}", timeout=10)
+    assert answer.status_code in (204, 404), answer.text
+
+
+def _size(path: Path) -> int:
+    with contextlib.suppress(FileNotFoundError):
+        return path.stat().st_size
+    return 0
+
+
+def _write_export(folder: Path) -> Path:
+    """An export whose model.pte is the ETDump that the stand-in runner hands out, with one long input."""
+    folder.mkdir(parents=True)
+    (folder / "model.pte").write_bytes(etdump_of(3))
+    np.ones(1, np.float32).tofile(folder / "output-0.bin")
+    (folder / "input-0.bin").write_bytes(os.urandom(1 << 20) * (LONG_FILE_BYTES >> 20))
+    files = {
+        name: {"file": f"{name}.bin", "sha256": sha256_of(folder / f"{name}.bin"), "dtype": "float32", "shape": [1]}
+        for name in ("input-0", "output-0")
+    }
+    said = {
+        "export_version": 1,
+        "export_key": hashlib.sha256(b"linear").hexdigest()[:16],
+        "model": "linear",
+        "precision": "fp32",
+        "seed": 0,
+        "pte_sha256": sha256_of(folder / "model.pte"),
+        "pte_bytes": (folder / "model.pte").stat().st_size,
+        "versions": {},
+        "inputs": [files["input-0"]],
+        "outputs": [files["output-0"]],
+        "delegated": [],
+        "portable": [],
+        "export_s": 1.0,
+    }
+    (folder / "export.json").write_text(json.dumps(said), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def lab_up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """The lab, up for all tests of a module."""
+    packages = Packages(default_cache())
+    try:
+        packages.qemu()
+        packages.adb()
+        for name in ("phone-amd64", "phone-arm64", "mac-amd64"):
+            packages.tree(name)
+    except PackageError as error:
+        pytest.skip(f"the lab's packages cannot be had: {error}")
+    if os.geteuid() != 0:
+        pytest.skip("network namespaces need root")
+    with (packages.cache / "tests.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if journal.noted():
+            pytest.skip("a lab is up on this machine, and tests would take it down: `make lab-down` first")
+        lab = Lab(tmp_path_factory.mktemp("lab") / "var", packages)
+        try:
+            lab.up()
+            yield lab
+        finally:
+            lab.down()
+
+
+@pytest.fixture
+def told() -> Iterator[Told]:
+    handler = Told()
+    loggers = [logging.getLogger(name) for name in ("devices", "flows", "tasks")]
+    for logger in loggers:
+        logger.addHandler(handler)
+    yield handler
+    for logger in loggers:
+        logger.removeHandler(handler)
+
+
+@pytest.fixture
+def lab_farm(tmp_path: Path, prefect_api: str, told: Told, monkeypatch: pytest.MonkeyPatch) -> Iterator[Farm]:
+    """A farm in a fresh var folder that uses the tests' Prefect server."""
+    farm = Farm(tmp_path, told)
+    opened = device_session.open_device
+
+    def watched(spec: DeviceSpec) -> Device:
+        device = opened(spec)
+        fetch = device.fetch
+
+        def noted(remote: str, local: Path) -> None:
+            farm.fetching[spec.name] = local.parent
+            fetch(remote, local)
+
+        device.fetch = noted  # type: ignore[method-assign]
+        return device
+
+    monkeypatch.setattr(device_session, "open_device", watched)
+    monkeypatch.setenv("PREFECT_API_URL", prefect_api)
+    with temporary_settings({PREFECT_API_URL: prefect_api, PREFECT_LOGGING_TO_API_ENABLED: False}):
+        yield farm
+        wait(farm.started, _LONGEST_WAIT_S)
+
+
+@pytest.fixture
+def site(lab_up: Lab, tmp_path: Path) -> Iterator[Callable[..., Site]]:
+    """Makes a device of the lab ready for one test, with a root of its own; afterwards every fault is mended."""
+    made: list[Site] = []
+
+    def make(name: str) -> Site:
+        spec = next(spec for spec in load_inventory(INVENTORY).devices if spec.name == name)
+        part = lab_up.part(name)
+        root = f"{'/data/local/tmp' if spec.transport == 'adb' else '/tmp'}/{tmp_path.name}"
+        changes: dict[str, Any] = {"root": root}
+        if spec.ssh_config:
+            changes["ssh_config"] = lab_up.var / "lab/ssh_config"
+        here = part.root / root.lstrip("/")
+        here.mkdir()
+        here.chmod(0o777)
+        made.append(Site(spec.model_copy(update=changes), here, part))
+        return made[-1]
+
+    yield make
+    for each in made:
+        faults.restore_link(each.part)
+        faults.start_daemon(each.part)
+        faults.thaw_daemon(each.part)
+        shutil.rmtree(each.root, ignore_errors=True)
