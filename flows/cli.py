@@ -1,5 +1,6 @@
 """The command line: the same words as the flows, a sentence for every mistake, an example with every command."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
@@ -25,6 +26,17 @@ app = typer.Typer(
 )
 app.add_typer(cli_runner.app, name="runner")
 app.add_typer(cli_devices.app, name="devices")
+
+
+@app.callback()
+def everywhere(
+    var: Annotated[Path | None, typer.Option("--var", help="As --var of a command, before it.")] = None,
+    warehouse: Annotated[Path | None, typer.Option("--warehouse", help="As --warehouse of a command.")] = None,
+) -> None:
+    """Measure ExecuTorch models on a farm of devices."""
+    for name, value in (("ETFARM_VAR", var), ("ETFARM_WAREHOUSE", warehouse)):
+        if value is not None:
+            os.environ[name] = str(value)
 
 
 @app.command(epilog="Example: etfarm sweep deployments/sweeps/smoke.yaml")

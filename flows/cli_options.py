@@ -11,7 +11,9 @@ VarOption = Annotated[
 ]
 WarehouseOption = Annotated[
     Path | None,
-    typer.Option("--warehouse", help="A DuckDB file to use instead of the var folder's warehouse."),
+    typer.Option(
+        "--warehouse", envvar="ETFARM_WAREHOUSE", help="A DuckDB file to use instead of the var folder's warehouse."
+    ),
 ]
 InventoryOption = Annotated[
     Path,

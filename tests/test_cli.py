@@ -95,6 +95,18 @@ def test_a_loose_etdump_is_loaded_and_asked_for_its_runs(etfarm: Etfarm, dump: P
     ]
 
 
+def test_var_and_warehouse_may_stand_before_the_command_too(
+    etfarm: Etfarm, dump: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # the two are set for this process by the command line; here they are taken back afterwards
+    for name in ("ETFARM_VAR", "ETFARM_WAREHOUSE"):
+        monkeypatch.setenv(name, str(tmp_path / "elsewhere"))
+    warehouse = tmp_path / "w.duckdb"
+    assert etfarm("--warehouse", warehouse, "load", dump).code == 0
+    assert etfarm("--var", tmp_path, "--warehouse", warehouse, "sql", "SELECT 1 AS one").out.startswith("one\n")
+    assert not (tmp_path / "elsewhere").exists()
+
+
 def test_a_query_may_stand_in_a_file_and_answer_as_json_or_a_table(etfarm: Etfarm, dump: Path, tmp_path: Path) -> None:
     warehouse, file = tmp_path / "w.duckdb", tmp_path / "longest.sql"
     etfarm("load", dump, "--warehouse", warehouse)

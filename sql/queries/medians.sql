@@ -8,8 +8,8 @@ SELECT
     threads,
     count(*) AS sessions,
     sum(runs)::BIGINT AS runs,
-    CASE WHEN NOT emulated THEN round(median(median_ms), 3) END AS "median ms",
-    CASE WHEN NOT emulated THEN round(median(mad_ms), 3) END AS "MAD ms"
+    CASE WHEN NOT emulated THEN round(median(median_ms), 4) END AS "median ms",
+    CASE WHEN NOT emulated THEN round(median(mad_ms), 4) END AS "MAD ms"
 FROM session_latency
 WHERE sweep_id = $sweep_id
 GROUP BY device, emulated, model, precision, variant, threads
