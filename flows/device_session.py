@@ -17,8 +17,9 @@ from pydantic import BaseModel
 
 from devices.device import Device, DeviceBusy, DeviceError, LeaseLost
 from devices.inventory import DeviceSpec, open_device
+from devices.job import kill_leftovers
 from devices.lease import Lease
-from devices.registry import Registry
+from devices.registry import STRIKES, Registry
 from flows.lease import held
 from flows.progress import board
 from tasks.bundle import SessionRecord, SweepNight, bundles_of
@@ -34,6 +35,8 @@ from tasks.spec import Mode, SweepSpec, Variant
 # Pushing a runner and a model over a slow link, and collecting what the session made.
 _HOUSEKEEPING_S = 300.0
 _RECOVERY_PAUSES_S = (1.0, 4.0)
+# Reason codes of sessions that failed by the device and not by the model or the runner.
+_DEVICES_FAULT = {"device_error", "device_lost", "device_refused", "transfer_failed", "no_space_on_device"}
 _log = logging.getLogger(__name__)
 
 
@@ -127,6 +130,7 @@ class _Turn:
         self.runners = _runners(job)
         # None while nobody asked yet; a session that failed a moment ago is not left: its next try is the next start's.
         self.left: list[PlannedSession] | None = None
+        self._failed_in_a_row = 0
 
     def run(self, renew_lease: Callable[[], None]) -> None:
         """Go through the sessions; ends early, by DeviceError, only if the device itself is gone."""
@@ -147,7 +151,19 @@ class _Turn:
             board.done(step, _line_of(session, record), trouble=record.status == "failed")
             update_progress_artifact(progress, 100.0 * (number + 1) / len(todo))
             if record.status == "failed":
-                probe_patiently(self.device)
+                self._see_to_the_device(record)
+            else:
+                self._failed_in_a_row = 0
+
+    def _see_to_the_device(self, record: SessionRecord) -> None:
+        """After a failed session: is the device there, clear of the session's job, and worth another try?"""
+        name = self.job.device.name
+        probe_patiently(self.device)
+        kill_leftovers(self.device)
+        self._failed_in_a_row = self._failed_in_a_row + 1 if record.reason_code in _DEVICES_FAULT else 0
+        if self._failed_in_a_row == STRIKES:
+            cause = f"given up after {STRIKES} sessions in a row that failed by the device, the last one with: "
+            raise DeviceError(name, cause + str(record.reason).removeprefix(f"{name}: "))
 
     def _ask_for_sme2(self) -> None:
         runner = next((runner for runner in self.runners.values() if runner), None)

@@ -160,7 +160,8 @@ def read_bundle(folder: Path) -> SessionRecord:
 
 def bundles_of(bundles: Path, sweep_id: str) -> Iterator[SessionRecord]:
     """Yield the record of every bundle of a sweep, in the order of their ids; a damaged one raises BundleError."""
-    for path in sorted((bundles / sweep_id).glob("*/session.json")):
+    # Names with a dot are bundles that somebody else is writing just now.
+    for path in sorted((bundles / sweep_id).glob("[!.]*/session.json")):
         yield read_record(path.parent)
 
 

@@ -28,6 +28,8 @@ _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 # A link that breaks in the middle of a session is waited for so long before the session is given up.
 BLIP_S = 120.0
+# With less room than this after a run, what went wrong in it is put down to the disk.
+_FULL_BYTES = 1 << 20
 _TAIL_LINES = 20
 _TAIL_BYTES = 4000
 
@@ -80,6 +82,8 @@ def measure(session: PlannedSession, bench: Bench, bundles: Path) -> SessionReco
             check_conditions(session, findings.after, bench.limits)
         except Unsuccessful as end:
             status, code, reason = end.status, end.code, str(end)
+            if (findings.after or {}).get("free_disk_bytes", _FULL_BYTES) < _FULL_BYTES:
+                code, reason = "no_space_on_device", f"{reason}; {bench.device.name}'s disk is full"
         except OutputMismatchError as error:
             status, code, reason = "failed", "wrong_output", str(error)
         except DeviceError as error:

@@ -64,8 +64,11 @@ other=$(cat "$root/measuring" 2>/dev/null)
 echo $$ >"$root/measuring"
 if is_now hold; then : >"$root/held"; while is_now hold; do sleep 0.1; done; fi
 if is_now hang; then trap '' TERM; : >"$root/held"; while :; do sleep 600; done; fi
-if is_now noise; then head -c {LONG_FILE_BYTES} /dev/zero >&2; fi
-cp "$model" "$etdump"
+if is_now noise; then
+    line=$(printf %01000d 0); lines={LONG_FILE_BYTES // 1001}
+    while [ "$lines" -gt 0 ]; do echo "$line"; lines=$((lines - 1)); done >&2
+fi
+cp "$model" "$etdump" || exit 1
 printf '\\0\\0\\200\\77' >"$output-0.bin"
 rm -f "$root/measuring"
 """
@@ -152,7 +155,7 @@ class Told(logging.Handler):
         self.lines.append((record.created, record.getMessage()))
 
     def of(self, name: str, since: float) -> list[tuple[float, str]]:
-        return [(at, line) for at, line in self.lines if at >= since and line.startswith(name)]
+        return [(at, line) for at, line in self.lines if at >= since and line.startswith(f"{name}:")]
 
 
 class Farm:
@@ -268,13 +271,16 @@ class Farm:
             assert [record for record in records if is_done(record)] == [last]
         assert not (site.root / "overlaps").exists(), "two runners measured at once"
 
-    def complete(self, site: Site, *, missing: int, **settings: Any) -> None:
-        """Start again after the mend: exactly what was missing is run, each once, and then all is there."""
+    def complete(self, site: Site, *, missing: int, collected: bool = False, **settings: Any) -> None:
+        """Start again after the mend: exactly what was missing is run, each once, and then all is there.
+
+        One that is `collected` had ended on the device before and is not run again.
+        """
         before = len(site.starts())
         tally = self.start(site, **settings).result(_LONGEST_WAIT_S)
         assert (tally.succeeded + tally.discarded, tally.failed, tally.invalid) == (missing, 0, 0), tally
         assert tally.already_done == len(self.planned(site, **settings)) - missing
-        assert len(site.starts()) == before + missing
+        assert len(site.starts()) == before + missing - collected
         self.assert_whole(site, **settings)
 
 
@@ -305,8 +311,9 @@ def at_once(work: Callable[[Site], Any], sites: list[Site]) -> list[Any]:
 
 def forget_slot(site: Site) -> None:
     """Free a killed farm's slot at the Prefect server, as the server itself does after 24 to 63 seconds."""
-    answer = httpx.delete(f"{os.environ['PREFECT_API_URL']}/v2/concurrency_limits/device:{site.name}", timeout=10)
-    assert answer.status_code in (204, 404), answer.text
+    url = f"{os.environ['PREFECT_API_URL']}/v2/concurrency_limits/device:{site.name}"
+    # A server whose database is busy says 503 for a moment.
+    wait_for(lambda: httpx.delete(url, timeout=30).status_code in (204, 404), f"the slot of {site.name}", pause_s=0.2)
 
 
 def _size(path: Path) -> int:
