@@ -11,12 +11,13 @@ import gc
 import importlib
 import json
 import logging
-import math
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 import traceback
 import uuid
@@ -31,6 +32,7 @@ from tasks.files import publish_folder, remove_leftovers, sha256_of, write_whole
 from tasks.zoo import MODELS, PRECISIONS
 
 logger = logging.getLogger(__name__)
+_LOOK_S = 1.0
 
 
 class ExportError(FarmError):
@@ -138,7 +140,7 @@ def _take_whole(folder: Path) -> Export | None:
 def _export_aside(model: str, precision: str, exports_dir: Path, seed: int, deadline_s: float, log: Path) -> Export:
     """Export in a process of its own and return what it published."""
     logger.info("exporting %s %s", model, precision)
-    arguments = [model, precision, os.fspath(exports_dir), "--seed", str(seed), "--deadline-s", str(deadline_s)]
+    arguments = [model, precision, os.fspath(exports_dir), "--seed", str(seed), "--parent", str(os.getpid())]
     try:
         answer = _ask_child(arguments, log, deadline_s)
     finally:
@@ -166,20 +168,22 @@ def _ask_child(arguments: list[str], log: Path, deadline_s: float) -> dict[str, 
     path = os.pathsep.join(filter(None, [os.fspath(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")]))
     # A fixed hash seed: sets of names are walked in one order, so the same model gives the same bytes.
     environment = os.environ | {"PYTHONPATH": path, "PYTHONHASHSEED": "0"}
-    with log.open("wb") as stream:
+    # A file takes the answer, not a pipe: what a model leaves running would keep a pipe open.
+    with tempfile.TemporaryFile() as said, log.open("wb") as stream:
         child = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=stream, env=environment, start_new_session=True
+            command, stdin=subprocess.DEVNULL, stdout=said, stderr=stream, env=environment, start_new_session=True
         )
-    try:
-        said, _ = child.communicate(timeout=deadline_s)
-    except subprocess.TimeoutExpired:
-        return {"error": f"not done within {deadline_s:g} s"}
-    finally:
-        if child.poll() is None:
-            os.killpg(child.pid, signal.SIGKILL)
-            child.communicate()
-    answer: dict[str, str] = json.loads(said) if said else {"error": _how_it_ended(child.returncode)}
-    return answer
+        try:
+            child.wait(deadline_s)
+        except subprocess.TimeoutExpired:
+            return {"error": f"not done within {deadline_s:g} s"}
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+        said.seek(0)
+        answer: dict[str, str] = json.loads(said.read() or b"{}") or {"error": _how_it_ended(child.returncode)}
+        return answer
 
 
 def _how_it_ended(returncode: int) -> str:
@@ -197,14 +201,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("precision", choices=PRECISIONS)
     parser.add_argument("exports_dir", type=Path)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--deadline-s", type=float, default=900)
+    parser.add_argument("--parent", type=int, default=os.getppid(), help="the process that this one ends with")
     asked = parser.parse_args(arguments)
     # Libraries print what they like: their stdout goes to the log, the answer to the real one.
     answer_to = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     faulthandler.enable()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
-    signal.alarm(math.ceil(asked.deadline_s) + 1)  # ends this process even if its parent was killed
+    threading.Thread(target=_end_with_parent, args=(asked.parent,), daemon=True).start()
     try:
         answer = {"folder": _export_here(asked.model, asked.precision, asked.exports_dir, asked.seed).name}
     except Exception as error:
@@ -213,6 +217,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with answer_to:
         json.dump(answer, answer_to)
     return 1 if "error" in answer else 0
+
+
+def _end_with_parent(parent: int) -> None:
+    """End this process and all that it started when whoever asked for the export was killed."""
+    while os.getppid() == parent:
+        time.sleep(_LOOK_S)
+    os.killpg(0, signal.SIGKILL)
 
 
 def _export_here(model: str, precision: str, exports_dir: Path, seed: int) -> Path:

@@ -196,6 +196,35 @@ def test_a_killed_export_leaves_nothing_and_the_next_one_succeeds(exports: Path)
     assert [Path(name).name for name in noted] == ["helper.py", "own.py", "weights.txt"]
 
 
+def test_an_export_ends_with_the_process_that_asked_for_it(exports: Path) -> None:
+    # given a farm that waits for an export
+    Path("hold").touch()
+    program = "import pathlib, sys, tasks.export as e; e.export_model('own:make', 'fp32', pathlib.Path(sys.argv[1]))"
+    farm = subprocess.Popen([sys.executable, "-c", program, exports])
+    _wait_for(Path("started"))
+    (aside,) = exports.glob(".part-*")
+    # when the farm is killed
+    farm.kill()
+    farm.wait()
+    # then the export's process ends too
+    limit = time.monotonic() + 20
+    while _runs(int(aside.name.split("-")[1])):
+        assert time.monotonic() < limit
+        time.sleep(0.02)
+
+
+def test_a_process_that_a_model_leaves_running_neither_delays_its_export_nor_outlives_it(exports: Path) -> None:
+    left = "import subprocess\nPath('left').write_text(str(subprocess.Popen(['sleep', '300']).pid))\n"
+    Path("own.py").write_text(OWN_MODEL + left)
+    export_model("own:make", "fp32", exports, deadline_s=120)
+    assert not _runs(int(Path("left").read_text()))
+
+
+def _runs(pid: int) -> bool:
+    said = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return bool(said.stdout.strip()) and not said.stdout.startswith("Z")
+
+
 def test_an_export_past_its_deadline_is_stopped_with_all_its_processes(exports: Path) -> None:
     with pytest.raises(ExportError, match=r"cannot export toy_cnn as fp32: not done within 0\.2 s"):
         export_model("toy_cnn", "fp32", exports, deadline_s=0.2)
