@@ -19,16 +19,21 @@ from tasks.spec import read_sweep
 def run_sweep(file: Path, inventory: Path, *, again: bool, var: Path, warehouse: Path | None) -> int:
     """Run one sweep in this process; returns 0, or 1 if any session failed or was invalid."""
     spec = read_sweep(file)
-    prepare_prefect(Var(var.absolute()).prefect_home)
+    prefect_home = Var(var.absolute()).prefect_home
+    prepare_prefect(prefect_home)
     console = Console(stderr=True)
     console.print(f"etfarm: sweep {spec.name}; everything goes to {var}", highlight=False)
     if "PREFECT_API_URL" not in os.environ:
         console.print("starting Prefect's own server for this sweep (set PREFECT_API_URL to use a running one)")
+    from flows.interrupt import ends_tidily
+    from flows.own_server import start_own_server
     from flows.sweep import SweepEnd, choose_devices, data_of, sweep
 
     choose_devices(spec, str(inventory))
     logging.getLogger("httpx").setLevel(logging.WARNING)
-    with board.shown(console):
+    with ends_tidily(), board.shown(console):
+        if "PREFECT_API_URL" not in os.environ:
+            start_own_server(prefect_home)
         state = sweep(
             sweep_file=str(file),
             inventory_file=str(inventory),

@@ -1,26 +1,32 @@
 """One device, one sweep at a time: a slot at the Prefect server, and a token on the device itself.
 
-The slot makes sweeps of one server queue up and shows who waits; the token also keeps farms with other servers away,
-and outlives a partition between this process and its server.
+The slot makes sweeps of one shared server queue up and shows who waits; the token also keeps farms with other servers
+away, and outlives a partition between this process and its server.
 """
 
 import contextlib
 import logging
 import os
 import socket
+import threading
 import time
 from collections.abc import Iterator
 
 from prefect.client.orchestration import get_client
 from prefect.concurrency.sync import concurrency
+from prefect.settings import PREFECT_API_URL
 
 from devices import lease
-from devices.device import Device, DeviceBusy
+from devices.device import Device, DeviceBusy, DeviceError
 from devices.inventory import DeviceSpec
+from devices.job import kill_leftovers
+from flows.progress import board
 
 _log = logging.getLogger(__name__)
 # The shortest that the server allows; its client renews by itself and never touches the device.
 _SLOT_LEASE_S = 60
+_GIVE_BACK_S = 10.0
+_held: set[lease.Lease] = set()
 
 
 @contextlib.contextmanager
@@ -32,8 +38,39 @@ def held(device: Device, spec: DeviceSpec, *, ttl_s: float, wait_s: float) -> It
     """
     end = time.monotonic() + wait_s
     holder = f"{socket.gethostname()}:{os.getpid()}"
-    with _slot(spec.name, wait_s), lease.acquire(device, holder, ttl_s=ttl_s, wait_s=end - time.monotonic()) as token:
-        yield token
+    # A server of this sweep alone has nobody to queue up, and would remember a killed sweep's slot for minutes.
+    slot = _slot(spec.name, wait_s) if PREFECT_API_URL.value() else contextlib.nullcontext()
+    with slot, _acquired(device, holder, ttl_s, end) as token:
+        _held.add(token)
+        try:
+            yield token
+        finally:
+            _held.discard(token)
+
+
+def give_back_all() -> None:
+    """End what runs on every device that this process holds and give the devices back, in ten seconds at most."""
+    helpers = [threading.Thread(target=_give_back, args=(token,), daemon=True) for token in list(_held)]
+    for helper in helpers:
+        helper.start()
+    end = time.monotonic() + _GIVE_BACK_S
+    for helper in helpers:
+        helper.join(max(end - time.monotonic(), 0.0))
+
+
+def _give_back(token: lease.Lease) -> None:
+    with contextlib.suppress(DeviceError):
+        kill_leftovers(token.device)
+        token.release()
+
+
+def _acquired(device: Device, holder: str, ttl_s: float, end: float) -> lease.Lease:
+    """The token, waited for until `end` (monotonic, seconds); whoever has it meanwhile is named on the terminal."""
+    try:
+        return lease.acquire(device, holder, ttl_s=ttl_s)
+    except DeviceBusy as busy:
+        board.doing(device.name, f"{device.name} {busy.cause}, waiting")
+        return lease.acquire(device, holder, ttl_s=ttl_s, wait_s=end - time.monotonic())
 
 
 @contextlib.contextmanager

@@ -28,6 +28,11 @@ class Board:
             finally:
                 self._progress = None
 
+    def close(self) -> None:
+        """Leave the terminal as it was, for a process that ends at once."""
+        if self._progress is not None:
+            self._progress.stop()
+
     def expect(self, step: str, total: int) -> None:
         """Open the bar of `step` with `total` pieces of work to come."""
         with self._lock:
@@ -44,6 +49,7 @@ class Board:
         with self._lock:
             if self._progress is not None and step in self._bars:
                 self._progress.update(self._bars[step], doing=what)
+                self._say(f"{step}: {what} ...")
 
     def done(self, step: str, what: str, *, trouble: bool = False) -> None:
         """Count one piece of work of `step` as done; trouble stays on the screen."""

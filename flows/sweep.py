@@ -22,6 +22,7 @@ from devices.device import DeviceError
 from devices.inventory import DeviceSpec, load_inventory, open_device
 from devices.registry import Registry
 from flows.device_session import DeviceJob, DeviceTally, Exported, measure_device, probe_patiently
+from flows.interrupt import ends_tidily
 from flows.progress import board
 from flows.publish import load_and_publish, write_report
 from tasks.bundle import SweepNight
@@ -86,20 +87,21 @@ def sweep(
 
     The end state is Failed, with the counts in its message, if any session failed or was invalid.
     """
-    spec = read_sweep(Path(sweep_file))
-    chosen = choose_devices(spec, inventory_file)
-    places = Var(Path(var).absolute())
-    this_night = sweep_night(spec.name, night or date.today(), places.bundles, again=again)
-    _log.info("sweep %s on %s", this_night.sweep_id, ", ".join(device.name for device in chosen))
-    exports = _export_all(spec, places)
-    probes = _gathered([probe_step.submit(device, places.registry) for device in chosen])
-    runner_errors = _build_runners({probe.platform for probe in probes if probe.platform}, places)
-    jobs = [_job(spec, this_night, probe, exports, runner_errors, places) for probe in probes]
-    tallies = _measure_all(jobs)
-    warehouse_file = Path(warehouse) if warehouse else None
-    load_step(this_night.sweep_id, places, warehouse_file)
-    report = report_step(this_night.sweep_id, places, warehouse_file, return_state=True)
-    return _end_state(this_night.sweep_id, tallies, report)
+    with ends_tidily(runtime.flow_run.id):
+        spec = read_sweep(Path(sweep_file))
+        chosen = choose_devices(spec, inventory_file)
+        places = Var(Path(var).absolute())
+        this_night = sweep_night(spec.name, night or date.today(), places.bundles, again=again)
+        _log.info("sweep %s on %s", this_night.sweep_id, ", ".join(device.name for device in chosen))
+        exports = _export_all(spec, places)
+        probes = _gathered([probe_step.submit(device, places.registry) for device in chosen])
+        runner_errors = _build_runners({probe.platform for probe in probes if probe.platform}, places)
+        jobs = [_job(spec, this_night, probe, exports, runner_errors, places) for probe in probes]
+        tallies = _measure_all(jobs)
+        warehouse_file = Path(warehouse) if warehouse else None
+        load_step(this_night.sweep_id, places, warehouse_file)
+        report = report_step(this_night.sweep_id, places, warehouse_file, return_state=True)
+        return _end_state(this_night.sweep_id, tallies, report)
 
 
 def choose_devices(spec: SweepSpec, inventory_file: str) -> list[DeviceSpec]:

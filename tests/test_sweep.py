@@ -1,6 +1,10 @@
 """A whole sweep, typed as a person types it: real models, the real runner, a real Prefect server, a real warehouse."""
 
+import os
 import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +12,7 @@ import httpx
 import pytest
 from farm_fixtures import SWEEP, Farm, wait_for
 
+from flows.own_server import end_orphans
 from tasks.runner import host_platform
 
 pytestmark = pytest.mark.torch
@@ -79,6 +84,51 @@ def test_a_killed_sweep_goes_on_where_it_was(farm: Farm) -> None:
     assert farm.ask("SELECT count(*) AS n, count(DISTINCT session_id) AS ids FROM session_latency") == [
         {"n": 20, "ids": 20}
     ]
+
+
+def test_a_sweep_that_is_stopped_leaves_nothing_running_and_goes_on_at_once(farm: Farm) -> None:
+    # given a sweep with a server of its own, in the middle of a session
+    farm.environment = {name: value for name, value in farm.environment.items() if name != "PREFECT_API_URL"}
+    long = SWEEP.replace("[linear, conv]", "[linear]").replace("executions: 6", "executions: 100000")
+    process = farm.start("sweep", farm.sweep_file(long), "--inventory", farm.inventory)
+    device = farm.folder / "device"
+    wait_for(lambda: any((device / "jobs").glob("*")), 120, lambda: f"no session; the sweep returned {process.poll()}")
+    (server,) = [int(note.read_text()) for note in farm.var.glob("prefect/own-servers/*")]
+    # when it is asked to end
+    process.terminate()
+    _, said = process.communicate(timeout=30)
+    # then it does so at once, says how to go on, and leaves no runner, no lease, no server and no bundle of the session
+    assert process.returncode == 128 + signal.SIGTERM
+    assert "etfarm: stopping; " in said
+    assert "Traceback" not in said
+    assert not any((device / "jobs").glob("*"))
+    assert not (device / "lease" / "held").exists()
+    with pytest.raises(ProcessLookupError):
+        os.kill(server, 0)
+    assert bundles(farm) == set()
+    # and the next start does the rest
+    assert "sessions: 2 succeeded, 1 discarded" in farm.sweep(long).stdout
+
+
+def test_the_server_of_a_killed_sweep_is_ended_by_the_next_start_and_no_other_process_is(tmp_path: Path) -> None:
+    # given what a killed sweep's server looks like, a live sweep's, and a foreign process with a noted id
+    words = [sys.executable, "-c", "import time; time.sleep(60)", "prefect.server.api.server:create_app"]
+    orphan, ours, foreign = [subprocess.Popen(words[:count]) for count in (4, 4, 3)]
+    notes = tmp_path / "own-servers"
+    notes.mkdir()
+    for farm, server in (("999999999", orphan), (str(os.getpid()), ours), ("999999998", foreign)):
+        (notes / farm).write_text(str(server.pid))
+    try:
+        # when the next sweep starts
+        end_orphans(notes)
+        # then only the orphan is ended
+        assert orphan.wait(20) == -signal.SIGTERM
+        assert (ours.poll(), foreign.poll()) == (None, None)
+        assert [note.name for note in notes.iterdir()] == [str(os.getpid())]
+    finally:
+        for process in (orphan, ours, foreign):
+            process.kill()
+            process.wait()
 
 
 def bundles(farm: Farm) -> set[str]:

@@ -1,0 +1,46 @@
+"""Prefect's own server for one sweep: it ends with the sweep, or by the next one where the sweep was killed."""
+
+import contextlib
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+from prefect.server.api.server import SubprocessASGIServer
+
+from tasks.files import write_whole
+
+_PROGRAM = "prefect.server.api.server:create_app"
+
+
+def start_own_server(prefect_home: Path) -> None:
+    """Start a server that every Prefect client of this process finds by itself, and that Prefect ends at its exit."""
+    notes = prefect_home / "own-servers"
+    end_orphans(notes)
+    server = SubprocessASGIServer()
+    server.start()
+    if server.server_process:
+        write_whole(notes / str(os.getpid()), str(server.server_process.pid).encode())
+
+
+def stop_own_server() -> None:
+    """End the server of this process, if it has one."""
+    SubprocessASGIServer().stop()
+
+
+def end_orphans(notes: Path) -> None:
+    """End the servers of sweeps that were killed: they would hold on to memory and to Prefect's database for ever.
+
+    A note is named after the sweep's process and holds the server's; a server whose parent is another is an orphan.
+    """
+    for note in notes.glob("[0-9]*"):
+        server = note.read_text(encoding="utf-8")
+        words = ["ps", "-ww", "-o", "ppid=", "-o", "args=", "-p", server]
+        said = subprocess.run(words, capture_output=True, text=True, check=False).stdout
+        parent, _, command = said.strip().partition(" ")
+        if _PROGRAM in command and parent == note.name:
+            continue
+        if _PROGRAM in command:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(server), signal.SIGTERM)
+        note.unlink(missing_ok=True)
