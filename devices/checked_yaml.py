@@ -30,6 +30,8 @@ def load_checked(path: Path, model: type[Model]) -> Model:
         data = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise CheckedYamlError(_yaml_sentence(path, error)) from None
+    except RecursionError:
+        raise CheckedYamlError(f"{path}:1: the brackets are nested too deep for a file that a person wrote") from None
     if root is None or not isinstance(data, dict):
         raise CheckedYamlError(f"{path}:1: the file must hold keys and values, such as `name: nightly`")
     if twice := _repeated_key(root):

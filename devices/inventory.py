@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from devices.checked_yaml import load_checked
+from devices.checked_yaml import CheckedYamlError, load_checked
 from devices.device import Device, DeviceRefused
 from devices.gate import Limits
 from devices.local import LocalDevice
@@ -108,6 +108,8 @@ class Inventory(BaseModel):
 
 def load_inventory(path: Path) -> Inventory:
     """Read an inventory file; CheckedYamlError with one sentence (file, line, what would be right) if it is wrong."""
+    if not path.exists():
+        raise CheckedYamlError(f"{path}: there is no such inventory; name one with --inventory")
     return load_checked(path, Inventory)
 
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ def ask(text_or_file: str, form: str, var: Path, warehouse: Path | None) -> str:
     if form == "csv":
         return _as_csv(columns, rows)
     if form == "json":
-        return json.dumps([dict(zip(columns, row, strict=True)) for row in rows], indent=1, default=str) + "\n"
+        named = [dict(zip(columns, map(_for_json, row), strict=True)) for row in rows]
+        return json.dumps(named, indent=1, default=str) + "\n"
     return as_table(columns, rows)
 
 
@@ -29,6 +31,15 @@ def _query_text(text_or_file: str) -> str:
         return Path(text_or_file).read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(f"{text_or_file}: the query file cannot be read ({error.strerror})") from None
+
+
+def _for_json(value: Any) -> Any:
+    """JSON has no word for a figure that is no number."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _for_json(inner) for key, inner in value.items()}
+    return [_for_json(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _as_csv(columns: list[str], rows: list[tuple[Any, ...]]) -> str:

@@ -24,5 +24,5 @@ def as_table(columns: Sequence[str], rows: Sequence[tuple[Any, ...]], *, widest_
 def _short(value: Any, widest_cell: int) -> str:
     if value is None:
         return ""
-    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    text = f"{value:.6g}" if isinstance(value, float) else " ".join(str(value).splitlines())
     return text if len(text) <= widest_cell else text[: widest_cell - 1] + "…"

@@ -106,7 +106,10 @@ def query(path: Path, text: str) -> tuple[list[str], list[tuple[Any, ...]]]:
     """
     with open_snapshot(path) if path.is_dir() else open_read_only(path) as connection:
         try:
-            answer = connection.execute(text)
+            # DuckDB answers a text without a statement with None, whatever its stub says.
+            answer: duckdb.DuckDBPyConnection | None = connection.execute(text)
+            if answer is None:
+                raise WarehouseError("the query is empty; write one such as SELECT * FROM run_latency")
             return [column[0] for column in answer.description or []], answer.fetchall()
         except duckdb.Error as error:
             raise WarehouseError(f"the query failed: {first_line(error)}") from None

@@ -46,7 +46,9 @@ class SweepSpec(BaseModel):
     devices: dict[str, str] = Field(
         default_factory=dict, description="Labels that a device must carry; none: every device."
     )
-    seed: int = Field(default=0, description="Seed of weights, reference inputs and of the order of sessions.")
+    seed: int = Field(
+        default=0, ge=0, lt=2**63, description="Seed of weights, reference inputs and of the order of sessions."
+    )
 
     @field_validator("name")
     @classmethod

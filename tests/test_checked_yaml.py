@@ -56,6 +56,7 @@ def test_a_right_file_becomes_its_model(file: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        ("[" * 3000, "F:1: the brackets are nested too deep for a file that a person wrote"),
         ("", "F:1: the file must hold keys and values, such as `name: nightly`"),
         ("# nothing\n", "F:1: the file must hold keys and values, such as `name: nightly`"),
         ("- a\n- b\n", "F:1: the file must hold keys and values, such as `name: nightly`"),

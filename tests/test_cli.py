@@ -164,6 +164,27 @@ def test_a_wrong_query_is_answered_in_duckdbs_words(etfarm: Etfarm, dump: Path, 
     assert "Traceback" not in ended.err
 
 
+@pytest.mark.parametrize("nothing", ["", " ", ";", "/* a comment */"])
+def test_a_query_of_nothing_is_refused(etfarm: Etfarm, dump: Path, tmp_path: Path, nothing: str) -> None:
+    etfarm("load", dump, "--warehouse", tmp_path / "w.duckdb")
+    ended = etfarm("sql", nothing, "--warehouse", tmp_path / "w.duckdb")
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert "the query is empty" in ended.err
+
+
+def test_figures_that_are_no_numbers_are_null_in_json(etfarm: Etfarm, dump: Path, tmp_path: Path) -> None:
+    etfarm("load", dump, "--warehouse", tmp_path / "w.duckdb")
+    query = "SELECT 'nan'::DOUBLE AS a, ['inf'::DOUBLE, 1] AS b, {'d': 'nan'::DOUBLE} AS c"
+    said = etfarm("sql", query, "--format", "json", "--warehouse", tmp_path / "w.duckdb").out
+    assert json.loads(said, parse_constant=pytest.fail) == [{"a": None, "b": [None, 1.0], "c": {"d": None}}]
+
+
+def test_a_text_of_many_lines_stays_in_its_row(etfarm: Etfarm, dump: Path, tmp_path: Path) -> None:
+    etfarm("load", dump, "--warehouse", tmp_path / "w.duckdb")
+    said = etfarm("sql", "SELECT 'a' || chr(10) || 'b' AS log", "--warehouse", tmp_path / "w.duckdb").out
+    assert said == "log\n---\na b\n(1 row)\n"
+
+
 def test_what_was_refused_is_said_and_the_rest_is_loaded(etfarm: Etfarm, dump: Path, tmp_path: Path) -> None:
     (tmp_path / "cut.etdump").write_bytes(dump.read_bytes()[:100])
     ended = etfarm("load", tmp_path, "--warehouse", tmp_path / "w.duckdb")

@@ -87,6 +87,11 @@ def test_a_mistake_is_one_sentence_with_its_line(tmp_path: Path, entry: str, exp
     assert complaint(tmp_path, f"devices:\n  - {entry}\n").startswith(f":2: {expected}")
 
 
+def test_an_inventory_that_is_not_there_is_named_with_the_way_to_name_another(tmp_path: Path) -> None:
+    with pytest.raises(CheckedYamlError, match=r"nowhere\.yaml: there is no such inventory; name one with --inventory"):
+        load_inventory(tmp_path / "nowhere.yaml")
+
+
 def test_two_devices_of_one_name_are_refused(tmp_path: Path) -> None:
     said = complaint(tmp_path, "devices:\n  - {name: a, transport: local}\n  - {name: a, transport: local}\n")
 

@@ -33,6 +33,7 @@ def test_the_sweeps_that_come_with_the_farm_are_valid(name: str) -> None:
         ("name: a\nmodels: [linear]\nthreads: [1, 1]\n", 3, "`1` stands twice"),
         ("name: a\nname: b\nmodels: [linear]\n", 2, "the key `name` stands twice"),
         ("name: a\nmodels: [linear]\nlimits:\n  max_temp: 3\n", 4, "the keys are max_load_1m, max_temperature_c"),
+        ("name: a\nmodels: [linear]\nseed: 9223372036854775808\n", 3, "`seed`: input should be less than "),
         ("name: [\n", 2, "this is not YAML"),
         ("", 1, "the file must hold keys and values"),
     ],
