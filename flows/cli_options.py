@@ -1,5 +1,6 @@
 """Options that several commands share, and how a command says that something went wrong."""
 
+import errno
 from pathlib import Path
 from typing import Annotated
 
@@ -35,4 +36,6 @@ def sentence_of(error: BaseException) -> str | None:
         return str(error)
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"{error.strerror}; free some where the output or the var folder goes and start again"
     return None

@@ -185,6 +185,15 @@ def test_a_text_of_many_lines_stays_in_its_row(etfarm: Etfarm, dump: Path, tmp_p
     assert said == "log\n---\na b\n(1 row)\n"
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_an_output_that_has_no_room_is_one_sentence() -> None:
+    with Path("/dev/full").open("w") as full:
+        words = [sys.executable, "-m", "flows.cli", "--help"]
+        ended = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("etfarm: No space left on device; free some")
+
+
 def test_what_was_refused_is_said_and_the_rest_is_loaded(etfarm: Etfarm, dump: Path, tmp_path: Path) -> None:
     (tmp_path / "cut.etdump").write_bytes(dump.read_bytes()[:100])
     ended = etfarm("load", tmp_path, "--warehouse", tmp_path / "w.duckdb")
