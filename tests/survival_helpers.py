@@ -166,15 +166,8 @@ class Farm:
         self.told = told
         self.fetching: dict[str, Path] = {}
         self.started: list[Future[DeviceTally]] = []
-        self._export = _write_export(self.var / "exports/linear")
-        made = folder / "made"
-        made.mkdir()
-        (made / "executor_runner").write_text(_RUNNER, encoding="utf-8")
-        (made / "executor_runner").chmod(0o755)
-        described = {"kind": "registered", "platform": PLATFORM, "launch": ["executor_runner"], "flags": []}
-        described |= {"variants": ["sme2_off"], "modes": ["timing"], "versions": {}, "provenance": "a stand-in"}
-        described |= dict.fromkeys(("compiler", "source_sha256", "build_key"))
-        publish_runner(made, self.var / "runners", described)
+        self._export = write_export(self.var / "exports/linear", LONG_FILE_BYTES)
+        publish_stand_in(folder, self.var, _RUNNER)
 
     def job(self, site: Site, **settings: Any) -> DeviceJob:
         """Two sessions and the one before them that is discarded, unless `settings` of the sweep say otherwise."""
@@ -322,12 +315,24 @@ def _size(path: Path) -> int:
     return 0
 
 
-def _write_export(folder: Path) -> Path:
-    """An export whose model.pte is the ETDump that the stand-in runner hands out, with one long input."""
+def publish_stand_in(folder: Path, var: Path, script: str) -> None:
+    """Register a shell script as the runner of PLATFORM."""
+    made = folder / "made"
+    made.mkdir()
+    (made / "executor_runner").write_text(script, encoding="utf-8")
+    (made / "executor_runner").chmod(0o755)
+    described = {"kind": "registered", "platform": PLATFORM, "launch": ["executor_runner"], "flags": []}
+    described |= {"variants": ["sme2_off"], "modes": ["timing"], "versions": {}, "provenance": "a stand-in"}
+    described |= dict.fromkeys(("compiler", "source_sha256", "build_key"))
+    publish_runner(made, var / "runners", described)
+
+
+def write_export(folder: Path, input_bytes: int) -> Path:
+    """An export whose model.pte is the ETDump that the stand-in runner hands out, with one input of that length."""
     folder.mkdir(parents=True)
     (folder / "model.pte").write_bytes(etdump_of(3))
     np.ones(1, np.float32).tofile(folder / "output-0.bin")
-    (folder / "input-0.bin").write_bytes(os.urandom(1 << 20) * (LONG_FILE_BYTES >> 20))
+    (folder / "input-0.bin").write_bytes(os.urandom(1 << 20) * (input_bytes >> 20))
     files = {
         name: {"file": f"{name}.bin", "sha256": sha256_of(folder / f"{name}.bin"), "dtype": "float32", "shape": [1]}
         for name in ("input-0", "output-0")

@@ -1,0 +1,164 @@
+"""How busy a sweep keeps 20 devices whose sessions last 10 s: the share of the wall time in which a runner ran.
+
+Run: python tests/benchmarks/utilisation.py
+
+Ten hosts behind this machine's sshd and ten phones behind ten real adbd (local folders where these are missing), all
+measured by one process with a Prefect server of its own. The runner is a stand-in that sleeps: what is measured is
+the farm.
+"""
+
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import cast
+
+from devices.inventory import DeviceSpec
+from flows.settings import prepare_prefect
+from tasks.bundle import SessionRecord, bundles_of
+from tasks.places import Var
+
+sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "deployments" / "virtual-lab")]
+
+DEVICES = 20
+SESSIONS = 6
+SESSION_S = 10
+_RUNNER = f"""#!/bin/sh
+for flag; do case $flag in
+    --etdump_path=*) etdump=${{flag#*=}};; --output_file=*) output=${{flag#*=}};; --model_path=*) model=${{flag#*=}};;
+esac; done
+sleep {SESSION_S}
+cp "$model" "$etdump"
+printf '\\0\\0\\200\\77' >"$output-0.bin"
+"""
+
+
+def main() -> None:
+    """Print each device's share, and the least and the mean of all."""
+    with tempfile.TemporaryDirectory(prefix="etfarm-utilisation-") as folder, ExitStack() as stack:
+        var = Var(Path(folder) / "var")
+        prepare_prefect(var.prefect_home)
+        turns = measure_all(Path(folder), var, stack)
+    print(f"{DEVICES} devices, {SESSIONS + 1} sessions of {SESSION_S} s each, one process, one run. busy: share of")
+    print("the time from the devices' start to its last session in which its runner ran; gap: mean between two runs")
+    print(f"  {'device':8} {'busy':>7} {'first after':>12} {'gap':>7}")
+    for turn in sorted(turns, key=lambda turn: turn.device):
+        print(f"  {turn.device:8} {100 * turn.share:5.1f} % {turn.first_s:10.1f} s {turn.gap_s:5.2f} s")
+    shares = [turn.share for turn in turns]
+    print(f"  busy: least {100 * min(shares):.1f} %, mean {100 * sum(shares) / len(shares):.1f} %")
+    for kind in sorted({turn.device.partition("-")[0] for turn in turns}):
+        gaps_s = [turn.gap_s for turn in turns if turn.device.startswith(kind)]
+        gap_s = sum(gaps_s) / len(gaps_s)
+        print(f"  {kind}: many such sessions would tend to {100 * SESSION_S / (SESSION_S + gap_s):.1f} %")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One device's part: share of its time in which a runner ran, wait for the first run, mean gap between two."""
+
+    device: str
+    share: float
+    first_s: float
+    gap_s: float
+
+
+def measure_all(folder: Path, var: Var, stack: ExitStack) -> list[Turn]:
+    """Run the devices' part of a sweep side by side."""
+    from prefect import flow
+    from prefect.futures import wait
+    from prefect.task_runners import ThreadPoolTaskRunner
+    from survival_helpers import NIGHT, PLATFORM, publish_stand_in, write_export
+
+    from flows.device_session import DeviceJob, Exported
+    from flows.sweep import device_step
+    from tasks.spec import SweepSpec
+
+    publish_stand_in(folder, var.root, _RUNNER)
+    exported = Exported(model="linear", precision="fp32", folder=write_export(var.exports / "linear", 1 << 20))
+    spec = SweepSpec(
+        name="survival",
+        models=["linear"],
+        variants=["sme2_off"],
+        executions=3,
+        warmup_executions=1,
+        sessions=SESSIONS,
+        settle_s=0,
+    )
+
+    def job(device: DeviceSpec) -> DeviceJob:
+        facts = {"os": "linux"}
+        return DeviceJob(
+            spec=spec, sweep=NIGHT, device=device, facts=facts, platform=PLATFORM, exports=[exported], var=var.root
+        )
+
+    jobs = [job(device) for device in devices(folder, stack)]
+
+    @flow(name="utilisation", task_runner=ThreadPoolTaskRunner(max_workers=64))  # type: ignore[arg-type]
+    def side_by_side() -> float:
+        began = time.time()
+        wait([device_step.submit(f"measure on {each.device.name}", each) for each in jobs])
+        return began
+
+    began = cast(float, side_by_side())
+    by_device: dict[str, list[SessionRecord]] = {}
+    for record in bundles_of(var.bundles, NIGHT.sweep_id):
+        if record.status == "failed":
+            raise SystemExit(f"{record.device.name}: {record.reason}")
+        by_device.setdefault(record.device.name, []).append(record)
+    return [turn_of(records, began) for records in by_device.values()]
+
+
+def turn_of(records: list[SessionRecord], began: float) -> Turn:
+    """What the bundles of one device say of its time; `began` in seconds of the epoch."""
+    starts = sorted(datetime.fromisoformat(record.started_at).timestamp() for record in records)
+    last = max(datetime.fromisoformat(record.ended_at).timestamp() for record in records)
+    busy_s = sum(record.wall_s or 0.0 for record in records)
+    gap_s = (last - starts[0] - busy_s) / len(records)
+    return Turn(records[0].device.name, busy_s / (last - began), starts[0] - began, gap_s)
+
+
+def devices(folder: Path, stack: ExitStack) -> list[DeviceSpec]:
+    """Half of them hosts over SSH, half phones over adb; local ones, with a sentence why, where that cannot be."""
+    from apt_packages import PackageError
+    from journal import LabError
+
+    found = []
+    for start, make in ((0, hosts), (DEVICES // 2, phones)):
+        numbers = range(start, start + DEVICES // 2)
+        try:
+            found += make(folder, numbers, stack)
+        except (LabError, PackageError) as error:
+            print(f"local folders instead of {make.__name__}: {error}")
+            found += [DeviceSpec(name=f"local-{n}", transport="local", root=f"{folder}/local-{n}") for n in numbers]
+    return found
+
+
+def hosts(folder: Path, numbers: range, stack: ExitStack) -> list[DeviceSpec]:
+    """Folders of this machine behind one sshd, a connection each."""
+    import loopback
+
+    config = stack.enter_context(loopback.sshd()).ssh_config
+    common = {"transport": "ssh", "address": "loopback", "ssh_config": config}
+    return [DeviceSpec.model_validate({"name": f"ssh-{n}", "root": f"{folder}/ssh-{n}", **common}) for n in numbers]
+
+
+def phones(folder: Path, numbers: range, stack: ExitStack) -> list[DeviceSpec]:
+    """An adbd for each, and one adb server."""
+    import loopback
+    from fetch_packages import Packages, default_cache
+
+    packages = Packages(default_cache())
+    port = stack.enter_context(loopback.adb_server(packages))
+    serials = {n: stack.enter_context(loopback.adbd(packages)).serial for n in numbers}
+    common = {"transport": "adb", "adb_server_port": port}
+    return [
+        DeviceSpec.model_validate({"name": f"adb-{n}", "address": serial, "root": f"{folder}/adb-{n}", **common})
+        for n, serial in serials.items()
+    ]
+
+
+if __name__ == "__main__":
+    main()
