@@ -28,6 +28,16 @@ from devices.ssh_connect import Connection, connect
 # A peer that says nothing for so long is asked whether it is still there, and has as long to answer.
 SILENCE_S = 6.0
 _CHUNK = 1 << 18
+_prefetch = paramiko.SFTPFile._prefetch_thread  # type: ignore[attr-defined]
+
+
+def _prefetch_quietly(file: paramiko.SFTPFile, *arguments: object) -> None:
+    """A link that breaks ends the download itself with an error; paramiko's helper thread would print its own."""
+    with suppress(EOFError, OSError, paramiko.SSHException):
+        _prefetch(file, *arguments)
+
+
+paramiko.SFTPFile._prefetch_thread = _prefetch_quietly  # type: ignore[attr-defined]
 
 
 class SshDevice(Device):

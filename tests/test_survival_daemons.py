@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 MakeSite = Callable[[str], Site]
 
 
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_daemon_that_is_killed_and_back_costs_no_session(lab_farm: Farm, site: MakeSite, stage: str) -> None:
     def kill(site: Site) -> None:

@@ -16,6 +16,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 MakeSite = Callable[[str], Site]
 
 
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_cut_link_that_comes_back_costs_no_session(lab_farm: Farm, site: MakeSite, stage: str) -> None:
     def cut_and_mend(site: Site) -> None:
