@@ -8,6 +8,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
+from flows.cli_options import sentence_of
 from flows.cli_table import as_table
 from flows.progress import board
 from flows.settings import prepare_prefect
@@ -44,7 +45,8 @@ def run_sweep(file: Path, inventory: Path, *, again: bool, var: Path, warehouse:
         )
     end = data_of(state)
     if not isinstance(end, SweepEnd):
-        raise FarmError(f"the sweep broke off: {state.message}; start it again, what is done is not run twice")
+        cause = (sentence_of(end) if isinstance(end, Exception) else None) or state.message
+        raise FarmError(f"the sweep broke off: {cause}; start it again, what is done is not run twice")
     _print_medians(end.sweep_id, var, warehouse)
     typer.echo(end.message)
     return 1 if state.is_failed() else 0

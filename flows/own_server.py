@@ -2,15 +2,19 @@
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 from pathlib import Path
 
+import httpx
 from prefect.server.api.server import SubprocessASGIServer
 
+from tasks.errors import FarmError
 from tasks.files import write_whole
 
 _PROGRAM = "prefect.server.api.server:create_app"
+_LEAST_ROOM_BYTES = 16_000_000  # its new database alone takes six
 
 
 def start_own_server(prefect_home: Path) -> None:
@@ -18,7 +22,13 @@ def start_own_server(prefect_home: Path) -> None:
     notes = prefect_home / "own-servers"
     end_orphans(notes)
     server = SubprocessASGIServer()
-    server.start()
+    if shutil.disk_usage(prefect_home).free < _LEAST_ROOM_BYTES:  # it would try for a minute and a half
+        raise FarmError(f"no room on the disk of {prefect_home}; free some and start the sweep again")
+    try:
+        server.start()
+    except (RuntimeError, httpx.HTTPError) as error:
+        cause = str(error).splitlines()[0].rstrip(". ")
+        raise FarmError(f"Prefect's own server did not start ({cause}); see `prefect server start`") from None
     if server.server_process:
         write_whole(notes / str(os.getpid()), str(server.server_process.pid).encode())
 

@@ -212,7 +212,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         answer = {"folder": _export_here(asked.model, asked.precision, asked.exports_dir, asked.seed).name}
     except Exception as error:
-        traceback.print_exc()
+        with contextlib.suppress(OSError):  # the log's disk may be the full one
+            traceback.print_exc()
         answer = {"error": _cause(error, asked.exports_dir)}
     with answer_to:
         json.dump(answer, answer_to)

@@ -45,18 +45,22 @@ def build_runner(platform: str, runners_dir: Path) -> Runner:
             (runner.folder / MANIFEST).touch()  # find_runner takes the last one
             return runner
     base = build_runner("linux-aarch64", runners_dir) if recipe.brings_c_library else None
-    with build_into(runners_dir / platform, recipe, base) as made:
-        described = {
-            "kind": "wheel",
-            "platform": platform,
-            "launch": recipe.launch,
-            "variants": ["sme2_off"] if platform == "linux-x86_64" else ["sme2_on", "sme2_off"],
-            "modes": ["timing", "profile"],
-            "versions": recipe.versions,
-            "compiler": recipe.toolchain.version,
-            "flags": recipe.flags,
-            "source_sha256": recipe.source_sha256,
-            "build_key": recipe.build_key,
-            "provenance": None,
-        }
-        return publish_runner(made, runners_dir, described)
+    try:
+        with build_into(runners_dir / platform, recipe, base) as made:
+            described = {
+                "kind": "wheel",
+                "platform": platform,
+                "launch": recipe.launch,
+                "variants": ["sme2_off"] if platform == "linux-x86_64" else ["sme2_on", "sme2_off"],
+                "modes": ["timing", "profile"],
+                "versions": recipe.versions,
+                "compiler": recipe.toolchain.version,
+                "flags": recipe.flags,
+                "source_sha256": recipe.source_sha256,
+                "build_key": recipe.build_key,
+                "provenance": None,
+            }
+            return publish_runner(made, runners_dir, described)
+    except OSError as error:
+        where = error.filename2 or error.filename or runners_dir
+        raise RunnerError(f"the runner for {platform} cannot be built: {error.strerror or error} ({where})") from None

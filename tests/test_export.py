@@ -277,6 +277,12 @@ def test_a_full_disk_is_one_sentence(tmp_path: Path, small_disk: Path) -> None:
     assert not list(small_disk.glob(".part-*"))
 
 
+def test_a_disk_without_room_for_the_log_either_is_one_sentence(small_disk: Path) -> None:
+    subprocess.run(["dd", "if=/dev/zero", f"of={small_disk / 'full'}"], capture_output=True, check=False)
+    with pytest.raises(ExportError, match=f"linear as fp32: no space left on the disk of {small_disk}"):
+        export_model("linear", "fp32", small_disk)
+
+
 def test_a_folder_without_an_export_is_refused_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(ExportError, match=r"holds no export\.json"):
         read_export(tmp_path)

@@ -135,6 +135,13 @@ def test_a_missing_wheel_is_said_with_the_way_to_get_it(tmp_path: Path, monkeypa
         build_runner(host_platform(), tmp_path / "runners")
 
 
+def test_a_folder_that_takes_no_runner_is_said_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "runners").mkdir()
+    (tmp_path / "runners" / host_platform()).touch()
+    with pytest.raises(RunnerError, match=rf"the runner for {host_platform()} cannot be built: .* \(.*/runners/"):
+        build_runner(host_platform(), tmp_path / "runners")
+
+
 def test_an_unknown_platform_is_refused_with_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(RunnerError, match="linux-x86_64, linux-aarch64, macos-arm64, android-arm64, not 'amiga'"):
         build_runner("amiga", tmp_path)
