@@ -26,9 +26,10 @@ from tasks.bundle import SessionRecord, SweepNight, bundles_of
 from tasks.capability import runner_sme2
 from tasks.errors import FarmError
 from tasks.export import Export, read_export
-from tasks.measure import Bench, code_of, measure, record_unmeasured
+from tasks.measure import Bench, measure, record_unmeasured
 from tasks.places import Var
 from tasks.plan import FIRST_SESSION, PlannedSession, plan_device, still_to_run
+from tasks.record import code_of
 from tasks.runner import Runner, find_runner
 from tasks.spec import Mode, SweepSpec, Variant
 

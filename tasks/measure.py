@@ -2,14 +2,11 @@
 
 import contextlib
 import logging
-import re
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from importlib.metadata import version
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from devices.device import Device, DeviceError, DeviceLost, DeviceRefused, FileMissing
 from devices.gate import Limits
@@ -17,11 +14,12 @@ from devices.inventory import DeviceSpec, launch_prefix
 from devices.job import JobResult, run_job
 from devices.shell import script
 from tasks.accuracy import OutputMismatchError, compare_outputs
-from tasks.bundle import Accuracy, DeviceRecord, ModelRecord, RunnerRecord, SessionRecord, publish_bundle
+from tasks.bundle import SessionRecord, publish_bundle
 from tasks.check import Unsuccessful, check_conditions, check_end, check_result, read_stats, settle
 from tasks.export import Export
 from tasks.logcat import announcing_pid, collect_logcat, logcat_moment
 from tasks.plan import PlannedSession
+from tasks.record import Findings, code_of, log_tail, now, session_record
 from tasks.runner import Runner
 
 _log = logging.getLogger(__name__)
@@ -30,8 +28,6 @@ _T = TypeVar("_T")
 BLIP_S = 120.0
 # With less room than this after a run, what went wrong in it is put down to the disk.
 _FULL_BYTES = 1 << 20
-_TAIL_LINES = 20
-_TAIL_BYTES = 4000
 
 
 @dataclass(frozen=True)
@@ -48,130 +44,53 @@ class Bench:
     settle_s: float
 
 
-@dataclass
-class _Findings:
-    """What has been found so far; every way out of a session makes its record from it."""
-
-    before: dict[str, Any] | None = None
-    after: dict[str, Any] | None = None
-    command: list[str] = field(default_factory=list)
-    job: JobResult | None = None
-    stats: dict[str, Any] | None = None
-    accuracy: list[Accuracy] | None = None
-
-
 def measure(session: PlannedSession, bench: Bench, bundles: Path) -> SessionRecord:
     """Run one session and write its bundle; returns the record, whose status says how it ended.
 
     Raises BundleError where the bundle itself cannot be written; the finished job then stays on the device, and the
     next call with the same session collects it instead of running it again.
     """
-    started_at = _now()
-    findings = _Findings()
-    status: Literal["succeeded", "failed", "invalid"] = "succeeded"
-    code = reason = None
+    started_at = now()
+    found = Findings()
     job_folder = f"{bench.device.root}/sessions/{session.session_id}"
     with tempfile.TemporaryDirectory(prefix="etfarm-") as scratch:
         collected = Path(scratch)
         try:
-            job = _run(session, bench, job_folder, findings, collected)
-            findings.stats = read_stats(collected)
-            check_end(job, bench.deadline_s, collected)
-            check_result(session, bench.runner, findings.stats, collected)
-            findings.accuracy = compare_outputs(bench.export.outputs, bench.export.folder, collected)
-            check_conditions(session, findings.after, bench.limits)
+            job = _run(session, bench, job_folder, found, collected)
+            _judge(session, bench, found, job, collected)
         except Unsuccessful as end:
-            status, code, reason = end.status, end.code, str(end)
-            if (findings.after or {}).get("free_disk_bytes", _FULL_BYTES) < _FULL_BYTES:
-                code, reason = "no_space_on_device", f"{reason}; {bench.device.name}'s disk is full"
+            found.end = end
         except OutputMismatchError as error:
-            status, code, reason = "failed", "wrong_output", str(error)
+            found.end = Unsuccessful("failed", "wrong_output", str(error))
         except DeviceError as error:
-            status, code, reason = "failed", code_of(error), str(error)
-        record = SessionRecord(
-            session_id=session.session_id,
-            attempt=session.attempt,
-            sweep=session.sweep,
-            status=status,
-            reason_code=code,
-            reason=reason,
-            log_tail=_log_tail(collected / "stderr.txt") if status == "failed" else None,
-            started_at=started_at,
-            ended_at=_now(),
-            model=_model_record(bench.export),
-            runner=_runner_record(bench.runner),
-            device=_device_record(bench.spec, bench.facts),
-            conditions={"before": findings.before, "after": findings.after},
-            command=findings.command,
-            exit_code=findings.job.exit_code if findings.job else None,
-            signal=findings.job.signal if findings.job else None,
-            wall_s=findings.job.wall_s if findings.job else None,
-            stats=findings.stats,
-            accuracy=findings.accuracy,
-            **_cell_fields(session),
+            found.end = Unsuccessful("failed", code_of(error), str(error))
+        record = session_record(
+            session, bench.spec, bench.facts, bench.export, bench.runner, found, started_at, log_tail(collected)
         )
         published = publish_bundle(bundles, record, collected)
     _forget_job(bench.device, job_folder)
     return published
 
 
-def record_unmeasured(
-    session: PlannedSession,
-    spec: DeviceSpec,
-    facts: dict[str, Any],
-    runner: Runner | None,
-    code: str,
-    reason: str,
-    bundles: Path,
-) -> SessionRecord:
-    """Write the bundle of a session that could not even start (no export, no runner, device lost) as failed.
-
-    `runner` is the one that it was planned with: without it the next start would not know this attempt again.
-    """
-    now = _now()
-    record = SessionRecord(
-        session_id=session.session_id,
-        attempt=session.attempt,
-        sweep=session.sweep,
-        status="failed",
-        reason_code=code,
-        reason=reason,
-        started_at=now,
-        ended_at=now,
-        model=ModelRecord(
-            name=session.cell.model,
-            precision=session.cell.precision,
-            seed=session.seed,
-            pte_sha256=session.pte_sha256,
-        ),
-        runner=_runner_record(runner) if runner else None,
-        device=_device_record(spec, facts),
-        conditions={"before": None, "after": None},
-        **_cell_fields(session),
-    )
-    with tempfile.TemporaryDirectory(prefix="etfarm-") as nothing:
-        return publish_bundle(bundles, record, Path(nothing))
-
-
-def _run(session: PlannedSession, bench: Bench, folder: str, findings: _Findings, collected: Path) -> JobResult:
+def _run(session: PlannedSession, bench: Bench, folder: str, found: Findings, collected: Path) -> JobResult:
     """Push what is missing, wait for calm, run the job and bring its files home."""
     device = bench.device
 
     def prepare() -> None:
         tree, model, *inputs = _push(bench)
-        findings.before = settle(device, bench.limits, bench.settle_s)
-        findings.command = _command(session, bench, tree, model, inputs, folder)
+        found.before = settle(device, bench.limits, bench.settle_s)
+        found.command = _command(session, bench, tree, model, inputs, folder)
         _clear_unfinished(device, folder)
 
     _through_a_blip(device, prepare)
     _log.info("%s: running", session.title)
     logs_to_logcat = session.cell.mode == "trace" and bench.facts.get("os") == "android"
     since = logcat_moment(device) if logs_to_logcat else ""
-    command = announcing_pid(findings.command) if logs_to_logcat else findings.command
-    findings.job = run_job(device, folder, command, deadline_s=bench.deadline_s, reconnect_s=BLIP_S)
+    command = announcing_pid(found.command) if logs_to_logcat else found.command
+    found.job = run_job(device, folder, command, deadline_s=bench.deadline_s, reconnect_s=BLIP_S)
 
     def collect() -> None:
-        findings.after = findings.after or device.conditions()
+        found.after = found.after or device.conditions()
         if logs_to_logcat:
             collect_logcat(device, folder, since, collected / "logcat.txt")
         for name in _files_to_collect(session, bench):
@@ -179,7 +98,22 @@ def _run(session: PlannedSession, bench: Bench, folder: str, findings: _Findings
                 device.fetch(f"{folder}/{name}", collected / name)
 
     _through_a_blip(device, collect)
-    return findings.job
+    return found.job
+
+
+def _judge(session: PlannedSession, bench: Bench, found: Findings, job: JobResult, collected: Path) -> None:
+    """Raise Unsuccessful, or OutputMismatchError, unless everything about the run is as it must be to count."""
+    try:
+        found.stats = read_stats(collected)
+        check_end(job, bench.deadline_s, collected)
+        check_result(session, bench.runner, found.stats, collected)
+        found.accuracy = compare_outputs(bench.export.outputs, bench.export.folder, collected)
+        check_conditions(session, found.after, bench.limits)
+    except Unsuccessful as end:
+        if (found.after or {}).get("free_disk_bytes", _FULL_BYTES) >= _FULL_BYTES:
+            raise
+        reason = f"{end}; {bench.device.name}'s disk is full"
+        raise Unsuccessful(end.status, "no_space_on_device", reason) from None
 
 
 def _push(bench: Bench) -> list[str]:
@@ -232,68 +166,6 @@ def _files_to_collect(session: PlannedSession, bench: Bench) -> list[str]:
     return names
 
 
-def _cell_fields(session: PlannedSession) -> dict[str, Any]:
-    cell = session.cell
-    return {
-        "variant": cell.variant,
-        "mode": cell.mode,
-        "threads": cell.threads,
-        "executions": cell.executions,
-        "warmup_executions": cell.warmup_executions,
-        "index": session.index,
-        "farm_version": version("etfarm"),
-    }
-
-
-def _model_record(export: Export) -> ModelRecord:
-    return ModelRecord(
-        name=export.model,
-        precision=export.precision,
-        seed=export.seed,
-        export_key=export.export_key,
-        pte_sha256=export.pte_sha256,
-        pte_bytes=export.pte_bytes,
-        versions=export.versions,
-        delegated=export.delegated,
-        portable=export.portable,
-    )
-
-
-def _runner_record(runner: Runner) -> RunnerRecord:
-    return RunnerRecord(
-        runner_sha256=runner.runner_sha256,
-        platform=runner.platform,
-        kind=runner.kind,
-        versions=runner.versions,
-        compiler=runner.compiler,
-        source_sha256=runner.source_sha256,
-        provenance=runner.provenance,
-    )
-
-
-def _device_record(spec: DeviceSpec, facts: dict[str, Any]) -> DeviceRecord:
-    return DeviceRecord(
-        name=spec.name,
-        transport=spec.transport,
-        emulated=spec.emulated,
-        labels=spec.labels,
-        site=spec.site,
-        facts=facts,
-    )
-
-
-def code_of(error: DeviceError) -> str:
-    """Return the reason code of a device's error, its class in snake case: DeviceLost -> device_lost."""
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
-
-
-def _log_tail(stderr: Path) -> str | None:
-    if not stderr.is_file():
-        return None
-    lines = stderr.read_bytes()[-_TAIL_BYTES:].decode(errors="replace").splitlines()[-_TAIL_LINES:]
-    return "\n".join(lines) or None
-
-
 def _clear_unfinished(device: Device, folder: str) -> None:
     """Remove what a killed farm left of this very session, unless its job came to its end: then that is collected.
 
@@ -308,5 +180,20 @@ def _forget_job(device: Device, folder: str) -> None:
         device.remove(folder)
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+def record_unmeasured(
+    session: PlannedSession,
+    spec: DeviceSpec,
+    facts: dict[str, Any],
+    runner: Runner | None,
+    code: str,
+    reason: str,
+    bundles: Path,
+) -> SessionRecord:
+    """Write the bundle of a session that could not even start (no export, no runner, device lost) as failed.
+
+    `runner` is the one that it was planned with: without it the next start would not know this attempt again.
+    """
+    found = Findings(end=Unsuccessful("failed", code, reason))
+    record = session_record(session, spec, facts, None, runner, found, now(), None)
+    with tempfile.TemporaryDirectory(prefix="etfarm-") as nothing:
+        return publish_bundle(bundles, record, Path(nothing))
