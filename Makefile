@@ -10,7 +10,7 @@ sweep: $(READY)
 	$(BIN)/etfarm sweep deployments/sweeps/smoke.yaml
 
 test: $(READY)
-	$(BIN)/pytest -q -n auto --dist loadfile
+	$(BIN)/pytest -q -n auto --dist loadgroup
 
 lint: $(READY)
 	$(BIN)/ruff check .

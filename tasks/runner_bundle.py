@@ -145,7 +145,7 @@ def _folder_name(manifest: Manifest) -> str:
 def runners_of(runners_dir: Path, platform: str) -> list[Runner]:
     """Return the whole bundles of a platform; one that somebody damaged is said and left out."""
     found = []
-    for path in sorted((runners_dir / platform).glob(f"*/{MANIFEST}")):
+    for path in sorted((runners_dir / platform).glob(f"[!.]*/{MANIFEST}")):
         try:
             found.append(read_runner(path.parent))
         except RunnerError as error:

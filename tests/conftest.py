@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 
-pytest_plugins = ["emulator_fixtures", "farm_fixtures", "runner_fixtures"]
+pytest_plugins = ["device_fixtures", "emulator_fixtures", "farm_fixtures", "runner_fixtures", "survival_helpers"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A file's tests share a worker, and so do all that need the one lab, which go first: they take longest."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.path.name))
+    items.sort(key=lambda item: item.get_closest_marker("xdist_group").args != ("lab",))  # type: ignore[union-attr]
 
 
 @pytest.fixture

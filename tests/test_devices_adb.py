@@ -12,8 +12,6 @@ from devices.adb_stream import ShellOutput
 from devices.device import Device, DeviceRefused
 from devices.inventory import DeviceSpec, open_device
 
-pytest_plugins = ["device_fixtures"]
-
 
 @pytest.fixture
 def phone(make_spec: Callable[..., DeviceSpec]) -> Device:

@@ -17,8 +17,6 @@ from devices.device import (
     TransferFailed,
 )
 
-pytest_plugins = ["device_fixtures"]
-
 ODD_NAMES = ["with blank", 'it\'s "quoted"', "größe-模型", "-rf", "$HOME `id`", "semi;colon&pipe|", "back\\slash", "*"]
 
 

@@ -16,7 +16,6 @@ from devices.device import DeviceError, DeviceLost, DeviceRefused
 if TYPE_CHECKING:
     from device_fixtures import Bench
 
-pytest_plugins = ["device_fixtures"]
 pytestmark = pytest.mark.lab
 
 # With the shortened silence of the `bench`; as shipped it is 12 s.

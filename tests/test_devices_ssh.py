@@ -17,7 +17,6 @@ from devices.shell import take_pid
 if TYPE_CHECKING:
     from loopback import Sshd
 
-pytest_plugins = ["device_fixtures"]
 pytestmark = pytest.mark.lab
 
 

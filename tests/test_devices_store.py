@@ -15,8 +15,6 @@ from devices import store
 from devices.device import Device, DeviceError, NoSpaceOnDevice, TransferFailed
 from devices.store import StoredEntry, surplus
 
-pytest_plugins = ["device_fixtures"]
-
 
 def sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -20,7 +20,6 @@ from devices.job import JobResult, kill_leftovers, run_job
 if TYPE_CHECKING:
     from device_fixtures import Bench
 
-pytest_plugins = ["device_fixtures"]
 
 Until = Callable[[Callable[[], object]], None]
 

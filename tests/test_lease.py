@@ -13,8 +13,6 @@ import pytest
 from devices.device import Device, DeviceBusy, LeaseLost
 from devices.lease import acquire, current_holder
 
-pytest_plugins = ["device_fixtures"]
-
 Until = Callable[[Callable[[], object]], None]
 PROJECT = Path(__file__).parents[1]
 

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from survival_helpers import MAC, NIGHT, PHONE, STAGES, Farm, Site, at_once, forget_slot, is_done, wait_for
 
-pytest_plugins = ["farm_fixtures", "survival_helpers"]
 # Beside other workers a test may first wait for the lab, of which a machine has one.
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900), pytest.mark.xdist_group("lab")]
 
 MakeSite = Callable[[str], Site]
 

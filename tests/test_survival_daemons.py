@@ -10,9 +10,8 @@ import pytest
 from lab_fixtures import Lab, UnusablePhone, adb_server, faults, loopback
 from survival_helpers import MAC, PHONE, STAGES, Farm, Site, at_once
 
-pytest_plugins = ["farm_fixtures", "survival_helpers"]
 # Beside other workers a test may first wait for the lab, of which a machine has one.
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900), pytest.mark.xdist_group("lab")]
 
 MakeSite = Callable[[str], Site]
 

@@ -12,9 +12,8 @@ from survival_helpers import MAC, PHONE, Farm, Site, at_once
 from devices.registry import Registry
 from tasks.places import Var
 
-pytest_plugins = ["farm_fixtures", "survival_helpers"]
 # Beside other workers a test may first wait for the lab, of which a machine has one.
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900), pytest.mark.xdist_group("lab")]
 
 MakeSite = Callable[[str], Site]
 DEADLINE_S = 2

@@ -9,9 +9,8 @@ import pytest
 from lab_fixtures import Lab, LinkProxy, faults
 from survival_helpers import MAC, OTHER_MAC, PHONE, STAGES, Farm, Site, at_once, wait_for
 
-pytest_plugins = ["farm_fixtures", "survival_helpers"]
 # Beside other workers a test may first wait for the lab, of which a machine has one.
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900), pytest.mark.xdist_group("lab")]
 
 MakeSite = Callable[[str], Site]
 
