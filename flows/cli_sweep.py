@@ -23,9 +23,9 @@ def run_sweep(file: Path, inventory: Path, *, again: bool, var: Path, warehouse:
     prefect_home = Var(var.absolute()).prefect_home
     prepare_prefect(prefect_home)
     console = Console(stderr=True)
-    console.print(f"etfarm: sweep {spec.name}; everything goes to {var}", highlight=False)
+    typer.echo(f"etfarm: sweep {spec.name}; everything goes to {var}", err=True)
     if "PREFECT_API_URL" not in os.environ:
-        console.print("starting Prefect's own server for this sweep (set PREFECT_API_URL to use a running one)")
+        typer.echo("starting Prefect's own server for this sweep (set PREFECT_API_URL to use a running one)", err=True)
     from flows.interrupt import ends_tidily
     from flows.own_server import start_own_server
     from flows.sweep import SweepEnd, choose_devices, data_of, sweep

@@ -12,6 +12,13 @@ from types import FrameType
 from uuid import UUID
 
 from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import (
+    FlowRunFilter,
+    FlowRunFilterParentFlowRunId,
+    FlowRunFilterState,
+    FlowRunFilterStateType,
+)
+from prefect.client.schemas.objects import StateType
 from prefect.states import Cancelled
 
 from flows.lease import give_back_all
@@ -67,4 +74,10 @@ def _tell_prefect(flow_run_id: str | None, cause: str) -> None:
     if flow_run_id is None or "PREFECT_API_URL" not in os.environ:
         return
     with contextlib.suppress(Exception), get_client(sync_client=True) as client:
-        client.set_flow_run_state(UUID(flow_run_id), Cancelled(message=f"ended by {cause}"), force=True)
+        ours = UUID(flow_run_id)
+        below = FlowRunFilter(
+            parent_flow_run_id=FlowRunFilterParentFlowRunId(any_=[ours]),
+            state=FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.RUNNING])),
+        )
+        for run in [ours, *(device.id for device in client.read_flow_runs(flow_run_filter=below))]:
+            client.set_flow_run_state(run, Cancelled(message=f"ended by {cause}"), force=True)

@@ -110,6 +110,21 @@ def test_a_sweep_that_is_stopped_leaves_nothing_running_and_goes_on_at_once(farm
     assert "sessions: 2 succeeded, 1 discarded" in farm.sweep(long).stdout
 
 
+def test_a_sweep_that_is_stopped_is_cancelled_at_its_server(farm: Farm, prefect_api: str) -> None:
+    # given a sweep that reports to a server, in the middle of a session
+    long = SWEEP.replace("[linear, conv]", "[linear]").replace("executions: 6", "executions: 100000")
+    process = farm.start("sweep", farm.sweep_file(long.replace("tiny", "stopped")), "--inventory", farm.inventory)
+    jobs = farm.folder / "device" / "jobs"
+    wait_for(lambda: any(jobs.glob("*")), 120, lambda: f"no session; the sweep returned {process.poll()}")
+    # when it is stopped
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    # then the server shows nothing as running, and the sweep and its device's part as cancelled
+    assert process.returncode == 128 + signal.SIGINT
+    runs = posted(f"{prefect_api}/flow_runs/filter", {"sort": "START_TIME_DESC", "limit": 2})
+    assert [run["state_name"] for run in runs] == ["Cancelled", "Cancelled"]
+
+
 def test_the_server_of_a_killed_sweep_is_ended_by_the_next_start_and_no_other_process_is(tmp_path: Path) -> None:
     # given what a killed sweep's server looks like, a live sweep's, and a foreign process with a noted id
     words = [sys.executable, "-c", "import time; time.sleep(60)", "prefect.server.api.server:create_app"]
