@@ -1,9 +1,11 @@
 """Files and folders that exist completely or not at all."""
 
 import contextlib
+import getpass
 import hashlib
 import os
 import shutil
+import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,11 +26,7 @@ def publish_folder(final: Path) -> Iterator[Path]:
     A folder of that name that appeared meanwhile wins: two processes that make the same content both end with it.
     Leftovers of killed processes are removed on the way in, by the process id in their names.
     """
-    final.parent.mkdir(parents=True, exist_ok=True)
-    remove_leftovers(final.parent)
-    aside = final.parent / f"{_ASIDE}{os.getpid()}-{uuid.uuid4().hex[:8]}"
-    aside.mkdir()
-    try:
+    with _aside_folder(final.parent) as aside:
         yield aside
         _flush(aside)
         try:
@@ -36,8 +34,13 @@ def publish_folder(final: Path) -> Iterator[Path]:
         except OSError:
             if not final.is_dir():
                 raise
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Yield an empty folder for the block alone, outside the var folder; what killed processes left is removed."""
+    with _aside_folder(Path(tempfile.gettempdir()) / f"etfarm-scratch-{getpass.getuser()}") as folder:
+        yield folder
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -63,6 +66,18 @@ def remove_leftovers(folder: Path) -> None:
                 shutil.rmtree(leftover, ignore_errors=True)
             else:
                 leftover.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _aside_folder(parent: Path) -> Iterator[Path]:
+    parent.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(parent)
+    aside = parent / f"{_ASIDE}{os.getpid()}-{uuid.uuid4().hex[:8]}"
+    aside.mkdir()
+    try:
+        yield aside
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 def _alive(pid: int) -> bool:

@@ -2,7 +2,6 @@
 
 import contextlib
 import logging
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from tasks.accuracy import OutputMismatchError, compare_outputs
 from tasks.bundle import SessionRecord, publish_bundle
 from tasks.check import Unsuccessful, check_conditions, check_end, check_result, read_stats, settle
 from tasks.export import Export
+from tasks.files import scratch_folder
 from tasks.logcat import announcing_pid, collect_logcat, logcat_moment
 from tasks.plan import PlannedSession
 from tasks.record import Findings, code_of, log_tail, now, session_record
@@ -53,8 +53,7 @@ def measure(session: PlannedSession, bench: Bench, bundles: Path) -> SessionReco
     started_at = now()
     found = Findings()
     job_folder = f"{bench.device.root}/sessions/{session.session_id}"
-    with tempfile.TemporaryDirectory(prefix="etfarm-") as scratch:
-        collected = Path(scratch)
+    with scratch_folder() as collected:
         try:
             job = _run(session, bench, job_folder, found, collected)
             _judge(session, bench, found, job, collected)
@@ -195,5 +194,5 @@ def record_unmeasured(
     """
     found = Findings(end=Unsuccessful("failed", code, reason))
     record = session_record(session, spec, facts, None, runner, found, now(), None)
-    with tempfile.TemporaryDirectory(prefix="etfarm-") as nothing:
-        return publish_bundle(bundles, record, Path(nothing))
+    with scratch_folder() as nothing:
+        return publish_bundle(bundles, record, nothing)

@@ -10,6 +10,7 @@ import pytest
 pytest_plugins = ["device_fixtures", "emulator_fixtures", "farm_fixtures", "runner_fixtures", "survival_helpers"]
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups right after
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A file's tests share a worker, and so do all that need the one lab, which go first: they take longest."""
     for item in items:

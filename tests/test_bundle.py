@@ -3,13 +3,15 @@
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from test_plan import NIGHT, a_spec, ended, planned
 
 from tasks.bundle import BundleError, bundles_of, publish_bundle, read_bundle
-from tasks.files import publish_folder, remove_leftovers
+from tasks.files import publish_folder, remove_leftovers, scratch_folder
 
 
 @pytest.fixture
@@ -82,6 +84,23 @@ def test_what_a_killed_process_left_is_removed_and_what_a_living_one_writes_is_n
     remove_leftovers(tmp_path)
     # then only the living one's is left
     assert [path.name for path in tmp_path.iterdir()] == [f".part-{os.getpid()}-abc"]
+
+
+def test_a_scratch_folder_goes_with_its_block_and_with_its_process() -> None:
+    # given the scratch folder of a process that was killed
+    program = (
+        "import os, sys\nfrom tasks.files import scratch_folder\n"
+        "with scratch_folder() as folder:\n    print(folder, flush=True)\n    os.kill(os.getpid(), 9)\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    left = Path(killed.stdout.strip())
+    assert left.is_dir()
+    # when the next one is used
+    with scratch_folder() as folder:
+        assert list(folder.iterdir()) == []
+    # then both are gone
+    assert not folder.exists()
+    assert not left.exists()
 
 
 def test_a_full_disk_is_said_in_one_sentence_and_leaves_nothing(tmp_path: Path, full_disk: Path) -> None:
