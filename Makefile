@@ -10,7 +10,7 @@ sweep: $(READY)
 	$(BIN)/etfarm sweep deployments/sweeps/smoke.yaml
 
 test: $(READY)
-	$(BIN)/pytest -q -n auto --dist loadgroup
+	$(BIN)/pytest -q -n auto --dist loadscope --no-loadscope-reorder
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -4,19 +4,38 @@ import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 pytest_plugins = ["device_fixtures", "emulator_fixtures", "farm_fixtures", "runner_fixtures", "survival_helpers"]
 
 
-@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups right after
+# These need the one virtual lab of the machine, one after the other, and take longest.
+LAB_FILES = ("test_survival_", "test_virtual_lab")
+
+
+def _scope(nodeid: str) -> str:
+    file = nodeid.partition("::")[0].rpartition("/")[2]
+    return "the lab" if file.startswith(LAB_FILES) else file
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A file's tests share a worker, and so do all that need the one lab, which go first: they take longest."""
-    for item in items:
-        if item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(item.path.name))
-    items.sort(key=lambda item: item.get_closest_marker("xdist_group").args != ("lab",))  # type: ignore[union-attr]
+    """What needs the lab goes first: one worker is busy with it while the others do the rest."""
+    items.sort(key=lambda item: _scope(item.nodeid) != "the lab")
+
+
+class ByFileOrLab(LoadScopeScheduling):  # type: ignore[misc]
+    """A file's tests share a worker, and so do all that need the lab."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return _scope(nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
+    """Of pytest-xdist: how tests are handed out."""
+    return ByFileOrLab(config, log)
 
 
 @pytest.fixture

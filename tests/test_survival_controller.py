@@ -8,7 +8,7 @@ import pytest
 from survival_helpers import MAC, NIGHT, PHONE, STAGES, Farm, Site, at_once, forget_slot, is_done, wait_for
 
 # Beside other workers a test may first wait for the lab, of which a machine has one.
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(900), pytest.mark.xdist_group("lab")]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 MakeSite = Callable[[str], Site]
 
@@ -26,7 +26,8 @@ def test_a_killed_farm_started_again_completes_what_was_missing(
             if stage == "bundle":
                 parts = (lab_farm.var / "bundles" / NIGHT.sweep_id).glob(f".part-{farm.pid}-*/stderr.txt")
                 return any(part.stat().st_size > 1 << 20 for part in parts)
-            return any(site.is_at(stage, scratch) for scratch in [None, *(tmp_path / site.name / "tmp").iterdir()])
+            scratch = (tmp_path / site.name / "tmp").glob("etfarm-scratch-*/.part-*")
+            return any(site.is_at(stage, folder) for folder in [None, *scratch])
 
         wait_for(lambda: farm.poll() is not None or is_there(), f"{stage} on {site.name}", pause_s=0.002)
         assert farm.poll() is None, (tmp_path / site.name / "log").read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ from lab_fixtures import Lab, UnusablePhone, adb_server, faults, loopback
 from survival_helpers import MAC, PHONE, STAGES, Farm, Site, at_once
 
 # Beside other workers a test may first wait for the lab, of which a machine has one.
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(900), pytest.mark.xdist_group("lab")]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 MakeSite = Callable[[str], Site]
 

@@ -13,7 +13,7 @@ from devices.registry import Registry
 from tasks.places import Var
 
 # Beside other workers a test may first wait for the lab, of which a machine has one.
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(900), pytest.mark.xdist_group("lab")]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 MakeSite = Callable[[str], Site]
 DEADLINE_S = 2

@@ -10,7 +10,7 @@ from lab_fixtures import Lab, LinkProxy, faults
 from survival_helpers import MAC, OTHER_MAC, PHONE, STAGES, Farm, Site, at_once, wait_for
 
 # Beside other workers a test may first wait for the lab, of which a machine has one.
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(900), pytest.mark.xdist_group("lab")]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 MakeSite = Callable[[str], Site]
 

@@ -32,7 +32,6 @@ from lab_fixtures import (
 from devices.device import Device, NoSpaceOnDevice
 
 pytestmark = [
-    pytest.mark.xdist_group("lab"),
     pytest.mark.lab,
     pytest.mark.skipif(sys.platform != "linux", reason="the virtual lab is made of Linux's namespaces"),
 ]
