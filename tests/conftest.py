@@ -22,8 +22,9 @@ def _scope(nodeid: str) -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What needs the lab goes first: one worker is busy with it while the others do the rest."""
-    items.sort(key=lambda item: _scope(item.nodeid) != "the lab")
+    """What takes longest goes first, the lab before all: one worker is busy with it while the others do the rest."""
+    longest = ("the lab", "test_sweep.py", "test_sme2_emulated.py")
+    items.sort(key=lambda item: longest.index(scope) if (scope := _scope(item.nodeid)) in longest else len(longest))
 
 
 class ByFileOrLab(LoadScopeScheduling):  # type: ignore[misc]
