@@ -5,7 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from survival_helpers import MAC, NIGHT, PHONE, STAGES, Farm, Site, at_once, forget_slot, is_done, wait_for
+from survival_helpers import MAC, PHONE, Farm, at_once, forget_slot, is_done, wait_for
+from survival_site import NIGHT, STAGES, Site
 
 # Beside other workers a test may first wait for the lab, of which a machine has one.
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from lab_fixtures import Lab, UnusablePhone, adb_server, faults, loopback
-from survival_helpers import MAC, PHONE, STAGES, Farm, Site, at_once
+from survival_helpers import MAC, PHONE, Farm, at_once
+from survival_site import STAGES, Site
 
 # Beside other workers a test may first wait for the lab, of which a machine has one.
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 from lab_fixtures import Lab, faults, processes
-from survival_helpers import MAC, PHONE, Farm, Site, at_once
+from survival_helpers import MAC, PHONE, Farm, at_once
+from survival_site import Site
 
 from devices.registry import Registry
 from tasks.places import Var

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from lab_fixtures import Lab, LinkProxy, faults
-from survival_helpers import MAC, OTHER_MAC, PHONE, STAGES, Farm, Site, at_once, wait_for
+from survival_helpers import MAC, OTHER_MAC, PHONE, Farm, at_once, wait_for
+from survival_site import STAGES, Site
 
 # Beside other workers a test may first wait for the lab, of which a machine has one.
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]

@@ -70,7 +70,7 @@ def measure_all(folder: Path, var: Var, stack: ExitStack) -> list[Turn]:
     from prefect import flow
     from prefect.futures import wait
     from prefect.task_runners import ThreadPoolTaskRunner
-    from survival_helpers import NIGHT, PLATFORM, publish_stand_in, write_export
+    from survival_site import NIGHT, PLATFORM, publish_stand_in, write_export
 
     from flows.device_session import DeviceJob, Exported
     from flows.sweep import device_step
