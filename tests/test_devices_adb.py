@@ -88,7 +88,7 @@ def test_a_phone_that_the_server_forgot_is_connected_again(
     phone.probe()
     adb_server.ask(f"host:disconnect:{make_spec('adb').address}", adb_port)
 
-    phone.probe()
+    assert phone.run(["echo", "back"], deadline_s=10).stdout == b"back\n"
 
 
 @pytest.mark.lab

@@ -264,4 +264,4 @@ def test_a_closed_device_opens_again_on_its_next_use(device: Device) -> None:
     device.probe()
     device.close()
 
-    device.probe()
+    assert device.run(["echo", "open"], deadline_s=10).stdout == b"open\n"

@@ -16,7 +16,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import adb_server
@@ -187,15 +187,12 @@ def _loopback(sshd_port: int, adbd_port: int) -> int:
     """Serve until a signal asks for the end, then leave nothing."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     packages = Packages(default_cache())
-    try:
-        with ExitStack() as stack:
-            sshd = stack.enter_context(loopback.sshd(sshd_port))
-            adbd = stack.enter_context(loopback.adbd(packages, adbd_port))
-            server = stack.enter_context(loopback.adb_server(packages))
-            _show({"sshd": sshd.__dict__, "adbd": {**adbd.__dict__, "adb_server_port": server}})
-            signal.pause()
-    except KeyboardInterrupt:
-        pass
+    with suppress(KeyboardInterrupt), ExitStack() as stack:  # Ctrl-C is how a person ends it
+        sshd = stack.enter_context(loopback.sshd(sshd_port))
+        adbd = stack.enter_context(loopback.adbd(packages, adbd_port))
+        server = stack.enter_context(loopback.adb_server(packages))
+        _show({"sshd": sshd.__dict__, "adbd": {**adbd.__dict__, "adb_server_port": server}})
+        signal.pause()
     return 0
 
 
