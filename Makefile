@@ -18,7 +18,7 @@ lint: $(READY)
 	$(BIN)/mypy
 
 bench: $(READY)
-	$(BIN)/python tests/benchmarks/run_all.py
+	$(BIN)/python -m tests.benchmarks.run_all
 
 setup: $(READY)
 
@@ -32,10 +32,10 @@ $(READY): pyproject.toml constraints.txt
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo --preserve-env=ETFARM_VAR,ETFARM_LAB_CACHE,http_proxy,https_proxy)
 
 lab-up: $(READY)
-	$(SUDO) $(BIN)/python deployments/virtual-lab/lab.py up
+	$(SUDO) $(BIN)/python -m deployments.virtual_lab.lab up
 
 lab-down:
-	$(SUDO) python3 deployments/virtual-lab/lab.py down
+	$(SUDO) python3 -m deployments.virtual_lab.lab down
 
 # The measurements themselves (./var) are never removed by a target: they cannot be made again.
 clean:

@@ -8,7 +8,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from devices import conditions, facts, store
 from devices.errors import (
     DeadlineExceeded,
     DeviceBusy,
@@ -20,6 +19,7 @@ from devices.errors import (
     NoSpaceOnDevice,
     TransferFailed,
 )
+from devices.ondevice import conditions, facts, store
 
 __all__ = [
     "CommandResult",

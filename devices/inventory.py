@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from devices.checked_yaml import CheckedYamlError, load_checked
 from devices.device import Device, DeviceRefused
-from devices.gate import Limits
+from devices.limits import Limits
 from devices.local import LocalDevice
 
 Transport = Literal["local", "ssh", "adb"]
@@ -144,8 +144,8 @@ def _open_local(spec: DeviceSpec) -> Device:
 
 
 def _open_ssh(spec: DeviceSpec) -> Device:
-    from devices.ssh import SshDevice  # cryptography is slow to import, and many farms have no SSH host
-    from devices.ssh_config import SshAddress, resolve
+    from devices.ssh.config import SshAddress, resolve
+    from devices.ssh.device import SshDevice  # cryptography is slow to import, and many farms have no SSH host
 
     where = SshAddress(
         address=spec.address or "",
@@ -161,8 +161,8 @@ def _open_ssh(spec: DeviceSpec) -> Device:
 
 
 def _open_adb(spec: DeviceSpec) -> Device:
-    from devices.adb import AdbDevice  # adbutils is slow to import, and many farms have no phone
-    from devices.adb_connect import AdbLink
+    from devices.adb.connect import AdbLink
+    from devices.adb.device import AdbDevice  # adbutils is slow to import, and many farms have no phone
 
     serial = spec.serial or spec.address or ""
     if spec.address and ":" not in spec.address:

@@ -16,10 +16,10 @@ from prefect.client.orchestration import get_client
 from prefect.concurrency.sync import concurrency
 from prefect.settings import PREFECT_API_URL
 
-from devices import lease
 from devices.device import Device, DeviceBusy, DeviceError
 from devices.inventory import DeviceSpec
-from devices.job import kill_leftovers
+from devices.ondevice import lease
+from devices.ondevice.job import kill_leftovers
 from flows.progress import board
 
 _log = logging.getLogger(__name__)

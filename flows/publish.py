@@ -4,8 +4,8 @@ from pathlib import Path
 
 from sql.warehouse import newest_snapshot, publish_snapshot
 from tasks.errors import InputError
-from tasks.load import LoadResult, load_paths
-from tasks.places import Var
+from tasks.load.load import LoadResult, load_paths
+from tasks.var import Var
 
 
 def load_and_publish(paths: list[Path], var: Path, warehouse: Path | None) -> LoadResult:
@@ -29,6 +29,6 @@ def readable_warehouse(var: Path, warehouse: Path | None) -> Path:
 
 def write_report(sweep_id: str | None, var: Path, warehouse: Path | None) -> Path:
     """Write the report of a sweep (the newest without an id) from a snapshot; returns the path of the HTML."""
-    from tasks.report import render_report
+    from tasks.report.render import render_report
 
     return render_report(readable_warehouse(var, warehouse), sweep_id, Var(var).reports)

@@ -19,20 +19,20 @@ from pydantic import BaseModel
 
 from devices.checked_yaml import CheckedYamlError
 from devices.device import DeviceError
+from devices.health import Registry
 from devices.inventory import DeviceSpec, load_inventory, open_device
-from devices.registry import Registry
-from flows.device_session import DeviceJob, DeviceTally, Exported, measure_device, probe_patiently
-from flows.interrupt import ends_tidily
+from flows.device import DeviceJob, DeviceTally, Exported, measure_device, probe_patiently
 from flows.progress import board
 from flows.publish import load_and_publish, write_report
+from flows.shutdown import ends_tidily
 from tasks.bundle import SweepNight
 from tasks.errors import FarmError, InputError
-from tasks.export import export_model
+from tasks.export.export import export_model
 from tasks.night import sweep_night
-from tasks.places import Var
 from tasks.plan import matches
-from tasks.runner import build_runner
+from tasks.runner.build import build_runner
 from tasks.spec import SweepSpec, read_sweep
+from tasks.var import Var
 
 _log = logging.getLogger(__name__)
 _MOST_DEVICES_AT_ONCE = 64

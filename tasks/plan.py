@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from tasks.bundle import SessionRecord, SweepNight
-from tasks.export import Export
-from tasks.runner import Runner
+from tasks.export.export import Export
+from tasks.runner.build import Runner
 from tasks.spec import Mode, SweepSpec, Variant
 
 DISCARDED_INDEX = -1

@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from devices.checked_yaml import CheckedYamlError, load_checked
-from devices.gate import Limits
+from devices.limits import Limits
 from tasks.errors import InputError
-from tasks.zoo import MODELS
+from tasks.export.zoo import MODELS
 
 Precision = Literal["fp32", "fp16", "int8_static", "int8_dynamic"]
 Variant = Literal["sme2_on", "sme2_off"]

@@ -9,21 +9,20 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-pytest_plugins = ["device_fixtures", "emulator_fixtures", "farm_fixtures", "runner_fixtures", "survival_helpers"]
+pytest_plugins = [f"tests.fixtures.{name}" for name in ("devices", "emulator", "farm", "runner", "survival")]
 
 
 # These need the one virtual lab of the machine, one after the other, and take longest.
-LAB_FILES = ("test_survival_", "test_virtual_lab")
+LAB_ROOMS = ("tests/survival/", "tests/lab/")
 
 
 def _scope(nodeid: str) -> str:
-    file = nodeid.partition("::")[0].rpartition("/")[2]
-    return "the lab" if file.startswith(LAB_FILES) else file
+    return "the lab" if nodeid.startswith(LAB_ROOMS) else nodeid.partition("::")[0]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes longest goes first, the lab before all: one worker is busy with it while the others do the rest."""
-    longest = ("the lab", "test_sweep.py", "test_sme2_emulated.py")
+    longest = ("the lab", "tests/flows/test_sweep.py", "tests/tasks/session/test_sme2_emulated.py")
     items.sort(key=lambda item: longest.index(scope) if (scope := _scope(item.nodeid)) in longest else len(longest))
 
 

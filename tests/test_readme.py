@@ -3,15 +3,14 @@
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import yaml
 
 from devices.inventory import Inventory
 from tasks.spec import SweepSpec
+from tests.fixtures.paths import ROOT
 
-ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
@@ -38,7 +37,7 @@ COMMANDS = sorted(
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_of_the_readme_is_one(command: str) -> None:
     words = [word for word in command.split() if word != "--inventory"]
-    asked = subprocess.run([sys.executable, "-m", "flows.cli", *words, "--help"], capture_output=True, check=False)
+    asked = subprocess.run([sys.executable, "-m", "flows.cli.main", *words, "--help"], capture_output=True, check=False)
     assert asked.returncode == 0, asked.stderr
 
 

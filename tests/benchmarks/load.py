@@ -3,18 +3,14 @@
 Run: python tests/benchmarks/load.py
 """
 
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
-
-from warehouse_helpers import Execution, Farm
-
 from sql.warehouse import publish_snapshot, query
+from tests.fixtures.warehouse import Execution, Farm
 
 # (sessions, executions of each, operators of each execution); an operator is an event, a call and Method::execute two
 CASES = ((1, 10, 60), (200, 50, 60), (20, 1000, 60))

@@ -13,10 +13,10 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from flows.settings import prepare_prefect
+from flows.prefect_settings import prepare_prefect
 from tasks.bundle import bundles_of
-from tasks.places import Var
-from tasks.runner import build_runner, host_platform
+from tasks.runner.build import build_runner, host_platform
+from tasks.var import Var
 
 SESSIONS = 40
 _SPEC = f"""
@@ -45,7 +45,7 @@ def main() -> None:
     print(f"  through the flow (push, conditions, job, bundle, Prefect) {1e3 * farm_s / count:7.1f} ms")
     print(f"  the same command lines in a shell loop                    {1e3 * shell_s / count:7.1f} ms")
     print(f"  the farm's part                                           {1e3 * (farm_s - shell_s) / count:7.1f} ms")
-    help_s, python_s = cpu_s(["-m", "flows.cli", "--help"]), cpu_s(["-c", "pass"])
+    help_s, python_s = cpu_s(["-m", "flows.cli.main", "--help"]), cpu_s(["-c", "pass"])
     print(f"etfarm --help: {help_s:.3f} s of CPU (an empty Python: {python_s:.3f} s)")
 
 

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from tasks.etdump import read_etdump
-from tasks.export import export_model
-from tasks.places import Var
-from tasks.runner import build_runner, host_platform
+from tasks.etdump.reader import read_etdump
+from tasks.export.export import export_model
+from tasks.runner.build import build_runner, host_platform
+from tasks.var import Var
 
 MODEL, PRECISION = "toy_cnn", "fp32"
 # (events aimed at, times our reader reads, times Inspector reads)

@@ -9,7 +9,6 @@ are on this machine's loopback address, and 40 ms is the round trip of a proxy i
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -18,15 +17,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "deployments" / "virtual-lab"))
-
-import adb_server
-import loopback
-from apt_packages import PackageError
-from fetch_packages import Packages, default_cache
-from journal import LabError
-from link_proxy import LinkProxy
-
+from deployments.virtual_lab import adb_server, loopback
+from deployments.virtual_lab.apt_packages import PackageError
+from deployments.virtual_lab.fetch_packages import Packages, default_cache
+from deployments.virtual_lab.journal import LabError
+from deployments.virtual_lab.link_proxy import LinkProxy
 from devices.device import Device
 from devices.inventory import DeviceSpec, open_device
 from tasks.files import sha256_of

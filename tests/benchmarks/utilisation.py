@@ -7,7 +7,6 @@ measured by one process with a Prefect server of its own. The runner is a stand-
 the farm.
 """
 
-import sys
 import tempfile
 import time
 from contextlib import ExitStack
@@ -17,11 +16,9 @@ from pathlib import Path
 from typing import cast
 
 from devices.inventory import DeviceSpec
-from flows.settings import prepare_prefect
+from flows.prefect_settings import prepare_prefect
 from tasks.bundle import SessionRecord, bundles_of
-from tasks.places import Var
-
-sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "deployments" / "virtual-lab")]
+from tasks.var import Var
 
 DEVICES = 20
 SESSIONS = 6
@@ -70,11 +67,11 @@ def measure_all(folder: Path, var: Var, stack: ExitStack) -> list[Turn]:
     from prefect import flow
     from prefect.futures import wait
     from prefect.task_runners import ThreadPoolTaskRunner
-    from survival_site import NIGHT, PLATFORM, publish_stand_in, write_export
 
-    from flows.device_session import DeviceJob, Exported
+    from flows.device import DeviceJob, Exported
     from flows.sweep import device_step
     from tasks.spec import SweepSpec
+    from tests.fixtures.survival_site import NIGHT, PLATFORM, publish_stand_in, write_export
 
     publish_stand_in(folder, var.root, _RUNNER)
     exported = Exported(model="linear", precision="fp32", folder=write_export(var.exports / "linear", 1 << 20))
@@ -122,8 +119,8 @@ def turn_of(records: list[SessionRecord], began: float) -> Turn:
 
 def devices(folder: Path, stack: ExitStack) -> list[DeviceSpec]:
     """Half of them hosts over SSH, half phones over adb; local ones, with a sentence why, where that cannot be."""
-    from apt_packages import PackageError
-    from journal import LabError
+    from deployments.virtual_lab.apt_packages import PackageError
+    from deployments.virtual_lab.journal import LabError
 
     found = []
     for start, make in ((0, hosts), (DEVICES // 2, phones)):
@@ -138,7 +135,7 @@ def devices(folder: Path, stack: ExitStack) -> list[DeviceSpec]:
 
 def hosts(folder: Path, numbers: range, stack: ExitStack) -> list[DeviceSpec]:
     """Folders of this machine behind one sshd, a connection each."""
-    import loopback
+    from deployments.virtual_lab import loopback
 
     config = stack.enter_context(loopback.sshd()).ssh_config
     common = {"transport": "ssh", "address": "loopback", "ssh_config": config}
@@ -147,8 +144,8 @@ def hosts(folder: Path, numbers: range, stack: ExitStack) -> list[DeviceSpec]:
 
 def phones(folder: Path, numbers: range, stack: ExitStack) -> list[DeviceSpec]:
     """An adbd for each, and one adb server."""
-    import loopback
-    from fetch_packages import Packages, default_cache
+    from deployments.virtual_lab import loopback
+    from deployments.virtual_lab.fetch_packages import Packages, default_cache
 
     packages = Packages(default_cache())
     port = stack.enter_context(loopback.adb_server(packages))

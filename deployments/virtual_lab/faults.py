@@ -1,0 +1,105 @@
+"""What goes wrong with devices, done to the lab's: each function breaks one thing, and its counterpart mends it.
+
+All need root and a lab that is up. Links that are slow or break at a certain byte: `link_proxy.LinkProxy`. A phone
+that nobody authorized: `unusable_phone.UnusablePhone`.
+"""
+
+import json
+import os
+import signal
+
+from deployments.virtual_lab import adb_server, journal, network, processes
+from deployments.virtual_lab.fetch_packages import Packages
+from deployments.virtual_lab.lab_device import DISK_BYTES, LabDevice
+from deployments.virtual_lab.phone import Phone
+
+
+def cut_link(device: LabDevice) -> None:
+    """Lose every packet to and from the device, without a word to either side."""
+    network.set_link(device.number, up=False)
+
+
+def restore_link(device: LabDevice) -> None:
+    """End `cut_link`."""
+    network.set_link(device.number, up=True)
+
+
+def kill_daemon(device: LabDevice) -> None:
+    """Kill the device's adbd, or its sshd with all connections; it is back within 0.2 s, as after a crash."""
+    processes.kill_all(_daemons(device))
+
+
+def stop_daemon(device: LabDevice) -> None:
+    """The same, and it stays away: connections are refused until `start_daemon`."""
+    device.hold.touch()
+    kill_daemon(device)
+
+
+def start_daemon(device: LabDevice) -> None:
+    """End `stop_daemon`."""
+    device.hold.unlink(missing_ok=True)
+
+
+def freeze_daemon(device: LabDevice) -> None:
+    """Keep the device's adbd or sshd from doing anything: connections are accepted and never answered."""
+    for pid in _daemons(device):
+        processes.kill(pid, signal.SIGSTOP)
+
+
+def thaw_daemon(device: LabDevice) -> None:
+    """End `freeze_daemon`."""
+    for pid in _daemons(device):
+        processes.kill(pid, signal.SIGCONT)
+
+
+def reboot(device: LabDevice, packages: Packages) -> None:
+    """End everything that runs on the device and start it again: its disk stays as it is, its boot id does not."""
+    device.halt()
+    device.boot(packages)
+
+
+def skew_clock(device: LabDevice, packages: Packages, seconds: int) -> None:
+    """Start the device again with a clock that is so much ahead (or behind, if negative); 0 puts it right.
+
+    Dates and stamps of files are wrong for every program on it, time that passes is not.
+    """
+    device.skew.unlink(missing_ok=True)
+    if seconds:
+        triple = "aarch64-linux-gnu" if isinstance(device, Phone) and device.is_emulated else "x86_64-linux-gnu"
+        library = f"/usr/lib/{triple}/faketime/libfaketime.so.1"
+        settings = {"LD_PRELOAD": library, "FAKETIME": f"{seconds:+d}s", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+        device.skew.write_text(json.dumps(settings), encoding="utf-8")
+    reboot(device, packages)
+
+
+def fill_disk(device: LabDevice, left_bytes: int = 1 << 20) -> None:
+    """Leave so much room on the device's disk, by making the disk smaller."""
+    disk = os.statvfs(device.root)
+    _resize(device, (disk.f_blocks - disk.f_bfree) * disk.f_frsize + left_bytes)
+
+
+def empty_disk(device: LabDevice) -> None:
+    """End `fill_disk`."""
+    _resize(device, DISK_BYTES)
+
+
+def kill_adb_server() -> None:
+    """Kill the lab's adb server: phones on the network are forgotten, and a client may start another one."""
+    journal.end("adb-server")
+    adb_server.stop()
+
+
+def _resize(device: LabDevice, size_bytes: int) -> None:
+    journal.run_tool("mount", "-o", f"remount,size={size_bytes}", device.root)
+
+
+def _daemons(device: LabDevice) -> list[int]:
+    """adbd, or sshd and one more of its kind for each connection; not what they started for somebody."""
+    if device.pid is None:
+        return []
+    names = ("adbd", "sshd")
+    return [
+        pid
+        for pid in processes.descendants(device.pid)
+        if any(word.split(":")[0].rpartition("/")[2].startswith(names) for word in processes.command_of(pid)[:2])
+    ]

@@ -1,0 +1,154 @@
+"""What the lab made on this machine, written down as it is made, so that `down` takes away exactly that.
+
+The journal lies in /run, which a restart of the machine empties like everything else that the lab makes.
+"""
+
+import contextlib
+import json
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from deployments.virtual_lab import processes
+
+RUN = Path("/run/etfarm-lab")
+_PATH = RUN / "made.jsonl"
+BINFMT = Path("/proc/sys/fs/binfmt_misc")
+
+
+class LabError(Exception):
+    """The lab cannot do what was asked; the text is one sentence."""
+
+
+def note(kind: str, name: str, **what: Any) -> None:
+    """Write down one thing; `kind` says how it is undone."""
+    RUN.mkdir(exist_ok=True)
+    with _PATH.open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps({"kind": kind, "name": name, **what}) + "\n")
+
+
+def noted(kind: str | None = None) -> list[dict[str, Any]]:
+    """Everything that is written down (of one kind), in the order in which it was made."""
+    try:
+        lines = _PATH.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return []
+    return [entry for entry in map(json.loads, lines) if kind in (None, entry["kind"])]
+
+
+def is_noted(kind: str, name: str) -> bool:
+    """Whether the lab made the thing of that name."""
+    return any(entry["name"] == name for entry in noted(kind))
+
+
+def run_tool(*argv: str | Path) -> str:
+    """Run one command to its end and return what it printed; LabError with its own words if it fails."""
+    words = [str(word) for word in argv]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise LabError(f"`{words[0]}` cannot be run: {error.strerror}") from None
+    if done.returncode:
+        raise LabError(f"`{' '.join(words[:8])}` failed: {done.stderr.strip() or f'exit code {done.returncode}'}")
+    return done.stdout
+
+
+def is_mounted(path: Path) -> bool:
+    """Whether something is mounted exactly there, a folder of the same file system included."""
+    places = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()]
+    return str(path) in places
+
+
+def start(name: str, argv: list[str], env: Mapping[str, str] | None = None) -> None:
+    """Start a process of the lab, with its output in a log in RUN."""
+    processes.start(
+        argv,
+        RUN / f"{name}.log",
+        lambda pid, started: note("process", name, pid=pid, started=started),
+        env,
+    )
+
+
+def pid_of(name: str) -> int | None:
+    """The process that was last started under `name`, if it still runs."""
+    found = [entry for entry in noted("process") if entry["name"] == name]
+    if found and processes.is_alive(found[-1]["pid"], found[-1]["started"]):
+        return int(found[-1]["pid"])
+    return None
+
+
+def end(name: str) -> None:
+    """End what was started under `name`; what runs no more is fine."""
+    for entry in noted("process"):
+        if entry["name"] == name:
+            _end_process(entry)
+
+
+def undo_everything() -> None:
+    """Take away what is written down, the last first, and then the journal; may be interrupted and repeated.
+
+    Raises LabError with the first thing that would not go, after taking away all others; the journal then stays.
+    """
+    troubles = []
+    for entry in reversed(noted()):
+        try:
+            _UNDO[entry["kind"]](entry)
+        except (LabError, OSError) as error:
+            troubles.append(str(error))
+    if troubles:
+        raise LabError(troubles[0])
+    shutil.rmtree(RUN, ignore_errors=True)
+
+
+def _end_process(entry: Mapping[str, Any]) -> None:
+    if not processes.end(entry["pid"], entry["started"]):
+        raise LabError(f"{entry['name']} (process {entry['pid']}) is still there {processes.END_S:g} s after a kill")
+
+
+def _remove_interface(entry: Mapping[str, Any]) -> None:
+    if Path(f"/sys/class/net/{entry['name']}").exists():
+        run_tool("ip", "link", "delete", entry["name"])
+
+
+def _remove_namespace(entry: Mapping[str, Any]) -> None:
+    if Path(f"/run/netns/{entry['name']}").exists():
+        run_tool("ip", "netns", "delete", entry["name"])
+
+
+def _remove_namespaces_folder(entry: Mapping[str, Any]) -> None:
+    """`ip netns` makes the folder and a mount on it at its first use, and leaves both; others may use it by now."""
+    path = Path(entry["name"])
+    if path.exists() and not any(path.iterdir()):
+        _unmount(entry)
+        path.rmdir()
+
+
+def _unmount(entry: Mapping[str, Any]) -> None:
+    if is_mounted(Path(entry["name"])):
+        run_tool("umount", entry["name"])
+
+
+def _remove_binfmt(entry: Mapping[str, Any]) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        (BINFMT / entry["name"]).write_text("-1")
+
+
+def _remove_path(entry: Mapping[str, Any]) -> None:
+    path = Path(entry["name"])
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+_UNDO: dict[str, Callable[[Mapping[str, Any]], None]] = {
+    "process": _end_process,
+    "interface": _remove_interface,
+    "namespace": _remove_namespace,
+    "namespaces_folder": _remove_namespaces_folder,
+    "mount": _unmount,
+    "binfmt": _remove_binfmt,
+    "path": _remove_path,
+}

@@ -1,0 +1,201 @@
+"""The virtual lab: two Android phones and two Macs that are none, on one Debian or Ubuntu machine, with root.
+
+lab.py up        start what does not run, print how to reach each device
+lab.py down      end and remove everything that `up` made
+lab.py status    say what runs
+lab.py loopback  without root: one sshd and one adbd on loopback ports, until interrupted
+"""
+
+import argparse
+import fcntl
+import json
+import os
+import shutil
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+from deployments.virtual_lab import adb_server, binfmt, journal, loopback, network
+from deployments.virtual_lab.apt_packages import PackageError
+from deployments.virtual_lab.fetch_packages import Packages, default_cache
+from deployments.virtual_lab.journal import LabError
+from deployments.virtual_lab.lab_device import LabDevice
+from deployments.virtual_lab.mac import Mac
+from deployments.virtual_lab.phone import Phone
+from deployments.virtual_lab.ssh_access import SshAccess, running_config
+
+PHONES = (
+    Phone("lab-phone-x86", 1, 5555, abi="x86_64"),
+    Phone("lab-phone-sme2", 2, 5556, abi="arm64-v8a"),
+)
+MACS = (
+    Mac("lab-mac-1", 3, 22, model="MacBookPro18,3", soc="Apple M1 Pro"),
+    Mac("lab-mac-2", 4, 22, model="Mac14,3", soc="Apple M2"),
+)
+DEVICES: tuple[LabDevice, ...] = (*PHONES, *MACS)
+ADB_SERVER = "adb-server"
+_READY_S = 20.0
+
+
+def up(folder: Path) -> None:
+    """Start everything that does not run; `folder` (lab/ of the var folder) gets ssh_config and keys.
+
+    Raises LabError or PackageError; a lab that was down before is down again then.
+    """
+    _need_root()
+    packages = Packages(default_cache())
+    fresh = not journal.noted()
+    access = SshAccess(folder)
+    if not fresh and not access.is_of_this_lab():
+        raise LabError("the lab of another folder is up: take that one down first, with `lab.py down`")
+    network.refuse_what_is_not_ours([device.number for device in DEVICES])
+    try:
+        if fresh:
+            access.claim()
+        _start(access, packages)
+    except BaseException:
+        if fresh:
+            journal.undo_everything()
+        raise
+
+
+def _start(access: SshAccess, packages: Packages) -> None:
+    qemu = packages.qemu()  # all packages before anything is made
+    for device in DEVICES:
+        device.trees(packages)
+    network.make_bridge()
+    binfmt.register(qemu)
+    for device in DEVICES:
+        network.connect(device.number)
+        device.make_disk(packages)
+    access.give(MACS, packages)
+    for device in DEVICES:
+        device.boot(packages)
+    start_adb_server(packages)
+    for mac in MACS:
+        _wait_until(lambda mac=mac: _greets(mac.address, mac.port), f"sshd of {mac.name} does not answer")
+    for phone in PHONES:
+        state = adb_server.connect(f"{phone.address}:{phone.port}", wait_s=_READY_S)
+        if state != "device":
+            raise LabError(f"adb calls {phone.name} {state} after {_READY_S:g} s: see {journal.RUN}/{phone.name}.log")
+
+
+def start_adb_server(packages: Packages) -> None:
+    """Start the private adb server, unless one answers."""
+    if adb_server.answers():
+        if journal.pid_of(ADB_SERVER) is None and not journal.is_noted("process", ADB_SERVER):
+            raise LabError(f"port {adb_server.PORT} is in use by an adb server that is not this lab's")
+        return
+    home = journal.RUN / "adb-home"
+    command = adb_server.server_command(packages.adb(), adb_server.PORT)
+    journal.start(ADB_SERVER, command, adb_server.server_environment(home))
+    _wait_until(adb_server.answers, "the private adb server does not answer")
+
+
+def down() -> None:
+    """End and remove everything that `up` made; a lab that is down stays so."""
+    if not journal.noted():
+        return
+    _need_root()
+    if journal.is_noted("process", ADB_SERVER):
+        # A client that found no server started one by itself: then that one holds the lab's port.
+        adb_server.stop()
+    journal.undo_everything()
+
+
+def status() -> dict[str, dict[str, object]]:
+    """What runs: per device its address and state, and the adb server."""
+    said: dict[str, dict[str, object]] = {}
+    for phone in PHONES:
+        serial = f"{phone.address}:{phone.port}"
+        state = adb_server.state_of(serial) if phone.pid else "down"
+        said[phone.name] = {"serial": serial, "adb_server_port": adb_server.PORT, "state": state}
+    for mac in MACS:
+        state = ("ready" if _greets(mac.address, mac.port) else "silent") if mac.pid else "down"
+        said[mac.name] = {"address": f"{mac.address}:{mac.port}", "ssh_config": running_config(), "state": state}
+    return said
+
+
+def _need_root() -> None:
+    if os.geteuid() != 0:
+        raise LabError("network namespaces and mounts need root: run it with sudo, or use `loopback`")
+    for tool in ("ip", "unshare", "chroot", "mount"):
+        if not shutil.which(tool):
+            raise LabError(f"the lab needs `{tool}`: apt-get install iproute2 util-linux mount")
+
+
+def _greets(address: str, port: int) -> bool:
+    """Whether an SSH server is there and says its name."""
+    try:
+        with socket.create_connection((address, port), timeout=1) as connection:
+            return connection.recv(4) == b"SSH-"
+    except OSError:
+        return False
+
+
+def _wait_until(ready: Callable[[], bool], complaint: str) -> None:
+    end = time.monotonic() + _READY_S
+    while not ready():
+        if time.monotonic() > end:
+            raise LabError(f"{complaint} after {_READY_S:g} s: see the logs in {journal.RUN}")
+        time.sleep(0.02)
+
+
+def main() -> int:
+    """Run the command line; 0, or 1 with one sentence on stderr."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name in ("up", "down", "status"):
+        commands.add_parser(name)
+    alone = commands.add_parser("loopback")
+    alone.add_argument("--sshd-port", type=int, default=0, help="0 takes a free one")
+    alone.add_argument("--adbd-port", type=int, default=0, help="0 takes a free one")
+    arguments = parser.parse_args()
+    folder = Path(os.environ.get("ETFARM_VAR") or "var") / "lab"
+    try:
+        if arguments.command == "loopback":
+            return _loopback(arguments.sshd_port, arguments.adbd_port)
+        return _with_lock(arguments.command, folder)
+    except (LabError, PackageError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+
+
+def _with_lock(command: str, folder: Path) -> int:
+    if command == "status":
+        _show(status())
+        return 0
+    with Path(__file__).open(encoding="utf-8") as lock:  # two at once would make the same things twice
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if command == "up":
+            up(folder)
+            _show(status())
+        else:
+            down()
+    return 0
+
+
+def _loopback(sshd_port: int, adbd_port: int) -> int:
+    """Serve until a signal asks for the end, then leave nothing."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    packages = Packages(default_cache())
+    with suppress(KeyboardInterrupt), ExitStack() as stack:  # Ctrl-C is how a person ends it
+        sshd = stack.enter_context(loopback.sshd(sshd_port))
+        adbd = stack.enter_context(loopback.adbd(packages, adbd_port))
+        server = stack.enter_context(loopback.adb_server(packages))
+        _show({"sshd": sshd.__dict__, "adbd": {**adbd.__dict__, "adb_server_port": server}})
+        signal.pause()
+    return 0
+
+
+def _show(what: object) -> None:
+    sys.stdout.write(json.dumps(what, indent=1, default=str) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

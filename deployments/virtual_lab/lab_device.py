@@ -1,0 +1,152 @@
+"""One device of the lab: a root file system in memory, a daemon in namespaces of its own, an address."""
+
+import json
+import os
+import shutil
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from deployments.virtual_lab import journal, network
+from deployments.virtual_lab.fetch_packages import Packages
+
+HERE = Path(__file__).resolve().parent
+DISK_BYTES = 1 << 30
+
+
+@dataclass(frozen=True)
+class LabDevice(ABC):
+    """What a phone and a Mac have in common. `number` gives it its address and namespace."""
+
+    name: str
+    number: int
+    port: int
+
+    @property
+    def address(self) -> str:
+        """Its address in the lab's network, as this machine reaches it."""
+        return network.address_of(self.number)
+
+    @property
+    def folder(self) -> Path:
+        """Where this machine keeps what belongs to it."""
+        return journal.RUN / self.name
+
+    @property
+    def root(self) -> Path:
+        """Its root file system: a file system in memory, for as long as the lab is up."""
+        return self.folder / "root"
+
+    @property
+    def hold(self) -> Path:
+        """While this file is there, its daemon is not started again."""
+        return self.folder / "hold"
+
+    @property
+    def skew(self) -> Path:
+        """While this file is there, its clock is wrong from its next start on."""
+        return self.folder / "skew.json"
+
+    @property
+    def pid(self) -> int | None:
+        """The process that all of its processes are below, None if it does not run."""
+        return journal.pid_of(self.name)
+
+    @property
+    @abstractmethod
+    def proc(self) -> str:
+        """Where /proc is in its root file system, relative to it."""
+
+    @abstractmethod
+    def trees(self, packages: Packages) -> dict[Path, str]:
+        """Folders of packages and where they stand in its root file system, relative to it; read-only there."""
+
+    @abstractmethod
+    def furnish(self, packages: Packages) -> None:
+        """Write everything else that its root file system holds."""
+
+    @abstractmethod
+    def daemon(self) -> list[str]:
+        """The command that keeps it reachable, with its whole environment, to be started inside `root`."""
+
+    @abstractmethod
+    def set_conditions(self, *, temperature_c: float, thermal_status: int, battery_percent: int) -> None:
+        """Make it say that this is how it is; whoever asks next is told."""
+
+    def boot(self, packages: Packages) -> None:
+        """Start it, unless it runs. What it had on its disk is still there if the lab was up before."""
+        if self.pid is not None:
+            return
+        trees = self.trees(packages)
+        (self.folder / "binds").write_text("".join(f"{source} {target}\n" for source, target in trees.items()))
+        (self.folder / "boot_id").write_text(f"{uuid.uuid4()}\n")
+        self.on_boot()
+        self.hold.unlink(missing_ok=True)
+        own = ["--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child"]
+        init = [str(HERE / "device-init.sh"), self.name, str(self.root), self.proc, str(self.hold), *self.daemon()]
+        apart = ["ip", "netns", "exec", network.namespace_of(self.number), "unshare", *own]
+        journal.start(self.name, [*apart, "sh", *init])
+
+    def skewed_clock(self) -> dict[str, str]:
+        """Environment that makes its programs see another date, stamps of files included; empty as a rule."""
+        return json.loads(self.skew.read_text(encoding="utf-8")) if self.skew.exists() else {}
+
+    def on_boot(self) -> None:  # noqa: B027 - most have nothing to do here
+        """Write what changes at every start, beside the boot's id."""
+
+    def halt(self) -> None:
+        """End it with everything that runs on it, as a battery taken out does."""
+        journal.end(self.name)
+
+    def make_disk(self, packages: Packages) -> None:
+        """Put its root file system together, unless it is there."""
+        if journal.is_mounted(self.root):
+            return
+        self.root.mkdir(parents=True, exist_ok=True)
+        journal.note("mount", str(self.root))
+        journal.run_tool("mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES},mode=755", "etfarm-lab", self.root)
+        for folder in ("dev", self.proc, "tmp", *self.trees(packages).values()):
+            (self.root / folder).mkdir(parents=True, exist_ok=True)
+        (self.root / "tmp").chmod(0o1777)
+        self.furnish(packages)
+
+
+def write(path: Path, text: str, mode: int = 0o644) -> None:
+    """Write a file of a device's root file system, with the folders above it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    path.chmod(mode)
+
+
+def install(folder: Path, into: Path) -> None:
+    """Copy the stand-ins of `folder` as programs."""
+    for source in sorted(folder.iterdir()):
+        write(into / source.name, source.read_text(encoding="utf-8"), 0o755)
+
+
+def inside(root: Path, settings: Mapping[str, str], *options: str) -> list[str]:
+    """The words that start a command inside `root`, with this environment and nothing else."""
+    variables = [f"{name}={value}" for name, value in settings.items()]
+    return ["env", "-i", *variables, shutil.which("chroot") or "chroot", *options, str(root)]
+
+
+def write_processors(sys: Path) -> None:
+    """Write the files of /sys that C libraries and the runner read to count and group cores: those of this machine."""
+    cores = os.cpu_count() or 1
+    every = f"0-{cores - 1}\n" if cores > 1 else "0\n"
+    folder = sys / "devices/system/cpu"
+    for name in ("online", "possible", "present"):
+        write(folder / name, every)
+    write(folder / "kernel_max", f"{cores - 1}\n")
+    for core in range(cores):
+        topology = folder / f"cpu{core}" / "topology"
+        write(topology / "physical_package_id", "0\n")
+        write(topology / "core_id", f"{core}\n")
+        write(topology / "core_siblings_list", every)
+        write(topology / "thread_siblings_list", f"{core}\n")
+        frequency = folder / f"cpu{core}" / "cpufreq"
+        write(frequency / "scaling_governor", "schedutil\n")
+        for kind in ("scaling_cur_freq", "scaling_max_freq", "cpuinfo_max_freq"):
+            write(frequency / kind, "2000000\n")

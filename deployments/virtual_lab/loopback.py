@@ -1,0 +1,223 @@
+"""The lab's daemons without root: a real sshd, a real adbd and an adb server on loopback ports of this machine.
+
+They serve this machine's own shell to whoever may use the loopback address (adbd) or has the key made for it (sshd).
+Each is a context manager that ends what it started and removes its folder.
+"""
+
+import contextlib
+import os
+import pwd
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from deployments.virtual_lab import adb_server as adb
+from deployments.virtual_lab import processes
+from deployments.virtual_lab.elf import write_loopback_libc
+from deployments.virtual_lab.fetch_packages import Packages, own_loader
+from deployments.virtual_lab.journal import LabError, run_tool
+
+_READY_S = 10.0
+_END_S = 5.0
+
+
+@dataclass(frozen=True)
+class Sshd:
+    """A running sshd and how to reach it; `ssh_config` knows it as the host `loopback`. `root` is for the farm."""
+
+    pid: int
+    port: int
+    user: str
+    identity_file: Path
+    known_hosts: Path
+    ssh_config: Path
+    root: Path
+    log: Path
+    address: str = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Adbd:
+    """A running adbd, the serial by which an adb server connects to it, and a folder for the farm."""
+
+    pid: int
+    port: int
+    serial: str
+    root: Path
+    log: Path
+
+
+_SSHD = """ListenAddress 127.0.0.1:{port}
+HostKey "{folder}/host_key"
+AuthorizedKeysFile "{folder}/authorized_keys"
+PidFile none
+StrictModes no
+UsePAM {pam}
+UseDNS no
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+MaxSessions 100
+MaxStartups 100
+Subsystem sftp internal-sftp
+LogLevel VERBOSE
+"""
+
+_SSH_CONFIG = """Host loopback
+    HostName 127.0.0.1
+    Port {port}
+    User {user}
+    IdentityFile "{folder}/id_ed25519"
+    IdentitiesOnly yes
+    UserKnownHostsFile "{folder}/known_hosts"
+    GlobalKnownHostsFile none
+    StrictHostKeyChecking yes
+"""
+
+
+@contextlib.contextmanager
+def sshd(port: int = 0) -> Iterator[Sshd]:
+    """Run this machine's sshd for this user on a port of the loopback address (0: a free one).
+
+    Raises LabError where openssh-server is not installed.
+    """
+    program = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+    if not program:
+        raise LabError("this machine has no sshd: apt-get install openssh-server")
+    port = port or free_port()
+    with _folder("sshd") as folder:
+        user = pwd.getpwuid(os.geteuid()).pw_name
+        _write_sshd_files(program, folder, port, user)
+        command = [program, "-D", "-e", "-f", str(folder / "sshd_config")]
+        with running(command, folder / "sshd.log", lambda: _listens(port)) as pid:
+            yield Sshd(
+                pid,
+                port,
+                user,
+                identity_file=folder / "id_ed25519",
+                known_hosts=folder / "known_hosts",
+                ssh_config=folder / "ssh_config",
+                root=folder / "etfarm",
+                log=folder / "sshd.log",
+            )
+
+
+@contextlib.contextmanager
+def adbd(packages: Packages, port: int = 0) -> Iterator[Adbd]:
+    """Run the fetched adbd on a port of the loopback address (0: a free one), with this machine's shell behind it."""
+    tree = packages.tree("phone-amd64")
+    port = port or free_port()
+    with _folder("adbd") as folder:
+        libraries = folder / "lib"
+        libraries.mkdir()
+        write_loopback_libc(tree / "usr/lib/x86_64-linux-gnu/libc.so.6", libraries / "libc.so.6")
+        loader, option, path = own_loader(tree)
+        program = tree / "usr/lib/android-sdk/platform-tools/adbd"
+        command = [loader, option, f"{libraries}:{path}", str(program)]
+        environment = {**os.environ, "ADBD_PORT": str(port)}
+        with running(command, folder / "adbd.log", lambda: _listens(port), environment) as pid:
+            yield Adbd(pid, port, f"127.0.0.1:{port}", folder / "etfarm", folder / "adbd.log")
+
+
+@contextlib.contextmanager
+def adb_server(packages: Packages, port: int = 0) -> Iterator[int]:
+    """Run a private adb server and yield its port."""
+    port = port or free_port()
+    with _folder("adb") as folder:
+        command = adb.server_command(packages.adb(), port)
+        environment = adb.server_environment(folder / "home")
+        with running(command, folder / "adb.log", lambda: adb.answers(port), environment):
+            yield port
+            adb.stop(port)  # a client may have replaced ours by its own
+
+
+@contextlib.contextmanager
+def running(
+    command: list[str], log: Path, ready: Callable[[], bool], environment: dict[str, str] | None = None
+) -> Iterator[int]:
+    """Run `command` until the block ends, then end it with all that runs below it; yields its id once it is ready.
+
+    Raises LabError with the last line of its log if it does not get ready.
+    """
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env=environment,
+            start_new_session=True,
+            cwd=log.parent,
+        )
+    try:
+        end = time.monotonic() + _READY_S
+        while not ready():
+            if process.poll() is not None or time.monotonic() > end:
+                said = log.read_text(errors="replace").strip().splitlines() or ["nothing"]
+                raise LabError(f"{Path(command[0]).name} did not start; the last that it said: {said[-1]}")
+            time.sleep(0.01)
+        yield process.pid
+    finally:
+        below = processes.descendants(process.pid)
+        process.kill()
+        process.wait(_END_S)
+        for pid in below:
+            processes.kill(pid)
+
+
+def free_port() -> int:
+    """A port of the loopback address that nobody uses right now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextlib.contextmanager
+def _folder(name: str) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix=f"etfarm-{name}-", ignore_cleanup_errors=True) as folder:
+        (Path(folder) / "etfarm").mkdir()
+        yield Path(folder)
+
+
+def _write_sshd_files(program: str, folder: Path, port: int, user: str) -> None:
+    for name in ("host_key", "id_ed25519"):
+        run_tool("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "etfarm loopback", "-f", folder / name)
+    if os.geteuid() == 0:
+        Path("/run/sshd").mkdir(exist_ok=True)  # sshd insists on it, as its package's own service does
+    config = _SSHD.format(port=port, folder=folder, pam="yes" if _is_locked(user) else "no")
+    if _version(program) >= (9, 8):
+        config += "PerSourcePenalties no\n"
+    (folder / "sshd_config").write_text(config)
+    (folder / "ssh_config").write_text(_SSH_CONFIG.format(port=port, folder=folder, user=user))
+    (folder / "authorized_keys").write_text((folder / "id_ed25519.pub").read_text())
+    key = " ".join((folder / "host_key.pub").read_text().split()[:2])
+    (folder / "known_hosts").write_text(f"[127.0.0.1]:{port} {key}\n")
+
+
+def _version(program: str) -> tuple[int, int]:
+    """Of sshd; versions before 9.2 know no -V and say theirs while they complain."""
+    said = subprocess.run([program, "-V"], capture_output=True, text=True, check=False)
+    found = re.search(r"OpenSSH_(\d+)\.(\d+)", said.stderr + said.stdout)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def _is_locked(user: str) -> bool:
+    """Whether the account has no password to log in with: without PAM, sshd then refuses its keys as well."""
+    try:
+        lines = Path("/etc/shadow").read_text().splitlines()
+    except PermissionError:
+        return False  # nor can a sshd of this user see it
+    return any(line.startswith(f"{user}:!") for line in lines)
+
+
+def _listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True

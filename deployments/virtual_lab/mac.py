@@ -1,0 +1,176 @@
+"""A Mac of the lab as far as SSH sees one: a real sshd, a Mac's paths and tools, no /proc and none of Linux's tools.
+
+Its programs are Debian's, so options that only GNU's know work here and not on a Mac. What it measures is the runner
+for Linux, which needs /proc and /sys: they are there for a group that only the launcher /usr/local/bin/linux gives.
+"""
+
+import os
+import shutil
+import time
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+from deployments.virtual_lab.fetch_packages import Packages
+from deployments.virtual_lab.lab_device import HERE, LabDevice, inside, install, write, write_processors
+
+USER = "lab"
+_UID, _GID = 501, 20
+_LINUX_GID = 76
+_OWN = "usr/libexec/etfarm-lab"
+
+# What a Mac has too, of the packages' programs. Missing on purpose: setsid, sha256sum, timeout, nproc, taskset, free.
+_TOOLS = (
+    "[ awk bash basename cat chmod chown cksum cp cut date dd df dirname du echo env expr false find fold grep "
+    "gunzip gzip head hostname id install kill link ln ls mkdir mkfifo mktemp mv nice nl nohup od paste perl printf "
+    "pwd readlink realpath rm rmdir sed seq shasum sleep sort split stat stty sync tail tar tee test touch tr true "
+    "truncate tty uniq unlink uptime wc which who whoami xargs yes"
+)
+
+_SSHD = """# One account, one way in; as many sessions as a test opens.
+Port {port}
+HostKey /etc/ssh/host_key
+AuthorizedKeysFile /etc/ssh/authorized_keys
+AllowUsers lab
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+UsePAM no
+UseDNS no
+PidFile none
+MaxSessions 100
+MaxStartups 100
+PerSourcePenalties no
+ClientAliveInterval 5
+ClientAliveCountMax 3
+Subsystem sftp internal-sftp
+SetEnv {environment}
+"""
+
+_LAUNCHER = "# Stand-in of the virtual lab for what runs other systems' programs on a Mac: `linux COMMAND...`\n"
+
+_SYSCTL = """hw.model: {model}
+hw.memsize: {memory_bytes}
+hw.ncpu: {cores}
+hw.physicalcpu: {cores}
+hw.optional.arm.FEAT_I8MM: 1
+hw.optional.arm.FEAT_SME: 0
+hw.optional.arm.FEAT_SME2: 0
+kern.osrelease: 24.5.0
+kern.boottime: {{ sec = {boot_s}, usec = 0 }} virtual lab
+kern.bootsessionuuid: {boot}
+machdep.cpu.brand_string: {soc} (stand-in)
+"""
+
+_THERMAL = """Note: No thermal warning level has been recorded
+Note: No performance warning level has been recorded
+Note: No CPU power status has been recorded
+"""
+_WARNING = "Thermal Warning Level = {}\n"
+
+_BATTERY = """Now drawing from 'AC Power'
+ -InternalBattery-0 (id=1) {battery_percent}%; charging; 0:40 remaining present: true
+"""
+
+
+@dataclass(frozen=True)
+class Mac(LabDevice):
+    """A Mac; `model` and `soc` are what it says that it is, without SME2: what it really runs on has none."""
+
+    model: str
+    soc: str
+
+    @property
+    def keys(self) -> Path:
+        """The folder where this machine keeps its host key and who may log in."""
+        return self.root / "etc/ssh"
+
+    @property
+    def proc(self) -> str:
+        """Out of sight: the stand-ins need one."""
+        return f"{_OWN}/proc"
+
+    def trees(self, packages: Packages) -> dict[Path, str]:
+        """The packages' libraries where programs expect them, their programs where nobody looks."""
+        usr = packages.tree("mac-amd64") / "usr"
+        return {
+            usr / "lib": "usr/lib",
+            usr / "lib64": "usr/lib64",
+            usr / "share": "usr/share",
+            usr / "bin": f"{_OWN}/bin",
+            usr / "sbin": f"{_OWN}/sbin",
+        }
+
+    def daemon(self) -> list[str]:
+        """sshd in the foreground; a Mac's home folders are in /Users."""
+        command = [f"/{_OWN}/sbin/sshd", "-D", "-e", "-f", "/etc/ssh/sshd_config"]
+        return [*inside(self.root, {"PATH": "/usr/bin"}), *command]
+
+    def furnish(self, packages: Packages) -> None:
+        """A Mac's tools, its one account, and sshd's configuration; its keys are the lab's to bring."""
+        programs = self.root / "usr/bin"
+        programs.mkdir(parents=True)
+        packaged = packages.tree("mac-amd64") / "usr/bin"
+        for tool in _TOOLS.split():
+            # Ubuntu has GNU's tools beside others, under names of their own.
+            gnu = f"gnu{tool}" if (packaged / f"gnu{tool}").exists() else tool
+            (programs / tool).symlink_to(f"/{_OWN}/bin/{'gawk' if tool == 'awk' else gnu}")
+        (programs / "sh").symlink_to(f"/{_OWN}/bin/bash")
+        install(HERE / "mac", programs)
+        (self.root / "usr/sbin").mkdir()
+        links = {"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64", "var/tmp": "../tmp"}
+        (self.root / "var").mkdir()
+        for name, target in links.items():
+            (self.root / name).symlink_to(target)
+        self._write_accounts()
+        for folder in (self.keys, self.root / "run/sshd"):
+            folder.mkdir(parents=True)
+        self._hide_linux(packages)
+        self.set_conditions()
+
+    def _write_accounts(self) -> None:
+        accounts = f"root:x:0:0::/:/bin/sh\nsshd:x:75:75::/:/bin/sh\n{USER}:x:{_UID}:{_GID}::/Users/{USER}:/bin/bash\n"
+        write(self.root / "etc/passwd", accounts)
+        write(self.root / "etc/shadow", "".join(f"{name}:*:::::::\n" for name in ("root", "sshd", USER)), 0o600)
+        write(self.root / "etc/group", f"wheel:x:0:\nstaff:x:{_GID}:\nsshd:x:75:\n")
+        home = self.root / "Users" / USER
+        home.mkdir(parents=True)
+        os.chown(home, _UID, _GID)
+
+    def _hide_linux(self, packages: Packages) -> None:
+        """/proc and /sys behind a folder that only the launcher's group may enter."""
+        hidden = self.root / _OWN / "linux"
+        hidden.mkdir(mode=0o750)
+        os.chown(hidden, 0, _LINUX_GID)
+        (hidden / "proc").symlink_to("../proc")
+        write_processors(hidden / "sys")
+        for name in ("proc", "sys"):
+            (self.root / name).symlink_to(f"/{_OWN}/linux/{name}")
+        launcher = self.root / _OWN / "setpriv"
+        shutil.copyfile(packages.tree("mac-amd64") / "usr/bin/setpriv", launcher)
+        os.chown(launcher, 0, _LINUX_GID)
+        launcher.chmod(0o2755)
+        script = f'#!/bin/sh\n{_LAUNCHER}exec /{_OWN}/setpriv --regid={_LINUX_GID} --keep-groups -- "$@"\n'
+        write(self.root / "usr/local/bin/linux", script, 0o755)
+
+    def on_boot(self) -> None:
+        """A Mac says when it was started and gives each start a name; sessions get their environment from sshd."""
+        settings = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", **self.skewed_clock()}
+        words = " ".join(f"{name}={value}" for name, value in settings.items())
+        write(self.root / "etc/ssh/sshd_config", _SSHD.format(port=self.port, environment=words))
+        values = {
+            "model": self.model,
+            "soc": self.soc,
+            "cores": os.cpu_count() or 1,
+            "memory_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
+            "boot": str(uuid.uuid4()).upper(),
+            "boot_s": int(time.time()),
+        }
+        write(self.root / _OWN / "sysctl.txt", _SYSCTL.format_map(values))
+
+    def set_conditions(
+        self, *, temperature_c: float = 0.0, thermal_status: int = 0, battery_percent: int = 100
+    ) -> None:
+        """Make pmset say that this is how the Mac is; a Mac tells nobody its temperature."""
+        own = self.root / _OWN
+        write(own / "pmset-therm.txt", _WARNING.format(thermal_status) if thermal_status else _THERMAL)
+        write(own / "pmset-batt.txt", _BATTERY.format(battery_percent=battery_percent))

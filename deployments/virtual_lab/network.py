@@ -1,0 +1,66 @@
+"""One bridge and one network namespace a device: addresses of their own, reachable from this machine alone."""
+
+import ipaddress
+from pathlib import Path
+
+from deployments.virtual_lab.journal import LabError, is_noted, note, run_tool
+
+BRIDGE = "etfarm0"
+NETWORK = ipaddress.ip_network("10.77.0.0/24")
+_NAMESPACES = Path("/run/netns")
+
+
+def address_of(number: int) -> str:
+    """The address of device `number`."""
+    return str(NETWORK[10 + number])
+
+
+def namespace_of(number: int) -> str:
+    """The network namespace of device `number`; its link's end on the bridge is named the same."""
+    return f"etfarm-lab-{number}"
+
+
+def refuse_what_is_not_ours(numbers: list[int]) -> None:
+    """LabError if names or addresses of the lab are in use by something that it did not make."""
+    for name in (BRIDGE, *map(namespace_of, numbers)):
+        if Path(f"/sys/class/net/{name}").exists() and not is_noted("interface", name):
+            raise LabError(f"the network interface {name} is not this lab's: remove it with `ip link delete {name}`")
+        if (_NAMESPACES / name).exists() and not is_noted("namespace", name):
+            raise LabError(f"the network namespace {name} is not this lab's: remove it with `ip netns delete {name}`")
+    if not is_noted("interface", BRIDGE) and run_tool("ip", "route", "show", "to", "root", str(NETWORK)).strip():
+        raise LabError(f"the addresses {NETWORK} are in use on this machine, and the lab needs them")
+
+
+def make_bridge() -> None:
+    """Make the bridge with this machine's own address, unless it is there."""
+    if not _NAMESPACES.exists():
+        note("namespaces_folder", str(_NAMESPACES))
+    if not Path(f"/sys/class/net/{BRIDGE}").exists():
+        note("interface", BRIDGE)
+        run_tool("ip", "link", "add", BRIDGE, "type", "bridge")
+    run_tool("ip", "address", "replace", f"{NETWORK[1]}/{NETWORK.prefixlen}", "dev", BRIDGE)
+    run_tool("ip", "link", "set", BRIDGE, "up")
+
+
+def connect(number: int) -> None:
+    """Give device `number` its namespace and its link to the bridge, unless they are there; a cut link is closed.
+
+    There is no default route: what runs in a device reaches the lab and nothing else.
+    """
+    name = namespace_of(number)
+    if not (_NAMESPACES / name).exists():
+        note("namespace", name)
+        run_tool("ip", "netns", "add", name)
+    if not Path(f"/sys/class/net/{name}").exists():
+        note("interface", name)
+        run_tool("ip", "link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", name)
+    run_tool("ip", "link", "set", name, "master", BRIDGE)
+    for inside in ("lo", "eth0"):
+        run_tool("ip", "-n", name, "link", "set", inside, "up")
+    run_tool("ip", "-n", name, "address", "replace", f"{address_of(number)}/{NETWORK.prefixlen}", "dev", "eth0")
+    set_link(number, up=True)
+
+
+def set_link(number: int, *, up: bool) -> None:
+    """Close or cut the link of device `number`: a cut one loses every packet and tells nobody."""
+    run_tool("ip", "link", "set", namespace_of(number), "up" if up else "down")

@@ -1,0 +1,143 @@
+"""An Android phone of the lab: the real adbd, mksh and toybox as uid 2000, with stand-ins for what only Android has."""
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from deployments.virtual_lab.fetch_packages import Packages, own_loader
+from deployments.virtual_lab.lab_device import HERE, LabDevice, inside, install, write, write_processors
+
+_SHELL_UID = 2000
+
+# qemu's name for a processor with SME2, and 64 bytes to a vector in streaming mode.
+_CPU = "max,sme512=on"
+
+_BATTERY = """Current Battery Service state:
+  AC powered: false
+  USB powered: true
+  Wireless powered: false
+  status: 2
+  health: 2
+  present: true
+  level: {battery_percent}
+  scale: 100
+  voltage: 4310
+  temperature: {tenths}
+  technology: Li-ion
+"""
+
+_THERMAL = """IsStatusOverride: false
+Thermal Status: {thermal_status}
+Cached temperatures:
+	Temperature{{mValue={temperature_c}, mType=3, mName=VIRTUAL-SKIN, mStatus={thermal_status}}}
+HAL Ready: true
+Current temperatures from HAL:
+	Temperature{{mValue={hot_c}, mType=0, mName=BIG, mStatus={thermal_status}}}
+	Temperature{{mValue={temperature_c}, mType=3, mName=VIRTUAL-SKIN, mStatus={thermal_status}}}
+Current cooling devices from HAL:
+	CoolingDevice{{mValue=0, mType=2, mName=thermal-cpufreq-0}}
+"""
+
+
+@dataclass(frozen=True)
+class Phone(LabDevice):
+    """A phone; `abi` as Android names it: x86_64, or arm64-v8a, which runs under qemu with SME2."""
+
+    abi: str
+
+    @property
+    def is_emulated(self) -> bool:
+        """Whether its programs run under qemu."""
+        return self.abi != "x86_64"
+
+    @property
+    def proc(self) -> str:
+        """As on every Linux."""
+        return "proc"
+
+    def trees(self, packages: Packages) -> dict[Path, str]:
+        """The packages' /usr, which holds all of their programs and libraries."""
+        return {packages.tree("phone-arm64" if self.is_emulated else "phone-amd64") / "usr": "usr"}
+
+    def daemon(self) -> list[str]:
+        """adbd as the user that Android's shell has."""
+        settings = {
+            "PATH": "/system/bin",
+            "HOME": "/",
+            "SHELL": "/system/bin/sh",
+            "ANDROID_DATA": "/data",
+            "ANDROID_ROOT": "/system",
+            "TMPDIR": "/data/local/tmp",
+            "ADBD_PORT": str(self.port),
+        }
+        if self.is_emulated:
+            settings["QEMU_CPU"] = _CPU
+        settings |= self.skewed_clock()
+        user = [f"--userspec={_SHELL_UID}:{_SHELL_UID}", "--groups="]
+        return [*inside(self.root, settings, *user), "/system/bin/adbd"]
+
+    def furnish(self, packages: Packages) -> None:
+        """Android's folders: /system with the shell's programs, /data/local/tmp, and a /sys of plain files."""
+        system = self.root / "system/bin"
+        system.mkdir(parents=True)
+        for name, target in _links(packages).items():
+            (system / name).symlink_to(target)
+        install(HERE / "phone", system)
+        for name, target in {"bin": "system/bin", "lib": "usr/lib", "lib64": "usr/lib64"}.items():
+            (self.root / name).symlink_to(target)
+        write(self.root / "etc/passwd", "root:x:0:0::/:/system/bin/sh\nshell:x:2000:2000::/:/system/bin/sh\n")
+        write(self.root / "etc/group", "root:x:0:\nshell:x:2000:\n")
+        write(self.root / "system/build.prop", "".join(f"{key}={value}\n" for key, value in self._properties().items()))
+        for folder in ("data/local/tmp", "data/local", "data"):
+            (self.root / folder).mkdir(parents=True, exist_ok=True)
+            os.chown(self.root / folder, _SHELL_UID, _SHELL_UID)
+        write_processors(self.root / "sys")
+        self.set_conditions()
+
+    def set_conditions(
+        self, *, temperature_c: float = 29.5, thermal_status: int = 0, battery_percent: int = 92
+    ) -> None:
+        """Make dumpsys and the thermal zone say that this is how the phone is."""
+        values = {
+            "temperature_c": temperature_c,
+            "hot_c": temperature_c + 9,
+            "tenths": round(temperature_c * 10),
+            "thermal_status": thermal_status,
+            "battery_percent": battery_percent,
+        }
+        reports = self.root / "system/etc/dumpsys"
+        write(reports / "battery.txt", _BATTERY.format_map(values))
+        write(reports / "thermalservice.txt", _THERMAL.format_map(values))
+        zone = self.root / "sys/class/thermal/thermal_zone0"
+        write(zone / "type", "VIRTUAL-SKIN\n")
+        write(zone / "temp", f"{round(temperature_c * 1000)}\n")
+
+    def _properties(self) -> dict[str, str]:
+        return {
+            "ro.etfarm.stand_in": "1",
+            "ro.product.manufacturer": "etfarm",
+            "ro.product.model": f"Virtual phone ({self.abi})",
+            "ro.product.device": "virtual",
+            "ro.product.cpu.abi": self.abi,
+            "ro.soc.manufacturer": "QEMU" if self.is_emulated else "etfarm",
+            "ro.soc.model": _CPU if self.is_emulated else "this machine",
+            "ro.build.version.release": "14",
+            "ro.build.version.sdk": "34",
+            "ro.build.fingerprint": f"etfarm/virtual/{self.abi}:14/LAB/1:userdebug/stand-in",
+            "ro.serialno": f"ETFARMLAB{self.number:04}",
+        }
+
+
+def _links(packages: Packages) -> dict[str, str]:
+    """Android's programs and what they are here; the names of toybox's are asked of toybox itself."""
+    tree = packages.tree("phone-amd64")
+    names = subprocess.run(
+        [*own_loader(tree), str(tree / "usr/bin/toybox")], capture_output=True, text=True, check=True
+    ).stdout.split()
+    return {
+        **dict.fromkeys(names, "toybox"),
+        "toybox": "/usr/bin/toybox",
+        "sh": "/usr/bin/mksh",
+        "adbd": "/usr/lib/android-sdk/platform-tools/adbd",
+    }

@@ -1,0 +1,220 @@
+"""How a connection to an SSH host comes to be: ProxyJump, keys, and host keys that are never guessed."""
+
+import logging
+import shlex
+import socket
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+import paramiko
+from paramiko.common import MSG_CHANNEL_REQUEST
+from paramiko.config import SSH_PORT
+from paramiko.hostkeys import InvalidHostKey
+
+from devices.device import DeviceLost, DeviceRefused
+from devices.ssh.config import Hop, SshAddress, resolve
+
+# Every error leaves as one of ours; paramiko's own log would add its stack traces to the terminal.
+logging.getLogger("paramiko").setLevel(logging.CRITICAL)
+
+CONNECT_S = 8.0
+AUTHENTICATE_S = 15.0
+# Of the ciphers that both ends know, this one costs the least; without it large files take twice as long.
+_FIRST_CIPHER = "aes128-gcm@openssh.com"
+# <netinet/tcp.h> of macOS: seconds of unanswered retransmissions until a connection is dropped.
+_MACOS_TCP_RXT_CONNDROPTIME = 0x80
+
+
+@dataclass
+class Connection:
+    """An authenticated transport and the clients that carry it, the last hop first."""
+
+    transport: paramiko.Transport
+    clients: list[paramiko.SSHClient] = field(default_factory=list)
+
+    def close(self) -> None:
+        """End every hop."""
+        for client in self.clients:
+            client.close()
+
+
+def connect(name: str, where: SshAddress) -> Connection:
+    """Open and authenticate a connection, through its jump hosts if it has any.
+
+    DeviceLost if a host cannot be reached, DeviceRefused if it or we say no; both in words for a person.
+    """
+    hop = resolve(name, where)
+    through = None
+    if hop.jump:
+        earlier, _, last = hop.jump.rpartition(",")
+        through = connect(name, _jump_address(last, earlier, where))
+    try:
+        client = _enter(name, hop, lambda: _socket(hop, through))
+    except BaseException:
+        if through:
+            through.close()
+        raise
+    transport = client.get_transport()
+    if transport is None:
+        raise DeviceLost(name, f"the connection to {hop.host} ended as it began")
+    return Connection(transport, [client, *(through.clients if through else [])])
+
+
+def _jump_address(word: str, earlier: str, where: SshAddress) -> SshAddress:
+    """`[user@]host[:port]` of a ProxyJump; keys and files are those of the host behind it."""
+    user, _, place = word.strip().removeprefix("ssh://").rpartition("@")
+    host, _, port = place.rpartition(":") if place.rpartition(":")[2].isdigit() else (place, "", "")
+    return SshAddress(
+        address=host,
+        port=int(port) if port else None,
+        user=user or None,
+        identity_file=where.identity_file,
+        known_hosts=where.known_hosts,
+        ssh_config=where.ssh_config,
+        proxy_jump=earlier or None,
+    )
+
+
+def _socket(hop: Hop, through: Connection | None) -> socket.socket | paramiko.Channel:
+    """A stream to the host: our own socket, which notices a cut within seconds, or a channel through a jump host."""
+    if through:
+        here = ("127.0.0.1", 0)
+        return through.transport.open_channel("direct-tcpip", (hop.host, hop.port), here, timeout=CONNECT_S)
+    stream = socket.create_connection((hop.host, hop.port), CONNECT_S)
+    stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 2)
+    stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
+    if sys.platform == "darwin":
+        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPALIVE, 3)
+        stream.setsockopt(socket.IPPROTO_TCP, _MACOS_TCP_RXT_CONNDROPTIME, 8)
+    else:
+        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 3)
+        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 8000)
+    return stream
+
+
+def _enter(name: str, hop: Hop, open_stream: Callable[[], socket.socket | paramiko.Channel]) -> paramiko.SSHClient:
+    client = paramiko.SSHClient()
+    try:
+        _load_known_hosts(name, hop, client)
+        client.set_missing_host_key_policy(_RefuseUnknown(name, hop))
+        client.connect(
+            hop.key_name,
+            _key_port(hop),
+            hop.user,
+            key_filename=[str(path) for path in hop.identities],  # type: ignore[arg-type] # lists are documented
+            look_for_keys=False,
+            sock=open_stream(),
+            timeout=CONNECT_S,
+            banner_timeout=CONNECT_S,
+            auth_timeout=AUTHENTICATE_S,
+            channel_timeout=CONNECT_S,
+            transport_factory=_transport,
+        )
+    except paramiko.BadHostKeyException as error:
+        client.close()
+        raise _changed_key(name, hop, error) from None
+    except (OSError, EOFError, paramiko.SSHException) as error:
+        failure = _entry_failure(name, hop, client, error)
+        client.close()
+        raise failure from None
+    except BaseException:
+        client.close()
+        raise
+    return client
+
+
+def _entry_failure(name: str, hop: Hop, client: paramiko.SSHClient, error: Exception) -> DeviceLost | DeviceRefused:
+    """Why a host did not let us in, if it is there; why it is not, otherwise."""
+    place = f"{hop.user}@{hop.host}:{hop.port}"
+    if isinstance(error, paramiko.PasswordRequiredException):
+        keys = " ".join(shlex.quote(str(path)) for path in hop.identities)
+        return DeviceRefused(name, "its private key is locked", f"run `ssh-add {keys}` and try again")
+    transport = client.get_transport()
+    is_there = transport is not None and transport.is_active() and transport.initial_kex_done
+    if isinstance(error, paramiko.SSHException) and is_there and "timeout" not in str(error):
+        way_on = f"check that `ssh -p {hop.port} {hop.user}@{hop.host}` works without a password"
+        return DeviceRefused(name, f"{place} accepts none of our keys ({error})", way_on)
+    return DeviceLost(name, f"cannot reach {place} ({error or type(error).__name__})")
+
+
+def _load_known_hosts(name: str, hop: Hop, client: paramiko.SSHClient) -> None:
+    for file in hop.known_hosts:
+        try:
+            client.get_host_keys().load(str(file))
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError, InvalidHostKey) as error:
+            raise DeviceRefused(name, f"cannot read {file} ({error})", "correct that file") from None
+
+
+def _key_port(hop: Hop) -> int:
+    """known_hosts tells ports apart, except for hosts that have an alias there."""
+    return hop.port if hop.key_name == hop.host else SSH_PORT
+
+
+class _RefuseUnknown(paramiko.RejectPolicy):
+    """Refuses a host that known_hosts does not name, with the command that adds it."""
+
+    def __init__(self, name: str, hop: Hop) -> None:
+        self._name = name
+        self._hop = hop
+
+    def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> NoReturn:
+        """See paramiko.MissingHostKeyPolicy."""
+        hop = self._hop
+        cause = f"the host key of {hop.host}:{hop.port} ({_fingerprint(key)}) is not in {hop.known_hosts[0]}"
+        raise DeviceRefused(self._name, cause, f"if that is its key, accept it with `{_accept(hop)}`")
+
+
+def _accept(hop: Hop) -> str:
+    file = shlex.quote(str(hop.known_hosts[0]))
+    if hop.jump is None and hop.key_name == hop.host:
+        return f"ssh-keyscan -p {hop.port} {shlex.quote(hop.host)} >> {file}"
+    # ssh-keyscan knows neither jump hosts nor aliases
+    alias = f"-o HostKeyAlias={shlex.quote(hop.key_name)} " if hop.key_name != hop.host else ""
+    through = f"-J {shlex.quote(hop.jump)} " if hop.jump else ""
+    place = shlex.quote(f"{hop.user}@{hop.host}")
+    return f"ssh -o UserKnownHostsFile={file} {alias}{through}-p {hop.port} {place} true"
+
+
+def _changed_key(name: str, hop: Hop, error: paramiko.BadHostKeyException) -> DeviceRefused:
+    port = _key_port(hop)
+    entry = hop.key_name if port == SSH_PORT else f"[{hop.key_name}]:{port}"
+    forget = f"ssh-keygen -R {shlex.quote(entry)} -f {shlex.quote(str(hop.known_hosts[0]))}"
+    cause = f"the host key of {hop.host}:{hop.port} changed to {_fingerprint(error.key)}"
+    expected = f"{cause}, expected {_fingerprint(error.expected_key)}"
+    way_on = f"find out why; if the new key is right, accept it with `{forget} && {_accept(hop)}`"
+    return DeviceRefused(name, expected, way_on)
+
+
+def _fingerprint(key: paramiko.PKey) -> str:
+    return f"{key.get_name()} {key.fingerprint}"
+
+
+def _transport(*arguments: object, **options: object) -> paramiko.Transport:
+    transport = _Transport(*arguments, **options)  # type: ignore[arg-type]
+    security = transport.get_security_options()
+    security.ciphers = sorted(security.ciphers, key=lambda cipher: cipher != _FIRST_CIPHER)
+    return transport
+
+
+def _note_exit_signal(channel: paramiko.Channel, message: paramiko.Message) -> None:
+    """Keep the signal that ended a command on its channel: paramiko itself passes over it."""
+    position = message.packet.tell()
+    if message.get_text() == "exit-signal":
+        message.get_boolean()
+        channel.exit_signal = message.get_text()  # type: ignore[attr-defined]
+        return
+    message.packet.seek(position)
+    channel._handle_request(message)  # type: ignore[attr-defined]
+
+
+class _Transport(paramiko.Transport):
+    _channel_handler_table = {  # noqa: RUF012 (paramiko's own shape)
+        **paramiko.Transport._channel_handler_table,  # type: ignore[attr-defined]
+        MSG_CHANNEL_REQUEST: _note_exit_signal,
+    }

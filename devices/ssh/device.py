@@ -1,0 +1,260 @@
+"""A macOS or Linux host over SSH as a device."""
+
+import select
+import signal
+import stat
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePosixPath
+
+import paramiko
+
+from devices.device import (
+    CommandResult,
+    DeadlineExceeded,
+    Device,
+    DeviceLost,
+    FileMissing,
+    NoSpaceOnDevice,
+    TransferFailed,
+)
+from devices.shell import END_GROUP, command_line, free_bytes, make_folder, take_pid
+from devices.ssh.config import SshAddress
+from devices.ssh.connect import Connection, connect
+
+# A peer that says nothing for so long is asked whether it is still there, and has as long to answer.
+SILENCE_S = 6.0
+_CHUNK = 1 << 18
+_prefetch = paramiko.SFTPFile._prefetch_thread  # type: ignore[attr-defined]
+
+
+def _prefetch_quietly(file: paramiko.SFTPFile, *arguments: object) -> None:
+    """A link that breaks ends the download itself with an error; paramiko's helper thread would print its own."""
+    with suppress(EOFError, OSError, paramiko.SSHException):
+        _prefetch(file, *arguments)
+
+
+paramiko.SFTPFile._prefetch_thread = _prefetch_quietly  # type: ignore[attr-defined]
+
+
+class SshDevice(Device):
+    """Runs commands over channels of one connection, which is opened on first use and again after it broke."""
+
+    def __init__(self, name: str, root: str, where: SshAddress, platform: str | None = None) -> None:
+        super().__init__(name, root, platform)
+        self._where = where
+        self._lock = threading.Lock()
+        self._connection: Connection | None = None
+        self._sftp: paramiko.SFTPClient | None = None
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        deadline_s: float,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+    ) -> CommandResult:
+        """See Device.run."""
+        begun = time.monotonic()
+        with self._answering() as transport:
+            channel = self._start(transport, command_line(argv, env, cwd))
+            try:
+                streams = _Streams(self.name, channel)
+                if not self._pump(transport, streams, begun + deadline_s):
+                    self._end_group(transport, streams.pid)
+                    cause = f"`{argv[0]}` ran longer than its deadline of {deadline_s:g} s and was killed"
+                    raise DeadlineExceeded(self.name, cause)
+                code, number = self._end_of(channel)
+            finally:
+                channel.close()
+        out, err = bytes(streams.stdout), bytes(streams.stderr)
+        return CommandResult(tuple(argv), code, number, out, err, time.monotonic() - begun)
+
+    def upload(self, local: Path, remote: str) -> None:
+        """See Device.upload."""
+        part = f"{remote}.{uuid.uuid4().hex[:8]}.part"
+        try:
+            with local.open("rb") as source, self._transfer() as sftp:
+                try:
+                    sftp.putfo(source, part)
+                except FileNotFoundError:
+                    make_folder(self, str(PurePosixPath(remote).parent))
+                    source.seek(0)
+                    sftp.putfo(source, part)
+                sftp.posix_rename(part, remote)
+        except OSError as error:
+            with suppress(OSError, DeviceLost), self._transfer() as sftp:
+                sftp.remove(part)
+            raise self._upload_error(local, remote, error) from None
+
+    def fetch(self, remote: str, local: Path) -> None:
+        """See Device.fetch."""
+        part = local.with_name(f".{uuid.uuid4().hex}.part")
+        try:
+            with self._transfer() as sftp:
+                attributes = sftp.stat(remote)
+                if not stat.S_ISREG(attributes.st_mode or 0):
+                    raise FileMissing(self.name, f"{remote} is not a file")
+                local.parent.mkdir(parents=True, exist_ok=True)
+                sftp.get(remote, str(part))
+            part.replace(local)
+        except FileNotFoundError:
+            raise FileMissing(self.name, f"has no file {remote}") from None
+        except OSError as error:
+            raise TransferFailed(self.name, f"cannot fetch {remote} to {local} ({error})") from None
+        finally:
+            part.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """See Device.close."""
+        with self._lock:
+            self._drop()
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = self._sftp = None
+
+    def _transport(self) -> paramiko.Transport:
+        with self._lock:
+            if self._connection is None or not self._connection.transport.is_active():
+                self._drop()
+                self._connection = connect(self.name, self._where)
+                self._connection.transport.set_keepalive(3)
+            return self._connection.transport
+
+    @contextmanager
+    def _answering(self) -> Iterator[paramiko.Transport]:
+        """A live transport; whatever breaks it inside leaves as DeviceLost, and the next use connects anew."""
+        transport = self._transport()
+        try:
+            yield transport
+        except (paramiko.SSHException, EOFError, TimeoutError, ConnectionError) as error:
+            transport.close()
+            said = str(error) or type(error).__name__
+            raise DeviceLost(self.name, f"stopped answering ({said})", "check its network and power") from None
+
+    @contextmanager
+    def _transfer(self) -> Iterator[paramiko.SFTPClient]:
+        """The SFTP session of the connection; errors of the far file system pass as OSError."""
+        with self._answering() as transport:
+            with self._lock:
+                if self._sftp is None or self._sftp.get_channel().closed:  # type: ignore[union-attr]
+                    with _answer_within(transport, SILENCE_S):
+                        self._sftp = paramiko.SFTPClient.from_transport(transport)
+                sftp = self._sftp
+            if sftp is None:
+                raise EOFError("no SFTP session")
+            # Spent twice on a host that froze: by the transfer, and by paramiko as it closes the file after that.
+            sftp.get_channel().settimeout(SILENCE_S)  # type: ignore[union-attr]
+            try:
+                yield sftp
+            except OSError:
+                if not transport.is_active() or sftp.get_channel().closed:  # type: ignore[union-attr]
+                    raise EOFError("the connection ended during a transfer") from None
+                raise
+
+    def _start(self, transport: paramiko.Transport, line: str) -> paramiko.Channel:
+        channel = transport.open_session(timeout=SILENCE_S)
+        with _answer_within(transport, SILENCE_S):
+            channel.exec_command(line)
+        return channel
+
+    def _pump(self, transport: paramiko.Transport, streams: "_Streams", end: float) -> bool:
+        """Read both streams until the command is over; False at the deadline."""
+        heard = time.monotonic()
+        while not streams.complete():
+            now = time.monotonic()
+            if now >= end:
+                return False
+            if now - heard > SILENCE_S:
+                # Asks the far SSH server itself, which costs the device nothing: finds a link that only swallows.
+                with _answer_within(transport, SILENCE_S):
+                    transport.global_request("keepalive@openssh.com", wait=True)
+                heard = time.monotonic()
+            if streams.read(min(end - now, SILENCE_S)):
+                heard = time.monotonic()
+        return True
+
+    def _end_of(self, channel: paramiko.Channel) -> tuple[int | None, int | None]:
+        """(exit code, signal); a channel that closed without either was cut."""
+        name = getattr(channel, "exit_signal", None)
+        if name is not None:
+            return None, getattr(signal, f"SIG{name}", signal.SIGKILL).value
+        status = channel.recv_exit_status()
+        if status < 0:
+            raise EOFError("the connection ended during a command")
+        return status, None
+
+    def _end_group(self, transport: paramiko.Transport, pid: int | None) -> None:
+        """Kill the process group on another channel; a device that cannot even do that is lost."""
+        if pid is None:
+            raise TimeoutError("a command did not start before its deadline")
+        channel = self._start(transport, command_line(["sh", "-c", END_GROUP, "sh", str(pid)], None, None))
+        try:
+            if not self._pump(transport, _Streams(self.name, channel), time.monotonic() + SILENCE_S):
+                raise TimeoutError("a command over its deadline could not be killed")
+        finally:
+            channel.close()
+
+    def _upload_error(self, local: Path, remote: str, error: OSError) -> TransferFailed:
+        """SFTP says only `Failure` when a disk is full: ask for the room that is left."""
+        if not local.is_file():
+            return TransferFailed(self.name, f"there is no local file {local} to upload")
+        room = free_bytes(self, str(PurePosixPath(remote).parent))
+        if room is not None and room < local.stat().st_size:
+            return NoSpaceOnDevice(self.name, f"no space left for {remote}", "free space there")
+        return TransferFailed(self.name, f"cannot upload {local} to {remote} ({error})")
+
+
+@contextmanager
+def _answer_within(transport: paramiko.Transport, wait_s: float) -> Iterator[None]:
+    """Bound a question whose answer paramiko would await for ever: the connection is ended when it does not come."""
+    timer = threading.Timer(wait_s, transport.close)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+    if not transport.is_active():
+        raise EOFError(f"no answer within {wait_s:g} s")
+
+
+class _Streams:
+    """What a command said on its channel so far; the first line of stdout was its process id."""
+
+    def __init__(self, name: str, channel: paramiko.Channel) -> None:
+        self.pid: int | None = None
+        self._name = name
+        self.stdout = bytearray()
+        self.stderr = bytearray()
+        self._channel = channel
+
+    def complete(self) -> bool:
+        """Whether the command ended and everything that it said was read."""
+        channel = self._channel
+        unread = channel.recv_ready() or channel.recv_stderr_ready()
+        ended = channel.closed or (channel.eof_received and channel.exit_status_ready())
+        return bool(ended and not unread and not channel.recv_ready() and not channel.recv_stderr_ready())
+
+    def read(self, wait_s: float) -> bool:
+        """Wait for something to read, at most so long, and read it; whether there was something."""
+        channel = self._channel
+        if channel.eof_received:
+            channel.status_event.wait(0.05)  # the descriptor stays readable from the end of the streams on
+        else:
+            select.select([channel], [], [], wait_s)
+        before = len(self.stdout) + len(self.stderr)
+        while channel.recv_ready():
+            self.stdout += channel.recv(_CHUNK)
+        while channel.recv_stderr_ready():
+            self.stderr += channel.recv_stderr(_CHUNK)
+        heard = len(self.stdout) + len(self.stderr) > before
+        if self.pid is None:
+            self.pid = take_pid(self._name, self.stdout)
+        return heard

@@ -1,0 +1,76 @@
+"""What `etfarm devices` says: the inventory beside what the devices and the registry answer."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from devices.device import DeviceError
+from devices.health import Health, Registry
+from devices.inventory import DeviceSpec, load_inventory, open_device
+from devices.ondevice.lease import current_holder
+from flows.cli.table import as_table
+from tasks.errors import InputError
+from tasks.plan import matches
+from tasks.var import Var
+
+_AT_ONCE = 32
+
+
+def device_table(inventory: Path, var: Path) -> str:
+    """One line per device: state and health are two columns, because a device can be idle and quarantined."""
+    registry = Registry(Var(var).registry)
+
+    def line(spec: DeviceSpec) -> tuple[str, ...]:
+        kind = f"{spec.transport}, emulated" if spec.emulated else spec.transport
+        return spec.name, kind, spec.site or "", _state_of(spec), str(registry.health(spec.name))
+
+    devices = load_inventory(inventory).devices
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        rows = list(pool.map(line, devices))
+    return as_table(("device", "transport", "site", "state", "health"), rows, widest_cell=200)
+
+
+def probe_lines(inventory: Path, name: str) -> str:
+    """The facts and conditions of one device, a line each; raises DeviceError if it cannot be reached."""
+    with open_device(_device(inventory, name)) as device:
+        device.probe()
+        known = {**device.facts(), **device.conditions()}
+    return "\n".join(f"{key}: {'not known' if value is None else value}" for key, value in known.items())
+
+
+def why_lines(inventory: Path, selector: list[str], var: Path) -> str:
+    """One line per device: `would be used`, or every reason why not."""
+    for word in selector:
+        if "=" not in word:
+            raise InputError(f"`{word}` is no label; write key=value, such as tier=nightly")
+    wanted = dict(word.split("=", 1) for word in selector)
+    registry = Registry(Var(var).registry)
+    lines = []
+    for spec in load_inventory(inventory).devices:
+        health = registry.health(spec.name)
+        reasons = matches(wanted, spec.selectable_labels()) + ([] if health.usable else [f"it is {health}"])
+        lines.append(f"{spec.name}: {'; '.join(reasons) or 'would be used'}")
+    return "\n".join(lines)
+
+
+def decided(inventory: Path, name: str, var: Path, decision: Callable[[Registry], Health]) -> str:
+    """Carry out what a person decided about a device of the inventory; returns its health from now on."""
+    _device(inventory, name)
+    return f"{name}: {decision(Registry(Var(var).registry))}"
+
+
+def _device(inventory: Path, name: str) -> DeviceSpec:
+    devices = {spec.name: spec for spec in load_inventory(inventory).devices}
+    if name not in devices:
+        raise InputError(f"{inventory}: there is no device `{name}`; there are {', '.join(devices)}")
+    return devices[name]
+
+
+def _state_of(spec: DeviceSpec) -> str:
+    try:
+        with open_device(spec) as device:
+            device.probe()
+            holder = current_holder(device)
+    except DeviceError as error:
+        return f"unreachable: {error.cause}"
+    return f"leased by {holder}" if holder else "idle"

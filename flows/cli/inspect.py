@@ -1,0 +1,44 @@
+"""`etfarm inspect`: a quick look at one ETDump."""
+
+from pathlib import Path
+
+import numpy as np
+import typer
+
+from flows.cli.table import as_table
+from tasks.etdump.reader import Etdump, read_etdump
+
+_HEAVIEST = 25
+
+
+def inspect_etdump(file: Path) -> None:
+    """Print the executions of an ETDump and the operators that took most of them; raises EtdumpError."""
+    dump = read_etdump(file)
+    measured = dump.execute_ns[1:] if dump.executions > 1 else dump.execute_ns
+    typer.echo(f"{file}: {dump.executions} executions, {len(dump.name_id)} events")
+    if not dump.executions:
+        typer.echo("no execution came to its end: the runner was cut off, or ran no model")
+        return
+    typer.echo(f"first execution {dump.execute_ns[0] / 1e6:.3f} ms (cold)")
+    if dump.executions > 1:
+        typer.echo(
+            f"the others: median {np.median(measured) / 1e6:.3f} ms, "
+            f"min {measured.min() / 1e6:.3f} ms, max {measured.max() / 1e6:.3f} ms"
+        )
+    typer.echo(as_table(("operator", "calls per run", "self ms per run", "share %"), _heaviest(dump)))
+
+
+def _heaviest(dump: Etdump) -> list[tuple[str, float, float, float]]:
+    """Operators by self time per execution, the first (cold) execution left out where there are others."""
+    first = 1 if dump.executions > 1 else 0
+    counted = dump.execution >= first
+    runs = dump.executions - first
+    self_ns = np.bincount(dump.name_id[counted], weights=dump.self_ns[counted], minlength=len(dump.names))
+    calls = np.bincount(dump.name_id[counted], minlength=len(dump.names))
+    total_ns = float(dump.execute_ns[first:].sum()) or 1.0
+    order = np.argsort(-self_ns)[:_HEAVIEST]
+    return [
+        (dump.names[at], calls[at] / runs, round(self_ns[at] / runs / 1e6, 4), round(100 * self_ns[at] / total_ns, 2))
+        for at in order
+        if calls[at]
+    ]

@@ -1,0 +1,62 @@
+"""`etfarm sweep`: a sweep started by hand, with bars on the terminal and the medians at its end."""
+
+import logging
+import os
+from importlib.resources import files
+from pathlib import Path
+
+import typer
+from rich.console import Console
+
+from flows.cli.options import sentence_of
+from flows.cli.table import as_table
+from flows.prefect_settings import prepare_prefect
+from flows.progress import board
+from tasks.errors import FarmError
+from tasks.spec import read_sweep
+from tasks.var import Var
+
+
+def run_sweep(file: Path, inventory: Path, *, again: bool, var: Path, warehouse: Path | None) -> int:
+    """Run one sweep in this process; returns 0, or 1 if any session failed or was invalid."""
+    spec = read_sweep(file)
+    prefect_home = Var(var.absolute()).prefect_home
+    prepare_prefect(prefect_home)
+    console = Console(stderr=True)
+    typer.echo(f"etfarm: sweep {spec.name}; everything goes to {var}", err=True)
+    if "PREFECT_API_URL" not in os.environ:
+        typer.echo("starting Prefect's own server for this sweep (set PREFECT_API_URL to use a running one)", err=True)
+    from flows.prefect_server import start_own_server
+    from flows.shutdown import ends_tidily
+    from flows.sweep import SweepEnd, choose_devices, data_of, sweep
+
+    choose_devices(spec, str(inventory))
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    with ends_tidily(), board.shown(console):
+        if "PREFECT_API_URL" not in os.environ:
+            start_own_server(prefect_home)
+        state = sweep(
+            sweep_file=str(file),
+            inventory_file=str(inventory),
+            again=again,
+            var=str(var),
+            warehouse=str(warehouse) if warehouse else None,
+            return_state=True,
+        )
+    end = data_of(state)
+    if not isinstance(end, SweepEnd):
+        cause = (sentence_of(end) if isinstance(end, Exception) else None) or state.message
+        raise FarmError(f"the sweep broke off: {cause}; start it again, what is done is not run twice")
+    _print_medians(end.sweep_id, var, warehouse)
+    typer.echo(end.message)
+    return 1 if state.is_failed() else 0
+
+
+def _print_medians(sweep_id: str, var: Path, warehouse: Path | None) -> None:
+    from flows.publish import readable_warehouse
+    from sql.warehouse import open_read_only
+
+    query = files("sql").joinpath("queries/medians.sql").read_text(encoding="utf-8")
+    with open_read_only(readable_warehouse(var, warehouse)) as connection:
+        answer = connection.execute(query, {"sweep_id": sweep_id})
+        typer.echo(as_table([column[0] for column in answer.description or []], answer.fetchall()))

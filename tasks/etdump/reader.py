@@ -1,0 +1,281 @@
+"""Read an ETDump, the profile that an ExecuTorch runner writes, into numpy columns.
+
+An ETDump is a size-prefixed FlatBuffers file with the identifier `ED00` (`etdump_schema_flatcc.fbs` of the executorch
+wheel). Events stand in completion order: what ran inside a call comes before that call, and `Method::execute` closes
+an execution. Delegates report on clocks of their own, so who belongs to whom is told by instruction ids, not by times.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.errors import FarmError
+from tasks.etdump.flatbuffer import Buffer, CorruptTables, Positions, Tables
+
+_IDENTIFIER = b"ED00"
+_HEADER_BYTES = 12  # size prefix, root offset, identifier
+# An event costs at least its offset, its union table and its own table; a count that needs more is a lie.
+_SMALLEST_EVENT_BYTES = 16
+_LONGEST_NS = 2**62
+
+
+class EtdumpError(FarmError):
+    """A file is no ETDump, is not whole or contradicts itself; nothing of it was used."""
+
+
+class EventKind(IntEnum):
+    """What an event is, told by its name."""
+
+    METHOD = 0
+    """`Method::execute`: one execution, end to end."""
+    DELEGATE_CALL = 1
+    """A call into a delegate; wraps what the delegate reports."""
+    OPERATOR_CALL = 2
+    """A call of a portable operator; wraps it."""
+    DELEGATED = 3
+    """An operator that a delegate ran and reported."""
+    PORTABLE = 4
+    """A portable operator, `native_call_*`."""
+    OTHER = 5
+    """Anything else, such as `Method::init` or a move."""
+
+
+_KIND_OF_NAME = {
+    "Method::execute": EventKind.METHOD,
+    "DELEGATE_CALL": EventKind.DELEGATE_CALL,
+    "OPERATOR_CALL": EventKind.OPERATOR_CALL,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Etdump:
+    """The profile events of an ETDump as columns of equal length, one row an event, in file order.
+
+    The `self_ns` of all events of an execution add up to its `execute_ns` exactly, so leaves and the self times of
+    `Method::execute` and its calls (the unattributed time) share it without rest. A delegate that counts in coarser
+    units than the runtime can report more than the call around it took: that call's `self_ns` is then negative.
+    """
+
+    version: int
+    """Schema version that the file states."""
+    names: tuple[str, ...]
+    """Distinct event names: name, else the delegate's text id, else `delegate:<number>`, else `(unnamed)`."""
+    run_data_index: NDArray[np.int32]
+    """Position of the event's run_data in the file."""
+    execution: NDArray[np.int32]
+    """Number of the execution that the event belongs to, from 0 in file order; -1 outside any (loading)."""
+    name_id: NDArray[np.int32]
+    """Index into `names`."""
+    kind: NDArray[np.uint8]
+    """An EventKind."""
+    chain_index: NDArray[np.int64]
+    """Chain of the instruction; -1 for none."""
+    instruction_id: NDArray[np.int64]
+    """Instruction that the event belongs to; -1 for none. It repeats in an execution that loops."""
+    start_ns: NDArray[np.int64]
+    """Start on the clock of who reported the event."""
+    end_ns: NDArray[np.int64]
+    """End on the same clock; never before the start."""
+    dur_ns: NDArray[np.int64]
+    """end_ns - start_ns."""
+    self_ns: NDArray[np.int64]
+    """dur_ns without the dur_ns of the events whose parent this one is."""
+    parent: NDArray[np.int32]
+    """Row of the call or `Method::execute` that this event ran inside; -1 for none."""
+    executions: int
+    """Number of executions."""
+    execute_ns: NDArray[np.int64]
+    """Duration of each execution's `Method::execute`."""
+    allocation_events: int
+    """Allocation events in the file, which have no row."""
+    debug_events: int
+    """Debug events in the file, which have no row."""
+
+
+def read_etdump(source: Path | bytes, *, name: str | None = None) -> Etdump:
+    """Read an ETDump from a file or from bytes.
+
+    Args:
+        source: the file, or its content.
+        name: what to call it in errors; a file's path if not given.
+
+    Raises:
+        EtdumpError: one sentence that names the file and says what is wrong with it.
+    """
+    shown = name or (str(source) if isinstance(source, Path) else "ETDump")
+    try:
+        if isinstance(source, Path):
+            source = _read_file(source)
+        _require_whole(source[:_HEADER_BYTES], len(source))
+        return _read_columns(Buffer(source))
+    except OSError as error:
+        raise EtdumpError(f"{shown} cannot be read: {error.strerror}") from error
+    except CorruptTables as error:
+        raise EtdumpError(f"{shown} {error}") from None
+
+
+def _read_file(path: Path) -> bytes:
+    """Return a file's bytes, unless what it is or its header already speak against reading it."""
+    if path.exists() and not path.is_file():  # a pipe or a device may never end
+        raise CorruptTables("is not a file; an ETDump is one")
+    with path.open("rb") as file:
+        header, size_bytes = file.read(_HEADER_BYTES), path.stat().st_size
+        _require_whole(header, size_bytes)
+        return header + file.read(size_bytes)
+
+
+def _require_whole(header: bytes, size_bytes: int) -> None:
+    """Check what the first bytes promise of a file of `size_bytes`."""
+    if not size_bytes:
+        raise CorruptTables("is empty; the runner wrote no ETDump")
+    if len(header) < _HEADER_BYTES:
+        raise CorruptTables(f"is truncated: its {size_bytes} bytes are less than an ETDump's header")
+    if header[8:] != _IDENTIFIER:
+        raise CorruptTables(f"is not an ETDump: bytes 8 to 11 are {header[8:]!r} where {_IDENTIFIER!r} belongs")
+    promised = 4 + int.from_bytes(header[:4], "little")
+    if promised > size_bytes:
+        raise CorruptTables(f"is truncated: it holds {size_bytes} of {promised} bytes; fetch it again")
+    if promised < size_bytes:
+        raise CorruptTables(f"is corrupted: it holds {size_bytes} bytes where its header says {promised}")
+
+
+def _read_columns(buffer: Buffer) -> Etdump:
+    """Read all columns of a file whose header holds."""
+    try:
+        return _columns(buffer)
+    except CorruptTables as error:
+        raise CorruptTables(f"is corrupted: {error}") from None
+
+
+def _profile_events(buffer: Buffer, root: Tables) -> tuple[Positions, Tables, int, int]:
+    """Return (run_data of each profile event, profile events, allocation events, debug events)."""
+    _, runs_at = buffer.offset_vectors(root.references(1, "the list of runs"), "the list of runs")
+    runs = Tables(buffer, runs_at, "a run")
+    run, events_at = buffer.offset_vectors(runs.references(3, "a list of events"), "a list of events")
+    if len(events_at) * _SMALLEST_EVENT_BYTES > buffer.size_bytes:
+        raise CorruptTables(f"it lists {len(events_at)} events, more than fit in {buffer.size_bytes} bytes")
+    events = Tables(buffer, events_at, "an event")
+    profile_at, allocation_at, debug_at = (events.references(slot, "an event") for slot in range(3))
+    if ((profile_at > 0) + (allocation_at > 0).astype(int) + (debug_at > 0) != 1).any():
+        raise CorruptTables("an event is not exactly one of profile, allocation and debug event")
+    rows = np.flatnonzero(profile_at)
+    profiles = Tables(buffer, profile_at[rows], "a profile event")
+    return run[rows], profiles, int(np.count_nonzero(allocation_at)), int(np.count_nonzero(debug_at))
+
+
+def _columns(buffer: Buffer) -> Etdump:
+    root = Tables(buffer, buffer.follow(np.array([4]), "the root"), "the root")
+    run, profiles, allocation_events, debug_events = _profile_events(buffer, root)
+    chain, instruction = profiles.numbers(1, "<i4", 0), profiles.numbers(2, "<i4", -1)
+    start, end = _times(profiles)
+    name_id, names, kind = _names(buffer, profiles)
+    execution, methods = _executions(run, kind, start)
+    parent = _parents((run, chain, instruction), kind, execution, methods)
+    dur = end - start
+    self_ns = dur.copy()
+    np.subtract.at(self_ns, parent[parent >= 0], dur[parent >= 0])
+    return Etdump(
+        version=int(root.numbers(0, "<u4", 0)[0]),
+        names=names,
+        run_data_index=run.astype(np.int32),
+        execution=execution.astype(np.int32),
+        name_id=name_id.astype(np.int32),
+        kind=kind,
+        chain_index=chain,
+        instruction_id=instruction,
+        start_ns=start,
+        end_ns=end,
+        dur_ns=dur,
+        self_ns=self_ns,
+        parent=parent.astype(np.int32),
+        executions=len(methods),
+        execute_ns=dur[methods],
+        allocation_events=allocation_events,
+        debug_events=debug_events,
+    )
+
+
+def _times(profiles: Tables) -> tuple[Positions, Positions]:
+    """Return start and end of each event; a time beyond 63 bits has wrapped below zero when it gets here."""
+    start, end = profiles.numbers(6, "<u8", 0), profiles.numbers(7, "<u8", 0)
+    if (start < 0).any() or (end < start).any():
+        row = int(np.flatnonzero((start < 0) | (end < start))[0])
+        raise CorruptTables(f"profile event {row} ends before it starts")
+    # Sums of durations stay exact below this, so no later addition needs to look again.
+    if float(np.sum(end - start, dtype=np.float64)) > _LONGEST_NS:
+        raise CorruptTables("its events last longer than nanoseconds can count")
+    return start, end
+
+
+def _names(buffer: Buffer, profiles: Tables) -> tuple[Positions, tuple[str, ...], NDArray[np.uint8]]:
+    """Return (index into names, names, kind) of each event; an empty string counts as absent, as in devtools."""
+    name_at, text_at = (_unless_empty(buffer, profiles.references(slot, "a name")) for slot in (0, 4))
+    number = profiles.numbers(3, "<i4", -1)
+    at = np.where(name_at > 0, name_at, text_at)
+    name_id = np.empty(len(at), np.int64)
+    name_id[at > 0], names = buffer.strings(at[at > 0], "a name")
+    numbers, number_id = np.unique(number[at == 0], return_inverse=True)
+    name_id[at == 0] = number_id + len(names)
+    names += ["(unnamed)" if value == -1 else f"delegate:{value}" for value in numbers.tolist()]
+    kind = np.array([_kind_of(name) for name in names], np.uint8)[name_id]
+    kind[(name_at == 0) & ((text_at > 0) | (number != -1))] = EventKind.DELEGATED
+    kind[(at == 0) & (number == -1)] = EventKind.OTHER
+    return name_id, tuple(names), kind
+
+
+def _unless_empty(buffer: Buffer, at: Positions) -> Positions:
+    """Return the positions of strings that hold text, 0 for the others."""
+    return np.where((at > 0) & (buffer.read(at, "<u4") > 0), at, 0)
+
+
+def _kind_of(name: str) -> EventKind:
+    if name.startswith("native_call_"):
+        return EventKind.PORTABLE
+    return _KIND_OF_NAME.get(name, EventKind.OTHER)
+
+
+def _executions(run: Positions, kind: NDArray[np.uint8], start: Positions) -> tuple[Positions, Positions]:
+    """Return the execution of each event, -1 for none, and the rows of `Method::execute`.
+
+    An event belongs to the next `Method::execute` of its run_data. Loading may share that run_data: it is told apart
+    by having begun earlier, on the same clock.
+    """
+    methods = np.flatnonzero(kind == EventKind.METHOD)
+    if not len(methods):
+        return np.full(len(run), -1, np.int64), methods
+    following = np.searchsorted(methods, np.arange(len(run)))
+    method = methods[np.minimum(following, len(methods) - 1)]
+    inside = (following < len(methods)) & (run[method] == run)
+    inside &= (kind != EventKind.OTHER) | (start >= start[method])
+    return np.where(inside, following, -1), methods
+
+
+def _parents(
+    key: tuple[Positions, Positions, Positions],
+    kind: NDArray[np.uint8],
+    execution: Positions,
+    methods: Positions,
+) -> Positions:
+    """Return the row of each event's parent, -1 for none.
+
+    The parent is the next call of the same (run_data, chain, instruction) in the same execution, since a loop repeats
+    an instruction; without such a call, and for calls themselves, it is the execution's `Method::execute`.
+    """
+    rows = len(kind)
+    parent = np.append(methods, -1)[execution]
+    parent[methods] = -1
+    is_call = (kind == EventKind.DELEGATE_CALL) | (kind == EventKind.OPERATOR_CALL)
+    order = np.lexsort(key[::-1])  # stable: within one key the rows keep their order
+    sorted_call = np.where(is_call[order], np.arange(rows), rows)
+    next_call = np.minimum.accumulate(sorted_call[::-1])[::-1]
+    child = order[next_call < rows]
+    call = order[next_call[next_call < rows]]
+    same = (execution[child] == execution[call]) & (key[2][child] != -1)
+    for column in key:
+        same &= column[child] == column[call]
+    same &= ~is_call[child] & (kind[child] != EventKind.METHOD)
+    parent[child[same]] = call[same]
+    return parent

@@ -1,0 +1,114 @@
+"""The content key of an export, computed without importing torch or the model.
+
+key = SHA-256 of everything that decides the files: the model's name and source, precision, seed, versions, and the
+code that lowers. A model of one's own (`package.module:factory`) may use further modules and data files: the export
+writes down which (exports/used/), and their contents are part of the key from then on.
+"""
+
+import hashlib
+import importlib
+import importlib.metadata
+import importlib.util
+import json
+import os
+import platform
+import sys
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+
+from tasks.errors import FarmError
+from tasks.export import lower as export_lower
+from tasks.export import zoo
+from tasks.files import sha256_of, write_whole
+
+EXPORT_VERSION = 1
+_DISTRIBUTIONS = ("torch", "torchao", "executorch", "transformers")
+
+
+def versions() -> dict[str, str | None]:
+    """Return the versions of python (minor), torch, executorch and transformers; None where one is not installed."""
+    python = ".".join(platform.python_version_tuple()[:2])
+    return {"python": python} | {name: _version(name) for name in ("torch", "executorch", "transformers")}
+
+
+def export_key(model: str, precision: str, seed: int, exports_dir: Path) -> str:
+    """Return the key of this export, 32 hexadecimal digits; FarmError names a model that is not there."""
+    base = _digest(
+        {
+            "export_version": EXPORT_VERSION,
+            "code": sha256_of(Path(export_lower.__file__)),
+            "model": model,
+            "source": sha256_of(_source_of(model)),
+            "precision": precision,
+            "seed": seed,
+            "python": versions()["python"],
+            "distributions": {name: _version(name) for name in _DISTRIBUTIONS},
+        }
+    )
+    used = _used_path(model, exports_dir)
+    if not used.is_file():
+        return base
+    noted = json.loads(used.read_text())
+    files = {name: sha256_of(Path(name)) if Path(name).is_file() else None for name in noted["files"]}
+    return _digest([base, files, {name: _version(name) for name in noted["distributions"]}])
+
+
+def note_used(model: str, exports_dir: Path, files: set[Path], distributions: set[str]) -> None:
+    """Write down the files and installed distributions that a model of one's own used, for the keys to come."""
+    noted = {"files": sorted(map(str, files)), "distributions": sorted(distributions)}
+    write_whole(_used_path(model, exports_dir), json.dumps(noted, indent=1).encode())
+
+
+def is_own(model: str) -> bool:
+    """Tell whether a model's name is `package.module:factory` and not a short name of the zoo."""
+    return ":" in model
+
+
+def _used_path(model: str, exports_dir: Path) -> Path:
+    return exports_dir / "used" / f"{_digest([model, str(Path.cwd())])}.json"
+
+
+def _source_of(model: str) -> Path:
+    """Return the file with the model's factory, found without importing the modules above it or the file itself."""
+    if not is_own(model):
+        if model not in zoo.MODELS:
+            known = ", ".join(zoo.MODELS)
+            raise FarmError(f"no such model; known are {known}, and any package.module:factory of your own")
+        return Path(zoo.__file__)
+    module, _, factory = model.partition(":")
+    if not all(part.isidentifier() for part in (*module.split("."), factory)):
+        raise FarmError("a model of one's own is written package.module:factory")
+    spec = _find(module)
+    if spec is None or spec.origin is None or not Path(spec.origin).is_file():
+        raise FarmError(f"there is no module {module} in {Path.cwd()} or among the installed packages")
+    return Path(spec.origin)
+
+
+def _find(module: str) -> ModuleSpec | None:
+    importlib.invalidate_caches()  # a module may have been written a moment ago
+    first, *rest = module.split(".")
+    spec = PathFinder.find_spec(first, [os.fspath(Path.cwd())]) or _find_installed(first)
+    name = first
+    for part in rest:
+        if spec is None or spec.submodule_search_locations is None:
+            return None
+        name = f"{name}.{part}"
+        spec = PathFinder.find_spec(name, list(spec.submodule_search_locations))
+    return spec
+
+
+def _find_installed(name: str) -> ModuleSpec | None:
+    if name in sys.modules:
+        return sys.modules[name].__spec__
+    return importlib.util.find_spec(name)
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _digest(content: object) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]

@@ -1,0 +1,183 @@
+"""Write the rows of several sessions into the warehouse in one transaction, each of them once and for ever."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from sql.schema import sql_files
+from tasks.load.dimensions import Dimension, NodeIds
+from tasks.load.rows import Row, Rows, printable
+from tasks.load.tree import Runs
+
+_STATEMENTS = {file.name: file.text for file in sql_files("loading")}
+_DIMENSIONS = ("sweep", "device", "model", "runner", "series")
+
+
+class Loader:
+    """A batch of sessions on its way into the warehouse: `add` each, then `flush`, all in one transaction."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, batch: Sequence[Rows]) -> None:
+        self._connection = connection
+        self._dimensions = {table: Dimension(connection, table) for table in _DIMENSIONS}
+        self._nodes = NodeIds(connection)
+        self._rows: dict[str, list[Row]] = defaultdict(list)
+        self._runs: list[pa.Table] = []
+        self._events: list[pa.Table] = []
+        self._touched: set[tuple[object, object]] = set()
+        self._forgotten: set[int] = set()
+        self._last_session = self._number("SELECT coalesce(max(session_key), 0) FROM session")
+        self._last_before = self._last_session
+        self._next_run = self._number("SELECT coalesce(max(run_id), 0) + 1 FROM run")
+        hashes = [rows.sha256 for rows in batch] + [rows.session["etdump_sha256"] for rows in batch]
+        self._ledger = known_contents(connection, hashes)
+        self._sessions = _known_sessions(connection, [rows.session["session_id"] for rows in batch])
+
+    def add(self, rows: Rows) -> str | None:
+        """Take in a session of which the warehouse has nothing yet, or return a sentence on why it is refused."""
+        session_id, etdump = rows.session["session_id"], rows.session["etdump_sha256"]
+        if session_id in self._sessions:
+            return (
+                f"{rows.path}: session {session_id} was loaded before with other content; measure anew with --again, "
+                "or load into a new warehouse"
+            )
+        if etdump in self._ledger:
+            if not self._is_loose(self._ledger[etdump]):
+                return f"{rows.path}: its ETDump was loaded before from another bundle; a measurement counts once"
+            self._forgotten.add(self._ledger[etdump])
+        self._take(rows)
+        return None
+
+    def has(self, sha256: str) -> bool:
+        """Whether a file of that content is in the warehouse, or about to be."""
+        return sha256 in self._ledger
+
+    def flush(self) -> None:
+        """Insert everything that was taken in and bring the aggregates up to date."""
+        if self._forgotten:
+            self._run({"forgotten": pa.table({"session_key": sorted(self._forgotten)})}, "forget")
+        shared = {name: dimension.new for name, dimension in self._dimensions.items()}
+        for table, rows in {**shared, "node": self._nodes.new, **self._rows}.items():
+            if rows:
+                self._insert(table, _columns(rows))
+        if self._runs:
+            new = {"new_run": pa.concat_tables(self._runs), "new_event": pa.concat_tables(self._events)}
+            self._insert("run", new["new_run"])
+            self._insert("event", new["new_event"])
+            self._run(new, "run_summary", "session_node")
+        if self._touched:
+            series, nights = zip(*self._touched, strict=True)
+            touched = pa.table({"series_id": list(series), "night": list(nights)})
+            self._run({"touched": touched}, "series_night_remove", "series_night_add")
+
+    def _take(self, rows: Rows) -> None:
+        self._last_session += 1
+        session_key = {"session_key": self._last_session}
+        self._dimensions["sweep"].enter(rows.sweep)
+        device_id, _ = self._dimensions["device"].enter(rows.device)
+        model_id, is_new = self._dimensions["model"].enter(rows.model)
+        runner_id = self._dimensions["runner"].enter(rows.runner)[0] if rows.runner else None
+        if is_new:
+            self._rows["model_operator"] += [{"model_id": model_id, **row} for row in rows.operators]
+        if rows.series is not None:
+            self._dimensions["series"].enter(rows.series)
+            self._touched.add((rows.series["series_id"], rows.sweep["night"]))
+        self._rows["session"].append(
+            {
+                **session_key,
+                **rows.session,
+                "sweep_id": rows.sweep["sweep_id"],
+                "device_id": device_id,
+                "model_id": model_id,
+                "runner_id": runner_id,
+                "series_id": rows.series["series_id"] if rows.series else None,
+            }
+        )
+        for table, given in rows.details.items():
+            self._rows[table] += [{**session_key, **row} for row in given]
+        self._take_ledger(rows)
+        self._sessions.add(rows.session["session_id"])
+        if rows.runs is not None:
+            self._take_runs(rows.runs, model_id, rows.session["warmup_executions"])
+
+    def _take_ledger(self, rows: Rows) -> None:
+        contents = {rows.sha256: "etdump" if rows.is_loose else "bundle"}
+        if rows.session["etdump_sha256"] is not None:
+            contents[rows.session["etdump_sha256"]] = "etdump"
+        for sha256, kind in contents.items():
+            self._ledger[sha256] = self._last_session
+            self._rows["load_ledger"].append(
+                {
+                    "sha256": sha256,
+                    "kind": kind,
+                    "path": printable(rows.path),
+                    "session_key": self._last_session,
+                    "loaded_at": datetime.now(UTC).replace(tzinfo=None),
+                }
+            )
+
+    def _take_runs(self, runs: Runs, model_id: int, warmup_executions: int) -> None:
+        run_ids = np.arange(len(runs.execute_ns)) + self._next_run
+        self._next_run += len(run_ids)
+        run_columns = {
+            "run_id": run_ids,
+            "session_key": np.full(len(run_ids), self._last_session, np.int32),
+            "run_index": np.arange(len(run_ids), dtype=np.int32),
+            "is_warmup": np.arange(len(run_ids)) < warmup_executions,
+            "start_ns": runs.run_start_ns,
+            "execute_ns": runs.execute_ns,
+        }
+        event_columns = {
+            "run_id": run_ids[runs.run],
+            "node_id": self._nodes.of(model_id, runs.tree)[runs.node],
+            "start_ns": runs.start_ns,
+            "dur_ns": runs.dur_ns,
+            "self_ns": runs.self_ns,
+        }
+        self._runs.append(pa.table(run_columns))
+        self._events.append(pa.table(event_columns))
+
+    def _is_loose(self, session_key: int) -> bool:
+        """Whether a session that is in the warehouse came as an ETDump without a bundle."""
+        if session_key > self._last_before:
+            return False  # it is in this batch, which takes bundles first
+        found = self._connection.execute(
+            "SELECT count(*) FROM load_ledger WHERE session_key = ? AND kind = 'bundle'", [session_key]
+        )
+        return found.fetchall() == [(0,)]
+
+    def _insert(self, table: str, rows: pa.Table) -> None:
+        self._connection.register("new_rows", rows)
+        self._connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM new_rows")  # `table` is one of ours
+        self._connection.unregister("new_rows")
+
+    def _run(self, inputs: dict[str, pa.Table], *statements: str) -> None:
+        for name, table in inputs.items():
+            self._connection.register(name, table)
+        for statement in statements:
+            self._connection.execute(_STATEMENTS[statement])
+        for name in inputs:
+            self._connection.unregister(name)
+
+    def _number(self, query: str) -> int:
+        return int(self._connection.execute(query).fetchall()[0][0])
+
+
+def known_contents(connection: duckdb.DuckDBPyConnection, hashes: Sequence[str | None]) -> dict[str, int]:
+    """Return those hashes that the ledger holds, each with its session."""
+    query = "SELECT sha256, session_key FROM load_ledger WHERE sha256 IN (SELECT unnest(?::VARCHAR[]))"
+    return dict(connection.execute(query, [list(hashes)]).fetchall())
+
+
+def _known_sessions(connection: duckdb.DuckDBPyConnection, session_ids: list[str]) -> set[str]:
+    query = "SELECT session_id FROM session WHERE session_id IN (SELECT unnest(?::VARCHAR[]))"
+    return {row[0] for row in connection.execute(query, [session_ids]).fetchall()}
+
+
+def _columns(rows: Sequence[Row]) -> pa.Table:
+    """Return rows as a table; what a row does not name is NULL."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return pa.table({name: [row.get(name) for row in rows] for name in names})

@@ -1,0 +1,136 @@
+"""Load bundles and loose ETDumps into the warehouse: everything once, whatever is killed, and nothing wrong at all."""
+
+import contextlib
+import logging
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+
+from sql.warehouse import RowsRefused, writing
+from tasks.errors import FarmError
+from tasks.files import sha256_of
+from tasks.load.commit import Loader, known_contents
+from tasks.load.rows import Rows, rows_of_bundle, rows_of_etdump
+
+_log = logging.getLogger(__name__)
+_BATCH_EVENTS = 400_000  # about a second of work and 40 MB; a killed load loses no more than one batch of it
+_BATCH_SESSIONS = 256
+_RECORD = "session.json"
+_UNFINISHED = ".part-"  # what is being written, or was when its writer was killed
+
+
+@dataclass
+class LoadResult:
+    """What became of the bundles and loose ETDumps that were found."""
+
+    loaded: int = 0
+    already: int = 0
+    """In the warehouse before, by content."""
+    refused: list[tuple[Path, str]] = field(default_factory=list)
+    """With one sentence each; nothing of them was loaded."""
+
+
+def load_paths(paths: Sequence[Path], warehouse: Path) -> LoadResult:
+    """Load what `paths` name, or hold at any depth: bundles (folders with session.json) and other .etdump files.
+
+    Each is loaded once by content, in transactions of some hundred sessions. What is wrong with one is told in the
+    result and keeps no other from being loaded. Raises WarehouseError where the warehouse itself cannot be written.
+    """
+    result = LoadResult()
+    fresh = _leave_out_known(_find(paths, result), warehouse, result)
+    for batch in _batches(fresh, result):
+        _commit(batch, warehouse, result)
+        _log.info("loaded %d of %d, refused %d", result.loaded, len(fresh), len(result.refused))
+    return result
+
+
+def _find(paths: Iterable[Path], result: LoadResult) -> list[Path]:
+    """Return the folders of bundles, then .etdump files outside any bundle, each once."""
+    found: dict[Path, None] = {}
+    for path in paths:
+        inside = list(_search(path))
+        if not inside:
+            result.refused.append((path, _why_nothing(path)))
+        found.update(dict.fromkeys(inside))
+    return sorted(found, key=lambda path: not path.is_dir())  # bundles first: they know more than a loose ETDump
+
+
+def _why_nothing(path: Path) -> str:
+    if path.is_dir():
+        return f"{path} holds neither a bundle nor an .etdump file"
+    if path.exists():
+        return f"{path} is no file and no folder; give bundles or .etdump files"
+    return f"{path}: there is no such file or folder"
+
+
+def _search(path: Path) -> Iterator[Path]:
+    if path.is_file():
+        yield path.parent if path.name == _RECORD else path
+    for folder, names, files in os.walk(path):
+        names[:] = sorted(name for name in names if not name.startswith(_UNFINISHED))
+        if _RECORD in files:
+            names.clear()
+            yield Path(folder)
+        else:
+            yield from (file for name in sorted(files) if (file := Path(folder, name)).suffix == ".etdump")
+
+
+def _leave_out_known(found: list[Path], warehouse: Path, result: LoadResult) -> list[Path]:
+    """Return what the ledger does not hold yet; a warehouse that does not exist is not made for the question."""
+    if not found or not warehouse.exists():
+        return found
+    hashes: dict[Path, str] = {}
+    for path in found:
+        with contextlib.suppress(OSError):  # reading it again will say what is wrong
+            hashes[path] = sha256_of(path / _RECORD if path.is_dir() else path)
+    with writing(warehouse) as connection:
+        known = known_contents(connection, list(hashes.values()))
+    fresh = [path for path in found if hashes.get(path) not in known]
+    result.already += len(found) - len(fresh)
+    return fresh
+
+
+def _batches(paths: Iterable[Path], result: LoadResult) -> Iterator[list[Rows]]:
+    """Read and check each path; yield what holds, in batches of one transaction each."""
+    batch: list[Rows] = []
+    for path in paths:
+        try:
+            batch.append(rows_of_bundle(path) if path.is_dir() else rows_of_etdump(path))
+        except FarmError as error:
+            result.refused.append((path, str(error)))
+        except OSError as error:
+            result.refused.append((path, f"{path} cannot be read: {error.strerror}"))
+        if len(batch) == _BATCH_SESSIONS or sum(rows.events for rows in batch) >= _BATCH_EVENTS:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _commit(batch: list[Rows], warehouse: Path, result: LoadResult) -> None:
+    """Write a batch in one transaction; if rows of it do not fit the warehouse, each session alone."""
+    outcome = LoadResult()
+    try:
+        with writing(warehouse) as connection:
+            loader = Loader(connection, batch)
+            for rows in batch:
+                if loader.has(rows.sha256):
+                    outcome.already += 1
+                elif refusal := loader.add(rows):
+                    outcome.refused.append((rows.path, refusal))
+                else:
+                    outcome.loaded += 1
+            loader.flush()
+    except (RowsRefused, pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        if len(batch) > 1:
+            for rows in batch:
+                _commit([rows], warehouse, result)
+            return
+        cause = " ".join(str(error).split())
+        outcome = LoadResult(refused=[(batch[0].path, f"{batch[0].path} does not fit the warehouse: {cause}")])
+    result.loaded += outcome.loaded
+    result.already += outcome.already
+    result.refused += outcome.refused

@@ -1,0 +1,252 @@
+"""What one bundle or loose ETDump becomes in the warehouse: rows by table, before they get numbers of its own."""
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+from tasks.bundle import BundleError, SessionRecord, read_bundle
+from tasks.errors import FarmError
+from tasks.etdump.reader import read_etdump
+from tasks.files import sha256_of
+from tasks.load.kernels import kernels_of
+from tasks.load.tree import Runs, runs_of
+
+Row = dict[str, Any]
+LOOSE_SWEEP = "loose"
+_BACKEND = "xnnpack"  # the one that the farm exports for
+
+
+class LoadError(FarmError):
+    """A bundle or an ETDump cannot be loaded; the text is one sentence."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """One session's rows; `sweep`, `device`, `model`, `runner` and `series` may exist in the warehouse already."""
+
+    path: Path
+    sha256: str
+    """Of session.json, or of the loose ETDump: what the ledger knows it by."""
+    sweep: Row
+    device: Row
+    model: Row
+    session: Row
+    runner: Row | None = None
+    series: Row | None = None
+    operators: list[Row] = field(default_factory=list)
+    """Of model_operator."""
+    details: dict[str, list[Row]] = field(default_factory=dict)
+    """By table: what there is several of in a session."""
+    runs: Runs | None = None
+
+    @property
+    def is_loose(self) -> bool:
+        """Whether this is an ETDump without a bundle."""
+        return bool(self.session["etdump_sha256"] == self.sha256)
+
+    @property
+    def events(self) -> int:
+        """Number of events to load."""
+        return len(self.runs.node) if self.runs else 0
+
+
+def rows_of_bundle(folder: Path) -> Rows:
+    """Check a bundle against its hashes and return its rows; a session that did not succeed has no runs.
+
+    Raises BundleError, EtdumpError or LoadError, each with one sentence.
+    """
+    sha256 = sha256_of(folder / "session.json")
+    record = read_bundle(folder)
+    succeeded = record.status == "succeeded"
+    if succeeded and record.mode == "timing" and "model.etdump" not in record.files:
+        raise BundleError(f"{folder}: the session succeeded, yet its bundle holds no model.etdump; restore the bundle")
+    runs = _read_runs(folder / "model.etdump", record) if succeeded and "model.etdump" in record.files else None
+    try:
+        return Rows(
+            path=folder,
+            sha256=sha256,
+            sweep={**record.sweep.model_dump(), "night": date.fromisoformat(record.sweep.night)},
+            device=_device(record),
+            model=_model(record),
+            runner=_runner(record),
+            series=_series(record) if record.mode == "timing" else None,
+            session=_session(record, has_runs=runs is not None),
+            operators=_operators(record),
+            details={
+                "device_conditions": _conditions(record),
+                "accuracy": [output.model_dump() for output in record.accuracy or []],
+                **(kernels_of(folder, record) if succeeded else {}),
+            },
+            runs=runs,
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise LoadError(f"{folder}/session.json: {type(error).__name__} {error}; a bundle is never edited") from error
+
+
+def rows_of_etdump(path: Path) -> Rows:
+    """Return the rows of an ETDump of which nothing else is known: its first run counts as warm-up.
+
+    Raises EtdumpError, LoadError if it holds no execution, or OSError where it cannot be read.
+    """
+    content = path.read_bytes()
+    sha256 = hashlib.sha256(content).hexdigest()
+    runs = runs_of(read_etdump(content, name=str(path)))
+    if not len(runs.execute_ns):
+        raise LoadError(f"{path} holds no execution of a model (no Method::execute), so there is nothing to load")
+    session_id = sha256[:16]
+    return Rows(
+        path=path,
+        sha256=sha256,
+        sweep={"sweep_id": f"{LOOSE_SWEEP}-{session_id}", "name": LOOSE_SWEEP, "night": None},
+        device=_with_hash({"name": "unknown"}),
+        model=_with_hash({"name": printable(path.stem), "precision": "unknown"}, extra=sha256),
+        session={
+            "session_id": session_id,
+            "attempt": 1,
+            "variant": "unknown",
+            "mode": "timing",
+            "executions": len(runs.execute_ns),
+            "warmup_executions": 1,
+            "status": "succeeded",
+            "etdump_sha256": sha256,
+        },
+        runs=runs,
+    )
+
+
+def printable(text: object) -> str:
+    """Return text that can be stored: bytes of a file's name that are no UTF-8 become question marks."""
+    return str(text).encode("utf-8", "replace").decode()
+
+
+def _read_runs(path: Path, record: SessionRecord) -> Runs:
+    runs = runs_of(read_etdump(path))
+    if len(runs.execute_ns) != record.executions:
+        raise LoadError(
+            f"{path} holds {len(runs.execute_ns)} executions where session.json promises {record.executions}"
+        )
+    return runs
+
+
+def _session(record: SessionRecord, *, has_runs: bool) -> Row:
+    stats = record.stats or {}
+    fields = {
+        "session_id", "attempt", "variant", "mode", "threads", "executions", "warmup_executions", "status",
+        "reason_code", "reason", "log_tail", "exit_code", "signal", "wall_s", "farm_version",
+    }  # fmt: skip
+    return {
+        **record.model_dump(include=fields),
+        "slot": record.index,
+        "started_at": _utc(record.started_at),
+        "ended_at": _utc(record.ended_at),
+        "command": _json(record.command),
+        "load_ns": stats.get("load_ns"),
+        "peak_resident_bytes": stats.get("peak_resident_bytes"),
+        "threads_used": stats.get("threads_used"),
+        "sme2_hardware": stats.get("sme2_hardware"),
+        "sme2_told": stats.get("sme2_told"),
+        "etdump_sha256": record.files["model.etdump"].sha256 if has_runs else None,
+    }
+
+
+def _device(record: SessionRecord) -> Row:
+    device, facts = record.device, record.device.facts
+    same_name = ("os", "os_version", "build", "soc", "cores", "memory_bytes", "arch", "platform", "sme2")
+    return _with_hash(
+        {
+            **device.model_dump(include={"name", "transport", "emulated", "site"}),
+            "labels": _json(device.labels),
+            "device_model": facts.get("model"),
+            **{key: facts.get(key) for key in (*same_name, "hostname", "serial")},
+        }
+    )
+
+
+def _model(record: SessionRecord) -> Row:
+    model = record.model
+    return _with_hash(
+        {
+            **model.model_dump(include={"name", "precision", "seed", "export_key", "pte_sha256", "pte_bytes"}),
+            "executorch_version": model.versions.get("executorch"),
+            "versions": _json(model.versions),
+        },
+        extra=_json([model.delegated, model.portable]),
+    )
+
+
+def _operators(record: SessionRecord) -> list[Row]:
+    return [
+        {
+            "placement": placement,
+            "operator": str(entry["operator"]),
+            "count": int(entry["count"]),
+            "reason": entry.get("reason"),
+        }
+        for placement, entries in (("delegated", record.model.delegated), ("portable", record.model.portable))
+        for entry in entries
+    ]
+
+
+def _runner(record: SessionRecord) -> Row | None:
+    runner = record.runner
+    if runner is None:
+        return None
+    return _with_hash(
+        {
+            **runner.model_dump(exclude={"versions"}),
+            "runner_version": runner.versions.get("runner"),
+            "executorch_version": runner.versions.get("executorch"),
+            "versions": _json(runner.versions),
+        }
+    )
+
+
+def _series(record: SessionRecord) -> Row:
+    """What sessions of different nights must share to be compared."""
+    facts = record.device.facts
+    key = {
+        "model": record.model.name,
+        "seed": record.model.seed,
+        "backend": _BACKEND,
+        "precision": record.model.precision,
+        "threads": record.threads,
+        "variant": record.variant,
+        "device_model": str(facts.get("model") or record.device.name),
+        "os_build": facts.get("build") or facts.get("os_version"),
+        "emulated": record.device.emulated,
+    }
+    return {"series_id": hashlib.sha256(_json(key).encode()).hexdigest()[:16], **key}
+
+
+def _conditions(record: SessionRecord) -> list[Row]:
+    numbers = ("temperature_c", "battery_percent", "frequency_mhz", "load_1m", "free_memory_bytes", "free_disk_bytes")
+    rows = []
+    for moment, seen in record.conditions.items():
+        if seen is not None:
+            thermal = seen.get("thermal_status")
+            rows.append(
+                {
+                    "moment": moment,
+                    "taken_at": _utc(seen["taken_at"]) if seen.get("taken_at") else None,
+                    "thermal_status": None if thermal is None else str(thermal),
+                    **{key: seen.get(key) for key in (*numbers, "charging", "governor")},
+                }
+            )
+    return rows
+
+
+def _with_hash(row: Row, extra: str = "") -> Row:
+    return {"content_sha256": hashlib.sha256((_json(row) + extra).encode()).hexdigest(), **row}
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def _utc(moment: str) -> datetime:
+    """Read an ISO time as UTC without a zone, as the warehouse keeps it; one without a zone is UTC already."""
+    read = datetime.fromisoformat(moment)
+    return read.astimezone(UTC).replace(tzinfo=None) if read.tzinfo else read

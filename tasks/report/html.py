@@ -1,0 +1,38 @@
+"""A report as one HTML file that needs nothing beside it."""
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from tasks.report.page import Code, Page, Tag, Text
+from tasks.report.text import printable
+
+
+def as_html(page: Page) -> str:
+    """Return the whole page; every text in it is escaped, styles, charts and the script for sorting stand inside."""
+    environment = Environment(
+        loader=PackageLoader("tasks.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"printable": printable, "parts": _parts, "hue": _hue}
+    environment.tests |= {"code": _is_code, "tag": _is_tag}
+    return environment.get_template("report.html.j2").render(page=page)
+
+
+def _parts(text: Text) -> tuple[str, ...]:
+    return (text,) if isinstance(text, str) else text
+
+
+def _is_code(part: str) -> bool:
+    return isinstance(part, Code)
+
+
+def _is_tag(part: str) -> bool:
+    return isinstance(part, Tag)
+
+
+def _hue(category: str) -> str:
+    """The style class of a category: `Data Movement` -> `data-movement`."""
+    return category.lower().replace(" ", "-")

@@ -1,0 +1,126 @@
+"""Take a program that somebody else has built as a runner: a stock executor_runner, or one with its flags."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from tasks.etdump.reader import EtdumpError, read_etdump
+from tasks.runner.binary import platforms_of
+from tasks.runner.bundle import MANIFEST, PLATFORMS, PROGRAM, Runner, RunnerError, publish_runner, scratch_folder
+from tasks.runner.toolchain import host_platform
+
+VARIANTS = ("sme2_on", "sme2_off")
+MODES = ("timing", "trace")
+_STOCK_FLAGS = ("model_path", "num_executions", "etdump_path")
+_TRIAL_S = 120
+_TRIAL_EXECUTIONS = 2
+
+
+def register_runner(
+    source: Path,
+    runners_dir: Path,
+    *,
+    platform: str,
+    variant: str,
+    mode: str,
+    provenance: str,
+    model: Path | None = None,
+) -> Runner:
+    """Copy a program, or a folder with `executor_runner` and all it needs, into a runner bundle and return it.
+
+    `provenance` says where it comes from (commit, options, who built it). A program for this machine is started once;
+    with a `model` (.pte) it must also write an ETDump of it. Raises RunnerError in one sentence.
+    """
+    for name, value, allowed in (
+        ("platform", platform, PLATFORMS),
+        ("variant", variant, VARIANTS),
+        ("mode", mode, MODES),
+    ):
+        if value not in allowed:
+            raise RunnerError(f"{name} is one of {', '.join(allowed)}, not '{value}'")
+    if not provenance.strip():
+        raise RunnerError("a registered runner needs its provenance: the commit and options it was built from")
+    program = source / PROGRAM if source.is_dir() else source
+    _check_platform(program, platform)
+    with scratch_folder(runners_dir / platform) as made:
+        if source.is_dir():
+            shutil.copytree(source, made, dirs_exist_ok=True, ignore=shutil.ignore_patterns(MANIFEST))
+        else:
+            shutil.copy2(source, made / PROGRAM)
+        (made / PROGRAM).chmod(0o755)
+        if platform == host_platform():
+            _check_help(made / PROGRAM, program)
+            if model is not None:
+                _check_etdump(made / PROGRAM, program, model)
+        return publish_runner(
+            made,
+            runners_dir,
+            {
+                "kind": "registered",
+                "platform": platform,
+                "launch": [PROGRAM],
+                "variants": [variant],
+                "modes": [mode],
+                "versions": {"executorch": None, "runner": None},
+                "compiler": None,
+                "flags": [],
+                "source_sha256": None,
+                "build_key": None,
+                "provenance": provenance.strip(),
+            },
+        )
+
+
+def _check_platform(program: Path, platform: str) -> None:
+    if not program.is_file():
+        raise RunnerError(f"{program} is not there; register a program, or a folder with one named {PROGRAM}")
+    fitting = platforms_of(program)
+    if platform not in fitting:
+        raise RunnerError(f"{program} is a program for {' or '.join(fitting) or 'no known platform'}, not {platform}")
+
+
+def _check_help(copy: Path, program: Path) -> None:
+    """gflags ends --help with exit code 1, so only the text counts."""
+    text = _run(copy, program, "--help").stdout.decode(errors="replace")
+    missing = [flag for flag in _STOCK_FLAGS if flag not in text]
+    if missing:
+        raise RunnerError(
+            f"{program} has no flag --{missing[0]} (its --help does not name it); build it with devtools on"
+        )
+
+
+def _check_etdump(copy: Path, program: Path, model: Path) -> None:
+    trial = copy.parent / f"{MANIFEST}.trial.etdump"
+    flags = [f"--model_path={model.absolute()}", f"--num_executions={_TRIAL_EXECUTIONS}", f"--etdump_path={trial}"]
+    done = _run(copy, program, *flags)
+    if done.returncode != 0:
+        said = (done.stdout.decode(errors="replace").strip().splitlines() or ["nothing"])[-1]
+        raise RunnerError(f"{program} ended with {done.returncode} on {model}: {said}")
+    try:
+        executions = read_etdump(trial.read_bytes(), name=f"the ETDump that {program} wrote").executions
+    except FileNotFoundError:
+        raise RunnerError(f"{program} wrote no ETDump; build it with EXECUTORCH_ENABLE_EVENT_TRACER=ON") from None
+    except EtdumpError as error:
+        raise RunnerError(str(error)) from None
+    trial.unlink()
+    if executions != _TRIAL_EXECUTIONS:
+        raise RunnerError(f"{program} wrote an ETDump of {executions} executions, not {_TRIAL_EXECUTIONS}")
+
+
+def _run(copy: Path, program: Path, *flags: str) -> subprocess.CompletedProcess[bytes]:
+    try:
+        return subprocess.run(
+            [str(copy), *flags],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=_TRIAL_S,
+            check=False,
+            cwd=copy.parent,
+            env={**os.environ, "LC_ALL": "C"},
+        )
+    except subprocess.TimeoutExpired:
+        raise RunnerError(f"{program} {flags[0]} did not end within {_TRIAL_S} s") from None
+    except OSError as error:
+        raise RunnerError(f"{program} cannot be started: {error.strerror}") from None

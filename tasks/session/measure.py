@@ -1,0 +1,198 @@
+"""One session on one device, from push to bundle; whatever happens, it ends as a record with a reason."""
+
+import contextlib
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from devices.device import Device, DeviceError, DeviceLost, DeviceRefused, FileMissing
+from devices.inventory import DeviceSpec, launch_prefix
+from devices.limits import Limits
+from devices.ondevice.job import JobResult, run_job
+from devices.shell import script
+from tasks.bundle import SessionRecord, publish_bundle
+from tasks.export.export import Export
+from tasks.files import scratch_folder
+from tasks.plan import PlannedSession
+from tasks.runner.build import Runner
+from tasks.session.accuracy import OutputMismatchError, compare_outputs
+from tasks.session.check import Unsuccessful, check_conditions, check_end, check_result, read_stats, settle
+from tasks.session.logcat import announcing_pid, collect_logcat, logcat_moment
+from tasks.session.record import Findings, code_of, log_tail, now, session_record
+
+_log = logging.getLogger(__name__)
+_T = TypeVar("_T")
+# A link that breaks in the middle of a session is waited for so long before the session is given up.
+BLIP_S = 120.0
+# With less room than this after a run, what went wrong in it is put down to the disk.
+_FULL_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What a session needs beside its plan: the device, what the inventory says of it, and what is pushed to it."""
+
+    device: Device
+    spec: DeviceSpec
+    facts: dict[str, Any]
+    export: Export
+    runner: Runner
+    limits: Limits
+    deadline_s: float
+    settle_s: float
+
+
+def measure(session: PlannedSession, bench: Bench, bundles: Path) -> SessionRecord:
+    """Run one session and write its bundle; returns the record, whose status says how it ended.
+
+    Raises BundleError where the bundle itself cannot be written; the finished job then stays on the device, and the
+    next call with the same session collects it instead of running it again.
+    """
+    started_at = now()
+    found = Findings()
+    job_folder = f"{bench.device.root}/sessions/{session.session_id}"
+    with scratch_folder() as collected:
+        try:
+            job = _run(session, bench, job_folder, found, collected)
+            _judge(session, bench, found, job, collected)
+        except Unsuccessful as end:
+            found.end = end
+        except OutputMismatchError as error:
+            found.end = Unsuccessful("failed", "wrong_output", str(error))
+        except DeviceError as error:
+            found.end = Unsuccessful("failed", code_of(error), str(error))
+        record = session_record(
+            session, bench.spec, bench.facts, bench.export, bench.runner, found, started_at, log_tail(collected)
+        )
+        published = publish_bundle(bundles, record, collected)
+    _forget_job(bench.device, job_folder)
+    return published
+
+
+def _run(session: PlannedSession, bench: Bench, folder: str, found: Findings, collected: Path) -> JobResult:
+    """Push what is missing, wait for calm, run the job and bring its files home."""
+    device = bench.device
+
+    def prepare() -> None:
+        tree, model, *inputs = _push(bench)
+        found.before = settle(device, bench.limits, bench.settle_s)
+        found.command = _command(session, bench, tree, model, inputs, folder)
+        _clear_unfinished(device, folder)
+
+    _through_a_blip(device, prepare)
+    _log.info("%s: running", session.title)
+    logs_to_logcat = session.cell.mode == "trace" and bench.facts.get("os") == "android"
+    since = logcat_moment(device) if logs_to_logcat else ""
+    command = announcing_pid(found.command) if logs_to_logcat else found.command
+    found.job = run_job(device, folder, command, deadline_s=bench.deadline_s, reconnect_s=BLIP_S)
+
+    def collect() -> None:
+        found.after = found.after or device.conditions()
+        if logs_to_logcat:
+            collect_logcat(device, folder, since, collected / "logcat.txt")
+        for name in _files_to_collect(session, bench):
+            with contextlib.suppress(FileMissing):
+                device.fetch(f"{folder}/{name}", collected / name)
+
+    _through_a_blip(device, collect)
+    return found.job
+
+
+def _judge(session: PlannedSession, bench: Bench, found: Findings, job: JobResult, collected: Path) -> None:
+    """Raise Unsuccessful, or OutputMismatchError, unless everything about the run is as it must be to count."""
+    try:
+        found.stats = read_stats(collected)
+        check_end(job, bench.deadline_s, collected)
+        check_result(session, bench.runner, found.stats, collected)
+        found.accuracy = compare_outputs(bench.export.outputs, bench.export.folder, collected)
+        check_conditions(session, found.after, bench.limits)
+    except Unsuccessful as end:
+        if (found.after or {}).get("free_disk_bytes", _FULL_BYTES) >= _FULL_BYTES:
+            raise
+        reason = f"{end}; {bench.device.name}'s disk is full"
+        raise Unsuccessful(end.status, "no_space_on_device", reason) from None
+
+
+def _push(bench: Bench) -> list[str]:
+    """Bring the runner's folder, the model and its inputs to the device, where they are not there; their paths."""
+    device, export = bench.device, bench.export
+    return [
+        device.put_tree(bench.runner.tree(), bench.runner.runner_sha256),
+        device.put(export.pte, export.pte_sha256),
+        *(device.put(export.folder / entry["file"], entry["sha256"]) for entry in export.inputs),
+    ]
+
+
+def _through_a_blip(device: Device, step: Callable[[], _T]) -> _T:
+    """Do a step that may be done twice; once more if the link broke and came back."""
+    try:
+        return step()
+    except (DeviceLost, DeviceRefused) as error:
+        _log.warning("%s: lost in the middle of a session (%s), reconnecting", device.name, error.cause)
+    device.reconnect(BLIP_S)
+    return step()
+
+
+def _command(session: PlannedSession, bench: Bench, tree: str, model: str, inputs: list[str], folder: str) -> list[str]:
+    """The runner's command line; a registered runner is given the stock runner's flags and no others."""
+    cell = session.cell
+    command = [
+        *launch_prefix(bench.spec, str(bench.facts.get("os"))),
+        *bench.runner.command(tree),
+        f"--model_path={model}",
+        f"--num_executions={cell.executions}",
+        f"--cpu_threads={cell.threads}",
+        f"--inputs={','.join(inputs)}",
+        f"--output_file={folder}/output",
+        f"--etdump_path={folder}/model.etdump",
+    ]
+    if bench.runner.supports_farm_flags:
+        command += [f"--stats_path={folder}/stats.json", f"--sme2={cell.variant.removeprefix('sme2_')}"]
+        if cell.mode == "profile":
+            command.append(f"--kernel_profile_path={folder}/kernel_profile.json")
+    return command
+
+
+def _files_to_collect(session: PlannedSession, bench: Bench) -> list[str]:
+    names = ["stdout.txt", "stderr.txt", "model.etdump"]
+    names += [f"output-{number}.bin" for number in range(len(bench.export.outputs))]
+    if bench.runner.supports_farm_flags:
+        names.append("stats.json")
+        if session.cell.mode == "profile":
+            names.append("kernel_profile.json")
+    return names
+
+
+def _clear_unfinished(device: Device, folder: str) -> None:
+    """Remove what a killed farm left of this very session, unless its job came to its end: then that is collected.
+
+    Whoever took the lease has ended every job that was still running, so a job without an end never gets one.
+    """
+    script(device, '[ ! -d "$1" ] || [ -e "$1/job/rc" ] || rm -rf "$1"', folder)
+
+
+def _forget_job(device: Device, folder: str) -> None:
+    """The bundle holds everything now; a device that is gone is cleaned by the next holder of its lease."""
+    with contextlib.suppress(DeviceError):
+        device.remove(folder)
+
+
+def record_unmeasured(
+    session: PlannedSession,
+    spec: DeviceSpec,
+    facts: dict[str, Any],
+    runner: Runner | None,
+    code: str,
+    reason: str,
+    bundles: Path,
+) -> SessionRecord:
+    """Write the bundle of a session that could not even start (no export, no runner, device lost) as failed.
+
+    `runner` is the one that it was planned with: without it the next start would not know this attempt again.
+    """
+    found = Findings(end=Unsuccessful("failed", code, reason))
+    record = session_record(session, spec, facts, None, runner, found, now(), None)
+    with scratch_folder() as nothing:
+        return publish_bundle(bundles, record, nothing)

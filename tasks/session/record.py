@@ -1,0 +1,134 @@
+"""session.json of a session: what was planned, what was found, and how it ended, put together."""
+
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from devices.device import DeviceError
+from devices.inventory import DeviceSpec
+from devices.ondevice.job import JobResult
+from tasks.bundle import Accuracy, DeviceRecord, ModelRecord, RunnerRecord, SessionRecord
+from tasks.export.export import Export
+from tasks.plan import PlannedSession
+from tasks.runner.build import Runner
+from tasks.session.check import Unsuccessful
+
+_TAIL_LINES = 20
+_TAIL_BYTES = 4000
+
+
+@dataclass
+class Findings:
+    """What a session has found so far; every way out of it makes its record from this. No `end`: it succeeded."""
+
+    before: dict[str, Any] | None = None
+    after: dict[str, Any] | None = None
+    command: list[str] = field(default_factory=list)
+    job: JobResult | None = None
+    stats: dict[str, Any] | None = None
+    accuracy: list[Accuracy] | None = None
+    end: Unsuccessful | None = None
+
+
+def session_record(
+    session: PlannedSession,
+    spec: DeviceSpec,
+    facts: dict[str, Any],
+    export: Export | None,
+    runner: Runner | None,
+    found: Findings,
+    started_at: str,
+    tail: str | None,
+) -> SessionRecord:
+    """The record of a session that ends now; `tail` (of the runner's standard error) is kept if it failed."""
+    end, job, cell = found.end, found.job, session.cell
+    return SessionRecord(
+        session_id=session.session_id,
+        attempt=session.attempt,
+        sweep=session.sweep,
+        status=end.status if end else "succeeded",
+        reason_code=end.code if end else None,
+        reason=str(end) if end else None,
+        log_tail=tail if end and end.status == "failed" else None,
+        started_at=started_at,
+        ended_at=now(),
+        model=_model_record(session, export),
+        runner=_runner_record(runner) if runner else None,
+        variant=cell.variant,
+        mode=cell.mode,
+        threads=cell.threads,
+        executions=cell.executions,
+        warmup_executions=cell.warmup_executions,
+        index=session.index,
+        device=_device_record(spec, facts),
+        conditions={"before": found.before, "after": found.after},
+        command=found.command,
+        exit_code=job.exit_code if job else None,
+        signal=job.signal if job else None,
+        wall_s=job.wall_s if job else None,
+        stats=found.stats,
+        accuracy=found.accuracy,
+        farm_version=version("etfarm"),
+    )
+
+
+def code_of(error: DeviceError) -> str:
+    """Return the reason code of a device's error, its class in snake case: DeviceLost -> device_lost."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
+
+
+def log_tail(collected: Path) -> str | None:
+    """The last lines that the runner wrote to standard error; None where it wrote nothing."""
+    stderr = collected / "stderr.txt"
+    if not stderr.is_file():
+        return None
+    lines = stderr.read_bytes()[-_TAIL_BYTES:].decode(errors="replace").splitlines()[-_TAIL_LINES:]
+    return "\n".join(lines) or None
+
+
+def now() -> str:
+    """This moment, UTC, ISO 8601 to the millisecond."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _model_record(session: PlannedSession, export: Export | None) -> ModelRecord:
+    if export is None:
+        cell = session.cell
+        return ModelRecord(name=cell.model, precision=cell.precision, seed=session.seed, pte_sha256=session.pte_sha256)
+    return ModelRecord(
+        name=export.model,
+        precision=export.precision,
+        seed=export.seed,
+        export_key=export.export_key,
+        pte_sha256=export.pte_sha256,
+        pte_bytes=export.pte_bytes,
+        versions=export.versions,
+        delegated=export.delegated,
+        portable=export.portable,
+    )
+
+
+def _runner_record(runner: Runner) -> RunnerRecord:
+    return RunnerRecord(
+        runner_sha256=runner.runner_sha256,
+        platform=runner.platform,
+        kind=runner.kind,
+        versions=runner.versions,
+        compiler=runner.compiler,
+        source_sha256=runner.source_sha256,
+        provenance=runner.provenance,
+    )
+
+
+def _device_record(spec: DeviceSpec, facts: dict[str, Any]) -> DeviceRecord:
+    return DeviceRecord(
+        name=spec.name,
+        transport=spec.transport,
+        emulated=spec.emulated,
+        labels=spec.labels,
+        site=spec.site,
+        facts=facts,
+    )

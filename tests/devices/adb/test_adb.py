@@ -1,0 +1,111 @@
+"""What is special about adb: states of phones, the adb server, the limits of its protocols."""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Callable
+
+import pytest
+
+from devices.adb.stream import ShellOutput
+from devices.device import Device, DeviceRefused
+from devices.inventory import DeviceSpec, open_device
+
+
+@pytest.fixture
+def phone(make_spec: Callable[..., DeviceSpec]) -> Device:
+    return open_device(make_spec("adb"))
+
+
+@pytest.mark.lab
+@pytest.mark.parametrize(
+    ("silent", "way_on"),
+    [(False, "unlock it and allow USB debugging"), (True, "check its cable or network, or restart it")],
+)
+def test_a_phone_that_is_not_ready_is_refused_with_the_way_on(
+    make_spec: Callable[..., DeviceSpec], monkeypatch: pytest.MonkeyPatch, silent: bool, way_on: str
+) -> None:
+    monkeypatch.setattr("devices.adb.connect._SETTLE_S", 1.0)
+    spec = make_spec("adb")
+    from deployments.virtual_lab.unusable_phone import UnusablePhone
+
+    with UnusablePhone(silent=silent) as unusable:
+        device = open_device(spec.model_copy(update={"address": unusable.serial}))
+        begun = time.monotonic()
+
+        with pytest.raises(DeviceRefused, match=rf"^test-adb: cannot be used \(.*\); {way_on}"):
+            device.probe()
+
+        assert time.monotonic() - begun < 10
+
+
+@pytest.mark.lab
+def test_a_serial_that_nobody_has_is_refused(make_spec: Callable[..., DeviceSpec]) -> None:
+    spec = make_spec("adb").model_copy(update={"address": None, "serial": "NO-SUCH-SERIAL"})
+
+    with pytest.raises(DeviceRefused, match=r"'NO-SUCH-SERIAL' not found.*; check its cable or address"):
+        open_device(spec).probe()
+
+
+@pytest.mark.lab
+def test_an_address_where_nobody_listens_is_refused(make_spec: Callable[..., DeviceSpec]) -> None:
+    spec = make_spec("adb").model_copy(update={"address": "127.0.0.1:1"})
+
+    with pytest.raises(DeviceRefused, match=r"failed to connect to '?127.0.0.1:1'?.*; check its address"):
+        open_device(spec).probe()
+
+
+@pytest.mark.lab
+def test_a_part_of_a_serial_is_not_another_phones_name(phone: Device, make_spec: Callable[..., DeviceSpec]) -> None:
+    phone.probe()
+    spec = make_spec("adb")
+    assert spec.address is not None
+    shorter = spec.model_copy(update={"address": None, "serial": spec.address[:-1]})
+
+    with pytest.raises(DeviceRefused, match="not found"):
+        open_device(shorter).probe()
+
+
+@pytest.mark.lab
+def test_a_killed_adb_server_is_started_again_on_its_own_port(phone: Device, adb_port: int) -> None:
+    from deployments.virtual_lab import adb_server
+
+    phone.probe()
+    adb_server.stop(adb_port)
+
+    phone.probe()
+
+    assert adb_server.answers(adb_port)
+
+
+@pytest.mark.lab
+def test_a_phone_that_the_server_forgot_is_connected_again(
+    phone: Device, make_spec: Callable[..., DeviceSpec], adb_port: int
+) -> None:
+    from deployments.virtual_lab import adb_server
+
+    phone.probe()
+    adb_server.ask(f"host:disconnect:{make_spec('adb').address}", adb_port)
+
+    assert phone.run(["echo", "back"], deadline_s=10).stdout == b"back\n"
+
+
+@pytest.mark.lab
+def test_a_command_line_that_adb_cannot_carry_is_refused(phone: Device) -> None:
+    assert phone.run(["true", "x" * 25_000], deadline_s=10).exit_code == 0
+    with pytest.raises(DeviceRefused, match=r"takes no command line of \d+ bytes"):
+        phone.run(["true", "x" * 40_000], deadline_s=10)
+
+
+def test_packets_may_arrive_in_any_pieces() -> None:
+    stream = b"".join(
+        struct.pack("<BI", kind, len(data)) + data
+        for kind, data in [(1, b"12"), (1, b"34\nout"), (2, b""), (2, b"err"), (1, b"put"), (3, b"\x07")]
+    )
+    output = ShellOutput("phone")
+
+    for at in range(len(stream)):
+        output.feed(stream[at : at + 1])
+
+    assert (output.pid, output.status, bytes(output.stdout), bytes(output.stderr)) == (1234, 7, b"output", b"err")

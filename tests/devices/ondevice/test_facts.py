@@ -1,0 +1,303 @@
+"""Facts and conditions from what Linux, macOS and Android print."""
+
+import pytest
+
+from devices.ondevice.conditions import parse_conditions
+from devices.ondevice.facts import parse_facts, sections
+
+ANDROID_FACTS = """@system
+android
+@arch
+aarch64
+@hostname
+localhost
+@kernel
+6.1.75-android14
+@cores
+9
+@memory
+MemTotal:       11825920 kB
+@cpuinfo
+Features	: fp asimd evtstrm aes pmull sha1 sha2 crc32 atomics sve i8mm bf16 sme sme2
+@getprop
+[ro.build.fingerprint]: [google/husky/husky:15/AP3A/1:user/release-keys]
+[ro.build.version.release]: [15]
+[ro.product.model]: [Pixel 8 Pro]
+[ro.serialno]: [3A211JEHN00001]
+[ro.soc.model]: [Tensor G3]
+"""
+
+MACOS_FACTS = """@system
+macos
+@arch
+arm64
+@hostname
+mini.local
+@kernel
+24.5.0
+@version
+ProductName:		macOS
+ProductVersion:		15.5
+BuildVersion:		24F74
+@sysctl
+hw.model: Mac16,10
+hw.memsize: 17179869184
+hw.ncpu: 10
+machdep.cpu.brand_string: Apple M4
+@sme2
+1
+"""
+
+LINUX_FACTS = """@system
+linux
+@arch
+aarch64
+@hostname
+pi
+@kernel
+6.6.31+rpt
+@cores
+4
+@memory
+MemTotal:        8245776 kB
+@cpuinfo
+Features	: fp asimd evtstrm crc32 cpuid
+@release
+PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"
+NAME="Debian GNU/Linux"
+ID=debian
+@product
+@devicetree
+Raspberry Pi 5 Model B Rev 1.0
+"""
+
+BATTERY = """Current Battery Service state:
+  AC powered: false
+  USB powered: true
+  Max charging voltage: 5000000
+  status: 2
+  health: 2
+  level: 92
+  scale: 100
+  voltage: 4310
+  temperature: 284
+"""
+
+THERMAL = """IsStatusOverride: false
+Thermal Status: 1
+Cached temperatures:
+	Temperature{mValue=99.0, mType=3, mName=VIRTUAL-SKIN, mStatus=0}
+HAL Ready: true
+Current temperatures from HAL:
+	Temperature{mValue=61.0, mType=0, mName=BIG, mStatus=0}
+	Temperature{mValue=36.25, mType=3, mName=VIRTUAL-SKIN, mStatus=1}
+	Temperature{mValue=35.5, mType=3, mName=VIRTUAL-SKIN-BACK, mStatus=1}
+Current cooling devices from HAL:
+	CoolingDevice{mValue=0, mType=2, mName=thermal-cpufreq-0}
+"""
+
+ANDROID_CONDITIONS = f"""@system
+android
+@disk
+Filesystem     1024-blocks     Used Available Capacity Mounted on
+/dev/block/dm-48  113186028 52116380  60922576      47% /data
+@load
+5.31 4.87 4.66 3/4321 12345
+@memory
+MemAvailable:    5234560 kB
+@zones
+BIG 61000
+@governors
+schedutil
+schedutil
+performance
+@frequencies
+1704000
+2914000
+@battery
+{BATTERY}@thermal
+{THERMAL}"""
+
+MACOS_CONDITIONS = """@system
+macos
+@disk
+Filesystem   1024-blocks      Used Available Capacity  Mounted on
+/dev/disk3s5   482797652 150000000 300000000    34%    /System/Volumes/Data
+@load
+{ 1.88 2.10 2.05 }
+@memory
+Mach Virtual Memory Statistics: (page size of 16384 bytes)
+Pages free:                               10000.
+Pages active:                            300000.
+Pages inactive:                           20000.
+Pages speculative:                         3000.
+@thermal
+Note: No thermal warning level has been recorded
+Note: No performance warning level has been recorded
+@battery
+Now drawing from 'Battery Power'
+ -InternalBattery-0 (id=1234)	85%; discharging; 3:40 remaining present: true
+"""
+
+LINUX_CONDITIONS = """@system
+linux
+@disk
+df: '/var/tmp/etfarm': No such file or directory
+Filesystem     1024-blocks     Used Available Capacity Mounted on
+/dev/root         99000000 10000000  89000000      11% /
+@load
+0.41 0.38 0.30 1/150 4711
+@memory
+MemAvailable:    7000000 kB
+@zones
+cpu-thermal 48312
+broken -273000
+odd 127000
+@governors
+ondemand
+@frequencies
+2400000
+@battery
+77
+Charging
+"""
+
+
+def test_android_facts() -> None:
+    assert parse_facts(sections(ANDROID_FACTS), None) == {
+        "os": "android",
+        "os_version": "15",
+        "model": "Pixel 8 Pro",
+        "soc": "Tensor G3",
+        "cores": 9,
+        "memory_bytes": 11825920 * 1024,
+        "arch": "aarch64",
+        "platform": "android-arm64",
+        "sme2": True,
+        "hostname": "localhost",
+        "serial": "3A211JEHN00001",
+        "build": "google/husky/husky:15/AP3A/1:user/release-keys",
+    }
+
+
+def test_macos_facts() -> None:
+    assert parse_facts(sections(MACOS_FACTS), None) == {
+        "os": "macos",
+        "os_version": "15.5",
+        "model": "Mac16,10",
+        "soc": "Apple M4",
+        "cores": 10,
+        "memory_bytes": 17179869184,
+        "arch": "arm64",
+        "platform": "macos-arm64",
+        "sme2": True,
+        "hostname": "mini.local",
+        "serial": None,
+        "build": "24F74",
+    }
+
+
+def test_linux_facts() -> None:
+    assert parse_facts(sections(LINUX_FACTS), None) == {
+        "os": "linux",
+        "os_version": "Debian GNU/Linux 12 (bookworm)",
+        "model": "Raspberry Pi 5 Model B Rev 1.0",
+        "soc": None,
+        "cores": 4,
+        "memory_bytes": 8245776 * 1024,
+        "arch": "aarch64",
+        "platform": "linux-aarch64",
+        "sme2": False,
+        "hostname": "pi",
+        "serial": None,
+        "build": "6.6.31+rpt",
+    }
+
+
+def test_a_mac_before_sme2_has_none() -> None:
+    said = sections(MACOS_FACTS.replace("@sme2\n1", "@sme2\n"))
+
+    assert parse_facts(said, None)["sme2"] is False
+
+
+@pytest.mark.parametrize(("platform", "sme2"), [("android-arm64", None), ("linux-x86_64", False)])
+def test_programs_for_another_platform_run_on_a_processor_that_the_device_does_not_describe(
+    platform: str, sme2: bool | None
+) -> None:
+    facts = parse_facts(sections(MACOS_FACTS), platform)
+
+    assert (facts["platform"], facts["sme2"], facts["os"]) == (platform, sme2, "macos")
+
+
+@pytest.mark.parametrize("system", ["android", "macos", "linux"])
+def test_a_device_that_says_almost_nothing_still_has_facts_and_conditions(system: str) -> None:
+    said = sections(f"@system\n{system}\n@arch\naarch64\n")
+
+    assert parse_facts(said, None)["memory_bytes"] is None
+    assert parse_conditions(said)["load_1m"] is None
+
+
+def test_android_conditions() -> None:
+    conditions = parse_conditions(sections(ANDROID_CONDITIONS))
+    conditions.pop("taken_at")
+
+    assert conditions == {
+        "temperature_c": 36.25,
+        "thermal_status": 1,
+        "battery_percent": 92,
+        "charging": True,
+        "governor": "performance,schedutil",
+        "frequency_mhz": 2914.0,
+        "load_1m": 5.31,
+        "free_memory_bytes": 5234560 * 1024,
+        "free_disk_bytes": 60922576 * 1024,
+    }
+
+
+def test_a_phone_without_a_skin_sensor_gives_the_temperature_of_its_battery() -> None:
+    said = sections(ANDROID_CONDITIONS)
+    said["thermal"] = "Thermal Status: 0\n"
+
+    assert parse_conditions(said)["temperature_c"] == 28.4
+
+
+def test_macos_conditions() -> None:
+    conditions = parse_conditions(sections(MACOS_CONDITIONS))
+    conditions.pop("taken_at")
+
+    assert conditions == {
+        "temperature_c": None,
+        "thermal_status": 0,
+        "battery_percent": 85,
+        "charging": False,
+        "governor": None,
+        "frequency_mhz": None,
+        "load_1m": 1.88,
+        "free_memory_bytes": 33000 * 16384,
+        "free_disk_bytes": 300000000 * 1024,
+    }
+
+
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [("CPU_Scheduler_Limit 	= 100\nCPU_Speed_Limit 	= 100\n", 0), ("CPU_Speed_Limit 	= 62\n", 1)],
+)
+def test_a_mac_that_slows_down_is_throttled(said: str, status: int) -> None:
+    assert parse_conditions({"system": "macos", "thermal": said})["thermal_status"] == status
+
+
+def test_linux_conditions() -> None:
+    conditions = parse_conditions(sections(LINUX_CONDITIONS))
+    conditions.pop("taken_at")
+
+    assert conditions == {
+        "temperature_c": 48.312,
+        "thermal_status": None,
+        "battery_percent": 77,
+        "charging": True,
+        "governor": "ondemand",
+        "frequency_mhz": 2400.0,
+        "load_1m": 0.41,
+        "free_memory_bytes": 7000000 * 1024,
+        "free_disk_bytes": 89000000 * 1024,
+    }

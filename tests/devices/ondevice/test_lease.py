@@ -1,0 +1,264 @@
+"""Leases: one holder at a time, over processes that race, die and come late."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from devices.device import Device, DeviceBusy, LeaseLost
+from devices.ondevice.lease import acquire, current_holder
+from tests.fixtures.paths import ROOT
+
+Until = Callable[[Callable[[], object]], None]
+
+HOLD = """
+import sys, time
+from devices.ondevice.lease import acquire
+from devices.local import LocalDevice
+lease = acquire(LocalDevice("local", sys.argv[1]), "the other farm", ttl_s=600)
+print("held", flush=True)
+time.sleep(60)
+"""
+
+# Counts up and down in a file inside the lease, so that two holders at once would be seen.
+RACE = """
+import sys
+from pathlib import Path
+from devices.ondevice.lease import acquire
+from devices.local import LocalDevice
+device, inside = LocalDevice("local", sys.argv[1]), Path(sys.argv[1], "inside")
+for _ in range(int(sys.argv[2])):
+    with acquire(device, "racer", ttl_s=600, wait_s=60):
+        inside.touch(exist_ok=False)
+        inside.unlink()
+"""
+
+
+def start(script: str, *arguments: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", script, *arguments], cwd=ROOT, stdout=subprocess.PIPE)
+
+
+def held_by_another_process(device: Device) -> subprocess.Popen[bytes]:
+    process = start(HOLD, device.root)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"held\n"
+    return process
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert process.stdout is not None
+    process.stdout.close()
+
+
+def test_a_device_has_one_holder_at_a_time(device: Device) -> None:
+    with acquire(device, "first farm"):
+        with pytest.raises(DeviceBusy, match=rf"^{device.name}: is held by first farm \(process \d+ on "):
+            acquire(device, "second farm")
+
+        assert str(current_holder(device)).startswith("first farm (process ")
+
+    assert current_holder(device) is None
+
+
+def test_a_released_device_can_be_held_again(device: Device) -> None:
+    acquire(device, "first farm").release()
+
+    with acquire(device, "second farm") as lease:
+        lease.check()
+        assert lease.took_over is None
+
+
+def test_an_error_in_the_middle_frees_the_device(device: Device) -> None:
+    with pytest.raises(ZeroDivisionError), acquire(device, "first farm"):
+        _ = 1 / 0
+
+    assert current_holder(device) is None
+
+
+def test_holders_may_be_named_in_any_way(device: Device) -> None:
+    name = "größe \\n \"quoted\" 'it''s' $(id) %s"
+
+    with acquire(device, name):
+        holder = current_holder(device)
+
+    assert holder is not None
+    assert holder.holder == name
+
+
+def held_file(device: Device) -> Path:
+    (path,) = (Path(device.root) / "lease" / "held").iterdir()
+    return path
+
+
+def expire(device: Device) -> None:
+    """Make the lease on the device one of long ago, by its own clock."""
+    path = held_file(device)
+    path.rename(f"{path.with_suffix('')}.0")
+
+
+def test_a_lease_expires_by_itself(local_device: Device) -> None:
+    acquire(local_device, "first farm", ttl_s=1)
+
+    with acquire(local_device, "second farm", wait_s=20) as lease:
+        assert str(lease.took_over).startswith("first farm (process ")
+
+
+def test_renewing_moves_the_expiry(device: Device) -> None:
+    with acquire(device, "first farm", ttl_s=60) as lease:
+        before = int(held_file(device).suffix[1:])
+        lease.renew(600)
+
+        assert 530 <= int(held_file(device).suffix[1:]) - before <= 600
+
+
+def test_an_expired_lease_is_taken_over_and_its_holder_learns_it(device: Device) -> None:
+    late = acquire(device, "first farm")
+    expire(device)
+
+    with acquire(device, "second farm") as lease:
+        assert str(lease.took_over).startswith("first farm (process ")
+        for call in (late.check, late.renew):
+            with pytest.raises(LeaseLost, match="our lease was taken over and it is held by second farm"):
+                call()
+        late.release()
+        lease.check()
+
+
+def test_an_expired_lease_that_nobody_took_is_still_ours(device: Device) -> None:
+    with acquire(device, "first farm") as lease:
+        expire(device)
+
+        lease.renew()
+
+        with pytest.raises(DeviceBusy):
+            acquire(device, "second farm")
+
+
+def test_a_lease_of_another_boot_of_the_device_is_taken_over(device: Device) -> None:
+    old = acquire(device, "first farm", ttl_s=600)
+    name = held_file(device)
+    token, _, expiry = name.name.split(".")
+    name.rename(name.with_name(f"{token}.11111111-2222-3333-4444-555555555555.{expiry}"))
+
+    with acquire(device, "second farm") as lease:
+        assert lease.took_over is not None
+        with pytest.raises(LeaseLost):
+            old.check()
+
+
+def test_the_lease_of_a_killed_process_on_this_host_is_taken_over_at_once(local_device: Device) -> None:
+    # Given a holder that lives, then dies by kill -9
+    other = held_by_another_process(local_device)
+    with pytest.raises(DeviceBusy, match="is held by the other farm"):
+        acquire(local_device, "this farm")
+    end(other)
+    begun = time.monotonic()
+
+    with acquire(local_device, "this farm") as lease:
+        assert str(lease.took_over).startswith("the other farm (process ")
+
+    assert time.monotonic() - begun < 2
+
+
+def test_the_lease_of_a_process_on_another_host_waits_for_its_expiry(local_device: Device) -> None:
+    other = held_by_another_process(local_device)
+    end(other)
+    (who,) = (Path(local_device.root) / "lease" / "holders").iterdir()
+    said = json.loads(who.read_text())
+    who.write_text(json.dumps({**said, "host": "elsewhere"}))
+
+    with pytest.raises(DeviceBusy, match="on elsewhere"):
+        acquire(local_device, "this farm")
+
+
+def test_a_taken_over_device_is_cleaned_of_running_jobs(
+    local_device: Device, alive: Callable[[int], bool], until: Until
+) -> None:
+    # Given a farm killed with -9 in the middle of a job
+    script = HOLD.replace(
+        "time.sleep(60)",
+        'from devices.job import run_job; run_job(lease.device, sys.argv[2], ["sleep", "60"], deadline_s=60)',
+    )
+    folder = Path(local_device.root) / "session"
+    other = start(script, local_device.root, str(folder))
+    until((folder / "job" / "pid").exists)
+    end(other)
+    group = int((folder / "job" / "pid").read_text().split()[0])
+    assert alive(group)
+
+    with acquire(local_device, "this farm"):
+        assert not alive(group)
+
+
+def test_a_lease_that_was_abandoned_while_it_was_made_frees_itself(local_device: Device) -> None:
+    # Given a process killed between making the folder and writing its name into it, two minutes ago
+    held = Path(local_device.root) / "lease" / "held"
+    held.mkdir(parents=True)
+    with pytest.raises(DeviceBusy):
+        acquire(local_device, "this farm")
+    subprocess.run(["touch", "-d", "2 minutes ago", str(held)], check=True)
+
+    acquire(local_device, "this farm").release()
+
+
+def test_waiting_gets_the_device_as_soon_as_it_is_free(local_device: Device) -> None:
+    other = held_by_another_process(local_device)
+    subprocess.Popen(["sh", "-c", 'sleep 0.3; kill -9 "$1"', "sh", str(other.pid)])
+
+    with acquire(local_device, "this farm", wait_s=30) as lease:
+        assert lease.took_over is not None
+
+    end(other)
+
+
+def test_of_processes_that_race_exactly_one_holds_the_device(local_device: Device) -> None:
+    racers = [start(RACE, local_device.root, "8") for _ in range(3)]
+
+    assert [racer.wait(120) for racer in racers] == [0, 0, 0]
+    for racer in racers:
+        end(racer)
+
+
+def test_of_processes_that_race_for_a_dead_holders_lease_exactly_one_gets_it(local_device: Device) -> None:
+    # Given a dead holder and three processes that all find it dead at the same moment, several times over
+    script = """
+import sys, time
+from pathlib import Path
+from devices.device import DeviceBusy
+from devices.ondevice.lease import acquire
+from devices.local import LocalDevice
+root = Path(sys.argv[1])
+while not (root / "go").exists():
+    time.sleep(0.001)
+try:
+    lease = acquire(LocalDevice("local", str(root)), "racer", ttl_s=600)
+    print("won", flush=True)
+    sys.stdin.read()
+except DeviceBusy:
+    print("busy", flush=True)
+"""
+    for _ in range(3):
+        (Path(local_device.root) / "go").unlink(missing_ok=True)
+        end(held_by_another_process(local_device))
+        racers = [
+            subprocess.Popen(
+                [sys.executable, "-c", script, local_device.root],
+                cwd=ROOT,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for _ in range(3)
+        ]
+        (Path(local_device.root) / "go").touch()
+        said = sorted(racer.stdout.readline() for racer in racers if racer.stdout)
+        for racer in racers:
+            racer.communicate()
+        assert said == ["busy\n", "busy\n", "won\n"]

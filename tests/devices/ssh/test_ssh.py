@@ -1,0 +1,219 @@
+"""What is special about SSH: configuration, keys, host keys, jump hosts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from devices.device import Device, DeviceLost, DeviceRefused
+from devices.inventory import DeviceSpec, open_device
+from devices.shell import take_pid
+
+if TYPE_CHECKING:
+    from deployments.virtual_lab.loopback import Sshd
+
+pytestmark = pytest.mark.lab
+
+
+@pytest.fixture
+def opened(make_spec: Callable[..., DeviceSpec]) -> Iterator[Callable[..., Device]]:
+    """Opens the SSH device with some of its settings changed, and closes it after the test."""
+    devices: list[Device] = []
+
+    def make(**changes: object) -> Device:
+        devices.append(open_device(make_spec("ssh", **changes)))
+        return devices[-1]
+
+    yield make
+    for device in devices:
+        device.close()
+
+
+@pytest.fixture
+def new_key(tmp_path: Path) -> Path:
+    key = tmp_path / "new_key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "locked", "-f", str(key)], check=True)
+    return key
+
+
+def command_in(text: str) -> str:
+    """What the sentence of an error says to run, between its last two backticks."""
+    return text.rsplit("`", 2)[1]
+
+
+def test_a_host_is_reached_by_its_alias_of_ssh_config(sshd: Sshd, tmp_path: Path) -> None:
+    spec = DeviceSpec(
+        name="host", transport="ssh", address="loopback", ssh_config=sshd.ssh_config, root=str(tmp_path / "root")
+    )
+
+    with open_device(spec) as device:
+        assert device.run(["echo", "here"], deadline_s=10).stdout == b"here\n"
+
+
+def test_ssh_config_is_followed_as_ssh_itself_does(sshd: Sshd, tmp_path: Path) -> None:
+    # Given a configuration that includes another one and calls the host by an alias in known_hosts
+    key = sshd.known_hosts.read_text().split(" ", 1)[1]
+    (tmp_path / "known").write_text(f"farm-mac {key}")
+    section = f"Host loopback\n  HostKeyAlias farm-mac\n  UserKnownHostsFile {tmp_path}/known\n"
+    (tmp_path / "config").write_text(f"{section}Include {sshd.ssh_config}\n")
+    spec = DeviceSpec(name="host", transport="ssh", address="loopback", ssh_config=tmp_path / "config")
+
+    with open_device(spec) as device:
+        device.probe()
+    (tmp_path / "known").write_text("")
+    with open_device(spec) as device, pytest.raises(DeviceRefused, match="-o HostKeyAlias=farm-mac"):
+        device.probe()
+
+
+def test_a_damaged_known_hosts_file_is_refused(opened: Callable[..., Device], tmp_path: Path) -> None:
+    (tmp_path / "known").write_text("host ssh-ed25519 this-is-not-base64!\n")
+
+    with pytest.raises(DeviceRefused, match=r"^test-ssh: cannot read .*known \(.*\); correct that file"):
+        opened(known_hosts=tmp_path / "known").probe()
+
+
+def test_a_host_is_reached_through_jump_hosts(sshd: Sshd, opened: Callable[..., Device]) -> None:
+    hop = f"{sshd.user}@127.0.0.1:{sshd.port}"
+
+    device = opened(proxy_jump=f"{hop},{hop}")
+
+    assert device.run(["sh", "-c", 'echo "$SSH_CONNECTION"'], deadline_s=10).stdout.startswith(b"127.0.0.1 ")
+
+
+def test_a_jump_host_that_cannot_be_reached_is_a_lost_device(opened: Callable[..., Device]) -> None:
+    with pytest.raises(DeviceLost, match=r"^test-ssh: cannot reach .*127.0.0.1:1 "):
+        opened(proxy_jump="127.0.0.1:1").probe()
+
+
+def test_a_host_behind_a_jump_host_that_cannot_be_reached_is_a_lost_device(
+    sshd: Sshd, opened: Callable[..., Device]
+) -> None:
+    with pytest.raises(DeviceLost, match=r"^test-ssh: cannot reach .*127.0.0.1:1 "):
+        opened(proxy_jump=f"127.0.0.1:{sshd.port}", port=1).probe()
+
+
+def test_an_unknown_host_is_refused_with_the_command_that_accepts_it(
+    opened: Callable[..., Device], tmp_path: Path
+) -> None:
+    device = opened(known_hosts=tmp_path / "my known hosts")
+
+    with pytest.raises(
+        DeviceRefused, match=r"^test-ssh: the host key of .*\(ssh-ed25519 SHA256:.*\) is not in"
+    ) as said:
+        device.probe()
+
+    subprocess.run(["sh", "-c", command_in(str(said.value))], check=True, capture_output=True)
+    device.probe()
+
+
+def test_an_unknown_host_behind_a_jump_host_is_refused_with_the_command_that_accepts_it(
+    sshd: Sshd, opened: Callable[..., Device], tmp_path: Path
+) -> None:
+    # Given that the jump host is known and the host behind it, the same under another name, is not
+    (tmp_path / "known").write_text(sshd.known_hosts.read_text())
+    device = opened(known_hosts=tmp_path / "known", address="localhost", proxy_jump=f"127.0.0.1:{sshd.port}")
+
+    with pytest.raises(DeviceRefused, match=r"the host key of localhost:\d+ .* is not in") as said:
+        device.probe()
+
+    assert command_in(str(said.value)).startswith(f"ssh -o UserKnownHostsFile={tmp_path}/known -J 127.0.0.1:")
+
+
+def test_a_changed_host_key_is_refused_with_the_command_that_accepts_it(
+    sshd: Sshd, opened: Callable[..., Device], tmp_path: Path, new_key: Path
+) -> None:
+    other = new_key.with_suffix(".pub").read_text().split()
+    (tmp_path / "known").write_text(f"[127.0.0.1]:{sshd.port} {other[0]} {other[1]}\n")
+    device = opened(known_hosts=tmp_path / "known")
+
+    with pytest.raises(DeviceRefused, match=r"changed to ssh-ed25519 SHA256:.*, expected ssh-ed25519 SHA256:") as said:
+        device.probe()
+
+    subprocess.run(["sh", "-c", command_in(str(said.value))], check=True, capture_output=True)
+    device.probe()
+
+
+def test_a_key_that_the_host_does_not_accept_is_refused(
+    opened: Callable[..., Device], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    key = tmp_path / "stranger"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+
+    with pytest.raises(DeviceRefused, match="accepts none of our keys"):
+        opened(identity_file=key).probe()
+
+
+def test_a_key_that_is_not_there_is_refused(opened: Callable[..., Device], tmp_path: Path) -> None:
+    with pytest.raises(DeviceRefused, match=r"there is no private key .*missing; correct its `identity_file`"):
+        opened(identity_file=tmp_path / "missing").probe()
+
+
+def test_a_locked_key_is_refused_until_the_agent_has_it(
+    sshd: Sshd, opened: Callable[..., Device], tmp_path: Path, new_key: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a key with a passphrase that the host accepts
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    accepted = sshd.identity_file.with_name("authorized_keys")
+    before = accepted.read_text()
+    accepted.write_text(before + new_key.with_suffix(".pub").read_text())
+    agent = subprocess.Popen(["ssh-agent", "-D", "-a", str(tmp_path / "agent")], stdout=subprocess.PIPE)
+    try:
+        with pytest.raises(DeviceRefused, match=r"its private key is locked; run `ssh-add .*new_key`"):
+            opened(identity_file=new_key).probe()
+
+        assert agent.stdout is not None
+        agent.stdout.readline()
+        monkeypatch.setenv("SSH_AUTH_SOCK", str(tmp_path / "agent"))
+        ask = tmp_path / "ask"
+        ask.write_text("#!/bin/sh\necho locked\n")
+        ask.chmod(0o700)
+        environment = {**os.environ, "SSH_ASKPASS": str(ask), "SSH_ASKPASS_REQUIRE": "force"}
+        subprocess.run(["ssh-add", "-q", str(new_key)], env=environment, check=True)
+
+        opened(identity_file=new_key).probe()
+    finally:
+        accepted.write_text(before)
+        agent.kill()
+        agent.communicate()
+
+
+def test_a_host_name_that_nobody_knows_is_a_lost_device(opened: Callable[..., Device]) -> None:
+    with pytest.raises(DeviceLost, match=r"^test-ssh: cannot reach .*no-such-host.invalid"):
+        opened(address="no-such-host.invalid").probe()
+
+
+def test_a_server_that_never_greets_is_a_lost_device(
+    sshd: Sshd, make_spec: Callable[..., DeviceSpec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from deployments.virtual_lab.link_proxy import LinkProxy
+
+    monkeypatch.setattr("devices.ssh.connect.CONNECT_S", 0.5)
+    with LinkProxy("127.0.0.1", sshd.port) as link, open_device(make_spec("ssh", link)) as device:
+        link.stalled = True
+
+        with pytest.raises(DeviceLost, match=r"^test-ssh: cannot reach "):
+            device.probe()
+
+
+def test_many_commands_leave_no_descriptors_and_threads_behind(opened: Callable[..., Device]) -> None:
+    device = opened()
+    device.probe()
+    before = len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))  # noqa: PTH208
+
+    for _ in range(5):
+        device.run(["sh", "-c", "echo out; echo err >&2"], deadline_s=10)
+
+    after = len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))  # noqa: PTH208
+    assert after[0] <= before[0]
+    assert after[1] <= before[1]
+
+
+def test_a_login_shell_that_talks_is_refused_with_the_way_on() -> None:
+    with pytest.raises(DeviceRefused, match=r"its login shell says 'Welcome!' before every command; make its start-up"):
+        take_pid("host", bytearray(b"Welcome!\n123\n"))

@@ -1,0 +1,142 @@
+"""The inventory: what a person may write, and what becomes of it."""
+
+import getpass
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from devices.checked_yaml import CheckedYamlError
+from devices.device import DeviceRefused
+from devices.inventory import DeviceSpec, launch_prefix, load_inventory, open_device
+from tests.fixtures.paths import INVENTORIES
+
+FULL = """
+devices:
+  - name: this-machine
+    transport: local
+  - name: mac-mini.4
+    transport: ssh
+    address: mini4
+    port: 2222
+    user: farm
+    identity_file: ~/.ssh/farm
+    proxy_jump: gate
+    site: lab-a
+    labels: {kind: mac, soc: m4}
+    launcher: [nice, -n, "-5"]
+  - name: pixel
+    transport: adb
+    serial: 3A211JEHN00001
+    adb_server_port: 15037
+    cpu_affinity: [4, 5, 6]
+    limits: {max_temperature_c: 38.5, min_battery_percent: 40}
+  - name: pixel-wifi
+    transport: adb
+    address: 10.0.0.7
+    platform: linux-aarch64
+    emulated: true
+"""
+
+
+def complaint(tmp_path: Path, text: str) -> str:
+    file = tmp_path / "inventory.yaml"
+    file.write_text(text)
+    with pytest.raises(CheckedYamlError) as caught:
+        load_inventory(file)
+    return str(caught.value).removeprefix(str(file))
+
+
+def test_a_full_inventory_is_read_as_written(tmp_path: Path) -> None:
+    (tmp_path / "inventory.yaml").write_text(FULL)
+
+    local, mac, pixel, wifi = load_inventory(tmp_path / "inventory.yaml").devices
+
+    assert (local.name, local.transport, local.emulated) == ("this-machine", "local", False)
+    assert (mac.address, mac.port, mac.user, mac.proxy_jump) == ("mini4", 2222, "farm", "gate")
+    assert (mac.site, mac.labels["soc"], mac.launcher) == ("lab-a", "m4", ["nice", "-n", "-5"])
+    assert (pixel.serial, pixel.limits.max_temperature_c, pixel.limits.max_load_1m) == ("3A211JEHN00001", 38.5, None)
+    assert (wifi.platform, wifi.emulated) == ("linux-aarch64", True)
+
+
+@pytest.mark.parametrize("file", sorted(INVENTORIES.glob("*.yaml")), ids=lambda file: file.name)
+def test_the_inventories_that_come_with_the_farm_are_right(file: Path) -> None:
+    assert load_inventory(file).devices
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ("{name: a b, transport: local}", "`devices.0.name`: a device's name is made of letters, digits, dots,"),
+        ("{name: a, transport: usb}", "`devices.0.transport`: input should be 'local', 'ssh' or 'adb', not 'usb'"),
+        ("{name: a, transport: ssh}", "`devices.0`: the ssh device `a` needs an `address`: a host name or an"),
+        ("{name: a, transport: adb}", "`devices.0`: the adb device `a` needs either a `serial` or an `address`"),
+        ("{name: a, transport: adb, serial: x, address: y}", "`devices.0`: the adb device `a` needs either a"),
+        ("{name: a, transport: local, serial: x}", "`devices.0`: `serial` is for adb devices and `a` is local"),
+        ("{name: a, transport: local, address: x}", "`devices.0`: `address` is for ssh and adb devices and `a` is"),
+        ("{name: a, transport: local, root: tmp}", "`devices.0.root`: the root must be an absolute folder below /,"),
+        ("{name: a, transport: local, root: /}", "`devices.0.root`: the root must be an absolute folder below /,"),
+        ("{name: a, transport: local, launcher: nice}", "`devices.0.launcher`: input should be a valid list, not"),
+        ("{name: a, transport: local, cpu_affinity: [-1]}", "`devices.0.cpu_affinity.0`: input should be greater"),
+        ("{name: a, transport: local, limits: {heat: 3}}", "`devices.0.limits.heat`: is not a key here; the keys are"),
+        ("{name: a, transport: local, lables: {}}", "`devices.0.lables`: is not a key here; the keys are adb_server_"),
+    ],
+)
+def test_a_mistake_is_one_sentence_with_its_line(tmp_path: Path, entry: str, expected: str) -> None:
+    assert complaint(tmp_path, f"devices:\n  - {entry}\n").startswith(f":2: {expected}")
+
+
+def test_an_inventory_that_is_not_there_is_named_with_the_way_to_name_another(tmp_path: Path) -> None:
+    with pytest.raises(CheckedYamlError, match=r"nowhere\.yaml: there is no such inventory; name one with --inventory"):
+        load_inventory(tmp_path / "nowhere.yaml")
+
+
+def test_two_devices_of_one_name_are_refused(tmp_path: Path) -> None:
+    said = complaint(tmp_path, "devices:\n  - {name: a, transport: local}\n  - {name: a, transport: local}\n")
+
+    assert said == ":1: `devices`: 2 devices are named `a`; give each a name of its own"
+
+
+def test_an_inventory_without_devices_is_refused(tmp_path: Path) -> None:
+    assert complaint(tmp_path, "devices: []\n").startswith(":1: `devices`: list should have at least 1 item")
+
+
+def test_devices_have_a_root_of_their_own_where_the_entry_names_none(tmp_path: Path) -> None:
+    (tmp_path / "config").write_text("Host mini4\n  User farm\n")
+    specs = [
+        DeviceSpec(name="a", transport="local"),
+        DeviceSpec(name="b", transport="ssh", address="mini4", ssh_config=tmp_path / "config"),
+        DeviceSpec(name="c", transport="adb", serial="X"),
+        DeviceSpec(name="d", transport="adb", serial="X", root="/data/local/tmp/mine"),
+    ]
+
+    assert [open_device(spec).root for spec in specs] == [
+        f"{tempfile.gettempdir()}/etfarm-{getpass.getuser()}",
+        "/var/tmp/etfarm-farm",
+        "/data/local/tmp/etfarm",
+        "/data/local/tmp/mine",
+    ]
+
+
+def test_an_ssh_config_that_cannot_be_followed_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "config").write_text("Host mini4\n  ProxyCommand nc %h %p\n")
+    spec = DeviceSpec(name="mac", transport="ssh", address="mini4", ssh_config=tmp_path / "config")
+
+    with pytest.raises(DeviceRefused, match="mac: ssh_config reaches mini4 by ProxyCommand; use ProxyJump instead"):
+        open_device(spec)
+    with pytest.raises(DeviceRefused, match=r"mac: ssh_config cannot be followed \(.*missing.*\); correct that file"):
+        open_device(spec.model_copy(update={"ssh_config": tmp_path / "missing"}))
+
+
+def test_a_runner_is_bound_to_cores_before_it_is_launched() -> None:
+    spec = DeviceSpec(name="a", transport="local", cpu_affinity=[0, 4, 5], launcher=["nice", "-n", "5"])
+
+    assert launch_prefix(spec, "linux") == ["taskset", "31", "nice", "-n", "5"]
+    assert launch_prefix(DeviceSpec(name="a", transport="local", launcher=["nice"]), "macos") == ["nice"]
+
+
+def test_binding_to_cores_on_macos_is_refused() -> None:
+    spec = DeviceSpec(name="mac", transport="local", cpu_affinity=[0])
+
+    with pytest.raises(DeviceRefused, match="mac: macOS cannot bind programs to cores; remove `cpu_affinity`"):
+        launch_prefix(spec, "macos")

@@ -1,0 +1,75 @@
+"""`etfarm devices`: state and health apart, reasons for everything, and a person's word that sweeps keep to."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from devices.inventory import load_inventory, open_device
+from devices.ondevice.lease import acquire
+from flows.cli.main import main
+
+INVENTORY = """
+devices:
+  - {name: here, transport: local, root: "%s", labels: {tier: nightly}}
+  - {name: gone, transport: ssh, address: 127.0.0.1, port: 9, user: nobody, root: /tmp/x, site: lab-a}
+"""
+
+
+@pytest.fixture
+def etfarm(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., str]:
+    """Run `etfarm devices` with these words against an inventory of one device that is here and one that is not."""
+    inventory = tmp_path / "inventory.yaml"
+    inventory.write_text(INVENTORY % (tmp_path / "device"), encoding="utf-8")
+
+    def run(*words: str) -> str:
+        options = ["--inventory", str(inventory), "--var", str(tmp_path / "var")]
+        monkeypatch.setattr(sys, "argv", ["etfarm", "devices", *words, *options])
+        with pytest.raises(SystemExit):
+            main()
+        said = capsys.readouterr()
+        return said.out + said.err
+
+    return run
+
+
+def test_devices_are_listed_with_their_state_apart_from_their_health(etfarm: Callable[..., str]) -> None:
+    lines = etfarm().splitlines()
+    assert lines[2].split() == ["here", "local", "idle", "good"]
+    assert lines[3].startswith("gone    ssh        lab-a  unreachable: ")
+
+
+def test_a_leased_device_says_by_whom_and_since_when(etfarm: Callable[..., str], tmp_path: Path) -> None:
+    spec = load_inventory(tmp_path / "inventory.yaml").devices[0]
+    with open_device(spec) as device, acquire(device, "another farm"):
+        assert "leased by another farm (process " in etfarm()
+    assert "idle" in etfarm()
+
+
+def test_a_quarantine_says_until_when_and_why_and_ends_when_a_person_says_so(etfarm: Callable[..., str]) -> None:
+    assert etfarm("quarantine", "here", "--reason", "swollen battery").startswith("here: quarantined until 2")
+    assert "swollen battery" in etfarm("why", "tier=nightly")
+    assert etfarm("release", "here") == "here: good\n"
+    assert "here: would be used\n" in etfarm("why", "tier=nightly")
+
+
+def test_a_retired_device_stays_out(etfarm: Callable[..., str]) -> None:
+    assert etfarm("retire", "here", "--reason", "given back") == "here: retired: given back\n"
+    assert "here: it is retired: given back" in etfarm("why", "name=here")
+
+
+def test_why_names_every_label_that_does_not_fit(etfarm: Callable[..., str]) -> None:
+    said = etfarm("why", "tier=weekly", "transport=ssh")
+    assert "here: label tier is nightly, the sweep asks for weekly; label transport is local, the sweep asks" in said
+    assert "`tier` is no label; write key=value" in etfarm("why", "tier")
+
+
+def test_a_probe_prints_what_the_device_is_and_how_it_is(etfarm: Callable[..., str]) -> None:
+    said = etfarm("probe", "here")
+    assert "platform: " in said
+    assert "free_disk_bytes: " in said
+
+
+def test_a_device_that_is_not_in_the_inventory_is_named_with_those_that_are(etfarm: Callable[..., str]) -> None:
+    assert etfarm("probe", "nowhere").endswith("there is no device `nowhere`; there are here, gone\n")

@@ -1,0 +1,202 @@
+"""The command line: every command shows an example, every mistake is one sentence, and nothing heavy is imported."""
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from flows.cli.main import main
+from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
+
+COMMANDS = ["sweep", "export", "load", "report", "sql", "inspect", "runner build", "runner register"]
+
+
+@dataclass(frozen=True)
+class Ended:
+    code: int
+    out: str
+    err: str
+
+
+Etfarm = Callable[..., Ended]
+
+
+@pytest.fixture
+def etfarm(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Etfarm:
+    """Run `etfarm` with these words in this process."""
+
+    def run(*words: object) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["etfarm", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        return Ended(int(ended.value.code or 0), said.out, said.err)
+
+    return run
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> Path:
+    """An ETDump of three executions of 30, 40 and 50 ns."""
+    runs = [
+        Run(
+            [
+                Profile(text="Convolution (NHWC, F32) IGEMM #1", start=10, end=20, instruction=1),
+                Profile(name="DELEGATE_CALL", start=5, end=25, instruction=1),
+                Profile(name=METHOD, start=0, end=end),
+            ]
+        )
+        for end in (30, 40, 50)
+    ]
+    path = tmp_path / "some model.etdump"
+    path.write_bytes(build_etdump(runs))
+    return path
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_shows_an_example_of_itself(etfarm: Etfarm, command: str) -> None:
+    ended = etfarm(*command.split(), "--help")
+    assert ended.code == 0
+    assert f"Example: etfarm {command}" in ended.out
+
+
+def test_help_imports_nothing_heavy() -> None:
+    # given a fresh Python that asks for help
+    program = (
+        "import sys\nfrom flows.cli import app\n"
+        "try:\n    app(['--help'])\nexcept SystemExit:\n    pass\n"
+        "heavy = {'prefect', 'torch', 'duckdb', 'numpy', 'pandas', 'paramiko', 'pyarrow', 'pydantic'}\n"
+        "sys.exit(', '.join(sorted(heavy & set(sys.modules))) or 0)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    # then none of what takes long to import was
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_a_loose_etdump_is_loaded_and_asked_for_its_runs(etfarm: Etfarm, dump: Path, tmp_path: Path) -> None:
+    # given an ETDump of unknown origin, loaded twice
+    warehouse = tmp_path / "w.duckdb"
+    assert etfarm("load", dump, "--warehouse", warehouse).out == "loaded 1, there already 0, refused 0\n"
+    assert etfarm("load", dump, "--warehouse", warehouse).out == "loaded 0, there already 1, refused 0\n"
+    # when its runs are asked for
+    query = "SELECT model, run_index, is_warmup, execute_ns FROM run_latency ORDER BY run_index"
+    ended = etfarm("sql", query, "--warehouse", warehouse, "--format", "csv")
+    # then there is one row per run, the first marked as warm-up
+    assert list(csv.reader(io.StringIO(ended.out)))[1:] == [
+        ["some model", "0", "True", "30"],
+        ["some model", "1", "False", "40"],
+        ["some model", "2", "False", "50"],
+    ]
+
+
+def test_var_and_warehouse_may_stand_before_the_command_too(
+    etfarm: Etfarm, dump: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # the two are set for this process by the command line; here they are taken back afterwards
+    for name in ("ETFARM_VAR", "ETFARM_WAREHOUSE"):
+        monkeypatch.setenv(name, str(tmp_path / "elsewhere"))
+    warehouse = tmp_path / "w.duckdb"
+    assert etfarm("--warehouse", warehouse, "load", dump).code == 0
+    assert etfarm("--var", tmp_path, "--warehouse", warehouse, "sql", "SELECT 1 AS one").out.startswith("one\n")
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_query_may_stand_in_a_file_and_answer_as_json_or_a_table(etfarm: Etfarm, dump: Path, tmp_path: Path) -> None:
+    warehouse, file = tmp_path / "w.duckdb", tmp_path / "longest.sql"
+    etfarm("load", dump, "--warehouse", warehouse)
+    file.write_text("SELECT max(execute_ns) AS longest_ns FROM run_latency", encoding="utf-8")
+    assert json.loads(etfarm("sql", file, "--warehouse", warehouse, "--format", "json").out) == [{"longest_ns": 50}]
+    assert etfarm("sql", file, "--warehouse", warehouse).out == "longest_ns\n----------\n        50\n(1 row)\n"
+
+
+def test_an_etdump_is_inspected_without_a_warehouse(etfarm: Etfarm, dump: Path) -> None:
+    ended = etfarm("inspect", dump)
+    assert "3 executions, 9 events" in ended.out
+    assert "Convolution (NHWC, F32) IGEMM #1" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["inspect", "nothing.etdump"], "nothing.etdump"),
+        (["inspect", "text.etdump"], "text.etdump"),
+        (["load", "nothing", "--warehouse", "w.duckdb"], "nothing: there is no such file or folder"),
+        (["sql", "SELECT 1", "--warehouse", "nothing.duckdb"], "nothing.duckdb: there is no warehouse here"),
+        (["sql", "SELECT 1", "--warehouse", "text.etdump"], "text.etdump is no warehouse"),
+        (["sql", "SELECT 1", "--var", "nowhere"], "no snapshot was published here yet"),
+        (["sql", "nothing.sql", "--var", "nowhere"], "no snapshot was published here yet"),
+        (["sweep", "nothing.yaml"], "nothing.yaml: there is no such file"),
+        (["export", "mobilnet"], "mobilnet"),
+        (["export", "linear", "--precision", "fp64"], "fp32, fp16, int8_static, int8_dynamic"),
+        (["runner", "build", "--platform", "amiga"], "linux-x86_64, linux-aarch64, macos-arm64, android-arm64"),
+        (["report", "--var", "nowhere"], "no snapshot was published here yet"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_leaves_nothing(
+    etfarm: Etfarm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], sentence: str
+) -> None:
+    # given a folder that holds one text file
+    monkeypatch.chdir(tmp_path)
+    Path("text.etdump").write_text("this is a text, and a text it stays", encoding="utf-8")
+    # when something wrong is asked for
+    ended = etfarm(*words)
+    # then it is one sentence, and nothing half-done stays behind
+    assert ended.code == 2
+    assert ended.out == ""
+    assert ended.err.count("\n") == 1
+    assert ended.err.startswith("etfarm: ")
+    assert sentence in ended.err
+    assert [path.name for path in tmp_path.iterdir() if not path.is_dir()] == ["text.etdump"]
+
+
+def test_a_wrong_query_is_answered_in_duckdbs_words(etfarm: Etfarm, dump: Path, tmp_path: Path) -> None:
+    warehouse = tmp_path / "w.duckdb"
+    etfarm("load", dump, "--warehouse", warehouse)
+    ended = etfarm("sql", "SELECT nothing FROM run_latency", "--warehouse", warehouse)
+    assert ended.code == 2
+    assert 'Referenced column "nothing" not found' in ended.err
+    assert "Traceback" not in ended.err
+
+
+@pytest.mark.parametrize("nothing", ["", " ", ";", "/* a comment */"])
+def test_a_query_of_nothing_is_refused(etfarm: Etfarm, dump: Path, tmp_path: Path, nothing: str) -> None:
+    etfarm("load", dump, "--warehouse", tmp_path / "w.duckdb")
+    ended = etfarm("sql", nothing, "--warehouse", tmp_path / "w.duckdb")
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert "the query is empty" in ended.err
+
+
+def test_figures_that_are_no_numbers_are_null_in_json(etfarm: Etfarm, dump: Path, tmp_path: Path) -> None:
+    etfarm("load", dump, "--warehouse", tmp_path / "w.duckdb")
+    query = "SELECT 'nan'::DOUBLE AS a, ['inf'::DOUBLE, 1] AS b, {'d': 'nan'::DOUBLE} AS c"
+    said = etfarm("sql", query, "--format", "json", "--warehouse", tmp_path / "w.duckdb").out
+    assert json.loads(said, parse_constant=pytest.fail) == [{"a": None, "b": [None, 1.0], "c": {"d": None}}]
+
+
+def test_a_text_of_many_lines_stays_in_its_row(etfarm: Etfarm, dump: Path, tmp_path: Path) -> None:
+    etfarm("load", dump, "--warehouse", tmp_path / "w.duckdb")
+    said = etfarm("sql", "SELECT 'a' || chr(10) || 'b' AS log", "--warehouse", tmp_path / "w.duckdb").out
+    assert said == "log\n---\na b\n(1 row)\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_an_output_that_has_no_room_is_one_sentence() -> None:
+    with Path("/dev/full").open("w") as full:
+        words = [sys.executable, "-m", "flows.cli.main", "--help"]
+        ended = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("etfarm: No space left on device; free some")
+
+
+def test_what_was_refused_is_said_and_the_rest_is_loaded(etfarm: Etfarm, dump: Path, tmp_path: Path) -> None:
+    (tmp_path / "cut.etdump").write_bytes(dump.read_bytes()[:100])
+    ended = etfarm("load", tmp_path, "--warehouse", tmp_path / "w.duckdb")
+    assert ended.code == 1
+    assert ended.out == "loaded 1, there already 0, refused 1\n"
+    assert "cut.etdump" in ended.err

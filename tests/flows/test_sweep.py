@@ -1,0 +1,218 @@
+"""A whole sweep, typed as a person types it: real models, the real runner, a real Prefect server, a real warehouse."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from flows.prefect_server import end_orphans
+from tasks.runner.build import host_platform
+from tests.fixtures.farm import SWEEP, Farm, wait_for
+
+pytestmark = pytest.mark.torch
+pytest.importorskip("executorch", reason="exports and the runner need the export extra")
+
+
+def test_a_sweep_ends_with_medians_a_warehouse_and_a_report(farm: Farm) -> None:
+    # when a sweep of two models is run
+    done = farm.sweep(SWEEP)
+    # then it ends well, with a line of medians per model and the report's path
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"here +conv +fp32 +sme2_off +1 +2 +8 +\d", done.stdout)
+    html = Path(done.stdout.strip().rpartition("report: ")[2])
+    assert "<html" in html.read_text(encoding="utf-8")
+    # and the warehouse has each session's measured runs, the warm-up ones marked
+    assert farm.ask("SELECT model, runs, warmup_runs FROM session_latency ORDER BY ALL") == [
+        {"model": model, "runs": 4, "warmup_runs": 2} for model in ("conv", "conv", "linear", "linear")
+    ]
+    assert farm.ask("SELECT DISTINCT round(sum(share), 9) AS whole FROM category_share GROUP BY model") == [
+        {"whole": 1.0}
+    ]
+    assert all(row["max_abs_error"] < 1e-4 for row in farm.ask("SELECT max_abs_error FROM session_accuracy"))
+
+
+def test_what_is_done_is_not_run_again_unless_asked(farm: Farm) -> None:
+    # given a sweep that is done
+    assert farm.sweep(SWEEP).returncode == 0
+    # when it is started again
+    second = farm.sweep(SWEEP)
+    # then nothing is run
+    assert "sessions: 5 already done" in second.stdout
+    assert farm.ask("SELECT count(*) AS n FROM session_latency") == [{"n": 4}]
+    # and with --again all is measured anew, in a sweep of its own
+    assert farm.sweep(SWEEP, "--again").returncode == 0
+    assert farm.ask("SELECT count(*) AS n, count(DISTINCT sweep_id) AS sweeps FROM session_latency") == [
+        {"n": 8, "sweeps": 2}
+    ]
+
+
+def test_a_model_that_cannot_be_exported_stops_nothing_and_is_said(farm: Farm) -> None:
+    # given a sweep with a model that breaks
+    (farm.folder / "broken.py").write_text("def model():\n    raise ValueError('no weights here')\n", encoding="utf-8")
+    # when it is run
+    done = farm.sweep(SWEEP.replace("conv", "broken:model"))
+    # then the end says so, the other model has its figures, and the reason is in the warehouse
+    assert done.returncode == 1
+    assert "2 succeeded, 2 failed, 1 discarded" in done.stdout
+    assert farm.ask("SELECT DISTINCT model FROM session_latency") == [{"model": "linear"}]
+    (failure,) = farm.ask("SELECT DISTINCT model, reason_code, reason FROM failed_session")
+    assert (failure["model"], failure["reason_code"]) == ("broken:model", "export_failed")
+    assert "no weights here" in failure["reason"]
+
+
+def test_a_killed_sweep_goes_on_where_it_was(farm: Farm) -> None:
+    # given a sweep that is killed when its first sessions are done
+    many = SWEEP.replace("sessions: 2", "sessions: 10")
+    process = farm.start("sweep", farm.sweep_file(many), "--inventory", farm.inventory)
+    wait_for(lambda: len(bundles(farm)) >= 3, 120, lambda: f"no bundles; the sweep returned {process.poll()}")
+    process.kill()
+    process.communicate()
+    kept = bundles(farm)
+    assert len(kept) < 21
+    # when it is started again
+    done = farm.sweep(many)
+    # then it runs only the rest, and nothing is lost or counted twice
+    assert done.returncode == 0, done.stderr
+    assert f"{len(kept)} already done" in done.stdout
+    assert kept < bundles(farm)
+    assert farm.ask("SELECT count(*) AS n, count(DISTINCT session_id) AS ids FROM session_latency") == [
+        {"n": 20, "ids": 20}
+    ]
+
+
+def test_a_sweep_that_is_stopped_leaves_nothing_running_and_goes_on_at_once(farm: Farm) -> None:
+    # given a sweep with a server of its own, in the middle of a session
+    farm.environment = {name: value for name, value in farm.environment.items() if name != "PREFECT_API_URL"}
+    long = SWEEP.replace("[linear, conv]", "[linear]").replace("executions: 6", "executions: 100000")
+    process = farm.start("sweep", farm.sweep_file(long), "--inventory", farm.inventory)
+    device = farm.folder / "device"
+    wait_for(lambda: any((device / "jobs").glob("*")), 120, lambda: f"no session; the sweep returned {process.poll()}")
+    (server,) = [int(note.read_text()) for note in farm.var.glob("prefect/own-servers/*")]
+    # when it is asked to end
+    process.terminate()
+    _, said = process.communicate(timeout=30)
+    # then it does so at once, says how to go on, and leaves no runner, no lease, no server and no bundle of the session
+    assert process.returncode == 128 + signal.SIGTERM
+    assert "etfarm: stopping; " in said
+    assert "Traceback" not in said
+    assert not any((device / "jobs").glob("*"))
+    assert not (device / "lease" / "held").exists()
+    with pytest.raises(ProcessLookupError):
+        os.kill(server, 0)
+    assert bundles(farm) == set()
+    # and the next start does the rest
+    assert "sessions: 2 succeeded, 1 discarded" in farm.sweep(long).stdout
+
+
+def test_a_sweep_that_is_stopped_is_cancelled_at_its_server(farm: Farm, prefect_api: str) -> None:
+    # given a sweep that reports to a server, in the middle of a session
+    long = SWEEP.replace("[linear, conv]", "[linear]").replace("executions: 6", "executions: 100000")
+    process = farm.start("sweep", farm.sweep_file(long.replace("tiny", "stopped")), "--inventory", farm.inventory)
+    jobs = farm.folder / "device" / "jobs"
+    wait_for(lambda: any(jobs.glob("*")), 120, lambda: f"no session; the sweep returned {process.poll()}")
+    # when it is stopped
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    # then the server shows nothing as running, and the sweep and its device's part as cancelled
+    assert process.returncode == 128 + signal.SIGINT
+    runs = posted(f"{prefect_api}/flow_runs/filter", {"sort": "START_TIME_DESC", "limit": 2})
+    assert [run["state_name"] for run in runs] == ["Cancelled", "Cancelled"]
+
+
+def test_the_server_of_a_killed_sweep_is_ended_by_the_next_start_and_no_other_process_is(tmp_path: Path) -> None:
+    # given what a killed sweep's server looks like, a live sweep's, and a foreign process with a noted id
+    words = [sys.executable, "-c", "import time; time.sleep(60)", "prefect.server.api.server:create_app"]
+    orphan, ours, foreign = [subprocess.Popen(words[:count]) for count in (4, 4, 3)]
+    notes = tmp_path / "own-servers"
+    notes.mkdir()
+    for farm, server in (("999999999", orphan), (str(os.getpid()), ours), ("999999998", foreign)):
+        (notes / farm).write_text(str(server.pid))
+    try:
+        # when the next sweep starts
+        end_orphans(notes)
+        # then only the orphan is ended
+        assert orphan.wait(20) == -signal.SIGTERM
+        assert (ours.poll(), foreign.poll()) == (None, None)
+        assert [note.name for note in notes.iterdir()] == [str(os.getpid())]
+    finally:
+        for process in (orphan, ours, foreign):
+            process.kill()
+            process.wait()
+
+
+def bundles(farm: Farm) -> set[str]:
+    return {path.parent.name for path in farm.var.glob("bundles/*/*/session.json")}
+
+
+def test_two_sweeps_at_once_share_the_work_and_run_nothing_twice(farm: Farm) -> None:
+    # when the same sweep is started twice at the same moment
+    sweep_file = farm.sweep_file(SWEEP)
+    both = [farm.start("sweep", sweep_file, "--inventory", farm.inventory) for _ in range(2)]
+    ends = [process.communicate(timeout=240) for process in both]
+    # then both end well and every session was run once
+    assert [process.returncode for process in both] == [0, 0], ends
+    assert farm.ask("SELECT count(*) AS n FROM session_latency") == [{"n": 4}]
+    ran = [int(match) for out, _ in ends for match in re.findall(r"(\d+) succeeded", out)]
+    assert sum(ran) == 4
+
+
+def test_a_registered_runner_is_given_stock_flags_and_its_sessions_are_never_latency(farm: Farm) -> None:
+    # given a runner that was built elsewhere (the farm's own program plays it), registered for kernel traces
+    (farm.var / "runners").unlink()
+    built = farm.run("runner", "build")
+    words = ["--platform", host_platform(), "--variant", "sme2_off", "--mode", "trace", "--provenance", "a test"]
+    assert farm.run("runner", "register", built.stdout.strip(), *words).returncode == 0
+    # when a sweep asks for both modes
+    done = farm.sweep(SWEEP.replace("[linear, conv]", "[linear]") + "modes: [timing, trace]\n")
+    assert done.returncode == 0, done.stdout + done.stderr
+    # then the trace session was run by the registered one, without the farm's own flags
+    (trace,) = farm.ask("SELECT command FROM session_overview WHERE mode = 'trace' AND status = 'succeeded'")
+    assert "--etdump_path=" in trace["command"]
+    assert "--stats_path=" not in trace["command"]
+    assert farm.ask("SELECT mode, kind FROM runner_overview ORDER BY mode") == [
+        {"mode": "timing", "kind": "wheel"},
+        {"mode": "trace", "kind": "registered"},
+    ]
+    # and latency knows nothing of it
+    assert farm.ask("SELECT DISTINCT mode FROM session_latency") == [{"mode": "timing"}]
+
+
+def test_prefects_ui_reads_like_the_sweep(farm: Farm, prefect_api: str) -> None:
+    # given a sweep that was run against the server
+    assert farm.sweep(SWEEP.replace("name: tiny", "name: story")).returncode == 0
+    # then its task runs are named after what they did
+    names = {run["name"] for run in posted(f"{prefect_api}/task_runs/filter", {"sort": "END_TIME_DESC"})}
+    assert {"export linear fp32", "probe here", "linear fp32 sme2_off t1 #0 on here"} <= names
+    # and the report is an artifact
+    artifacts = posted(f"{prefect_api}/artifacts/filter", {})
+    assert any(artifact["key"] == "report" and "linear" in artifact["data"] for artifact in artifacts)
+
+
+def posted(url: str, body: dict[str, Any]) -> list[dict[str, Any]]:
+    answer = httpx.post(url, json=body, timeout=30)
+    answer.raise_for_status()
+    rows: list[dict[str, Any]] = answer.json()
+    return rows
+
+
+def test_without_a_server_a_sweep_brings_its_own(farm: Farm) -> None:
+    environment = {name: value for name, value in farm.environment.items() if name != "PREFECT_API_URL"}
+    farm.environment = environment
+    done = farm.sweep(SWEEP.replace("[linear, conv]", "[linear]"))
+    assert done.returncode == 0, done.stderr
+    assert "starting Prefect's own server" in done.stderr
+
+
+def test_a_var_folder_with_spaces_and_quotes_is_just_a_folder(farm: Farm) -> None:
+    odd = farm.folder / 'it\'s a "var" & more'
+    odd.mkdir()
+    other = Farm(odd, farm.environment)
+    done = other.sweep(SWEEP.replace("[linear, conv]", "[linear]"))
+    assert done.returncode == 0, done.stderr
+    assert other.ask("SELECT count(*) AS n FROM session_latency") == [{"n": 2}]

@@ -1,0 +1,296 @@
+"""The virtual lab: what it makes answers as the real thing does, breaks on request, and goes without a trace."""
+# ruff: noqa: F401, F811 - fixtures are imported and then asked for by name
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from devices.device import Device, NoSpaceOnDevice
+from tests.fixtures.lab import (
+    INVENTORY,
+    Lab,
+    LinkProxy,
+    UnusablePhone,
+    adb_server,
+    faults,
+    journal,
+    lab,
+    lab_adb_port,
+    lab_down,
+    lab_packages,
+    loopback,
+    loopback_adbd,
+    loopback_sshd,
+    processes,
+)
+
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.skipif(sys.platform != "linux", reason="the virtual lab is made of Linux's namespaces"),
+]
+
+PHONE, SME2_PHONE, MAC = "lab-phone-x86", "lab-phone-sme2", "lab-mac-1"
+WAIT_S = 10.0
+
+
+def said_by(device: Device, *argv: str) -> str:
+    """What a command on the device prints."""
+    result = device.run(list(argv), deadline_s=WAIT_S)
+    assert result.exit_code == 0, result.stderr
+    return result.stdout.decode().strip()
+
+
+def eventually(holds: Callable[[], bool]) -> bool:
+    """Whether it holds within WAIT_S seconds."""
+    end = time.monotonic() + WAIT_S
+    while not holds():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def greeting(host: str, port: int, wait_s: float = WAIT_S) -> bytes:
+    """The first bytes that a server says by itself; nothing if it does not take the connection or stays silent."""
+    try:
+        with socket.create_connection((host, port), timeout=wait_s) as connection:
+            return connection.recv(4)
+    except OSError:
+        return b""
+
+
+def traces() -> dict[str, list[str]]:
+    """What a lab could leave behind on this machine."""
+    processes_now = (path for path in Path("/proc").iterdir() if path.name.isdigit())
+    words = [" ".join(processes.command_of(int(path.name))) for path in processes_now]
+    namespaces = Path("/run/netns")
+    return {
+        "mounts": sorted(line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()),
+        "interfaces": sorted(path.name for path in Path("/sys/class/net").iterdir()),
+        "namespaces": sorted(path.name for path in namespaces.iterdir()) if namespaces.exists() else ["none"],
+        "emulators": sorted(path.name for path in journal.BINFMT.iterdir()) if journal.BINFMT.exists() else [],
+        "run": sorted(path.name for path in Path("/run").iterdir()),
+        "processes": sorted(line for line in words if "etfarm-lab" in line or "adbd" in line or "15037" in line),
+    }
+
+
+def test_every_device_answers_and_says_that_it_is_a_stand_in(lab: Lab) -> None:
+    states = {name: said["state"] for name, said in lab.up().items()}
+    assert states == {PHONE: "device", SME2_PHONE: "device", MAC: "ready", "lab-mac-2": "ready"}
+    for name in (PHONE, SME2_PHONE):
+        assert said_by(lab.device(name), "getprop", "ro.etfarm.stand_in") == "1"
+    assert "ProductVersion:" in said_by(lab.device(MAC), "sw_vers")
+    assert lab.device(MAC).facts()["soc"].endswith("(stand-in)")
+
+
+def test_the_arm64_phone_has_sme2(lab: Lab) -> None:
+    phone = lab.device(SME2_PHONE)
+    assert " sme2 " in f"{said_by(phone, 'grep', '-m1', 'Features', '/proc/cpuinfo')} "
+    facts = phone.facts()
+    assert (facts["os"], facts["platform"], facts["sme2"]) == ("android", "android-arm64", True)
+
+
+def test_a_mac_has_none_of_linux_but_behind_its_launcher(lab: Lab) -> None:
+    mac = lab.device(MAC)
+    absent = mac.run(["sh", "-c", "command -v setsid sha256sum taskset timeout || [ -d /proc/self ]"], deadline_s=5)
+    assert (absent.exit_code, absent.stdout) == (1, b"")
+    assert said_by(mac, "/usr/local/bin/linux", "cat", "/proc/self/comm") == "cat"
+    assert said_by(mac, "sh", "-c", "printf x | shasum -a 256").startswith("2d711642b726b044")
+
+
+def test_devices_reach_the_lab_and_nothing_else(lab: Lab) -> None:
+    routes = said_by(lab.device(PHONE), "cat", "/proc/net/route").splitlines()[1:]
+    assert [line.split()[1] for line in routes] == ["00004D0A"]  # 10.77.0.0, byte by byte from the right
+
+
+def test_a_second_up_leaves_the_first_alone(lab: Lab) -> None:
+    before = {name: lab.part(name).pid for name in (PHONE, SME2_PHONE, MAC)}
+    lab.device(PHONE).run(["touch", "/data/local/tmp/kept"], deadline_s=5)
+    lab.up()
+    assert {name: lab.part(name).pid for name in before} == before
+    assert None not in before.values()
+    assert said_by(lab.device(PHONE), "ls", "/data/local/tmp/kept") == "/data/local/tmp/kept"
+
+
+def test_up_starts_again_what_ended(lab: Lab) -> None:
+    lab.part(MAC).halt()
+    assert lab.part(MAC).pid is None
+    assert lab.up()[MAC]["state"] == "ready"
+    assert "macOS" in said_by(lab.device(MAC), "sw_vers")
+
+
+def test_down_leaves_nothing(lab_down: Lab) -> None:
+    before = traces()
+    lab_down.up()
+    assert traces() != before
+    lab_down.down()
+    assert traces() == before
+    assert not list((lab_down.var / "lab").iterdir())
+
+
+def test_down_cleans_up_after_an_up_that_was_killed(lab_down: Lab) -> None:
+    before = traces()
+    halfway = subprocess.Popen(lab_down.argv("up"), env=lab_down.env(), stdout=subprocess.DEVNULL)
+    assert eventually(lambda: journal.is_noted("process", PHONE))
+    halfway.kill()
+    halfway.wait()
+    lab_down.down()
+    assert traces() == before
+
+
+def test_up_refuses_a_bridge_that_it_did_not_make(lab_down: Lab) -> None:
+    subprocess.run(["ip", "link", "add", "etfarm0", "type", "bridge"], check=True)
+    try:
+        refused = lab_down.run("up")
+    finally:
+        subprocess.run(["ip", "link", "delete", "etfarm0"], check=True)
+    assert refused.returncode == 1
+    assert refused.stderr.splitlines() == [
+        "the network interface etfarm0 is not this lab's: remove it with `ip link delete etfarm0`"
+    ]
+    assert not journal.noted()
+
+
+def test_up_refuses_while_the_lab_of_another_folder_is_up(lab: Lab, tmp_path: Path) -> None:
+    other = Lab(tmp_path / "other", lab.packages)
+    refused = other.run("up")
+    assert refused.returncode == 1
+    assert "the lab of another folder is up" in refused.stderr
+    assert lab.up()[MAC]["state"] == "ready"
+
+
+def test_only_the_very_process_that_was_started_is_ended() -> None:
+    bystander = subprocess.Popen(["sleep", "60"])
+    started = int(Path(f"/proc/{bystander.pid}/stat").read_text().rpartition(")")[2].split()[19])
+    try:
+        processes.end(bystander.pid, started - 1)
+        assert bystander.poll() is None
+        assert processes.end(bystander.pid, started)
+        assert bystander.wait(5) == -9
+    finally:
+        bystander.kill()
+
+
+def test_a_cut_link_swallows_packets_until_it_is_restored(lab: Lab) -> None:
+    mac = lab.part(MAC)
+    faults.cut_link(mac)
+    assert greeting(mac.address, mac.port, wait_s=0.5) == b""
+    faults.restore_link(mac)
+    assert eventually(lambda: greeting(mac.address, mac.port) == b"SSH-")
+
+
+@pytest.mark.parametrize("name", [PHONE, SME2_PHONE])
+def test_a_killed_adbd_comes_back(lab: Lab, name: str) -> None:
+    phone, serial = lab.part(name), f"{lab.part(name).address}:{lab.part(name).port}"
+    faults.kill_daemon(phone)
+    assert eventually(lambda: adb_server.connect(serial, wait_s=1) == "device")
+
+
+def test_a_stopped_sshd_stays_away_until_it_is_started(lab: Lab) -> None:
+    mac = lab.part(MAC)
+    faults.stop_daemon(mac)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((mac.address, mac.port), timeout=WAIT_S)
+    faults.start_daemon(mac)
+    assert eventually(lambda: greeting(mac.address, mac.port) == b"SSH-")
+
+
+def test_a_frozen_sshd_accepts_and_says_nothing(lab: Lab) -> None:
+    mac = lab.part(MAC)
+    faults.freeze_daemon(mac)
+    assert greeting(mac.address, mac.port, wait_s=0.5) == b""
+    faults.thaw_daemon(mac)
+    assert greeting(mac.address, mac.port) == b"SSH-"
+
+
+def test_a_reboot_keeps_the_disk_and_changes_the_boot(lab: Lab) -> None:
+    boot = ["cat", "/proc/sys/kernel/random/boot_id"]
+    first = said_by(lab.device(PHONE), *boot)
+    said_by(lab.device(PHONE), "sh", "-c", "echo here >/data/local/tmp/kept")
+    faults.reboot(lab.part(PHONE), lab.packages)
+    lab.up()
+    assert said_by(lab.device(PHONE), *boot) != first
+    assert said_by(lab.device(PHONE), "cat", "/data/local/tmp/kept") == "here"
+
+
+@pytest.mark.parametrize("name", [PHONE, MAC])
+def test_a_skewed_clock_is_seen_on_the_device_and_put_right(lab: Lab, name: str) -> None:
+    faults.skew_clock(lab.part(name), lab.packages, -86_400)
+    lab.up()
+    assert int(said_by(lab.device(name), "date", "+%s")) == pytest.approx(time.time() - 86_400, abs=60)
+    faults.skew_clock(lab.part(name), lab.packages, 0)
+    lab.up()
+    assert int(said_by(lab.device(name), "date", "+%s")) == pytest.approx(time.time(), abs=60)
+
+
+def test_a_full_disk_is_full_for_the_farm(lab: Lab, tmp_path: Path) -> None:
+    large = tmp_path / "large"
+    large.write_bytes(bytes(3 << 20))
+    device = lab.device(MAC)
+    target = f"{device.root}/large"
+    faults.fill_disk(lab.part(MAC))
+    with pytest.raises(NoSpaceOnDevice):
+        device.upload(large, target)
+    faults.empty_disk(lab.part(MAC))
+    device.upload(large, target)
+
+
+def test_a_phone_is_as_hot_as_a_test_wants(lab: Lab) -> None:
+    lab.part(PHONE).set_conditions(temperature_c=51.5, thermal_status=3, battery_percent=7)
+    found = lab.device(PHONE).conditions()
+    assert (found["temperature_c"], found["thermal_status"], found["battery_percent"]) == (51.5, 3, 7)
+
+
+def test_a_killed_adb_server_forgets_its_phones_until_up(lab: Lab) -> None:
+    faults.kill_adb_server()
+    assert not adb_server.answers()
+    assert lab.up()[PHONE]["state"] == "device"
+
+
+@pytest.mark.parametrize(("silent", "state"), [(False, "unauthorized"), (True, "offline")])
+def test_an_unusable_phone_is_listed_with_its_state(lab_adb_port: int, silent: bool, state: str) -> None:
+    with UnusablePhone(silent=silent) as phone:
+        with contextlib.suppress(adb_server.AdbServerError):  # it would wait for the silent one
+            adb_server.ask(f"host:connect:{phone.serial}", lab_adb_port, answer_s=0.5)
+        assert eventually(lambda: adb_server.state_of(phone.serial, lab_adb_port) == state)
+
+
+def test_a_link_is_slow_silent_and_broken_as_it_is_told(loopback_sshd: loopback.Sshd) -> None:
+    with LinkProxy("127.0.0.1", loopback_sshd.port) as link:
+        link.delay_s = 0.2
+        begun = time.monotonic()
+        assert greeting("127.0.0.1", link.port) == b"SSH-"
+        assert time.monotonic() - begun >= 0.2
+        link.stalled = True
+        assert greeting("127.0.0.1", link.port, wait_s=0.5) == b""
+        link.mend()
+        with socket.create_connection(("127.0.0.1", link.port), timeout=WAIT_S) as connection:
+            while not connection.recv(100).endswith(b"\n"):
+                pass
+            link.cut()
+            with pytest.raises(ConnectionResetError):
+                connection.recv(1)
+        link.mend()
+        assert greeting("127.0.0.1", link.port) == b"SSH-"
+
+
+def test_the_loopback_sshd_takes_its_key_and_ends_with_its_folder(loopback_sshd: loopback.Sshd) -> None:
+    command = ["ssh", "-F", str(loopback_sshd.ssh_config), "loopback", "id", "-u"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == str(os.geteuid()), done.stderr
+
+
+def test_the_loopback_adbd_listens_on_the_loopback_address_alone(
+    loopback_adbd: loopback.Adbd, lab_adb_port: int
+) -> None:
+    assert adb_server.connect(loopback_adbd.serial, lab_adb_port) == "device"
+    ends = [line.split()[1] for line in Path("/proc/net/tcp6").read_text().splitlines()[1:]]
+    listening = [end.partition(":")[0] for end in ends if int(end.partition(":")[2], 16) == loopback_adbd.port]
+    assert set(listening) == {"0000000000000000FFFF00000100007F"}  # ::ffff:127.0.0.1, words of four bytes reversed

@@ -1,0 +1,128 @@
+"""Names of operators, taken apart and put into categories by one table."""
+
+import importlib.util
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from sql.schema import operator_categories
+from tasks.etdump.operators import OperatorName, parse_operator
+from tasks.etdump.reader import EventKind
+
+CATEGORY = {(operator, kind): category for operator, kind, category in operator_categories()}
+
+
+def category_of(name: str) -> str | None:
+    kind = EventKind.PORTABLE if name.startswith("native_call_") else EventKind.DELEGATED
+    return CATEGORY.get((parse_operator(name, kind).operator, kind.name.lower()))
+
+
+@pytest.mark.parametrize(
+    ("name", "operator", "layout", "data_type", "microkernel"),
+    [
+        ("Convolution (NHWC, PF32) IGEMM #1", "Convolution", "NHWC", "PF32", "IGEMM"),
+        ("Convolution (NHWC, PQS8, QS8, QC8W) IGEMM #12", "Convolution", "NHWC", "PQS8, QS8, QC8W", "IGEMM"),
+        ("Fully Connected (NC, QP8, F32, QC8W) GEMM", "Fully Connected", "NC", "QP8, F32, QC8W", "GEMM"),
+        ("Convolution (NHWC, F32) DWConv #3", "Convolution", "NHWC", "F32", "DWConv"),
+        ("Average Pooling (NHWC, F32) Average Pooling #1", "Average Pooling", "NHWC", "F32", "Average Pooling"),
+        ("Transpose (ND, X32) #2", "Transpose", "ND", "X32", None),
+        ("Static Reshape (NC) #1", "Static Reshape", "NC", None, None),
+        ("Depth To Space (NCHW2NHWC, X16) #1", "Depth To Space", "NCHW2NHWC", "X16", None),
+        ("Pack LH (X16) #1", "Pack LH", None, "X16", None),
+        ("Batch Matrix Multiply (NC, BF16_F32) GEMM #1", "Batch Matrix Multiply", "NC", "BF16_F32", "GEMM"),
+        ("Scaled Dot-Product Attention (NHTC, F32) #1", "Scaled Dot-Product Attention", "NHTC", "F32", None),
+        ("delegate:5", "delegate:5", None, None, None),
+        ("(unnamed)", "(unnamed)", None, None, None),
+        ("conv2d_1 [a/b] (x) (y)", "conv2d_1 [a/b] (x) (y)", None, None, None),
+    ],
+)
+def test_a_delegated_name_is_taken_apart(
+    name: str, operator: str, layout: str | None, data_type: str | None, microkernel: str | None
+) -> None:
+    assert parse_operator(name, EventKind.DELEGATED) == OperatorName(operator, layout, data_type, microkernel)
+
+
+@pytest.mark.parametrize(
+    ("name", "operator"),
+    [
+        ("native_call_relu.out", "relu"),
+        ("native_call__to_dim_order_copy.out", "_to_dim_order_copy"),
+        ("native_call_max.dim_max", "max"),
+        ("native_call_linear", "linear"),
+    ],
+)
+def test_a_portable_name_is_the_operators_own(name: str, operator: str) -> None:
+    assert parse_operator(name, EventKind.PORTABLE) == OperatorName(operator)
+
+
+@pytest.mark.parametrize("kind", [EventKind.METHOD, EventKind.DELEGATE_CALL, EventKind.OPERATOR_CALL, EventKind.OTHER])
+def test_a_name_that_is_no_operators_stays_as_it_is(kind: EventKind) -> None:
+    assert parse_operator("Some (NC) thing #1", kind) == OperatorName("Some (NC) thing #1")
+
+
+NAMES = {
+    "Convolution": """
+        Convolution (NHWC, PF32) IGEMM #1 | Convolution (NHWC, F32) DWConv #1 | Convolution (NHWC, QC8) IGEMM #1
+        Convolution (NHWC, PQS8, QS8, QC8W) IGEMM #1 | Deconvolution (NHWC, F32) IGEMM #1
+        native_call_convolution.out
+    """,
+    "GEMM": """
+        Fully Connected (NC, PF32) GEMM #1 | Fully Connected (NC, F16) GEMM #1
+        Dynamic Fully Connected (NC, F32) GEMM #1 | Fully Connected (NC, QS8, QC8W) GEMM #1
+        Fully Connected (NC, QP8, F32, QC8W) GEMM #1 | Batch Matrix Multiply (NC, PF32) GEMM #1
+        native_call_addmm.out | native_call_mm.out | native_call_bmm.out | native_call_linear.out
+    """,
+    "Data Movement": """
+        Transpose (ND, X32) #1 | Copy (NC, X32) #1 | Constant Pad (ND, X8) #1 | Slice (ND, X16) #1 | Concatenate (NC) #1
+        Static Reshape (NC) #1 | Convert (NC) #1 | Convert (NC, F32, QP8) #1 | Depth To Space (NHWC, X8) #1
+        native_call_expand_copy.out | native_call_permute_copy.out | native_call_view_copy.out | native_call_cat.out
+        native_call__to_dim_order_copy.out | native_call_embedding.out | native_call_slice_copy.Tensor_out
+        native_call_quantize_per_tensor.out | native_call_upsample_nearest2d.out
+    """,
+    "Elementwise": """
+        Add (ND) #1 | Multiply (ND) #1 | Clamp (NC) #1 | HardSwish (NC) #1 | GELU (NC) #1 | ApproxGELU (NC) #1
+        Sigmoid (NC) #1 | Unary Elementwise (NC) #1 | Binary Elementwise (ND) #1 | Square Root (NC) #1
+        Reciprocal Square Root (NC) #1
+        native_call_relu.out | native_call_add.out | native_call_gelu.out | native_call_where.self_out
+    """,
+    "Other": """
+        Average Pooling (NHWC, F32) Average Pooling #1 | Max Pooling (NHWC, F32) #1 | ArgMax Pooling (NHWC, F32) #1
+        Global Average Pooling (NWC, F32) #1 | Resize Bilinear (NHWC) #1 | Resize Bilinear (NHWC, F32) #1
+        Softmax (NC, F32) #1 | Mean (ND) #1 | Sum (ND) #1
+        native_call_mean.out | native_call_native_layer_norm.out | native_call__softmax.out
+        native_call_max_pool2d_with_indices.out | native_call_upsample_bilinear2d.vec_out
+    """,
+}
+
+
+@pytest.mark.parametrize("category", NAMES)
+def test_every_known_name_is_in_its_category(category: str) -> None:
+    names = re.split(r"\s*[|\n]\s*", NAMES[category].strip())
+    assert {name: category_of(name) for name in names} == dict.fromkeys(names, category)
+
+
+def test_each_operator_has_one_row_and_one_of_the_five_categories() -> None:
+    rows = operator_categories()
+    assert [key for key, count in Counter((operator, kind) for operator, kind, _ in rows).items() if count > 1] == []
+    assert {category for _, _, category in rows} == {"Convolution", "GEMM", "Data Movement", "Elementwise", "Other"}
+    assert {kind for _, kind, _ in rows} == {"delegated", "portable", "other"}
+
+
+def test_an_unknown_name_has_no_row() -> None:
+    assert category_of("Frobnicate (NC, F32) #1") is None
+
+
+@pytest.mark.torch
+def test_the_table_knows_every_operator_that_the_wheel_can_name() -> None:
+    found = importlib.util.find_spec("executorch")
+    if found is None or not found.submodule_search_locations:
+        pytest.skip("executorch is not installed (extra `export`)")
+    libraries = [path for folder in found.submodule_search_locations for path in Path(folder, "lib").glob("lib*")]
+    text = b"\0".join(path.read_bytes() for path in libraries if re.search("xnnpack|kernels", path.name))
+    delegated = re.findall(rb"\0([A-Z][\w -]+ \((?:N[A-Z0-9]*|X\d+)(?:, \w+)*\))\0", text)
+    portable = re.findall(rb"\0(native_call_\w+\.?\w*)\0", text)
+    names = {name.decode() for name in (*delegated, *portable)}
+    assert len(names) > 100, "the libraries name their operators in another way now"
+    assert sorted(name for name in names if category_of(name) is None) == []

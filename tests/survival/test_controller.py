@@ -1,0 +1,100 @@
+"""Farms that are killed in any stage, and two farms on one device: nothing is lost, doubled or measured at once."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.fixtures.survival import MAC, PHONE, Farm, at_once, forget_slot, is_done, wait_for
+from tests.fixtures.survival_site import NIGHT, STAGES, Site
+
+# Beside other workers a test may first wait for the lab, of which a machine has one.
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
+
+MakeSite = Callable[[str], Site]
+
+
+@pytest.mark.parametrize("stage", [*STAGES, "bundle"])
+def test_a_killed_farm_started_again_completes_what_was_missing(
+    lab_farm: Farm, site: MakeSite, tmp_path: Path, stage: str
+) -> None:
+    def kill(site: Site) -> None:
+        # given a farm that is killed in the first push, or in the second session's run, pull or bundle
+        farm = lab_farm.start_apart(site, tmp_path / site.name)
+        site.stop_at("pull" if stage == "bundle" else stage)
+
+        def is_there() -> bool:
+            if stage == "bundle":
+                parts = (lab_farm.var / "bundles" / NIGHT.sweep_id).glob(f".part-{farm.pid}-*/stderr.txt")
+                return any(part.stat().st_size > 1 << 20 for part in parts)
+            scratch = (tmp_path / site.name / "tmp").glob("etfarm-scratch-*/.part-*")
+            return any(site.is_at(stage, folder) for folder in [None, *scratch])
+
+        wait_for(lambda: farm.poll() is not None or is_there(), f"{stage} on {site.name}", pause_s=0.002)
+        assert farm.poll() is None, (tmp_path / site.name / "log").read_text(encoding="utf-8")
+        farm.kill()
+        farm.wait()
+        # then there are whole bundles of what was done and nothing else
+        done = lab_farm.records(site)
+        assert all(is_done(record) for record in done)
+        assert len(done) == (0 if stage == "push" else 1)
+        # and the next start takes the device over at once, collects a job that had ended, and runs the rest
+        forget_slot(site)
+        since = time.time()
+        lab_farm.complete(site, missing=3 - len(done), collected=stage in ("pull", "bundle"))
+        print(f"KNOWN | farm killed during {stage} | {site.spec.transport} | {time.time() - since:.1f} s | whole again")
+        assert not list((lab_farm.var / "bundles" / NIGHT.sweep_id).glob(f".part-{farm.pid}-*"))
+
+    at_once(kill, [site(PHONE), site(MAC)])
+
+
+def test_two_farms_on_one_device_never_measure_at_once(lab_farm: Farm, site: MakeSite, tmp_path: Path) -> None:
+    def share(site: Site) -> None:
+        # given a farm in the middle of its second session, and another one, with an inventory of its own, that waits
+        first = lab_farm.start_apart(site, tmp_path / f"{site.name}-first")
+        site.stop_at("run")
+        wait_for(lambda: first.poll() is not None or site.is_at("run", None), "the first farm's session")
+        assert first.poll() is None, (tmp_path / f"{site.name}-first/log").read_text(encoding="utf-8")
+        other = site.renamed(f"{site.name}-of-another-farm")
+        second = lab_farm.start_apart(other, tmp_path / f"{site.name}-second", lease_wait_s=60)
+        for _ in range(2):
+            asked = (site.root / "lease/holders").stat().st_mtime_ns
+            wait_for(lambda asked=asked: (site.root / "lease/holders").stat().st_mtime_ns != asked, "the second farm")  # type: ignore[misc]
+        assert lab_farm.records(other) == []
+        # when the holder is killed with -9, and started again while the other farm measures
+        first.kill()
+        first.wait()
+        since = time.time()
+        wait_for(lambda: lab_farm.records(other), "the other farm to take over")
+        print(f"KNOWN | holder killed -9 | {site.spec.transport} | {time.time() - since:.1f} s | the other measured")
+        forget_slot(site)
+        assert lab_farm.start(site, lease_wait_s=60).result(90).failed == 0
+        assert second.wait(60) == 0
+        # then each has all of its sessions, and no two runners were ever there at once
+        lab_farm.assert_whole(site)
+        lab_farm.assert_whole(other)
+        assert len(site.starts()) == 3 + 3 + 1  # the session under way at the kill was started twice
+
+    at_once(share, [site(PHONE), site(MAC)])
+
+
+def test_a_farm_whose_lease_ran_out_leaves_the_device_to_the_other(lab_farm: Farm, site: MakeSite) -> None:
+    def expire(site: Site) -> None:
+        # given a farm cut off for so long that its lease ran out in the middle of a session
+        running = lab_farm.start_until("run", site)
+        (held,) = (site.root / "lease/held").iterdir()
+        held.rename(f"{held.with_suffix('')}.0")
+        # when another farm takes the device
+        since = time.time()
+        other = site.renamed(f"{site.name}-of-another-farm")
+        assert lab_farm.start(other).result(60).succeeded == 2
+        # then the first knows it, measures no more, and completes its part when it is started again
+        assert running.result(60).failed == 2
+        lab_farm.assert_known("lease lost", site, since)
+        codes = {record.reason_code for record in lab_farm.records(site) if record.status == "failed"}
+        assert codes == {"device_lost", "lease_lost"}
+        lab_farm.assert_whole(other)
+        lab_farm.complete(site, missing=2)
+
+    at_once(expire, [site(PHONE), site(MAC)])

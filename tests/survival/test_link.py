@@ -1,0 +1,114 @@
+"""Links that are cut, slow or silent at any moment: the farm knows soon, says it, and no session is lost or doubled."""
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.fixtures.lab import Lab, LinkProxy, faults
+from tests.fixtures.survival import MAC, OTHER_MAC, PHONE, Farm, at_once, wait_for
+from tests.fixtures.survival_site import STAGES, Site
+
+# Beside other workers a test may first wait for the lab, of which a machine has one.
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
+
+MakeSite = Callable[[str], Site]
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_cut_link_that_comes_back_costs_no_session(lab_farm: Farm, site: MakeSite, stage: str) -> None:
+    def cut_and_mend(site: Site) -> None:
+        # given sessions on a device whose link is cut in the second of them (the first push is the first's)
+        running = lab_farm.start_until(stage, site)
+        since = time.time()
+        faults.cut_link(site.part)
+        if stage == "run":
+            site.go_on()  # the job ends while nobody can see it
+        # when the farm has noticed and the link is back
+        lab_farm.wait_until_known(site, since)
+        faults.restore_link(site.part)
+        # then every session succeeded, run once
+        tally = running.result(90)
+        lab_farm.assert_known(f"link cut during {stage}", site, since, "lost", "reconnecting")
+        assert (tally.succeeded, tally.discarded, tally.failed) == (2, 1, 0)
+        assert len(site.starts()) == 3
+        lab_farm.assert_whole(site)
+
+    at_once(cut_and_mend, [site(PHONE), site(MAC)])
+
+
+def test_a_link_cut_for_good_fails_what_is_left_and_stops_no_other_device(
+    lab_farm: Farm, site: MakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a device that goes on, and two whose links are cut during a run, for longer than the farm waits
+    monkeypatch.setattr("tasks.session.measure.BLIP_S", 1.0)
+    monkeypatch.setattr("flows.device._RECOVERY_PAUSES_S", ())
+    monkeypatch.setattr("devices.ssh.connect.CONNECT_S", 2.0)
+    monkeypatch.setattr("devices.adb.connect._SETTLE_S", 1.5)
+    healthy = site(OTHER_MAC)
+    healthy.at_start(2, "hold")
+    other = lab_farm.start(healthy, deadline_s=120)
+    ended: list[float] = []
+
+    def cut(site: Site) -> None:
+        running = lab_farm.start_until("run", site)
+        since = time.time()
+        faults.cut_link(site.part)
+        tally = running.result(120)
+        ended.append(time.time())
+        # then the farm knows soon, and all that was not done is failed: device lost, or refused as adb puts it
+        lab_farm.assert_known("link cut for good", site, since, "lost", "reconnecting")
+        codes = [record.reason_code for record in lab_farm.records(site) if record.status == "failed"]
+        assert (tally.succeeded, tally.discarded, tally.failed) == (0, 1, 2)
+        assert set(codes) <= {"device_lost", "device_refused"}
+        # and when the link is back, the next start runs what was missing
+        faults.restore_link(site.part)
+        site.go_on()
+        lab_farm.complete(site, missing=2)
+
+    def go_on_when_the_others_are_lost(_: Site) -> None:
+        wait_for(lambda: len(ended) == 2, "the lost devices' part of the sweep to end", 120)
+        healthy.go_on()
+        assert other.result(60).succeeded == 2
+
+    sick = [site(PHONE), site(MAC)]
+    at_once(lambda each: go_on_when_the_others_are_lost(each) if each is healthy else cut(each), [*sick, healthy])
+    lab_farm.assert_whole(healthy, deadline_s=120)
+
+
+def test_a_slow_and_stalling_link_is_only_slow(lab_farm: Farm, site: MakeSite, lab_up: Lab, tmp_path: Path) -> None:
+    def measure_slowly(site: Site) -> None:
+        # given a link of 20 MB/s that stalls for three seconds in the middle of the push
+        with LinkProxy(site.part.address, site.part.port) as link:
+            link.rate_bytes_per_s, link.delay_s = 20e6, 0.01
+            slow = site.behind(link.port, lab_up, tmp_path)
+            since = time.time()
+            running = lab_farm.start(slow)
+            wait_for(lambda: slow.is_at("push", None), "the push")
+            link.stalled = True
+            threading.Timer(3, lambda: setattr(link, "stalled", False)).start()
+            # then nothing is said and nothing fails
+            assert running.result(90).succeeded == 2
+            assert lab_farm.words(slow, since) == []
+            lab_farm.assert_whole(slow)
+
+    at_once(measure_slowly, [site(PHONE), site(MAC)])
+
+
+def test_a_device_that_freezes_during_a_push_is_known(lab_farm: Farm, site: MakeSite) -> None:
+    def freeze(site: Site) -> None:
+        # given a daemon that keeps its connections and answers nothing any more
+        running = lab_farm.start_until("push", site)
+        since = time.time()
+        faults.freeze_daemon(site.part)
+        lab_farm.wait_until_known(site, since)
+        faults.thaw_daemon(site.part)
+        # then the farm knew, and went on where it was
+        assert running.result(90).succeeded == 2
+        lab_farm.assert_known("device frozen during push", site, since, "lost", "reconnecting")
+        lab_farm.assert_whole(site)
+
+    at_once(freeze, [site(PHONE), site(MAC)])

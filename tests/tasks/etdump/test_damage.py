@@ -1,0 +1,187 @@
+"""The ETDump reader on files that are not whole, not ETDumps, or lie: one sentence, or columns, and nothing else."""
+
+import os
+import random
+import re
+import struct
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from tasks.etdump.reader import EtdumpError, read_etdump
+from tests.fixtures.etdump_builder import (
+    METHOD,
+    ROOT_OFFSET_AT,
+    Allocation,
+    Nothing,
+    Profile,
+    Run,
+    Writer,
+    build_etdump,
+)
+
+WHOLE = build_etdump(
+    [
+        Run([Profile("Method::init", 1, 2, chain=-1, instruction=0)], name="Default"),
+        *(
+            Run(
+                [
+                    Profile(text="Softmax (NC, F32) #1", start=start, end=start + 4, instruction=0),
+                    Profile("DELEGATE_CALL", start, start + 5, instruction=0),
+                    Allocation(1, 64),
+                    Profile(METHOD, start, start + 9, chain=-1, instruction=0),
+                ]
+            )
+            for start in (10, 20, 30)
+        ),
+    ]
+)
+
+
+def refusal(data: bytes) -> str:
+    """Return the sentence that `data` is refused with."""
+    with pytest.raises(EtdumpError) as caught:
+        read_etdump(data, name="night/model.etdump")
+    sentence = str(caught.value)
+    assert sentence.startswith("night/model.etdump ")
+    assert "\n" not in sentence
+    return sentence.removeprefix("night/model.etdump ")
+
+
+def with_word(at: int, value: int) -> bytes:
+    """Return the whole dump with the 32-bit word at `at` replaced."""
+    return WHOLE[:at] + struct.pack("<I", value) + WHOLE[at + 4 :]
+
+
+def test_an_empty_file_is_refused_in_one_sentence() -> None:
+    assert refusal(b"") == "is empty; the runner wrote no ETDump"
+
+
+def test_a_truncated_file_is_refused_in_one_sentence() -> None:
+    assert refusal(WHOLE[:7]).startswith("is truncated: its 7 bytes")
+    assert refusal(WHOLE[:-1]) == f"is truncated: it holds {len(WHOLE) - 1} of {len(WHOLE)} bytes; fetch it again"
+
+
+def test_a_foreign_file_is_refused_in_one_sentence() -> None:
+    assert refusal(b"\x7fELF" + bytes(100)).startswith("is not an ETDump: bytes 8 to 11 are b'\\x00")
+
+
+def test_two_files_in_one_are_refused() -> None:
+    assert refusal(WHOLE + WHOLE).startswith(f"is corrupted: it holds {2 * len(WHOLE)} bytes")
+
+
+def test_a_missing_file_and_a_folder_are_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(EtdumpError, match=re.escape(f"{tmp_path / 'gone.etdump'} cannot be read: No such file")):
+        read_etdump(tmp_path / "gone.etdump")
+    with pytest.raises(EtdumpError, match="is not a file"):
+        read_etdump(tmp_path)
+
+
+def test_a_pipe_is_refused_without_waiting_for_a_writer(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.etdump")
+    with pytest.raises(EtdumpError, match="is not a file"):
+        read_etdump(tmp_path / "pipe.etdump")
+
+
+def test_a_large_foreign_file_is_refused_without_being_read(tmp_path: Path) -> None:
+    # given a sparse file far larger than memory
+    path = tmp_path / "disk.img"
+    with path.open("wb") as file:
+        file.truncate(2**37)
+    # when it is read, then its header decides
+    with pytest.raises(EtdumpError, match="is not an ETDump"):
+        read_etdump(path)
+
+
+def test_an_event_that_ends_before_it_starts_is_refused() -> None:
+    assert "ends before it starts" in refusal(build_etdump([Run([Profile("x", start=2, end=1)])]))
+    assert "ends before it starts" in refusal(build_etdump([Run([Profile("x", start=2**63, end=2**63 + 1)])]))
+
+
+def test_durations_that_no_sum_can_hold_are_refused() -> None:
+    endless = [Profile("x", end=2**62)] * 3
+    assert "last longer than nanoseconds can count" in refusal(build_etdump([Run(endless)]))
+
+
+def test_an_event_of_no_kind_is_refused() -> None:
+    assert "not exactly one of" in refusal(build_etdump([Run([Nothing()])]))
+
+
+def test_a_name_that_is_not_text_is_refused() -> None:
+    assert "is not text" in refusal(build_etdump([Run([Profile(b"\xff\xfe")])]))
+
+
+def test_a_name_without_its_closing_zero_is_refused() -> None:
+    at = WHOLE.index(b"DELEGATE_CALL\0") + len(b"DELEGATE_CALL")
+    assert "does not end with a zero byte" in refusal(WHOLE[:at] + b"S" + WHOLE[at + 1 :])
+
+
+def test_a_length_larger_than_the_file_is_refused() -> None:
+    at = WHOLE.index(b"DELEGATE_CALL\0") - 4
+    assert "the end of a name points to byte" in refusal(with_word(at, 2**32 - 1))
+
+
+def test_lists_that_only_together_exceed_the_file_are_refused_unread() -> None:
+    # given 30,000 runs that are all one run of 30,000 events: 900 million events in a small file
+    writer = Writer()
+    _, list_at = writer.table(ROOT_OFFSET_AT, [("I", 0), ("I", 0)])
+    runs_at = writer.vector(list_at, 30_000)
+    _, _, _, events_at = writer.table(runs_at[0], [None, None, None, ("I", 0)])
+    writer.share(runs_at)
+    writer.vector(events_at, 30_000)
+    # when it is read, then the sum of lengths gives it away before anything is made of them
+    assert "a list of events: its lengths are together more than the file" in refusal(writer.finish())
+
+
+def test_an_event_that_is_listed_again_and_again_is_refused() -> None:
+    writer = Writer()
+    _, list_at = writer.table(ROOT_OFFSET_AT, [("I", 0), ("I", 0)])
+    _, _, _, events_at = writer.table(writer.vector(list_at, 1)[0], [None, None, None, ("I", 0)])
+    references_at = writer.vector(events_at, 30_000)
+    writer.table(writer.table(references_at[0], [("I", 0)])[0], [])
+    writer.share(references_at)
+    assert "it lists 30000 events, more than fit" in refusal(writer.finish())
+
+
+@pytest.mark.parametrize("damage", ["flip", "word", "cut", "noise", "swap"])
+def test_damaged_files_are_refused_or_read_but_nothing_else_happens(damage: str) -> None:
+    # given a seeded stream of damages to a real layout
+    chance = random.Random(f"etdump-{damage}")
+    sentences = []
+    tracemalloc.start()
+    for _ in range(600):
+        # when each is read, then the reader refuses in one sentence or returns columns; anything else fails here
+        try:
+            dump = read_etdump(_damaged(damage, chance), name="x")
+        except EtdumpError as error:
+            sentences.append(str(error))
+        else:
+            assert (dump.parent < len(dump.kind)).all()
+            assert (dump.name_id < len(dump.names)).all()
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert sentences
+    assert all(sentence.startswith("x is ") for sentence in sentences)
+    assert peak_bytes < 2_000_000
+
+
+def _damaged(damage: str, chance: random.Random) -> bytes:
+    data = bytearray(WHOLE)
+    at = chance.randrange(12, len(data) - 4)
+    match damage:
+        case "flip":
+            for _ in range(chance.randint(1, 3)):
+                data[chance.randrange(4, len(data))] ^= 1 << chance.randrange(8)
+        case "word":
+            value = chance.choice([0, 1, 2**31 - 1, 2**31, 2**32 - 1, len(data), chance.randrange(2**32)])
+            struct.pack_into("<I", data, at // 4 * 4, value)
+        case "cut":
+            del data[at:]
+            struct.pack_into("<I", data, 0, len(data) - 4)
+        case "noise":
+            data[at:] = chance.randbytes(len(data) - at)
+        case "swap":
+            other = chance.randrange(12, len(data) - 4) // 4 * 4
+            data[at // 4 * 4 : at // 4 * 4 + 4] = data[other : other + 4]
+    return bytes(data)

@@ -1,0 +1,190 @@
+"""The ETDump reader: columns, executions, parents, self times."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tasks.etdump.reader import Etdump, EventKind, read_etdump
+from tests.fixtures.etdump_builder import METHOD, Allocation, Debug, Profile, Run, build_etdump
+
+CONVOLUTION = "Convolution (NHWC, PF32) IGEMM #1"
+LINEAR = "Fully Connected (NC, PF32) GEMM #1"
+
+
+def loading() -> Run:
+    return Run(
+        [
+            Profile("Method::init", 100, 900, chain=-1, instruction=0),
+            Profile("Program::load_method", 50, 950, chain=-1, instruction=0),
+        ],
+        name="Default",
+    )
+
+
+def execution(start: int, *, portable: bool = True) -> Run:
+    """One execution as the runtime writes it: a delegate of two operators, then a portable one unless left out."""
+    events = [
+        Profile(text=CONVOLUTION, start=start + 10, end=start + 60, instruction=0),
+        Profile(text=LINEAR, start=start + 60, end=start + 80, instruction=0),
+        Profile("DELEGATE_CALL", start + 5, start + 90, instruction=0),
+    ]
+    if portable:
+        events.append(Profile("native_call_mean.out", start + 101, start + 108, instruction=1))
+        events.append(Profile("OPERATOR_CALL", start + 100, start + 110, instruction=1))
+    return Run([*events, Profile(METHOD, start, start + 120, chain=-1, instruction=0)])
+
+
+def names(dump: Etdump) -> list[str]:
+    return [dump.names[number] for number in dump.name_id]
+
+
+def test_events_become_rows_in_file_order_with_their_nanoseconds() -> None:
+    # given a dump of loading and two executions
+    data = build_etdump([loading(), execution(1000), execution(2000)], version=7)
+    # when it is read
+    dump = read_etdump(data)
+    # then every event is a row
+    assert dump.version == 7
+    assert names(dump)[:3] == ["Method::init", "Program::load_method", CONVOLUTION]
+    assert dump.run_data_index.tolist() == [0] * 2 + [1] * 6 + [2] * 6
+    assert dump.execution.tolist() == [-1] * 2 + [0] * 6 + [1] * 6
+    assert dump.start_ns[2:5].tolist() == [1010, 1060, 1005]
+    assert dump.end_ns[2:5].tolist() == [1060, 1080, 1090]
+    assert dump.dur_ns[2:5].tolist() == [50, 20, 85]
+    assert dump.chain_index[[0, 2, 7]].tolist() == [-1, 0, -1]
+    assert dump.instruction_id[2:8].tolist() == [0, 0, 0, 1, 1, 0]
+    assert (dump.executions, dump.execute_ns.tolist()) == (2, [120, 120])
+    assert len(dump.names) == 8
+
+
+def test_columns_have_the_promised_types() -> None:
+    dump = read_etdump(build_etdump([execution(0)]))
+    for column in ("run_data_index", "execution", "name_id", "parent"):
+        assert getattr(dump, column).dtype == np.int32, column
+    for column in ("chain_index", "instruction_id", "start_ns", "end_ns", "dur_ns", "self_ns", "execute_ns"):
+        assert getattr(dump, column).dtype == np.int64, column
+    assert dump.kind.dtype == np.uint8
+
+
+def test_kinds_are_told_by_names() -> None:
+    dump = read_etdump(build_etdump([loading(), execution(0)]))
+    assert [EventKind(kind).name for kind in dump.kind] == [
+        *["OTHER"] * 2,
+        *["DELEGATED"] * 2,
+        "DELEGATE_CALL",
+        "PORTABLE",
+        "OPERATOR_CALL",
+        "METHOD",
+    ]
+
+
+def test_a_delegated_operator_is_named_by_its_text_or_its_number() -> None:
+    # given delegated operators, one of which is named like a method, and an event that says nothing of itself
+    events = [
+        Profile(text=METHOD, number=3),
+        Profile(number=12),
+        Profile(number=0),
+        Profile(),
+        Profile(name="", number=12),
+    ]
+    # when they are read
+    dump = read_etdump(build_etdump([Run(events)]))
+    # then only the id tells a delegated operator
+    assert names(dump) == [METHOD, "delegate:12", "delegate:0", "(unnamed)", "delegate:12"]
+    assert dump.kind.tolist() == [3, 3, 3, 5, 3]
+    assert dump.executions == 0
+
+
+def test_calls_are_parents_of_their_instruction_and_the_method_of_calls() -> None:
+    dump = read_etdump(build_etdump([loading(), execution(1000)]))
+    assert dump.parent.tolist() == [-1, -1, 4, 4, 7, 6, 7, -1]
+
+
+def test_a_repeated_instruction_belongs_to_the_next_call() -> None:
+    # given a loop that runs instruction 4 twice, with a jump that wraps nothing
+    events = [
+        Profile(text="a", instruction=4),
+        Profile("DELEGATE_CALL", 0, 5, instruction=4),
+        Profile("JF_CALL", 5, 6, instruction=5),
+        Profile(text="a", instruction=4),
+        Profile(text="b", instruction=4),
+        Profile("DELEGATE_CALL", 6, 9, instruction=4),
+        Profile(METHOD, 0, 9, chain=-1, instruction=0),
+    ]
+    dump = read_etdump(build_etdump([Run(events)]))
+    assert dump.parent.tolist() == [1, 6, 6, 5, 5, 6, -1]
+
+
+def test_a_call_of_another_chain_run_or_execution_is_no_parent() -> None:
+    # given an operator whose instruction is called only in another chain, another execution, or another run
+    events = [
+        Profile(text="a", instruction=4),
+        Profile("DELEGATE_CALL", instruction=4, chain=1),
+        Profile(METHOD),
+        Profile("DELEGATE_CALL", instruction=4),
+        Profile(METHOD),
+    ]
+    lost = Run([Profile(text="a", instruction=4)])
+    dump = read_etdump(build_etdump([Run(events), lost, execution(0)]))
+    # then it falls to its own method, or to nobody
+    assert dump.parent[:6].tolist() == [2, 2, -1, 4, -1, -1]
+    assert dump.execution[:6].tolist() == [0, 0, 0, 1, 1, -1]
+
+
+def test_executions_that_take_different_paths_stay_apart() -> None:
+    # given executions of which the second runs fewer operators, and two that share one run_data
+    both = Run([*execution(4000).events, *execution(5000, portable=False).events])
+    data = build_etdump([loading(), execution(1000), execution(2000, portable=False), execution(3000), both])
+    dump = read_etdump(data)
+    # then each keeps its number, in file order
+    assert dump.executions == 5
+    assert np.bincount(dump.execution[dump.execution >= 0]).tolist() == [6, 4, 6, 6, 4]
+    assert dump.start_ns[dump.kind == EventKind.METHOD].tolist() == [1000, 2000, 3000, 4000, 5000]
+
+
+def test_loading_that_shares_the_run_of_an_execution_is_not_part_of_it() -> None:
+    dump = read_etdump(build_etdump([Run([*loading().events, *execution(1000).events])]))
+    assert dump.execution.tolist() == [-1, -1, 0, 0, 0, 0, 0, 0]
+    assert dump.parent[:2].tolist() == [-1, -1]
+
+
+def test_self_times_of_an_execution_add_up_to_it_exactly() -> None:
+    # given a delegate that reports a nanosecond more than its call took
+    greedy = [Profile(text="a", end=31, instruction=2), Profile("DELEGATE_CALL", 10, 40, instruction=2)]
+    dump = read_etdump(build_etdump([execution(1000), Run([*greedy, Profile(METHOD, 5, 50, chain=-1)])]))
+    # then the call owes that nanosecond, and nothing is lost or counted twice
+    assert dump.self_ns.tolist() == [50, 20, 15, 7, 3, 25, 31, -1, 15]
+    for number in range(dump.executions):
+        assert dump.self_ns[dump.execution == number].sum() == dump.execute_ns[number]
+
+
+def test_an_interrupted_run_has_events_but_no_execution() -> None:
+    dump = read_etdump(build_etdump([loading(), Run(execution(0).events[:3])]))
+    assert dump.executions == 0
+    assert len(dump.execute_ns) == 0
+    assert dump.parent.tolist() == [-1, -1, 4, 4, -1]
+
+
+@pytest.mark.parametrize("runs", [[], [Run(listed=False)], [Run([])], [Run([Allocation(1, 64)])]], ids=len)
+def test_a_dump_without_profile_events_is_empty_columns(runs: list[Run]) -> None:
+    dump = read_etdump(build_etdump(runs))
+    assert len(dump.kind) == len(dump.parent) == dump.executions == 0
+    assert dump.names == ()
+
+
+def test_allocation_and_debug_events_are_counted_and_have_no_row() -> None:
+    events = [Allocation(1, 64), *execution(0).events, Debug("native_call_add.out", 1), Debug("x")]
+    dump = read_etdump(build_etdump([Run(events)]))
+    assert (dump.allocation_events, dump.debug_events, len(dump.kind)) == (1, 2, 6)
+
+
+def test_a_file_reads_like_its_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "it's a dump.etdump"
+    path.write_bytes(build_etdump([execution(0)]))
+    assert names(read_etdump(path)) == names(read_etdump(path.read_bytes()))
+
+
+def test_names_may_be_any_text() -> None:
+    dump = read_etdump(build_etdump([Run([Profile("Größe 'x' → ∑"), Profile(text="Größe 'x' → ∑"), Profile("a\0")])]))
+    assert dump.names == ("Größe 'x' → ∑", "a\0")

@@ -1,0 +1,195 @@
+"""Kernel names of XNNPACK and KleidiAI, and XNNPACK's trace log."""
+
+# ruff: noqa: E501 - names and log lines stand as they are written
+
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from tasks.errors import InputError
+from tasks.etdump.xnntrace import AssumedDatatype, parse_kernel, read_xnntrace
+
+# name | data types | operation | tile | isa | instruction | family; "-" where the name does not tell
+XNNPACK_NAMES = """
+xnn_pf32_gemm_minmax_ukernel_32x32__neonsme2                              | pf32 | gemm | 32x32 | neonsme2 | - | SME2
+xnn_pf32_igemm_minmax_ukernel_32x32__neonsme                              | pf32 | igemm | 32x32 | neonsme | - | SME
+xnn_pf16_f16_igemm_minmax_fp16_ukernel_32x32c2__neonsme2                  | pf16 f16 | igemm | 32x32c2 | neonsme2 | - | SME2
+xnn_pqs8_qc8w_gemm_minmax_ukernel_1x32c4__neonsme2                        | pqs8 qc8w | gemm | 1x32c4 | neonsme2 | - | SME2
+xnn_qp8_f32_qc8w_gemm_minmax_ukernel_16x64c4__neonsme2                    | qp8 f32 qc8w | gemm | 16x64c4 | neonsme2 | - | SME2
+xnn_qp8_f32_qc8w_gemm_minmax_ukernel_16x4c8__neoni8mm_mstep4              | qp8 f32 qc8w | gemm | 16x4c8 | neoni8mm | i8mm | NEON
+xnn_qp8_f32_qb4w_gemm_minmax_ukernel_1x4c8s2__aarch64_neondot             | qp8 f32 qb4w | gemm | 1x4c8s2 | neondot | dot | NEON
+xnn_qd8_f32_qc8w_igemm_minmax_ukernel_4x16c8__neoni8mm                    | qd8 f32 qc8w | igemm | 4x16c8 | neoni8mm | i8mm | NEON
+xnn_f32_gemm_minmax_ukernel_7x8__asm_aarch64_neonfma_ld128_2              | f32 | gemm | 7x8 | neonfma | fma | NEON
+xnn_f32_igemm_minmax_ukernel_4x2__asm_aarch64_neonfma_cortex_a75_prfm     | f32 | igemm | 4x2 | neonfma | fma | NEON
+xnn_f16_f32acc_gemm_minmax_ukernel_4x16__avx2_broadcast                   | f16 f32acc | gemm | 4x16 | avx2 | - | other
+xnn_f32_dwconv_minmax_ukernel_25p8c__neonfma_acc2                         | f32 | dwconv | 25p8c | neonfma | fma | NEON
+xnn_f32_vmulcaddc_minmax_ukernel_c4__neonfma_2x                           | f32 | vmulcaddc | c4 | neonfma | fma | NEON
+xnn_f32_avgpool_minmax_ukernel_9p__neon_u4                                | f32 | avgpool | 9p | neon | - | NEON
+xnn_f32_vexp_ukernel__neon_rational_3_2_div_u12                           | f32 | vexp | u12 | neon | - | NEON
+xnn_f32_dwconv2d_chw_ukernel_3x3p1__aarch64_neonfma_2x4_acc2              | f32 | dwconv2d_chw | 3x3p1 | neonfma | fma | NEON
+xnn_f32_conv_hwc2chw_ukernel_3x3s2p1c3x4__neonfma_2x2                     | f32 | conv_hwc2chw | 3x3s2p1c3x4 | neonfma | fma | NEON
+xnn_x8_transposec_ukernel__16x16_reuse_dec_zip_neon                       | x8 | transposec | 16x16 | neon | - | NEON
+xnn_x32_transposec_ukernel__4x4_aarch64_neon_tbl128                       | x32 | transposec | 4x4 | neon | - | NEON
+xnn_xx_transposev_ukernel__1x1_scalar_memcpy                              | xx | transposev | 1x1 | scalar | - | other
+xnn_xx_copy_ukernel__scalar_memcpy                                        | xx | copy | - | scalar | - | other
+xnn_x8_lut_ukernel__aarch64_neon_tbx128x4_u64                             | x8 | lut | u64 | neon | - | NEON
+xnn_u8_lut32norm_ukernel__scalar                                          | u8 | lut32norm | - | scalar | - | other
+xnn_qs8_to_qu8_packw_gemm_goi_ukernel_x16c8__avx256vnni                   | qs8 qu8 | packw_gemm_goi | x16c8 | avx256vnni | - | other
+xnn_x8_packq_f32qp8_ukernel__aarch64_neon_u2                              | x8 | packq_f32qp8 | u2 | neon | - | NEON
+xnn_qs8_vadd_minmax_ukernel__wasmsimd_u8                                  | qs8 | vadd | u8 | wasmsimd | - | other
+xnn_qu8_f32_vcvt_ukernel__rvv_u2v                                         | qu8 f32 | vcvt | u2v | rvv | - | other
+"""
+KLEIDIAI_NAMES = """
+kai_kernel_matmul_clamp_f32_f32p2vlx1_f32p2vlx1biasf32_sme2_mopa          | f32 f32p f32p | matmul | - | sme2 | mopa | SME2
+kai_run_matmul_clamp_f32_f32_f32p2vlx1b_1x16vl_sme2_mla                   | f32 f32 f32p | matmul | 1x16vl | sme2 | mla | SME2
+kai_run_matmul_clamp_f16_f16p2vlx2_f16p2vlx2b_2vlx2vl_sme_mopa            | f16 f16p f16p | matmul | 2vlx2vl | sme | mopa | SME
+kai_kernel_matmul_clamp_f32_qai8dxp1vlx4_qsi8cxp4vlx4_1vlx4vl_sme2_mopa   | f32 qai8dxp qsi8cxp | matmul | 1vlx4vl | sme2 | mopa | SME2
+kai_run_matmul_clamp_f32_qai8dxp1x4_qsi4cxp4vlx4_1x4vl_sme2_sdot          | f32 qai8dxp qsi4cxp | matmul | 1x4vl | sme2 | sdot | SME2
+kai_run_matmul_clamp_f32_qai8dxp4x8_qsi8cxp4x8_16x4_neon_i8mm             | f32 qai8dxp qsi8cxp | matmul | 16x4 | neon | i8mm | NEON
+kai_kernel_matmul_clamp_f32_qai8dxp4x8_qsi4c32p4x8_16x4x32_opt32_neon_i8mm | f32 qai8dxp qsi4c32p | matmul | 16x4x32 | neon | i8mm | NEON
+kai_run_matmul_clamp_f32_qai8dxp1x4_qsi4c32p8x4_1x8_neon_dotprod          | f32 qai8dxp qsi4c32p | matmul | 1x8 | neon | dotprod | NEON
+kai_run_matmul_clamp_qai8_qai8p2vlx4_qsi8cxpsb2vlx4_2vlx2vl_sme2_mopa     | qai8 qai8p qsi8cxp | matmul | 2vlx2vl | sme2 | mopa | SME2
+kai_run_lhs_imatmul_pack_x32p2vlx1_x32p_sme                               | x32p x32p | lhs_imatmul_pack | - | sme | - | SME
+kai_run_rhs_imatmul_pack_kxn_qsi8cxp2vlx4sb_qs8cx_f32_i32_sme             | qsi8cxp qs8cx f32 i32 | rhs_imatmul_pack_kxn | - | sme | - | SME
+kai_run_lhs_quant_pack_qai8dxp_f32                                        | qai8dxp f32 | lhs_quant_pack | - | - | - | other
+kai_run_rhs_pack_nxk_qsi4c32p_qsu4c32s1s0                                 | qsi4c32p qsu4c32 | rhs_pack_nxk | - | - | - | other
+kai_run_rhs_pack_nxk_qsi4cxps1s0_qsu4cxs1s0_neon                          | qsi4cxp qsu4cx | rhs_pack_nxk | - | neon | - | NEON
+"""
+LOG = """\
+Note (XNNPACK): l1_data_cache_bytes=32768, l1_data_cache_line_size=64. (init_hardware_config, src/hardware-config.c:467)
+I 00:00:00.047403 executorch:executor_runner.cpp:393] Loading inputs from input file(s).
+Note (XNNPACK): Using gemm microkernel 'xnn_pf32_gemm_minmax_ukernel_32x32__neonsme2'. (init_pf32_gemm_config, src/gemm-config.c:495)
+Note (XNNPACK): Using igemm microkernel 'xnn_pf32_igemm_minmax_ukernel_32x32__neonsme2'. (init_pf32_gemm_config, src/gemm-config.c:496)
+Debug (XNNPACK): Setting assumed_datatype=PFP32 for node #1 (Convolution 2D). (xnn_subgraph_optimize_packed_lhs, src/subgraph.c:4151)
+Debug (XNNPACK): Setting assumed_datatype=PQINT8 for node #27 (Fully Connected). (xnn_subgraph_optimize_packed_lhs, a (b)/subgraph.c:4107)
+Debug (XNNPACK): reshaping operator 1 (Convolution (NHWC, PF32)) (xnn_reshape_runtime, src/runtime.c:887)
+Debug (XNNPACK): running operator 0:0 (Fully Connected (NC, PF32) GEMM) (xnn_run_operator_with_index, src/operator-run.c:2003)
+Debug (XNNPACK): running operator 1:0 (Convolution (NHWC, F32) DWConv) (xnn_run_operator_with_index, a (b)/operator-run.c:2003)
+Debug (XNNPACK): running operator 0:0 (Fully Connected (NC, PF32) GEMM) (xnn_run_operator_with_index, src/operator-run.c:2003)
+Debug (XNNPACK): skip running operator 2:0 (Static Reshape (NC) Default) (xnn_run_operator_with_index, src/operator-run.c:2008)
+resized to 3Note (XNNPACK): Using gemm microkernel 'xnn_pf32_gemm_minmax_ukernel_32x32__neonsme2'. (init_pf32_gemm_config, src/gemm-config.c:495)
+"""
+LOGCAT = """\
+--------- beginning of main
+11-20 03:12:55.123  4242  4250 I XNNPACK : Using gemm microkernel 'xnn_f32_gemm_minmax_ukernel_1x8__neonfma'. (init_f32_gemm_config, gemm-config.c:864)
+11-20 03:12:55.124  4242  4242 D XNNPACK : Setting assumed_datatype=PFP16 for node #3 (Fully Connected). (optimize, subgraph.c:4107)
+2026-11-20 03:12:55.124  777   801 I XNNPACK : Using gemm microkernel 'xnn_f32_gemm_minmax_ukernel_6x8__neonfma'. (init_f32_gemm_config, gemm-config.c:864)
+11-20 03:12:55.125  4242  4242 I ExecuTorch: Using gemm microkernel 'xnn_f32_gemm_minmax_ukernel_4x2__neonfma'. (none, none.c:1)
+"""
+
+
+def rows(table: str) -> list[list[str]]:
+    return [[cell.strip() for cell in line.split("|")] for line in table.strip().splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("family", "row"),
+    [("xnnpack", row) for row in rows(XNNPACK_NAMES)] + [("kleidiai", row) for row in rows(KLEIDIAI_NAMES)],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_a_kernel_is_what_its_name_says(family: str, row: list[str]) -> None:
+    name, types, operation, tile, isa, instruction, isa_family = row
+    kernel = parse_kernel(name)
+    assert kernel is not None
+    assert (kernel.name, kernel.family) == (name, family)
+    assert kernel.data_types == tuple(types.split())
+    assert kernel.operation == operation
+    assert [kernel.tile or "-", kernel.isa or "-", kernel.instruction or "-"] == [tile, isa, instruction]
+    assert kernel.isa_family == isa_family
+    assert kernel.is_sme2 == (isa_family == "SME2")
+
+
+def test_every_combination_of_the_grammar_reads_back() -> None:
+    types = [
+        ("f32",),
+        ("pf16", "f16"),
+        ("qp8", "f32", "qc4w"),
+        ("bf16", "f32"),
+        ("qd8", "f16", "qb4w"),
+        ("qs8", "qc2w"),
+    ]
+    activations = ["", "_minmax", "_minmax_fp32", "_minmax_rndnu16"]
+    isas = ["neonsme2", "neonsme", "neonfp16arith", "neondotfp16arith", "avx512vnnigfni", "sse41", "hvx", "scalar"]
+    tiles = ["1x8", "16x64c4", "4x8c2s4", "6x2v", "9p8c"]
+    affixes = [("", ""), ("asm_aarch64_", "_cortex_a53_prfm"), ("", "_ld128_2")]
+    for kinds, activation, isa, tile, (before, after) in product(types, activations, isas, tiles, affixes):
+        name = f"xnn_{'_'.join(kinds)}_igemm{activation}_ukernel_{tile}__{before}{isa}{after}"
+        kernel = parse_kernel(name)
+        assert kernel is not None, name
+        assert (kernel.data_types, kernel.operation, kernel.tile, kernel.isa) == (kinds, "igemm", tile, isa), name
+        assert kernel.is_sme2 == (isa == "neonsme2"), name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "memcpy",
+        "xnn_run_operator",
+        "xnn_pf32_gemm_minmax_ukernel_32x32__neonsme2_get_mr",
+        "kai_get_sme_vector_length_u8",
+        "kai_get_mr_matmul_clamp_f32_f32p2vlx1_f32p2vlx1biasf32_sme2_mopa",
+        "kai_run_f32",
+        "kai_run_nothing",
+    ],
+)
+def test_what_is_no_kernel_has_no_kernel(name: str) -> None:
+    assert parse_kernel(name) is None
+
+
+def test_a_log_tells_selected_kernels_assumed_types_and_running_operators() -> None:
+    trace = read_xnntrace(LOG)
+    assert [(entry.kind, entry.kernel.tile, entry.count) for entry in trace.selected] == [
+        ("gemm", "32x32", 2),
+        ("igemm", "32x32", 1),
+    ]
+    assert all(entry.kernel.is_sme2 for entry in trace.selected)
+    assert trace.assumed == (
+        AssumedDatatype(1, "Convolution 2D", "PFP32"),
+        AssumedDatatype(27, "Fully Connected", "PQINT8"),
+    )
+    assert trace.running == {"Fully Connected (NC, PF32) GEMM": 2, "Convolution (NHWC, F32) DWConv": 1}
+    assert (trace.ignored_lines, trace.unparsed) == (4, ())
+
+
+def test_a_logcat_counts_only_the_lines_of_the_runner() -> None:
+    trace = read_xnntrace(LOGCAT, pid=4242)
+    assert [entry.kernel.tile for entry in trace.selected] == ["1x8"]
+    assert trace.assumed == (AssumedDatatype(3, "Fully Connected", "PFP16"),)
+    assert trace.ignored_lines == 3
+
+
+def test_a_logcat_without_a_process_counts_every_line_of_xnnpack() -> None:
+    assert [entry.kernel.tile for entry in read_xnntrace(LOGCAT).selected] == ["1x8", "6x8"]
+
+
+def test_a_process_leaves_out_lines_whose_process_is_unknown() -> None:
+    assert read_xnntrace(LOG, pid=4242).selected == ()
+
+
+def test_evidence_that_cannot_be_read_is_kept_and_not_counted() -> None:
+    # given a log that breaks off within a line, and a kernel of a grammar nobody knows
+    lines = [
+        "Note (XNNPACK): Using gemm microkernel 'ynn_dot_fp32'. (init, a.c:1)",
+        "Debug (XNNPACK): running operator 0:0 (Fully Conn",
+        "Note (XNNPACK): Using igemm microkernel 'xnn_f32_ig",
+    ]
+    # when it is read
+    trace = read_xnntrace("\n".join(lines))
+    # then nothing is made of them, and they can be seen
+    assert (trace.selected, trace.running) == ((), {})
+    assert trace.unparsed == tuple(line.split(": ", 1)[1] for line in lines)
+
+
+def test_a_file_reads_like_its_text_whatever_else_it_holds(tmp_path: Path) -> None:
+    path = tmp_path / "stderr.txt"
+    path.write_bytes(b"\xff\xfe\n" + LOG.encode())
+    trace = read_xnntrace(path)
+    assert trace.selected == read_xnntrace(LOG).selected
+    assert trace.ignored_lines == 5
+
+
+def test_a_missing_log_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"stderr\.txt cannot be read: No such file or directory"):
+        read_xnntrace(tmp_path / "stderr.txt")

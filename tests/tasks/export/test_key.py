@@ -1,0 +1,74 @@
+"""The content key of an export: what changes it, and what does not."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tasks.errors import FarmError
+from tasks.export.key import export_key, note_used
+
+OWN = "import torch\nraise SystemExit('computing a key must not import the model')\n"
+
+
+@pytest.fixture
+def exports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with one model of our own in a package; returns the exports folder."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "ours" / "__init__.py").write_text(OWN)
+    (tmp_path / "ours" / "model.py").write_text(OWN)
+    return tmp_path / "exports"
+
+
+def test_the_key_is_the_same_for_the_same_content(exports: Path) -> None:
+    assert export_key("toy_cnn", "fp32", 0, exports) == export_key("toy_cnn", "fp32", 0, exports)
+    assert export_key("ours.model:make", "fp32", 0, exports) == export_key("ours.model:make", "fp32", 0, exports)
+
+
+def test_model_precision_and_seed_each_change_the_key(exports: Path) -> None:
+    asked = [("toy_cnn", "fp32", 0), ("toy_cnn", "fp32", 1), ("toy_cnn", "fp16", 0), ("conv", "fp32", 0)]
+    assert len({export_key(*each, exports) for each in asked}) == len(asked)
+
+
+def test_editing_the_models_module_changes_the_key(exports: Path) -> None:
+    before = export_key("ours.model:make", "fp32", 0, exports)
+    Path("ours/model.py").write_text(OWN + "# edited\n")
+    assert export_key("ours.model:make", "fp32", 0, exports) != before
+
+
+def test_a_file_that_the_model_used_changes_the_key_when_it_changes_or_goes(exports: Path) -> None:
+    weights = Path("weights.bin").absolute()
+    weights.write_bytes(b"one")
+    note_used("ours.model:make", exports, {weights}, {"numpy"})
+    keys = [export_key("ours.model:make", "fp32", 0, exports)]
+    weights.write_bytes(b"two")
+    keys.append(export_key("ours.model:make", "fp32", 0, exports))
+    weights.unlink()
+    keys.append(export_key("ours.model:make", "fp32", 0, exports))
+    assert len(set(keys)) == 3
+
+
+def test_a_key_is_computed_without_torch(exports: Path) -> None:
+    script = "import sys, pathlib; from tasks.export_key import export_key\n"
+    script += "[export_key(name, 'fp32', 0, pathlib.Path('exports')) for name in ('toy_cnn', 'ours.model:make')]\n"
+    script += "print({'torch', 'executorch', 'transformers', 'ours'} & {*sys.modules})"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("mobilenet_v9", "known are toy_cnn, mobilenet_v2"),
+        ("ours.absent:make", "no module ours.absent"),
+        ("absent.model:make", "no module absent.model"),
+        ("ours/model.py:make", "package.module:factory"),
+        ("ours.model:", "package.module:factory"),
+    ],
+)
+def test_a_model_that_is_not_there_is_refused_in_one_sentence(exports: Path, model: str, words: str) -> None:
+    with pytest.raises(FarmError, match=words) as refused:
+        export_key(model, "fp32", 0, exports)
+    assert "\n" not in str(refused.value)

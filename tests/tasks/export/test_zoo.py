@@ -1,0 +1,53 @@
+"""The models measured by default."""
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tasks.export import zoo
+
+
+def test_names_are_known_without_importing_torch_or_transformers() -> None:
+    script = (
+        "import sys; from tasks.zoo import MODELS; print(*MODELS); print({'torch', 'transformers'} & {*sys.modules})"
+    )
+    lines = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split(
+        "\n"
+    )
+    assert {"toy_cnn", "mobilenet_v2", "mobilevit_xs", "bert_tiny", "resnet18"} <= set(lines[0].split())
+    assert lines[1] == "set()"
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", ["toy_cnn", "mobilenet_v2", "bert_tiny"])
+def test_a_seed_decides_a_models_weights_inputs_and_outputs(name: str) -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed (export extra)")
+    pytest.importorskip("transformers", reason="transformers is not installed (export extra)")
+
+    first, again, other = (_run(torch, name, seed) for seed in (0, 0, 1))
+
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", zoo.MODELS)
+def test_outputs_are_of_a_size_that_can_be_compared_in_half_precision(name: str) -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed (export extra)")
+    pytest.importorskip("transformers", reason="transformers is not installed (export extra)")
+
+    full, half = _run(torch, name, 0), _run(torch, name, 0, half=True)
+
+    assert 0.1 < full.std() < 10
+    assert (half - full).abs().max() < 0.02 * full.abs().max()
+
+
+def _run(torch: Any, name: str, seed: int, *, half: bool = False) -> Any:
+    torch.manual_seed(seed)
+    model, inputs = zoo.MODELS[name]()
+    if half:
+        model, inputs = model.half(), [each.half() if each.is_floating_point() else each for each in inputs]
+    with torch.no_grad():
+        return model.eval()(*inputs).float()

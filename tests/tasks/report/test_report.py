@@ -1,0 +1,252 @@
+"""The report: given sessions, what it must say about them."""
+
+import contextlib
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from sql.warehouse import writing
+from tasks.report.render import ReportError, render_report
+from tasks.report.sections.time import in_tenths
+from tests.fixtures.report import Report, markdown_tables
+from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, TRANSPOSE, Farm, etdump_of
+
+MS = 1_000_000
+SWEEP = "smoke-2026-11-20"
+
+
+@pytest.fixture
+def farm(tmp_path: Path) -> Farm:
+    return Farm(tmp_path)
+
+
+def report_of(farm: Farm, sweep_id: str | None = None) -> Report:
+    farm.load()
+    return Report(farm.warehouse, farm.bundles.parent / "reports", sweep_id)
+
+
+def test_the_median_is_that_of_the_sessions_medians_and_the_sessions_are_counted(farm: Farm) -> None:
+    farm.session([10 * MS, 10 * MS, 11 * MS], index=0)
+    farm.session([20 * MS], index=1)
+    farm.session([12 * MS], index=2)
+    latency = report_of(farm)["latency"]
+    assert latency.column("Median") == ["12.000"]
+    assert latency.column("Between") == ["2.000"]
+    assert latency.column("Sessions") == ["3"]
+    assert latency.column("Runs") == ["5"]
+
+
+def test_one_session_has_no_distance_between_sessions(farm: Farm) -> None:
+    farm.session([10 * MS])
+    assert report_of(farm)["latency"].column("Between") == ["–"]  # noqa: RUF001
+
+
+def test_load_time_and_memory_are_the_runners_own(farm: Farm) -> None:
+    farm.session([MS], stats={"load_ns": 5 * MS, "peak_resident_bytes": 3 << 20})
+    latency = report_of(farm)["latency"]
+    assert (latency.column("Load"), latency.column("Peak")) == (["5.0"], ["3.0"])
+
+
+def test_an_emulated_device_is_labelled_and_shows_no_time_anywhere(farm: Farm) -> None:
+    stats = {"load_ns": 7_654_321, "peak_resident_bytes": 1 << 20}
+    for variant in ("sme2_on", "sme2_off"):
+        farm.session(
+            [(3_456_789, {CONVOLUTION: 2_345_678, MEAN: 123_456})], variant=variant, stats=stats, device__emulated=True
+        )
+    report = report_of(farm)
+    assert report["latency"].column("Median") == ["–", "–"]  # noqa: RUF001
+    assert report["latency"].column("Device") == ["host emulated"] * 2
+    for time in ("3.4", "2.3", "7.6", "67.8"):  # ms of the run, of the convolution, of loading; the convolution's share
+        assert time not in report.html.split("<main>")[1]
+        assert time not in report.markdown
+    assert report.says("host is emulated", "latency")
+    assert report.says("Without times of a real device there is nothing to advise on", "advice")
+
+
+def test_shares_add_up_to_a_hundred_with_what_no_operator_accounts_for(farm: Farm) -> None:
+    farm.session([(3 * MS, {CONVOLUTION: MS, LINEAR: MS}), (3 * MS, {CONVOLUTION: MS, LINEAR: MS})])
+    report = report_of(farm)
+    time = report["time"]
+    shares = [time.column(name)[0] for name in ("Convolution", "GEMM", "Data", "Elementwise", "Other", "Unattributed")]
+    assert sorted(shares) == ["0.0", "0.0", "0.0", "33.3", "33.3", "33.4"]
+    assert time.column("Sum") == ["100.0"]
+    widths = [
+        float(width)
+        for width in re.findall(r'<rect class="part [\w-]+" x="[\d.]+" y="3" width="([\d.]+)"', report.html)
+    ]
+    assert sum(widths) == pytest.approx(610, abs=0.05)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rounded_shares_still_add_up_to_one_and_stay_within_a_tenth(seed: int) -> None:
+    source = random.Random(seed)
+    parts = [source.random() for _ in range(6)]
+    shares = {str(number): part / sum(parts) for number, part in enumerate(parts)}
+    rounded = in_tenths(shares)
+    assert round(sum(rounded.values()) * 1000) == 1000
+    assert all(abs(rounded[key] - share) < 0.001 for key, share in shares.items())
+
+
+def test_operators_over_five_percent_stand_out(farm: Farm) -> None:
+    farm.session([(100 * MS, {CONVOLUTION: 90 * MS, MEAN: 6 * MS, TRANSPOSE: 4 * MS})])
+    report = report_of(farm)
+    operators = report["operators"]
+    assert operators.column("Operator") == ["Convolution (NHWC, F32) IGEMM", "mean", "Transpose (ND, X32)"]
+    assert operators.column("Kind") == ["delegated", "portable", "delegated"]
+    assert operators.column("Share") == ["90.0", "6.0", "4.0"]
+    table = next(table for table in markdown_tables(report.markdown) if table[0][0] == "Operator")
+    assert table[1] == ["Convolution (NHWC, F32) IGEMM", "delegated", "Convolution", "1", "90.000", "90.0"]
+    assert "**90.0**" in report.markdown
+    assert "**4.0**" not in report.markdown
+
+
+def test_an_operator_that_no_rule_knows_is_named(farm: Farm) -> None:
+    farm.session([(10 * MS, {"Frobnicate (NC) #1": 5 * MS})])
+    assert report_of(farm).says("Counted as Other because no rule knows them: Frobnicate", "time")
+
+
+def test_portable_operators_come_with_their_weight_and_the_exporters_reason(farm: Farm) -> None:
+    farm.session(
+        [(100 * MS, {CONVOLUTION: 60 * MS, MEAN: 20 * MS})],
+        model__portable=[
+            {"operator": "aten.mean.dim", "count": 2, "reason": "keepdim is off"},
+            {"operator": "aten.view_copy.default", "count": 3, "reason": None},
+        ],
+    )
+    portable = report_of(farm)["portable"]
+    assert portable.column("Weight") == ["20.0"]
+    heavy, light = portable.tables[1:]
+    assert heavy[1:] == [["toy", "fp32", "aten.mean.dim", "2", "20.0", "host", "keepdim is off"]]
+    assert light[1][2:5] == ["aten.view_copy.default", "3", "–"]  # noqa: RUF001
+    assert light[1][6] == "the partitioner gives no reason"
+
+
+def test_accuracy_is_the_worst_of_all_sessions(farm: Farm) -> None:
+    for number, error in enumerate((1e-6, 3e-5)):
+        output = {"output": 0, "max_abs_error": error, "max_rel_error": None, "nonfinite_mismatches": number}
+        farm.session([MS], accuracy=[output], index=number)
+    report = report_of(farm)
+    accuracy = report["accuracy"]
+    assert accuracy.column("Max abs") == ["3.0e-05"]
+    assert accuracy.column("Max rel") == ["–"]  # noqa: RUF001
+    assert accuracy.column("Not finite") == ["1"]
+    assert report.says("The largest distance of an output from eager's is 3.0e-05 (toy fp32 on host)")
+
+
+def test_the_head_counts_how_sessions_ended(farm: Farm) -> None:
+    farm.session([MS], index=0)
+    farm.session(status="failed", reason_code="runner_crashed", reason="it fell", index=1)
+    farm.session(status="invalid", reason_code="first_session", reason="discarded", index=-1)
+    report = report_of(farm)
+    assert report.says(
+        "Three sessions of one model ran on one device: 1 succeeded, 1 failed and 1 was discarded by rule."
+    )
+    assert report.says("Without a result to this day: runner_crashed on host.")
+
+
+def test_the_newest_sweep_is_taken_without_an_id(farm: Farm) -> None:
+    for night in ("2026-11-21", "2026-11-20"):
+        farm.session([MS], sweep__sweep_id=f"smoke-{night}", sweep__night=night)
+    report = report_of(farm)
+    assert report.path == farm.bundles.parent / "reports" / "smoke-2026-11-21" / "report.html"
+    assert report_of(farm, SWEEP).path.parent.name == SWEEP
+
+
+def test_a_loose_etdump_has_a_report_too(farm: Farm, tmp_path: Path) -> None:
+    (tmp_path / "mine.etdump").write_bytes(
+        etdump_of([(9, {}), (5 * MS, {CONVOLUTION: MS}), (7 * MS, {CONVOLUTION: MS})])
+    )
+    farm.load(tmp_path / "mine.etdump")
+    report = Report(farm.warehouse, tmp_path / "reports")
+    assert report["latency"].column("Median") == ["6.000"]
+    assert report["latency"].column("SME2") == ["–"]  # noqa: RUF001
+    assert report.says("night not known")
+
+
+def test_an_unknown_sweep_is_refused_with_those_that_are_known(farm: Farm) -> None:
+    farm.session([MS])
+    farm.load()
+    with pytest.raises(ReportError, match=f"no sweep `other` in it; it knows {SWEEP}"):
+        render_report(farm.warehouse, "other", farm.bundles.parent / "reports")
+    assert not (farm.bundles.parent / "reports").exists()
+
+
+def test_an_empty_warehouse_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    with writing(tmp_path / "empty.duckdb"):
+        pass
+    with pytest.raises(ReportError, match="nothing was loaded yet"):
+        render_report(tmp_path / "empty.duckdb", None, tmp_path / "reports")
+
+
+def test_views_of_another_farm_are_refused_in_one_sentence(farm: Farm) -> None:
+    farm.session([MS])
+    farm.load()
+    with writing(farm.warehouse) as connection:
+        connection.execute("DROP VIEW session_accuracy")
+    with pytest.raises(ReportError, match="its views are not those of this farm"):
+        render_report(farm.warehouse, None, farm.bundles.parent / "reports")
+
+
+def test_a_folder_that_cannot_be_made_is_one_sentence(farm: Farm) -> None:
+    farm.session([MS])
+    farm.load()
+    (farm.bundles.parent / "reports").write_text("in the way")
+    with pytest.raises(ReportError, match="the report could not be written"):
+        render_report(farm.warehouse, None, farm.bundles.parent / "reports")
+
+
+def fill(path: Path) -> None:
+    with path.open("wb", buffering=0) as stream, contextlib.suppress(OSError):
+        while True:
+            stream.write(bytes(4096))
+
+
+def test_a_full_disk_leaves_the_report_that_was_there(farm: Farm, full_disk: Path) -> None:
+    farm.session([MS])
+    farm.load()
+    reports = full_disk / "reports"
+    html = render_report(farm.warehouse, None, reports)
+    before = html.read_bytes()
+    fill(full_disk / "filler")
+    with pytest.raises(ReportError, match="No space left"):
+        render_report(farm.warehouse, None, reports)
+    assert html.read_bytes() == before
+    assert sorted(path.name for path in html.parent.iterdir()) == ["report.html", "report.md"]
+
+
+def test_every_figure_leads_to_its_sessions(farm: Farm) -> None:
+    before = {"taken_at": "2026-11-20T01:00:00+00:00", "temperature_c": 31.5, "battery_percent": 80, "load_1m": 0.1}
+    farm.session(
+        [MS], session_id="c0ffee" + "0" * 10, conditions={"before": before, "after": {**before, "temperature_c": 36}}
+    )
+    report = report_of(farm)
+    devices, conditions, runners, models, sessions = report["provenance"].tables
+    assert devices[1][:3] == ["host", "local", "board"]
+    assert [row[2] for row in conditions[1:]] == ["31.5", "36.0"]
+    assert runners[1][:3] == ["r1", "source1", "linux-aarch64"]
+    assert models[1][:3] == ["toy", "fp32", "p1"]
+    assert sessions[1][0] == "c0ffee" + "0" * 10
+    assert sessions[1][10] == "31.5 → 36.0"
+    assert report.says(f"bundles/{SWEEP}/<session>", "provenance")
+
+
+def test_scatter_that_drowns_differences_stands_out(farm: Farm) -> None:
+    for index, median_ms in enumerate((10, 12)):
+        farm.session([median_ms * MS], index=index)
+    report = report_of(farm)
+    assert "**1.000**" in report.markdown
+    assert report.says("Scatter above 5 % of the median stands out", "latency")
+
+
+def test_microseconds_are_told_where_a_model_is_that_fast(farm: Farm) -> None:
+    farm.session([12_300])
+    assert report_of(farm)["latency"].column("Median") == ["0.0123"]
+
+
+def test_a_sweep_whose_name_leads_elsewhere_gets_no_report(farm: Farm) -> None:
+    folder = farm.session([MS], sweep__sweep_id="out/side")
+    farm.load(folder)
+    with pytest.raises(ReportError, match="cannot give its report a folder"):
+        render_report(farm.warehouse, None, farm.bundles.parent / "reports")

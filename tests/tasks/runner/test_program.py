@@ -1,0 +1,234 @@
+"""The runner's program: what it is told, what it writes, and how it refuses."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from tasks.etdump.reader import read_etdump
+
+if TYPE_CHECKING:
+    from tests.fixtures.runner import Program
+
+pytestmark = pytest.mark.torch
+
+STOCK_FLAGS = ["model_path", "method_name", "num_executions", "cpu_threads", "inputs", "output_file", "print_output"]
+FLAGS = [*STOCK_FLAGS, "etdump_path", "stats_path", "version", "sme2", "kernel_profile_path"]
+
+
+@pytest.fixture
+def model(models: Path) -> str:
+    return f"--model_path={models / 'convolved.pte'}"
+
+
+def stats_of(path: Path) -> dict[str, Any]:
+    stats: dict[str, Any] = json.loads(path.read_text())
+    return stats
+
+
+def test_outputs_are_those_of_eager_pytorch(run: "Program", models: Path, model: str, tmp_path: Path) -> None:
+    flags = [f"--inputs={models / 'convolved-input.bin'}", f"--output_file={tmp_path / 'output'}"]
+    assert run(model, *flags, "--num_executions=3").code == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["output-0.bin", "output-1.bin"]
+    for number in range(2):
+        ours = np.fromfile(tmp_path / f"output-{number}.bin", np.float32)
+        eager = np.fromfile(models / f"convolved-output-{number}.bin", np.float32)
+        np.testing.assert_allclose(ours, eager, atol=5e-6)
+
+
+@pytest.mark.parametrize("executions", [1, 7, 1000])
+def test_every_execution_is_a_run_of_its_own_in_the_etdump(
+    run: "Program", model: str, tmp_path: Path, executions: int
+) -> None:
+    dump, stats = tmp_path / "model.etdump", tmp_path / "stats.json"
+    ended = run(model, f"--num_executions={executions}", "--etdump_path", dump, "--stats_path", stats)
+    assert ended.code == 0, ended.err
+    read = read_etdump(dump)
+    assert read.executions == executions
+    assert len(stats_of(stats)["execution_ns"]) == executions
+    # The clock around an execution sees all of what the runtime says it took, and little more.
+    assert np.all(read.execute_ns <= stats_of(stats)["execution_ns"])
+    assert {"Method::execute", "native_call_cumsum.out"} <= set(read.names)
+
+
+def test_without_etdump_path_nothing_is_written(run: "Program", model: str, tmp_path: Path) -> None:
+    assert run(model).code == 0
+    assert not list(tmp_path.iterdir())
+
+
+def test_stats_say_what_it_took(run: "Program", model: str, tmp_path: Path) -> None:
+    path = tmp_path / "stats.json"
+    assert run(model, "--num_executions=4", "--cpu_threads=1", f"--stats_path={path}").code == 0
+    stats = stats_of(path)
+    assert stats["load_ns"] > 0
+    assert all(ns > 0 for ns in stats["execution_ns"])
+    assert 1 << 20 < stats["peak_resident_bytes"] < 1 << 27
+    assert (stats["sme2_requested"], stats["exit_reason"]) == (None, "ok")
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_the_threads_asked_for_are_the_threads_used(run: "Program", model: str, tmp_path: Path, threads: int) -> None:
+    path = tmp_path / "stats.json"
+    assert run(model, "--cpu_threads", threads, "--stats_path", path).code == 0
+    assert (stats_of(path)["threads_requested"], stats_of(path)["threads_used"]) == (threads, threads)
+
+
+def test_inputs_left_out_are_the_same_pattern_every_time(run: "Program", model: str, tmp_path: Path) -> None:
+    for name in "first", "second":
+        assert run(model, f"--output_file={tmp_path / name}").code == 0
+    first = (tmp_path / "first-0.bin").read_bytes()
+    assert first == (tmp_path / "second-0.bin").read_bytes()
+    assert len(set(first)) > 10
+
+
+def test_outputs_are_printed_in_full_in_part_or_not_at_all(run: "Program", model: str) -> None:
+    everything, some = run(model, "--print_output=all").out, run(model, "--print_output", "summary").out
+    assert everything.startswith("Output 0: tensor(sizes=[1, 32], [")
+    assert len(everything) > len(some) > 0
+    assert "..." in some
+    assert run(model, "--print_output=none").out == ""
+
+
+def test_the_version_is_json(run: "Program") -> None:
+    version = json.loads(run("--version").out)
+    assert set(version) == {"runner_version", "executorch_version", "platform", "sme2_hardware"}
+
+
+def test_the_help_names_every_flag(run: "Program") -> None:
+    ended = run("--help")
+    assert ended.code == 0
+    for flag in FLAGS:
+        assert f"--{flag} " in ended.out
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--bad=1"], "unknown flag '--bad=1'"),
+        (["stray"], "unknown flag 'stray'"),
+        (["--num_executions"], "--num_executions needs a value"),
+        (["--num_executions=0"], "at least 1, not '0'"),
+        (["--num_executions=2x"], "whole number of at least 1, not '2x'"),
+        (["--cpu_threads=0"], "at least 1, not '0'"),
+        (["--print_output=loud"], "--print_output is one of all, none, summary, not 'loud'"),
+        (["--sme2=maybe"], "--sme2 is one of off, on, not 'maybe'"),
+        (["--model_path=again.pte"], "--model_path is given twice"),
+        (["--method_name=backward"], "has no method 'backward', only forward"),
+        (["--inputs=/nowhere/a.bin"], "cannot read input /nowhere/a.bin: No such file or directory"),
+        (["--inputs=a.bin,b.bin"], "takes 1 inputs, --inputs names 2"),
+    ],
+)
+def test_a_wrong_flag_is_one_line_and_exit_code_2(run: "Program", model: str, flags: list[str], said: str) -> None:
+    ended = run(model, *flags)
+    assert ended.code == 2
+    assert said in ended.err
+    assert ended.err.startswith("executor_runner: ")
+    assert ended.err.count("\n") == 1
+    assert ended.out == ""
+
+
+def test_a_model_path_is_needed(run: "Program") -> None:
+    ended = run("--num_executions=2")
+    assert (ended.code, ended.err) == (2, "executor_runner: --model_path is missing\n")
+
+
+def test_an_input_of_the_wrong_size_is_refused(run: "Program", models: Path, model: str) -> None:
+    ended = run(model, f"--inputs={models / 'convolved-output-0.bin'}")
+    assert ended.code == 2
+    assert "input 0 takes 3072 bytes" in ended.err
+    assert "has 128" in ended.err
+
+
+@pytest.mark.parametrize("kept", [0, 10, 1000, 100_000])
+def test_a_truncated_model_is_refused(run: "Program", models: Path, tmp_path: Path, kept: int) -> None:
+    cut = tmp_path / "cut.pte"
+    cut.write_bytes((models / "convolved.pte").read_bytes()[:kept])
+    ended = run(f"--model_path={cut}", f"--stats_path={tmp_path / 'stats.json'}")
+    assert ended.code == 2
+    assert f"{cut} is not a program that can be loaded" in ended.err
+    assert ended.err.count("\n") == 1
+    assert stats_of(tmp_path / "stats.json")["exit_reason"] == ended.err.strip().removeprefix("executor_runner: ")
+
+
+@pytest.mark.parametrize("content", [b"\xfa\x84\xff\x01" * 500, None])
+def test_what_is_no_model_is_refused(run: "Program", tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "not a model"
+    path.mkdir() if content is None else path.write_bytes(content)
+    ended = run(f"--model_path={path}")
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+
+
+def test_a_model_that_fails_ends_with_exit_code_1_and_leaves_no_etdump(
+    run: "Program", models: Path, tmp_path: Path
+) -> None:
+    np.full(3, 10, np.int64).tofile(tmp_path / "beyond.bin")
+    ended = run(
+        f"--model_path={models / 'lookup.pte'}",
+        f"--inputs={tmp_path / 'beyond.bin'}",
+        f"--etdump_path={tmp_path / 'model.etdump'}",
+        f"--stats_path={tmp_path / 'stats.json'}",
+    )
+    assert (ended.code, ended.err.count("\n")) == (1, 1)
+    assert "method 'forward' failed" in ended.err
+    stats = stats_of(tmp_path / "stats.json")
+    assert stats["execution_ns"] == []
+    assert "method 'forward' failed" in stats["exit_reason"]
+    assert not (tmp_path / "model.etdump").exists()
+
+
+def test_a_full_disk_leaves_the_old_etdump_and_no_half_one(run: "Program", model: str, full_disk: Path) -> None:
+    dump = full_disk / "model.etdump"
+    assert run(model, f"--etdump_path={dump}").code == 0
+    before = dump.read_bytes()
+    ended = run(model, "--num_executions=3000", "--print_output=none", f"--etdump_path={dump}")
+    assert (ended.code, ended.err) == (1, f"executor_runner: cannot write {dump}: No space left on device\n")
+    assert [path.name for path in full_disk.iterdir()] == ["model.etdump"]
+    assert dump.read_bytes() == before
+
+
+def test_a_device_is_written_to_and_not_replaced_by_a_file(run: "Program", model: str, tmp_path: Path) -> None:
+    (tmp_path / "full").symlink_to("/dev/full")
+    ended = run(model, f"--etdump_path={tmp_path / 'full'}")
+    assert (ended.code, ended.err.count("\n")) == (1, 1)
+    assert "No space left on device" in ended.err
+    assert (tmp_path / "full").is_symlink()
+
+
+def test_a_place_that_cannot_be_written_is_said(run: "Program", model: str) -> None:
+    for flag in "--etdump_path", "--stats_path", "--kernel_profile_path":
+        ended = run(model, f"{flag}=/nowhere/file")
+        assert (ended.code, ended.err) == (
+            1,
+            "executor_runner: cannot write /nowhere/file: No such file or directory\n",
+        )
+
+
+def test_sme2_on_is_refused_without_sme2(run: "Program", model: str, tmp_path: Path) -> None:
+    if json.loads(run("--version").out)["sme2_hardware"]:
+        pytest.skip("this machine has SME2")
+    ended = run(model, "--sme2=on", f"--stats_path={tmp_path / 'stats.json'}")
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert "no SME2" in ended.err
+    stats = stats_of(tmp_path / "stats.json")
+    assert (stats["sme2_requested"], stats["sme2_hardware"], stats["sme2_told"]) == ("on", False, False)
+
+
+def test_sme2_off_is_possible_everywhere(run: "Program", model: str, tmp_path: Path) -> None:
+    assert run(model, "--sme2", "off", f"--stats_path={tmp_path / 'stats.json'}").code == 0
+    stats = stats_of(tmp_path / "stats.json")
+    assert (stats["sme2_requested"], stats["sme2_told"]) == ("off", False)
+
+
+def test_a_kernel_profile_counts_every_sample_once(run: "Program", model: str, tmp_path: Path) -> None:
+    path = tmp_path / "kernels.json"
+    assert run(model, "--num_executions=20000", "--print_output=none", f"--kernel_profile_path={path}").code == 0
+    profile = json.loads(path.read_text())
+    named = sum(kernel["samples"] for kernel in profile["kernels"])
+    unnamed = sum(library["samples"] for library in profile["unresolved_libraries"])
+    assert profile["samples"] == named + unnamed > 0
+    assert (profile["unresolved"], profile["dropped"]) == (unnamed, 0)
+    assert profile["threads"] >= 1
+    assert any("xnnpack" in entry["library"] for entry in profile["kernels"] + profile["unresolved_libraries"])
+    assert all(kernel["name"] for kernel in profile["kernels"])

@@ -1,0 +1,110 @@
+"""Runners that somebody else has built: checked, hashed, and chosen before our own."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tasks.runner.build import Runner, RunnerError, find_runner, host_platform, read_runner, register_runner
+
+pytestmark = pytest.mark.torch
+
+PROVENANCE = "executorch 1.5.1, built with EXECUTORCH_ENABLE_EVENT_TRACER=ON"
+# Knows the stock flags, and does nothing.
+IDLE = '#include <cstdio>\nint main() { std::puts("--model_path --num_executions --etdump_path"); return 1; }\n'
+
+
+def register(source: Path, runners: Path, **changed: str | Path) -> Runner:
+    told = {"platform": host_platform(), "variant": "sme2_off", "mode": "trace", "provenance": PROVENANCE} | changed
+    return register_runner(source, runners, **told)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def source(host_runner: Runner, tmp_path: Path) -> Path:
+    """A folder with a program that works and its libraries, as somebody would bring it."""
+    return shutil.copytree(host_runner.folder, tmp_path / "somebody's build")
+
+
+@pytest.fixture
+def idle(tmp_path: Path) -> Path:
+    (tmp_path / "idle.cpp").write_text(IDLE)
+    compiler = shutil.which("g++") or shutil.which("clang++") or pytest.skip("no C++ compiler is installed")
+    subprocess.run([compiler, str(tmp_path / "idle.cpp"), "-o", str(tmp_path / "idle")], check=True)
+    return tmp_path / "idle"
+
+
+def test_a_registered_runner_is_a_bundle_with_its_provenance(source: Path, models: Path, tmp_path: Path) -> None:
+    runner = register(source, tmp_path / "runners", model=models / "convolved.pte")
+    assert read_runner(runner.folder) == runner
+    assert (runner.kind, runner.variants, runner.modes) == ("registered", ["sme2_off"], ["trace"])
+    assert runner.provenance == PROVENANCE
+    assert not runner.supports_farm_flags
+    assert {"executor_runner", "lib/libexecutorch.so"} <= set(runner.files) or host_platform() == "macos-arm64"
+    assert not [name for name in runner.files if "etdump" in name and not name.startswith("lib/")]
+
+
+def test_a_registered_runner_is_found_for_its_variant_and_mode_only(source: Path, tmp_path: Path) -> None:
+    runners = tmp_path / "runners"
+    runner = register(source, runners)
+    assert find_runner(runners, host_platform(), "sme2_off", "trace") == runner
+    assert find_runner(runners, host_platform(), "sme2_on", "trace") is None
+    assert find_runner(runners, host_platform(), "sme2_off", "timing") is None
+    assert find_runner(runners, "amiga", "sme2_off", "trace") is None
+
+
+def test_a_registered_runner_comes_before_one_that_was_built_here(
+    source: Path, host_runner: Runner, tmp_path: Path
+) -> None:
+    runners = tmp_path / "runners"
+    (source / "note.txt").write_text("makes other bytes than the built one")
+    registered = register(source, runners, mode="timing")
+    shutil.copytree(host_runner.folder, runners / host_runner.platform / host_runner.folder.name)
+    assert find_runner(runners, host_platform(), "sme2_off", "timing") == registered
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"platform": "amiga"}, "platform is one of .*, not 'amiga'"),
+        ({"variant": "sme2"}, "variant is one of sme2_on, sme2_off, not 'sme2'"),
+        ({"mode": "fast"}, "mode is one of timing, trace, not 'fast'"),
+        ({"provenance": " "}, "needs its provenance"),
+        ({"platform": "macos-arm64"}, "is a program for .*, not macos-arm64"),
+    ],
+)
+def test_a_wrong_word_is_refused_with_the_right_ones(
+    source: Path, tmp_path: Path, changed: dict[str, str], said: str
+) -> None:
+    if changed.get("platform") == host_platform():
+        pytest.skip("this machine is of that platform")
+    with pytest.raises(RunnerError, match=said):
+        register(source, tmp_path / "runners", **changed)
+    assert not (tmp_path / "runners").exists()
+
+
+def test_what_is_no_program_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "script").write_text("#!/bin/sh\n")
+    with pytest.raises(RunnerError, match="script is a program for no known platform"):
+        register(tmp_path / "script", tmp_path / "runners")
+    with pytest.raises(RunnerError, match="executor_runner is not there; register a program, or a folder with one"):
+        register(tmp_path, tmp_path / "runners")
+
+
+def test_a_program_without_the_stock_flags_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RunnerError, match="true has no flag --model_path"):
+        register(Path(shutil.which("true") or "/bin/true"), tmp_path / "runners")
+    assert list((tmp_path / "runners" / host_platform()).iterdir()) == []
+
+
+def test_a_program_that_fails_on_a_model_is_refused(idle: Path, models: Path, tmp_path: Path) -> None:
+    with pytest.raises(RunnerError, match=r"idle ended with 1 on .*convolved\.pte"):
+        register(idle, tmp_path / "runners", model=models / "convolved.pte")
+
+
+def test_a_program_that_writes_no_etdump_is_refused(idle: Path, models: Path, tmp_path: Path) -> None:
+    idle.with_suffix(".cpp").write_text(IDLE.replace("return 1", "return 0"))
+    subprocess.run(["c++", str(idle.with_suffix(".cpp")), "-o", str(idle)], check=True)
+    with pytest.raises(RunnerError, match="wrote no ETDump; build it with EXECUTORCH_ENABLE_EVENT_TRACER=ON"):
+        register(idle, tmp_path / "runners", model=models / "convolved.pte")
+    assert register(idle, tmp_path / "runners").kind == "registered"

@@ -1,0 +1,66 @@
+"""A sweep file says what is measured; a mistake in it is one sentence."""
+
+from pathlib import Path
+
+import pytest
+
+from tasks.errors import InputError
+from tasks.spec import SweepSpec, read_sweep
+from tests.fixtures.paths import DEPLOYMENTS
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "sweep.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", ["smoke", "nightly"])
+def test_the_sweeps_that_come_with_the_farm_are_valid(name: str) -> None:
+    assert read_sweep(DEPLOYMENTS / "sweeps" / f"{name}.yaml").name == name
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "sentence"),
+    [
+        ("name: a\nmodels: [linear]\nexecutoins: 3\n", 3, "`executoins`: is not a key here; the keys are "),
+        ("name: a\nmodels: [linear]\nexecutions: many\n", 3, "`executions`: input should be a valid integer"),
+        ("name: a\nmodels:\n  - linear\n  - mobilnet\n", 2, "`mobilnet` is no model of the zoo ("),
+        ("name: a\nmodels: [linear]\nprecisions: [fp64]\n", 3, "'fp32', 'fp16', 'int8_static' or 'int8_dynamic'"),
+        ("name: A b\nmodels: [linear]\n", 1, "lower-case letters, digits"),
+        ("models: [linear]\n", 1, "`name`: is missing and must be given"),
+        ("name: a\nmodels: [linear]\nthreads: [1, 1]\n", 3, "`1` stands twice"),
+        ("name: a\nname: b\nmodels: [linear]\n", 2, "the key `name` stands twice"),
+        ("name: a\nmodels: [linear]\nlimits:\n  max_temp: 3\n", 4, "the keys are max_load_1m, max_temperature_c"),
+        ("name: a\nmodels: [linear]\nseed: 9223372036854775808\n", 3, "`seed`: input should be less than "),
+        ("name: [\n", 2, "this is not YAML"),
+        ("", 1, "the file must hold keys and values"),
+    ],
+)
+def test_a_mistake_is_one_sentence_with_file_line_and_what_would_be_right(
+    tmp_path: Path, text: str, line: int, sentence: str
+) -> None:
+    # given a file with one mistake
+    path = written(tmp_path, text)
+    # when it is read
+    with pytest.raises(InputError) as refused:
+        read_sweep(path)
+    # then one sentence names the place and the way on
+    assert str(refused.value).startswith(f"{path}:{line}: ")
+    assert sentence in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nowhere\.yaml: there is no such file"):
+        read_sweep(tmp_path / "nowhere.yaml")
+
+
+def test_warm_up_must_leave_executions_to_measure(tmp_path: Path) -> None:
+    path = written(tmp_path, "name: a\nmodels: [linear]\nexecutions: 3\nwarmup_executions: 3\n")
+    with pytest.raises(InputError, match=r"executions \(3\) must be more than warmup_executions \(3\)"):
+        read_sweep(path)
+
+
+def test_a_model_of_ones_own_is_named_by_module_and_factory() -> None:
+    assert SweepSpec(name="a", models=["team.models:detector"]).models == ["team.models:detector"]
