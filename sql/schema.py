@@ -1,6 +1,5 @@
-"""What a warehouse is made of: numbered migrations, seeds and views, each brought up to date when a writer opens it."""
+"""Brings a warehouse up to date when a writer opens it: numbered migrations, seeds, macros and views."""
 
-import csv
 import functools
 import hashlib
 import re
@@ -10,7 +9,10 @@ from pathlib import Path
 
 import duckdb
 
+from sql.describe import COLUMNS, describe_columns
 from sql.errors import WarehouseError
+from sql.quoting import literal
+from sql.seeds.rows import operator_categories, sme2_rules
 
 _HERE = Path(__file__).parent
 _HISTORY = """
@@ -31,8 +33,8 @@ class SqlFile:
 
 
 def sql_files(folder: str) -> tuple[SqlFile, ...]:
-    """Return the files of `sql/<folder>` by name."""
-    return tuple(_read(path) for path in sorted((_HERE / folder).glob("*.sql")))
+    """Return the files of `sql/<folder>` and its subfolders, sorted by path."""
+    return tuple(_read(path) for path in sorted((_HERE / folder).rglob("*.sql")))
 
 
 @functools.cache
@@ -53,41 +55,42 @@ def views() -> tuple[SqlFile, ...]:
             if not any(other != name and re.search(rf"\b{other}\b", _query_of(file.text)) for other in waiting)
         ]
         if not ready:
-            raise AssertionError(f"views that need each other: {', '.join(waiting)}")
+            raise AssertionError(f"views that depend on each other: {', '.join(waiting)}")
         for file in ready:
             ordered.append(waiting.pop(file.name))
     return tuple(ordered)
 
 
 @functools.cache
-def operator_categories() -> tuple[tuple[str, str, str], ...]:
-    """Return the rows (operator, kind, category) of seeds/operator_category.csv."""
-    with (_HERE / "seeds" / "operator_category.csv").open(encoding="utf-8", newline="") as stream:
-        return tuple((row["operator"], row["kind"], row["category"]) for row in csv.DictReader(stream))
+def macros() -> tuple[SqlFile, ...]:
+    """Return the macros of this farm, the rules of seeds/sme2_rule.csv included; views may use them."""
+    rows = ", ".join(f"({literal(sme2)}, {literal(pattern)})" for sme2, pattern in sme2_rules())
+    text = f"CREATE OR REPLACE MACRO _sme2_rule() AS TABLE FROM (VALUES {rows}) AS rule (sme2, pattern);"
+    return (SqlFile("_sme2_rule", text, _sha256(text)), *sql_files("macros"))
 
 
 def check_schema(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
-    """Return how many of this farm's migrations the warehouse has; raises WarehouseError where they do not agree."""
+    """Return how many of this farm's migrations the warehouse has; raises WarehouseError if one of them differs."""
     if not _has_table(connection, "schema_migration"):
-        raise WarehouseError(f"{path} is a DuckDB database but no warehouse of this farm; name another file")
+        raise WarehouseError(f"{path} is not a warehouse: it lacks the farm's tables; name another file")
     known = migrations()
     applied = connection.execute("SELECT number, name, sha256 FROM schema_migration ORDER BY number").fetchall()
     if len(applied) > len(known):
         raise WarehouseError(
-            f"{path} was written by a newer farm ({len(applied)} migrations, this one knows {len(known)}); "
+            f"{path} was written by a newer farm ({len(applied)} migrations, this one has {len(known)}); "
             "update the farm"
         )
     for (_, name, sha256), file in zip(applied, known, strict=False):
         if sha256 != file.sha256:
             raise WarehouseError(
-                f"{path} was built with another {name}.sql than this farm has; a migration never changes: restore the "
-                "file, or load the bundles into a new warehouse"
+                f"{path}: {name}.sql is not the migration that built this warehouse; restore that file, "
+                "or load the bundles into a new warehouse"
             )
     return len(applied)
 
 
 def bring_up_to_date(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """Apply what is missing of migrations, seeds and views in one transaction; costs two reads if nothing is."""
+    """Apply missing migrations, seeds, macros and views in one transaction; costs two reads if nothing is missing."""
     connection.begin()
     if not _has_table(connection, "schema_migration"):
         if connection.execute("SELECT count(*) FROM duckdb_tables()").fetchall() != [(0,)]:
@@ -104,25 +107,41 @@ def bring_up_to_date(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     connection.commit()
 
 
+def update_for_reader(connection: duckdb.DuckDBPyConnection) -> None:
+    """Give a reader this farm's macros and views if another version wrote the warehouse; the file stays as it is."""
+    if _parts(connection) != _wanted_parts():
+        for file in (*macros(), *views()):
+            connection.execute(_query_of(file.text).replace("CREATE OR REPLACE", "CREATE OR REPLACE TEMP", 1))
+
+
 def _refresh(connection: duckdb.DuckDBPyConnection) -> None:
-    """Replace seeds and views if those in the warehouse are not this farm's."""
-    seed = operator_categories()
-    wanted = {
-        "operator_category": _sha256(repr(seed)),
-        "views": _sha256("".join(file.sha256 for file in views())),
-    }
-    present = dict(connection.execute("SELECT name, sha256 FROM schema_part").fetchall())
-    if present == wanted:
+    """Replace seeds, macros and views if those in the warehouse are not this farm's."""
+    wanted = _wanted_parts()
+    if _parts(connection) == wanted:
         return
     connection.execute("DELETE FROM operator_category")
     connection.execute(
         "INSERT INTO operator_category SELECT unnest(?::VARCHAR[]), unnest(?::VARCHAR[]), unnest(?::VARCHAR[])",
-        [list(column) for column in zip(*seed, strict=True)],
+        [list(column) for column in zip(*operator_categories(), strict=True)],
     )
-    for file in views():
+    for file in (*macros(), *views()):
         connection.execute(file.text)
+    describe_columns(connection)
     for name, sha256 in wanted.items():
         connection.execute("INSERT OR REPLACE INTO schema_part VALUES (?, ?)", [name, sha256])
+
+
+def _parts(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
+    """Return the hash of each part of the warehouse that is replaced when it changes."""
+    return dict(connection.execute("SELECT name, sha256 FROM schema_part").fetchall())
+
+
+def _wanted_parts() -> dict[str, str]:
+    code = "".join(file.sha256 for file in (*macros(), *views()))
+    return {
+        "operator_category": _sha256(repr(operator_categories())),
+        "views": _sha256(code + COLUMNS.read_text(encoding="utf-8")),
+    }
 
 
 def _has_table(connection: duckdb.DuckDBPyConnection, name: str) -> bool:
@@ -140,5 +159,5 @@ def _sha256(text: str) -> str:
 
 
 def _query_of(text: str) -> str:
-    """Return the query of a view's file alone: what its comments mention is no dependency."""
+    """Return the query of a file without its comments."""
     return re.sub(r"--[^\n]*", "", text.split("COMMENT ON", maxsplit=1)[0])

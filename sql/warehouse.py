@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import duckdb
 
 from sql.errors import RowsRefused, WarehouseError
-from sql.schema import bring_up_to_date, check_schema
+from sql.schema import bring_up_to_date, check_schema, migrations, update_for_reader
 
 __all__ = [
     "RowsRefused",
@@ -35,10 +35,11 @@ _ONE_WRITER = threading.Lock()  # DuckDB keeps other processes out, but lets thr
 
 @contextlib.contextmanager
 def writing(path: Path, *, patience_s: float = _PATIENCE_S) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open the warehouse for one transaction, made and brought up to date if need be; commits on a clean way out.
+    """Open the warehouse for one transaction, which is committed if the block ends without an error.
 
-    Another process that has the file open is waited for, up to `patience_s` seconds. Raises WarehouseError, and
-    RowsRefused where rows do not fit their table; nothing of the transaction is kept then.
+    Creates the warehouse or brings it up to date first. Waits up to `patience_s` seconds for another process that has
+    it open. Raises WarehouseError, and RowsRefused if rows do not fit their table; nothing of the transaction is
+    stored then.
     """
     with _opened(path, read_only=False, patience_s=patience_s) as connection:
         bring_up_to_date(connection, path)
@@ -49,46 +50,47 @@ def writing(path: Path, *, patience_s: float = _PATIENCE_S) -> Iterator[duckdb.D
 
 @contextlib.contextmanager
 def open_read_only(path: Path, *, patience_s: float = _PATIENCE_S) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a warehouse file or one snapshot for reading; a writer is waited for, up to `patience_s` seconds."""
+    """Open a warehouse file or one snapshot for reading; waits up to `patience_s` seconds for a writer."""
     if not path.is_file():
-        raise WarehouseError(f"{path}: there is no warehouse here; `etfarm load` and `etfarm sweep` make one")
+        raise WarehouseError(f"{path}: there is no warehouse here; create one with `etfarm load` or `etfarm sweep`")
     with _opened(path, read_only=True, patience_s=patience_s) as connection:
-        check_schema(connection, path)
+        if check_schema(connection, path) == len(migrations()):
+            update_for_reader(connection)
         yield connection
 
 
 @contextlib.contextmanager
 def open_snapshot(snapshots: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open the newest snapshot in the folder `snapshots`, which no writer ever blocks or changes."""
+    """Open the newest snapshot in the folder `snapshots`, which writers neither block nor change."""
     with open_read_only(newest_snapshot(snapshots)) as connection:
         yield connection
 
 
 def newest_snapshot(snapshots: Path) -> Path:
-    """Return the file of the newest snapshot; raises WarehouseError where none was published yet."""
+    """Return the file of the newest snapshot; raises WarehouseError if none was published yet."""
     try:
         return snapshots / (snapshots / "current").read_text(encoding="utf-8").strip()
     except OSError:
         raise WarehouseError(
-            f"{snapshots}: no snapshot was published here yet; `etfarm load` and `etfarm sweep` publish one"
+            f"{snapshots}: no snapshot was published here yet; publish one with `etfarm load` or `etfarm sweep`"
         ) from None
 
 
 def publish_snapshot(warehouse: Path, snapshots: Path) -> Path:
-    """Copy the warehouse, as it is now, to a new `snapshots/warehouse-<seq>.duckdb` and let `current` name it.
+    """Copy the warehouse to a new `snapshots/warehouse-<seq>.duckdb` and make `current` name it.
 
-    Returns the new file. Older ones are removed but for the last few. Writers wait meanwhile, readers notice nothing.
+    Returns the new file and removes all but the last few. Writers wait meanwhile, readers are not affected.
     Raises WarehouseError.
     """
     if not warehouse.is_file():
-        raise WarehouseError(f"{warehouse}: there is no warehouse to publish; load something first")
-    # DuckDB's lock on the file goes as soon as this process closes any other descriptor of it (POSIX), so the one
-    # to copy from is opened before the connection and closed after it.
+        raise WarehouseError(f"{warehouse}: there is no warehouse to publish; create one with `etfarm load`")
+    # POSIX drops DuckDB's lock as soon as this process closes any other descriptor of the file, so the descriptor to
+    # copy from is opened before the connection and closed after it.
     with warehouse.open("rb") as source, _opened(warehouse, read_only=False, patience_s=_PATIENCE_S) as connection:
         bring_up_to_date(connection, warehouse)
         connection.execute("CHECKPOINT")
         snapshots.mkdir(parents=True, exist_ok=True)
-        for leftover in snapshots.glob(f"{_ASIDE}*"):  # of a killed publisher: whoever holds the lock is alone here
+        for leftover in snapshots.glob(f"{_ASIDE}*"):  # of a killed publisher: the lock excludes others
             leftover.unlink()
         present = _snapshots_in(snapshots)
         final = snapshots / f"warehouse-{(_sequence(present[-1]) if present else 0) + 1:06d}.duckdb"
@@ -100,19 +102,19 @@ def publish_snapshot(warehouse: Path, snapshots: Path) -> Path:
 
 
 def query(path: Path, text: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Answer one SQL query from a folder of snapshots (the newest) or from a warehouse file; returns columns and rows.
+    """Run one SQL query on the newest snapshot of a folder or on a warehouse file; returns columns and rows.
 
-    Nothing can be changed by it. Raises WarehouseError with DuckDB's own first line where the query is wrong.
+    The query cannot change anything. If it is wrong, raises WarehouseError with DuckDB's message and suggestions.
     """
     with open_snapshot(path) if path.is_dir() else open_read_only(path) as connection:
         try:
-            # DuckDB answers a text without a statement with None, whatever its stub says.
+            # Its stub does not mention that DuckDB returns None for a text without a statement.
             answer: duckdb.DuckDBPyConnection | None = connection.execute(text)
             if answer is None:
                 raise WarehouseError("the query is empty; write one such as SELECT * FROM run_latency")
             return [column[0] for column in answer.description or []], answer.fetchall()
         except duckdb.Error as error:
-            raise WarehouseError(f"the query failed: {first_line(error)}") from None
+            raise WarehouseError(f"the query failed: {_with_suggestions(error)}") from None
 
 
 def first_line(error: Exception) -> str:
@@ -120,9 +122,15 @@ def first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0].strip().rstrip(".")
 
 
+def _with_suggestions(error: duckdb.Error) -> str:
+    """Return DuckDB's message in one line, names that it suggests included, without the statement below it."""
+    message = str(error).split("\n\n", maxsplit=1)[0]
+    return " ".join(message.split()).rstrip(".")
+
+
 @contextlib.contextmanager
 def _opened(path: Path, *, read_only: bool, patience_s: float) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Connect, and turn what DuckDB and the disk raise meanwhile into WarehouseError."""
+    """Connect, and turn errors of DuckDB and the disk inside the block into WarehouseError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with (
@@ -131,11 +139,11 @@ def _opened(path: Path, *, read_only: bool, patience_s: float) -> Iterator[duckd
         ):
             yield connection
     except (duckdb.DataError, duckdb.IntegrityError, duckdb.ProgrammingError) as error:
-        raise RowsRefused(f"{path}: rows were refused ({first_line(error)}); nothing of them was kept") from error
+        raise RowsRefused(f"{path}: rows were refused ({first_line(error)}); none of them was stored") from error
     except (duckdb.Error, OSError) as error:
         verb = "read" if read_only else "written"
         raise WarehouseError(
-            f"{path}: the warehouse could not be {verb} ({first_line(error)}); what it held before is unharmed"
+            f"{path}: the warehouse could not be {verb} ({first_line(error)}); its previous content is intact"
         ) from error
 
 
@@ -146,7 +154,7 @@ def _connect(path: Path, *, read_only: bool, patience_s: float) -> duckdb.DuckDB
             return duckdb.connect(str(path), read_only=read_only)
         except (duckdb.IOException, duckdb.ConnectionException) as error:
             if "not a valid DuckDB database" in str(error):
-                raise WarehouseError(f"{path} is no warehouse, nor any DuckDB database; name another file") from None
+                raise WarehouseError(f"{path} is not a warehouse: it is not a DuckDB file; name another file") from None
             if not _is_locked(error):
                 raise
             if time.monotonic() >= give_up:
@@ -164,7 +172,7 @@ def _holder(error: Exception) -> str:
 
 
 def _write_whole(final: Path, source: BinaryIO) -> None:
-    """Copy a stream to a file that appears whole or not at all."""
+    """Copy a stream to a file that appears completely or not at all."""
     aside = final.with_name(_ASIDE + final.name)
     try:
         with aside.open("wb") as target:
@@ -174,7 +182,7 @@ def _write_whole(final: Path, source: BinaryIO) -> None:
         aside.replace(final)
     except OSError as error:
         raise WarehouseError(
-            f"{final}: the snapshot could not be written ({error.strerror}); readers keep the one before"
+            f"{final}: the snapshot could not be written ({error.strerror}); readers keep the previous one"
         ) from error
     finally:
         aside.unlink(missing_ok=True)

@@ -25,7 +25,7 @@ def test_the_sweep_file_and_the_inventory_of_the_readme_are_valid() -> None:
 
 
 def test_every_public_view_is_in_the_readme() -> None:
-    views = {path.stem for path in (ROOT / "sql/views").glob("[a-z]*.sql")}
+    views = {path.stem for path in (ROOT / "sql/views").rglob("[a-z]*.sql")}
     assert views - set(re.findall(r"`(\w+)`", README)) == set()
 
 

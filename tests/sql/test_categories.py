@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sql.schema import operator_categories
+from sql.seeds.rows import operator_categories
 from tasks.etdump.operators import OperatorName, parse_operator
 from tasks.etdump.reader import EventKind
 

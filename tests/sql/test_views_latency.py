@@ -1,6 +1,7 @@
 """Latency and where it goes: given sessions, a query, the rows it must give."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -145,7 +146,7 @@ LATENCY_VIEWS = (
 @pytest.mark.parametrize(
     "ending", [{"mode": "profile"}, {"mode": "trace"}, {"status": "failed"}, {"status": "invalid"}]
 )
-def test_only_timing_sessions_that_succeeded_enter_latency_and_shares(farm: Farm, ending: dict[str, str]) -> None:
+def test_only_timing_sessions_that_succeeded_enter_latency_and_shares(farm: Farm, ending: dict[str, Any]) -> None:
     farm.session([(100, {CONVOLUTION: 60, MEAN: 5})], **ending)
     farm.load()
     for view in LATENCY_VIEWS:

@@ -1,0 +1,30 @@
+CREATE OR REPLACE VIEW session_profile AS
+SELECT
+    session_id,
+    sweep_id,
+    night,
+    device,
+    emulated,
+    model,
+    precision,
+    variant,
+    mode,
+    _session.threads,
+    kernel_profile.threads AS threads_sampled,
+    rate_hz,
+    samples,
+    dropped,
+    unresolved,
+    unresolved / nullif(samples, 0) AS unresolved_share,
+    runner_source
+FROM kernel_profile
+JOIN _session USING (session_key)
+WHERE status = 'succeeded';
+
+COMMENT ON VIEW session_profile IS 'How complete the samples of a profile session are: how far the weights of its kernels can be trusted.';
+COMMENT ON COLUMN session_profile.threads_sampled IS 'Threads that were sampled.';
+COMMENT ON COLUMN session_profile.rate_hz IS 'Requested samples per second of processor time.';
+COMMENT ON COLUMN session_profile.samples IS 'Samples taken.';
+COMMENT ON COLUMN session_profile.dropped IS 'Samples lost because the buffer was full.';
+COMMENT ON COLUMN session_profile.unresolved IS 'Samples whose function has no name in its library.';
+COMMENT ON COLUMN session_profile.unresolved_share IS 'unresolved / samples, 0 to 1.';

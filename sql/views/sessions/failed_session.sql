@@ -1,0 +1,39 @@
+CREATE OR REPLACE VIEW failed_session AS
+SELECT
+    session_id,
+    sweep_id,
+    night,
+    device,
+    emulated,
+    model,
+    precision,
+    variant,
+    mode,
+    threads,
+    status,
+    reason_code,
+    reason,
+    log_tail,
+    attempt,
+    EXISTS (
+        FROM _session AS other
+        WHERE other.status = 'succeeded'
+            AND other.sweep_id = _session.sweep_id
+            AND other.device = _session.device
+            AND other.model = _session.model
+            AND other.precision = _session.precision
+            AND other.variant = _session.variant
+            AND other.mode = _session.mode
+            AND other.threads = _session.threads
+            AND other.slot = _session.slot
+    ) AS superseded,
+    slot AS session_index,
+    exit_code,
+    signal,
+    started_at
+FROM _session
+WHERE status <> 'succeeded' AND reason_code IS DISTINCT FROM 'first_session';
+
+COMMENT ON VIEW failed_session IS 'Sessions that ended without a result, and why. The first session of a device, which is always discarded, is not listed.';
+COMMENT ON COLUMN failed_session.status IS 'failed (the session did not run to its end) or invalid (it ran, but its numbers do not count).';
+COMMENT ON COLUMN failed_session.superseded IS 'Whether another attempt at the same session succeeded.';

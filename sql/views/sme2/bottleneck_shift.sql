@@ -1,0 +1,42 @@
+CREATE OR REPLACE VIEW bottleneck_shift AS
+WITH
+side AS (
+    SELECT
+        pair,
+        category,
+        sum(time_ms) FILTER (variant = 'sme2_on') AS on_ms,
+        sum(time_ms) FILTER (variant = 'sme2_off') AS off_ms,
+        sum(share) FILTER (variant = 'sme2_on') AS on_share,
+        sum(share) FILTER (variant = 'sme2_off') AS off_share
+    FROM _category_cell
+    GROUP BY pair, category
+)
+SELECT
+    sweep_id,
+    night,
+    device,
+    emulated,
+    model,
+    precision,
+    mode,
+    threads,
+    runner_source,
+    category,
+    coalesce(on_share, 0) AS share_on,
+    coalesce(off_share, 0) AS share_off,
+    coalesce(on_ms, 0) AS time_on_ms,
+    coalesce(off_ms, 0) AS time_off_ms,
+    CASE WHEN _has_times(emulated) THEN 100 * (share_on - share_off) END AS change_points,
+    CASE WHEN _has_times(emulated) THEN time_on_ms - time_off_ms END AS change_ms
+FROM side
+JOIN _pair USING (pair)
+WINDOW both_sides AS (PARTITION BY pair)
+QUALIFY count(on_ms) OVER both_sides > 0 AND count(off_ms) OVER both_sides > 0;
+
+COMMENT ON VIEW bottleneck_shift IS 'Where the time goes with and without SME2, by category. Only what was measured both ways.';
+COMMENT ON COLUMN bottleneck_shift.share_on IS 'Part of Method::execute with SME2, 0 to 1.';
+COMMENT ON COLUMN bottleneck_shift.share_off IS 'Part of Method::execute without SME2, 0 to 1.';
+COMMENT ON COLUMN bottleneck_shift.time_on_ms IS 'Milliseconds per run with SME2, on average.';
+COMMENT ON COLUMN bottleneck_shift.time_off_ms IS 'Milliseconds per run without SME2, on average.';
+COMMENT ON COLUMN bottleneck_shift.change_points IS 'share_on - share_off in percentage points: above 0 means that the category takes a larger share with SME2. NULL on emulated devices.';
+COMMENT ON COLUMN bottleneck_shift.change_ms IS 'time_on_ms - time_off_ms: below 0 means that SME2 saved time. NULL on emulated devices.';

@@ -1,0 +1,69 @@
+CREATE OR REPLACE VIEW operator_speedup AS
+WITH
+session_operator AS (
+    SELECT
+        session_key,
+        operator,
+        microkernel,
+        kind,
+        category,
+        string_agg(DISTINCT data_type, ' | ' ORDER BY data_type) AS data_types,
+        sum(calls) / any_value(runs) AS calls_per_run,
+        sum(self_ns) / any_value(runs) / 1e6 AS time_ms
+    FROM _operator_session
+    WHERE category <> 'Unattributed'
+    GROUP BY ALL
+),
+side AS (
+    SELECT
+        pair,
+        operator,
+        microkernel,
+        kind,
+        category,
+        max(data_types) FILTER (variant = 'sme2_on') AS data_types_on,
+        max(data_types) FILTER (variant = 'sme2_off') AS data_types_off,
+        median(calls_per_run) FILTER (variant = 'sme2_on') AS calls_on,
+        median(calls_per_run) FILTER (variant = 'sme2_off') AS calls_off,
+        median(time_ms) FILTER (variant = 'sme2_on') AS time_on_ms,
+        median(time_ms) FILTER (variant = 'sme2_off') AS time_off_ms
+    FROM session_operator
+    JOIN _session USING (session_key)
+    GROUP BY ALL
+)
+SELECT
+    sweep_id,
+    night,
+    device,
+    emulated,
+    model,
+    precision,
+    mode,
+    threads,
+    runner_source,
+    operator,
+    microkernel,
+    kind,
+    category,
+    data_types_on,
+    data_types_off,
+    calls_on,
+    calls_off,
+    time_on_ms,
+    time_off_ms,
+    CASE WHEN _has_times(emulated) THEN time_off_ms / nullif(time_on_ms, 0) END AS speedup,
+    CASE WHEN _has_times(emulated) THEN time_off_ms - time_on_ms END AS saved_ms
+FROM side
+JOIN _pair USING (pair)
+WINDOW both_sides AS (PARTITION BY pair)
+QUALIFY count(time_on_ms) OVER both_sides > 0 AND count(time_off_ms) OVER both_sides > 0;
+
+COMMENT ON VIEW operator_speedup IS 'Each operator with and without SME2. Operators are matched by name and kind of kernel, since numbers and data types differ between the variants. Only what was measured both ways.';
+COMMENT ON COLUMN operator_speedup.data_types_on IS 'Data types in its names with SME2.';
+COMMENT ON COLUMN operator_speedup.data_types_off IS 'Data types in its names without SME2.';
+COMMENT ON COLUMN operator_speedup.calls_on IS 'Calls per run with SME2.';
+COMMENT ON COLUMN operator_speedup.calls_off IS 'Calls per run without SME2.';
+COMMENT ON COLUMN operator_speedup.time_on_ms IS 'Milliseconds per run with SME2, on average, as the median over sessions; NULL if it did not run.';
+COMMENT ON COLUMN operator_speedup.time_off_ms IS 'Milliseconds per run without SME2, on average, as the median over sessions; NULL if it did not run.';
+COMMENT ON COLUMN operator_speedup.speedup IS 'time_off_ms / time_on_ms: above 1 means that SME2 is faster. NULL if a side is missing and on emulated devices.';
+COMMENT ON COLUMN operator_speedup.saved_ms IS 'time_off_ms - time_on_ms; NULL if a side is missing and on emulated devices.';

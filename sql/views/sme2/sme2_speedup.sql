@@ -1,0 +1,40 @@
+CREATE OR REPLACE VIEW sme2_speedup AS
+WITH
+side AS (
+    SELECT
+        pair,
+        count(*) FILTER (variant = 'sme2_on') AS sessions_on,
+        count(*) FILTER (variant = 'sme2_off') AS sessions_off,
+        median(median_ms) FILTER (variant = 'sme2_on') AS median_on_ms,
+        median(median_ms) FILTER (variant = 'sme2_off') AS median_off_ms
+    FROM session_latency
+    JOIN _session USING (session_id, variant)
+    WHERE runs > 0
+    GROUP BY pair
+)
+SELECT
+    sweep_id,
+    night,
+    device,
+    emulated,
+    model,
+    precision,
+    mode,
+    threads,
+    runner_source,
+    sessions_on,
+    sessions_off,
+    median_on_ms,
+    median_off_ms,
+    CASE WHEN _has_times(emulated) THEN median_off_ms / median_on_ms END AS speedup,
+    CASE WHEN _has_times(emulated) THEN median_off_ms - median_on_ms END AS saved_ms
+FROM side
+JOIN _pair USING (pair);
+
+COMMENT ON VIEW sme2_speedup IS 'What SME2 gains: sessions with it compared with sessions without it in the same sweep, on the same device, model, precision, threads and runner source. The unit is the session.';
+COMMENT ON COLUMN sme2_speedup.sessions_on IS 'Sessions with SME2.';
+COMMENT ON COLUMN sme2_speedup.sessions_off IS 'Sessions without SME2.';
+COMMENT ON COLUMN sme2_speedup.median_on_ms IS 'Median of the medians of sessions with SME2; NULL if there is none.';
+COMMENT ON COLUMN sme2_speedup.median_off_ms IS 'Median of the medians of sessions without SME2; NULL if there is none.';
+COMMENT ON COLUMN sme2_speedup.speedup IS 'median_off_ms / median_on_ms: above 1 means that SME2 is faster. NULL if a side is missing and on emulated devices.';
+COMMENT ON COLUMN sme2_speedup.saved_ms IS 'median_off_ms - median_on_ms; NULL if a side is missing and on emulated devices.';

@@ -1,0 +1,48 @@
+CREATE OR REPLACE VIEW device_overview AS
+SELECT
+    sweep_id,
+    sweep.night,
+    device.name AS device,
+    emulated,
+    transport,
+    site,
+    labels,
+    os,
+    os_version,
+    build,
+    device_model,
+    soc,
+    cores,
+    memory_bytes,
+    arch,
+    platform,
+    sme2,
+    hostname,
+    serial,
+    count(*) AS sessions,
+    count(*) FILTER (status = 'succeeded') AS succeeded,
+    min(started_at) AS started_at,
+    max(ended_at) AS ended_at
+FROM session
+JOIN sweep USING (sweep_id)
+JOIN device USING (device_id)
+GROUP BY ALL;
+
+COMMENT ON VIEW device_overview IS 'The devices of a sweep; two rows for a device whose facts changed during it.';
+COMMENT ON COLUMN device_overview.transport IS 'local, ssh or adb.';
+COMMENT ON COLUMN device_overview.site IS 'Site of the device in the inventory.';
+COMMENT ON COLUMN device_overview.labels IS 'Labels of the device in the inventory, JSON.';
+COMMENT ON COLUMN device_overview.os IS 'linux, macos or android; NULL here and below if unknown.';
+COMMENT ON COLUMN device_overview.os_version IS 'Version of the operating system.';
+COMMENT ON COLUMN device_overview.build IS 'Build of the operating system.';
+COMMENT ON COLUMN device_overview.device_model IS 'Model of the device.';
+COMMENT ON COLUMN device_overview.soc IS 'System on chip or processor.';
+COMMENT ON COLUMN device_overview.cores IS 'Processor cores.';
+COMMENT ON COLUMN device_overview.memory_bytes IS 'Main memory.';
+COMMENT ON COLUMN device_overview.arch IS 'Architecture.';
+COMMENT ON COLUMN device_overview.platform IS 'Platform of its runners.';
+COMMENT ON COLUMN device_overview.sme2 IS 'Whether it has SME2.';
+COMMENT ON COLUMN device_overview.hostname IS 'Host name.';
+COMMENT ON COLUMN device_overview.serial IS 'Serial number.';
+COMMENT ON COLUMN device_overview.started_at IS 'Start of its first session, UTC.';
+COMMENT ON COLUMN device_overview.ended_at IS 'End of its last session, UTC.';

@@ -1,0 +1,92 @@
+"""Every view and column has a comment, each shared one once, and comments list the values that the farm really uses."""
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Literal, get_args
+
+import pytest
+
+from sql import schema
+from sql.describe import shared_comments
+from sql.seeds.rows import operator_categories
+from sql.warehouse import query, writing
+from tasks.cell import Mode, Status, Variant
+from tasks.export.precision import Precision
+
+_OWN = re.compile(r"COMMENT ON COLUMN (\w+)\.(\w+) IS '((?:[^']|'')*)';")
+
+
+@pytest.fixture(scope="module")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("described") / "warehouse.duckdb"
+    with writing(path):
+        pass
+    return path
+
+
+def own_comments() -> dict[tuple[str, str], str]:
+    return {
+        (view, column): comment.replace("''", "'")
+        for file in schema.views()
+        for view, column, comment in _OWN.findall(file.text)
+    }
+
+
+def columns_of_views(warehouse: Path) -> dict[tuple[str, str], str | None]:
+    _, rows = query(
+        warehouse,
+        """
+        SELECT table_name, column_name, comment FROM duckdb_columns()
+        WHERE table_name IN (SELECT view_name FROM duckdb_views() WHERE NOT internal)
+        """,
+    )
+    return {(view, column): comment for view, column, comment in rows}
+
+
+def test_every_view_and_every_column_has_a_comment(warehouse: Path) -> None:
+    _, views = query(warehouse, "SELECT view_name FROM duckdb_views() WHERE NOT internal AND trim(comment) <> ''")
+    assert {name for (name,) in views} == {file.name for file in schema.views()}
+    columns = columns_of_views(warehouse)
+    assert len(columns) > 400
+    assert [key for key, comment in columns.items() if not (comment or "").strip()] == []
+
+
+def test_a_comment_in_a_views_file_wins_over_the_shared_one(warehouse: Path) -> None:
+    columns = columns_of_views(warehouse)
+    assert columns["kernel_use", "share"] == own_comments()["kernel_use", "share"] != shared_comments()["share"]
+    assert columns["operator_time", "share"] == shared_comments()["share"]
+    assert "runner's source" in str(columns["run_latency", "runner_source"]), "a quote inside a comment"
+
+
+def test_no_view_repeats_a_shared_comment() -> None:
+    shared = shared_comments()
+    assert [key for key, comment in own_comments().items() if shared.get(key[1]) == comment] == []
+
+
+def test_every_shared_comment_is_used_by_several_views(warehouse: Path) -> None:
+    own = own_comments()
+    uses = Counter(column for view, column in columns_of_views(warehouse) if (view, column) not in own)
+    assert [column for column in shared_comments() if uses[column] < 2] == []
+
+
+def test_a_comment_that_several_views_give_a_column_is_shared() -> None:
+    uses = Counter((column, comment) for (_, column), comment in own_comments().items())
+    repeated = [key for key, count in uses.items() if count > 1]
+    assert repeated == []
+
+
+CATEGORY = Literal["Convolution", "GEMM", "Data Movement", "Elementwise", "Other"]
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [("precision", Precision), ("variant", Variant), ("mode", Mode), ("status", Status), ("category", CATEGORY)],
+)
+def test_a_comment_names_exactly_the_values_of_its_column(column: str, values: object) -> None:
+    listed = re.split("[;.(]", shared_comments()[column])[0].strip()
+    assert tuple(re.split(", | or ", listed)) == get_args(values)
+
+
+def test_the_categories_of_the_seed_are_those_of_the_comment() -> None:
+    assert {category for _, _, category in operator_categories()} == set(get_args(CATEGORY))
