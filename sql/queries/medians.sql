@@ -1,5 +1,4 @@
--- One line per cell of the sweep named by the parameter: the median of its sessions' medians.
--- Times of emulated devices mean nothing and are left empty.
+-- One row per cell of the sweep $sweep_id: the median of its session medians. Emulated devices have no times.
 SELECT
     device || CASE WHEN emulated THEN ' (emulated)' ELSE '' END AS device,
     model,
@@ -8,8 +7,8 @@ SELECT
     threads,
     count(*) AS sessions,
     sum(runs)::BIGINT AS runs,
-    CASE WHEN NOT emulated THEN round(median(median_ms), 4) END AS "median ms",
-    CASE WHEN NOT emulated THEN round(median(mad_ms), 4) END AS "MAD ms"
+    CASE WHEN _has_times(emulated) THEN round(median(median_ms), 4) END AS "median ms",
+    CASE WHEN _has_times(emulated) THEN round(median(mad_ms), 4) END AS "MAD ms"
 FROM session_latency
 WHERE sweep_id = $sweep_id
 GROUP BY device, emulated, model, precision, variant, threads

@@ -2,7 +2,6 @@
 SELECT
     device,
     moment,
-    count(*) AS sessions,
     min(temperature_c) AS min_temperature_c,
     median(temperature_c) AS median_temperature_c,
     max(temperature_c) AS max_temperature_c,

@@ -1,4 +1,4 @@
--- Sessions without a result, those that still lack one first.
+-- Failed and invalid sessions; those that no later attempt replaced come first.
 SELECT
     session_id,
     device,

@@ -1,5 +1,5 @@
--- Latency by cell (what is measured alike), from sessions: executions of one process are not independent of each other.
--- An emulated device keeps its counts and loses its times, which mean nothing.
+-- Latency by cell (sessions that are measured alike), from session medians: runs of one process are not independent.
+-- An emulated device has counts and no times: its times mean nothing.
 WITH
 cell AS (
     SELECT
@@ -24,10 +24,10 @@ cell AS (
 )
 SELECT
     * EXCLUDE (median_ms, between_ms, mad_ms, p90_ms, load_ms),
-    CASE WHEN NOT emulated THEN median_ms END AS median_ms,
-    CASE WHEN NOT emulated AND sessions > 1 THEN between_ms END AS between_ms,
-    CASE WHEN NOT emulated THEN mad_ms END AS mad_ms,
-    CASE WHEN NOT emulated THEN p90_ms END AS p90_ms,
-    CASE WHEN NOT emulated THEN load_ms END AS load_ms
+    CASE WHEN _has_times(emulated) THEN median_ms END AS median_ms,
+    CASE WHEN _has_times(emulated) AND sessions > 1 THEN between_ms END AS between_ms,
+    CASE WHEN _has_times(emulated) THEN mad_ms END AS mad_ms,
+    CASE WHEN _has_times(emulated) THEN p90_ms END AS p90_ms,
+    CASE WHEN _has_times(emulated) THEN load_ms END AS load_ms
 FROM cell
 ORDER BY model, emulated, device, threads, precision <> 'fp32', precision, variant, runner_source;

@@ -1,9 +1,10 @@
--- The operators that take the most time, ten of each cell and whatever takes more than 5 %.
+-- The operators that take the most time: ten per cell, and any others above 5 % (FLAGGED_SHARE of the report).
 WITH
 ranked AS (
     SELECT
         model,
         device,
+        emulated IS TRUE AS emulated,
         precision,
         variant,
         threads,
@@ -22,9 +23,9 @@ ranked AS (
             ORDER BY time_ms DESC, operator, data_type, microkernel
         ) AS place
     FROM operator_time
-    WHERE sweep_id = $sweep_id AND emulated IS NOT TRUE AND category <> 'Unattributed'
+    WHERE sweep_id = $sweep_id AND _has_times(emulated) AND category <> 'Unattributed'
 )
-SELECT *
+SELECT * EXCLUDE (place)
 FROM ranked
 WHERE (place <= 10 AND time_ms > 0) OR share > 0.05
 ORDER BY model, device, threads, precision <> 'fp32', precision, variant, runner_source, place;

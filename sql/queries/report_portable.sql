@@ -1,5 +1,15 @@
--- The weight of portable operators by cell.
-SELECT model, device, precision, variant, threads, runner_source, portable_ms, share, execute_ms, sessions, runs
+-- The weight of portable operators by cell. Emulated devices are left out: their times mean nothing.
+SELECT
+    model,
+    device,
+    emulated IS TRUE AS emulated,
+    precision,
+    variant,
+    threads,
+    runner_source,
+    portable_ms,
+    share,
+    execute_ms
 FROM portable_weight
-WHERE sweep_id = $sweep_id AND emulated IS NOT TRUE
+WHERE sweep_id = $sweep_id AND _has_times(emulated)
 ORDER BY model, device, threads, precision <> 'fp32', precision, variant, runner_source;

@@ -1,7 +1,7 @@
--- Each portable operator of each exported model: how many the graph holds and why (from the export), and its largest
--- weight (from the runs). The two name it differently, aten.mean.dim and mean; what they share is the word `mean`.
+-- Each portable operator of each exported model: its count and reason (from the export), and its largest weight (from the
+-- runs). The two name it differently, aten.mean.dim and mean; both contain the word `mean`.
 WITH
--- A sweep that was started again after a change has a model twice, with two .pte files.
+-- A sweep that is resumed after a change has two .pte files of the same model.
 file AS (
     SELECT
         model,
@@ -41,9 +41,8 @@ heaviest AS (
         precision,
         word,
         min(operator) AS operator,
-        max(share) FILTER (emulated IS NOT TRUE) AS share,
-        arg_max(time_ms, share) FILTER (emulated IS NOT TRUE) AS time_ms,
-        arg_max(device, share) FILTER (emulated IS NOT TRUE) AS device
+        max(share) FILTER (_has_times(emulated)) AS share,
+        arg_max(device, share) FILTER (_has_times(emulated)) AS device
     FROM seen
     GROUP BY ALL
 )
@@ -51,11 +50,9 @@ SELECT
     model,
     precision,
     coalesce(exported.operator, heaviest.operator) AS operator,
-    word,
     count,
     reason,
     share,
-    time_ms,
     device
 FROM exported
 FULL JOIN heaviest USING (model, precision, word)

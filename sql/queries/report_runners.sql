@@ -1,4 +1,4 @@
--- Which runners measured, and where.
+-- The runners of the sweep, their devices and what they were used for.
 SELECT
     runner_sha256,
     source_sha256,

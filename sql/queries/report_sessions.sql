@@ -1,4 +1,4 @@
--- Every session, whatever became of it, with its median and the device's conditions before and after.
+-- Every session with its outcome, its median, and the conditions of the device before and after it.
 WITH
 condition AS (
     SELECT
@@ -24,7 +24,7 @@ SELECT
     session.attempt,
     CASE WHEN session.reason_code = 'first_session' THEN 'discarded' ELSE session.status END AS status,
     session.started_at,
-    CASE WHEN session.emulated IS NOT TRUE THEN session_latency.median_ms END AS median_ms,
+    CASE WHEN _has_times(session.emulated) THEN session_latency.median_ms END AS median_ms,
     condition.* EXCLUDE (session_id)
 FROM session_overview AS session
 LEFT JOIN session_latency USING (session_id)

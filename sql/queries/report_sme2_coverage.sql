@@ -1,4 +1,4 @@
--- How much of what SME2 could serve ran on it, where it was on. On emulated devices calls count, and times do not.
+-- How much of what SME2 could run did run on it, in cells with SME2 on. Emulated devices have calls and no times.
 SELECT
     model,
     device,
@@ -8,8 +8,8 @@ SELECT
     runner_source,
     eligible_calls,
     sme2_calls,
-    CASE WHEN emulated IS NOT TRUE THEN name_share END AS name_share,
-    CASE WHEN emulated IS NOT TRUE THEN proven_share END AS proven_share,
+    CASE WHEN _has_times(emulated) THEN name_share END AS name_share,
+    CASE WHEN _has_times(emulated) THEN proven_share END AS proven_share,
     executed_samples,
     executed_sme2_samples
 FROM sme2_coverage

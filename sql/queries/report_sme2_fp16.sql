@@ -1,4 +1,4 @@
--- How many Fully Connected calls of fp16 models kept plain F16 though SME2 was on.
+-- Fully Connected calls of fp16 models that stay plain F16 although SME2 is on.
 WITH
 cell AS (
     SELECT

@@ -1,4 +1,4 @@
--- The kernels of each model, what ran (sampled) apart from what XNNPACK only selected; the heaviest twelve of each.
+-- The twelve heaviest kernels of each cell: executed ones (sampled) apart from those that XNNPACK only selected.
 WITH
 side AS (
     SELECT

@@ -1,4 +1,4 @@
--- Operators with SME2 beside the same without it: what SME2 could serve, and whatever else takes more than 5 %.
+-- Operators with SME2 off and on: those that SME2 could run, and any others above 5 % (FLAGGED_SHARE of the report).
 WITH
 reason AS (
     SELECT device, model, precision, threads, runner_source, operator, microkernel, min(likely_reason) AS likely_reason
@@ -16,19 +16,15 @@ pair AS (
         speed.runner_source,
         speed.operator,
         speed.microkernel,
-        speed.kind,
-        speed.category,
         speed.data_types_off,
         speed.data_types_on,
         coalesce(speed.calls_on, speed.calls_off) AS calls_per_run,
-        CASE WHEN speed.emulated IS NOT TRUE THEN speed.time_off_ms END AS time_off_ms,
-        CASE WHEN speed.emulated IS NOT TRUE THEN speed.time_on_ms END AS time_on_ms,
+        CASE WHEN _has_times(speed.emulated) THEN speed.time_off_ms END AS time_off_ms,
+        CASE WHEN _has_times(speed.emulated) THEN speed.time_on_ms END AS time_on_ms,
         speed.speedup,
         speed.saved_ms,
-        CASE WHEN speed.emulated IS NOT TRUE THEN speed.time_on_ms / nullif(whole.median_on_ms, 0) END AS share_on,
-        speed.kind = 'delegated'
-            AND speed.category IN ('Convolution', 'GEMM')
-            AND coalesce(speed.microkernel, 'GEMM') IN ('GEMM', 'IGEMM') AS is_eligible,
+        CASE WHEN _has_times(speed.emulated) THEN speed.time_on_ms / nullif(whole.median_on_ms, 0) END AS share_on,
+        speed.kind = 'delegated' AND _sme2_could_serve(speed.category, speed.microkernel) AS is_eligible,
         reason.likely_reason
     FROM operator_speedup AS speed
     LEFT JOIN sme2_speedup AS whole

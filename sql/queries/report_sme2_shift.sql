@@ -1,7 +1,8 @@
--- Where the time goes with SME2 beside where it goes without it.
+-- Where the time goes with SME2 off and on. Emulated devices are left out: their times mean nothing.
 SELECT
     model,
     device,
+    emulated IS TRUE AS emulated,
     precision,
     threads,
     runner_source,
@@ -13,5 +14,5 @@ SELECT
     time_on_ms,
     change_ms
 FROM bottleneck_shift
-WHERE sweep_id = $sweep_id AND emulated IS NOT TRUE AND (time_off_ms <> 0 OR time_on_ms <> 0)
+WHERE sweep_id = $sweep_id AND _has_times(emulated) AND (time_off_ms <> 0 OR time_on_ms <> 0)
 ORDER BY model, device, threads, precision <> 'fp32', precision, runner_source, time_off_ms DESC, category;

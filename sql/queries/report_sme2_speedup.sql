@@ -1,4 +1,4 @@
--- Sessions with SME2 beside sessions without it, and their medians for an interval. Emulated devices have no times.
+-- Pairs of cells with SME2 off and on, and the medians of their sessions for an interval. Emulated devices have no times.
 WITH
 medians AS (
     SELECT
@@ -10,7 +10,7 @@ medians AS (
         list(median_ms ORDER BY session_id) FILTER (variant = 'sme2_on') AS medians_on_ms,
         list(median_ms ORDER BY session_id) FILTER (variant = 'sme2_off') AS medians_off_ms
     FROM session_latency
-    WHERE sweep_id = $sweep_id AND runs > 0 AND emulated IS NOT TRUE
+    WHERE sweep_id = $sweep_id AND runs > 0 AND _has_times(emulated)
     GROUP BY ALL
 )
 SELECT
@@ -22,8 +22,8 @@ SELECT
     runner_source,
     sessions_on,
     sessions_off,
-    CASE WHEN emulated IS NOT TRUE THEN median_on_ms END AS median_on_ms,
-    CASE WHEN emulated IS NOT TRUE THEN median_off_ms END AS median_off_ms,
+    CASE WHEN _has_times(emulated) THEN median_on_ms END AS median_on_ms,
+    CASE WHEN _has_times(emulated) THEN median_off_ms END AS median_off_ms,
     speedup,
     medians_on_ms,
     medians_off_ms

@@ -1,117 +1,147 @@
-"""How the report names a cell: what is measured alike (model, device, precision, variant, threads, runner)."""
+"""How the report names a cell: the sessions that are measured alike and pooled (model, device, precision, ...)."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import NamedTuple
 
+from tasks.cell import VARIANTS
+from tasks.export.precision import PRECISIONS
 from tasks.report.data import Row
 from tasks.report.page import Cell, Column, Tag
 from tasks.report.text import NOTHING, code, counted, number
 
-CELL = ("model", "device", "precision", "variant", "threads", "runner_source")
-PAIR = ("model", "device", "precision", "threads", "runner_source")
-"""A cell with SME2 and the same without it."""
-_VARIANT_WORDS = {"sme2_on": "on", "sme2_off": "off"}
-_PRECISIONS = ("fp32", "fp16", "int8_static", "int8_dynamic")
+_PRECISION_ORDER: dict[str, int] = {precision: place for place, precision in enumerate(PRECISIONS)}
+_VARIANT_WORDS: dict[str, str] = {variant: variant.removeprefix("sme2_") for variant in VARIANTS}
 
 
-_HEADS = {
-    "model": Column("Model"),
-    "device": Column("Device"),
-    "precision": Column("Precision"),
-    "variant": Column("SME2"),
-    "threads": Column("Threads", numeric=True),
-}
+@dataclass(frozen=True)
+class PairRow(Row):
+    """A row about two cells that differ only in SME2."""
+
+    model: str
+    device: str
+    emulated: bool
+    precision: str
+    threads: int | None
+    runner_source: str | None
+
+
+@dataclass(frozen=True)
+class CellRow(PairRow):
+    """A row about one cell."""
+
+    variant: str
+
+
+class CellKey(NamedTuple):
+    """What tells a cell, or a pair of cells (`variant` None), from every other one of its sweep."""
+
+    model: str
+    device: str
+    precision: str
+    variant: str | None
+    threads: int | None
+    runner_source: str | None
+
+
+def cell_of(row: PairRow) -> CellKey:
+    """The key of the cell (or pair) that a row is about."""
+    variant = row.variant if isinstance(row, CellRow) else None
+    return CellKey(row.model, row.device, row.precision, variant, row.threads, row.runner_source)
 
 
 class CellNames:
-    """Names cells (or pairs of them) among others of the same sweep; labels leave out what is the same for all."""
+    """Names cells (or pairs) among others of their sweep; labels leave out what is the same for all of them."""
 
-    def __init__(self, rows: Iterable[Row], keys: tuple[str, ...] = CELL) -> None:
-        found = {tuple(row[key] for key in keys) for row in rows}
-        self._keys = keys[:-1]
-        self._several = {key for position, key in enumerate(keys) if len({cell[position] for cell in found}) > 1}
-        self._runner_tells = len(found) > len({cell[:-1] for cell in found})
+    def __init__(self, rows: Sequence[PairRow]) -> None:
+        found = {cell_of(row) for row in rows}
+        self._has_variant = any(key.variant is not None for key in found)
+        self._several = {
+            name
+            for name, values in zip(CellKey._fields, zip(*found, strict=True), strict=False)
+            if len(set(values)) > 1
+        }
+        self._shows_runner = len(found) > len({key[:-1] for key in found})
 
-    def several(self, key: str) -> bool:
-        """Whether cells differ in this of model, device, precision, variant, threads."""
-        return key in self._several
+    @property
+    def has_several_variants(self) -> bool:
+        """Whether the cells differ in their variant."""
+        return "variant" in self._several
 
     def columns(self) -> list[Column]:
-        """The heads of the columns that name a cell; the runner's only where two measured the same."""
-        heads = [_HEADS[key] for key in self._keys]
-        return [*heads, Column("Runner source")] if self._runner_tells else heads
-
-    def cells(self, row: Row) -> list[Cell]:
-        """The cells under those heads."""
-        named = [_named(key, row) for key in self._keys]
-        return [*named, code(_short(row["runner_source"]))] if self._runner_tells else named
-
-    def label(self, row: Row, leave_out: Sequence[str] = ("model",)) -> str:
-        """One line that tells this cell from the others: `pixel-9 · fp16 · SME2 on · 2 threads`."""
-        parts = [
-            _word(key, row[key])
-            for key in self._keys
-            if key not in leave_out and (key in self._several or key == "precision")
+        """The heads of the columns that name a cell; the runner's only if cells differ in nothing else."""
+        return [
+            Column("Model"),
+            Column("Device"),
+            Column("Precision"),
+            *([Column("SME2")] if self._has_variant else []),
+            Column("Threads", numeric=True),
+            *([Column("Runner source")] if self._shows_runner else []),
         ]
-        if self._runner_tells:
-            parts.append(f"runner {_short(row['runner_source'])}")
+
+    def cells(self, row: PairRow) -> list[Cell]:
+        """The cells under those heads."""
+        return [
+            code(row.model),
+            device_cell(row.device, emulated=row.emulated),
+            Cell(row.precision),
+            *([variant_cell(row.variant)] if isinstance(row, CellRow) else []),
+            number(row.threads, 0),
+            *([code(_short(row.runner_source))] if self._shows_runner else []),
+        ]
+
+    def label(self, row: PairRow) -> str:
+        """One line that tells this cell from the others of its model: `pixel-9 · fp16 · SME2 on · 2 threads`."""
+        parts = [row.device] if "device" in self._several else []
+        parts.append(row.precision)
+        if self.has_several_variants and isinstance(row, CellRow):
+            parts.append(f"SME2 {variant_word(row.variant)}")
+        if "threads" in self._several:
+            parts.append(_threads(row.threads))
+        if self._shows_runner:
+            parts.append(f"runner {_short(row.runner_source)}")
         return " · ".join(parts)
 
 
-def cell_of(row: Row) -> tuple[Any, ...]:
-    """What tells a cell from every other one of its sweep."""
-    return tuple(row[key] for key in CELL)
-
-
-def pair_of(row: Row) -> tuple[Any, ...]:
-    """The same for a cell with SME2 and for that without it."""
-    return tuple(row[key] for key in PAIR)
-
-
 def variant_word(variant: str) -> str:
-    """`on`, `off`, or `unknown` for what was measured without the farm."""
+    """`on`, `off`, or `unknown` for a run that the farm did not measure."""
     return _VARIANT_WORDS.get(variant, "unknown")
 
 
 def variant_cell(variant: str) -> Cell:
     """A cell with the variant, a dash where it is not known."""
-    word = variant_word(variant)
-    return NOTHING if word == "unknown" else Cell(word)
+    return Cell(_VARIANT_WORDS[variant]) if variant in _VARIANT_WORDS else NOTHING
 
 
 def precision_order(precision: str) -> int:
-    """fp32 first, then fp16, then int8."""
-    return _PRECISIONS.index(precision) if precision in _PRECISIONS else len(_PRECISIONS)
+    """The place of a precision in the order in which the farm lists them: fp32 first."""
+    return _PRECISION_ORDER.get(precision, len(_PRECISION_ORDER))
 
 
-def where(row: Row) -> str:
-    """A cell inside a sentence, its model and precision left out: `on pixel-9 with SME2 off and one thread`."""
-    parts = [f"SME2 {variant_word(row['variant'])}"] if row["variant"] in _VARIANT_WORDS else []
-    parts += [counted(row["threads"], "thread")] if row["threads"] is not None else []
-    return f"on {row['device']}" + (f" with {' and '.join(parts)}" if parts else "")
+def conditions_of(row: CellRow) -> list[str]:
+    """What a sentence states about a cell beside model, device and precision: `SME2 off`, `one thread`."""
+    sme2 = [f"SME2 {variant_word(row.variant)}"] if row.variant in _VARIANT_WORDS else []
+    return sme2 + ([counted(row.threads, "thread")] if row.threads is not None else [])
 
 
-def device_cell(row: Row) -> Cell:
+def where(row: CellRow) -> str:
+    """A cell inside a sentence, without model and precision: `on pixel-9 with SME2 off and one thread`."""
+    conditions = conditions_of(row)
+    return f"on {row.device}" + (f" with {' and '.join(conditions)}" if conditions else "")
+
+
+def device_cell(device: str, *, emulated: bool) -> Cell:
     """A cell with the device's name, marked if it is emulated."""
-    return Cell((str(row["device"]), Tag("emulated")) if row.get("emulated") else str(row["device"]))
+    return Cell((device, Tag("emulated")) if emulated else device)
 
 
-def _named(key: str, row: Row) -> Cell:
-    if key == "device":
-        return device_cell(row)
-    if key == "variant":
-        return variant_cell(row[key])
-    if key == "threads":
-        return number(row[key], 0)
-    return code(row[key]) if key == "model" else Cell(str(row[key]))
+def emulated_devices(rows: Iterable[PairRow]) -> list[str]:
+    """The names of the emulated devices among rows, each once."""
+    return sorted({row.device for row in rows if row.emulated})
 
 
-def _word(key: str, value: Any) -> str:
-    if key == "variant":
-        return f"SME2 {variant_word(value)}"
-    if key == "threads":
-        return "threads unknown" if value is None else f"{value} {'thread' if value == 1 else 'threads'}"
-    return str(value)
+def _threads(threads: int | None) -> str:
+    return "threads unknown" if threads is None else f"{threads} {'thread' if threads == 1 else 'threads'}"
 
 
 def _short(runner_source: str | None) -> str:

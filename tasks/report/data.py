@@ -1,9 +1,14 @@
-"""What a report knows: the answers of the queries `sql/queries/report_*.sql` for one sweep."""
+"""The answers to the queries `sql/queries/report_*.sql` for one sweep, as typed rows."""
 
-from collections.abc import Iterable
+import contextlib
+import dataclasses
+import functools
+import types
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from pathlib import Path
-from typing import Any
+from typing import ClassVar, TypeVar, cast, get_args, get_type_hints
 
 import duckdb
 
@@ -11,70 +16,144 @@ from sql.schema import sql_files
 from sql.warehouse import first_line, open_read_only
 from tasks.errors import FarmError
 
-Row = dict[str, Any]
-_PREFIX = "report_"
-_SWEEPS = "sweeps"
 _MOST_IDS_NAMED = 10
+_PYTHON_TYPES = {
+    "VARCHAR": str,
+    "BOOLEAN": bool,
+    "INTEGER": int,
+    "BIGINT": int,
+    "HUGEINT": int,
+    "DOUBLE": float,
+    "DOUBLE[]": list[float],
+    "DATE": date,
+    "TIMESTAMP": datetime,
+}
 
 
 class ReportError(FarmError):
-    """There is nothing to report on; the text is one sentence with the way on."""
+    """The report cannot be made; the text is one sentence with the cause and what to do."""
 
 
 @dataclass(frozen=True)
+class Row:
+    """One row of an answer. A subclass names its query and has one field per column, of the same name and type."""
+
+    query: ClassVar[str]
+    """`latency` for sql/queries/report_latency.sql."""
+
+
+RowT = TypeVar("RowT", bound=Row)
+
+
+@dataclass(frozen=True)
+class SweepRow(Row):
+    """A sweep and how its sessions ended."""
+
+    query = "sweeps"
+    sweep_id: str
+    name: str
+    night: date | None
+    succeeded: int
+    failed: int
+    invalid: int
+    discarded: int
+    devices: int
+    models: int
+    started_at: datetime | None
+    ended_at: datetime | None
+
+
 class Answers:
-    """Rows by the name of their query (`latency` of report_latency.sql), and the sweep that they are about."""
+    """The rows of any query for one sweep; each query is run once, when its rows are first requested."""
 
-    sweep: Row
-    tables: dict[str, list[Row]]
+    def __init__(self, connection: duckdb.DuckDBPyConnection, sweep: SweepRow) -> None:
+        self.sweep = sweep
+        self._connection = connection
+        self._known: dict[type[Row], Sequence[Row]] = {}
 
-    def __getitem__(self, query: str) -> list[Row]:
-        return self.tables[query]
-
-    @property
-    def has_times(self) -> bool:
-        """Whether any device of the sweep has times that mean something."""
-        return any(row["median_ms"] is not None for row in self["latency"])
+    def rows(self, row_class: type[RowT]) -> list[RowT]:
+        """The rows of the class's query; raises ReportError where its columns are not the fields of the class."""
+        if row_class not in self._known:
+            self._known[row_class] = _read(self._connection, row_class, self.sweep.sweep_id)
+        return cast(list[RowT], self._known[row_class])
 
 
-def ask(snapshot: Path, sweep_id: str | None) -> Answers:
-    """Answer every query for one sweep, the newest without an id; raises ReportError and WarehouseError."""
-    queries = {file.name.removeprefix(_PREFIX): file.text for file in sql_files("queries") if _is_ours(file.name)}
+@contextlib.contextmanager
+def open_answers(snapshot: Path, sweep_id: str | None) -> Iterator[Answers]:
+    """Open a warehouse file for the report of one sweep, the newest without an id.
+
+    Raises ReportError if the file does not contain the sweep or its views are too old, WarehouseError if it cannot be
+    read.
+    """
     with open_read_only(snapshot) as connection:
         try:
-            sweeps = _rows(connection, queries.pop(_SWEEPS))
-            sweep = _chosen(sweeps, sweep_id, snapshot)
-            of_sweep = {"sweep_id": sweep["sweep_id"]}
-            return Answers(sweep, {name: _rows(connection, text, of_sweep) for name, text in queries.items()})
+            sweep = _chosen(_read(connection, SweepRow), sweep_id, snapshot)
+            yield Answers(connection, sweep)
         except (duckdb.CatalogException, duckdb.BinderException) as error:
             raise ReportError(
-                f"{snapshot}: its views are not those of this farm ({first_line(error)}); `etfarm load` of anything "
-                "brings them up to date"
+                f"{snapshot}: its views do not match this version of etfarm ({first_line(error)}); load any bundle "
+                "with `etfarm load` to update them"
             ) from None
 
 
-def _is_ours(name: str) -> bool:
-    return name.startswith(_PREFIX)
-
-
-def _chosen(sweeps: list[Row], sweep_id: str | None, snapshot: Path) -> Row:
+def _chosen(sweeps: list[SweepRow], sweep_id: str | None, snapshot: Path) -> SweepRow:
     if not sweeps:
-        raise ReportError(f"{snapshot}: nothing was loaded yet, so there is no sweep to report on; run `etfarm sweep`")
+        raise ReportError(f"{snapshot}: no sweep is loaded yet; run `etfarm sweep` first")
     if sweep_id is None:
         return sweeps[0]
     for sweep in sweeps:
-        if sweep["sweep_id"] == sweep_id:
+        if sweep.sweep_id == sweep_id:
             return sweep
-    raise ReportError(f"{snapshot}: there is no sweep `{sweep_id}` in it; it knows {_named(sweeps)}")
-
-
-def _named(sweeps: Iterable[Row]) -> str:
-    ids = [str(sweep["sweep_id"]) for sweep in sweeps]
+    ids = [sweep.sweep_id for sweep in sweeps]
     rest = f" and {len(ids) - _MOST_IDS_NAMED} more" if len(ids) > _MOST_IDS_NAMED else ""
-    return ", ".join(ids[:_MOST_IDS_NAMED]) + rest
+    raise ReportError(f"{snapshot}: unknown sweep `{sweep_id}`; available: {', '.join(ids[:_MOST_IDS_NAMED])}{rest}")
 
 
-def _rows(connection: duckdb.DuckDBPyConnection, text: str, parameters: dict[str, Any] | None = None) -> list[Row]:
-    answer = connection.execute(text, parameters or {})
-    names = [column[0] for column in answer.description or []]
-    return [dict(zip(names, values, strict=True)) for values in answer.fetchall()]
+def _read(connection: duckdb.DuckDBPyConnection, row_class: type[RowT], sweep_id: str | None = None) -> list[RowT]:
+    text = _queries()[f"report_{row_class.query}"]
+    answer = connection.execute(text, {"sweep_id": sweep_id} if "$sweep_id" in text else {})
+    columns = {name: str(type_code) for name, type_code, *_ in answer.description or []}
+    _check_columns(row_class, columns)
+    rows = [row_class(**dict(zip(columns, values, strict=True))) for values in answer.fetchall()]
+    _check_nulls(row_class, rows)
+    return rows
+
+
+@functools.cache
+def _queries() -> dict[str, str]:
+    return {file.name: file.text for file in sql_files("queries")}
+
+
+def _check_columns(row_class: type[Row], columns: dict[str, str]) -> None:
+    """Raise ReportError unless query and class have the same columns with the same types."""
+    expected = {name: hint for name, (hint, _) in _fields(row_class).items()}
+    found = {name: _PYTHON_TYPES.get(sql_type, sql_type) for name, sql_type in columns.items()}
+    if expected != found:
+        names = sorted(name for name in {*expected, *found} if expected.get(name) != found.get(name))
+        raise ReportError(
+            f"report_{row_class.query}.sql: its columns and the fields of {row_class.__name__} differ in "
+            f"{', '.join(names)}; change one of the two"
+        )
+
+
+def _check_nulls(row_class: type[Row], rows: list[RowT]) -> None:
+    required = [name for name, (_, is_optional) in _fields(row_class).items() if not is_optional]
+    for name in required:
+        if any(getattr(row, name) is None for row in rows):
+            raise ReportError(
+                f"report_{row_class.query}.sql: its column {name} is NULL in a row; make the field of "
+                f"{row_class.__name__} optional or the query complete"
+            )
+
+
+def _fields(row_class: type[Row]) -> dict[str, tuple[object, bool]]:
+    """The type of each field without None, and whether it may be None."""
+    hints = get_type_hints(row_class)
+    return {field.name: _without_none(hints[field.name]) for field in dataclasses.fields(row_class)}
+
+
+def _without_none(hint: object) -> tuple[object, bool]:
+    if not isinstance(hint, types.UnionType):
+        return hint, False
+    (inner,) = (part for part in get_args(hint) if part is not types.NoneType)
+    return inner, True

@@ -1,4 +1,4 @@
-"""A report as one HTML file that needs nothing beside it."""
+"""A report as one self-contained HTML file."""
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -7,7 +7,7 @@ from tasks.report.text import printable
 
 
 def as_html(page: Page) -> str:
-    """Return the whole page; every text in it is escaped, styles, charts and the script for sorting stand inside."""
+    """Return the page as HTML: every text is escaped; styles, charts and the script for sorting are included."""
     environment = Environment(
         loader=PackageLoader("tasks.report"),
         autoescape=True,
@@ -16,7 +16,7 @@ def as_html(page: Page) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"printable": printable, "parts": _parts, "hue": _hue}
+    environment.filters |= {"printable": printable, "parts": _parts}
     environment.tests |= {"code": _is_code, "tag": _is_tag}
     return environment.get_template("report.html.j2").render(page=page)
 
@@ -31,8 +31,3 @@ def _is_code(part: str) -> bool:
 
 def _is_tag(part: str) -> bool:
     return isinstance(part, Tag)
-
-
-def _hue(category: str) -> str:
-    """The style class of a category: `Data Movement` -> `data-movement`."""
-    return category.lower().replace(" ", "-")

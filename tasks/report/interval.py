@@ -1,16 +1,16 @@
-"""The interval of a speed-up, from session medians: runs of one process are not independent of each other."""
+"""The interval of a speed-up, from session medians: runs of one process are not independent."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 LEAST_SESSIONS = 5
-"""Sessions that each side must have before an interval means anything."""
+"""Sessions that each side needs for an interval."""
 _DRAWS = 4000
 
 
 def speedup_interval(off_ms: Sequence[float], on_ms: Sequence[float]) -> tuple[float, float] | None:
-    """The 95 % interval of median(off_ms) / median(on_ms), by a bootstrap over sessions; None below five a side.
+    """The 95 % interval of median(off_ms) / median(on_ms) from a bootstrap over sessions; None if a side has too few.
 
     The same sessions always give the same interval.
     """

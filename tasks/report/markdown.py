@@ -10,7 +10,7 @@ _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&$])")
 
 
 def as_markdown(page: Page) -> str:
-    """Return the whole page as GitHub-flavoured Markdown; charts are left out, the tables hold their numbers."""
+    """Return the page as GitHub-flavoured Markdown; charts are left out, their numbers are in the tables."""
     figures = " · ".join(f"{escaped(figure.value)} {escaped(figure.label)}" for figure in page.figures)
     blocks = [f"# {escaped(page.title)}", escaped(page.subtitle), f"**{figures}**"]
     blocks.append(" ".join(inline(sentence) for sentence in page.summary))
@@ -22,7 +22,7 @@ def as_markdown(page: Page) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return text in which no character means anything to Markdown or HTML."""
+    """Return text with every character escaped that Markdown or HTML would interpret."""
     return _SPECIAL.sub(r"\\\1", printable(text))
 
 
@@ -39,7 +39,7 @@ def _part(part: str, *, in_table: bool) -> str:
 
 
 def _code_span(text: str, *, in_table: bool) -> str:
-    """Nothing is escaped in a code span but a table's bar; its fence is longer than any run of backticks inside."""
+    """A code span escapes only a table's bar; its fence is longer than any run of backticks inside."""
     shown = printable(text).replace("|", "\\|") if in_table else printable(text)
     fence = _fence(shown, shortest=1)
     pad = " " if shown.startswith("`") or shown.endswith("`") or not shown.strip() else ""

@@ -1,27 +1,27 @@
 """What a report is made of, before it becomes HTML or Markdown: sections of paragraphs, tables and charts.
 
-Both outputs are made from the same page, so they say the same. Text is plain; a name that came from outside (a model,
-an operator, a file) stands in a `Code`, and both outputs escape whatever they are given.
+Both outputs are made from the same page, so their contents agree. Text is plain; a name that comes from outside (a
+model, an operator, a file) is a `Code`, and both outputs escape every text.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 Tone = Literal["", "flag", "quiet", "bad"]
-"""flag: look here; quiet: not measured or not meant to be; bad: something went wrong."""
+"""flag: needs attention; quiet: of minor importance, or not measured; bad: something went wrong."""
 
 
 class Code(str):
-    """Text that is shown as code: names, ids and paths."""
+    """Text shown as code: names, ids and paths."""
 
 
 class Tag(str):
-    """A word that marks what stands before it, such as `emulated`."""
+    """A word that marks the text before it, such as `emulated`."""
 
 
 Text = str | tuple[str, ...]
-"""One line of text; in a tuple, parts that are `Code` or `Tag` stand out from those that are not."""
+"""One line of text; in a tuple, parts that are `Code` or `Tag` are set apart from plain ones."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """A column's head; the unit of a numeric one stands in the head, so that cells hold nothing but numbers."""
+    """A column's head; it holds the unit of a numeric column, so that the cells are numbers only."""
 
     title: str
     unit: str = ""
@@ -44,7 +44,7 @@ class Column:
     meaning: str = ""
     """What the column is, in half a sentence; listed below the table."""
     wraps: bool = False
-    """Whether its cells hold so much text that they need several lines."""
+    """Whether its cells may break into several lines."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Points:
-    """A list of sentences; `ordered` where the first comes before the second for a reason."""
+    """A list of sentences; `ordered` if their order matters."""
 
     kind: ClassVar[str] = "points"
     items: Sequence[Text]
@@ -88,7 +88,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class BarChart:
-    """Bars to one scale under a title (HTML only: a table beside it holds the same numbers)."""
+    """Bars on one scale under a title (HTML only: a table beside it holds the same numbers)."""
 
     kind: ClassVar[str] = "bars"
     title: str
@@ -97,7 +97,7 @@ class BarChart:
 
 @dataclass(frozen=True)
 class Segment:
-    """A part of a whole: it starts at `start` and is `share` long, both from 0 to 1."""
+    """A part of a stacked bar: it starts at `start` and is `share` long, both from 0 to 1."""
 
     category: str
     start: float
@@ -106,7 +106,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class StackChart:
-    """Wholes cut into their parts, one bar each (HTML only: a table beside it holds the same numbers)."""
+    """Stacked bars (HTML only: a table beside it holds the same numbers); the last category is the rest, drawn grey."""
 
     kind: ClassVar[str] = "stack"
     title: str
@@ -116,7 +116,7 @@ class StackChart:
 
 @dataclass(frozen=True)
 class Log:
-    """Lines as a program wrote them."""
+    """Lines as a program printed them."""
 
     kind: ClassVar[str] = "log"
     text: str
@@ -124,7 +124,7 @@ class Log:
 
 @dataclass(frozen=True)
 class Fold:
-    """Blocks behind a line that opens them; Markdown shows them under that line, or only the line."""
+    """Blocks behind a title that opens them; Markdown shows them below the title, or only the title."""
 
     kind: ClassVar[str] = "fold"
     title: Text
@@ -135,7 +135,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class Heading:
-    """A head inside a section."""
+    """A heading inside a section."""
 
     kind: ClassVar[str] = "heading"
     text: Text
@@ -146,16 +146,17 @@ Block = Paragraph | Points | Table | BarChart | StackChart | Log | Fold | Headin
 
 @dataclass(frozen=True)
 class Section:
-    """A numbered part of the report; `anchor` is where links inside the report lead."""
+    """A numbered part of the report: the target of links to `anchor`, and its sentences for the summary."""
 
     anchor: str
     title: str
     blocks: Sequence[Block]
+    summary: Sequence[Text] = ()
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A number worth a place at the head of the page."""
+    """A number at the head of the page."""
 
     value: str
     label: str
@@ -164,11 +165,11 @@ class Figure:
 
 @dataclass(frozen=True)
 class Page:
-    """A whole report."""
+    """A complete report."""
 
     title: str
     subtitle: str
     figures: Sequence[Figure]
     summary: Sequence[Text]
-    sections: Sequence[Section] = field(default_factory=tuple)
-    footer: str = ""
+    sections: Sequence[Section]
+    footer: str

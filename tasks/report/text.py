@@ -10,26 +10,38 @@ _NUMBER_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "e
 
 
 def number(value: float | None, digits: int, *, tone: Tone = "") -> Cell:
-    """A cell with a fixed number of decimals, so that points stand under each other; a dash for nothing."""
+    """A cell with a fixed number of decimals, so that decimal points align; a dash for None."""
     if value is None:
         return NOTHING
     return Cell(f"{value:,.{digits}f}", sort=value, tone=tone)
 
 
+def signed(value: float | None, digits: int) -> Cell:
+    """A cell with a number and its sign; a number that rounds to 0 has no sign."""
+    if value is None or round(value, digits) == 0:
+        return number(None if value is None else 0.0, digits)
+    return Cell(f"{value:+,.{digits}f}", sort=value)
+
+
+def calls(per_run: float, digits: int = 1) -> Cell:
+    """A cell with calls per run; decimals only where the number is not an integer."""
+    return number(per_run, 0 if float(per_run).is_integer() else digits)
+
+
 def ms_digits(times: Iterable[float | None]) -> int:
-    """Decimals for a column of milliseconds: three, or four where a microsecond is not fine enough for one of them."""
+    """Decimals for a column of milliseconds: four if one of them is below 0.1 ms, else three."""
     return 4 if any(0 < time < 0.1 for time in times if time is not None) else 3
 
 
 def percent(share: float | None, *, tone: Tone = "", bar: bool = False) -> Cell:
-    """A cell with a share in percent, one decimal; `bar` draws it behind the number."""
+    """A cell with a share in percent, one decimal; `bar` draws the share behind the number."""
     if share is None:
         return NOTHING
     return Cell(f"{100 * share:.1f}", sort=share, tone=tone, share=min(max(share, 0.0), 1.0) if bar else None)
 
 
 def scientific(value: float | None) -> Cell:
-    """A cell for errors: two significant digits with an exponent, 0 as 0, a dash for nothing."""
+    """A cell for errors: two significant digits with an exponent, 0 as 0, a dash for None."""
     if value is None:
         return NOTHING
     return Cell("0" if value == 0 else f"{value:.1e}", sort=value)
@@ -50,7 +62,7 @@ def in_percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def whole_percent(share: float) -> str:
+def rounded_percent(share: float) -> str:
     """A bound inside a sentence: `5 %`."""
     return f"{100 * share:.0f} %"
 
@@ -76,10 +88,10 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
-def listed(names: Iterable[str], last: str = "and") -> str:
+def listed(names: Iterable[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     items = list(names)
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {last} {items[-1]}" if items else ""
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""
 
 
 def joined(*parts: Text) -> Text:
@@ -87,22 +99,32 @@ def joined(*parts: Text) -> Text:
     return tuple(piece for part in parts for piece in ((part,) if isinstance(part, str) else part))
 
 
-def codes(names: Sequence[str], most: int = 6) -> Text:
-    """Names as code in a list, the rest of a long one counted."""
-    shown: list[str] = []
-    for position, name in enumerate(names[:most]):
-        shown += [", ", Code(name)] if position else [Code(name)]
-    return tuple([*shown, f" and {len(names) - most} more"] if len(names) > most else shown)
+def separated(parts: Sequence[Text], separator: str = ", ", *, most: int | None = None) -> Text:
+    """One text from several with a separator between them; those after the first `most` are counted."""
+    shown = parts[:most]
+    text = joined(*(piece for part in shown for piece in (separator, part)))[1:]
+    return (*text, f" and {len(parts) - len(shown)} more") if len(parts) > len(shown) else text
+
+
+def codes(names: Iterable[str], *, most: int = 6) -> Text:
+    """Names as code in a list; those after the first `most` are counted."""
+    return separated([(Code(name),) for name in names], most=most)
+
+
+def with_code(text: str) -> Text:
+    """One text in which what is between backticks becomes code."""
+    pieces = text.split("`")
+    return tuple(Code(piece) if position % 2 else piece for position, piece in enumerate(pieces) if piece)
 
 
 def sentence(text: str) -> str:
-    """Text from outside as a sentence: first letter large, one full stop at its end."""
+    """Text from outside as a sentence: it starts with a capital and ends with one full stop."""
     stripped = text.strip()
     return stripped[:1].upper() + stripped[1:].rstrip(".") + "." if stripped else ""
 
 
 def printable(text: str) -> str:
-    """One line that shows: control characters and line breaks become a blank or a replacement mark."""
+    """Text on one line: white space becomes a blank, other control characters become a replacement mark."""
     return "".join(" " if letter.isspace() else letter if letter.isprintable() else "\ufffd" for letter in text)
 
 

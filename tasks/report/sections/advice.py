@@ -1,124 +1,136 @@
-"""What to do next, in the order in which it pays: each item with the figure that it rests on."""
+"""What to do next, most rewarding first: each item with its figures and then the step."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import groupby
+from typing import TypeVar
 
-from tasks.report.cells import where
-from tasks.report.data import Answers, Row
+from tasks.report.cells import cell_of, where
+from tasks.report.data import Answers
 from tasks.report.page import Block, Code, Paragraph, Points, Section, Text
-from tasks.report.sections.sme2_pairs import GAINED
-from tasks.report.sections.time import FLAGGED_SHARE
-from tasks.report.text import TIMES, codes, in_ms, in_percent, joined, whole_percent
+from tasks.report.sections.categories import CategoryRow
+from tasks.report.sections.latency import has_times
+from tasks.report.sections.operators import FLAGGED_SHARE, OperatorRow
+from tasks.report.sections.portable import PortableOperatorRow, PortableRow
+from tasks.report.sections.sme2_pairs import PairOperatorRow
+from tasks.report.text import TIMES, in_ms, in_percent, joined, rounded_percent, separated, with_code
 
-DATA_MOVEMENT_SHARE = 0.10
+DATA_MOVEMENT = "Data Movement"
+_DATA_MOVEMENT_SHARE = 0.10
 _MOST_OPERATORS = 3
+_DELEGATION_STEPS = {
+    "dtype conversion": "keep its block in one data type, for example fp32",
+    "does not support mixed input dtypes": "give it inputs of one data type",
+    "GELU does not support fp16": "use another activation, or export the model in fp32",
+    "only supports keepdim=True": "call it with keepdim=True and drop the dimension afterwards",
+    "only supports averaging 4D": "average a 4D tensor over its last two dimensions",
+    "ceil mode is not supported": "set ceil_mode=False",
+}
+"""What delegates an operator, by a part of the partitioner's reason against it."""
+_NO_DELEGATION_STEP = "nothing to change in the exporter; replace it in the model, or accept its time"
+_MOVEMENT_STEPS = {
+    "_to_dim_order_copy": "export with channels-last inputs, or keep the block in one data type, for example fp32",
+    "Transpose": "export with channels-last inputs, or remove permutations from the model",
+}
+"""What avoids an operator that moves data, by the start of its name."""
+_MOVEMENT_STEP = "remove copies and reshapes around the heaviest operator from the model"
+_SME2_STEP = (
+    "compare the kernels under \u201cWhat SME2 did\u201d; if none are listed, add the mode `profile` to the sweep file"
+)
 
 
 def advice(answers: Answers) -> Section:
     """Portable operators over 5 % first, then data movement over 10 %, then what SME2 did not speed up."""
     title = "What to do next"
-    items = [*_delegate(answers), *_lay_out(answers), *_speed_up(answers)]
-    if not answers.has_times:
-        return Section("advice", title, [Paragraph("Without times of a real device there is nothing to advise on.")])
+    if not has_times(answers):
+        nothing = "No session on a real device succeeded, so there are no times to base advice on."
+        return Section("advice", title, [Paragraph(nothing)])
     blocks: list[Block] = [
         Paragraph(
-            f"In this order: portable operators over {whole_percent(FLAGGED_SHARE)} of the time, then data movement "
-            f"over {whole_percent(DATA_MOVEMENT_SHARE)}, then delegated operators that SME2 did not speed up. Each "
-            "item names the cell where the figure is largest."
+            f"In this order: portable operators over {rounded_percent(FLAGGED_SHARE)} of the time, data movement over "
+            f"{rounded_percent(_DATA_MOVEMENT_SHARE)}, and delegated operators that SME2 did not speed up. Each item "
+            "gives the cell with the largest value."
         )
     ]
-    blocks.append(Points(items, ordered=True) if items else Paragraph("Nothing in this sweep is over these bounds."))
+    items = [*_delegate(answers), *_move_less(answers), *_speed_up(answers)]
+    blocks.append(
+        Points(items, ordered=True) if items else Paragraph("No operator of this sweep is over these bounds.")
+    )
     return Section("advice", title, blocks)
 
 
-def _delegate(answers: Answers) -> list[Text]:
-    operators = defaultdict(list)
-    for row in answers["portable_operators"]:
-        operators[row["model"], row["precision"]].append(row)
-    items = []
-    for worst, over, cells in _worst(answers["portable"], FLAGGED_SHARE):
-        of_model = operators[worst["model"], worst["precision"]]
-        heavy = [row for row in of_model if row["share"]][:_MOST_OPERATORS]
-        items.append(
-            joined(
-                "Delegate the portable operators of ",
-                (Code(worst["model"]), f" {worst['precision']}: they take {in_percent(worst['share'])} of the time "),
-                f"({in_ms(worst['portable_ms'])} of {in_ms(worst['execute_ms'])} {where(worst)}{_also(over, cells)}). ",
-                joined("The heaviest: ", codes([row["operator"] for row in heavy]), ". ") if heavy else "",
-                _reason(heavy),
-            )
+def _delegate(answers: Answers) -> Iterator[Text]:
+    for worst, also in _worst(answers.rows(PortableRow), FLAGGED_SHARE):
+        heavy = [
+            row
+            for row in answers.rows(PortableOperatorRow)
+            if (row.model, row.precision) == (worst.model, worst.precision) and row.share
+        ]
+        yield joined(
+            (Code(worst.model), f" {worst.precision}: portable operators take {in_percent(worst.share)} of the time "),
+            f"({in_ms(worst.portable_ms)} of {in_ms(worst.execute_ms)} {where(worst)}{also}).",
+            *_reasons(heavy[:_MOST_OPERATORS]),
         )
-    return items
 
 
-def _reason(heavy: list[Row]) -> str:
-    reasons = list(dict.fromkeys(row["reason"] for row in heavy if row["reason"]))
-    return f"Why they stayed portable: {'; '.join(reasons)}." if reasons else ""
+def _reasons(rows: Iterable[PortableOperatorRow]) -> Iterator[Text]:
+    """One sentence per reason: its operators, the reason, and the step."""
+    by_reason = defaultdict(list)
+    for row in rows:
+        by_reason[row.reason].append((Code(row.operator), f" (up to {in_percent(row.share or 0.0)})"))
+    for reason, named in by_reason.items():
+        steps = [step for part, step in _DELEGATION_STEPS.items() if part in (reason or "")]
+        step = steps[0] if steps else _NO_DELEGATION_STEP
+        yield joined(" ", separated(named), f": {reason or 'the partitioner gave no reason'}; {step}.")
 
 
-def _lay_out(answers: Answers) -> list[Text]:
-    movement = [row for row in answers["categories"] if row["category"] == "Data Movement"]
-    items = []
-    for worst, over, cells in _worst(movement, DATA_MOVEMENT_SHARE):
-        cell = [row for row in answers["operators"] if _same_cell(row, worst) and row["category"] == "Data Movement"]
-        heavy = [row["operator"] for row in cell if row["share"] > 0][:_MOST_OPERATORS]
-        items.append(
-            joined(
-                "Change the layout of ",
-                (Code(worst["model"]), f" {worst['precision']}: data movement takes {in_percent(worst['share'])} "),
-                f"({in_ms(worst['time_ms'])} {where(worst)}{_also(over, cells)}). ",
-                joined("The heaviest: ", codes(heavy), ".") if heavy else "",
-            )
+def _move_less(answers: Answers) -> Iterator[Text]:
+    movement = [row for row in answers.rows(CategoryRow) if row.category == DATA_MOVEMENT]
+    for worst, also in _worst(movement, _DATA_MOVEMENT_SHARE):
+        heavy = [
+            row
+            for row in answers.rows(OperatorRow)
+            if cell_of(row) == cell_of(worst) and row.category == DATA_MOVEMENT and row.share > 0
+        ]
+        named = [(Code(row.operator), f" ({in_percent(row.share)})") for row in heavy[:_MOST_OPERATORS]]
+        steps = [step for start, step in _MOVEMENT_STEPS.items() if heavy and heavy[0].operator.startswith(start)]
+        yield joined(
+            (Code(worst.model), f" {worst.precision}: data movement takes {in_percent(worst.share)} of the time "),
+            f"({in_ms(worst.time_ms)} {where(worst)}{also}). ",
+            joined("Heaviest: ", separated(named), ". ") if named else "",
+            f"Next: {steps[0] if steps else _MOVEMENT_STEP}.",
         )
-    return items
 
 
-def _speed_up(answers: Answers) -> list[Text]:
-    """For each model, precision and operator that SME2 could serve and left as slow: the cell where it weighs most."""
-    slow = [
-        row
-        for row in answers["sme2_operators"]
-        if row["is_eligible"] and (row["share_on"] or 0) > FLAGGED_SHARE and (row["speedup"] or GAINED) < GAINED
-    ]
-    by_weight = sorted(slow, key=lambda row: row["share_on"])
-    worst = {(row["model"], row["precision"], row["operator"], row["microkernel"]): row for row in by_weight}
-    return [_slow(row) for row in sorted(worst.values(), key=lambda row: -row["share_on"])]
+def _speed_up(answers: Answers) -> Iterator[Text]:
+    """For each model, precision and operator that SME2 could run and did not speed up: the cell with most of it."""
+    slow = [row for row in answers.rows(PairOperatorRow) if row.did_not_gain and (row.share_on or 0) > FLAGGED_SHARE]
+    by_weight = sorted(slow, key=lambda row: row.share_on or 0)
+    worst = {(row.model, row.precision, row.name): row for row in by_weight}
+    for row in sorted(worst.values(), key=lambda row: -(row.share_on or 0)):
+        yield joined(
+            (Code(row.name), " of ", Code(row.model), f" {row.precision}: {row.speedup:.2f}{TIMES} with SME2, and "),
+            f"{in_percent(row.share_on or 0)} of the time with it on ({in_ms(row.time_on_ms or 0)} on {row.device}). ",
+            f"Likely reason: {row.likely_reason}. " if row.likely_reason else "",
+            with_code(f"Next: {_SME2_STEP}."),
+        )
 
 
-def _slow(row: Row) -> Text:
-    name = " ".join(part for part in (row["operator"], row["microkernel"]) if part)
-    return joined(
-        "Find out why ",
-        (Code(name), " of ", Code(row["model"]), f" {row['precision']} is hardly faster with SME2: "),
-        f"{row['speedup']:.2f}{TIMES}, and {in_percent(row['share_on'])} of the time with SME2 on ",
-        f"({in_ms(row['time_on_ms'])} on {row['device']}). ",
-        f"Likely: {row['likely_reason']}." if row["likely_reason"] else "",
-    )
+WeightedRow = TypeVar("WeightedRow", PortableRow, CategoryRow)
 
 
-def _worst(rows: Iterable[Row], bound: float) -> list[tuple[Row, int, int]]:
-    """For each model and precision over the bound: the row of the largest share, cells over the bound, cells."""
+def _worst(rows: Iterable[WeightedRow], bound: float) -> list[tuple[WeightedRow, str]]:
+    """For each model and precision over the bound: the row of the largest share, and in how many cells it is over."""
     found = []
-    for _, group in groupby(sorted(rows, key=_model), key=_model):
+    by_model = sorted(rows, key=_model)
+    for _, group in groupby(by_model, key=_model):
         cells = list(group)
-        worst = max(cells, key=lambda row: row["share"])
-        if worst["share"] > bound:
-            found.append((worst, sum(row["share"] > bound for row in cells), len(cells)))
-    return sorted(found, key=lambda entry: -entry[0]["share"])
+        worst = max(cells, key=lambda row: row.share)
+        over = sum(row.share > bound for row in cells)
+        if over:
+            found.append((worst, f"; over the bound in {over} of {len(cells)} cells" if len(cells) > 1 else ""))
+    return sorted(found, key=lambda entry: -entry[0].share)
 
 
-def _model(row: Row) -> tuple[str, str]:
-    return row["model"], row["precision"]
-
-
-def _same_cell(left: Row, right: Row) -> bool:
-    return all(
-        left[key] == right[key] for key in ("model", "device", "precision", "variant", "threads", "runner_source")
-    )
-
-
-def _also(over: int, cells: int) -> str:
-    if cells == 1:
-        return ""
-    return f"; over the bound in {'all' if over == cells else f'{over} of'} {cells} cells"
+def _model(row: PortableRow | CategoryRow) -> tuple[str, str]:
+    return row.model, row.precision

@@ -1,92 +1,44 @@
-"""The report's section on sessions that ended without a result: why, what the runner said, what to do."""
+"""The report's section on sessions without a result: why they ended, what their logs show, what to do."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import groupby
 
 from tasks.report.cells import variant_cell
 from tasks.report.data import Answers, Row
 from tasks.report.page import Block, Cell, Code, Column, Fold, Log, Paragraph, Points, Section, Table, Text
-from tasks.report.text import NOTHING, code, counted, number, sentence
+from tasks.report.text import code, counted, joined, number, sentence, separated, with_code
 
 _MOST_SESSIONS = 50
 _MOST_LOGS = 3
-_AGAIN = "Start the sweep again: what failed is measured anew, what is done is kept"
+_MOST_REASONS = 3
+_MOST_REASONS_NAMED = 3
+_AGAIN = "run the sweep again"
+_DEFAULT_STEP = "Run the sweep again: sessions that failed are repeated, finished ones are kept"
 
-# What a person does about each reason_code of tasks/check.py, tasks/measure.py and flows/device_session.py.
+# By reason_code, as tasks/session and flows record it.
 _NEXT_STEPS = {
-    "runner_crashed": "Run the command of its session.json by hand on the device; log and signal say where it fell",
-    "runner_failed": "The last line of its log says why; run the command of its session.json by hand on the device",
-    "deadline_exceeded": "Raise deadline_s in the sweep file, or ask for fewer executions, if the model is merely slow",
-    "no_etdump": "Register a runner that was built with the event tracer; the farm's own one is",
-    "bad_etdump": "Look for a full disk or a device that restarted, then start the sweep again",
-    "incomplete_etdump": "Look for a runner that ended early in its log, then start the sweep again",
-    "no_stats": "Look for a full disk on the device, then start the sweep again",
-    "wrong_output": "Compare the export's outputs with the model's forward; the .pte returns something else",
-    "threads": "Ask for no more threads than the device has cores and its cpu_affinity allows",
-    "variant": "Compare sme2_told in stats.json with the operators' names; leave the variants of this device apart",
-    "thermal": "Give the device longer rests (cooldown_s, settle_s) or cooling, or raise max_temperature_c on purpose",
-    "battery": "Charge the device, or lower min_battery_percent on purpose",
-    "load": "End what else runs on the device, or raise max_load_1m on purpose",
-    "export_failed": "Export it alone with `etfarm export MODEL` and mend what it names",
-    "no_runner": "Build one with `etfarm runner build`, or register one with `etfarm runner register`",
-    "device_lost": "Look at the device's cable, network and power with `etfarm devices`, then start the sweep again",
-    "device_refused": "Give the farm the access that the sentence names, then start the sweep again",
-    "device_busy": "Wait for whoever holds the device, then start the sweep again",
-    "no_space_on_device": "Make room on the device, then start the sweep again",
+    "runner_crashed": "Run the command from its session.json on the device; its log and signal show where it crashed",
+    "runner_failed": "Read the last line of its log and run the command from its session.json on the device",
+    "deadline_exceeded": "If the model is only slow, raise `deadline_s` in the sweep file or lower `executions`",
+    "no_etdump": "Use a runner with the event tracer, such as the farm's runner from `etfarm runner build`",
+    "bad_etdump": f"Check the device for a full disk or a restart, then {_AGAIN}",
+    "incomplete_etdump": f"Check its log for an early end of the runner, then {_AGAIN}",
+    "no_stats": f"Check the device for a full disk, then {_AGAIN}",
+    "wrong_output": "Compare the outputs of the export with those of the model's forward: their number or size differs",
+    "threads": "Lower `threads` to the cores of the device that its `cpu_affinity` allows",
+    "variant": "Compare `sme2_told` in stats.json with the operator names; do not compare the variants of this device",
+    "thermal": "Cool the device, raise `cooldown_s` or `settle_s`, or raise `max_temperature_c`",
+    "battery": "Charge the device or lower `min_battery_percent`",
+    "load": "End other programs on the device or raise `max_load_1m`",
+    "export_failed": "Run `etfarm export MODEL` and fix the error it reports",
+    "no_runner": "Build a runner with `etfarm runner build` or register one with `etfarm runner register`",
+    "device_lost": f"Check the device's cable, network and power with `etfarm devices`, then {_AGAIN}",
+    "device_refused": f"Grant the access that the reason names, then {_AGAIN}",
+    "device_busy": f"Wait until the device is free, then {_AGAIN}",
+    "device_unusable": "Check the device with `etfarm devices`; clear a quarantine with `etfarm devices release`",
+    "no_space_on_device": f"Free disk space on the device, then {_AGAIN}",
 }
-
-
-def failures(answers: Answers) -> Section:
-    """Failed and invalid sessions by reason and device, those made good by a later attempt apart."""
-    rows = answers["failures"]
-    standing = [row for row in rows if not row["superseded"]]
-    made_good = [row for row in rows if row["superseded"]]
-    blocks: list[Block] = []
-    if standing:
-        blocks.append(Paragraph(f"{counted(len(standing), 'session').capitalize()} without a result:", tone="bad"))
-        blocks += [_fold(list(group), is_open=True) for _, group in groupby(standing, key=_reason_of)]
-    else:
-        blocks.append(Paragraph("Every session has a result."))
-    if made_good:
-        said = f"{counted(len(made_good), 'attempt').capitalize()} that a later one made good:"
-        blocks.append(Paragraph(said, tone="quiet"))
-        blocks += [_fold(list(group), is_open=False) for _, group in groupby(made_good, key=_reason_of)]
-    if discarded := answers.sweep["discarded"]:
-        blocks.append(
-            Paragraph(
-                f"{counted(discarded, 'session').capitalize()} more, the first on each device, "
-                f"{'was' if discarded == 1 else 'were'} discarded by rule: it warms the device up and is no failure.",
-                tone="quiet",
-            )
-        )
-    return Section("failures", "Failed and invalid sessions", blocks)
-
-
-def next_step(reason_code: str | None) -> str:
-    """What to do about a session that ended for this reason, one sentence."""
-    return f"{_NEXT_STEPS.get(reason_code or '', _AGAIN)}."
-
-
-def _reason_of(row: Row) -> tuple[str, str, str]:
-    return row["status"], row["reason_code"] or "", row["device"]
-
-
-def _fold(group: list[Row], *, is_open: bool) -> Fold:
-    first = group[0]
-    title: Text = (
-        Code(first["reason_code"] or "unknown reason"),
-        f" on {first['device']}: {counted(len(group), 'session')} {first['status']}",
-    )
-    blocks: list[Block] = [Paragraph(f"Next: {next_step(first['reason_code'])}"), Points(_reasons(group))]
-    blocks.append(Table(_COLUMNS, [_cells(row) for row in group[:_MOST_SESSIONS]]))
-    if len(group) > _MOST_SESSIONS:
-        blocks.append(Paragraph(f"{len(group) - _MOST_SESSIONS} more are in the view failed_session.", tone="quiet"))
-    for row in _with_other_logs(group)[:_MOST_LOGS]:
-        blocks.append(
-            Fold(("Last lines of the log of ", Code(row["session_id"])), [Log(row["log_tail"])], is_open=is_open)
-        )
-    return Fold(title, blocks, is_open=is_open)
-
-
 _COLUMNS = (
     Column("Session"),
     Column("Model"),
@@ -98,26 +50,123 @@ _COLUMNS = (
 )
 
 
-def _cells(row: Row) -> list[Cell]:
+@dataclass(frozen=True)
+class FailureRow(Row):
+    """A session that failed or is invalid; `superseded` if a later attempt succeeded."""
+
+    query = "failures"
+    session_id: str
+    device: str
+    model: str
+    precision: str
+    variant: str
+    mode: str
+    threads: int | None
+    status: str
+    reason_code: str | None
+    reason: str | None
+    log_tail: str | None
+    attempt: int
+    superseded: bool
+
+
+def failures(answers: Answers) -> Section:
+    """Failed and invalid sessions by reason and device, apart from those that a later attempt replaced."""
+    standing, superseded = _by_outcome(answers)
+    blocks: list[Block] = []
+    if standing:
+        verb = "has" if len(standing) == 1 else "have"
+        count = counted(len(standing), "session").capitalize()
+        blocks.append(Paragraph(f"{count} {verb} no result:", tone="bad"))
+        blocks += _folds(standing, is_open=True)
+    else:
+        blocks.append(Paragraph("Every planned session has a result."))
+    if superseded:
+        count = counted(len(superseded), "attempt").capitalize()
+        blocks.append(Paragraph(f"{count} failed and succeeded when repeated:", tone="quiet"))
+        blocks += _folds(superseded, is_open=False)
+    if answers.sweep.discarded:
+        blocks.append(Paragraph(_discarded(answers.sweep.discarded), tone="quiet"))
+    return Section("failures", "Failed and invalid sessions", blocks)
+
+
+def failures_sentence(answers: Answers) -> Iterator[Text]:
+    """Which sessions have no result, in one sentence for the summary; nothing if all have one."""
+    standing, _ = _by_outcome(answers)
+    kinds = sorted({(row.reason_code or "unknown reason", row.device) for row in standing})
+    if kinds:
+        named: list[Text] = [(f"{device} (", Code(reason_code), ")") for reason_code, device in kinds]
+        yield joined("No result yet: ", separated(named, most=_MOST_REASONS_NAMED), ".")
+
+
+def next_step(reason_code: str | None) -> Text:
+    """What to do about a session that ended for this reason, one sentence."""
+    return with_code(f"{_NEXT_STEPS.get(reason_code or '', _DEFAULT_STEP)}.")
+
+
+def _by_outcome(answers: Answers) -> tuple[list[FailureRow], list[FailureRow]]:
+    """Sessions without a result, and attempts that a later one replaced."""
+    rows = answers.rows(FailureRow)
+    return [row for row in rows if not row.superseded], [row for row in rows if row.superseded]
+
+
+def _discarded(count: int) -> str:
+    if count == 1:
+        return (
+            "One additional session, the first on its device, was discarded automatically: it warms up the device and "
+            "is not a failure."
+        )
+    return (
+        f"{counted(count, 'additional session').capitalize()}, the first on each device, were discarded automatically: "
+        "they warm up the device and are not failures."
+    )
+
+
+def _folds(rows: list[FailureRow], *, is_open: bool) -> Iterator[Fold]:
+    for _, group in groupby(rows, key=lambda row: (row.status, row.reason_code, row.device)):
+        yield _fold(list(group), is_open=is_open)
+
+
+def _fold(group: list[FailureRow], *, is_open: bool) -> Fold:
+    first = group[0]
+    title: Text = (
+        Code(first.reason_code or "unknown reason"),
+        f" on {first.device}: {counted(len(group), 'session')} {first.status}",
+    )
+    blocks: list[Block] = [
+        Paragraph(joined("Next: ", next_step(first.reason_code))),
+        Points(_reasons(group)),
+        Table(_COLUMNS, [_cells(row) for row in group[:_MOST_SESSIONS]]),
+    ]
+    if len(group) > _MOST_SESSIONS:
+        rest = f"{len(group) - _MOST_SESSIONS} more are in the view failed_session."
+        blocks.append(Paragraph(rest, tone="quiet"))
+    for session_id, log in _different_logs(group)[:_MOST_LOGS]:
+        blocks.append(Fold(("Last lines of the log of ", Code(session_id)), [Log(log)], is_open=is_open))
+    return Fold(title, blocks, is_open=is_open)
+
+
+def _cells(row: FailureRow) -> list[Cell]:
     return [
-        code(row["session_id"]),
-        code(row["model"]),
-        Cell(row["precision"]),
-        variant_cell(row["variant"]),
-        number(row["threads"], 0) if row["threads"] is not None else NOTHING,
-        Cell(row["mode"]),
-        number(row["attempt"], 0),
+        code(row.session_id),
+        code(row.model),
+        Cell(row.precision),
+        variant_cell(row.variant),
+        number(row.threads, 0),
+        Cell(row.mode),
+        number(row.attempt, 0),
     ]
 
 
-def _reasons(group: list[Row]) -> list[Text]:
-    """The different sentences of a group, the first few of them."""
-    said = list(dict.fromkeys(sentence(row["reason"] or "no reason was recorded") for row in group))
-    rest = [f"… and {len(said) - _MOST_LOGS} more, much alike."] if len(said) > _MOST_LOGS else []
-    return [*said[:_MOST_LOGS], *rest]
+def _reasons(group: list[FailureRow]) -> list[Text]:
+    """The different reasons of a group as sentences; the first few, the rest counted."""
+    reasons = list(dict.fromkeys(sentence(row.reason or "no reason was recorded") for row in group))
+    rest = len(reasons) - _MOST_REASONS
+    similar = [f"\u2026 and {rest} similar {'failure' if rest == 1 else 'failures'}."] if rest > 0 else []
+    return [*reasons[:_MOST_REASONS], *similar]
 
 
-def _with_other_logs(group: list[Row]) -> list[Row]:
-    """The sessions that left a log, each text once."""
-    by_text = {row["log_tail"]: row for row in reversed(group) if row["log_tail"]}
-    return list(reversed(by_text.values()))
+def _different_logs(group: list[FailureRow]) -> list[tuple[str, str]]:
+    """The sessions with a log and their logs, each text once."""
+    by_text = {row.log_tail: row.session_id for row in reversed(group) if row.log_tail}
+    return [(session_id, log) for log, session_id in reversed(by_text.items())]

@@ -1,126 +1,175 @@
-"""One fold a pair of cells, SME2 off beside on: where the time went, which operators gained, which kernels ran."""
+"""One fold per pair of cells, SME2 off beside on: where the time went, which operators gained, which kernels ran."""
 
 from collections import defaultdict
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeVar
 
-from tasks.report.cells import PAIR, CellNames, pair_of
-from tasks.report.data import Answers, Row
+from tasks.report.cells import CellKey, CellNames, PairRow, cell_of
+from tasks.report.data import Answers
 from tasks.report.page import Block, Cell, Code, Column, Fold, Table, Tag
-from tasks.report.text import TIMES, code, in_ms, number, percent, words
+from tasks.report.sections.sme2_speedup import SpeedupRow
+from tasks.report.text import TIMES, calls, code, in_ms, number, percent, signed, words
 
 GAINED = 1.1
-"""A speed-up below this counts as none: smaller ones are within what one sweep can tell."""
+"""A speed-up below this counts as none: one sweep cannot show smaller ones."""
+_SHIFT_COLUMNS = (
+    Column("Category"),
+    Column("SME2 off", "%", True),
+    Column("SME2 on", "%", True),
+    Column("Change", "points", True),
+    Column("SME2 off", "ms", True),
+    Column("SME2 on", "ms", True),
+    Column("Change", "ms", True),
+)
+_OPERATOR_COLUMNS = (
+    Column("Operator"),
+    Column("Types off"),
+    Column("Types on"),
+    Column("Calls", "per run", True),
+    Column("SME2 off", "ms", True),
+    Column("SME2 on", "ms", True),
+    Column("Speed-up", TIMES, True),
+    Column("Saved", "ms", True),
+)
+_KERNEL_TABLES = {
+    "executed": ("Kernels that ran (executed)", "samples"),
+    "selected": ("Kernels that XNNPACK selected, executed or not", "lines of the log"),
+}
+
+
+@dataclass(frozen=True)
+class ShiftRow(PairRow):
+    """The time of a category with SME2 off and on. Emulated devices are left out."""
+
+    query = "sme2_shift"
+    category: str
+    share_off: float | None
+    share_on: float | None
+    change_points: float | None
+    time_off_ms: float | None
+    time_on_ms: float | None
+    change_ms: float | None
+
+
+@dataclass(frozen=True)
+class PairOperatorRow(PairRow):
+    """An operator with SME2 off and on; an emulated device has calls and no times."""
+
+    query = "sme2_operators"
+    operator: str
+    microkernel: str | None
+    data_types_off: str | None
+    data_types_on: str | None
+    calls_per_run: float
+    time_off_ms: float | None
+    time_on_ms: float | None
+    speedup: float | None
+    saved_ms: float | None
+    share_on: float | None
+    is_eligible: bool
+    likely_reason: str | None
+
+    @property
+    def name(self) -> str:
+        """Operator and microkernel: `Fully Connected GEMM`."""
+        return f"{self.operator} {self.microkernel}" if self.microkernel else self.operator
+
+    @property
+    def did_not_gain(self) -> bool:
+        """Whether SME2 could run it and its speed-up is known and counts as none."""
+        return self.is_eligible and self.speedup is not None and self.speedup < GAINED
+
+
+@dataclass(frozen=True)
+class KernelRow(PairRow):
+    """A kernel with its weight with SME2 off and on: samples if executed, lines of the log if selected."""
+
+    query = "sme2_kernels"
+    evidence: str
+    kernel: str
+    isa_family: str
+    weight_off: int
+    weight_on: int
 
 
 def pairs(answers: Answers) -> list[Block]:
-    """A fold for each model, device, precision and thread count that has something to show, the first one open."""
-    found: dict[tuple[Any, ...], Row] = {}
-    parts: dict[str, dict[tuple[Any, ...], list[Row]]] = {}
-    for query in ("sme2_shift", "sme2_operators", "sme2_kernels"):
-        parts[query] = defaultdict(list)
-        for row in answers[query]:
-            parts[query][pair_of(row)].append(row)
-            found.setdefault(pair_of(row), row)
-    speedups = {pair_of(row): row for row in answers["sme2_speedup"]}
-    names = CellNames(found.values(), PAIR)
+    """A fold for each model, device, precision and thread count with data, the first one open."""
+    shifts = _by_pair(answers.rows(ShiftRow))
+    operators = _by_pair(answers.rows(PairOperatorRow))
+    kernels = _by_pair(answers.rows(KernelRow))
+    speedups = {cell_of(row): row for row in answers.rows(SpeedupRow)}
+    found: dict[CellKey, PairRow] = {}
+    for row in (*answers.rows(ShiftRow), *answers.rows(PairOperatorRow), *answers.rows(KernelRow)):
+        found.setdefault(cell_of(row), row)
+    names = CellNames(list(found.values()))
     folds: list[Block] = []
     for pair, row in found.items():
-        tables = [
-            *_shift(parts["sme2_shift"][pair]),
-            *_operators(parts["sme2_operators"][pair]),
-            *_kernels(parts["sme2_kernels"][pair]),
-        ]
-        mark = (Tag("emulated"),) if row.get("emulated") else ()
-        title = (Code(row["model"]), f" · {names.label(row)}", *mark, _gain(speedups.get(pair)))
+        tables = [*_shift(shifts[pair]), *_operators(operators[pair]), *_kernels(kernels[pair])]
+        mark = (Tag("emulated"),) if row.emulated else ()
+        title = (Code(row.model), f" · {names.label(row)}", *mark, _gain(speedups.get(pair)))
         folds.append(Fold(title, tables, is_open=not folds))
     return folds
 
 
-def _gain(speedup: Row | None) -> str:
-    if speedup is None or speedup["speedup"] is None:
+PairRowT = TypeVar("PairRowT", bound=PairRow)
+
+
+def _by_pair(rows: list[PairRowT]) -> defaultdict[CellKey, list[PairRowT]]:
+    found = defaultdict(list)
+    for row in rows:
+        found[cell_of(row)].append(row)
+    return found
+
+
+def _gain(row: SpeedupRow | None) -> str:
+    if row is None or row.speedup is None or row.median_off_ms is None or row.median_on_ms is None:
         return ""
-    before, after = in_ms(speedup["median_off_ms"]), in_ms(speedup["median_on_ms"])
-    return f" \u2014 {before} to {after}, {speedup['speedup']:.2f}{TIMES}"
+    return f" \u2014 {in_ms(row.median_off_ms)} to {in_ms(row.median_on_ms)}, {row.speedup:.2f}{TIMES}"
 
 
-def _shift(rows: list[Row]) -> list[Table]:
-    columns = (
-        Column("Category"),
-        Column("SME2 off", "%", True),
-        Column("SME2 on", "%", True),
-        Column("Change", "points", True),
-        Column("SME2 off", "ms", True),
-        Column("SME2 on", "ms", True),
-        Column("Change", "ms", True),
-    )
-    cells = [
-        [
-            Cell(row["category"]),
-            percent(row["share_off"]),
-            percent(row["share_on"]),
-            _signed(row["change_points"], 1),
-            number(row["time_off_ms"], 3),
-            number(row["time_on_ms"], 3),
-            _signed(row["change_ms"], 3),
-        ]
-        for row in rows
-    ]
-    return [Table(columns, cells, caption="Where the time went")] if cells else []
-
-
-def _operators(rows: list[Row]) -> list[Table]:
-    columns = (
-        Column("Operator"),
-        Column("Types off"),
-        Column("Types on"),
-        Column("Calls", "per run", True),
-        Column("SME2 off", "ms", True),
-        Column("SME2 on", "ms", True),
-        Column("Speed-up", TIMES, True),
-        Column("Saved", "ms", True),
-    )
-    cells = [
-        [
-            code(" ".join(part for part in (row["operator"], row["microkernel"]) if part)),
-            words(row["data_types_off"]),
-            words(row["data_types_on"]),
-            number(row["calls_per_run"], 0 if float(row["calls_per_run"]).is_integer() else 1),
-            number(row["time_off_ms"], 3),
-            number(row["time_on_ms"], 3),
-            number(row["speedup"], 2, tone="flag" if _did_not_gain(row) else ""),
-            _signed(row["saved_ms"], 3),
-        ]
-        for row in rows
-    ]
-    return [Table(columns, cells, caption="Operators that SME2 could serve, and others over 5 %")] if cells else []
-
-
-def _did_not_gain(row: Row) -> bool:
-    return row["is_eligible"] and row["speedup"] is not None and row["speedup"] < GAINED
-
-
-def _kernels(rows: list[Row]) -> list[Table]:
-    units = {"executed": "samples", "selected": "lines of the log"}
-    captions = {"executed": "Kernels that ran (executed)", "selected": "Kernels that XNNPACK selected, run or not"}
-    tables = []
-    for evidence, unit in units.items():
-        columns = (Column("Kernel"), Column("Family"), Column("SME2 off", unit, True), Column("SME2 on", unit, True))
+def _shift(rows: list[ShiftRow]) -> Iterator[Table]:
+    if rows:
         cells = [
             [
-                code(row["kernel"]),
-                Cell(row["isa_family"]),
-                number(row["weight_off"], 0),
-                number(row["weight_on"], 0),
+                Cell(row.category),
+                percent(row.share_off),
+                percent(row.share_on),
+                signed(row.change_points, 1),
+                number(row.time_off_ms, 3),
+                number(row.time_on_ms, 3),
+                signed(row.change_ms, 3),
             ]
             for row in rows
-            if row["evidence"] == evidence
         ]
-        tables += [Table(columns, cells, caption=captions[evidence])] if cells else []
-    return tables
+        yield Table(_SHIFT_COLUMNS, cells, caption="Where the time went")
 
 
-def _signed(value: float | None, digits: int) -> Cell:
-    """A number with its sign; one that rounds to nothing has none."""
-    if value is None or round(value, digits) == 0:
-        return number(None if value is None else 0.0, digits)
-    return Cell(f"{value:+,.{digits}f}", sort=value)
+def _operators(rows: list[PairOperatorRow]) -> Iterator[Table]:
+    if rows:
+        cells = [
+            [
+                code(row.name),
+                words(row.data_types_off),
+                words(row.data_types_on),
+                calls(row.calls_per_run),
+                number(row.time_off_ms, 3),
+                number(row.time_on_ms, 3),
+                number(row.speedup, 2, tone="flag" if row.did_not_gain else ""),
+                signed(row.saved_ms, 3),
+            ]
+            for row in rows
+        ]
+        yield Table(_OPERATOR_COLUMNS, cells, caption="Operators that SME2 could run, and others over 5 %")
+
+
+def _kernels(rows: list[KernelRow]) -> Iterator[Table]:
+    for evidence, (caption, unit) in _KERNEL_TABLES.items():
+        columns = (Column("Kernel"), Column("Family"), Column("SME2 off", unit, True), Column("SME2 on", unit, True))
+        cells = [
+            [code(row.kernel), Cell(row.isa_family), number(row.weight_off, 0), number(row.weight_on, 0)]
+            for row in rows
+            if row.evidence == evidence
+        ]
+        if cells:
+            yield Table(columns, cells, caption=caption)

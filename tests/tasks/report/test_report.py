@@ -1,4 +1,4 @@
-"""The report: given sessions, what it must say about them."""
+"""The report: given sessions, what it states about them."""
 
 import contextlib
 import random
@@ -9,22 +9,11 @@ import pytest
 
 from sql.warehouse import writing
 from tasks.report.render import ReportError, render_report
-from tasks.report.sections.time import in_tenths
-from tests.fixtures.report import Report, markdown_tables
+from tasks.report.sections.categories import in_tenths
+from tests.fixtures.report import MS, Report, markdown_tables, report_of
 from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, TRANSPOSE, Farm, etdump_of
 
-MS = 1_000_000
 SWEEP = "smoke-2026-11-20"
-
-
-@pytest.fixture
-def farm(tmp_path: Path) -> Farm:
-    return Farm(tmp_path)
-
-
-def report_of(farm: Farm, sweep_id: str | None = None) -> Report:
-    farm.load()
-    return Report(farm.warehouse, farm.bundles.parent / "reports", sweep_id)
 
 
 def test_the_median_is_that_of_the_sessions_medians_and_the_sessions_are_counted(farm: Farm) -> None:
@@ -43,13 +32,13 @@ def test_one_session_has_no_distance_between_sessions(farm: Farm) -> None:
     assert report_of(farm)["latency"].column("Between") == ["–"]  # noqa: RUF001
 
 
-def test_load_time_and_memory_are_the_runners_own(farm: Farm) -> None:
+def test_load_time_and_memory_are_those_the_runner_reports(farm: Farm) -> None:
     farm.session([MS], stats={"load_ns": 5 * MS, "peak_resident_bytes": 3 << 20})
     latency = report_of(farm)["latency"]
     assert (latency.column("Load"), latency.column("Peak")) == (["5.0"], ["3.0"])
 
 
-def test_an_emulated_device_is_labelled_and_shows_no_time_anywhere(farm: Farm) -> None:
+def test_an_emulated_device_is_marked_and_its_times_are_not_shown(farm: Farm) -> None:
     stats = {"load_ns": 7_654_321, "peak_resident_bytes": 1 << 20}
     for variant in ("sme2_on", "sme2_off"):
         farm.session(
@@ -61,11 +50,11 @@ def test_an_emulated_device_is_labelled_and_shows_no_time_anywhere(farm: Farm) -
     for time in ("3.4", "2.3", "7.6", "67.8"):  # ms of the run, of the convolution, of loading; the convolution's share
         assert time not in report.html.split("<main>")[1]
         assert time not in report.markdown
-    assert report.says("host is emulated", "latency")
-    assert report.says("Without times of a real device there is nothing to advise on", "advice")
+    assert report.contains("host is emulated", "latency")
+    assert report.contains("there are no times to base advice on", "advice")
 
 
-def test_shares_add_up_to_a_hundred_with_what_no_operator_accounts_for(farm: Farm) -> None:
+def test_shares_add_up_to_100_percent_with_the_unattributed_rest(farm: Farm) -> None:
     farm.session([(3 * MS, {CONVOLUTION: MS, LINEAR: MS}), (3 * MS, {CONVOLUTION: MS, LINEAR: MS})])
     report = report_of(farm)
     time = report["time"]
@@ -89,7 +78,7 @@ def test_rounded_shares_still_add_up_to_one_and_stay_within_a_tenth(seed: int) -
     assert all(abs(rounded[key] - share) < 0.001 for key, share in shares.items())
 
 
-def test_operators_over_five_percent_stand_out(farm: Farm) -> None:
+def test_operators_over_5_percent_are_highlighted(farm: Farm) -> None:
     farm.session([(100 * MS, {CONVOLUTION: 90 * MS, MEAN: 6 * MS, TRANSPOSE: 4 * MS})])
     report = report_of(farm)
     operators = report["operators"]
@@ -102,12 +91,12 @@ def test_operators_over_five_percent_stand_out(farm: Farm) -> None:
     assert "**4.0**" not in report.markdown
 
 
-def test_an_operator_that_no_rule_knows_is_named(farm: Farm) -> None:
+def test_an_operator_without_a_category_is_named(farm: Farm) -> None:
     farm.session([(10 * MS, {"Frobnicate (NC) #1": 5 * MS})])
-    assert report_of(farm).says("Counted as Other because no rule knows them: Frobnicate", "time")
+    assert report_of(farm).contains("Counted as Other because they have no category: Frobnicate", "time")
 
 
-def test_portable_operators_come_with_their_weight_and_the_exporters_reason(farm: Farm) -> None:
+def test_portable_operators_have_their_weight_and_the_exporters_reason(farm: Farm) -> None:
     farm.session(
         [(100 * MS, {CONVOLUTION: 60 * MS, MEAN: 20 * MS})],
         model__portable=[
@@ -120,10 +109,10 @@ def test_portable_operators_come_with_their_weight_and_the_exporters_reason(farm
     heavy, light = portable.tables[1:]
     assert heavy[1:] == [["toy", "fp32", "aten.mean.dim", "2", "20.0", "host", "keepdim is off"]]
     assert light[1][2:5] == ["aten.view_copy.default", "3", "–"]  # noqa: RUF001
-    assert light[1][6] == "the partitioner gives no reason"
+    assert light[1][6] == "the partitioner gave no reason"
 
 
-def test_accuracy_is_the_worst_of_all_sessions(farm: Farm) -> None:
+def test_accuracy_is_the_largest_error_of_all_sessions(farm: Farm) -> None:
     for number, error in enumerate((1e-6, 3e-5)):
         output = {"output": 0, "max_abs_error": error, "max_rel_error": None, "nonfinite_mismatches": number}
         farm.session([MS], accuracy=[output], index=number)
@@ -132,7 +121,7 @@ def test_accuracy_is_the_worst_of_all_sessions(farm: Farm) -> None:
     assert accuracy.column("Max abs") == ["3.0e-05"]
     assert accuracy.column("Max rel") == ["–"]  # noqa: RUF001
     assert accuracy.column("Not finite") == ["1"]
-    assert report.says("The largest distance of an output from eager's is 3.0e-05 (toy fp32 on host)")
+    assert report.contains("Largest absolute output error against eager PyTorch: 3.0e-05 (toy fp32 on host)")
 
 
 def test_the_head_counts_how_sessions_ended(farm: Farm) -> None:
@@ -140,10 +129,10 @@ def test_the_head_counts_how_sessions_ended(farm: Farm) -> None:
     farm.session(status="failed", reason_code="runner_crashed", reason="it fell", index=1)
     farm.session(status="invalid", reason_code="first_session", reason="discarded", index=-1)
     report = report_of(farm)
-    assert report.says(
-        "Three sessions of one model ran on one device: 1 succeeded, 1 failed and 1 was discarded by rule."
+    assert report.contains(
+        "Three sessions of one model ran on one device: 1 succeeded, 1 failed and 1 was discarded automatically."
     )
-    assert report.says("Without a result to this day: runner_crashed on host.")
+    assert report.contains("No result yet: host (runner_crashed).")
 
 
 def test_the_newest_sweep_is_taken_without_an_id(farm: Farm) -> None:
@@ -162,38 +151,38 @@ def test_a_loose_etdump_has_a_report_too(farm: Farm, tmp_path: Path) -> None:
     report = Report(farm.warehouse, tmp_path / "reports")
     assert report["latency"].column("Median") == ["6.000"]
     assert report["latency"].column("SME2") == ["–"]  # noqa: RUF001
-    assert report.says("night not known")
+    assert report.contains("night not known")
 
 
-def test_an_unknown_sweep_is_refused_with_those_that_are_known(farm: Farm) -> None:
+def test_an_unknown_sweep_is_refused_and_the_available_ones_are_listed(farm: Farm) -> None:
     farm.session([MS])
     farm.load()
-    with pytest.raises(ReportError, match=f"no sweep `other` in it; it knows {SWEEP}"):
+    with pytest.raises(ReportError, match=f"unknown sweep `other`; available: {SWEEP}"):
         render_report(farm.warehouse, "other", farm.bundles.parent / "reports")
     assert not (farm.bundles.parent / "reports").exists()
 
 
-def test_an_empty_warehouse_is_refused_in_one_sentence(tmp_path: Path) -> None:
+def test_an_empty_warehouse_is_refused(tmp_path: Path) -> None:
     with writing(tmp_path / "empty.duckdb"):
         pass
-    with pytest.raises(ReportError, match="nothing was loaded yet"):
+    with pytest.raises(ReportError, match="no sweep is loaded yet; run `etfarm sweep` first"):
         render_report(tmp_path / "empty.duckdb", None, tmp_path / "reports")
 
 
-def test_views_of_another_farm_are_refused_in_one_sentence(farm: Farm) -> None:
+def test_views_of_another_version_are_refused(farm: Farm) -> None:
     farm.session([MS])
     farm.load()
     with writing(farm.warehouse) as connection:
         connection.execute("DROP VIEW session_accuracy")
-    with pytest.raises(ReportError, match="its views are not those of this farm"):
+    with pytest.raises(ReportError, match="its views do not match this version of etfarm"):
         render_report(farm.warehouse, None, farm.bundles.parent / "reports")
 
 
-def test_a_folder_that_cannot_be_made_is_one_sentence(farm: Farm) -> None:
+def test_a_report_that_cannot_be_written_is_an_error(farm: Farm) -> None:
     farm.session([MS])
     farm.load()
     (farm.bundles.parent / "reports").write_text("in the way")
-    with pytest.raises(ReportError, match="the report could not be written"):
+    with pytest.raises(ReportError, match="cannot write the report"):
         render_report(farm.warehouse, None, farm.bundles.parent / "reports")
 
 
@@ -203,7 +192,7 @@ def fill(path: Path) -> None:
             stream.write(bytes(4096))
 
 
-def test_a_full_disk_leaves_the_report_that_was_there(farm: Farm, full_disk: Path) -> None:
+def test_a_full_disk_leaves_the_earlier_report(farm: Farm, full_disk: Path) -> None:
     farm.session([MS])
     farm.load()
     reports = full_disk / "reports"
@@ -216,7 +205,7 @@ def test_a_full_disk_leaves_the_report_that_was_there(farm: Farm, full_disk: Pat
     assert sorted(path.name for path in html.parent.iterdir()) == ["report.html", "report.md"]
 
 
-def test_every_figure_leads_to_its_sessions(farm: Farm) -> None:
+def test_every_figure_can_be_traced_to_its_sessions(farm: Farm) -> None:
     before = {"taken_at": "2026-11-20T01:00:00+00:00", "temperature_c": 31.5, "battery_percent": 80, "load_1m": 0.1}
     farm.session(
         [MS], session_id="c0ffee" + "0" * 10, conditions={"before": before, "after": {**before, "temperature_c": 36}}
@@ -229,24 +218,24 @@ def test_every_figure_leads_to_its_sessions(farm: Farm) -> None:
     assert models[1][:3] == ["toy", "fp32", "p1"]
     assert sessions[1][0] == "c0ffee" + "0" * 10
     assert sessions[1][10] == "31.5 → 36.0"
-    assert report.says(f"bundles/{SWEEP}/<session>", "provenance")
+    assert report.contains(f"bundles/{SWEEP}/<session>", "provenance")
 
 
-def test_scatter_that_drowns_differences_stands_out(farm: Farm) -> None:
+def test_large_scatter_is_highlighted(farm: Farm) -> None:
     for index, median_ms in enumerate((10, 12)):
         farm.session([median_ms * MS], index=index)
     report = report_of(farm)
     assert "**1.000**" in report.markdown
-    assert report.says("Scatter above 5 % of the median stands out", "latency")
+    assert report.contains("Scatter above 5 % of the median is highlighted", "latency")
 
 
-def test_microseconds_are_told_where_a_model_is_that_fast(farm: Farm) -> None:
+def test_a_fast_model_has_a_fourth_decimal(farm: Farm) -> None:
     farm.session([12_300])
     assert report_of(farm)["latency"].column("Median") == ["0.0123"]
 
 
-def test_a_sweep_whose_name_leads_elsewhere_gets_no_report(farm: Farm) -> None:
+def test_a_sweep_id_that_is_a_path_gets_no_report(farm: Farm) -> None:
     folder = farm.session([MS], sweep__sweep_id="out/side")
     farm.load(folder)
-    with pytest.raises(ReportError, match="cannot give its report a folder"):
+    with pytest.raises(ReportError, match="is not a folder name"):
         render_report(farm.warehouse, None, farm.bundles.parent / "reports")

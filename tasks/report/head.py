@@ -1,0 +1,59 @@
+"""The head of the report: title, the numbers of sessions, and how the sweep ended in a sentence or two."""
+
+from tasks.report.data import Answers, SweepRow
+from tasks.report.page import Figure, Text
+from tasks.report.sections.failures import failures_sentence
+from tasks.report.sections.provenance import DeviceRow
+from tasks.report.text import counted, duration, listed
+
+_DISCARDED = "discarded automatically"
+
+
+def title(sweep: SweepRow) -> str:
+    """The name of the report."""
+    return f"Sweep {sweep.sweep_id}"
+
+
+def subtitle(sweep: SweepRow) -> str:
+    """Night and times of the sweep."""
+    night = f"night of {sweep.night:%Y-%m-%d}" if sweep.night else "night not known"
+    if not sweep.started_at or not sweep.ended_at:
+        return f"{sweep.name}, {night}"
+    took = duration((sweep.ended_at - sweep.started_at).total_seconds())
+    return f"{sweep.name}, {night}, started {sweep.started_at:%Y-%m-%d %H:%M} UTC, took {took}"
+
+
+def figures(sweep: SweepRow) -> list[Figure]:
+    """How the sessions ended, in numbers."""
+    return [
+        Figure(f"{sweep.succeeded:,}", "sessions succeeded"),
+        Figure(f"{sweep.failed:,}", "failed", "bad" if sweep.failed else "quiet"),
+        Figure(f"{sweep.invalid:,}", "invalid", "bad" if sweep.invalid else "quiet"),
+        Figure(f"{sweep.discarded:,}", _DISCARDED, "quiet"),
+        Figure(f"{sweep.devices:,}", "device" if sweep.devices == 1 else "devices"),
+        Figure(f"{sweep.models:,}", "model" if sweep.models == 1 else "models"),
+    ]
+
+
+def summary(answers: Answers) -> list[Text]:
+    """How many sessions ended how, and which have no result; the sections add their sentences."""
+    return [_counts(answers), *failures_sentence(answers)]
+
+
+def _counts(answers: Answers) -> str:
+    sweep = answers.sweep
+    sessions = sweep.succeeded + sweep.failed + sweep.invalid + sweep.discarded
+    emulated = len({row.device for row in answers.rows(DeviceRow) if row.emulated})
+    of_them = f" ({counted(emulated, 'of them', 'of them')} emulated)" if emulated else ""
+    ended = [f"{sweep.succeeded:,} succeeded"]
+    ended += [f"{sweep.failed:,} failed"] if sweep.failed else []
+    ended += [f"{sweep.invalid:,} {_was(sweep.invalid)} invalid"] if sweep.invalid else []
+    ended += [f"{sweep.discarded:,} {_was(sweep.discarded)} {_DISCARDED}"] if sweep.discarded else []
+    return (
+        f"{counted(sessions, 'session').capitalize()} of {counted(sweep.models, 'model')} ran on "
+        f"{counted(sweep.devices, 'device')}{of_them}: {listed(ended)}."
+    )
+
+
+def _was(count: int) -> str:
+    return "was" if count == 1 else "were"
