@@ -1,4 +1,5 @@
--- Remove loose ETDumps whose bundle has come, which tells more of the same runs; `forgotten` holds their session_key.
+-- Remove loose ETDumps whose bundle is being loaded, since it describes the same runs; `forgotten` holds their
+-- session_key.
 DELETE FROM event WHERE run_id IN (SELECT run_id FROM run WHERE session_key IN (SELECT session_key FROM forgotten));
 DELETE FROM run WHERE session_key IN (SELECT session_key FROM forgotten);
 DELETE FROM run_summary WHERE session_key IN (SELECT session_key FROM forgotten);

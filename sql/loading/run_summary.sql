@@ -1,4 +1,4 @@
--- Where the time of each new run went, by who ran it. `new_run` and `new_event` hold the rows being loaded.
+-- Where the time of each new run went: delegated, portable, other or unattributed. `new_run` and `new_event` hold the rows being loaded.
 INSERT INTO run_summary BY NAME
 WITH
 leaf AS (

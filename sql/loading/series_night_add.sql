@@ -1,23 +1,21 @@
--- Sum up those nights again, from sessions: executions of one process are not independent of each other.
+-- Sum up these nights again, from sessions: executions of one process are not independent of each other.
 INSERT INTO series_night BY NAME
 WITH
 measured AS (
     SELECT
         series_id,
-        sweep.night,
+        night,
         session_key,
         any_value(pte_sha256) AS pte_sha256,
         any_value(runner.executorch_version) AS executorch_version,
         any_value(runner_sha256) AS runner_sha256,
         median(execute_ns) AS median_ns
-    FROM session
-    JOIN sweep USING (sweep_id)
+    FROM _timing_session
     JOIN run USING (session_key)
     JOIN model USING (model_id)
     LEFT JOIN runner USING (runner_id)
-    WHERE (series_id, night) IN (SELECT (series_id, night) FROM touched)
-        AND status = 'succeeded' AND mode = 'timing' AND NOT is_warmup
-    GROUP BY series_id, sweep.night, session_key
+    WHERE (series_id, night) IN (SELECT (series_id, night) FROM touched) AND NOT is_warmup
+    GROUP BY series_id, night, session_key
 )
 SELECT
     series_id,

@@ -1,4 +1,4 @@
-"""Names of operators, taken apart and put into categories by one table."""
+"""Names of operators, parsed and put into categories by one table."""
 
 import importlib.util
 import re
@@ -38,7 +38,7 @@ def category_of(name: str) -> str | None:
         ("conv2d_1 [a/b] (x) (y)", "conv2d_1 [a/b] (x) (y)", None, None, None),
     ],
 )
-def test_a_delegated_name_is_taken_apart(
+def test_a_delegated_name_is_parsed(
     name: str, operator: str, layout: str | None, data_type: str | None, microkernel: str | None
 ) -> None:
     assert parse_operator(name, EventKind.DELEGATED) == OperatorName(operator, layout, data_type, microkernel)
@@ -53,12 +53,12 @@ def test_a_delegated_name_is_taken_apart(
         ("native_call_linear", "linear"),
     ],
 )
-def test_a_portable_name_is_the_operators_own(name: str, operator: str) -> None:
+def test_a_portable_name_is_the_operators_without_prefix_and_overload(name: str, operator: str) -> None:
     assert parse_operator(name, EventKind.PORTABLE) == OperatorName(operator)
 
 
 @pytest.mark.parametrize("kind", [EventKind.METHOD, EventKind.DELEGATE_CALL, EventKind.OPERATOR_CALL, EventKind.OTHER])
-def test_a_name_that_is_no_operators_stays_as_it_is(kind: EventKind) -> None:
+def test_a_name_of_another_kind_stays_as_it_is(kind: EventKind) -> None:
     assert parse_operator("Some (NC) thing #1", kind) == OperatorName("Some (NC) thing #1")
 
 
@@ -115,7 +115,7 @@ def test_an_unknown_name_has_no_row() -> None:
 
 
 @pytest.mark.torch
-def test_the_table_knows_every_operator_that_the_wheel_can_name() -> None:
+def test_the_table_has_every_operator_that_the_wheel_can_name() -> None:
     found = importlib.util.find_spec("executorch")
     if found is None or not found.submodule_search_locations:
         pytest.skip("executorch is not installed (extra `export`)")

@@ -1,9 +1,9 @@
-"""Every view and column has a comment, each shared one once, and comments list the values that the farm really uses."""
+"""Every view and column has a comment, a shared one is stated once, and comments list the values that the farm uses."""
 
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
 import pytest
 
@@ -76,17 +76,19 @@ def test_a_comment_that_several_views_give_a_column_is_shared() -> None:
     assert repeated == []
 
 
-CATEGORY = Literal["Convolution", "GEMM", "Data Movement", "Elementwise", "Other"]
+CATEGORIES = {category for _, _, category in operator_categories()}
 
 
 @pytest.mark.parametrize(
     ("column", "values"),
-    [("precision", Precision), ("variant", Variant), ("mode", Mode), ("status", Status), ("category", CATEGORY)],
+    [
+        ("precision", set(get_args(Precision))),
+        ("variant", set(get_args(Variant))),
+        ("mode", set(get_args(Mode))),
+        ("status", set(get_args(Status))),
+        ("category", CATEGORIES),
+    ],
 )
-def test_a_comment_names_exactly_the_values_of_its_column(column: str, values: object) -> None:
+def test_a_comment_lists_exactly_the_values_of_its_column(column: str, values: set[str]) -> None:
     listed = re.split("[;.(]", shared_comments()[column])[0].strip()
-    assert tuple(re.split(", | or ", listed)) == get_args(values)
-
-
-def test_the_categories_of_the_seed_are_those_of_the_comment() -> None:
-    assert {category for _, _, category in operator_categories()} == set(get_args(CATEGORY))
+    assert set(re.split(", | or ", listed)) == values

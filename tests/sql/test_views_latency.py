@@ -1,4 +1,4 @@
-"""Latency and where it goes: given sessions, a query, the rows it must give."""
+"""Latency and where it goes: sessions, a query, the expected rows."""
 
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,7 @@ def test_a_session_of_warm_up_alone_has_no_statistics(farm: Farm) -> None:
     assert farm.ask("SELECT count(*) FROM category_share") == [(0,)]
 
 
-def test_a_session_says_what_its_runner_said(farm: Farm) -> None:
+def test_a_session_has_what_its_runner_reported(farm: Farm) -> None:
     stats = {"load_ns": 5 * MS, "peak_resident_bytes": 1 << 20, "threads_used": 2}
     farm.session([MS], stats=stats)
     farm.load()
@@ -68,7 +68,7 @@ def test_a_loose_etdump_is_a_session_of_an_unknown_device(farm: Farm, tmp_path: 
     )
 
 
-def test_shares_of_categories_add_up_to_one_with_what_nobody_accounts_for(farm: Farm) -> None:
+def test_shares_of_categories_add_up_to_one_with_unattributed_time(farm: Farm) -> None:
     farm.session([(100, {CONVOLUTION: 50, LINEAR: 20, MEAN: 5}), (300, {CONVOLUTION: 150, LINEAR: 60, MEAN: 15})])
     farm.load()
     assert farm.ask("SELECT category, time_ms * 1e6, share FROM category_share ORDER BY share DESC") == [
@@ -79,7 +79,7 @@ def test_shares_of_categories_add_up_to_one_with_what_nobody_accounts_for(farm: 
     ]
 
 
-def test_a_delegate_that_reports_more_than_its_call_took_is_told_as_it_is(farm: Farm) -> None:
+def test_a_delegate_that_reports_more_than_its_call_took_leaves_a_negative_rest(farm: Farm) -> None:
     farm.session([(100, {CONVOLUTION: 110})])
     farm.load()
     assert farm.ask("SELECT category, round(share, 6) FROM category_share ORDER BY share") == [
@@ -89,7 +89,7 @@ def test_a_delegate_that_reports_more_than_its_call_took_is_told_as_it_is(farm: 
     assert farm.ask("SELECT round(unattributed_share, 6) FROM session_latency") == [(-0.1,)]
 
 
-def test_operators_are_told_apart_by_what_their_names_say_but_not_by_number(farm: Farm) -> None:
+def test_operators_differ_by_layout_types_and_kernel_but_not_by_number(farm: Farm) -> None:
     second = CONVOLUTION.replace("#1", "#2")
     farm.session([(100, {CONVOLUTION: 30, second: 10, "Convolution (NHWC, F32) DWConv #1": 20, TRANSPOSE: 15})])
     farm.load()
@@ -178,15 +178,15 @@ def test_a_failed_session_is_superseded_by_an_attempt_that_succeeded(farm: Farm)
     assert farm.ask("SELECT session_index, superseded FROM failed_session ORDER BY 1") == [(3, True), (4, False)]
 
 
-def test_the_first_session_of_a_device_is_no_failure(farm: Farm) -> None:
-    farm.session([100], status="invalid", reason_code="first_session", reason="discarded by rule", index=-1)
+def test_the_first_session_of_a_device_is_not_a_failure(farm: Farm) -> None:
+    farm.session([100], status="invalid", reason_code="first_session", reason="always discarded", index=-1)
     farm.session([100])
     farm.load()
     assert farm.ask("SELECT * FROM failed_session") == []
     assert farm.ask("SELECT succeeded, failed, invalid, discarded FROM sweep_overview") == [(1, 0, 0, 1)]
 
 
-def test_accuracy_has_a_row_an_output(farm: Farm) -> None:
+def test_accuracy_has_one_row_per_output(farm: Farm) -> None:
     outputs = [
         {"output": 0, "max_abs_error": 1e-6, "max_rel_error": 1e-3, "nonfinite_mismatches": 0},
         {"output": 1, "max_abs_error": None, "max_rel_error": None, "nonfinite_mismatches": 4},
@@ -197,7 +197,7 @@ def test_accuracy_has_a_row_an_output(farm: Farm) -> None:
     assert farm.ask(query) == [(0, 1e-6, 1e-3, 0), (1, None, None, 4)]
 
 
-def test_an_operator_that_the_table_does_not_know_counts_as_other_and_is_listed(farm: Farm) -> None:
+def test_an_operator_without_a_category_counts_as_other_and_is_listed(farm: Farm) -> None:
     farm.session([(100, {"Frobnicate (NC, F32) #1": 10, "native_call_frob.out": 20, CONVOLUTION: 30})])
     farm.session([(100, {"Frobnicate (NC, F16) #2": 10})])
     farm.load()

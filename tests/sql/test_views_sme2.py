@@ -1,10 +1,14 @@
-"""What SME2 brings and where it ran: given sessions, a query, the rows it must give."""
+"""What SME2 gains and where it ran: sessions, a query, the expected rows."""
 
+import re
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
+from sql.seeds.rows import sme2_rules
 from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, LINEAR, MEAN, TRANSPOSE, Farm, profile_of
 
 MS = 1_000_000
@@ -62,7 +66,7 @@ def test_an_emulated_device_has_no_speedup_anywhere(farm: Farm) -> None:
     assert farm.ask("SELECT DISTINCT speedup, saved_ms FROM operator_speedup") == [(None, None)]
 
 
-def test_bottleneck_shift_shows_what_weighs_more_with_sme2(farm: Farm) -> None:
+def test_bottleneck_shift_shows_what_takes_a_larger_share_with_sme2(farm: Farm) -> None:
     farm.session([(1000, {CONVOLUTION: 800, TRANSPOSE: 200})], variant="sme2_off")
     farm.session([(400, {CONVOLUTION_SME2: 200, TRANSPOSE: 180, MEAN: 20})], variant="sme2_on")
     farm.session([(100, {CONVOLUTION: 90})], variant="sme2_off", device__name="never-with-sme2")
@@ -135,10 +139,37 @@ def test_coverage_by_name_is_the_part_of_eligible_time_on_sme2(farm: Farm) -> No
         ("Batch Matrix Multiply (NC, F32) GEMM #1", "no"),
     ],
 )
-def test_names_tell_sme2_but_for_dynamic_int8(farm: Farm, name: str, by_name: str) -> None:
+def test_names_show_sme2_except_for_dynamic_int8(farm: Farm, name: str, by_name: str) -> None:
     farm.session([(100, {name: 50})], variant="sme2_on")
     farm.load()
     assert farm.ask("SELECT sme2_by_name FROM sme2_operator_coverage") == [(by_name,)]
+
+
+RULED = {
+    "yes": ["Convolution (NHWC, PQS8, QS8, QC8W) IGEMM #1", "Fully Connected (NC, PF16) GEMM", CONVOLUTION_SME2],
+    "undecided": [QP8],
+    "no": [CONVOLUTION, LINEAR, "Convolution (NHWC, QC8W) IGEMM #2", "Batch Matrix Multiply (NC, F16) GEMM #1"],
+}
+UNRULED = [
+    TRANSPOSE,
+    MEAN,
+    "Fully Connected (NC, F16) GEMM #1",
+    "Convolution (NHWC, F32) DWConv #1",
+    "Copy (NC, XPF32)",
+]
+
+
+def test_each_rule_matches_the_same_names_in_python_and_in_duckdb() -> None:
+    names = [*chain(*RULED.values()), *UNRULED]
+    matched = set()
+    for sme2, pattern in sme2_rules():
+        matching = "SELECT unnest FROM unnest(?::VARCHAR[]) WHERE regexp_matches(unnest, ?)"
+        in_duckdb = {name for (name,) in duckdb.execute(matching, [names, pattern]).fetchall()}
+        assert in_duckdb == {name for name in names if re.search(pattern, name)}
+        assert in_duckdb, f"no name for {pattern}"
+        assert in_duckdb <= set(RULED[sme2])
+        matched |= in_duckdb
+    assert matched == set(chain(*RULED.values()))
 
 
 @pytest.mark.parametrize(
@@ -151,7 +182,7 @@ def test_names_tell_sme2_but_for_dynamic_int8(farm: Farm, name: str, by_name: st
         (None, None),
     ],
 )
-def test_executed_kernels_decide_what_qp8_leaves_open(
+def test_executed_kernels_decide_what_names_leave_undecided(
     farm: Farm, kernels: dict[str, int] | None, proven: float | None
 ) -> None:
     farm.session([(100, {QP8: 80})], variant="sme2_on", threads=2)
@@ -165,7 +196,7 @@ def test_executed_kernels_decide_what_qp8_leaves_open(
     assert farm.ask("SELECT name_share, proven_share FROM sme2_coverage WHERE mode = 'timing'") == [(0.0, proven)]
 
 
-def test_coverage_tells_how_much_of_all_that_ran_was_sme2(farm: Farm) -> None:
+def test_coverage_has_the_part_of_all_samples_in_sme2_kernels(farm: Farm) -> None:
     farm.session([(100, {LINEAR: 80})], variant="sme2_on")
     kernels = profile_of(**{KAI_SME2: 60, "memcpy": 15, "unresolved": 25})
     farm.session([100], variant="sme2_on", mode="profile", files=kernels)
@@ -174,7 +205,7 @@ def test_coverage_tells_how_much_of_all_that_ran_was_sme2(farm: Farm) -> None:
     assert farm.ask(f"SELECT {columns} FROM sme2_coverage") == [(100, 60, 0.6)]
 
 
-def test_a_profile_says_how_much_it_saw(farm: Farm) -> None:
+def test_a_profile_has_its_number_of_samples(farm: Farm) -> None:
     profile = profile_of(**{KAI_SME2: 60, "unresolved": 20})
     farm.session([100], mode="profile", variant="sme2_on", threads=2, files=profile)
     farm.load()

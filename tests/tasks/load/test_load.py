@@ -1,4 +1,4 @@
-"""Loading: everything once, nothing wrong, and a sentence for what is refused."""
+"""Loading: everything once, damaged files rejected in one sentence each, the others loaded."""
 
 import json
 import os
@@ -47,14 +47,14 @@ def test_loose_etdumps_are_found_at_any_depth_and_bundles_keep_theirs(farm: Farm
     assert farm.ask("SELECT name, count(*) FROM sweep GROUP BY name ORDER BY name") == [("loose", 1), ("smoke", 1)]
 
 
-def test_a_file_that_is_named_is_read_whatever_it_is_called(farm: Farm, tmp_path: Path) -> None:
+def test_a_file_that_is_named_is_read_under_any_name(farm: Farm, tmp_path: Path) -> None:
     path = tmp_path / 'it\'s "odd" \udcff name'
     path.write_bytes(etdump_of([(9, {}), (5, {})]))
     assert farm.load(path).loaded == 1
     assert farm.ask("SELECT DISTINCT model FROM run_latency") == [('it\'s "odd" ? name',)]
 
 
-def test_a_bundle_takes_the_place_of_its_etdump_that_came_loose(farm: Farm) -> None:
+def test_a_bundle_replaces_its_loose_etdump(farm: Farm) -> None:
     folder = farm.session([(100, {CONVOLUTION: 60, MEAN: 10})])
     other = farm.session([(200, {CONVOLUTION: 60})])
     farm.load(folder / "model.etdump", other)
@@ -68,7 +68,7 @@ def test_a_bundle_takes_the_place_of_its_etdump_that_came_loose(farm: Farm) -> N
     assert farm.load(folder / "model.etdump").already == 1
 
 
-def test_a_measurement_that_comes_in_two_bundles_counts_once(farm: Farm) -> None:
+def test_a_measurement_in_two_bundles_counts_once(farm: Farm) -> None:
     etdump = etdump_of([(900, {}), (100, {})])
     farm.session([100], files={"model.etdump": etdump})
     second = farm.session([100], files={"model.etdump": etdump})
@@ -80,7 +80,7 @@ def test_a_measurement_that_comes_in_two_bundles_counts_once(farm: Farm) -> None
     assert farm.load().refused == result.refused
 
 
-def test_a_session_that_comes_with_other_content_is_refused(farm: Farm, tmp_path: Path) -> None:
+def test_a_session_with_other_content_is_refused(farm: Farm, tmp_path: Path) -> None:
     farm.session([100], session_id="a" * 16)
     farm.load()
     folder = Farm(tmp_path / "another").session([200], session_id="a" * 16)
@@ -90,7 +90,7 @@ def test_a_session_that_comes_with_other_content_is_refused(farm: Farm, tmp_path
     assert farm.ask("SELECT median_ms FROM session_latency") == [(1e-4,)]
 
 
-def test_a_wrong_bundle_is_refused_in_one_sentence_and_the_others_go_on(farm: Farm) -> None:
+def test_a_wrong_bundle_is_refused_in_one_sentence_and_the_others_are_loaded(farm: Farm) -> None:
     good = farm.session([100])
     changed, missing, short, strange, night, empty, cut, odd = (farm.session([100]) for _ in range(8))
     (changed / "model.etdump").write_bytes(etdump_of([(1, {}), (2, {})]))
@@ -137,7 +137,7 @@ def test_a_damaged_etdump_is_refused_in_one_sentence(farm: Farm, tmp_path: Path,
     assert "\n" not in told
 
 
-def test_paths_that_hold_nothing_are_told_and_no_warehouse_is_made(tmp_path: Path) -> None:
+def test_paths_without_bundles_are_reported_and_no_warehouse_is_created(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     os.mkfifo(tmp_path / "pipe.etdump")
     warehouse = tmp_path / "w.duckdb"
@@ -157,7 +157,7 @@ def test_a_file_that_may_not_be_read_is_refused(farm: Farm, tmp_path: Path, monk
     def refuse(self: Path) -> bytes:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)  # root may read everything, so the mode of the file would not do
+    monkeypatch.setattr(Path, "read_bytes", refuse)  # root may read everything, so the mode of the file has no effect
     assert load_paths([path], farm.warehouse).refused == [(path, f"{path} cannot be read: Permission denied")]
 
 
@@ -194,7 +194,7 @@ def test_a_session_that_never_started_is_loaded_without_a_runner(farm: Farm) -> 
     assert farm.ask("SELECT model, reason FROM failed_session") == [("toy", "no compiler")]
 
 
-def test_what_sessions_share_is_entered_once(farm: Farm) -> None:
+def test_what_sessions_share_is_stored_once(farm: Farm) -> None:
     delegation: dict[str, Any] = {"model__delegated": [{"operator": "aten.convolution.default", "count": 2}]}
     for _ in range(2):
         farm.session([(100, {CONVOLUTION: 60, MEAN: 5})], **delegation)
@@ -208,7 +208,7 @@ def test_what_sessions_share_is_entered_once(farm: Farm) -> None:
     ]
 
 
-def test_runs_that_take_another_way_share_the_nodes_that_they_have_in_common(farm: Farm) -> None:
+def test_runs_with_different_operators_share_their_common_nodes(farm: Farm) -> None:
     farm.session([(100, {CONVOLUTION: 60}), (100, {CONVOLUTION: 50, MEAN: 5}), (100, {CONVOLUTION: 40})])
     farm.load()
     assert farm.ask("""
@@ -238,7 +238,7 @@ def test_events_start_after_their_run_and_runs_keep_the_devices_clock(farm: Farm
     assert farm.ask("SELECT min(start_ns) >= 1_000_000 FROM run") == [(True,)]
 
 
-def test_a_profile_that_is_not_what_a_runner_writes_is_refused(farm: Farm) -> None:
+def test_a_malformed_profile_is_refused(farm: Farm) -> None:
     folder = farm.session([100], mode="profile", files={"kernel_profile.json": b'{"samples": 3}'})
     [(path, sentence)] = farm.load().refused
     assert path == folder
@@ -248,7 +248,7 @@ def test_a_profile_that_is_not_what_a_runner_writes_is_refused(farm: Farm) -> No
     assert farm.load(farm.bundles).loaded == 1
 
 
-def test_the_nights_of_a_series_are_kept_up_to_date_and_compare_only_what_may_be(farm: Farm) -> None:
+def test_the_nights_of_a_series_are_updated_and_compare_only_what_is_comparable(farm: Farm) -> None:
     ms = 1_000_000
     night: dict[str, Any] = {"sweep__sweep_id": "smoke-2026-11-21", "sweep__night": "2026-11-21"}
     upgrade: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Whatever is killed, and whoever loads at the same time: the ledger and the facts agree, nothing counts twice."""
+"""Loads that are killed or run at the same time: the ledger and the facts agree, nothing counts twice."""
 
 import random
 import subprocess
@@ -78,7 +78,7 @@ def test_a_load_that_is_killed_again_and_again_ends_with_everything_once(farm: F
     assert farm.ask("SELECT share FROM category_share WHERE category = 'Convolution'") == [(0.6,)]
 
 
-def test_two_that_load_the_same_at_once_load_it_once(farm: Farm) -> None:
+def test_two_processes_that_load_the_same_bundles_load_them_once(farm: Farm) -> None:
     both = [start_loading(farm), start_loading(farm)]
     for process in both:
         process.communicate()
@@ -86,7 +86,7 @@ def test_two_that_load_the_same_at_once_load_it_once(farm: Farm) -> None:
     assert check_that_everything_agrees(farm) == SESSIONS
 
 
-def test_two_threads_that_load_the_same_at_once_load_it_once(farm: Farm, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_threads_that_load_the_same_bundles_load_them_once(farm: Farm, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(load, "_BATCH_SESSIONS", 5)
     with ThreadPoolExecutor(2) as pool:
         results = list(pool.map(lambda _: farm.load(), range(2)))
