@@ -102,18 +102,18 @@ def test_a_wrong_bundle_is_refused_in_one_sentence_and_the_others_are_loaded(far
     (cut / "session.json").write_text('{"bundle_version": 1,', encoding="utf-8")
     edit(odd, threads=2**40)
     result = farm.load()
-    told = {path.name: sentence for path, sentence in result.refused}
+    refusals = {path.name: sentence for path, sentence in result.refused}
     assert result.loaded == 1
-    assert "differs from the hash in session.json" in told[changed.name]
-    assert "the file is missing" in told[missing.name]
-    assert "holds 2 executions where session.json promises 7" in told[short.name]
-    assert "`status`" in told[strange.name]
-    assert "Invalid isoformat string: 'yesterday'" in told[night.name]
-    assert "its bundle holds no model.etdump" in told[empty.name]
-    assert "session.json: Invalid JSON" in told[cut.name]
-    assert "does not fit the warehouse: " in told[odd.name]
-    assert "value 1099511627776 can't be cast" in told[odd.name]
-    assert all("\n" not in sentence for sentence in told.values())
+    assert "differs from the hash in session.json" in refusals[changed.name]
+    assert "the file is missing" in refusals[missing.name]
+    assert "holds 2 executions where session.json promises 7" in refusals[short.name]
+    assert "`status`" in refusals[strange.name]
+    assert "Invalid isoformat string: 'yesterday'" in refusals[night.name]
+    assert "its bundle holds no model.etdump" in refusals[empty.name]
+    assert "session.json: Invalid JSON" in refusals[cut.name]
+    assert "does not fit the warehouse: " in refusals[odd.name]
+    assert "value 1099511627776 can't be cast" in refusals[odd.name]
+    assert all("\n" not in sentence for sentence in refusals.values())
     assert farm.ask("SELECT session_id FROM session_overview") == [(good.name,)]
 
 
@@ -131,10 +131,10 @@ def test_a_damaged_etdump_is_refused_in_one_sentence(farm: Farm, tmp_path: Path,
     good = farm.session([100])
     result = farm.load(tmp_path / "bad.etdump", good)
     assert result.loaded == 1
-    [(path, told)] = result.refused
+    [(path, message)] = result.refused
     assert path == tmp_path / "bad.etdump"
-    assert sentence in told
-    assert "\n" not in told
+    assert sentence in message
+    assert "\n" not in message
 
 
 def test_paths_without_bundles_are_reported_and_no_warehouse_is_created(tmp_path: Path) -> None:
