@@ -23,17 +23,17 @@ pair AS (
         CASE WHEN _has_times(speed.emulated) THEN speed.time_on_ms END AS time_on_ms,
         speed.speedup,
         speed.saved_ms,
-        CASE WHEN _has_times(speed.emulated) THEN speed.time_on_ms / nullif(whole.median_on_ms, 0) END AS share_on,
+        CASE WHEN _has_times(speed.emulated) THEN speed.time_on_ms / nullif(pair_total.median_on_ms, 0) END AS share_on,
         speed.kind = 'delegated' AND _sme2_could_serve(speed.category, speed.microkernel) AS is_eligible,
         reason.likely_reason
     FROM operator_speedup AS speed
-    LEFT JOIN sme2_speedup AS whole
-        ON whole.sweep_id = speed.sweep_id
-            AND whole.device = speed.device
-            AND whole.model = speed.model
-            AND whole.precision = speed.precision
-            AND whole.threads = speed.threads
-            AND whole.runner_source = speed.runner_source
+    LEFT JOIN sme2_speedup AS pair_total
+        ON pair_total.sweep_id = speed.sweep_id
+            AND pair_total.device = speed.device
+            AND pair_total.model = speed.model
+            AND pair_total.precision = speed.precision
+            AND pair_total.threads = speed.threads
+            AND pair_total.runner_source = speed.runner_source
     LEFT JOIN reason
         ON reason.device = speed.device
             AND reason.model = speed.model

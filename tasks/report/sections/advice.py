@@ -15,7 +15,7 @@ from tasks.report.sections.portable import PortableOperatorRow, PortableRow
 from tasks.report.sections.sme2_pairs import PairOperatorRow
 from tasks.report.text import TIMES, in_ms, in_percent, joined, rounded_percent, separated, with_code
 
-DATA_MOVEMENT = "Data Movement"
+_DATA_MOVEMENT = "Data Movement"
 _DATA_MOVEMENT_SHARE = 0.10
 _MOST_OPERATORS = 3
 _DELEGATION_STEPS = {
@@ -27,7 +27,7 @@ _DELEGATION_STEPS = {
     "ceil mode is not supported": "set ceil_mode=False",
 }
 """What delegates an operator, by a part of the partitioner's reason against it."""
-_NO_DELEGATION_STEP = "nothing to change in the exporter; replace it in the model, or accept its time"
+_NO_DELEGATION_STEP = "No exporter setting changes this: rewrite the model without it, or accept its time"
 _MOVEMENT_STEPS = {
     "_to_dim_order_copy": "export with channels-last inputs, or keep the block in one data type, for example fp32",
     "Transpose": "export with channels-last inputs, or remove permutations from the model",
@@ -80,17 +80,17 @@ def _reasons(rows: Iterable[PortableOperatorRow]) -> Iterator[Text]:
         by_reason[row.reason].append((Code(row.operator), f" (up to {in_percent(row.share or 0.0)})"))
     for reason, named in by_reason.items():
         steps = [step for part, step in _DELEGATION_STEPS.items() if part in (reason or "")]
-        step = steps[0] if steps else _NO_DELEGATION_STEP
-        yield joined(" ", separated(named), f": {reason or 'the partitioner gave no reason'}; {step}.")
+        step = f"Next: {steps[0]}" if steps else _NO_DELEGATION_STEP
+        yield joined(" ", separated(named), f": {reason or 'the partitioner gave no reason'}. {step}.")
 
 
 def _move_less(answers: Answers) -> Iterator[Text]:
-    movement = [row for row in answers.rows(CategoryRow) if row.category == DATA_MOVEMENT]
+    movement = [row for row in answers.rows(CategoryRow) if row.category == _DATA_MOVEMENT]
     for worst, also in _worst(movement, _DATA_MOVEMENT_SHARE):
         heavy = [
             row
             for row in answers.rows(OperatorRow)
-            if cell_of(row) == cell_of(worst) and row.category == DATA_MOVEMENT and row.share > 0
+            if cell_of(row) == cell_of(worst) and row.category == _DATA_MOVEMENT and row.share > 0
         ]
         named = [(Code(row.operator), f" ({in_percent(row.share)})") for row in heavy[:_MOST_OPERATORS]]
         steps = [step for start, step in _MOVEMENT_STEPS.items() if heavy and heavy[0].operator.startswith(start)]

@@ -13,7 +13,10 @@ from tasks.report.text import codes, counted, joined, ms_digits, number, percent
 
 _OTHER = "Other"
 _REST = "Unattributed"
-CATEGORIES = (*sorted({category for _, _, category in operator_categories()} - {_OTHER}), _OTHER, _REST)
+_COMPUTE = ("Convolution", "GEMM")
+_KNOWN = {category for _, _, category in operator_categories()} - {_OTHER}
+CATEGORIES = (*sorted(_KNOWN, key=lambda name: (name not in _COMPUTE, name)), _OTHER, _REST)
+"""All categories in the order of columns, bars and colours: those that compute most first, the rest last."""
 NO_TIMES = "No session on a real device succeeded, so there are no times to break down."
 _MOST_BARS_IN_SIGHT = 40
 
