@@ -1,4 +1,4 @@
-"""YAML files that people write, checked: a mistake is one sentence with the file, the line and what would be right."""
+"""YAML files that users write, checked: a mistake is one sentence with the file, the line and what is right."""
 
 from pathlib import Path
 from typing import Any, TypeVar
@@ -7,53 +7,52 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from devices.errors import InputError
+from devices.suggest import did_you_mean
+
 Model = TypeVar("Model", bound=BaseModel)
-
-
-class CheckedYamlError(Exception):
-    """A YAML file is missing, malformed or says something that its model does not allow; the text is one sentence."""
 
 
 def load_checked(path: Path, model: type[Model]) -> Model:
     """Read the YAML file at `path` into `model`.
 
-    Raises CheckedYamlError with the first mistake: `file:line: key: what is wrong, and what would be right`.
+    Raises InputError with the first mistake: `file:line: key: what is wrong, and what would be right`.
     """
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise CheckedYamlError(f"{path}: there is no such file") from None
+        raise InputError(f"{path}: no such file") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise CheckedYamlError(f"{path}: cannot be read as UTF-8 text ({error})") from None
+        raise InputError(f"{path}: cannot be read as UTF-8 text ({error})") from None
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
         data = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise CheckedYamlError(_yaml_sentence(path, error)) from None
+        raise InputError(_yaml_sentence(path, error)) from None
     except RecursionError:
-        raise CheckedYamlError(f"{path}:1: the brackets are nested too deep for a file that a person wrote") from None
+        raise InputError(f"{path}:1: the brackets are nested too deeply") from None
     if root is None or not isinstance(data, dict):
-        raise CheckedYamlError(f"{path}:1: the file must hold keys and values, such as `name: nightly`")
+        raise InputError(f"{path}:1: the file must consist of keys and values, such as `name: nightly`")
     if twice := _repeated_key(root):
-        raise CheckedYamlError(f"{path}:{twice.start_mark.line + 1}: the key `{twice.value}` stands twice; keep one")
+        raise InputError(f"{path}:{twice.start_mark.line + 1}: duplicate key `{twice.value}`; remove one")
     try:
         return model.model_validate(data)
     except ValidationError as error:
         # A misspelt key explains the missing one.
         first = min(error.errors(), key=lambda mistake: mistake["type"] != "extra_forbidden")
         where = _line_of(root, first["loc"])
-        raise CheckedYamlError(f"{path}:{where}: {_key_of(first['loc'])}{_advice(first, model)}") from None
+        raise InputError(f"{path}:{where}: {_key_of(first['loc'])}{_advice(first, model)}") from None
 
 
 def _yaml_sentence(path: Path, error: yaml.YAMLError) -> str:
     mark = getattr(error, "problem_mark", None)
     line = mark.line + 1 if mark is not None else 1
     problem = " ".join(str(getattr(error, "problem", None) or error).split())
-    return f"{path}:{line}: this is not YAML: {problem}"
+    return f"{path}:{line}: not valid YAML: {problem}"
 
 
 def _repeated_key(root: yaml.Node) -> yaml.ScalarNode | None:
-    """YAML lets a later key silently win; a person who wrote one twice wants to know.
+    """YAML lets a later key silently win; the user wants to know of a duplicate.
 
     Every node is looked at once: aliases may name it many times, or from inside itself.
     """
@@ -99,11 +98,12 @@ def _key_of(loc: tuple[int | str, ...]) -> str:
 
 def _advice(error: ErrorDetails, model: type[BaseModel]) -> str:
     if error["type"] == "extra_forbidden":
-        return f"is not a key here; the keys are {', '.join(_keys_at(model, error['loc'][:-1]))}"
+        known = _keys_at(model, error["loc"][:-1])
+        return f"unknown key; the keys are {', '.join(known)}{did_you_mean(str(error['loc'][-1]), known)}"
     if error["type"] == "missing":
-        return "is missing and must be given"
+        return "required key is missing"
     if error["type"] == "model_type":
-        return "must hold keys and values"
+        return "must consist of keys and values"
     message = error["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
     written = error["input"]
     shown = f", not {written!r}" if isinstance(written, str | int | float | bool) else ""

@@ -1,8 +1,20 @@
-"""What can go wrong with a device, in one hierarchy; every text is one sentence: the device, the cause, the way on."""
+"""The errors of the farm: each text is one sentence that a user can act on, `what: cause; what to do`.
+
+`FarmError` is the base of every error that the devices, the tasks and the flows report to the user. The warehouse,
+which imports no other room, has its own base in sql/errors.py.
+"""
 
 
-class DeviceError(Exception):
-    """Something about one device; `device` is its name, `cause` what happened, `way_on` what a person can do."""
+class FarmError(Exception):
+    """The farm cannot continue; the text is one sentence with the cause and what to do."""
+
+
+class InputError(FarmError):
+    """A file, a name or a value from the user is wrong; the text names it, what is wrong and what is right."""
+
+
+class DeviceError(FarmError):
+    """A device failed; `device` is its name, `cause` what happened, `way_on` what the user can do."""
 
     def __init__(self, device: str, cause: str, way_on: str = "") -> None:
         super().__init__(f"{device}: {cause}; {way_on}" if way_on else f"{device}: {cause}")
@@ -16,11 +28,11 @@ class DeviceLost(DeviceError):
 
 
 class DeviceRefused(DeviceError):
-    """The device is there and says no: a key, a permission, an authorisation, an unknown host."""
+    """The device answers and refuses: a key, a permission, an authorisation, an unknown host."""
 
 
 class DeviceBusy(DeviceError):
-    """Somebody else holds the device's lease."""
+    """Another process holds the lease of the device."""
 
 
 class LeaseLost(DeviceError):
@@ -32,11 +44,11 @@ class DeadlineExceeded(DeviceError):
 
 
 class TransferFailed(DeviceError):
-    """A file did not arrive whole; nothing of it was left behind."""
+    """A file did not arrive complete; nothing of it was left behind."""
 
 
 class NoSpaceOnDevice(TransferFailed):
-    """The device's disk is full."""
+    """The disk of the device is full."""
 
 
 class FileMissing(TransferFailed):

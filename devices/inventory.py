@@ -1,4 +1,4 @@
-"""The devices of a farm as a person writes them down: YAML -> checked entries -> devices."""
+"""The inventory file, which lists the devices of a farm: YAML -> checked entries -> devices."""
 
 import getpass
 import re
@@ -9,13 +9,14 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from devices.checked_yaml import CheckedYamlError, load_checked
-from devices.device import Device, DeviceRefused
+from devices.checked_yaml import load_checked
+from devices.device import Device
+from devices.errors import DeviceRefused, InputError
 from devices.limits import Limits
 from devices.local import LocalDevice
+from devices.platform import Platform
 
 Transport = Literal["local", "ssh", "adb"]
-Platform = Literal["linux-x86_64", "linux-aarch64", "macos-arm64", "android-arm64"]
 
 # Which of the address fields a transport understands.
 _ADDRESS_FIELDS: dict[Transport, set[str]] = {
@@ -30,7 +31,7 @@ class DeviceSpec(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str = Field(description="how the farm calls it, for ever: results of a series carry this name")
+    name: str = Field(description="its permanent name: results of a series carry it")
     transport: Transport
     labels: dict[str, str] = Field(default_factory=dict, description="what sweeps select devices by")
     site: str | None = Field(default=None, description="the lab whose worker reaches it")
@@ -39,8 +40,8 @@ class DeviceSpec(BaseModel):
     cpu_affinity: list[Annotated[int, Field(ge=0)]] = Field(
         default_factory=list, description="cores that runners are bound to (Linux and Android)"
     )
-    platform: Platform | None = Field(default=None, description="whose runner it takes, if not its own")
-    emulated: bool = Field(default=False, description="its times mean nothing and enter no ranking")
+    platform: Platform | None = Field(default=None, description="the platform of its runner, if not that of the device")
+    emulated: bool = Field(default=False, description="its times are meaningless and never ranked")
     limits: Limits = Limits()
     store_limit_bytes: Annotated[int, Field(gt=0)] = Field(
         default=4 << 30, description="room on the device for runners and models; the least recently used go first"
@@ -62,7 +63,7 @@ class DeviceSpec(BaseModel):
     @classmethod
     def _plain_name(cls, name: str) -> str:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
-            raise ValueError("a device's name is made of letters, digits, dots, dashes and underscores")
+            raise ValueError("a device's name consists of letters, digits, dots, dashes and underscores")
         return name
 
     @field_validator("root")
@@ -102,14 +103,14 @@ class Inventory(BaseModel):
     def _unique_names(cls, devices: list[DeviceSpec]) -> list[DeviceSpec]:
         for name, count in Counter(device.name for device in devices).items():
             if count > 1:
-                raise ValueError(f"{count} devices are named `{name}`; give each a name of its own")
+                raise ValueError(f"{count} devices are named `{name}`; give each a different name")
         return devices
 
 
 def load_inventory(path: Path) -> Inventory:
-    """Read an inventory file; CheckedYamlError with one sentence (file, line, what would be right) if it is wrong."""
+    """Read an inventory file; InputError with one sentence (file, line, what would be right) if it is wrong."""
     if not path.exists():
-        raise CheckedYamlError(f"{path}: there is no such inventory; name one with --inventory")
+        raise InputError(f"{path}: no such inventory; pass one with --inventory")
     return load_checked(path, Inventory)
 
 
@@ -125,7 +126,7 @@ def open_device(spec: DeviceSpec) -> Device:
     return device
 
 
-def launch_prefix(spec: DeviceSpec, system: str) -> list[str]:
+def launch_prefix(spec: DeviceSpec, system: str | None) -> list[str]:
     """Words to put before a runner command on this device: the binding to cores, then the launcher.
 
     `system` is the device's fact `os`. DeviceRefused for cores on macOS, which cannot bind.

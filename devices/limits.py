@@ -1,18 +1,18 @@
-"""The gate before a session: is the device cool, charged and idle enough for its numbers to mean something?"""
+"""Limits of a device's conditions: is it cool, charged and idle enough for its numbers to be valid?"""
 
 import time
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from devices.device import Device
+from devices.ondevice.conditions import Conditions, read_conditions
 
 POLL_S = 2.0
 
 
 class Limits(BaseModel):
-    """Bounds that conditions must keep; None asks for nothing. What a device does not say is inside."""
+    """Bounds that conditions must keep; None sets no bound. What a device does not report counts as inside."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -22,31 +22,30 @@ class Limits(BaseModel):
     max_load_1m: Annotated[float, Field(gt=0)] | None = None
 
 
-def outside(conditions: Mapping[str, Any], limits: Limits) -> list[str]:
+def outside(conditions: Conditions, limits: Limits) -> list[str]:
     """Why these conditions are outside the limits, one reason each, its first word the kind; empty if inside."""
     reasons = []
-    for key, bound, kind, unit in (
-        ("temperature_c", limits.max_temperature_c, "thermal", " °C"),
-        ("thermal_status", limits.max_thermal_status, "thermal", ""),
-        ("load_1m", limits.max_load_1m, "load", ""),
+    for key, value, bound, kind, unit in (
+        ("temperature_c", conditions.temperature_c, limits.max_temperature_c, "thermal", " °C"),
+        ("thermal_status", conditions.thermal_status, limits.max_thermal_status, "thermal", ""),
+        ("load_1m", conditions.load_1m, limits.max_load_1m, "load", ""),
     ):
-        value = conditions.get(key)
         if bound is not None and value is not None and value > bound:
             reasons.append(f"{kind}: {key} is {value:g}{unit}, the limit is {bound:g}{unit}")
-    level = conditions.get("battery_percent")
+    level = conditions.battery_percent
     if limits.min_battery_percent is not None and level is not None and level < limits.min_battery_percent:
         reasons.append(f"battery: battery_percent is {level:g} %, the limit is {limits.min_battery_percent:g} %")
     return reasons
 
 
-def wait_until_settled(device: Device, limits: Limits, *, max_wait_s: float) -> tuple[dict[str, Any], list[str]]:
+def wait_until_settled(device: Device, limits: Limits, *, max_wait_s: float) -> tuple[Conditions, list[str]]:
     """Read conditions until they are inside the limits, at most `max_wait_s` long.
 
     Returns the last conditions and why they are still outside: an empty list means settled.
     """
     end = time.monotonic() + max_wait_s
     while True:
-        conditions = device.conditions()
+        conditions = read_conditions(device)
         reasons = outside(conditions, limits)
         left_s = end - time.monotonic()
         if not reasons or left_s <= 0:

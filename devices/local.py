@@ -11,15 +11,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from devices.device import (
-    CommandResult,
-    DeadlineExceeded,
-    Device,
-    DeviceRefused,
-    FileMissing,
-    NoSpaceOnDevice,
-    TransferFailed,
-)
+from devices.device import CommandResult, Device
+from devices.errors import DeadlineExceeded, DeviceRefused, FileMissing, NoSpaceOnDevice, TransferFailed
 from devices.shell import command_words
 
 TERM_GRACE_S = 0.5

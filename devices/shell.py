@@ -1,70 +1,29 @@
-"""The shell on a device: how commands are worded for it, and the one place where systems differ.
+"""The shell on a device: how commands are worded for it, and how the farm's own scripts reach it.
 
 Everything here is POSIX sh as dash, bash, zsh's sh and Android's mksh understand it. Names and values travel as
-arguments of a fixed script, never inside its text.
+arguments of a fixed script, never inside its text. The scripts are files in `ondevice/scripts/`; what systems do
+differently is in `dialect.sh` there.
 """
 
-from __future__ import annotations
-
+import re
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from functools import cache
+from importlib.resources import files
 
+from devices.device import Device
 from devices.errors import DeadlineExceeded, DeviceError, DeviceLost, DeviceRefused, NoSpaceOnDevice
-
-if TYPE_CHECKING:
-    from devices.device import Device
 
 SCRIPT_DEADLINE_S = 30.0
 
-# What differs between Linux, macOS and Android. `own_session` must be the last command of a background list, so
-# that `$!` is the new session's leader. `started PID` prints a token that no later process of that id shares, or
-# nothing when the process is gone. `now` is the device's own clock in seconds and survives corrections of the date
-# where the system offers such a clock.
-DIALECT = r"""
-own_session() {
-    if command -v setsid >/dev/null 2>&1; then exec setsid "$@"; fi
-    exec perl -MPOSIX -e 'setsid(); exec {$ARGV[0]} @ARGV; exit 127' -- "$@"
-}
-sha256() {
-    if command -v sha256sum >/dev/null 2>&1; then sha256sum "$@"; else shasum -a 256 "$@"; fi
-}
-now() {
-    if [ -r /proc/uptime ]; then read -r now _ </proc/uptime
-    else now=$(perl -MTime::HiRes=time -e 'printf "%.2f", time'); fi
-    echo "$now"
-}
-boot() {
-    cat /proc/sys/kernel/random/boot_id 2>/dev/null ||
-        sysctl -n kern.bootsessionuuid 2>/dev/null || sysctl -n kern.boottime | tr -dc '0-9'
-}
-started() {
-    if [ -d /proc/self ]; then
-        line=; read -r line 2>/dev/null <"/proc/$1/stat" || return 0
-        set -- ${line##*) }
-        [ "$1" = Z ] || echo "${20}"
-    else
-        ps -o lstart= -p "$1" | tr -dc '0-9A-Za-z:'
-    fi
-}
-"""
 
-# Ends the process group "$1": TERM, half a second to leave, KILL, and as long to be gone.
-END_GROUP = r"""
-for signal in TERM KILL; do
-    kill "-$signal" "-$1" 2>/dev/null
-    for turn in 1 2 3 4 5; do kill -0 "-$1" 2>/dev/null || exit 0; sleep 0.1; done
-done
-"""
-
-# `exec` keeps the process id, so the id that is announced is the command's own.
-_RUN = """exec </dev/null
-if [ -n "$1" ]; then cd "$1" || exit 127; fi
-shift
-while [ "$1" != -- ]; do export "$1"; shift; done
-shift
-exec "$@"
-"""
+@cache
+def script_text(name: str) -> str:
+    """The text of `ondevice/scripts/<name>.sh` after that of the script it needs, without comments."""
+    text = files("devices.ondevice").joinpath(f"scripts/{name}.sh").read_text(encoding="utf-8")
+    needed = re.search(r"^# needs: (\w+)$", text, re.MULTILINE)
+    lines = [line for line in text.splitlines() if line and not line.lstrip().startswith("#")]
+    return (script_text(needed[1]) if needed else "") + "\n".join(lines) + "\n"
 
 
 def command_words(
@@ -72,59 +31,77 @@ def command_words(
 ) -> list[str]:
     """The words that start `argv` with `env` and `cwd`; announced, the first line of stdout is the process id."""
     settings = [f"{name}={value}" for name, value in (env or {}).items()]
-    script = "echo $$\n" + _RUN if announce_pid else _RUN
-    return ["sh", "-c", script, "sh", cwd or "", *settings, "--", *argv]
+    text = ("echo $$\n" if announce_pid else "") + script_text("run")
+    return ["sh", "-c", text, "sh", cwd or "", *settings, "--", *argv]
 
 
 def command_line(argv: Sequence[str], env: Mapping[str, str] | None, cwd: str | None) -> str:
     """The same for a remote shell, which takes one string; the first line of stdout is the process id.
 
     sshd and adbd make that shell the leader of a session; through `exec` the command becomes it, so that its id is
-    also its process group's.
+    also the id of its process group.
     """
     return "exec " + shlex.join(command_words(argv, env, cwd, announce_pid=True))
 
 
+def end_group_line(pid: int) -> str:
+    """The command line that ends the process group `pid`, for a remote shell."""
+    return command_line(["sh", "-c", script_text("end_group"), "sh", str(pid)], None, None)
+
+
 def take_pid(name: str, stdout: bytearray) -> int | None:
-    """Cut the line with the process id off what a `command_line` said on stdout; None while it has not come."""
+    """Cut the line with the process id off what a `command_line` printed; None until the line has arrived."""
     if b"\n" not in stdout:
         return None
     line, _, rest = stdout.partition(b"\n")
     if not line.isdigit():
-        cause = f"its login shell says {line[:60].decode(errors='replace')!r} before every command"
+        cause = f"its login shell prints {line[:60].decode(errors='replace')!r} before every command"
         raise DeviceRefused(name, cause, "make its start-up files silent for shells that are not interactive")
     stdout[:] = rest
     return int(line)
 
 
-def end_of(status: int) -> tuple[int | None, int | None]:
-    """A shell's status as (exit code, signal): 128 + n is what every shell says of a death by signal n."""
+def split_status(status: int) -> tuple[int | None, int | None]:
+    """A shell's exit status as (exit code, signal): every shell reports a death by signal n as 128 + n."""
     return (None, status - 128) if 128 < status < 160 else (status, None)
 
 
-def script(device: Device, text: str, *arguments: str, deadline_s: float = SCRIPT_DEADLINE_S) -> str:
-    """Run a script of ours on the device and return what it printed; its arguments are "$1", "$2", ...
+def call(device: Device, argv: Sequence[str], *, deadline_s: float = SCRIPT_DEADLINE_S) -> str:
+    """Run a housekeeping command on the device and return what it printed.
 
-    Raises DeviceError in words if it fails, NoSpaceOnDevice if the disk is full, DeviceLost if it does not end.
+    Raises DeviceError if it fails, NoSpaceOnDevice if the disk is full, DeviceLost if it does not end.
     """
     try:
-        result = device.run(["sh", "-c", DIALECT + text, "sh", *arguments], deadline_s=deadline_s)
+        result = device.run(argv, deadline_s=deadline_s)
     except DeadlineExceeded:
-        raise DeviceLost(device.name, f"did not end a housekeeping command within {deadline_s:g} s") from None
+        cause = f"a housekeeping command did not end within {deadline_s:g} s"
+        raise DeviceLost(device.name, cause) from None
     if result.exit_code == 0:
         return result.stdout.decode(errors="replace")
-    said = result.stderr.decode(errors="replace").strip().replace("\n", " ")
-    if "No space left" in said:
+    printed = result.stderr.decode(errors="replace").strip().replace("\n", " ")
+    if "No space left" in printed:
         raise NoSpaceOnDevice(device.name, f"its disk is full under {device.root}", "free space there")
-    raise DeviceError(device.name, f"a housekeeping command ended with {result.exit_code or result.signal}: {said}")
+    raise DeviceError(device.name, f"a housekeeping command ended with {result.exit_code or result.signal}: {printed}")
+
+
+def run_script(device: Device, name: str, *arguments: str, deadline_s: float = SCRIPT_DEADLINE_S) -> str:
+    """Run `ondevice/scripts/<name>.sh` on the device with `arguments` as "$1", "$2", ...; see `call`."""
+    return call(device, ["sh", "-c", script_text(name), "sh", *arguments], deadline_s=deadline_s)
 
 
 def make_folder(device: Device, folder: str) -> None:
     """Make a folder and its parents on the device."""
-    script(device, 'mkdir -p -- "$1"', folder)
+    call(device, ["mkdir", "-p", "--", folder])
+
+
+def remove_path(device: Device, *paths: str, deadline_s: float = SCRIPT_DEADLINE_S) -> None:
+    """Delete files and folders on the device; missing ones are fine."""
+    call(device, ["rm", "-rf", "--", *paths], deadline_s=deadline_s)
 
 
 def free_bytes(device: Device, folder: str) -> int | None:
-    """Room left on the disk of a folder; None if the device does not say."""
-    words = script(device, 'df -Pk -- "$1" 2>/dev/null | tail -n 1', folder).split()
-    return int(words[3]) * 1024 if len(words) > 3 and words[3].isdigit() else None
+    """Room left on the disk of a folder; None if the device does not report it."""
+    result = device.run(["df", "-Pk", "--", folder], deadline_s=SCRIPT_DEADLINE_S)
+    words = result.stdout.decode(errors="replace").splitlines()[-1:]
+    fields = words[0].split() if words else []
+    return int(fields[3]) * 1024 if len(fields) > 3 and fields[3].isdigit() else None

@@ -3,8 +3,7 @@
 import logging
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any, cast
 from uuid import UUID
 
@@ -13,59 +12,58 @@ from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
-from pydantic import BaseModel
 
-from devices.device import Device, DeviceBusy, DeviceError, LeaseLost
-from devices.health import STRIKES, Registry
+from devices.device import Device
+from devices.errors import DeviceBusy, DeviceError, FarmError, LeaseLost
 from devices.inventory import DeviceSpec, open_device
+from devices.ondevice.facts import Facts
 from devices.ondevice.job import kill_leftovers
-from devices.ondevice.lease import Lease
-from flows.lease import held
+from devices.reconnect import probe_until
+from flows.lease import held, lease_ttl_s
 from flows.progress import board
 from tasks.bundle import SessionRecord, SweepNight, bundles_of
-from tasks.errors import FarmError
-from tasks.export.export import Export, read_export
+from tasks.cell import Mode, Variant
+from tasks.export.export import Export
+from tasks.export.precision import Precision
+from tasks.health import STRIKES, Registry
 from tasks.plan import FIRST_SESSION, PlannedSession, plan_device, still_to_run
-from tasks.runner.build import Runner, find_runner
+from tasks.runner.bundle import Runner
 from tasks.session.capability import runner_sme2
 from tasks.session.measure import Bench, measure, record_unmeasured
 from tasks.session.record import code_of
-from tasks.spec import Mode, SweepSpec, Variant
+from tasks.spec import SweepSpec
 from tasks.var import Var
 
-# Pushing a runner and a model over a slow link, and collecting what the session made.
-_HOUSEKEEPING_S = 300.0
-_RECOVERY_PAUSES_S = (1.0, 4.0)
-# Reason codes of sessions that failed by the device and not by the model or the runner.
-_DEVICES_FAULT = {"device_error", "device_lost", "device_refused", "transfer_failed", "no_space_on_device"}
+# How long a device may take to answer at the start of a sweep, and after a session that failed.
+RECOVERY_S = 5.0
+# Reason codes of sessions that failed because of the device and not because of the model or the runner.
+_DEVICE_CODES = {"device_error", "device_lost", "device_refused", "transfer_failed", "no_space_on_device"}
 _log = logging.getLogger(__name__)
 
 
-class Exported(BaseModel):
-    """How the export of one model in one precision ended: a folder, or the sentence that says why there is none."""
+@dataclass(frozen=True)
+class DeviceJob:
+    """All that one device needs to do its part of a sweep: the results of the steps before, passed on.
 
-    model: str
-    precision: str
-    folder: Path | None = None
-    error: str | None = None
-
-
-class DeviceJob(BaseModel):
-    """All that one device needs to do its part of a sweep."""
+    A model without an export has its reason in `export_errors`; a variant and mode without a runner, in `runner_error`
+    if the build failed.
+    """
 
     spec: SweepSpec
     sweep: SweepNight
     device: DeviceSpec
-    facts: dict[str, Any]
-    unusable: str | None = None
-    platform: str | None = None
-    runner_error: str | None = None
-    exports: list[Exported]
-    var: Path
+    facts: Facts
+    unusable: str | None
+    exports: dict[tuple[str, Precision], Export]
+    export_errors: dict[tuple[str, Precision], str]
+    runners: dict[tuple[Variant, Mode], Runner]
+    runner_error: str | None
+    places: Var
 
 
-class DeviceTally(BaseModel):
-    """How a device's sessions ended."""
+@dataclass
+class DeviceTally:
+    """How the sessions of a device ended."""
 
     device: str
     already_done: int = 0
@@ -73,7 +71,7 @@ class DeviceTally(BaseModel):
     failed: int = 0
     invalid: int = 0
     discarded: int = 0
-    broke_off: str | None = None
+    stopped_by: str | None = None
 
     def count(self, record: SessionRecord) -> None:
         """Count one more session that has come to its end."""
@@ -85,18 +83,21 @@ class DeviceTally(BaseModel):
 
 @flow(name="device", flow_run_name="device {job.device.name}", validate_parameters=False)
 def measure_device(job: DeviceJob) -> DeviceTally:
-    """Run every session that this device still owes the sweep; whatever fails is recorded and the next one starts."""
+    """Run every session that this device still owes the sweep; a failure is recorded and the next session starts."""
     tally = DeviceTally(device=job.device.name)
     name = job.device.name
     board.expect(name, 0)
     if job.unusable is not None:
         _record_all(job, tally, "device_unusable", job.unusable)
         return tally
-    registry = Registry(Var(job.var).registry)
+    registry = Registry(job.places.registry)
     turn = None
     try:
         board.doing(name, "waiting for the device")
-        with open_device(job.device) as device, _lease(job, device) as lease:
+        with (
+            open_device(job.device) as device,
+            held(device, job.device, ttl_s=lease_ttl_s(job.spec), wait_s=job.spec.lease_wait_s) as lease,
+        ):
             turn = _Turn(job, device, tally)
             turn.run(lease.renew)
         if tally.succeeded:
@@ -104,7 +105,7 @@ def measure_device(job: DeviceJob) -> DeviceTally:
     except DeviceError as error:
         if not isinstance(error, DeviceBusy | LeaseLost):
             registry.strike(name, error.cause)
-        _record_all(job, tally, code_of(error), str(error), turn.left if turn else None)
+        _record_all(job, tally, code_of(error), str(error), turn)
     return tally
 
 
@@ -126,18 +127,16 @@ class _Turn:
         self.job = job
         self.device = device
         self.tally = tally
-        self.places = Var(job.var)
-        self.exports = _exports(job)
-        self.runners = _runners(job)
-        # None while nobody asked yet; a session that failed a moment ago is not left: its next try is the next start's.
+        self.facts = job.facts
+        # None until the first look. A session that just failed is not left: the next start of the sweep retries it.
         self.left: list[PlannedSession] | None = None
         self._failed_in_a_row = 0
 
     def run(self, renew_lease: Callable[[], None]) -> None:
         """Go through the sessions; ends early, by DeviceError, only if the device itself is gone."""
         step = self.job.device.name
-        self._ask_for_sme2()
-        todo = _todo(self.job, self.tally)
+        self.facts = self._facts_with_sme2()
+        todo = _todo(self.job, self.facts, self.tally)
         self.left = list(todo)
         board.expect(step, len(todo))
         progress = cast(UUID, create_progress_artifact(0.0, key=_artifact_key(step), description=f"Sessions on {step}"))
@@ -146,35 +145,33 @@ class _Turn:
             if number and self.job.spec.cooldown_s:
                 time.sleep(self.job.spec.cooldown_s)
             board.doing(step, session.title)
-            record = self._one(session)
+            record = self._record_of(session)
             self.left.pop(0)
             self.tally.count(record)
-            board.done(step, _line_of(session, record), trouble=record.status == "failed")
+            board.done(step, _line_of(session, record), failed=record.status == "failed")
             update_progress_artifact(progress, 100.0 * (number + 1) / len(todo))
             if record.status == "failed":
-                self._see_to_the_device(record)
+                self._recover_device(record)
             else:
                 self._failed_in_a_row = 0
 
-    def _see_to_the_device(self, record: SessionRecord) -> None:
-        """After a failed session: is the device there, clear of the session's job, and worth another try?"""
+    def _recover_device(self, record: SessionRecord) -> None:
+        """After a failed session: check that the device answers, end leftovers, give up after too many in a row."""
         name = self.job.device.name
-        probe_patiently(self.device)
+        probe_until(self.device, RECOVERY_S)
         kill_leftovers(self.device)
-        self._failed_in_a_row = self._failed_in_a_row + 1 if record.reason_code in _DEVICES_FAULT else 0
+        self._failed_in_a_row = self._failed_in_a_row + 1 if record.reason_code in _DEVICE_CODES else 0
         if self._failed_in_a_row == STRIKES:
-            cause = f"given up after {STRIKES} sessions in a row that failed by the device, the last one with: "
+            cause = f"given up after {STRIKES} sessions in a row that failed because of the device, the last one with: "
             raise DeviceError(name, cause + str(record.reason).removeprefix(f"{name}: "))
 
-    def _ask_for_sme2(self) -> None:
-        runner = next((runner for runner in self.runners.values() if runner), None)
-        if runner is None:
-            return
-        answer = runner_sme2(self.device, self.job.device, self.job.facts, runner)
-        if answer is not None:
-            self.job.facts["sme2"] = answer
+    def _facts_with_sme2(self) -> Facts:
+        """The facts, with the answer of the runner about SME2 where there is one."""
+        runner = next(iter(self.job.runners.values()), None)
+        answer = runner_sme2(self.device, self.job.device, self.facts, runner) if runner else None
+        return self.facts if answer is None else self.facts.model_copy(update={"sme2": answer})
 
-    def _one(self, session: PlannedSession) -> SessionRecord:
+    def _record_of(self, session: PlannedSession) -> SessionRecord:
         ended: list[SessionRecord] = []
 
         def work() -> SessionRecord:
@@ -183,100 +180,64 @@ class _Turn:
 
         state = session_step(session.title, work, return_state=True)
         if not ended:
-            # Nothing was recorded (this machine's disk is full, say): going on would measure for nothing.
+            # Nothing was recorded (the disk of this machine is full, say): continuing would measure for nothing.
             raise FarmError(f"{session.title} left no bundle: {state.message}")
         return ended[0]
 
     def _measure(self, session: PlannedSession) -> SessionRecord:
         job, cell = self.job, session.cell
-        export, runner = self.exports[cell.model, cell.precision], self.runners[cell.variant, cell.mode]
+        export = job.exports.get((cell.model, cell.precision))
+        runner = job.runners.get((cell.variant, cell.mode))
         if export is None or runner is None:
-            code, reason = _missing(job, session, export)
-            return record_unmeasured(session, job.device, job.facts, runner, code, reason, self.places.bundles)
+            code, reason = _missing(job, session)
+            return record_unmeasured(session, job.device, self.facts, runner, code, reason, job.places.bundles)
         bench = Bench(
             device=self.device,
             spec=job.device,
-            facts=job.facts,
+            facts=self.facts,
             export=export,
             runner=runner,
             limits=job.device.limits.model_copy(update=job.spec.limits.model_dump(exclude_none=True)),
             deadline_s=job.spec.deadline_s,
             settle_s=job.spec.settle_s,
         )
-        return measure(session, bench, self.places.bundles)
+        return measure(session, bench, job.places.bundles)
 
 
-def probe_patiently(device: Device) -> None:
-    """Ask whether the device is there; a connection that broke is made anew, a few times, before DeviceError."""
-    for pause_s in _RECOVERY_PAUSES_S:
-        try:
-            device.probe()
-            return
-        except DeviceError as error:
-            _log.warning("%s; trying again in %g s", error, pause_s)
-            device.close()
-            time.sleep(pause_s)
-    device.probe()
-
-
-def _exports(job: DeviceJob) -> dict[tuple[str, str], Export | None]:
-    return {(e.model, e.precision): read_export(e.folder) if e.folder else None for e in job.exports}
-
-
-def _runners(job: DeviceJob) -> dict[tuple[Variant, Mode], Runner | None]:
-    """The runner of each variant and mode; None where none was built or registered."""
-    folder = Var(job.var).runners
-    pairs = [(variant, mode) for variant in job.spec.variants for mode in job.spec.modes]
-    if job.platform is None:
-        return dict.fromkeys(pairs)
-    return {pair: find_runner(folder, job.platform, *pair) for pair in pairs}
-
-
-def _todo(job: DeviceJob, tally: DeviceTally) -> list[PlannedSession]:
+def _todo(job: DeviceJob, facts: Facts, tally: DeviceTally) -> list[PlannedSession]:
     planned = plan_device(
-        job.spec,
-        job.sweep,
-        job.device.name,
-        sme2=job.facts.get("sme2"),
-        exports=_exports(job),
-        runners=_runners(job),
+        job.spec, job.sweep, job.device.name, sme2=facts.sme2, exports=job.exports, runners=job.runners
     )
-    todo = still_to_run(planned, bundles_of(Var(job.var).bundles, job.sweep.sweep_id))
+    todo = still_to_run(planned, bundles_of(job.places.bundles, job.sweep.sweep_id))
     tally.already_done = len(planned) - len(todo)
     return todo
 
 
-def _lease(job: DeviceJob, device: Device) -> AbstractContextManager[Lease]:
-    """The token must outlive the longest that a session can take, because nothing renews it while one runs."""
-    longest_s = job.spec.cooldown_s + job.spec.settle_s + job.spec.deadline_s + _HOUSEKEEPING_S
-    return held(device, job.device, ttl_s=longest_s, wait_s=job.spec.lease_wait_s)
-
-
-def _record_all(
-    job: DeviceJob, tally: DeviceTally, code: str, reason: str, left: list[PlannedSession] | None = None
-) -> None:
-    """Every session that is left fails with the same reason; the next start of the sweep takes them up again."""
+def _record_all(job: DeviceJob, tally: DeviceTally, code: str, reason: str, turn: _Turn | None = None) -> None:
+    """Record every session that is left as failed for the same reason; the next start of the sweep retries them."""
     _log.error("%s", reason)
-    runners, bundles = _runners(job), Var(job.var).bundles
-    for session in _todo(job, tally) if left is None else left:
-        runner = runners[session.cell.variant, session.cell.mode]
-        tally.count(record_unmeasured(session, job.device, job.facts, runner, code, reason, bundles))
+    facts = turn.facts if turn else job.facts
+    left = turn.left if turn else None
+    for session in _todo(job, facts, tally) if left is None else left:
+        runner = job.runners.get((session.cell.variant, session.cell.mode))
+        tally.count(record_unmeasured(session, job.device, facts, runner, code, reason, job.places.bundles))
 
 
-def _missing(job: DeviceJob, session: PlannedSession, export: Export | None) -> tuple[str, str]:
+def _missing(job: DeviceJob, session: PlannedSession) -> tuple[str, str]:
+    """The reason code and the reason of a session without an export or a runner."""
     cell = session.cell
-    if export is None:
-        wanted = (cell.model, cell.precision)
-        return "export_failed", next(e.error or "" for e in job.exports if (e.model, e.precision) == wanted)
+    if error := job.export_errors.get((cell.model, cell.precision)):
+        return "export_failed", error
+    platform = job.device.platform or job.facts.platform
     return "no_runner", job.runner_error or (
-        f"there is no runner for {job.platform}, {cell.variant}, mode {cell.mode}; "
+        f"there is no runner for {platform}, {cell.variant}, mode {cell.mode}; "
         "build one with `etfarm runner build` or register one with `etfarm runner register`"
     )
 
 
 def _line_of(session: PlannedSession, record: SessionRecord) -> str:
     if record.reason_code == FIRST_SESSION:
-        return f"{session.title}: discarded by rule"
+        return f"{session.title}: discarded automatically"
     return f"{session.title}: {record.status}" + (f": {record.reason}" if record.reason else "")
 
 

@@ -16,17 +16,26 @@ from prefect.client.orchestration import get_client
 from prefect.concurrency.sync import concurrency
 from prefect.settings import PREFECT_API_URL
 
-from devices.device import Device, DeviceBusy, DeviceError
+from devices.device import Device
+from devices.errors import DeviceBusy, DeviceError
 from devices.inventory import DeviceSpec
 from devices.ondevice import lease
 from devices.ondevice.job import kill_leftovers
 from flows.progress import board
+from tasks.spec import SweepSpec
 
 _log = logging.getLogger(__name__)
 # The shortest that the server allows; its client renews by itself and never touches the device.
 _SLOT_LEASE_S = 60
 _GIVE_BACK_S = 10.0
+# Pushing a runner and a model over a slow link, and collecting the files of the session.
+_HOUSEKEEPING_S = 300.0
 _held: set[lease.Lease] = set()
+
+
+def lease_ttl_s(spec: SweepSpec) -> float:
+    """How long the token on a device lives: longer than any session can take, because nothing renews it during one."""
+    return spec.cooldown_s + spec.settle_s + spec.deadline_s + _HOUSEKEEPING_S
 
 
 @contextlib.contextmanager
@@ -38,7 +47,7 @@ def held(device: Device, spec: DeviceSpec, *, ttl_s: float, wait_s: float) -> It
     """
     end = time.monotonic() + wait_s
     holder = f"{socket.gethostname()}:{os.getpid()}"
-    # A server of this sweep alone has nobody to queue up, and would remember a killed sweep's slot for minutes.
+    # A server that only this sweep uses has no queue, and it would keep a killed sweep's slot for minutes.
     slot = _slot(spec.name, wait_s) if PREFECT_API_URL.value() else contextlib.nullcontext()
     with slot, _acquired(device, holder, ttl_s, end) as token:
         _held.add(token)
@@ -65,7 +74,7 @@ def _give_back(token: lease.Lease) -> None:
 
 
 def _acquired(device: Device, holder: str, ttl_s: float, end: float) -> lease.Lease:
-    """The token, waited for until `end` (monotonic, seconds); whoever has it meanwhile is named on the terminal."""
+    """The token, waited for until `end` (monotonic, seconds); the terminal shows who holds it meanwhile."""
     try:
         return lease.acquire(device, holder, ttl_s=ttl_s)
     except DeviceBusy as busy:

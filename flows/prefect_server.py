@@ -1,4 +1,4 @@
-"""Prefect's own server for one sweep: it ends with the sweep, or by the next one where the sweep was killed."""
+"""A Prefect server for one sweep: it ends with the sweep, or the next sweep ends it if this one was killed."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ _PROGRAM = "prefect.server.api.server:create_app"
 _LEAST_ROOM_BYTES = 16_000_000  # its new database alone takes six
 
 
-def start_own_server(prefect_home: Path) -> None:
+def start_server(prefect_home: Path) -> None:
     """Start a server that every Prefect client of this process finds by itself, and that Prefect ends at its exit."""
     notes = prefect_home / "own-servers"
     end_orphans(notes)
@@ -28,26 +28,28 @@ def start_own_server(prefect_home: Path) -> None:
         server.start()
     except (RuntimeError, httpx.HTTPError) as error:
         cause = str(error).splitlines()[0].rstrip(". ")
-        raise FarmError(f"Prefect's own server did not start ({cause}); see `prefect server start`") from None
+        raise FarmError(
+            f"the Prefect server of this sweep did not start ({cause}); see `prefect server start`"
+        ) from None
     if server.server_process:
         write_whole(notes / str(os.getpid()), str(server.server_process.pid).encode())
 
 
-def stop_own_server() -> None:
+def stop_server() -> None:
     """End the server of this process, if it has one."""
     SubprocessASGIServer().stop()
 
 
 def end_orphans(notes: Path) -> None:
-    """End the servers of sweeps that were killed: they would hold on to memory and to Prefect's database for ever.
+    """End the servers of sweeps that were killed: they would keep memory and Prefect's database permanently.
 
     A note is named after the sweep's process and holds the server's; a server whose parent is another is an orphan.
     """
     for note in notes.glob("[0-9]*"):
         server = note.read_text(encoding="utf-8")
         words = ["ps", "-ww", "-o", "ppid=", "-o", "args=", "-p", server]
-        said = subprocess.run(words, capture_output=True, text=True, check=False).stdout
-        parent, _, command = said.strip().partition(" ")
+        listed = subprocess.run(words, capture_output=True, text=True, check=False).stdout
+        parent, _, command = listed.strip().partition(" ")
         if _PROGRAM in command and parent == note.name:
             continue
         if _PROGRAM in command:

@@ -7,8 +7,8 @@ from pathlib import Path
 def prepare_prefect(prefect_home: Path) -> None:
     """Set Prefect's environment: everything stays on this machine, in the var folder, and quiet on the terminal.
 
-    A value that a person has set already is left alone. Leases live in files because the default storage, memory,
-    leaks a device's slot for ever when the server is started anew.
+    A value that is already set stays. Leases are kept in files because the default storage, memory, leaks the slot of a
+    device permanently when the server restarts.
     """
     defaults = {
         "PREFECT_HOME": str(prefect_home),

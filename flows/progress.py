@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 
 class Board:
-    """One bar per step of the sweep; it counts silently until somebody shows it."""
+    """One bar per step of the sweep; it counts silently until it is shown."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -42,24 +42,24 @@ class Board:
                 self._progress.update(self._bars[step], total=total)
             else:
                 self._bars[step] = self._progress.add_task(step, total=total, doing="")
-            self._say(f"{step}: {total} to do")
+            self._print(f"{step}: {total} to do")
 
     def doing(self, step: str, what: str) -> None:
-        """Say what `step` is busy with."""
+        """Show what `step` is busy with."""
         with self._lock:
             if self._progress is not None and step in self._bars:
                 self._progress.update(self._bars[step], doing=what)
-                self._say(f"{step}: {what} ...")
+                self._print(f"{step}: {what} ...")
 
-    def done(self, step: str, what: str, *, trouble: bool = False) -> None:
-        """Count one piece of work of `step` as done; trouble stays on the screen."""
+    def done(self, step: str, what: str, *, failed: bool = False) -> None:
+        """Count one piece of work of `step` as done; a failure stays on the screen."""
         with self._lock:
             if self._progress is not None and step in self._bars:
                 self._progress.update(self._bars[step], advance=1, doing="")
-                self._say(f"{step}: {what}", always=trouble)
+                self._print(f"{step}: {what}", always=failed)
 
-    def _say(self, line: str, *, always: bool = False) -> None:
-        """Where no bar can be drawn (a log file, CI) each change is a line of its own."""
+    def _print(self, line: str, *, always: bool = False) -> None:
+        """Where no bar can be drawn (a log file, CI) each change is a separate line."""
         if self._progress is not None and (always or not self._progress.console.is_terminal):
             self._progress.console.print(line, highlight=False, markup=False, soft_wrap=True)
 

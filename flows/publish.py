@@ -1,4 +1,4 @@
-"""From bundles to what people read: the warehouse, its snapshot and the report."""
+"""From bundles to the warehouse, its snapshot and the report."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ def load_and_publish(paths: list[Path], var: Path, warehouse: Path | None) -> Lo
     """Load bundles or ETDumps; the var folder's warehouse also publishes a snapshot for its readers."""
     for path in paths:
         if not path.exists():
-            raise InputError(f"{path}: there is no such file or folder; give bundles or .etdump files")
+            raise InputError(f"{path}: no such file or folder; pass bundles or .etdump files")
     places = Var(var)
     result = load_paths(paths, warehouse or places.warehouse)
     if warehouse is None and places.warehouse.is_file():
@@ -21,7 +21,7 @@ def load_and_publish(paths: list[Path], var: Path, warehouse: Path | None) -> Lo
 
 
 def readable_warehouse(var: Path, warehouse: Path | None) -> Path:
-    """The file that a reader opens: the one that was named, else the newest snapshot of the var folder."""
+    """The file that a reader opens: `warehouse` if given, else the newest snapshot of the var folder."""
     if warehouse is not None:
         return warehouse
     return newest_snapshot(Var(var).snapshots)

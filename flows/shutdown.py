@@ -22,7 +22,7 @@ from prefect.client.schemas.objects import StateType
 from prefect.states import Cancelled
 
 from flows.lease import give_back_all
-from flows.prefect_server import stop_own_server
+from flows.prefect_server import stop_server
 from flows.progress import board
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -30,8 +30,8 @@ _TELL_S = 5.0
 
 
 @contextlib.contextmanager
-def ends_tidily(flow_run_id: str | None = None) -> Iterator[None]:
-    """Let these signals end the process tidily, and the flow run as cancelled, while the main thread is in the block.
+def shutdown_handler(flow_run_id: str | None = None) -> Iterator[None]:
+    """End the process cleanly, and the flow run as cancelled, on these signals while the main thread is in the block.
 
     An exception would wait for the threads of the devices, each of which waits for its runner; so the runners are
     ended, the devices given back, and the process leaves as a killed one would: nothing is written half. A signal that
@@ -44,33 +44,30 @@ def ends_tidily(flow_run_id: str | None = None) -> Iterator[None]:
     heeded = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
     try:
         for number in heeded:
-            signal.signal(number, partial(_end, flow_run_id))
+            signal.signal(number, partial(_on_signal, flow_run_id))
         yield
     finally:
         for number in heeded:
             signal.signal(number, before[number])
 
 
-def _end(flow_run_id: str | None, number: int, _frame: FrameType | None) -> None:
+def _on_signal(flow_run_id: str | None, number: int, _frame: FrameType | None) -> None:
     for known in _SIGNALS:
-        signal.signal(known, signal.SIG_DFL)  # whoever asks a second time does not want to wait
-    logging.disable()  # what the other threads say about their lost jobs and server helps nobody
+        signal.signal(known, signal.SIG_DFL)  # a second signal ends the process at once
+    logging.disable()  # the other threads would only report their lost jobs and server
     board.close()
-    sys.stderr.write(
-        "etfarm: stopping; the session that is running is given up. "
-        "Start the sweep again to go on: what is done is not run twice\n"
-    )
+    sys.stderr.write("etfarm: stopping; the running session is abandoned. Run the same command to resume\n")
     sys.stderr.flush()
     teller = threading.Thread(target=_tell_prefect, args=(flow_run_id, signal.Signals(number).name), daemon=True)
     teller.start()
     give_back_all()
     teller.join(_TELL_S)
-    stop_own_server()
+    stop_server()
     os._exit(128 + number)
 
 
 def _tell_prefect(flow_run_id: str | None, cause: str) -> None:
-    """Without this a server that goes on would show the sweep as running for ever; our own one ends with us."""
+    """Without this a shared server would show the sweep as running permanently; a server of this sweep ends with it."""
     if flow_run_id is None or "PREFECT_API_URL" not in os.environ:
         return
     with contextlib.suppress(Exception), get_client(sync_client=True) as client:

@@ -3,6 +3,7 @@
 import logging
 import os
 import threading
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any, cast
@@ -17,20 +18,23 @@ from prefect.states import Completed, Failed
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 from pydantic import BaseModel
 
-from devices.checked_yaml import CheckedYamlError
-from devices.device import DeviceError
-from devices.health import Registry
+from devices.errors import DeviceError, FarmError, InputError
 from devices.inventory import DeviceSpec, load_inventory, open_device
-from flows.device import DeviceJob, DeviceTally, Exported, measure_device, probe_patiently
+from devices.ondevice.facts import Facts, read_facts
+from devices.reconnect import probe_until
+from flows.device import RECOVERY_S, DeviceJob, DeviceTally, measure_device
 from flows.progress import board
 from flows.publish import load_and_publish, write_report
-from flows.shutdown import ends_tidily
+from flows.shutdown import shutdown_handler
 from tasks.bundle import SweepNight
-from tasks.errors import FarmError, InputError
-from tasks.export.export import export_model
+from tasks.cell import Mode, Variant
+from tasks.export.export import Export, export_model
+from tasks.export.precision import Precision
+from tasks.health import Registry
 from tasks.night import sweep_night
 from tasks.plan import matches
 from tasks.runner.build import build_runner
+from tasks.runner.bundle import Runner, find_runner
 from tasks.spec import SweepSpec, read_sweep
 from tasks.var import Var
 
@@ -42,23 +46,42 @@ _export_places = threading.BoundedSemaphore(max(1, min(4, os.cpu_count() or 1)))
 
 
 class SweepEnd(BaseModel):
-    """What a sweep leaves to whoever started it."""
+    """What a sweep returns to its caller."""
 
     sweep_id: str
     message: str
 
 
-class Probe(BaseModel):
-    """What one look at a device found: its facts, or why it could not be reached."""
+@dataclass(frozen=True)
+class Probe:
+    """What one look at a device found: its facts, or why it cannot be used."""
 
     device: DeviceSpec
-    facts: dict[str, Any] = {}
+    facts: Facts = field(default_factory=Facts)
     unusable: str | None = None
 
     @property
     def platform(self) -> str | None:
-        """The platform of the runner that this device takes; the inventory's word goes before the device's own."""
-        return self.device.platform or self.facts.get("platform")
+        """The platform of the runner that this device takes; the inventory entry overrides what the device reports."""
+        return self.device.platform or self.facts.platform
+
+
+@dataclass(frozen=True)
+class Exported:
+    """How the export of one model in one precision ended: an export, or why there is none."""
+
+    model: str
+    precision: Precision
+    export: Export | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Runners:
+    """The runners of one platform by variant and mode; `error` is why one could not be built here."""
+
+    by_use: dict[tuple[Variant, Mode], Runner] = field(default_factory=dict)
+    error: str | None = None
 
 
 def _flow_run_name() -> str:
@@ -80,14 +103,14 @@ def sweep(
     Parameters:
         sweep_file: what to measure, and how often.
         inventory_file: which devices there are.
-        again: measure anew what this night has measured already.
+        again: measure again, even what was already measured tonight.
         night: the night that the results belong to; today where it is not given.
         var: the folder for everything that is made.
         warehouse: a DuckDB file to use instead of the var folder's.
 
     The end state is Failed, with the counts in its message, if any session failed or was invalid.
     """
-    with ends_tidily(runtime.flow_run.id):
+    with shutdown_handler(runtime.flow_run.id):
         spec = read_sweep(Path(sweep_file))
         chosen = choose_devices(spec, inventory_file)
         places = Var(Path(var).absolute())
@@ -95,8 +118,8 @@ def sweep(
         _log.info("sweep %s on %s", this_night.sweep_id, ", ".join(device.name for device in chosen))
         exports = _export_all(spec, places)
         probes = _gathered([probe_step.submit(device, places.registry) for device in chosen])
-        runner_errors = _build_runners({probe.platform for probe in probes if probe.platform}, places)
-        jobs = [_job(spec, this_night, probe, exports, runner_errors, places) for probe in probes]
+        runners = _build_runners(spec, {probe.platform for probe in probes if probe.platform}, places)
+        jobs = [_job(spec, this_night, probe, exports, runners, places) for probe in probes]
         tallies = _measure_all(jobs)
         warehouse_file = Path(warehouse) if warehouse else None
         load_step(this_night.sweep_id, places, warehouse_file)
@@ -106,30 +129,26 @@ def sweep(
 
 def choose_devices(spec: SweepSpec, inventory_file: str) -> list[DeviceSpec]:
     """The devices that a sweep's selector matches; raises InputError, with each device's reason, if there are none."""
-    try:
-        inventory = load_inventory(Path(inventory_file))
-    except CheckedYamlError as error:
-        raise InputError(str(error)) from None
+    inventory = load_inventory(Path(inventory_file))
     reasons = {device.name: matches(spec.devices, device.selectable_labels()) for device in inventory.devices}
     chosen = [device for device in inventory.devices if not reasons[device.name]]
     if not chosen:
-        said = "; ".join(f"{name}: {', '.join(why)}" for name, why in reasons.items())
-        raise InputError(f"{inventory_file}: no device matches the sweep's selector ({said})")
+        details = "; ".join(f"{name}: {', '.join(why)}" for name, why in reasons.items())
+        raise InputError(f"{inventory_file}: no device matches the sweep's selector ({details})")
     return chosen
 
 
 @task(task_run_name="export {model} {precision}", cache_policy=NO_CACHE)
-def export_step(model: str, precision: str, seed: int, exports_dir: Path) -> State[Any]:
+def export_step(model: str, precision: Precision, seed: int, exports_dir: Path) -> State[Any]:
     """Export one model in one precision; a model that cannot be exported fails this task and nothing else."""
     with _export_places:
         board.doing("export", f"{model} {precision}")
         try:
-            done = export_model(model, precision, exports_dir, seed=seed)
-            ended = Exported(model=model, precision=precision, folder=done.folder)
+            ended = Exported(model, precision, export_model(model, precision, exports_dir, seed=seed))
         except FarmError as error:
             _log.warning("%s %s: %s", model, precision, error)
-            ended = Exported(model=model, precision=precision, error=str(error))
-    board.done("export", f"{model} {precision}: {ended.error or 'ready'}", trouble=ended.error is not None)
+            ended = Exported(model, precision, error=str(error))
+    board.done("export", f"{model} {precision}: {ended.error or 'ready'}", failed=ended.error is not None)
     return Failed(message=ended.error, data=ended) if ended.error else Completed(data=ended)
 
 
@@ -142,30 +161,32 @@ def probe_step(device: DeviceSpec, registry_dir: Path) -> Probe:
         return Probe(device=device, unusable=f"{device.name} is {health}; see `etfarm devices release --help`")
     try:
         with open_device(device) as opened:
-            probe_patiently(opened)
-            return Probe(device=device, facts=opened.facts())
+            probe_until(opened, RECOVERY_S)
+            return Probe(device, read_facts(opened))
     except DeviceError as error:
         registry.strike(device.name, error.cause)
         return Probe(device=device, unusable=str(error))
 
 
 @task(task_run_name="runner {platform}", cache_policy=NO_CACHE)
-def runner_step(platform: str, runners_dir: Path) -> str | None:
-    """Build the runner of one platform, once per content; returns the sentence that says why there is none."""
+def runner_step(platform: str, variants: list[Variant], modes: list[Mode], runners_dir: Path) -> Runners:
+    """Build the runner of one platform, once per content, and find the runner of each variant and mode."""
     board.doing("runner", platform)
+    error = None
     try:
         build_runner(platform, runners_dir)
-        error = None
     except FarmError as failure:
         error = str(failure)
         _log.warning("%s", error)
-    board.done("runner", f"{platform}: {error or 'ready'}", trouble=error is not None)
-    return error
+    uses = [(variant, mode) for variant in variants for mode in modes]
+    found = {use: runner for use in uses if (runner := find_runner(runners_dir, platform, *use))}
+    board.done("runner", f"{platform}: {error or 'ready'}", failed=error is not None)
+    return Runners(found, error)
 
 
 @task(task_run_name="{title}", cache_policy=NO_CACHE)
 def device_step(title: str, job: DeviceJob) -> DeviceTally:
-    """One device's part of the sweep, in a thread of its own beside the others."""
+    """One device's part of the sweep, in a separate thread beside the others."""
     return measure_device(job)
 
 
@@ -177,7 +198,11 @@ def load_step(sweep_id: str, places: Var, warehouse: Path | None) -> None:
     for _, sentence in result.refused:
         _log.error("%s", sentence)
     refused = "; ".join(sentence for _, sentence in result.refused)
-    board.done("load", f"{result.loaded} bundles, {result.already} there already {refused}", trouble=bool(refused))
+    board.done(
+        "load",
+        f"{result.loaded} bundles loaded, {result.already} already in the warehouse {refused}",
+        failed=bool(refused),
+    )
 
 
 @task(task_run_name="report {sweep_id}", cache_policy=NO_CACHE)
@@ -199,15 +224,18 @@ def _export_all(spec: SweepSpec, places: Var) -> list[Exported]:
     for (model, precision), future in zip(pairs, futures, strict=True):
         result = data_of(future.state)
         if not isinstance(result, Exported):
-            said = f"{model} {precision}: the export step itself failed ({future.state.message})"
-            result = Exported(model=model, precision=precision, error=said)
+            cause = f"{model} {precision}: the export step itself failed ({future.state.message})"
+            result = Exported(model, precision, error=cause)
         ended.append(result)
     return ended
 
 
-def _build_runners(platforms: set[str], places: Var) -> dict[str, str | None]:
+def _build_runners(spec: SweepSpec, platforms: set[str], places: Var) -> dict[str, Runners]:
     board.expect("runner", len(platforms))
-    futures = {platform: runner_step.submit(platform, places.runners) for platform in sorted(platforms)}
+    futures = {
+        platform: runner_step.submit(platform, spec.variants, spec.modes, places.runners)
+        for platform in sorted(platforms)
+    }
     return {platform: future.result() for platform, future in futures.items()}
 
 
@@ -216,20 +244,21 @@ def _job(
     night: SweepNight,
     probe: Probe,
     exports: list[Exported],
-    runner_errors: dict[str, str | None],
+    runners: dict[str, Runners],
     places: Var,
 ) -> DeviceJob:
-    platform = probe.platform
+    of_platform = runners[probe.platform] if probe.platform else Runners()
     return DeviceJob(
         spec=spec,
         sweep=night,
         device=probe.device,
         facts=probe.facts,
         unusable=probe.unusable,
-        platform=platform,
-        runner_error=runner_errors.get(platform) if platform else None,
-        exports=exports,
-        var=places.root,
+        exports={(each.model, each.precision): each.export for each in exports if each.export},
+        export_errors={(each.model, each.precision): each.error for each in exports if each.error},
+        runners=of_platform.by_use,
+        runner_error=of_platform.error,
+        places=places,
     )
 
 
@@ -240,15 +269,15 @@ def _gathered(futures: list[PrefectFuture[Any]]) -> list[Any]:
 
 
 def _measure_all(jobs: list[DeviceJob]) -> list[DeviceTally]:
-    """Every device's part side by side; a part that breaks is one device's trouble, said in the end state."""
+    """Every device's part side by side; a part that fails concerns one device and is reported in the end state."""
     futures = [device_step.submit(f"measure on {job.device.name}", job) for job in jobs]
     wait(futures)
     tallies = []
     for job, future in zip(jobs, futures, strict=True):
         result = future.result(raise_on_failure=False)
         if not isinstance(result, DeviceTally):
-            _log.error("%s: the device's part of the sweep broke off: %s", job.device.name, result)
-            result = DeviceTally(device=job.device.name, broke_off=f"{job.device.name}: {result}")
+            _log.error("%s: this device's part of the sweep stopped: %s", job.device.name, result)
+            result = DeviceTally(device=job.device.name, stopped_by=f"{job.device.name}: {result}")
         tallies.append(result)
     return tallies
 
@@ -263,13 +292,13 @@ def _end_state(sweep_id: str, tallies: list[DeviceTally], report: State[Any]) ->
         name: sum(getattr(tally, name) for tally in tallies)
         for name in ("succeeded", "failed", "invalid", "discarded", "already_done")
     }
-    said = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if count) or "nothing to do"
-    broken = [tally.broke_off for tally in tallies if tally.broke_off]
+    ended = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if count) or "nothing to do"
+    broken = [tally.stopped_by for tally in tallies if tally.stopped_by]
     if report.is_completed():
         last = f"report: {data_of(report)}"
     else:
         broken.append("the report could not be written")
         last = str(report.message)
-    message = "; ".join([f"sessions: {said}", *broken, last])
+    message = "; ".join([f"sessions: {ended}", *broken, last])
     end = Failed if broken or counts["failed"] or counts["invalid"] else Completed
     return end(message=message, data=SweepEnd(sweep_id=sweep_id, message=message))

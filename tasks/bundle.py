@@ -6,7 +6,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from devices.ondevice.conditions import Conditions
+from devices.ondevice.facts import Facts
+from tasks.cell import Mode, Status, Variant
 from tasks.errors import FarmError
+from tasks.export.precision import Precision
 from tasks.files import publish_folder, sha256_of
 
 
@@ -30,7 +34,7 @@ class ModelRecord(_Record):
     """The exported model that was measured; hashes are None where the export failed."""
 
     name: str
-    precision: str
+    precision: Precision
     seed: int
     export_key: str | None = None
     pte_sha256: str | None = None
@@ -53,14 +57,14 @@ class RunnerRecord(_Record):
 
 
 class DeviceRecord(_Record):
-    """The device: its name and labels in the inventory, and its facts (empty where it could not be reached)."""
+    """The device: its name and labels in the inventory, and its facts (all None if it was never reached)."""
 
     name: str
     transport: str
     emulated: bool
     labels: dict[str, str] = {}
     site: str | None = None
-    facts: dict[str, Any] = {}
+    facts: Facts = Facts()
 
 
 class Accuracy(_Record):
@@ -86,7 +90,7 @@ class SessionRecord(_Record):
     session_id: str
     attempt: int
     sweep: SweepNight
-    status: Literal["succeeded", "failed", "invalid"]
+    status: Status
     reason_code: str | None = None
     reason: str | None = None
     log_tail: str | None = None
@@ -94,14 +98,14 @@ class SessionRecord(_Record):
     ended_at: str
     model: ModelRecord
     runner: RunnerRecord | None = None
-    variant: Literal["sme2_on", "sme2_off"]
-    mode: Literal["timing", "profile", "trace"]
+    variant: Variant
+    mode: Mode
     threads: int
     executions: int
     warmup_executions: int
     index: int
     device: DeviceRecord
-    conditions: dict[Literal["before", "after"], dict[str, Any] | None]
+    conditions: dict[Literal["before", "after"], Conditions | None]
     command: list[str] = []
     exit_code: int | None = None
     signal: int | None = None

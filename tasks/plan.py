@@ -8,26 +8,14 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from tasks.bundle import SessionRecord, SweepNight
+from tasks.cell import Cell, Mode, Variant
 from tasks.export.export import Export
-from tasks.runner.build import Runner
-from tasks.spec import Mode, SweepSpec, Variant
+from tasks.export.precision import Precision
+from tasks.runner.bundle import Runner
+from tasks.spec import SweepSpec
 
 DISCARDED_INDEX = -1
 FIRST_SESSION = "first_session"
-
-
-@dataclass(frozen=True)
-class Cell:
-    """What is measured alike: one model, precision, thread count and variant, in one mode, on one device."""
-
-    device: str
-    model: str
-    precision: str
-    threads: int
-    variant: Variant
-    mode: Mode
-    executions: int
-    warmup_executions: int
 
 
 @dataclass(frozen=True)
@@ -68,8 +56,8 @@ def plan_device(
     device: str,
     *,
     sme2: bool | None,
-    exports: Mapping[tuple[str, str], Export | None],
-    runners: Mapping[tuple[Variant, Mode], Runner | None],
+    exports: Mapping[tuple[str, Precision], Export],
+    runners: Mapping[tuple[Variant, Mode], Runner],
 ) -> list[PlannedSession]:
     """Return every session of `spec` for one device, in the order in which they are to run.
 
@@ -81,7 +69,7 @@ def plan_device(
     order = random.Random(f"{spec.seed}/{sweep.sweep_id}/{device}")
     groups = [(m, p, t) for m in spec.models for p in spec.precisions for t in spec.threads]
 
-    def session(group: tuple[str, str, int], variant: Variant, mode: Mode, index: int) -> PlannedSession:
+    def session(group: tuple[str, Precision, int], variant: Variant, mode: Mode, index: int) -> PlannedSession:
         model, precision, threads = group
         export, runner = exports.get((model, precision)), runners.get((variant, mode))
         cell = Cell(device, model, precision, threads, variant, mode, spec.executions, spec.warmup_executions)

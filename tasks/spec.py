@@ -1,20 +1,17 @@
-"""The sweep file: what a person asks to be measured."""
+"""The sweep file: what the user wants measured."""
 
 import re
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from devices.checked_yaml import CheckedYamlError, load_checked
+from devices.checked_yaml import load_checked
 from devices.limits import Limits
-from tasks.errors import InputError
+from devices.suggest import did_you_mean
+from tasks.cell import Mode, Variant
+from tasks.export.precision import Precision
 from tasks.export.zoo import MODELS
-
-Precision = Literal["fp32", "fp16", "int8_static", "int8_dynamic"]
-Variant = Literal["sme2_on", "sme2_off"]
-# profile: kernels that ran, sampled by the farm's runner; trace: kernels that were chosen, logged by a registered one.
-Mode = Literal["timing", "profile", "trace"]
 
 _FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
@@ -39,10 +36,12 @@ class SweepSpec(BaseModel):
     )
     sessions: int = Field(default=3, ge=1, le=1000, description="Sessions per cell: the n of the statistics.")
     deadline_s: float = Field(default=120, gt=0, le=86_400, description="Wall time after which a session is ended.")
-    cooldown_s: float = Field(default=0, ge=0, le=3600, description="Rest of the device between two sessions.")
+    cooldown_s: float = Field(default=0, ge=0, le=3600, description="Pause between two sessions.")
     settle_s: float = Field(default=300, ge=0, le=86_400, description="Longest wait for conditions inside the limits.")
     lease_wait_s: float = Field(default=3600, ge=0, le=86_400, description="Longest wait for a device in use.")
-    limits: Limits = Field(default_factory=Limits, description="Conditions outside of which a session is invalid.")
+    limits: Limits = Field(
+        default_factory=Limits, description="Conditions that a session must stay within to be valid."
+    )
     devices: dict[str, str] = Field(
         default_factory=dict, description="Labels that a device must carry; none: every device."
     )
@@ -54,7 +53,7 @@ class SweepSpec(BaseModel):
     @classmethod
     def _plain_name(cls, name: str) -> str:
         if not _NAME.fullmatch(name):
-            raise ValueError("a name is lower-case letters, digits, - and _, such as nightly")
+            raise ValueError("a name consists of lower-case letters, digits, - and _, such as nightly")
         return name
 
     @field_validator("models")
@@ -63,7 +62,8 @@ class SweepSpec(BaseModel):
         for model in models:
             if model not in MODELS and not _FACTORY.fullmatch(model):
                 raise ValueError(
-                    f"`{model}` is no model of the zoo ({', '.join(sorted(MODELS))}) and no package.module:factory"
+                    f"unknown model `{model}`: not in the zoo ({', '.join(sorted(MODELS))}) and not of the form "
+                    f"package.module:factory{did_you_mean(model, MODELS)}"
                 )
         return models
 
@@ -72,7 +72,7 @@ class SweepSpec(BaseModel):
     def _each_once(cls, values: list[str]) -> list[str]:
         for value in values:
             if values.count(value) > 1:
-                raise ValueError(f"`{value}` stands twice; keep one")
+                raise ValueError(f"duplicate entry `{value}`; remove one")
         return values
 
     @model_validator(mode="after")
@@ -86,7 +86,4 @@ class SweepSpec(BaseModel):
 
 def read_sweep(path: Path) -> SweepSpec:
     """Read and check a sweep file; raises InputError with one sentence: file, line, and what would be right."""
-    try:
-        return load_checked(path, SweepSpec)
-    except CheckedYamlError as error:
-        raise InputError(str(error)) from None
+    return load_checked(path, SweepSpec)

@@ -10,7 +10,7 @@ from typing import Any
 
 from adbutils import AdbClient, AdbError, AdbTimeout, adb_path
 
-from devices.device import DeviceLost, DeviceRefused
+from devices.errors import DeviceLost, DeviceRefused
 
 # How long any single answer may take, from the adb server or from the phone.
 ANSWER_S = 8.0

@@ -9,10 +9,9 @@ from pathlib import Path
 
 from devices.adb.connect import AdbLink
 from devices.adb.stream import CHUNK_BYTES, ShellOutput, SyncRefused, SyncStream
-from devices.device import (
-    CommandResult,
+from devices.device import CommandResult, Device
+from devices.errors import (
     DeadlineExceeded,
-    Device,
     DeviceError,
     DeviceLost,
     DeviceRefused,
@@ -20,7 +19,7 @@ from devices.device import (
     NoSpaceOnDevice,
     TransferFailed,
 )
-from devices.shell import END_GROUP, command_line, end_of, script
+from devices.shell import call, command_line, end_group_line, remove_path, split_status
 
 # A phone that says nothing for so long is asked whether it is still there.
 SILENCE_S = 6.0
@@ -46,13 +45,13 @@ class AdbDevice(Device):
     ) -> CommandResult:
         """See Device.run. A program that ends with 129 to 159 is taken for killed: adb cannot tell the difference."""
         begun = time.monotonic()
-        said = self._shell(command_line(argv, env, cwd), begun + deadline_s)
-        if said.status is None:
-            self._end_group(said.pid)
+        output = self._shell(command_line(argv, env, cwd), begun + deadline_s)
+        if output.status is None:
+            self._end_group(output.pid)
             cause = f"`{argv[0]}` ran longer than its deadline of {deadline_s:g} s and was killed"
             raise DeadlineExceeded(self.name, cause)
-        code, number = end_of(said.status)
-        out, err = bytes(said.stdout), bytes(said.stderr)
+        code, number = split_status(output.status)
+        out, err = bytes(output.stdout), bytes(output.stderr)
         return CommandResult(tuple(argv), code, number, out, err, time.monotonic() - begun)
 
     def upload(self, local: Path, remote: str) -> None:
@@ -62,12 +61,12 @@ class AdbDevice(Device):
             raise TransferFailed(self.name, f"there is no local file {local} to upload")
         try:
             self._send(local, part)
-            script(self, 'mv -f -- "$1" "$2"', part, remote)
+            call(self, ["mv", "-f", "--", part, remote])
         except DeviceLost:
             raise
         except DeviceError:
             with suppress(DeviceError):
-                script(self, 'rm -f -- "$1"', part)
+                remove_path(self, part)
             raise
 
     def fetch(self, remote: str, local: Path) -> None:
@@ -120,20 +119,20 @@ class AdbDevice(Device):
         """Run a line until it ends or the moment `end` has come, which leaves `status` None."""
         if len(line.encode()) > _LONGEST_LINE_BYTES:
             raise DeviceRefused(self.name, f"takes no command line of {len(line.encode())} bytes", "pass a file")
-        said = ShellOutput(self.name)
+        output = ShellOutput(self.name)
         with self._link.open(f"shell,v2,raw:{line}") as stream:
             heard = time.monotonic()
-            while said.status is None and (now := time.monotonic()) < end:
+            while output.status is None and (now := time.monotonic()) < end:
                 if select.select([stream], [], [], min(end - now, SILENCE_S))[0]:
                     received = stream.recv(CHUNK_BYTES)
                     if not received:
                         raise EOFError("the connection ended during a command")
-                    said.feed(received)
+                    output.feed(received)
                     heard = time.monotonic()
                 elif time.monotonic() - heard >= SILENCE_S:
                     self._demand_answer()
                     heard = time.monotonic()
-        return said
+        return output
 
     def _demand_answer(self) -> None:
         """Ask adbd itself, which costs the phone no process; a link that only swallows is found so."""
@@ -144,6 +143,5 @@ class AdbDevice(Device):
         """Kill the process group; a phone that cannot even do that is lost."""
         if pid is None:
             raise self._link.lost("a command did not start before its deadline")
-        line = command_line(["sh", "-c", END_GROUP, "sh", str(pid)], None, None)
-        if self._shell(line, time.monotonic() + SILENCE_S).status is None:
+        if self._shell(end_group_line(pid), time.monotonic() + SILENCE_S).status is None:
             raise self._link.lost("a command over its deadline could not be killed")

@@ -18,83 +18,17 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
-from devices.device import Device, DeviceBusy, DeviceError, LeaseLost
+from devices.device import Device
+from devices.errors import DeviceBusy, DeviceError, LeaseLost
 from devices.local import LocalDevice
 from devices.ondevice.job import kill_leftovers
-from devices.shell import script
+from devices.shell import run_script
 
 logger = logging.getLogger(__name__)
 
 POLL_S = 0.5
 # Tokens of the leases that this process holds: one of ours that is not here was given up on a device out of reach.
 _held: set[str] = set()
-
-_COMMON = r"""
-mkdir -p "$1/holders" && cd "$1" || exit 1
-now=$(now); now=${now%%.*}; here=$(boot); token=$2
-alone() { [ "$(echo held/*)" = "$1" ]; }
-"""
-
-# Says `won`, `won over <who>`, `held <name> <who>` or `held`. An empty `held` is somebody between two system
-# calls; if he was killed there, it counts as free after a minute. Whoever finds a second name in it steps back.
-_ACQUIRE = (
-    _COMMON
-    + r"""
-ttl=$3; who=$4; dead=$5
-mine="held/$token.$here.$((now + ttl))"
-printf '%s\n' "$who" >"holders/$token" || exit 1
-find held -maxdepth 0 -mmin +1 -exec rmdir {} \; 2>/dev/null
-if mkdir held 2>/dev/null; then
-    : >"$mine" || exit 1
-    if alone "$mine"; then echo won; exit 0; fi
-    rm -f "$mine"
-fi
-for name in held/*; do
-    [ -e "$name" ] || continue
-    until=${name##*.}; there=${name%.*}; old=${there%%.*}; old=${old#held/}; there=${there#*.}
-    if [ "$name" = "$dead" ] || [ "$there" != "$here" ] || [ "$until" -lt "$now" ]; then
-        if mv "$name" "$mine" 2>/dev/null; then
-            if alone "$mine"; then
-                printf 'won over %s\n' "$(cat "holders/$old")"
-                rm -f "holders/$old"; exit 0
-            fi
-            rm -f "$mine"
-        fi
-        continue
-    fi
-    rm -f "holders/$token"
-    printf 'held %s %s\n' "$name" "$(cat "holders/$old")"
-    exit 0
-done
-rm -f "holders/$token"
-echo held
-"""
-)
-
-_RENEW = (
-    _COMMON
-    + r"""
-for name in held/"$token".*; do
-    [ -e "$name" ] || continue
-    next="held/$token.$here.$((now + $3))"
-    if [ "$name" = "$next" ] || mv "$name" "$next" 2>/dev/null; then echo kept; fi
-done
-"""
-)
-
-_CHECK = _COMMON + r"""for name in held/"$token".*; do [ ! -e "$name" ] || echo kept; done"""
-
-_RELEASE = _COMMON + r"""rm -f held/"$token".* "holders/$token"; rmdir held 2>/dev/null; true"""
-
-_HOLDER = r"""
-for name in "$1"/held/*; do
-    [ -e "$name" ] || continue
-    token=${name##*/}; cat "$1/holders/${token%%.*}"
-done
-"""
-
-# What makes a process id mean the same process: the kernel's boot and, on Linux, the namespace of its ids.
-_WHERE = 'echo "$(boot) $(readlink /proc/self/ns/pid)"; started "$1"'
 
 
 @dataclass(frozen=True)
@@ -127,22 +61,22 @@ class Lease:
 
     def renew(self, ttl_s: float | None = None) -> None:
         """Extend the lease to `ttl_s` from now (as acquired, if not given); LeaseLost if somebody took it over."""
-        self._demand(_RENEW, str(math.ceil(ttl_s or self._ttl_s)))
+        self._require("lease_renew", str(math.ceil(ttl_s or self._ttl_s)))
 
     def check(self) -> None:
         """LeaseLost if somebody took the lease over."""
-        self._demand(_CHECK)
+        self._require("lease_check")
 
     def release(self) -> None:
         """Give the device back; one out of reach is free for this process at once, for others when it expires."""
         _held.discard(self._token)
         try:
-            script(self.device, _RELEASE, _folder(self.device), self._token)
+            run_script(self.device, "lease_release", _folder(self.device), self._token)
         except DeviceError as error:
             logger.warning("the lease was not released and has to expire: %s", error)
 
-    def _demand(self, text: str, *arguments: str) -> None:
-        if "kept" not in script(self.device, text, _folder(self.device), self._token, *arguments):
+    def _require(self, script: str, *arguments: str) -> None:
+        if "kept" not in run_script(self.device, script, _folder(self.device), self._token, *arguments):
             other = current_holder(self.device)
             now = f"is held by {other}" if other else "is held by nobody"
             raise LeaseLost(self.device.name, f"our lease was taken over and it {now}", "acquire it again")
@@ -168,8 +102,8 @@ def acquire(device: Device, holder: str, *, ttl_s: float = 60.0, wait_s: float =
     dead = ""
     while True:
         arguments = (_folder(device), token, str(math.ceil(ttl_s)), who, dead)
-        said, _, rest = script(device, _ACQUIRE, *arguments).strip().partition(" ")
-        if said == "won":
+        answer, _, rest = run_script(device, "lease_acquire", *arguments).strip().partition(" ")
+        if answer == "won":
             _held.add(token)
             lease = Lease(device, token, ttl_s, _holder(rest.removeprefix("over ")))
             break
@@ -192,7 +126,7 @@ def acquire(device: Device, holder: str, *, ttl_s: float = 60.0, wait_s: float =
 
 def current_holder(device: Device) -> Holder | None:
     """Who holds the device now, expired or not; None if nobody does."""
-    return _holder(script(device, _HOLDER, _folder(device)))
+    return _holder(run_script(device, "lease_holder", _folder(device)))
 
 
 def _folder(device: Device) -> str:
@@ -209,7 +143,7 @@ def _holder(text: str) -> Holder | None:
 def _where(pid: int) -> tuple[str, str]:
     """(where this process id is valid, start token of the process or nothing if it is gone), on this host."""
     here = LocalDevice("this host", "/")
-    place, *started = script(here, _WHERE, str(pid)).splitlines()
+    place, *started = run_script(here, "lease_place", str(pid)).splitlines()
     return f"{socket.gethostname()} {place}", "".join(started)
 
 

@@ -5,8 +5,6 @@ their hashes were computed on the device, so what stands under its final name is
 modification times record use; `prune` removes what was not used for longest.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import shlex
@@ -16,65 +14,14 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 
+from devices.device import Device
 from devices.errors import DeviceError, DeviceLost, TransferFailed
-from devices.shell import script
-
-if TYPE_CHECKING:
-    from devices.device import Device
+from devices.shell import remove_path, run_script
 
 TRANSFER_DEADLINE_S = 300.0
 # What was used within this time belongs to a sweep that is still running somewhere.
 SPARE_MINUTES = 60
-
-_HAS = '[ -f "$1/blobs/$2" ] && touch -c "$1/blobs/$2" && echo yes || true'
-
-# One `wc` for all files: a file cut short by a power loss is seen without reading any.
-_SIZES = """
-place=$1; executable=$2; shift 2
-[ -e "$place" ] || { echo no; exit 0; }
-if [ -d "$place" ]; then cd "$place" || exit 1; fi
-touch -c "$place"
-[ -z "$executable" ] || chmod 755 "$@" 2>/dev/null
-wc -c "$@" 2>/dev/null || echo no
-"""
-
-_PUBLISH_BLOB = """
-part=$1; final=$2; executable=$3; want=$4
-got=$(sha256 "$part") || exit 1
-if [ "${got%% *}" != "$want" ]; then rm -f "$part"; echo "${got%% *}"; exit 0; fi
-[ -z "$executable" ] || chmod 755 "$part" || exit 1
-mkdir -p "${final%/*}" && mv -f "$part" "$final" && echo "$want"
-"""
-
-_UNPACK = """
-tar=$1; part=$2; shift 2
-mkdir -p "$part" && cd "$part" && tar -xf "$tar" || exit 1
-rm -f "$tar"
-sha256 "$@"
-"""
-
-# A folder cannot be renamed over another: a broken one is moved away first, and `mv` into one that another
-# controller published meanwhile puts ours inside it, from where it is removed.
-_PUBLISH_TREE = """
-part=$1; final=$2; name=${part##*/}
-mkdir -p "${final%/*}" || exit 1
-if [ -e "$final" ]; then mv "$final" "$part.broken"; rm -rf "$part.broken"; fi
-mv "$part" "$final" || exit 1
-rm -rf "$final/$name"
-"""
-
-_REMOVE = 'rm -rf -- "$1"'
-
-_INVENTORY = """
-cd "$1" 2>/dev/null || exit 0
-for entry in $(ls -1dtr blobs/* trees/* incoming/* 2>/dev/null); do
-    kilobytes=$(du -sk "$entry" 2>/dev/null) || continue
-    idle=$(find "$entry" -maxdepth 0 -mmin "+$2" 2>/dev/null)
-    echo "${kilobytes%%[!0-9]*} ${idle:+idle}:$entry"
-done
-"""
 
 
 @dataclass(frozen=True)
@@ -96,11 +43,6 @@ def tree_path(device: Device, tree_sha256: str) -> str:
     return f"{device.root}/trees/{_checked(device, tree_sha256)}"
 
 
-def has(device: Device, sha256: str) -> bool:
-    """Whether the file of this hash is there; marks it as used. One round trip."""
-    return script(device, _HAS, device.root, _checked(device, sha256)).strip() == "yes"
-
-
 def put(device: Device, local: Path, sha256: str, *, executable: bool = False) -> str:
     """Bring a file into the store and return its remote path; one round trip when it is there already.
 
@@ -112,7 +54,8 @@ def put(device: Device, local: Path, sha256: str, *, executable: bool = False) -
         return final
     part = f"{device.root}/incoming/{sha256}-{uuid.uuid4().hex[:8]}"
     device.upload(local, part)
-    arrived = script(device, _PUBLISH_BLOB, part, final, mark, sha256, deadline_s=TRANSFER_DEADLINE_S).strip()
+    published = run_script(device, "store_publish_file", part, final, mark, sha256, deadline_s=TRANSFER_DEADLINE_S)
+    arrived = published.strip()
     if arrived != sha256:
         raise TransferFailed(
             device.name, f"{local} arrived with hash {arrived[:16]} instead of {sha256[:16]}", "push it again"
@@ -138,7 +81,7 @@ def put_tree(device: Device, files: Mapping[str, Path], tree_sha256: str) -> str
     part = f"{device.root}/incoming/{tree_sha256}-{uuid.uuid4().hex[:8]}"
     try:
         _send_tree(device, files, part, marked)
-        script(device, _PUBLISH_TREE, part, final)
+        run_script(device, "store_publish_tree", part, final)
     except DeviceLost:
         raise  # what is left in incoming/ goes with a later prune
     except DeviceError:
@@ -153,7 +96,7 @@ def remove(device: Device, remote: str) -> None:
     inside = PurePosixPath(remote)
     if ".." in inside.parts or PurePosixPath(device.root) not in inside.parents:
         raise DeviceError(device.name, f"{remote} is not inside {device.root} and was not removed")
-    script(device, _REMOVE, remote, deadline_s=TRANSFER_DEADLINE_S)
+    remove_path(device, remote, deadline_s=TRANSFER_DEADLINE_S)
 
 
 def prune(device: Device, limit_bytes: int) -> list[str]:
@@ -161,11 +104,11 @@ def prune(device: Device, limit_bytes: int) -> list[str]:
 
     What was used within the last hour stays, whoever used it.
     """
-    listing = script(device, _INVENTORY, device.root, str(SPARE_MINUTES), deadline_s=TRANSFER_DEADLINE_S)
+    listing = run_script(device, "store_list", device.root, str(SPARE_MINUTES), deadline_s=TRANSFER_DEADLINE_S)
     doomed = surplus(_entries(listing), limit_bytes)
     for start in range(0, len(doomed), 100):  # adb takes command lines of up to 30 KB
         batch = [f"{device.root}/{path}" for path in doomed[start : start + 100]]
-        script(device, 'rm -rf -- "$@"', *batch, deadline_s=TRANSFER_DEADLINE_S)
+        remove_path(device, *batch, deadline_s=TRANSFER_DEADLINE_S)
     return doomed
 
 
@@ -199,7 +142,7 @@ def _entries(listing: str) -> list[StoredEntry]:
 
 def _sizes(device: Device, place: str, executable: str, names: list[str]) -> list[int]:
     """Sizes in bytes of the files in their order, empty unless all are there; marks them as used."""
-    lines = script(device, _SIZES, place, executable, *names).splitlines()
+    lines = run_script(device, "store_sizes", place, executable, *names).splitlines()
     if lines[-1] == "no":
         return []
     return [int(line.split()[0]) for line in lines[: len(names)]]
@@ -212,7 +155,7 @@ def _send_tree(device: Device, files: Mapping[str, Path], part: str, marked: lis
             for name in sorted(files):
                 archive.add(files[name].resolve(), name, recursive=False, filter=_plain)
         device.upload(packed, f"{part}.tar")
-    listing = script(device, _UNPACK, f"{part}.tar", part, *marked, deadline_s=TRANSFER_DEADLINE_S)
+    listing = run_script(device, "store_unpack", f"{part}.tar", part, *marked, deadline_s=TRANSFER_DEADLINE_S)
     # A name with a backslash or a line feed makes sha256sum escape its line with a leading backslash.
     arrived = [line.lstrip("\\").split(" ", 1)[0] for line in listing.splitlines()]
     for name, got in zip(sorted(files), arrived, strict=False):

@@ -4,7 +4,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from devices.device import DeviceRefused
+from devices.errors import DeviceRefused
 
 _ANSWER_S = 10.0
 

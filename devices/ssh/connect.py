@@ -13,7 +13,7 @@ from paramiko.common import MSG_CHANNEL_REQUEST
 from paramiko.config import SSH_PORT
 from paramiko.hostkeys import InvalidHostKey
 
-from devices.device import DeviceLost, DeviceRefused
+from devices.errors import DeviceLost, DeviceRefused
 from devices.ssh.config import Hop, SshAddress, resolve
 
 # Every error leaves as one of ours; paramiko's own log would add its stack traces to the terminal.

@@ -12,16 +12,9 @@ from pathlib import Path, PurePosixPath
 
 import paramiko
 
-from devices.device import (
-    CommandResult,
-    DeadlineExceeded,
-    Device,
-    DeviceLost,
-    FileMissing,
-    NoSpaceOnDevice,
-    TransferFailed,
-)
-from devices.shell import END_GROUP, command_line, free_bytes, make_folder, take_pid
+from devices.device import CommandResult, Device
+from devices.errors import DeadlineExceeded, DeviceLost, FileMissing, NoSpaceOnDevice, TransferFailed
+from devices.shell import command_line, end_group_line, free_bytes, make_folder, take_pid
 from devices.ssh.config import SshAddress
 from devices.ssh.connect import Connection, connect
 
@@ -194,7 +187,7 @@ class SshDevice(Device):
         """Kill the process group on another channel; a device that cannot even do that is lost."""
         if pid is None:
             raise TimeoutError("a command did not start before its deadline")
-        channel = self._start(transport, command_line(["sh", "-c", END_GROUP, "sh", str(pid)], None, None))
+        channel = self._start(transport, end_group_line(pid))
         try:
             if not self._pump(transport, _Streams(self.name, channel), time.monotonic() + SILENCE_S):
                 raise TimeoutError("a command over its deadline could not be killed")

@@ -1,15 +1,19 @@
-"""What `etfarm devices` says: the inventory beside what the devices and the registry answer."""
+"""The output of `etfarm devices`: the inventory with the state and health of each device."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from devices.device import DeviceError
-from devices.health import Health, Registry
+from devices.errors import DeviceError
 from devices.inventory import DeviceSpec, load_inventory, open_device
+from devices.ondevice.conditions import read_conditions
+from devices.ondevice.facts import read_facts
 from devices.ondevice.lease import current_holder
+from devices.reconnect import probe
+from devices.suggest import did_you_mean
 from flows.cli.table import as_table
 from tasks.errors import InputError
+from tasks.health import Health, Registry
 from tasks.plan import matches
 from tasks.var import Var
 
@@ -33,16 +37,16 @@ def device_table(inventory: Path, var: Path) -> str:
 def probe_lines(inventory: Path, name: str) -> str:
     """The facts and conditions of one device, a line each; raises DeviceError if it cannot be reached."""
     with open_device(_device(inventory, name)) as device:
-        device.probe()
-        known = {**device.facts(), **device.conditions()}
-    return "\n".join(f"{key}: {'not known' if value is None else value}" for key, value in known.items())
+        probe(device)
+        known = {**read_facts(device).model_dump(), **read_conditions(device).model_dump()}
+    return "\n".join(f"{key}: {'unknown' if value is None else value}" for key, value in known.items())
 
 
 def why_lines(inventory: Path, selector: list[str], var: Path) -> str:
     """One line per device: `would be used`, or every reason why not."""
     for word in selector:
         if "=" not in word:
-            raise InputError(f"`{word}` is no label; write key=value, such as tier=nightly")
+            raise InputError(f"`{word}` is not a label; write key=value, such as tier=nightly")
     wanted = dict(word.split("=", 1) for word in selector)
     registry = Registry(Var(var).registry)
     lines = []
@@ -53,23 +57,25 @@ def why_lines(inventory: Path, selector: list[str], var: Path) -> str:
     return "\n".join(lines)
 
 
-def decided(inventory: Path, name: str, var: Path, decision: Callable[[Registry], Health]) -> str:
-    """Carry out what a person decided about a device of the inventory; returns its health from now on."""
+def change_health(inventory: Path, name: str, var: Path, change: Callable[[Registry], Health]) -> str:
+    """Change the health of a device of the inventory; returns a line with its health from now on."""
     _device(inventory, name)
-    return f"{name}: {decision(Registry(Var(var).registry))}"
+    return f"{name}: {change(Registry(Var(var).registry))}"
 
 
 def _device(inventory: Path, name: str) -> DeviceSpec:
     devices = {spec.name: spec for spec in load_inventory(inventory).devices}
     if name not in devices:
-        raise InputError(f"{inventory}: there is no device `{name}`; there are {', '.join(devices)}")
+        raise InputError(
+            f"{inventory}: unknown device `{name}`; devices: {', '.join(devices)}{did_you_mean(name, devices)}"
+        )
     return devices[name]
 
 
 def _state_of(spec: DeviceSpec) -> str:
     try:
         with open_device(spec) as device:
-            device.probe()
+            probe(device)
             holder = current_holder(device)
     except DeviceError as error:
         return f"unreachable: {error.cause}"

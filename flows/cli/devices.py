@@ -1,4 +1,4 @@
-"""`etfarm devices`: which devices there are, how they are, and what a person decides about them."""
+"""`etfarm devices`: the devices, their state and health, and what the user decides about them."""
 
 from datetime import timedelta
 from typing import Annotated
@@ -8,13 +8,13 @@ import typer
 from flows.cli.options import DEFAULT_INVENTORY, DEFAULT_VAR, InventoryOption, VarOption
 
 app = typer.Typer(
-    help="Show the devices of an inventory: state (idle, leased, unreachable) and, apart from it, health.",
+    help="List devices with their state and health.",
     invoke_without_command=True,
     epilog="Example: etfarm devices --inventory deployments/inventories/local.yaml",
 )
 
-NameArgument = Annotated[str, typer.Argument(help="The device's name in the inventory.")]
-ReasonOption = Annotated[str, typer.Option("--reason", help="Why: whoever comes next will read it.")]
+NameArgument = Annotated[str, typer.Argument(help="Name of the device in the inventory.")]
+ReasonOption = Annotated[str, typer.Option("--reason", help="Reason, shown to your colleagues.")]
 
 
 @app.callback()
@@ -30,7 +30,7 @@ def devices(
 
 @app.command(epilog="Example: etfarm devices probe this-machine")
 def probe(name: NameArgument, inventory: InventoryOption = DEFAULT_INVENTORY, var: VarOption = DEFAULT_VAR) -> None:
-    """Ask one device for what it is and how it is right now."""
+    """Print the facts and current conditions of one device."""
     from flows.cli.device_list import probe_lines
 
     typer.echo(probe_lines(inventory, name))
@@ -38,11 +38,11 @@ def probe(name: NameArgument, inventory: InventoryOption = DEFAULT_INVENTORY, va
 
 @app.command(epilog="Example: etfarm devices why kind=local tier=nightly")
 def why(
-    selector: Annotated[list[str], typer.Argument(help="Labels as key=value; name, transport and site count too.")],
+    selector: Annotated[list[str], typer.Argument(help="Labels as key=value; also name, transport and site.")],
     inventory: InventoryOption = DEFAULT_INVENTORY,
     var: VarOption = DEFAULT_VAR,
 ) -> None:
-    """Say of each device whether a sweep with this selector would use it, and if not, why."""
+    """Show which devices a selector matches, and why not the others."""
     from flows.cli.device_list import why_lines
 
     typer.echo(why_lines(inventory, selector, var))
@@ -52,22 +52,24 @@ def why(
 def quarantine(
     name: NameArgument,
     reason: ReasonOption,
-    hours: Annotated[float, typer.Option(help="How long.", min=0.01)] = 12,
+    hours: Annotated[float, typer.Option(help="Duration in hours.", min=0.01)] = 12,
     inventory: InventoryOption = DEFAULT_INVENTORY,
     var: VarOption = DEFAULT_VAR,
 ) -> None:
-    """Keep a device out of sweeps for a while."""
-    from flows.cli.device_list import decided
+    """Keep a device out of sweeps for some hours."""
+    from flows.cli.device_list import change_health
 
-    typer.echo(decided(inventory, name, var, lambda known: known.quarantine(name, reason, timedelta(hours=hours))))
+    typer.echo(
+        change_health(inventory, name, var, lambda known: known.quarantine(name, reason, timedelta(hours=hours)))
+    )
 
 
 @app.command(epilog="Example: etfarm devices release pixel-1")
 def release(name: NameArgument, inventory: InventoryOption = DEFAULT_INVENTORY, var: VarOption = DEFAULT_VAR) -> None:
-    """Trust a device again, whatever was held against it."""
-    from flows.cli.device_list import decided
+    """Clear a device's quarantine or retirement."""
+    from flows.cli.device_list import change_health
 
-    typer.echo(decided(inventory, name, var, lambda known: known.release(name)))
+    typer.echo(change_health(inventory, name, var, lambda known: known.release(name)))
 
 
 @app.command(epilog='Example: etfarm devices retire pixel-1 --reason "given back"')
@@ -77,7 +79,7 @@ def retire(
     inventory: InventoryOption = DEFAULT_INVENTORY,
     var: VarOption = DEFAULT_VAR,
 ) -> None:
-    """Keep a device out of sweeps for good."""
-    from flows.cli.device_list import decided
+    """Keep a device out of sweeps permanently."""
+    from flows.cli.device_list import change_health
 
-    typer.echo(decided(inventory, name, var, lambda known: known.retire(name, reason)))
+    typer.echo(change_health(inventory, name, var, lambda known: known.retire(name, reason)))

@@ -12,12 +12,12 @@ _HEAVIEST = 25
 
 
 def inspect_etdump(file: Path) -> None:
-    """Print the executions of an ETDump and the operators that took most of them; raises EtdumpError."""
+    """Print the executions of an ETDump and its slowest operators; raises EtdumpError."""
     dump = read_etdump(file)
     measured = dump.execute_ns[1:] if dump.executions > 1 else dump.execute_ns
     typer.echo(f"{file}: {dump.executions} executions, {len(dump.name_id)} events")
     if not dump.executions:
-        typer.echo("no execution came to its end: the runner was cut off, or ran no model")
+        typer.echo("no complete execution: the runner was stopped, or ran no model")
         return
     typer.echo(f"first execution {dump.execute_ns[0] / 1e6:.3f} ms (cold)")
     if dump.executions > 1:

@@ -1,4 +1,4 @@
-"""The command line: the same words as the flows, a sentence for every mistake, an example with every command."""
+"""The command line: the same words as the flows, one sentence for every mistake, an example for every command."""
 
 import os
 import sys
@@ -29,10 +29,21 @@ app.add_typer(cli_runner.app, name="runner")
 app.add_typer(cli_devices.app, name="devices")
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"etfarm {version('etfarm')}")
+        raise typer.Exit
+
+
 @app.callback()
 def everywhere(
-    var: Annotated[Path | None, typer.Option("--var", help="As --var of a command, before it.")] = None,
-    warehouse: Annotated[Path | None, typer.Option("--warehouse", help="As --warehouse of a command.")] = None,
+    var: Annotated[Path | None, typer.Option("--var", help="Same as the command's --var.")] = None,
+    warehouse: Annotated[Path | None, typer.Option("--warehouse", help="Same as the command's --warehouse.")] = None,
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
 ) -> None:
     """Measure ExecuTorch models on a farm of devices."""
     for name, value in (("ETFARM_VAR", var), ("ETFARM_WAREHOUSE", warehouse)):
@@ -42,13 +53,15 @@ def everywhere(
 
 @app.command(epilog="Example: etfarm sweep deployments/sweeps/smoke.yaml")
 def sweep(
-    file: Annotated[Path, typer.Argument(help="The sweep file: what to measure, and how often.")],
+    file: Annotated[Path, typer.Argument(help="Sweep file: what to measure, and how often.")],
     inventory: InventoryOption = DEFAULT_INVENTORY,
-    again: Annotated[bool, typer.Option("--again", help="Measure anew what this night has measured already.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Measure again, even what was already measured tonight.")
+    ] = False,
     var: VarOption = DEFAULT_VAR,
     warehouse: WarehouseOption = None,
 ) -> None:
-    """Measure every cell of a sweep, load the warehouse and write the report; what is done is not run again."""
+    """Run a sweep and write its report; resumes where it stopped."""
     from flows.cli.sweep import run_sweep
 
     raise typer.Exit(run_sweep(file, inventory, again=again, var=var, warehouse=warehouse))
@@ -56,12 +69,12 @@ def sweep(
 
 @app.command(epilog="Example: etfarm export mobilenet_v2 --precision fp16")
 def export(
-    model: Annotated[str, typer.Argument(help="A short name from the zoo, or package.module:factory.")],
+    model: Annotated[str, typer.Argument(help="A model of the zoo, or package.module:factory.")],
     precision: Annotated[str, typer.Option(help="fp32, fp16, int8_static or int8_dynamic.")] = "fp32",
     seed: Annotated[int, typer.Option(help="Seed of weights and reference inputs.")] = 0,
     var: VarOption = DEFAULT_VAR,
 ) -> None:
-    """Export one model to a .pte with its ETRecord, reference inputs and outputs; print the folder."""
+    """Export one model to a .pte; print its folder."""
     from tasks.export.export import export_model
     from tasks.var import Var
 
@@ -75,11 +88,11 @@ def load(
     var: VarOption = DEFAULT_VAR,
     warehouse: WarehouseOption = None,
 ) -> None:
-    """Load results into the warehouse; what is there already is not loaded twice."""
+    """Load bundles or ETDumps into the warehouse, each only once."""
     from flows.publish import load_and_publish
 
     result = load_and_publish(paths, var, warehouse)
-    typer.echo(f"loaded {result.loaded}, there already {result.already}, refused {len(result.refused)}")
+    typer.echo(f"{result.loaded} loaded, {result.already} already in the warehouse, {len(result.refused)} refused")
     for _, sentence in result.refused:
         typer.echo(sentence, err=True)
     raise typer.Exit(1 if result.refused else 0)
@@ -87,11 +100,11 @@ def load(
 
 @app.command(epilog="Example: etfarm report")
 def report(
-    sweep_id: Annotated[str | None, typer.Argument(help="A sweep's id; without one, the newest.")] = None,
+    sweep_id: Annotated[str | None, typer.Argument(help="Id of the sweep; the newest if omitted.")] = None,
     var: VarOption = DEFAULT_VAR,
     warehouse: WarehouseOption = None,
 ) -> None:
-    """Write the combined report of a sweep (HTML and Markdown) and print where it is."""
+    """Write the report of a sweep (HTML and Markdown); print its path."""
     from flows.publish import write_report
 
     typer.echo(write_report(sweep_id, var, warehouse))
@@ -100,19 +113,24 @@ def report(
 @app.command(epilog='Example: etfarm sql "SELECT model, median_ms FROM session_latency" --format csv')
 def sql(
     query: Annotated[str, typer.Argument(help="SQL text, or the path of a .sql file.")],
-    format: Annotated[Literal["table", "csv", "json"], typer.Option("--format", help="Of the rows.")] = "table",
+    format: Annotated[
+        Literal["table", "csv", "json"], typer.Option("--format", help="Output format: table, csv or json.")
+    ] = "table",
     var: VarOption = DEFAULT_VAR,
     warehouse: WarehouseOption = None,
 ) -> None:
-    """Ask the warehouse; every view and column is described by `etfarm sql "SELECT * FROM duckdb_views()"`."""
+    """Query the warehouse with SQL.
+
+    List the views and their descriptions with: etfarm sql "SELECT view_name, comment FROM duckdb_views()"
+    """
     from flows.cli.sql import ask
 
     typer.echo(ask(query, format, var, warehouse), nl=False)
 
 
 @app.command(epilog="Example: etfarm inspect model.etdump")
-def inspect(file: Annotated[Path, typer.Argument(help="An ETDump.")]) -> None:
-    """Show an ETDump's executions and its heaviest operators, without a warehouse."""
+def inspect(file: Annotated[Path, typer.Argument(help="Path of an ETDump.")]) -> None:
+    """Show the executions and slowest operators of one ETDump."""
     from flows.cli.inspect import inspect_etdump
 
     inspect_etdump(file)

@@ -1,4 +1,4 @@
-"""`etfarm runner`: the programs that go to devices."""
+"""`etfarm runner`: the programs that run models on devices."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,18 +7,20 @@ import typer
 
 from flows.cli.options import DEFAULT_INVENTORY, DEFAULT_VAR, InventoryOption, VarOption
 
-app = typer.Typer(help="Build and register the runners that go to devices.", no_args_is_help=True)
+app = typer.Typer(help="Build or register the runners of devices.", no_args_is_help=True)
 
 
 @app.command(epilog="Example: etfarm runner build --platform linux-aarch64")
 def build(
-    platform: Annotated[str | None, typer.Option(help="One platform; without it, this machine's.")] = None,
+    platform: Annotated[str | None, typer.Option(help="Platform to build for; this machine's if omitted.")] = None,
     all: Annotated[bool, typer.Option("--all", help="Every platform of the inventory.")] = False,
     inventory: InventoryOption = DEFAULT_INVENTORY,
     var: VarOption = DEFAULT_VAR,
 ) -> None:
-    """Build the runner bundle of a platform against the executorch wheel; print its folder."""
-    from tasks.runner.build import PLATFORMS, build_runner, host_platform
+    """Build a runner from the executorch wheel; print its folder."""
+    from devices.platform import PLATFORMS
+    from tasks.runner.build import build_runner
+    from tasks.runner.toolchain import host_platform
     from tasks.var import Var
 
     wanted = [platform or host_platform()]
@@ -36,16 +38,18 @@ def build(
     '--mode trace --provenance "executorch 1.5.1, NDK r28, XNN_LOG_LEVEL=5"'
 )
 def register(
-    program: Annotated[Path, typer.Argument(help="The program, or the folder that holds it and its libraries.")],
-    platform: Annotated[str, typer.Option(help="The platform that it was built for.")],
-    variant: Annotated[str, typer.Option(help="sme2_on or sme2_off: what it was built with.")],
-    mode: Annotated[str, typer.Option(help="timing, or trace for one that logs XNNPACK's kernels.")],
-    provenance: Annotated[str, typer.Option(prompt="Where does it come from (source, commit, flags)?", help="Source.")],
-    model: Annotated[Path | None, typer.Option(help="A .pte of which it must write an ETDump, here and now.")] = None,
+    program: Annotated[Path, typer.Argument(help="The program, or the folder with it and its libraries.")],
+    platform: Annotated[str, typer.Option(help="Platform it was built for.")],
+    variant: Annotated[str, typer.Option(help="Variant it was built for: sme2_on or sme2_off.")],
+    mode: Annotated[str, typer.Option(help="timing; or trace if it logs the kernels that XNNPACK selects.")],
+    provenance: Annotated[
+        str, typer.Option(prompt="Where does it come from (source, commit, flags)?", help="Source, commit and flags.")
+    ],
+    model: Annotated[Path | None, typer.Option(help="A .pte to run now, as a check that it writes ETDumps.")] = None,
     var: VarOption = DEFAULT_VAR,
 ) -> None:
-    """Take a source-built executor_runner into the farm: checked, hashed, its provenance kept."""
-    from tasks.runner.build import register_runner
+    """Register an executor_runner that you built; print its folder."""
+    from tasks.runner.register import register_runner
     from tasks.var import Var
 
     done = register_runner(

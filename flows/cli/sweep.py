@@ -23,18 +23,18 @@ def run_sweep(file: Path, inventory: Path, *, again: bool, var: Path, warehouse:
     prefect_home = Var(var.absolute()).prefect_home
     prepare_prefect(prefect_home)
     console = Console(stderr=True)
-    typer.echo(f"etfarm: sweep {spec.name}; everything goes to {var}", err=True)
+    typer.echo(f"etfarm: sweep {spec.name}; results go to {var}", err=True)
     if "PREFECT_API_URL" not in os.environ:
-        typer.echo("starting Prefect's own server for this sweep (set PREFECT_API_URL to use a running one)", err=True)
-    from flows.prefect_server import start_own_server
-    from flows.shutdown import ends_tidily
+        typer.echo("starting a Prefect server for this sweep (set PREFECT_API_URL to use a running one)", err=True)
+    from flows.prefect_server import start_server
+    from flows.shutdown import shutdown_handler
     from flows.sweep import SweepEnd, choose_devices, data_of, sweep
 
     choose_devices(spec, str(inventory))
     logging.getLogger("httpx").setLevel(logging.WARNING)
-    with ends_tidily(), board.shown(console):
+    with shutdown_handler(), board.shown(console):
         if "PREFECT_API_URL" not in os.environ:
-            start_own_server(prefect_home)
+            start_server(prefect_home)
         state = sweep(
             sweep_file=str(file),
             inventory_file=str(inventory),
@@ -46,7 +46,7 @@ def run_sweep(file: Path, inventory: Path, *, again: bool, var: Path, warehouse:
     end = data_of(state)
     if not isinstance(end, SweepEnd):
         cause = (sentence_of(end) if isinstance(end, Exception) else None) or state.message
-        raise FarmError(f"the sweep broke off: {cause}; start it again, what is done is not run twice")
+        raise FarmError(f"the sweep stopped: {cause}; run the same command to resume")
     _print_medians(end.sweep_id, var, warehouse)
     typer.echo(end.message)
     return 1 if state.is_failed() else 0

@@ -2,6 +2,6 @@
 
 import sys
 
-from tasks.export.export import main
+from tasks.export.child import main
 
 sys.exit(main())

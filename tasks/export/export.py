@@ -1,14 +1,11 @@
-"""Model -> .pte, ETRecord, seeded reference inputs and eager outputs; made once per content, in a process of its own.
+"""Model -> .pte, ETRecord, seeded reference inputs and eager outputs; made once per content, in a separate process.
 
-`python -m tasks.export` is that process: torch's memory, a crash or a hang of an export never reaches the farm.
+That process is `python -m tasks.export` (child.py): torch's memory, a crash or a hang of an export never reaches the
+farm.
 """
 
-import argparse
 import contextlib
 import errno
-import faulthandler
-import gc
-import importlib
 import json
 import logging
 import os
@@ -17,19 +14,16 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
-import time
-import traceback
 import uuid
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasks.errors import FarmError
-from tasks.export.key import EXPORT_VERSION, export_key, is_own, note_used, versions
-from tasks.export.zoo import MODELS, PRECISIONS
-from tasks.files import publish_folder, remove_leftovers, sha256_of, write_whole
+from devices.errors import FarmError
+from devices.suggest import did_you_mean
+from tasks.export.key import EXPORT_VERSION, export_key, versions
+from tasks.export.precision import PRECISIONS, Precision
+from tasks.files import remove_leftovers, sha256_of
 
 logger = logging.getLogger(__name__)
 _LOOK_S = 1.0
@@ -50,7 +44,7 @@ class Export:
     folder: Path
     export_key: str
     model: str
-    precision: str
+    precision: Precision
     seed: int
     pte_sha256: str
     pte_bytes: int
@@ -79,11 +73,12 @@ def export_model(model: str, precision: str, exports_dir: Path, *, seed: int = 0
     """
     title = f"cannot export {model} as {precision}"
     if precision not in PRECISIONS:
-        raise ExportError(f"{title}: no such precision; known are {', '.join(PRECISIONS)}")
+        hint = did_you_mean(precision, PRECISIONS)
+        raise ExportError(f"{title}: unknown precision; use one of {', '.join(PRECISIONS)}{hint}")
     exports_dir = exports_dir.absolute()
     try:
         key = export_key(model, precision, seed, exports_dir)
-        found = _take_whole(exports_dir / key)
+        found = _take_complete(exports_dir / key)
         if found is not None:
             return found
         missing = [name for name in ("torch", "executorch") if versions()[name] is None]
@@ -97,24 +92,24 @@ def export_model(model: str, precision: str, exports_dir: Path, *, seed: int = 0
     except FarmError as error:
         raise ExportError(f"{title}: {error}") from None
     except OSError as error:
-        raise ExportError(f"{title}: {_os_cause(error, exports_dir)}") from None
+        raise ExportError(f"{title}: {os_cause(error, exports_dir)}") from None
 
 
 def read_export(folder: Path) -> Export:
     """Return the export in `folder`; ExportError where export.json is missing, damaged or of another version."""
     try:
-        said = json.loads((folder / "export.json").read_bytes())
-        if said.pop("export_version") != EXPORT_VERSION:
+        described = json.loads((folder / "export.json").read_bytes())
+        if described.pop("export_version") != EXPORT_VERSION:
             raise ExportError(f"{folder / 'export.json'} was written by another version; export the model again")
-        return Export(folder=folder, **said)
+        return Export(folder=folder, **described)
     except FileNotFoundError:
         raise ExportError(f"{folder} holds no export.json; export the model again") from None
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        cause = _first_line(error)
+        cause = first_line(error)
         raise ExportError(f"{folder / 'export.json'} is damaged ({cause}); export the model again") from None
 
 
-def _take_whole(folder: Path) -> Export | None:
+def _take_complete(folder: Path) -> Export | None:
     """Return the export in `folder` if every file is as it was written; move a damaged one out of the way."""
     if not folder.is_dir():
         return None
@@ -126,10 +121,10 @@ def _take_whole(folder: Path) -> Export | None:
         damaged = [name for name, sha256 in wanted.items() if sha256_of(folder / name) != sha256]
         if not damaged and export.etrecord.is_file():
             return export
-        cause = f"{', '.join(damaged) or 'model.etrecord'} is not what was written"
+        cause = f"{', '.join(damaged) or 'model.etrecord'} differs from what was written"
     except (ExportError, OSError, TypeError, KeyError) as error:
-        cause = _first_line(error)
-    logger.warning("the export in %s is damaged and made again: %s", folder, cause)
+        cause = first_line(error)
+    logger.warning("the export in %s is damaged and will be made again: %s", folder, cause)
     aside = folder.with_name(f".part-{os.getpid()}-{uuid.uuid4().hex[:8]}")
     with contextlib.suppress(FileNotFoundError):  # another process may have moved it first
         folder.rename(aside)
@@ -176,7 +171,7 @@ def _ask_child(arguments: list[str], log: Path, deadline_s: float) -> dict[str, 
         try:
             child.wait(deadline_s)
         except subprocess.TimeoutExpired:
-            return {"error": f"not done within {deadline_s:g} s"}
+            return {"error": f"not finished within {deadline_s:g} s"}
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)
@@ -188,111 +183,21 @@ def _ask_child(arguments: list[str], log: Path, deadline_s: float) -> dict[str, 
 
 def _how_it_ended(returncode: int) -> str:
     if returncode == -signal.SIGKILL:
-        return "its process was killed, perhaps for want of memory"
+        return "its process was killed, possibly out of memory"
     if returncode < 0:
         return f"its process ended with {signal.Signals(-returncode).name}"
     return f"its process ended with exit code {returncode}"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Export one model in this process and answer on stdout: {"folder": name} or {"error": cause}."""
-    parser = argparse.ArgumentParser(prog="python -m tasks.export", description=main.__doc__)
-    parser.add_argument("model")
-    parser.add_argument("precision", choices=PRECISIONS)
-    parser.add_argument("exports_dir", type=Path)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--parent", type=int, default=os.getppid(), help="the process that this one ends with")
-    asked = parser.parse_args(arguments)
-    # Libraries print what they like: their stdout goes to the log, the answer to the real one.
-    answer_to = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    faulthandler.enable()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
-    threading.Thread(target=_end_with_parent, args=(asked.parent,), daemon=True).start()
-    try:
-        answer = {"folder": _export_here(asked.model, asked.precision, asked.exports_dir, asked.seed).name}
-    except Exception as error:
-        with contextlib.suppress(OSError):  # the log's disk may be the full one
-            traceback.print_exc()
-        answer = {"error": _cause(error, asked.exports_dir)}
-    with answer_to:
-        json.dump(answer, answer_to)
-    return 1 if "error" in answer else 0
-
-
-def _end_with_parent(parent: int) -> None:
-    """End this process and all that it started when whoever asked for the export was killed."""
-    while os.getppid() == parent:
-        time.sleep(_LOOK_S)
-    os.killpg(0, signal.SIGKILL)
-
-
-def _export_here(model: str, precision: str, exports_dir: Path, seed: int) -> Path:
-    """Export in this process and return the published folder."""
-    from tasks.export.lower import build
-
-    started = time.monotonic()
-    gc.set_threshold(1_000_000, 5, 5)  # else graphs of many small nodes keep the collector busy a sixth of the time
-    module, inputs = _make(model, exports_dir, seed)
-    key = export_key(model, precision, seed, exports_dir)
-    folder = exports_dir / key
-    with publish_folder(folder) as aside:
-        built = build(module, inputs, precision, aside)
-        head = {"export_version": EXPORT_VERSION, "export_key": key, "model": model, "precision": precision}
-        tail = {"seed": seed, "versions": versions(), "export_s": round(time.monotonic() - started, 3)}
-        write_whole(aside / "export.json", json.dumps(head | built | tail, indent=1).encode())
-    return folder
-
-
-def _make(model: str, exports_dir: Path, seed: int) -> tuple[Any, tuple[Any, ...]]:
-    """Return the seeded module and its example inputs, and note what a model of one's own used for them."""
-    import torch
-
-    from tasks.export.used import watching
-
-    torch.manual_seed(seed)
-    if not is_own(model):
-        return MODELS[model]()
-    name, _, factory_name = model.partition(":")
-    sys.path.insert(0, os.fspath(Path.cwd()))
-    with watching() as used:
-        module = importlib.import_module(name)
-        factory = getattr(module, factory_name, None)
-        if not callable(factory):
-            raise FarmError(f"{module.__file__} has no factory named {factory_name}")
-        made = factory()
-    note_used(model, exports_dir, used.files, used.distributions)
-    match made:
-        case (torch.nn.Module() as built, tuple(inputs)) if all(isinstance(entry, torch.Tensor) for entry in inputs):
-            return built, inputs
-    raise FarmError(f"{factory_name} must return (torch.nn.Module, tuple of tensors), it returned {_shape_of(made)}")
-
-
-def _shape_of(made: Any) -> str:
-    if isinstance(made, tuple):
-        return f"({', '.join(_shape_of(entry) for entry in made)})"
-    return type(made).__name__
-
-
-def _cause(error: Exception, exports_dir: Path) -> str:
-    if isinstance(error, FarmError):
-        return str(error)
-    if isinstance(error, OSError):
-        return _os_cause(error, exports_dir)
-    return _first_line(error)
-
-
-def _os_cause(error: OSError, exports_dir: Path) -> str:
+def os_cause(error: OSError, exports_dir: Path) -> str:
+    """Return what the operating system refused, and what to do about a full disk."""
     if error.errno == errno.ENOSPC:
         return f"no space left on the disk of {exports_dir}; free some and export again"
-    return f"{error.strerror}: {error.filename}" if error.filename else _first_line(error)
+    return f"{error.strerror}: {error.filename}" if error.filename else first_line(error)
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's text, after the name of its class unless it is an ExportError."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = lines[0] if lines else ""
     return text if isinstance(error, ExportError) else f"{type(error).__name__}: {text}"[:400].rstrip(": ")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -16,9 +16,9 @@ import sys
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
-from tasks.errors import FarmError
-from tasks.export import lower as export_lower
-from tasks.export import zoo
+from devices.errors import FarmError
+from devices.suggest import did_you_mean
+from tasks.export import lower, precision, zoo
 from tasks.files import sha256_of, write_whole
 
 EXPORT_VERSION = 1
@@ -31,15 +31,15 @@ def versions() -> dict[str, str | None]:
     return {"python": python} | {name: _version(name) for name in ("torch", "executorch", "transformers")}
 
 
-def export_key(model: str, precision: str, seed: int, exports_dir: Path) -> str:
+def export_key(model: str, precision_name: str, seed: int, exports_dir: Path) -> str:
     """Return the key of this export, 32 hexadecimal digits; FarmError names a model that is not there."""
     base = _digest(
         {
             "export_version": EXPORT_VERSION,
-            "code": sha256_of(Path(export_lower.__file__)),
+            "code": [sha256_of(Path(module.__file__)) for module in (lower, precision) if module.__file__],
             "model": model,
             "source": sha256_of(_source_of(model)),
-            "precision": precision,
+            "precision": precision_name,
             "seed": seed,
             "python": versions()["python"],
             "distributions": {name: _version(name) for name in _DISTRIBUTIONS},
@@ -73,14 +73,15 @@ def _source_of(model: str) -> Path:
     if not is_own(model):
         if model not in zoo.MODELS:
             known = ", ".join(zoo.MODELS)
-            raise FarmError(f"no such model; known are {known}, and any package.module:factory of your own")
+            hint = did_you_mean(model, zoo.MODELS)
+            raise FarmError(f"unknown model; use one of {known}, or package.module:factory{hint}")
         return Path(zoo.__file__)
     module, _, factory = model.partition(":")
     if not all(part.isidentifier() for part in (*module.split("."), factory)):
-        raise FarmError("a model of one's own is written package.module:factory")
+        raise FarmError("your own model must have the form package.module:factory")
     spec = _find(module)
     if spec is None or spec.origin is None or not Path(spec.origin).is_file():
-        raise FarmError(f"there is no module {module} in {Path.cwd()} or among the installed packages")
+        raise FarmError(f"no module {module} in {Path.cwd()} or among the installed packages")
     return Path(spec.origin)
 
 

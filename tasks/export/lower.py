@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.errors import FarmError
+from tasks.export.precision import RECIPES, Precision
 from tasks.files import sha256_of
 
 logger = logging.getLogger(__name__)
@@ -23,14 +24,15 @@ _PARTITIONER_LOGGER = "executorch.backends.xnnpack.partition"
 _NO_RULE = "XNNPACK's partitioner has no rule for this operator"
 
 
-def build(model: Any, inputs: tuple[Any, ...], precision: str, folder: Path) -> dict[str, Any]:
+def build(model: Any, inputs: tuple[Any, ...], precision: Precision, folder: Path) -> dict[str, Any]:
     """Write model.pte, model.etrecord, input-N.bin and output-N.bin to `folder`; return what export.json says of them.
 
     The reference outputs are the eager ones of the module in the same precision, of the fp32 module for int8.
     """
     import torch
 
-    dtype = torch.float16 if precision == "fp16" else torch.float32
+    recipe = RECIPES[precision]
+    dtype = getattr(torch, recipe.float_type)
     model = model.eval().to(dtype)
     inputs = tuple(_contiguous(tensor, dtype) for tensor in inputs)
     with torch.no_grad():
@@ -39,8 +41,8 @@ def build(model: Any, inputs: tuple[Any, ...], precision: str, folder: Path) -> 
     described_outputs = _write_tensors(folder, "output", _tensors_of(outputs))
     logger.info("tracing")
     program = torch.export.export(model, inputs)
-    if precision.startswith("int8"):
-        program = _quantize(program, inputs, dynamic=precision == "int8_dynamic")
+    if recipe.quantization:
+        program = _quantize(program, inputs, dynamic=recipe.quantization == "dynamic")
     logger.info("lowering")
     lowered, delegated, portable = _lower(program)
     logger.info("writing")

@@ -10,8 +10,6 @@ from typing import Any
 
 Factory = Callable[[], tuple[Any, tuple[Any, ...]]]
 
-PRECISIONS = ("fp32", "fp16", "int8_static", "int8_dynamic")
-
 
 def toy_cnn() -> tuple[Any, tuple[Any, ...]]:
     """Return a small CNN on (1, 3, 32, 32) images; its layer norm is an operator that XNNPACK does not take."""

@@ -140,8 +140,8 @@ def _session(record: SessionRecord, *, has_runs: bool) -> Row:
     return {
         **record.model_dump(include=fields),
         "slot": record.index,
-        "started_at": _utc(record.started_at),
-        "ended_at": _utc(record.ended_at),
+        "started_at": _utc(datetime.fromisoformat(record.started_at)),
+        "ended_at": _utc(datetime.fromisoformat(record.ended_at)),
         "command": _json(record.command),
         "load_ns": stats.get("load_ns"),
         "peak_resident_bytes": stats.get("peak_resident_bytes"),
@@ -153,7 +153,7 @@ def _session(record: SessionRecord, *, has_runs: bool) -> Row:
 
 
 def _device(record: SessionRecord) -> Row:
-    device, facts = record.device, record.device.facts
+    device, facts = record.device, record.device.facts.model_dump()
     same_name = ("os", "os_version", "build", "soc", "cores", "memory_bytes", "arch", "platform", "sme2")
     return _with_hash(
         {
@@ -214,28 +214,25 @@ def _series(record: SessionRecord) -> Row:
         "precision": record.model.precision,
         "threads": record.threads,
         "variant": record.variant,
-        "device_model": str(facts.get("model") or record.device.name),
-        "os_build": facts.get("build") or facts.get("os_version"),
+        "device_model": facts.model or record.device.name,
+        "os_build": facts.build or facts.os_version,
         "emulated": record.device.emulated,
     }
     return {"series_id": hashlib.sha256(_json(key).encode()).hexdigest()[:16], **key}
 
 
 def _conditions(record: SessionRecord) -> list[Row]:
-    numbers = ("temperature_c", "battery_percent", "frequency_mhz", "load_1m", "free_memory_bytes", "free_disk_bytes")
-    rows = []
-    for moment, seen in record.conditions.items():
-        if seen is not None:
-            thermal = seen.get("thermal_status")
-            rows.append(
-                {
-                    "moment": moment,
-                    "taken_at": _utc(seen["taken_at"]) if seen.get("taken_at") else None,
-                    "thermal_status": None if thermal is None else str(thermal),
-                    **{key: seen.get(key) for key in (*numbers, "charging", "governor")},
-                }
-            )
-    return rows
+    """A row for each moment; the columns of device_conditions are the fields of Conditions."""
+    return [
+        {
+            **seen.model_dump(),
+            "moment": moment,
+            "taken_at": _utc(seen.taken_at) if seen.taken_at else None,
+            "thermal_status": None if seen.thermal_status is None else str(seen.thermal_status),
+        }
+        for moment, seen in record.conditions.items()
+        if seen is not None
+    ]
 
 
 def _with_hash(row: Row, extra: str = "") -> Row:
@@ -246,7 +243,6 @@ def _json(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def _utc(moment: str) -> datetime:
-    """Read an ISO time as UTC without a zone, as the warehouse keeps it; one without a zone is UTC already."""
-    read = datetime.fromisoformat(moment)
-    return read.astimezone(UTC).replace(tzinfo=None) if read.tzinfo else read
+def _utc(moment: datetime) -> datetime:
+    """Return a time as UTC without a zone, as the warehouse keeps it; one without a zone is UTC already."""
+    return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment

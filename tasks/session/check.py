@@ -7,11 +7,12 @@ from typing import Any, Literal
 
 from devices.device import Device
 from devices.limits import Limits, outside, wait_until_settled
+from devices.ondevice.conditions import Conditions
 from devices.ondevice.job import JobResult
 from tasks.errors import FarmError
 from tasks.etdump.reader import EtdumpError, EventKind, read_etdump
 from tasks.plan import DISCARDED_INDEX, FIRST_SESSION, PlannedSession
-from tasks.runner.build import Runner
+from tasks.runner.bundle import Runner
 from tasks.session.sme2 import variant_contradiction
 
 
@@ -24,7 +25,7 @@ class Unsuccessful(FarmError):
         self.code = code
 
 
-def settle(device: Device, limits: Limits, longest_s: float) -> dict[str, Any]:
+def settle(device: Device, limits: Limits, longest_s: float) -> Conditions:
     """Wait until the device's conditions are inside the limits and return them; Unsuccessful if they never are."""
     conditions, reasons = wait_until_settled(device, limits, max_wait_s=longest_s)
     if reasons:
@@ -78,7 +79,7 @@ def check_result(session: PlannedSession, runner: Runner, stats: dict[str, Any] 
         raise Unsuccessful("invalid", "variant", contradiction)
 
 
-def check_conditions(session: PlannedSession, after: dict[str, Any] | None, limits: Limits) -> None:
+def check_conditions(session: PlannedSession, after: Conditions | None, limits: Limits) -> None:
     """Raise Unsuccessful if the device ended outside the limits, or if this session is discarded by rule."""
     if session.index == DISCARDED_INDEX:
         raise Unsuccessful("invalid", FIRST_SESSION, "the first session of a device in a sweep is discarded by rule")

@@ -6,8 +6,9 @@ A shared device's log is never cleared: it is read from a time stamp on, for the
 from collections.abc import Sequence
 from pathlib import Path
 
-from devices.device import Device, DeviceError
-from devices.shell import script
+from devices.device import Device
+from devices.errors import DeviceError
+from devices.shell import call
 
 _DEADLINE_S = 30.0
 PID_FILE = "runner.pid"
@@ -20,7 +21,7 @@ def announcing_pid(command: Sequence[str]) -> list[str]:
 
 def logcat_moment(device: Device) -> str:
     """The device's own time now, as `logcat -T` takes it: month-day hour:minute:second.000."""
-    return script(device, "date '+%m-%d %H:%M:%S.000'").strip()
+    return call(device, ["date", "+%m-%d %H:%M:%S.000"]).strip()
 
 
 def collect_logcat(device: Device, folder: str, since: str, local: Path) -> None:
@@ -28,7 +29,7 @@ def collect_logcat(device: Device, folder: str, since: str, local: Path) -> None
 
     Raises DeviceError where the device has no logcat or refuses; nothing is written then.
     """
-    pid = script(device, f'cat "$1/{PID_FILE}"', folder).strip()
+    pid = call(device, ["cat", f"{folder}/{PID_FILE}"]).strip()
     command = ["logcat", "-d", "-v", "threadtime", "-T", since, f"--pid={pid}"]
     result = device.run(command, deadline_s=_DEADLINE_S)
     if result.exit_code != 0:

@@ -2,28 +2,30 @@
 
 import contextlib
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
 
-from devices.device import Device, DeviceError, DeviceLost, DeviceRefused, FileMissing
+from devices.device import Device
+from devices.errors import DeviceError, FileMissing
 from devices.inventory import DeviceSpec, launch_prefix
 from devices.limits import Limits
+from devices.ondevice.conditions import read_conditions
+from devices.ondevice.facts import Facts
 from devices.ondevice.job import JobResult, run_job
-from devices.shell import script
+from devices.ondevice.store import put, put_tree, remove
+from devices.reconnect import retry_after_reconnect
+from devices.shell import run_script
 from tasks.bundle import SessionRecord, publish_bundle
 from tasks.export.export import Export
 from tasks.files import scratch_folder
 from tasks.plan import PlannedSession
-from tasks.runner.build import Runner
+from tasks.runner.bundle import Runner
 from tasks.session.accuracy import OutputMismatchError, compare_outputs
 from tasks.session.check import Unsuccessful, check_conditions, check_end, check_result, read_stats, settle
 from tasks.session.logcat import announcing_pid, collect_logcat, logcat_moment
 from tasks.session.record import Findings, code_of, log_tail, now, session_record
 
 _log = logging.getLogger(__name__)
-_T = TypeVar("_T")
 # A link that breaks in the middle of a session is waited for so long before the session is given up.
 BLIP_S = 120.0
 # With less room than this after a run, what went wrong in it is put down to the disk.
@@ -36,7 +38,7 @@ class Bench:
 
     device: Device
     spec: DeviceSpec
-    facts: dict[str, Any]
+    facts: Facts
     export: Export
     runner: Runner
     limits: Limits
@@ -81,22 +83,22 @@ def _run(session: PlannedSession, bench: Bench, folder: str, found: Findings, co
         found.command = _command(session, bench, tree, model, inputs, folder)
         _clear_unfinished(device, folder)
 
-    _through_a_blip(device, prepare)
+    retry_after_reconnect(device, prepare, BLIP_S)
     _log.info("%s: running", session.title)
-    logs_to_logcat = session.cell.mode == "trace" and bench.facts.get("os") == "android"
+    logs_to_logcat = session.cell.mode == "trace" and bench.facts.os == "android"
     since = logcat_moment(device) if logs_to_logcat else ""
     command = announcing_pid(found.command) if logs_to_logcat else found.command
     found.job = run_job(device, folder, command, deadline_s=bench.deadline_s, reconnect_s=BLIP_S)
 
     def collect() -> None:
-        found.after = found.after or device.conditions()
+        found.after = found.after or read_conditions(device)
         if logs_to_logcat:
             collect_logcat(device, folder, since, collected / "logcat.txt")
         for name in _files_to_collect(session, bench):
             with contextlib.suppress(FileMissing):
                 device.fetch(f"{folder}/{name}", collected / name)
 
-    _through_a_blip(device, collect)
+    retry_after_reconnect(device, collect, BLIP_S)
     return found.job
 
 
@@ -109,7 +111,8 @@ def _judge(session: PlannedSession, bench: Bench, found: Findings, job: JobResul
         found.accuracy = compare_outputs(bench.export.outputs, bench.export.folder, collected)
         check_conditions(session, found.after, bench.limits)
     except Unsuccessful as end:
-        if (found.after or {}).get("free_disk_bytes", _FULL_BYTES) >= _FULL_BYTES:
+        free_bytes = found.after.free_disk_bytes if found.after else None
+        if free_bytes is None or free_bytes >= _FULL_BYTES:
             raise
         reason = f"{end}; {bench.device.name}'s disk is full"
         raise Unsuccessful(end.status, "no_space_on_device", reason) from None
@@ -119,27 +122,17 @@ def _push(bench: Bench) -> list[str]:
     """Bring the runner's folder, the model and its inputs to the device, where they are not there; their paths."""
     device, export = bench.device, bench.export
     return [
-        device.put_tree(bench.runner.tree(), bench.runner.runner_sha256),
-        device.put(export.pte, export.pte_sha256),
-        *(device.put(export.folder / entry["file"], entry["sha256"]) for entry in export.inputs),
+        put_tree(device, bench.runner.tree(), bench.runner.runner_sha256),
+        put(device, export.pte, export.pte_sha256),
+        *(put(device, export.folder / entry["file"], entry["sha256"]) for entry in export.inputs),
     ]
-
-
-def _through_a_blip(device: Device, step: Callable[[], _T]) -> _T:
-    """Do a step that may be done twice; once more if the link broke and came back."""
-    try:
-        return step()
-    except (DeviceLost, DeviceRefused) as error:
-        _log.warning("%s: lost in the middle of a session (%s), reconnecting", device.name, error.cause)
-    device.reconnect(BLIP_S)
-    return step()
 
 
 def _command(session: PlannedSession, bench: Bench, tree: str, model: str, inputs: list[str], folder: str) -> list[str]:
     """The runner's command line; a registered runner is given the stock runner's flags and no others."""
     cell = session.cell
     command = [
-        *launch_prefix(bench.spec, str(bench.facts.get("os"))),
+        *launch_prefix(bench.spec, bench.facts.os),
         *bench.runner.command(tree),
         f"--model_path={model}",
         f"--num_executions={cell.executions}",
@@ -170,19 +163,19 @@ def _clear_unfinished(device: Device, folder: str) -> None:
 
     Whoever took the lease has ended every job that was still running, so a job without an end never gets one.
     """
-    script(device, '[ ! -d "$1" ] || [ -e "$1/job/rc" ] || rm -rf "$1"', folder)
+    run_script(device, "job_clear_unfinished", folder)
 
 
 def _forget_job(device: Device, folder: str) -> None:
     """The bundle holds everything now; a device that is gone is cleaned by the next holder of its lease."""
     with contextlib.suppress(DeviceError):
-        device.remove(folder)
+        remove(device, folder)
 
 
 def record_unmeasured(
     session: PlannedSession,
     spec: DeviceSpec,
-    facts: dict[str, Any],
+    facts: Facts,
     runner: Runner | None,
     code: str,
     reason: str,

@@ -7,13 +7,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from devices.device import DeviceError
+from devices.errors import DeviceError
 from devices.inventory import DeviceSpec
+from devices.ondevice.conditions import Conditions
+from devices.ondevice.facts import Facts
 from devices.ondevice.job import JobResult
 from tasks.bundle import Accuracy, DeviceRecord, ModelRecord, RunnerRecord, SessionRecord
 from tasks.export.export import Export
 from tasks.plan import PlannedSession
-from tasks.runner.build import Runner
+from tasks.runner.bundle import Runner
 from tasks.session.check import Unsuccessful
 
 _TAIL_LINES = 20
@@ -24,8 +26,8 @@ _TAIL_BYTES = 4000
 class Findings:
     """What a session has found so far; every way out of it makes its record from this. No `end`: it succeeded."""
 
-    before: dict[str, Any] | None = None
-    after: dict[str, Any] | None = None
+    before: Conditions | None = None
+    after: Conditions | None = None
     command: list[str] = field(default_factory=list)
     job: JobResult | None = None
     stats: dict[str, Any] | None = None
@@ -36,7 +38,7 @@ class Findings:
 def session_record(
     session: PlannedSession,
     spec: DeviceSpec,
-    facts: dict[str, Any],
+    facts: Facts,
     export: Export | None,
     runner: Runner | None,
     found: Findings,
@@ -123,7 +125,7 @@ def _runner_record(runner: Runner) -> RunnerRecord:
     )
 
 
-def _device_record(spec: DeviceSpec, facts: dict[str, Any]) -> DeviceRecord:
+def _device_record(spec: DeviceSpec, facts: Facts) -> DeviceRecord:
     return DeviceRecord(
         name=spec.name,
         transport=spec.transport,

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from flows.prefect_settings import prepare_prefect
 from tasks.bundle import bundles_of
-from tasks.runner.build import build_runner, host_platform
+from tasks.runner.build import build_runner
+from tasks.runner.toolchain import host_platform
 from tasks.var import Var
 
 SESSIONS = 40

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from tasks.etdump.reader import read_etdump
 from tasks.export.export import export_model
-from tasks.runner.build import build_runner, host_platform
+from tasks.runner.build import build_runner
+from tasks.runner.toolchain import host_platform
 from tasks.var import Var
 
 MODEL, PRECISION = "toy_cnn", "fp32"

@@ -24,6 +24,8 @@ from deployments.virtual_lab.journal import LabError
 from deployments.virtual_lab.link_proxy import LinkProxy
 from devices.device import Device
 from devices.inventory import DeviceSpec, open_device
+from devices.ondevice.store import put, remove
+from devices.reconnect import probe
 from tasks.files import sha256_of
 
 SIZE_BYTES = 100_000_000
@@ -59,19 +61,19 @@ def main() -> None:
 def report(name: str, way: Way, folder: Path, delay_s: float) -> None:
     """Time the tool and the farm in turn, each time with new content, then the farm's second push of it."""
     device, target = way.device, f"{way.device.root}/sent"
-    device.probe()
+    probe(device)
     times: dict[str, list[float]] = {"tool": [], "sent": [], "push": [], "second": []}
     source = folder / "content"
     for _ in range(TIMES):
         source.write_bytes(os.urandom(SIZE_BYTES))
         sha256 = sha256_of(source)
         times["tool"].append(seconds(partial(way.push_with_tool, source, target)))
-        device.remove(target)
+        remove(device, target)
         times["sent"].append(seconds(partial(device.upload, source, target)))
-        device.remove(target)
+        remove(device, target)
         for column in ("push", "second"):
-            times[column].append(seconds(partial(device.put, source, sha256)))
-        device.remove(f"{device.root}/blobs/{sha256}")
+            times[column].append(seconds(partial(put, device, source, sha256)))
+        remove(device, f"{device.root}/blobs/{sha256}")
     tool, sent, push, second = (sorted(column)[TIMES // 2] for column in times.values())
     link = f"{2e3 * delay_s:.0f} ms" if delay_s else "direct"
     figures = f"{tool:6.2f} s {sent:6.2f} s {sent / tool:8.2f}x {push:6.2f} s {push / tool:8.2f}x {second:6.2f} s"
@@ -87,8 +89,15 @@ def over_ssh(folder: Path, delay_s: float) -> Iterator[Way]:
         known_hosts = folder / "known_hosts"
         key = server.known_hosts.read_text(encoding="utf-8").split(" ", 1)[1]
         known_hosts.write_text(f"[127.0.0.1]:{port} {key}", encoding="utf-8")
-        access = {"identity_file": server.identity_file, "known_hosts": known_hosts}
-        spec = DeviceSpec(name="ssh", transport="ssh", address="127.0.0.1", port=port, root=str(server.root), **access)
+        spec = DeviceSpec(
+            name="ssh",
+            transport="ssh",
+            address="127.0.0.1",
+            port=port,
+            root=str(server.root),
+            identity_file=server.identity_file,
+            known_hosts=known_hosts,
+        )
         options = ["-q", "-P", str(port), "-i", str(server.identity_file), "-o", f"UserKnownHostsFile={known_hosts}"]
 
         def scp(source: Path, target: str) -> None:

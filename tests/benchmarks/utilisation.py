@@ -13,7 +13,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import cast
 
 from devices.inventory import DeviceSpec
 from flows.prefect_settings import prepare_prefect
@@ -68,13 +67,14 @@ def measure_all(folder: Path, var: Var, stack: ExitStack) -> list[Turn]:
     from prefect.futures import wait
     from prefect.task_runners import ThreadPoolTaskRunner
 
-    from flows.device import DeviceJob, Exported
+    from devices.ondevice.facts import Facts
+    from flows.device import DeviceJob
     from flows.sweep import device_step
     from tasks.spec import SweepSpec
-    from tests.fixtures.survival_site import NIGHT, PLATFORM, publish_stand_in, write_export
+    from tests.fixtures.survival_site import NIGHT, publish_stand_in, write_export
 
-    publish_stand_in(folder, var.root, _RUNNER)
-    exported = Exported(model="linear", precision="fp32", folder=write_export(var.exports / "linear", 1 << 20))
+    runner = publish_stand_in(folder, var.runners, _RUNNER)
+    export = write_export(var.exports / "linear", 1 << 20)
     spec = SweepSpec(
         name="survival",
         models=["linear"],
@@ -86,9 +86,17 @@ def measure_all(folder: Path, var: Var, stack: ExitStack) -> list[Turn]:
     )
 
     def job(device: DeviceSpec) -> DeviceJob:
-        facts = {"os": "linux"}
         return DeviceJob(
-            spec=spec, sweep=NIGHT, device=device, facts=facts, platform=PLATFORM, exports=[exported], var=var.root
+            spec=spec,
+            sweep=NIGHT,
+            device=device,
+            facts=Facts(os="linux"),
+            unusable=None,
+            exports={("linear", "fp32"): export},
+            export_errors={},
+            runners={("sme2_off", "timing"): runner},
+            runner_error=None,
+            places=var,
         )
 
     jobs = [job(device) for device in devices(folder, stack)]
@@ -99,7 +107,7 @@ def measure_all(folder: Path, var: Var, stack: ExitStack) -> list[Turn]:
         wait([device_step.submit(f"measure on {each.device.name}", each) for each in jobs])
         return began
 
-    began = cast(float, side_by_side())
+    began = side_by_side()
     by_device: dict[str, list[SessionRecord]] = {}
     for record in bundles_of(var.bundles, NIGHT.sweep_id):
         if record.status == "failed":

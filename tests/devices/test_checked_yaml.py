@@ -6,7 +6,8 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from devices.checked_yaml import CheckedYamlError, load_checked
+from devices.checked_yaml import load_checked
+from devices.errors import InputError
 
 
 class Part(BaseModel):
@@ -38,7 +39,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def complaint(file: Path) -> str:
-    with pytest.raises(CheckedYamlError) as caught:
+    with pytest.raises(InputError) as caught:
         load_checked(file, Thing)
     text = str(caught.value)
     assert "\n" not in text
@@ -56,33 +57,36 @@ def test_a_right_file_becomes_its_model(file: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("[" * 3000, "F:1: the brackets are nested too deep for a file that a person wrote"),
-        ("", "F:1: the file must hold keys and values, such as `name: nightly`"),
-        ("# nothing\n", "F:1: the file must hold keys and values, such as `name: nightly`"),
-        ("- a\n- b\n", "F:1: the file must hold keys and values, such as `name: nightly`"),
-        ("parts: []\n", "F:1: `name`: is missing and must be given"),
-        ("name: a\nparts:\n  - kind: red\n  - size: 2\n", "F:4: `parts.1.kind`: is missing and must be given"),
-        ("name: a\nnmae: b\n", "F:2: `nmae`: is not a key here; the keys are best, labels, name, parts"),
+        ("[" * 3000, "F:1: the brackets are nested too deeply"),
+        ("", "F:1: the file must consist of keys and values, such as `name: nightly`"),
+        ("# nothing\n", "F:1: the file must consist of keys and values, such as `name: nightly`"),
+        ("- a\n- b\n", "F:1: the file must consist of keys and values, such as `name: nightly`"),
+        ("parts: []\n", "F:1: `name`: required key is missing"),
+        ("name: a\nparts:\n  - kind: red\n  - size: 2\n", "F:4: `parts.1.kind`: required key is missing"),
+        (
+            "name: a\nnmae: b\n",
+            "F:2: `nmae`: unknown key; the keys are best, labels, name, parts; did you mean `name`?",
+        ),
         (
             "name: a\nparts:\n  - kind: red\n    colour: 1\n",
-            "F:4: `parts.0.colour`: is not a key here; the keys are kind, size",
+            "F:4: `parts.0.colour`: unknown key; the keys are kind, size",
         ),
         (
             "name: a\nbest:\n  kind: red\n  colour: 1\n",
-            "F:4: `best.colour`: is not a key here; the keys are kind, size",
+            "F:4: `best.colour`: unknown key; the keys are kind, size",
         ),
         ("name: a\nparts:\n  - kind: blue\n", "F:3: `parts.0.kind`: input should be 'red' or 'green', not 'blue'"),
         ("name: a\nparts:\n- kind: red\n  size: 3\n", "F:4: `parts.0.size`: the size must be even, not 3"),
-        ("nmae: a\n", "F:1: `nmae`: is not a key here; the keys are best, labels, name, parts"),
-        ("name: a\nparts: [red]\n", "F:2: `parts.0`: must hold keys and values"),
+        ("nmae: a\n", "F:1: `nmae`: unknown key; the keys are best, labels, name, parts; did you mean `name`?"),
+        ("name: a\nparts: [red]\n", "F:2: `parts.0`: must consist of keys and values"),
         ("name: [1]\n", "F:1: `name`: input should be a valid string"),
         ("name: a\nparts: {}\n", "F:2: `parts`: input should be a valid list"),
         ("name: a\nlabels: {slot: 3}\n", "F:2: `labels.slot`: input should be a valid string, not 3"),
-        ("name: a\nname: b\n", "F:2: the key `name` stands twice; keep one"),
-        ("name: a\nbest: {kind: red, kind: green}\n", "F:2: the key `kind` stands twice; keep one"),
-        ("name: a\n\tparts: []\n", "F:2: this is not YAML: found character '\\t' that cannot start any token"),
-        ("name: 'a\n", "F:2: this is not YAML: found unexpected end of stream"),
-        ("name: a\n---\nname: b\n", "F:2: this is not YAML: but found another document"),
+        ("name: a\nname: b\n", "F:2: duplicate key `name`; remove one"),
+        ("name: a\nbest: {kind: red, kind: green}\n", "F:2: duplicate key `kind`; remove one"),
+        ("name: a\n\tparts: []\n", "F:2: not valid YAML: found character '\\t' that cannot start any token"),
+        ("name: 'a\n", "F:2: not valid YAML: found unexpected end of stream"),
+        ("name: a\n---\nname: b\n", "F:2: not valid YAML: but found another document"),
         ("name: !!python/name:os.system x\n", None),
         ("name: a\x00\n", None),
         ("? [1, 2]\n: 3\n", None),
@@ -99,7 +103,7 @@ def test_a_mistake_is_one_sentence_with_its_place(file: Path, text: str, expecte
 
 
 def test_a_file_that_is_not_there_is_named(file: Path) -> None:
-    assert complaint(file) == "F: there is no such file"
+    assert complaint(file) == "F: no such file"
 
 
 def test_a_folder_or_bytes_that_are_not_utf8_are_said_not_to_be_text(tmp_path: Path, file: Path) -> None:
@@ -114,4 +118,4 @@ def test_aliases_of_aliases_do_not_take_for_ever(file: Path) -> None:
     lines = ["a0: &a0 [x, x]"] + [f"a{n}: &a{n} [" + ", ".join([f"*a{n - 1}"] * 10) + "]" for n in range(1, 11)]
     file.write_text("\n".join(lines))
 
-    assert "is not a key here" in complaint(file)
+    assert "unknown key" in complaint(file)

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from devices.checked_yaml import CheckedYamlError
-from devices.device import DeviceRefused
+from devices.errors import DeviceRefused, InputError
 from devices.inventory import DeviceSpec, launch_prefix, load_inventory, open_device
 from tests.fixtures.paths import INVENTORIES
 
@@ -42,7 +41,7 @@ devices:
 def complaint(tmp_path: Path, text: str) -> str:
     file = tmp_path / "inventory.yaml"
     file.write_text(text)
-    with pytest.raises(CheckedYamlError) as caught:
+    with pytest.raises(InputError) as caught:
         load_inventory(file)
     return str(caught.value).removeprefix(str(file))
 
@@ -67,7 +66,7 @@ def test_the_inventories_that_come_with_the_farm_are_right(file: Path) -> None:
 @pytest.mark.parametrize(
     ("entry", "expected"),
     [
-        ("{name: a b, transport: local}", "`devices.0.name`: a device's name is made of letters, digits, dots,"),
+        ("{name: a b, transport: local}", "`devices.0.name`: a device's name consists of letters, digits, dots,"),
         ("{name: a, transport: usb}", "`devices.0.transport`: input should be 'local', 'ssh' or 'adb', not 'usb'"),
         ("{name: a, transport: ssh}", "`devices.0`: the ssh device `a` needs an `address`: a host name or an"),
         ("{name: a, transport: adb}", "`devices.0`: the adb device `a` needs either a `serial` or an `address`"),
@@ -78,8 +77,8 @@ def test_the_inventories_that_come_with_the_farm_are_right(file: Path) -> None:
         ("{name: a, transport: local, root: /}", "`devices.0.root`: the root must be an absolute folder below /,"),
         ("{name: a, transport: local, launcher: nice}", "`devices.0.launcher`: input should be a valid list, not"),
         ("{name: a, transport: local, cpu_affinity: [-1]}", "`devices.0.cpu_affinity.0`: input should be greater"),
-        ("{name: a, transport: local, limits: {heat: 3}}", "`devices.0.limits.heat`: is not a key here; the keys are"),
-        ("{name: a, transport: local, lables: {}}", "`devices.0.lables`: is not a key here; the keys are adb_server_"),
+        ("{name: a, transport: local, limits: {heat: 3}}", "`devices.0.limits.heat`: unknown key; the keys are"),
+        ("{name: a, transport: local, lables: {}}", "`devices.0.lables`: unknown key; the keys are adb_server_"),
     ],
 )
 def test_a_mistake_is_one_sentence_with_its_line(tmp_path: Path, entry: str, expected: str) -> None:
@@ -87,14 +86,14 @@ def test_a_mistake_is_one_sentence_with_its_line(tmp_path: Path, entry: str, exp
 
 
 def test_an_inventory_that_is_not_there_is_named_with_the_way_to_name_another(tmp_path: Path) -> None:
-    with pytest.raises(CheckedYamlError, match=r"nowhere\.yaml: there is no such inventory; name one with --inventory"):
+    with pytest.raises(InputError, match=r"nowhere\.yaml: no such inventory; pass one with --inventory"):
         load_inventory(tmp_path / "nowhere.yaml")
 
 
 def test_two_devices_of_one_name_are_refused(tmp_path: Path) -> None:
     said = complaint(tmp_path, "devices:\n  - {name: a, transport: local}\n  - {name: a, transport: local}\n")
 
-    assert said == ":1: `devices`: 2 devices are named `a`; give each a name of its own"
+    assert said == ":1: `devices`: 2 devices are named `a`; give each a different name"
 
 
 def test_an_inventory_without_devices_is_refused(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from devices.device import DeviceError, DeviceLost, DeviceRefused
+from devices.errors import DeviceError, DeviceLost, DeviceRefused
+from devices.reconnect import probe
 
 if TYPE_CHECKING:
     from tests.fixtures.devices import Bench
@@ -23,7 +24,7 @@ SOON_S = 5
 
 
 def test_a_link_cut_during_a_command_is_a_lost_device(bench: Bench) -> None:
-    bench.device.probe()
+    probe(bench.device)
     begun = time.monotonic()
     timer = threading.Timer(0.3, bench.link.cut)
     timer.start()
@@ -35,7 +36,7 @@ def test_a_link_cut_during_a_command_is_a_lost_device(bench: Bench) -> None:
 
 
 def test_a_link_that_swallows_everything_is_a_lost_device(bench: Bench) -> None:
-    bench.device.probe()
+    probe(bench.device)
     begun = time.monotonic()
     timer = threading.Timer(0.3, lambda: setattr(bench.link, "stalled", True))
     timer.start()
@@ -53,19 +54,19 @@ def test_a_device_that_is_silent_but_there_is_waited_for(bench: Bench) -> None:
 
 
 def test_a_device_is_used_again_when_the_link_is_back(bench: Bench) -> None:
-    bench.device.probe()
+    probe(bench.device)
     bench.link.cut()
     with pytest.raises(DeviceError):
-        bench.device.probe()
+        probe(bench.device)
 
     bench.link.mend()
 
-    bench.device.probe()
+    probe(bench.device)
 
 
 @pytest.mark.parametrize("failure", ["cut", "stall"])
 def test_a_link_that_breaks_during_an_upload_leaves_no_file(bench: Bench, tmp_path: Path, failure: str) -> None:
-    bench.device.probe()
+    probe(bench.device)
     (tmp_path / "there").write_bytes(os.urandom(20_000_000))
     if failure == "cut":
         bench.link.cut_after_bytes = 5_000_000
@@ -88,7 +89,7 @@ def test_a_link_that_breaks_during_a_fetch_leaves_no_local_file(
     bench: Bench, tmp_path: Path, failure: str, until: Callable[[Callable[[], object]], None]
 ) -> None:
     # Given a download that is slow enough to be broken in its middle
-    bench.device.probe()
+    probe(bench.device)
     remote = Path(bench.device.root) / "file"
     remote.parent.mkdir()
     remote.write_bytes(os.urandom(20_000_000))
@@ -115,7 +116,7 @@ def test_a_link_that_breaks_during_a_fetch_leaves_no_local_file(
 
 
 def test_at_a_deadline_on_a_dead_link_the_device_is_lost_and_not_merely_late(bench: Bench) -> None:
-    bench.device.probe()
+    probe(bench.device)
     timer = threading.Timer(0.2, lambda: setattr(bench.link, "stalled", True))
     timer.start()
 
@@ -128,6 +129,6 @@ def test_an_address_where_nobody_answers_is_said_soon(bench: Bench) -> None:
     begun = time.monotonic()
 
     with pytest.raises(DeviceError, match=f"^{bench.device.name}: (cannot|stopped)"):
-        bench.device.probe()
+        probe(bench.device)
 
     assert time.monotonic() - begun < 2 * SOON_S

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from flows.prefect_server import end_orphans
-from tasks.runner.build import host_platform
+from tasks.runner.toolchain import host_platform
 from tests.fixtures.farm import SWEEP, Farm, wait_for
 
 pytestmark = pytest.mark.torch

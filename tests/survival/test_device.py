@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from devices.health import Registry
+from tasks.health import Registry
 from tasks.var import Var
 from tests.fixtures.lab import Lab, faults, processes
 from tests.fixtures.survival import MAC, PHONE, Farm, at_once

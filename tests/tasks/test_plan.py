@@ -112,7 +112,7 @@ def test_ids_are_the_same_every_time_and_no_two_sessions_share_one() -> None:
 
 
 @pytest.mark.parametrize("changed", [{"pte": "other"}, {"runner": "other"}])
-def test_another_model_or_runner_is_another_session(changed: dict[str, str]) -> None:
+def test_another_model_or_runner_is_another_session(changed: dict[str, Any]) -> None:
     before, after = planned(a_spec()), planned(a_spec(), **changed)
     assert {s.session_id for s in before}.isdisjoint(s.session_id for s in after)
 

@@ -9,8 +9,10 @@ from collections.abc import Callable
 import pytest
 
 from devices.adb.stream import ShellOutput
-from devices.device import Device, DeviceRefused
+from devices.device import Device
+from devices.errors import DeviceRefused
 from devices.inventory import DeviceSpec, open_device
+from devices.reconnect import probe
 
 
 @pytest.fixture
@@ -35,7 +37,7 @@ def test_a_phone_that_is_not_ready_is_refused_with_the_way_on(
         begun = time.monotonic()
 
         with pytest.raises(DeviceRefused, match=rf"^test-adb: cannot be used \(.*\); {way_on}"):
-            device.probe()
+            probe(device)
 
         assert time.monotonic() - begun < 10
 
@@ -45,7 +47,7 @@ def test_a_serial_that_nobody_has_is_refused(make_spec: Callable[..., DeviceSpec
     spec = make_spec("adb").model_copy(update={"address": None, "serial": "NO-SUCH-SERIAL"})
 
     with pytest.raises(DeviceRefused, match=r"'NO-SUCH-SERIAL' not found.*; check its cable or address"):
-        open_device(spec).probe()
+        probe(open_device(spec))
 
 
 @pytest.mark.lab
@@ -53,28 +55,28 @@ def test_an_address_where_nobody_listens_is_refused(make_spec: Callable[..., Dev
     spec = make_spec("adb").model_copy(update={"address": "127.0.0.1:1"})
 
     with pytest.raises(DeviceRefused, match=r"failed to connect to '?127.0.0.1:1'?.*; check its address"):
-        open_device(spec).probe()
+        probe(open_device(spec))
 
 
 @pytest.mark.lab
 def test_a_part_of_a_serial_is_not_another_phones_name(phone: Device, make_spec: Callable[..., DeviceSpec]) -> None:
-    phone.probe()
+    probe(phone)
     spec = make_spec("adb")
     assert spec.address is not None
     shorter = spec.model_copy(update={"address": None, "serial": spec.address[:-1]})
 
     with pytest.raises(DeviceRefused, match="not found"):
-        open_device(shorter).probe()
+        probe(open_device(shorter))
 
 
 @pytest.mark.lab
 def test_a_killed_adb_server_is_started_again_on_its_own_port(phone: Device, adb_port: int) -> None:
     from deployments.virtual_lab import adb_server
 
-    phone.probe()
+    probe(phone)
     adb_server.stop(adb_port)
 
-    phone.probe()
+    probe(phone)
 
     assert adb_server.answers(adb_port)
 
@@ -85,7 +87,7 @@ def test_a_phone_that_the_server_forgot_is_connected_again(
 ) -> None:
     from deployments.virtual_lab import adb_server
 
-    phone.probe()
+    probe(phone)
     adb_server.ask(f"host:disconnect:{make_spec('adb').address}", adb_port)
 
     assert phone.run(["echo", "back"], deadline_s=10).stdout == b"back\n"

@@ -164,7 +164,7 @@ Charging
 
 
 def test_android_facts() -> None:
-    assert parse_facts(sections(ANDROID_FACTS), None) == {
+    assert parse_facts(sections(ANDROID_FACTS), None).model_dump() == {
         "os": "android",
         "os_version": "15",
         "model": "Pixel 8 Pro",
@@ -181,7 +181,7 @@ def test_android_facts() -> None:
 
 
 def test_macos_facts() -> None:
-    assert parse_facts(sections(MACOS_FACTS), None) == {
+    assert parse_facts(sections(MACOS_FACTS), None).model_dump() == {
         "os": "macos",
         "os_version": "15.5",
         "model": "Mac16,10",
@@ -198,7 +198,7 @@ def test_macos_facts() -> None:
 
 
 def test_linux_facts() -> None:
-    assert parse_facts(sections(LINUX_FACTS), None) == {
+    assert parse_facts(sections(LINUX_FACTS), None).model_dump() == {
         "os": "linux",
         "os_version": "Debian GNU/Linux 12 (bookworm)",
         "model": "Raspberry Pi 5 Model B Rev 1.0",
@@ -217,7 +217,7 @@ def test_linux_facts() -> None:
 def test_a_mac_before_sme2_has_none() -> None:
     said = sections(MACOS_FACTS.replace("@sme2\n1", "@sme2\n"))
 
-    assert parse_facts(said, None)["sme2"] is False
+    assert parse_facts(said, None).sme2 is False
 
 
 @pytest.mark.parametrize(("platform", "sme2"), [("android-arm64", None), ("linux-x86_64", False)])
@@ -226,22 +226,21 @@ def test_programs_for_another_platform_run_on_a_processor_that_the_device_does_n
 ) -> None:
     facts = parse_facts(sections(MACOS_FACTS), platform)
 
-    assert (facts["platform"], facts["sme2"], facts["os"]) == (platform, sme2, "macos")
+    assert (facts.platform, facts.sme2, facts.os) == (platform, sme2, "macos")
 
 
 @pytest.mark.parametrize("system", ["android", "macos", "linux"])
 def test_a_device_that_says_almost_nothing_still_has_facts_and_conditions(system: str) -> None:
     said = sections(f"@system\n{system}\n@arch\naarch64\n")
 
-    assert parse_facts(said, None)["memory_bytes"] is None
-    assert parse_conditions(said)["load_1m"] is None
+    assert parse_facts(said, None).memory_bytes is None
+    assert parse_conditions(said).load_1m is None
 
 
 def test_android_conditions() -> None:
     conditions = parse_conditions(sections(ANDROID_CONDITIONS))
-    conditions.pop("taken_at")
 
-    assert conditions == {
+    assert conditions.model_dump(exclude={"taken_at"}) == {
         "temperature_c": 36.25,
         "thermal_status": 1,
         "battery_percent": 92,
@@ -258,14 +257,13 @@ def test_a_phone_without_a_skin_sensor_gives_the_temperature_of_its_battery() ->
     said = sections(ANDROID_CONDITIONS)
     said["thermal"] = "Thermal Status: 0\n"
 
-    assert parse_conditions(said)["temperature_c"] == 28.4
+    assert parse_conditions(said).temperature_c == 28.4
 
 
 def test_macos_conditions() -> None:
     conditions = parse_conditions(sections(MACOS_CONDITIONS))
-    conditions.pop("taken_at")
 
-    assert conditions == {
+    assert conditions.model_dump(exclude={"taken_at"}) == {
         "temperature_c": None,
         "thermal_status": 0,
         "battery_percent": 85,
@@ -283,14 +281,13 @@ def test_macos_conditions() -> None:
     [("CPU_Scheduler_Limit 	= 100\nCPU_Speed_Limit 	= 100\n", 0), ("CPU_Speed_Limit 	= 62\n", 1)],
 )
 def test_a_mac_that_slows_down_is_throttled(said: str, status: int) -> None:
-    assert parse_conditions({"system": "macos", "thermal": said})["thermal_status"] == status
+    assert parse_conditions({"system": "macos", "thermal": said}).thermal_status == status
 
 
 def test_linux_conditions() -> None:
     conditions = parse_conditions(sections(LINUX_CONDITIONS))
-    conditions.pop("taken_at")
 
-    assert conditions == {
+    assert conditions.model_dump(exclude={"taken_at"}) == {
         "temperature_c": 48.312,
         "thermal_status": None,
         "battery_percent": 77,

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from devices.device import Device, DeviceError, DeviceLost
+from devices.device import Device
+from devices.errors import DeviceError, DeviceLost
 from devices.ondevice.job import JobResult, kill_leftovers, run_job
 from tests.fixtures.paths import ROOT
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from devices.device import Device, DeviceBusy, LeaseLost
+from devices.device import Device
+from devices.errors import DeviceBusy, LeaseLost
 from devices.ondevice.lease import acquire, current_holder
 from tests.fixtures.paths import ROOT
 
@@ -184,7 +185,7 @@ def test_a_taken_over_device_is_cleaned_of_running_jobs(
     # Given a farm killed with -9 in the middle of a job
     script = HOLD.replace(
         "time.sleep(60)",
-        'from devices.job import run_job; run_job(lease.device, sys.argv[2], ["sleep", "60"], deadline_s=60)',
+        'from devices.ondevice.job import run_job; run_job(lease.device, sys.argv[2], ["sleep", "60"], deadline_s=60)',
     )
     folder = Path(local_device.root) / "session"
     other = start(script, local_device.root, str(folder))
@@ -231,7 +232,7 @@ def test_of_processes_that_race_for_a_dead_holders_lease_exactly_one_gets_it(loc
     script = """
 import sys, time
 from pathlib import Path
-from devices.device import DeviceBusy
+from devices.errors import DeviceBusy
 from devices.ondevice.lease import acquire
 from devices.local import LocalDevice
 root = Path(sys.argv[1])

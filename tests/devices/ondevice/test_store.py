@@ -11,13 +11,18 @@ from typing import Any
 
 import pytest
 
-from devices.device import Device, DeviceError, NoSpaceOnDevice, TransferFailed
+from devices.device import Device
+from devices.errors import DeviceError, NoSpaceOnDevice, TransferFailed
 from devices.ondevice import store
-from devices.ondevice.store import StoredEntry, surplus
+from devices.ondevice.store import StoredEntry, put, put_tree, surplus
 
 
 def sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def holds(device: Device, sha256: str) -> bool:
+    return Path(store.blob_path(device, sha256)).is_file()
 
 
 @pytest.fixture
@@ -29,7 +34,7 @@ def blob(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> dict[str, Path]:
-    files = {}
+    files: dict[str, Path] = {}
     for name in ("executor_runner", "lib/größe .so", "lib/-dash", "lib/it's"):
         files[name] = tmp_path / f"source-{len(files)}"
         files[name].write_bytes(os.urandom(1000 + len(files)))
@@ -56,20 +61,20 @@ def round_trips(device: Device, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_what_was_put_stands_under_its_hash(device: Device, blob: Path) -> None:
-    assert not device.has(sha256(blob))
+    assert not holds(device, sha256(blob))
 
-    remote = device.put(blob, sha256(blob))
+    remote = put(device, blob, sha256(blob))
 
     assert Path(remote).read_bytes() == blob.read_bytes()
-    assert device.has(sha256(blob))
+    assert holds(device, sha256(blob))
     assert list((Path(device.root) / "incoming").iterdir()) == []
 
 
 def test_putting_again_costs_one_round_trip(device: Device, blob: Path, round_trips: list[str]) -> None:
-    device.put(blob, sha256(blob))
+    put(device, blob, sha256(blob))
     round_trips.clear()
 
-    device.put(blob, sha256(blob))
+    put(device, blob, sha256(blob))
 
     assert round_trips == ["run"]
 
@@ -78,9 +83,9 @@ def test_an_executable_can_be_run_from_the_store(device: Device, tmp_path: Path)
     # Given a script that was first put as a plain file
     script = tmp_path / "script"
     script.write_text("#!/bin/sh\necho ran\n")
-    device.put(script, sha256(script))
+    put(device, script, sha256(script))
 
-    remote = device.put(script, sha256(script), executable=True)
+    remote = put(device, script, sha256(script), executable=True)
 
     assert device.run([remote], deadline_s=10).stdout == b"ran\n"
 
@@ -88,9 +93,9 @@ def test_an_executable_can_be_run_from_the_store(device: Device, tmp_path: Path)
 def test_putting_a_plain_file_does_not_take_the_right_to_run_it(device: Device, tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text("#!/bin/sh\necho ran\n")
-    device.put(script, sha256(script), executable=True)
+    put(device, script, sha256(script), executable=True)
 
-    remote = device.put(script, sha256(script))
+    remote = put(device, script, sha256(script))
 
     assert device.run([remote], deadline_s=10).exit_code == 0
 
@@ -99,28 +104,28 @@ def test_a_file_that_arrives_changed_is_refused_and_leaves_nothing(device: Devic
     wrong = "0" * 64
 
     with pytest.raises(TransferFailed, match=f"model.pte arrived with hash {sha256(blob)[:16]} instead of 0000"):
-        device.put(blob, wrong)
+        put(device, blob, wrong)
 
-    assert not device.has(wrong)
+    assert not holds(device, wrong)
     assert [path for path in Path(device.root).rglob("*") if path.is_file()] == []
 
 
 def test_a_file_cut_short_on_the_device_is_put_again(device: Device, blob: Path) -> None:
-    remote = Path(device.put(blob, sha256(blob)))
+    remote = Path(put(device, blob, sha256(blob)))
     os.truncate(remote, 10)
 
-    device.put(blob, sha256(blob))
+    put(device, blob, sha256(blob))
 
     assert remote.read_bytes() == blob.read_bytes()
 
 
 def test_a_hash_that_is_none_is_refused(device: Device, blob: Path) -> None:
     with pytest.raises(DeviceError, match="not a hash"):
-        device.put(blob, "../../etc/passwd")
+        put(device, blob, "../../etc/passwd")
 
 
 def test_a_tree_arrives_whole_and_executable(device: Device, tree: dict[str, Path]) -> None:
-    remote = Path(device.put_tree(tree, "ab" * 32))
+    remote = Path(put_tree(device, tree, "ab" * 32))
 
     assert {name: (remote / name).read_bytes() for name in tree} == {
         name: path.read_bytes() for name, path in tree.items()
@@ -132,26 +137,26 @@ def test_a_tree_arrives_whole_and_executable(device: Device, tree: dict[str, Pat
 def test_putting_a_tree_again_costs_one_round_trip(
     device: Device, tree: dict[str, Path], round_trips: list[str]
 ) -> None:
-    device.put_tree(tree, "ab" * 32)
+    put_tree(device, tree, "ab" * 32)
     round_trips.clear()
 
-    device.put_tree(tree, "ab" * 32)
+    put_tree(device, tree, "ab" * 32)
 
     assert round_trips == ["run"]
 
 
 def test_a_tree_that_lost_a_file_is_put_again(device: Device, tree: dict[str, Path]) -> None:
-    remote = Path(device.put_tree(tree, "ab" * 32))
+    remote = Path(put_tree(device, tree, "ab" * 32))
     (remote / "lib/it's").unlink()
 
-    device.put_tree(tree, "ab" * 32)
+    put_tree(device, tree, "ab" * 32)
 
     assert sorted(str(path.relative_to(remote)) for path in remote.rglob("*") if path.is_file()) == sorted(tree)
 
 
 def test_a_name_that_leads_out_of_the_tree_is_refused(device: Device, blob: Path) -> None:
     with pytest.raises(TransferFailed, match="leads out of the folder"):
-        device.put_tree({"../evil": blob}, "ab" * 32)
+        put_tree(device, {"../evil": blob}, "ab" * 32)
 
 
 def test_two_controllers_that_put_the_same_at_once_both_end_with_it(device: Device, tree: dict[str, Path]) -> None:
@@ -159,7 +164,7 @@ def test_two_controllers_that_put_the_same_at_once_both_end_with_it(device: Devi
 
     def put() -> None:
         try:
-            device.put_tree(tree, "ab" * 32)
+            put_tree(device, tree, "ab" * 32)
         except BaseException as error:
             problems.append(error)
 
@@ -180,23 +185,23 @@ def test_a_full_disk_is_said_when_putting(device: Device, tmp_path: Path, full_d
     big.write_bytes(os.urandom(3_000_000))
 
     with pytest.raises(NoSpaceOnDevice):
-        device.put(big, sha256(big))
+        put(device, big, sha256(big))
     with pytest.raises(NoSpaceOnDevice):
-        device.put_tree({"big": big}, "ab" * 32)
+        put_tree(device, {"big": big}, "ab" * 32)
 
     assert [path for path in full_disk.rglob("*") if path.is_file()] == []
 
 
 def test_removing_takes_what_is_inside_the_root_only(device: Device, tree: dict[str, Path], tmp_path: Path) -> None:
-    remote = device.put_tree(tree, "ab" * 32)
+    remote = put_tree(device, tree, "ab" * 32)
 
-    device.remove(remote)
-    device.remove(remote)
+    store.remove(device, remote)
+    store.remove(device, remote)
 
     assert not Path(remote).exists()
     for outside in (str(tmp_path), f"{device.root}/../x", device.root):
         with pytest.raises(DeviceError, match="is not inside"):
-            device.remove(outside)
+            store.remove(device, outside)
 
 
 def test_pruning_takes_the_least_recently_used_first(device: Device, tmp_path: Path) -> None:
@@ -205,34 +210,34 @@ def test_pruning_takes_the_least_recently_used_first(device: Device, tmp_path: P
     for hours in (3, 2, 1):
         path = tmp_path / f"blob-{hours}"
         path.write_bytes(os.urandom(100_000))
-        remote = device.put(path, sha256(path))
+        remote = put(device, path, sha256(path))
         os.utime(remote, (time.time() - hours * 3601,) * 2)
         hashes.append(sha256(path))
-    device.has(hashes[0])
+    put(device, tmp_path / "blob-3", hashes[0])
 
     removed = store.prune(device, limit_bytes=250_000)
 
     assert removed == [f"blobs/{hashes[1]}"]
-    assert [device.has(each) for each in hashes] == [True, False, True]
+    assert [holds(device, each) for each in hashes] == [True, False, True]
 
 
 def test_pruning_spares_what_was_used_within_the_last_hour(device: Device, blob: Path) -> None:
-    device.put(blob, sha256(blob))
+    put(device, blob, sha256(blob))
 
     assert store.prune(device, limit_bytes=1) == []
-    assert device.has(sha256(blob))
+    assert holds(device, sha256(blob))
 
 
 def test_the_store_keeps_its_limit_when_something_new_comes(device: Device, blob: Path, tmp_path: Path) -> None:
     # Given a limit, and a blob that nobody used for hours
     old = tmp_path / "old"
     old.write_bytes(os.urandom(100_000))
-    os.utime(device.put(old, sha256(old)), (time.time() - 7200,) * 2)
+    os.utime(put(device, old, sha256(old)), (time.time() - 7200,) * 2)
     device.store_limit_bytes = 150_000
 
-    device.put(blob, sha256(blob))
+    put(device, blob, sha256(blob))
 
-    assert (device.has(sha256(old)), device.has(sha256(blob))) == (False, True)
+    assert (holds(device, sha256(old)), holds(device, sha256(blob))) == (False, True)
 
 
 def test_pruning_an_empty_device_is_fine(device: Device) -> None:

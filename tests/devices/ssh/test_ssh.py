@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from devices.device import Device, DeviceLost, DeviceRefused
+from devices.device import Device
+from devices.errors import DeviceLost, DeviceRefused
 from devices.inventory import DeviceSpec, open_device
+from devices.reconnect import probe
 from devices.shell import take_pid
 
 if TYPE_CHECKING:
@@ -64,17 +66,17 @@ def test_ssh_config_is_followed_as_ssh_itself_does(sshd: Sshd, tmp_path: Path) -
     spec = DeviceSpec(name="host", transport="ssh", address="loopback", ssh_config=tmp_path / "config")
 
     with open_device(spec) as device:
-        device.probe()
+        probe(device)
     (tmp_path / "known").write_text("")
     with open_device(spec) as device, pytest.raises(DeviceRefused, match="-o HostKeyAlias=farm-mac"):
-        device.probe()
+        probe(device)
 
 
 def test_a_damaged_known_hosts_file_is_refused(opened: Callable[..., Device], tmp_path: Path) -> None:
     (tmp_path / "known").write_text("host ssh-ed25519 this-is-not-base64!\n")
 
     with pytest.raises(DeviceRefused, match=r"^test-ssh: cannot read .*known \(.*\); correct that file"):
-        opened(known_hosts=tmp_path / "known").probe()
+        probe(opened(known_hosts=tmp_path / "known"))
 
 
 def test_a_host_is_reached_through_jump_hosts(sshd: Sshd, opened: Callable[..., Device]) -> None:
@@ -87,14 +89,14 @@ def test_a_host_is_reached_through_jump_hosts(sshd: Sshd, opened: Callable[..., 
 
 def test_a_jump_host_that_cannot_be_reached_is_a_lost_device(opened: Callable[..., Device]) -> None:
     with pytest.raises(DeviceLost, match=r"^test-ssh: cannot reach .*127.0.0.1:1 "):
-        opened(proxy_jump="127.0.0.1:1").probe()
+        probe(opened(proxy_jump="127.0.0.1:1"))
 
 
 def test_a_host_behind_a_jump_host_that_cannot_be_reached_is_a_lost_device(
     sshd: Sshd, opened: Callable[..., Device]
 ) -> None:
     with pytest.raises(DeviceLost, match=r"^test-ssh: cannot reach .*127.0.0.1:1 "):
-        opened(proxy_jump=f"127.0.0.1:{sshd.port}", port=1).probe()
+        probe(opened(proxy_jump=f"127.0.0.1:{sshd.port}", port=1))
 
 
 def test_an_unknown_host_is_refused_with_the_command_that_accepts_it(
@@ -105,10 +107,10 @@ def test_an_unknown_host_is_refused_with_the_command_that_accepts_it(
     with pytest.raises(
         DeviceRefused, match=r"^test-ssh: the host key of .*\(ssh-ed25519 SHA256:.*\) is not in"
     ) as said:
-        device.probe()
+        probe(device)
 
     subprocess.run(["sh", "-c", command_in(str(said.value))], check=True, capture_output=True)
-    device.probe()
+    probe(device)
 
 
 def test_an_unknown_host_behind_a_jump_host_is_refused_with_the_command_that_accepts_it(
@@ -119,7 +121,7 @@ def test_an_unknown_host_behind_a_jump_host_is_refused_with_the_command_that_acc
     device = opened(known_hosts=tmp_path / "known", address="localhost", proxy_jump=f"127.0.0.1:{sshd.port}")
 
     with pytest.raises(DeviceRefused, match=r"the host key of localhost:\d+ .* is not in") as said:
-        device.probe()
+        probe(device)
 
     assert command_in(str(said.value)).startswith(f"ssh -o UserKnownHostsFile={tmp_path}/known -J 127.0.0.1:")
 
@@ -132,10 +134,10 @@ def test_a_changed_host_key_is_refused_with_the_command_that_accepts_it(
     device = opened(known_hosts=tmp_path / "known")
 
     with pytest.raises(DeviceRefused, match=r"changed to ssh-ed25519 SHA256:.*, expected ssh-ed25519 SHA256:") as said:
-        device.probe()
+        probe(device)
 
     subprocess.run(["sh", "-c", command_in(str(said.value))], check=True, capture_output=True)
-    device.probe()
+    probe(device)
 
 
 def test_a_key_that_the_host_does_not_accept_is_refused(
@@ -146,12 +148,12 @@ def test_a_key_that_the_host_does_not_accept_is_refused(
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
 
     with pytest.raises(DeviceRefused, match="accepts none of our keys"):
-        opened(identity_file=key).probe()
+        probe(opened(identity_file=key))
 
 
 def test_a_key_that_is_not_there_is_refused(opened: Callable[..., Device], tmp_path: Path) -> None:
     with pytest.raises(DeviceRefused, match=r"there is no private key .*missing; correct its `identity_file`"):
-        opened(identity_file=tmp_path / "missing").probe()
+        probe(opened(identity_file=tmp_path / "missing"))
 
 
 def test_a_locked_key_is_refused_until_the_agent_has_it(
@@ -165,7 +167,7 @@ def test_a_locked_key_is_refused_until_the_agent_has_it(
     agent = subprocess.Popen(["ssh-agent", "-D", "-a", str(tmp_path / "agent")], stdout=subprocess.PIPE)
     try:
         with pytest.raises(DeviceRefused, match=r"its private key is locked; run `ssh-add .*new_key`"):
-            opened(identity_file=new_key).probe()
+            probe(opened(identity_file=new_key))
 
         assert agent.stdout is not None
         agent.stdout.readline()
@@ -176,7 +178,7 @@ def test_a_locked_key_is_refused_until_the_agent_has_it(
         environment = {**os.environ, "SSH_ASKPASS": str(ask), "SSH_ASKPASS_REQUIRE": "force"}
         subprocess.run(["ssh-add", "-q", str(new_key)], env=environment, check=True)
 
-        opened(identity_file=new_key).probe()
+        probe(opened(identity_file=new_key))
     finally:
         accepted.write_text(before)
         agent.kill()
@@ -185,7 +187,7 @@ def test_a_locked_key_is_refused_until_the_agent_has_it(
 
 def test_a_host_name_that_nobody_knows_is_a_lost_device(opened: Callable[..., Device]) -> None:
     with pytest.raises(DeviceLost, match=r"^test-ssh: cannot reach .*no-such-host.invalid"):
-        opened(address="no-such-host.invalid").probe()
+        probe(opened(address="no-such-host.invalid"))
 
 
 def test_a_server_that_never_greets_is_a_lost_device(
@@ -198,12 +200,12 @@ def test_a_server_that_never_greets_is_a_lost_device(
         link.stalled = True
 
         with pytest.raises(DeviceLost, match=r"^test-ssh: cannot reach "):
-            device.probe()
+            probe(device)
 
 
 def test_many_commands_leave_no_descriptors_and_threads_behind(opened: Callable[..., Device]) -> None:
     device = opened()
-    device.probe()
+    probe(device)
     before = len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))  # noqa: PTH208
 
     for _ in range(5):
@@ -215,5 +217,5 @@ def test_many_commands_leave_no_descriptors_and_threads_behind(opened: Callable[
 
 
 def test_a_login_shell_that_talks_is_refused_with_the_way_on() -> None:
-    with pytest.raises(DeviceRefused, match=r"its login shell says 'Welcome!' before every command; make its start-up"):
+    with pytest.raises(DeviceRefused, match=r"its login shell prints 'Welcome!' before every command; make its start-up"):
         take_pid("host", bytearray(b"Welcome!\n123\n"))

@@ -62,7 +62,7 @@ def test_a_retired_device_stays_out(etfarm: Callable[..., str]) -> None:
 def test_why_names_every_label_that_does_not_fit(etfarm: Callable[..., str]) -> None:
     said = etfarm("why", "tier=weekly", "transport=ssh")
     assert "here: label tier is nightly, the sweep asks for weekly; label transport is local, the sweep asks" in said
-    assert "`tier` is no label; write key=value" in etfarm("why", "tier")
+    assert "`tier` is not a label; write key=value" in etfarm("why", "tier")
 
 
 def test_a_probe_prints_what_the_device_is_and_how_it_is(etfarm: Callable[..., str]) -> None:
@@ -72,4 +72,4 @@ def test_a_probe_prints_what_the_device_is_and_how_it_is(etfarm: Callable[..., s
 
 
 def test_a_device_that_is_not_in_the_inventory_is_named_with_those_that_are(etfarm: Callable[..., str]) -> None:
-    assert etfarm("probe", "nowhere").endswith("there is no device `nowhere`; there are here, gone\n")
+    assert etfarm("probe", "nowhere").endswith("unknown device `nowhere`; devices: here, gone; did you mean `here`?\n")

@@ -3,18 +3,33 @@
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
-from flows.cli.main import main
+from flows.cli.main import app, main
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
+from tests.fixtures.paths import DEPLOYMENTS
 
-COMMANDS = ["sweep", "export", "load", "report", "sql", "inspect", "runner build", "runner register"]
+
+def commands(group: Any, path: str = "") -> Iterator[str]:
+    """Every command of the command line, as a user types it."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, f"{path}{name} ")
+        if not getattr(command, "no_args_is_help", False):
+            yield f"{path}{name}"
+
+
+COMMANDS = list(commands(typer.main.get_command(app)))
 
 
 @dataclass(frozen=True)
@@ -66,10 +81,35 @@ def test_every_command_shows_an_example_of_itself(etfarm: Etfarm, command: str) 
     assert f"Example: etfarm {command}" in ended.out
 
 
+def test_the_one_line_help_of_every_command_is_complete(etfarm: Etfarm) -> None:
+    for group in ("", "runner", "devices"):
+        assert "..." not in etfarm(*group.split(), "--help").out.replace("COMMAND [ARGS]...", "")
+
+
+def test_the_version_is_printed(etfarm: Etfarm) -> None:
+    assert etfarm("--version").out == f"etfarm {version('etfarm')}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "suggestion"),
+    [
+        (["swep"], "sweep"),
+        (["export", "mobilnet_v2"], "mobilenet_v2"),
+        (["export", "linear", "--precision", "int8_statc"], "int8_static"),
+        (["runner", "build", "--platform", "linux-x86-64"], "linux-x86_64"),
+        (["devices", "probe", "this-machin", "--inventory", DEPLOYMENTS / "inventories/local.yaml"], "this-machine"),
+    ],
+)
+def test_a_misspelt_name_is_answered_with_the_closest_one(etfarm: Etfarm, words: list[str], suggestion: str) -> None:
+    ended = etfarm(*words)
+    assert ended.code == 2
+    assert re.search(rf"[Dd]id you mean [`']{suggestion}[`']\?", ended.err)
+
+
 def test_help_imports_nothing_heavy() -> None:
     # given a fresh Python that asks for help
     program = (
-        "import sys\nfrom flows.cli import app\n"
+        "import sys\nfrom flows.cli.main import app\n"
         "try:\n    app(['--help'])\nexcept SystemExit:\n    pass\n"
         "heavy = {'prefect', 'torch', 'duckdb', 'numpy', 'pandas', 'paramiko', 'pyarrow', 'pydantic'}\n"
         "sys.exit(', '.join(sorted(heavy & set(sys.modules))) or 0)\n"
@@ -82,8 +122,8 @@ def test_help_imports_nothing_heavy() -> None:
 def test_a_loose_etdump_is_loaded_and_asked_for_its_runs(etfarm: Etfarm, dump: Path, tmp_path: Path) -> None:
     # given an ETDump of unknown origin, loaded twice
     warehouse = tmp_path / "w.duckdb"
-    assert etfarm("load", dump, "--warehouse", warehouse).out == "loaded 1, there already 0, refused 0\n"
-    assert etfarm("load", dump, "--warehouse", warehouse).out == "loaded 0, there already 1, refused 0\n"
+    assert etfarm("load", dump, "--warehouse", warehouse).out == "1 loaded, 0 already in the warehouse, 0 refused\n"
+    assert etfarm("load", dump, "--warehouse", warehouse).out == "0 loaded, 1 already in the warehouse, 0 refused\n"
     # when its runs are asked for
     query = "SELECT model, run_index, is_warmup, execute_ns FROM run_latency ORDER BY run_index"
     ended = etfarm("sql", query, "--warehouse", warehouse, "--format", "csv")
@@ -126,12 +166,12 @@ def test_an_etdump_is_inspected_without_a_warehouse(etfarm: Etfarm, dump: Path) 
     [
         (["inspect", "nothing.etdump"], "nothing.etdump"),
         (["inspect", "text.etdump"], "text.etdump"),
-        (["load", "nothing", "--warehouse", "w.duckdb"], "nothing: there is no such file or folder"),
+        (["load", "nothing", "--warehouse", "w.duckdb"], "nothing: no such file or folder"),
         (["sql", "SELECT 1", "--warehouse", "nothing.duckdb"], "nothing.duckdb: there is no warehouse here"),
-        (["sql", "SELECT 1", "--warehouse", "text.etdump"], "text.etdump is no warehouse"),
+        (["sql", "SELECT 1", "--warehouse", "text.etdump"], "text.etdump is not a warehouse"),
         (["sql", "SELECT 1", "--var", "nowhere"], "no snapshot was published here yet"),
         (["sql", "nothing.sql", "--var", "nowhere"], "no snapshot was published here yet"),
-        (["sweep", "nothing.yaml"], "nothing.yaml: there is no such file"),
+        (["sweep", "nothing.yaml"], "nothing.yaml: no such file"),
         (["export", "mobilnet"], "mobilnet"),
         (["export", "linear", "--precision", "fp64"], "fp32, fp16, int8_static, int8_dynamic"),
         (["runner", "build", "--platform", "amiga"], "linux-x86_64, linux-aarch64, macos-arm64, android-arm64"),
@@ -191,12 +231,12 @@ def test_an_output_that_has_no_room_is_one_sentence() -> None:
         words = [sys.executable, "-m", "flows.cli.main", "--help"]
         ended = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert ended.returncode == 2
-    assert ended.stderr.startswith("etfarm: No space left on device; free some")
+    assert ended.stderr.startswith("etfarm: No space left on device; free space")
 
 
 def test_what_was_refused_is_said_and_the_rest_is_loaded(etfarm: Etfarm, dump: Path, tmp_path: Path) -> None:
     (tmp_path / "cut.etdump").write_bytes(dump.read_bytes()[:100])
     ended = etfarm("load", tmp_path, "--warehouse", tmp_path / "w.duckdb")
     assert ended.code == 1
-    assert ended.out == "loaded 1, there already 0, refused 1\n"
+    assert ended.out == "1 loaded, 0 already in the warehouse, 1 refused\n"
     assert "cut.etdump" in ended.err

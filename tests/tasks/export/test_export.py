@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from tasks.export.export import Export, ExportError, export_model, read_export
-from tasks.export.zoo import PRECISIONS
+from tasks.export.precision import PRECISIONS
 
 pytestmark = [
     pytest.mark.torch,
@@ -138,7 +138,7 @@ def test_delegated_and_portable_operators_are_told_apart_with_the_reason(toys: d
 
 def test_a_second_export_is_taken_from_disk_without_importing_torch(toys: dict[str, Export]) -> None:
     script = (
-        "import sys, pathlib; from tasks.export import export_model\n"
+        "import sys, pathlib; from tasks.export.export import export_model\n"
         "done = export_model('toy_cnn', 'fp32', pathlib.Path(sys.argv[1]))\n"
         "print(done.folder); print({'torch', 'executorch', 'transformers'} & {*sys.modules})"
     )

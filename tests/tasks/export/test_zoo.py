@@ -11,7 +11,7 @@ from tasks.export import zoo
 
 def test_names_are_known_without_importing_torch_or_transformers() -> None:
     script = (
-        "import sys; from tasks.zoo import MODELS; print(*MODELS); print({'torch', 'transformers'} & {*sys.modules})"
+        "import sys; from tasks.export.zoo import MODELS; print(*MODELS); print({'torch', 'transformers'} & {*sys.modules})"
     )
     lines = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split(
         "\n"
@@ -48,6 +48,6 @@ def _run(torch: Any, name: str, seed: int, *, half: bool = False) -> Any:
     torch.manual_seed(seed)
     model, inputs = zoo.MODELS[name]()
     if half:
-        model, inputs = model.half(), [each.half() if each.is_floating_point() else each for each in inputs]
+        model, inputs = model.half(), tuple(each.half() if each.is_floating_point() else each for each in inputs)
     with torch.no_grad():
         return model.eval()(*inputs).float()

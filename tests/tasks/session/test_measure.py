@@ -16,11 +16,13 @@ import pytest
 from devices.inventory import DeviceSpec
 from devices.limits import Limits
 from devices.local import LocalDevice
+from devices.ondevice.facts import Facts
 from devices.ondevice.job import kill_leftovers
 from tasks.bundle import SessionRecord, bundles_of, read_bundle
+from tasks.cell import Cell
 from tasks.export.export import Export
 from tasks.files import sha256_of
-from tasks.plan import DISCARDED_INDEX, FIRST_SESSION, Cell, PlannedSession
+from tasks.plan import DISCARDED_INDEX, FIRST_SESSION, PlannedSession
 from tasks.runner.bundle import Runner
 from tasks.session.measure import Bench, measure
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
@@ -66,7 +68,7 @@ def a_bench(folder: Path, script: str, etdump: bytes | None = None, deadline_s: 
     return Bench(
         device=LocalDevice("local", str(folder / "root")),
         spec=DeviceSpec(name="local", transport="local"),
-        facts={"os": "linux"},
+        facts=Facts(os="linux"),
         export=Export(
             folder=export,
             export_key="k",

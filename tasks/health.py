@@ -1,12 +1,11 @@
-"""The health of devices over time, as the farm remembers it: one JSON file per device, written whole.
+"""The health of devices over time, as the farm remembers it: one JSON file per device.
 
-Health is apart from state: a device may be idle and quarantined. Three strikes in a row quarantine it for a while;
-afterwards it is suspect and the next strike quarantines it again. A success makes it good. Only a person retires it.
+Health is independent of state: a device may be idle and quarantined. Three strikes in a row quarantine it for a while;
+afterwards it is suspect and the next strike quarantines it again. A success makes it good. Only the user retires it.
 """
 
 import fcntl
 import json
-import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +13,9 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
+
+from tasks.errors import FarmError
+from tasks.files import write_whole
 
 STRIKES = 3
 QUARANTINE = timedelta(hours=12)
@@ -39,8 +41,8 @@ class Health:
         return f"{self.state}{until}" + (f": {self.reason}" if self.reason else "")
 
 
-class RegistryError(Exception):
-    """A device's file is damaged, or the change makes no sense; the text is one sentence."""
+class HealthError(FarmError):
+    """The file of a device is damaged, or the change is not possible; the text is one sentence."""
 
 
 class Registry:
@@ -51,21 +53,23 @@ class Registry:
         self._now = now
 
     def health(self, name: str) -> Health:
-        """How far the device is trusted now; one that nobody ever spoke of is good."""
+        """How far the device is trusted now; an unknown one is good."""
         try:
             health = Health(**json.loads(self._file(name).read_text(encoding="utf-8")))
             expired = health.state == "quarantined" and health.until and _at(health.until) <= self._now()
         except FileNotFoundError:
             return Health()
         except (ValueError, TypeError) as error:
-            raise RegistryError(f"{self._file(name)}: is damaged ({error}); remove it to trust {name} again") from None
+            raise HealthError(
+                f"{self._file(name)}: the file is damaged ({error}); remove it to trust {name} again"
+            ) from None
         if expired:
             # One more strike and it is quarantined again.
             return Health("suspect", f"was quarantined: {health.reason}", health.until, None, STRIKES - 1)
         return health
 
     def strike(self, name: str, reason: str) -> Health:
-        """A failure that is the device's: it gets suspect, with the third in a row quarantined."""
+        """Record a failure caused by the device: it becomes suspect, and quarantined with the third in a row."""
 
         def strike(health: Health) -> Health:
             if not health.usable:
@@ -76,25 +80,25 @@ class Registry:
         return self._change(name, strike)
 
     def succeed(self, name: str) -> Health:
-        """The device did its work: what was held against it is forgotten, unless it is quarantined or retired."""
+        """Record a success: a suspect device is good again; a quarantined or retired one stays as it is."""
         return self._change(name, lambda health: Health() if health.state == "suspect" else health)
 
     def quarantine(self, name: str, reason: str, duration: timedelta = QUARANTINE) -> Health:
-        """Keep the device out of sweeps for a while. RegistryError if it is retired."""
+        """Keep the device out of sweeps for a while. HealthError if it is retired."""
 
         def quarantine(health: Health) -> Health:
             if health.state == "retired":
-                raise RegistryError(f"{name} is retired; release it first")
+                raise HealthError(f"{name} is retired; release it first")
             return self._quarantined(reason, duration, health.strikes)
 
         return self._change(name, quarantine)
 
     def release(self, name: str) -> Health:
-        """Trust the device again, whatever was held against it."""
+        """Clear a quarantine or retirement."""
         return self._change(name, lambda _: Health())
 
     def retire(self, name: str, reason: str) -> Health:
-        """Keep the device out of sweeps for good."""
+        """Keep the device out of sweeps permanently."""
         return self._change(name, lambda _: Health("retired", reason, self._stamp()))
 
     def _quarantined(self, reason: str, duration: timedelta, strikes: int) -> Health:
@@ -109,13 +113,7 @@ class Registry:
             return after
 
     def _write(self, name: str, health: Health) -> None:
-        file = self._file(name)
-        aside = file.with_name(f".{file.name}.{os.getpid()}")
-        with aside.open("w", encoding="utf-8") as stream:
-            json.dump(asdict(health), stream, indent=1)
-            stream.flush()
-            os.fsync(stream.fileno())
-        aside.replace(file)
+        write_whole(self._file(name), json.dumps(asdict(health), indent=1).encode())
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -126,7 +124,7 @@ class Registry:
 
     def _file(self, name: str) -> Path:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
-            raise RegistryError(f"{name!r} is not the name of a device")
+            raise HealthError(f"{name!r} is not the name of a device")
         return self._folder / f"{name}.json"
 
     def _stamp(self) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from devices.health import QUARANTINE, Health, Registry, RegistryError
+from tasks.health import QUARANTINE, Health, HealthError, Registry
 
 
 class Clock:
@@ -101,7 +101,7 @@ def test_releasing_forgets_everything(registry: Registry) -> None:
 def test_a_retired_device_is_not_quarantined(registry: Registry) -> None:
     registry.retire("phone", "given away")
 
-    with pytest.raises(RegistryError, match="phone is retired; release it first"):
+    with pytest.raises(HealthError, match="phone is retired; release it first"):
         registry.quarantine("phone", "hot")
 
 
@@ -129,10 +129,10 @@ def _strike(folder: Path) -> None:
 def test_a_damaged_file_is_said_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "phone.json").write_text('{"state": ')
 
-    with pytest.raises(RegistryError, match=r"phone.json: is damaged .*; remove it to trust phone again"):
+    with pytest.raises(HealthError, match=r"phone.json: the file is damaged .*; remove it to trust phone again"):
         Registry(tmp_path).health("phone")
 
 
 def test_a_name_that_is_a_path_is_refused(registry: Registry) -> None:
-    with pytest.raises(RegistryError, match="not the name of a device"):
+    with pytest.raises(HealthError, match="not the name of a device"):
         registry.strike("../phone", "lost")

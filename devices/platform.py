@@ -1,0 +1,6 @@
+"""The platforms that runners are built for and that devices have."""
+
+from typing import Literal, get_args
+
+Platform = Literal["linux-x86_64", "linux-aarch64", "macos-arm64", "android-arm64"]
+PLATFORMS: tuple[Platform, ...] = get_args(Platform)
