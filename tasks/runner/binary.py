@@ -1,102 +1,152 @@
-"""Whether a program's file fits a platform, and whether all that it needs is beside it."""
+"""What an ELF file (Linux, Android) or a Mach-O file (macOS) declares about itself.
 
+LIEF reads both formats; the alternative is two libraries without types, pyelftools and macholib. Its import takes a
+third of a second, so the functions import it.
+"""
+
+import contextlib
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
-from tasks.runner.bundle import PROGRAM, RunnerError
-from tasks.runner.elf import AARCH64, X86_64, Elf, parse_elf
-from tasks.runner.elf import MAGIC as ELF_MAGIC
-from tasks.runner.macho import ARM64, FAT_MAGIC, Macho, fat_cpus, parse_macho
-from tasks.runner.macho import MAGIC as MACHO_MAGIC
+from devices.platform import Platform
+from tasks.runner.bundle import RunnerError
 
-_ELF_PLATFORMS = {X86_64: ("linux-x86_64",), AARCH64: ("linux-aarch64", "android-arm64")}
-# What a Linux machine brings itself, and what every Mac does.
-_ELF_SYSTEM = ("libc.so", "libm.so", "libstdc++.so", "libgcc_s.so", "libpthread.so", "libdl.so", "ld-linux-")
-_MACHO_SYSTEM = ("/usr/lib/", "/System/Library/")
+if TYPE_CHECKING:
+    import lief
+
+_ELF_MAGIC = b"\x7fELF"
+_ELF_HEADER_BYTES = 64
+_ELF_PLATFORMS: dict[str | None, tuple[Platform, ...]] = {
+    "x86_64": ("linux-x86_64",),
+    "aarch64": ("linux-aarch64", "android-arm64"),
+}
 
 
-def platforms_of(program: Path) -> tuple[str, ...]:
-    """Return the platforms that a program can run on; none if it is no program of a known one."""
-    data = program.read_bytes()
+@dataclass(frozen=True)
+class Elf:
+    """A 64-bit program or shared library of Linux or Android."""
+
+    processor: Literal["x86_64", "aarch64"] | None  # None for all others
+    interpreter: str | None  # the loader that it asks for; None for a library or a static program
+    needed: list[str]  # names of libraries
+    runpaths: list[str]
+    versions_needed: dict[str, set[str]]  # library -> names like GLIBC_2.34
+    versions_offered: set[str]
+
+
+@dataclass(frozen=True)
+class Macho:
+    """A program or dynamic library of macOS."""
+
+    is_arm64: bool
+    is_signed: bool
+    libraries: list[str]
+    rpaths: list[str]
+    imports: dict[str, str | None]  # symbol -> library; None if the symbol does not name its library
+    exports: set[str]
+
+
+def platforms_of(program: Path) -> tuple[Platform, ...]:
+    """Return the platforms that a program can run on; empty if it is damaged or for none of them."""
+    with program.open("rb") as stream:
+        is_elf = stream.read(len(_ELF_MAGIC)) == _ELF_MAGIC
     try:
-        if data.startswith(FAT_MAGIC):
-            return ("macos-arm64",) if ARM64 in fat_cpus(data[:4096]) else ()
-        if data.startswith(MACHO_MAGIC):
-            return ("macos-arm64",) if parse_macho(data).cpu == ARM64 else ()
-        return _elf_platforms(parse_elf(data)) if data.startswith(ELF_MAGIC) else ()
-    except ValueError:
+        if is_elf:
+            return _elf_platforms(read_elf(program))
+        return ("macos-arm64",) if read_macho(program).is_arm64 else ()
+    except RunnerError:
         return ()
 
 
-def _elf_platforms(elf: Elf) -> tuple[str, ...]:
-    """Tell Android from Linux by the loader that the program asks for; one that asks for none runs on both."""
-    platforms = _ELF_PLATFORMS.get(elf.machine, ())
+def _elf_platforms(elf: Elf) -> tuple[Platform, ...]:
+    """Tell Android from Linux by the program's loader; a program without one runs on both."""
+    platforms = _ELF_PLATFORMS.get(elf.processor, ())
     if elf.interpreter is None:
         return platforms
     android = elf.interpreter.startswith("/system/bin/linker")
     return tuple(name for name in platforms if name.startswith("android") == android)
 
 
-def missing_libraries(bundle: Path) -> set[str]:
-    """Return the names of shared libraries (ELF) that files in the bundle need and that are not in its `lib`."""
-    present = {path.name for path in (bundle / "lib").iterdir()}
-    return {name for path in _files(bundle) for name in parse_elf(path.read_bytes()).needed if name not in present}
+def read_elf(path: Path) -> Elf:
+    """Read an ELF file; raises RunnerError if it is not one of 64 bits, or is damaged or truncated."""
+    import lief
+
+    with _lief_errors(path, "ELF"):
+        elf = lief.ELF.parse(path)
+        if elf is None or not _is_complete_elf(elf, path.stat().st_size):
+            raise ValueError
+        processors: dict[lief.ELF.ARCH, Literal["x86_64", "aarch64"]] = {
+            lief.ELF.ARCH.X86_64: "x86_64",
+            lief.ELF.ARCH.AARCH64: "aarch64",
+        }
+        entries = list(elf.dynamic_entries)
+        return Elf(
+            processor=processors.get(elf.header.machine_type),
+            interpreter=_text(elf.interpreter) if elf.has_interpreter else None,
+            needed=[_text(e.name) for e in entries if isinstance(e, lief.ELF.DynamicEntryLibrary)],
+            runpaths=[_text(e.runpath) for e in entries if isinstance(e, lief.ELF.DynamicEntryRunPath)]
+            + [_text(e.rpath) for e in entries if isinstance(e, lief.ELF.DynamicEntryRpath)],
+            versions_needed={
+                _text(library.name): {_text(version.name) for version in library.get_auxiliary_symbols()}
+                for library in elf.symbols_version_requirement
+            },
+            versions_offered={_text(version.auxiliary_symbols[0].name) for version in elf.symbols_version_definition},
+        )
 
 
-def check_bundle(bundle: Path, platform: str) -> None:
-    """Check a bundle that cannot be started here, from its files; raises RunnerError naming the file and its fault.
+def read_macho(path: Path) -> Macho:
+    """Read a Mach-O file, of a universal one the arm64 part; raises RunnerError if it is not one or is damaged."""
+    import lief
 
-    Every file is for the platform's processor, looks for its libraries in the bundle, and finds there what it needs.
-    """
-    faults = _macho_faults(bundle) if platform == "macos-arm64" else _elf_faults(bundle, platform)
-    for name, fault in faults.items():
-        raise RunnerError(f"the runner that was built for {platform} will not start: {name}: {fault}")
-
-
-def _elf_faults(bundle: Path, platform: str) -> dict[str, str]:
-    """Return file name -> fault. A bundle for Android carries every library, and all in the versions it asks for."""
-    files = {path.name: parse_elf(path.read_bytes()) for path in _files(bundle)}
-    carries_all = platform == "android-arm64"
-    faults = {}
-    for name, elf in files.items():
-        if elf.machine != (X86_64 if platform == "linux-x86_64" else AARCH64):
-            faults[name] = "it is for another processor"
-        elif name == PROGRAM and elf.runpaths != ["$ORIGIN/lib"]:
-            faults[name] = f"it looks for its libraries in {elf.runpaths}"
-        for needed in elf.needed:
-            if needed not in files and (carries_all or not needed.startswith(_ELF_SYSTEM)):
-                faults[name] = f"it needs {needed}, which is not in the bundle"
-        for needed, versions in elf.versions_needed.items():
-            if needed in files and (lacking := versions - files[needed].versions_offered):
-                faults[name] = f"it needs {', '.join(sorted(lacking))} of {needed}, which is older"
-    return faults
+    with _lief_errors(path, "Mach-O"):
+        file = lief.MachO.parse(path, lief.MachO.ParserConfig.quick)
+        macho = file and (file.take(lief.MachO.Header.CPU_TYPE.ARM64) or file.at(0))
+        if not macho or not _is_complete_macho(macho, path.stat().st_size):
+            raise ValueError
+        own_name = lief.MachO.LoadCommand.TYPE.ID_DYLIB
+        libraries = [_text(library.name) for library in macho.libraries if library.command != own_name]
+        # An undefined symbol names its library by number, counted from 1 in the order of loading.
+        numbered = dict(enumerate(libraries, start=1))
+        return Macho(
+            is_arm64=macho.header.cpu_type == lief.MachO.Header.CPU_TYPE.ARM64,
+            is_signed=macho.has_code_signature,
+            libraries=libraries,
+            rpaths=[_text(rpath.path) for rpath in macho.rpaths],
+            imports={_text(s.name): numbered.get(s.library_ordinal) for s in macho.imported_symbols},
+            exports={_text(s.name) for s in macho.symbols if s.category == lief.MachO.Symbol.CATEGORY.EXTERNAL},
+        )
 
 
-def _macho_faults(bundle: Path) -> dict[str, str]:
-    """Return file name -> fault. A file without a signature is killed by the system when it starts."""
-    files = {path.name: parse_macho(path.read_bytes()) for path in _files(bundle)}
-    faults = {}
-    for name, macho in files.items():
-        if macho.cpu != ARM64:
-            faults[name] = "it is for another processor"
-        elif not macho.signed:
-            faults[name] = "it is not signed"
-        elif name == PROGRAM and macho.rpaths != ["@executable_path/lib"]:
-            faults[name] = f"it looks for its libraries in {macho.rpaths}"
-        elif fault := _macho_link_fault(macho, files):
-            faults[name] = fault
-    return faults
+@contextlib.contextmanager
+def _lief_errors(path: Path, kind: str) -> Iterator[None]:
+    """Turn an error of LIEF into a RunnerError, and keep its log and its warnings off the terminal."""
+    import lief
+
+    lief.logging.disable()
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            yield
+    except (ValueError, IndexError, TypeError, RuntimeError):
+        raise RunnerError(f"{path} is not a complete 64-bit {kind} file") from None
 
 
-def _macho_link_fault(macho: Macho, files: dict[str, Macho]) -> str | None:
-    for library in macho.libraries:
-        if library.removeprefix("@rpath/") not in files and not library.startswith(_MACHO_SYSTEM):
-            return f"it needs {library}, which is not in the bundle"
-    for symbol, origin in macho.imports.items():
-        source = files.get((origin or "").removeprefix("@rpath/"))
-        if source and symbol not in source.exports:
-            return f"it needs {symbol} of {origin}, which has none"
-    return None
+def _is_complete_elf(elf: "lief.ELF.Binary", size_bytes: int) -> bool:
+    """LIEF reads what it can of a damaged file, so the file's own counts and extents are checked."""
+    import lief
+
+    ends = [segment.file_offset + segment.physical_size for segment in elf.segments]
+    is_64_bit = elf.header.identity_class == lief.ELF.Header.CLASS.ELF64
+    extent_bytes = max([_ELF_HEADER_BYTES, *ends])
+    return is_64_bit and len(ends) == elf.header.numberof_segments and extent_bytes <= size_bytes
 
 
-def _files(bundle: Path) -> list[Path]:
-    return [bundle / PROGRAM, *sorted((bundle / "lib").iterdir())]
+def _is_complete_macho(macho: "lief.MachO.Binary", size_bytes: int) -> bool:
+    ends = [macho.fat_offset + segment.file_offset + segment.file_size for segment in macho.segments]
+    return len(macho.commands) == macho.header.nb_cmds and max(ends, default=0) <= size_bytes
+
+
+def _text(name: str | bytes) -> str:
+    return name if isinstance(name, str) else name.decode(errors="replace")

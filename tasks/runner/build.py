@@ -1,58 +1,65 @@
-"""Runners for every platform of the farm: built here from the executorch wheel, or registered.
+"""Build runner bundles from the sources in devices/runner and the executorch wheel."""
 
-What a runner bundle is, is said in `tasks.runner_bundle`.
-"""
-
+import contextlib
+import json
+import logging
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
+from devices.platform import PLATFORMS
+from tasks.cell import VARIANTS, Mode, Variant
 from tasks.runner.bundle import (
     MANIFEST,
-    PLATFORMS,
+    PROGRAM,
     Runner,
     RunnerError,
-    find_runner,
+    known_word,
     publish_runner,
-    read_runner,
     runners_of,
+    scratch_folder,
 )
-from tasks.runner.compile import build_into, recipe_for
-from tasks.runner.register import register_runner
+from tasks.runner.check import check_bundle, missing_libraries
+from tasks.runner.recipe import LOADER, Recipe, recipe_for
 from tasks.runner.toolchain import host_platform
+from tasks.runner.wheel import CMAKE_PACKAGE
 
-__all__ = [
-    "PLATFORMS",
-    "Runner",
-    "RunnerError",
-    "build_runner",
-    "find_runner",
-    "host_platform",
-    "read_runner",
-    "register_runner",
-]
+_log = logging.getLogger(__name__)
+
+_X86_VARIANTS: tuple[Variant, ...] = ("sme2_off",)
+_MODES: tuple[Mode, ...] = ("timing", "profile")
+_NOT_FOR_MAKE = frozenset('"#;')
+_STEP_S = 600
+# Settings of the user's shell that would change what is built.
+_SHELL_SETTINGS = re.compile(
+    r"CC|CXX|CFLAGS|CPPFLAGS|CXXFLAGS|LDFLAGS|CPATH|CPLUS_INCLUDE_PATH|LIBRARY_PATH|CMAKE_.*|MAKE.*"
+)
 
 
 def build_runner(platform: str, runners_dir: Path) -> Runner:
-    """Return the runner bundle of `platform`, built unless one of the same sources, wheel and compiler is there.
+    """Return the runner bundle of `platform`, built unless one of the same sources, wheel and compiler exists.
 
-    Takes seconds and may run twice at once. Raises RunnerError in one sentence if a compiler, the wheel or a tool is
-    missing, or the program does not build; nothing half-built stays behind.
+    A build takes seconds, and two may run at the same time. Raises RunnerError in one sentence if the platform is
+    unknown, a compiler, the wheel or a tool is missing, or the program does not build; nothing half-built remains.
     """
-    if platform not in PLATFORMS:
-        raise RunnerError(f"platform is one of {', '.join(PLATFORMS)}, not '{platform}'")
-    recipe = recipe_for(platform, runners_dir)
+    recipe = recipe_for(known_word("platform", platform, PLATFORMS), runners_dir)
     for runner in runners_of(runners_dir, platform):
         if runner.build_key == recipe.build_key:
-            (runner.folder / MANIFEST).touch()  # find_runner takes the last one
+            (runner.folder / MANIFEST).touch()  # find_runner prefers the newest
             return runner
     base = build_runner("linux-aarch64", runners_dir) if recipe.brings_c_library else None
     try:
-        with build_into(runners_dir / platform, recipe, base) as made:
+        with _built(runners_dir / platform, recipe, base) as made:
             described = {
                 "kind": "wheel",
-                "platform": platform,
+                "platform": recipe.platform,
                 "launch": recipe.launch,
-                "variants": ["sme2_off"] if platform == "linux-x86_64" else ["sme2_on", "sme2_off"],
-                "modes": ["timing", "profile"],
+                "variants": _X86_VARIANTS if platform == "linux-x86_64" else VARIANTS,
+                "modes": _MODES,
                 "versions": recipe.versions,
                 "compiler": recipe.toolchain.version,
                 "flags": recipe.flags,
@@ -64,3 +71,94 @@ def build_runner(platform: str, runners_dir: Path) -> Runner:
     except OSError as error:
         where = error.filename2 or error.filename or runners_dir
         raise RunnerError(f"the runner for {platform} cannot be built: {error.strerror or error} ({where})") from None
+
+
+@contextlib.contextmanager
+def _built(parent: Path, recipe: Recipe, base: Runner | None) -> Iterator[Path]:
+    """Yield a temporary folder in `parent` with the built program and its libraries, checked.
+
+    A recipe that brings the C library takes all other files from `base`, the runner for Linux.
+    """
+    with scratch_folder(parent) as scratch:
+        bundle = scratch / "bundle"
+        if base is None:
+            log = parent.absolute().parent / f"{recipe.platform}-build.log"
+            with _plain_folder(scratch) as work:
+                _compile(recipe, work, log)
+                _collect(recipe, work / "build", bundle)
+        else:
+            shutil.copytree(base.folder, bundle, ignore=shutil.ignore_patterns(MANIFEST))
+            _bring_c_library(bundle, recipe)
+        if recipe.platform == host_platform():
+            _check_starts(bundle, recipe)
+        else:
+            check_bundle(bundle, recipe.platform)
+        yield bundle
+
+
+@contextlib.contextmanager
+def _plain_folder(folder: Path) -> Iterator[Path]:
+    """Yield a folder whose path CMake and make can handle: `folder` itself, or a temporary one."""
+    if _NOT_FOR_MAKE.isdisjoint(str(folder)):
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="etfarm-") as elsewhere:
+        yield Path(elsewhere)
+
+
+def _compile(recipe: Recipe, work: Path, log: Path) -> None:
+    """Configure and build with CMake in `work/build`; on failure the output is in `log`, which RunnerError names."""
+    _log.info("building the runner for %s", recipe.platform)
+    build = work / "build"
+    shutil.copytree(recipe.sources, work / "source")
+    (work / "executorch").symlink_to(recipe.wheel.folder)
+    configure = [recipe.cmake, "-S", str(work / "source"), "-B", str(build), "-G", "Unix Makefiles"]
+    configure += [f"-Dexecutorch_DIR={work / 'executorch' / CMAKE_PACKAGE}", *recipe.flags]
+    configure += [f"-DCMAKE_CXX_COMPILER={';'.join(recipe.toolchain.command)}"]
+    for command in configure, [recipe.cmake, "--build", str(build), "--parallel", str(os.cpu_count() or 1)]:
+        _run_step(command, recipe, log)
+    log.unlink(missing_ok=True)
+
+
+def _run_step(command: list[str], recipe: Recipe, log: Path) -> None:
+    env = {name: value for name, value in os.environ.items() if not _SHELL_SETTINGS.fullmatch(name)}
+    env |= recipe.toolchain.env
+    try:
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env, timeout=_STEP_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise RunnerError(f"building the runner for {recipe.platform} took over {_STEP_S} s") from None
+    if done.returncode != 0:
+        log.write_bytes(done.stdout)
+        lines = done.stdout.decode(errors="replace").splitlines()
+        errors = [line.strip() for line in lines if re.search("error", line, re.IGNORECASE)] or lines[-1:] or ["?"]
+        raise RunnerError(f"the runner for {recipe.platform} does not build: {errors[0]}; the full output is in {log}")
+
+
+def _collect(recipe: Recipe, build: Path, bundle: Path) -> None:
+    """Copy the built program, and the libraries of the wheel that it loads, into `bundle`."""
+    (bundle / "lib").mkdir(parents=True)
+    shutil.copy2(build / PROGRAM, bundle / PROGRAM)
+    for library in [*recipe.wheel.libraries(), *(build / "lib").glob("*.dylib")]:
+        shutil.copy2(library, bundle / "lib")
+
+
+def _bring_c_library(bundle: Path, recipe: Recipe) -> None:
+    """Copy the C and C++ libraries that the bundle needs from the compiler, and the loader that starts it."""
+    shutil.copy2(recipe.toolchain.library(LOADER), bundle / "lib" / LOADER)
+    while missing := missing_libraries(bundle):
+        for name in sorted(missing):
+            shutil.copy2(recipe.toolchain.library(name), bundle / "lib" / name)
+
+
+def _check_starts(bundle: Path, recipe: Recipe) -> None:
+    """Start a program that was built for this machine once, laid out as on a device."""
+    done = subprocess.run([str(bundle / PROGRAM), "--version"], capture_output=True, text=True, timeout=60, check=False)
+    try:
+        version = str(json.loads(done.stdout)["executorch_version"])
+    except (ValueError, KeyError, TypeError):
+        cause = done.stderr.strip() or f"exit code {done.returncode}"
+        raise RunnerError(f"the runner that was built does not start: {cause}") from None
+    if version.partition("+")[0] != recipe.wheel.version.partition("+")[0]:
+        raise RunnerError(f"the runner that was built is of executorch {version}, not {recipe.wheel.version}")

@@ -1,7 +1,7 @@
-"""Runner bundles: the program that executes a model on a device, with its libraries and a manifest of what it is.
+"""Runner bundles: the program that executes a model on a device, its libraries, and a manifest that describes it.
 
 A bundle is a folder `<runners>/<platform>/<runner_sha256[:16]>/` of `executor_runner`, `lib/*` and `manifest.json`;
-a registered one's name also says for which modes and variants it was taken in.
+the name of a registered one ends with its modes and variants.
 """
 
 import contextlib
@@ -11,36 +11,39 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
+from devices.platform import Platform
+from tasks.cell import Mode, Variant
 from tasks.errors import FarmError
 from tasks.files import publish_folder, remove_leftovers, sha256_of, write_whole
+from tasks.suggest import did_you_mean
 
 _log = logging.getLogger(__name__)
+_Word = TypeVar("_Word", bound=str)
 
-PLATFORMS = ("linux-x86_64", "linux-aarch64", "macos-arm64", "android-arm64")
 PROGRAM = "executor_runner"
 MANIFEST = "manifest.json"
 MANIFEST_VERSION = 1
 
 
 class RunnerError(FarmError):
-    """There is no runner to work with; the text is one sentence that says why and what would help."""
+    """A runner cannot be built, registered or used; the text is one sentence with the cause and what would help."""
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a runner bundle says of itself, as written in `manifest.json` (which also has `manifest_version`)."""
+    """The description of a runner bundle, as written in `manifest.json` (which also has `manifest_version`)."""
 
-    kind: Literal["wheel", "registered"]  # built here from the executorch wheel, or brought by a person
-    platform: str
+    kind: Literal["wheel", "registered"]  # built by the farm from the executorch wheel, or brought by the user
+    platform: Platform
     runner_sha256: str  # over the path and hash of every file
     launch: list[str]  # how to start it, relative to the bundle's folder
-    variants: list[str]
-    modes: list[str]
+    variants: list[Variant]
+    modes: list[Mode]
     versions: dict[str, str | None]
     compiler: str | None
     flags: list[str]
@@ -62,12 +65,20 @@ class Runner(Manifest):
         return self.kind == "wheel"
 
     def command(self, folder: str) -> list[str]:
-        """Return the start of the command line where the bundle lies in `folder` (absolute) on a device."""
+        """Return the start of the command line, for a bundle that is in `folder` (absolute) on a device."""
         return [part if part.startswith("-") else f"{folder}/{part}" for part in self.launch]
 
     def tree(self) -> dict[str, Path]:
         """Return what must be on a device: relative path -> local file."""
         return {name: self.folder / name for name in self.files}
+
+
+def known_word(kind: str, word: str, known: Sequence[_Word]) -> _Word:
+    """Return `word` if it is one of `known`; raises RunnerError that lists them and suggests the nearest."""
+    for each in known:
+        if each == word:
+            return each
+    raise RunnerError(f"unknown {kind} `{word}`: use one of {', '.join(known)}{did_you_mean(word, known)}")
 
 
 def read_runner(folder: Path) -> Runner:
@@ -80,18 +91,19 @@ def read_runner(folder: Path) -> Runner:
         runner = Runner(folder=folder, **manifest)
         for name, file in runner.files.items():
             if (folder / name).stat().st_size != file["bytes"]:
-                raise RunnerError(f"{folder / name} is not the file its manifest describes; remove {folder}")
+                raise RunnerError(f"{folder / name} is not the file that its manifest describes; remove {folder}")
     except OSError as error:
-        raise RunnerError(f"{folder} is no whole runner bundle: {error.strerror} ({error.filename})") from None
+        raise RunnerError(f"{folder} is not a complete runner bundle: {error.strerror} ({error.filename})") from None
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise RunnerError(f"{path} is not a runner's manifest: {error}") from None
     return runner
 
 
 def find_runner(runners_dir: Path, platform: str, variant: str, mode: str) -> Runner | None:
-    """Return the runner bundle for a session of `variant` (`sme2_on`, `sme2_off`) and `mode`, None without one.
+    """Return the runner bundle for a session of `variant` and `mode`, None if there is none.
 
-    A registered one comes before one built here, because somebody wants it used; else the last built or asked for.
+    A registered one comes before one built here, because the user registered it to be used; otherwise the one that
+    was built or requested last.
     """
     fitting = [r for r in runners_of(runners_dir, platform) if variant in r.variants and mode in r.modes]
     return max(fitting, key=lambda r: (r.kind == "registered", (r.folder / MANIFEST).stat().st_mtime_ns), default=None)
@@ -99,9 +111,9 @@ def find_runner(runners_dir: Path, platform: str, variant: str, mode: str) -> Ru
 
 @contextlib.contextmanager
 def scratch_folder(parent: Path) -> Iterator[Path]:
-    """Yield an empty folder in `parent` to work in; afterwards it is gone.
+    """Yield an empty folder in `parent`, removed at the end of the block.
 
-    If this process is killed the next one to work in `parent` removes it, by the process id in its name.
+    If this process is killed, the next one to work in `parent` removes it, by the process id in its name.
     """
     parent.mkdir(parents=True, exist_ok=True)
     remove_leftovers(parent)
@@ -115,7 +127,7 @@ def scratch_folder(parent: Path) -> Iterator[Path]:
 def publish_runner(made: Path, runners_dir: Path, described: Mapping[str, Any]) -> Runner:
     """Move the files in `made` into a bundle under `runners_dir`, with the manifest's other fields in `described`.
 
-    The same bytes always land in the same folder; then the manifest of the last to publish stays.
+    The same bytes always get the same folder; the manifest published last remains.
     """
     files = {
         str(path.relative_to(made)): {"sha256": sha256_of(path), "bytes": path.stat().st_size}
@@ -137,13 +149,13 @@ def publish_runner(made: Path, runners_dir: Path, described: Mapping[str, Any]) 
 
 
 def _folder_name(manifest: Manifest) -> str:
-    """The same program may be built here and be registered, or registered twice for different uses."""
+    """Return a name that differs for a program built here, and for each use that it is registered for."""
     name = manifest.runner_sha256[:16]
     return name if manifest.kind == "wheel" else "-".join([name, *manifest.modes, *manifest.variants])
 
 
 def runners_of(runners_dir: Path, platform: str) -> list[Runner]:
-    """Return the whole bundles of a platform; one that somebody damaged is said and left out."""
+    """Return the complete bundles of a platform; damaged bundles are logged and skipped."""
     found = []
     for path in sorted((runners_dir / platform).glob(f"[!.]*/{MANIFEST}")):
         try:

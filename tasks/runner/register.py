@@ -1,17 +1,26 @@
-"""Take a program that somebody else has built as a runner: a stock executor_runner, or one with its flags."""
+"""Register a runner that was built elsewhere: a stock executor_runner, or a program that takes its flags."""
 
 import os
 import shutil
 import subprocess
 from pathlib import Path
 
+from devices.platform import PLATFORMS, Platform
+from tasks.cell import VARIANTS, Mode
 from tasks.etdump.reader import EtdumpError, read_etdump
 from tasks.runner.binary import platforms_of
-from tasks.runner.bundle import MANIFEST, PLATFORMS, PROGRAM, Runner, RunnerError, publish_runner, scratch_folder
+from tasks.runner.bundle import (
+    MANIFEST,
+    PROGRAM,
+    Runner,
+    RunnerError,
+    known_word,
+    publish_runner,
+    scratch_folder,
+)
 from tasks.runner.toolchain import host_platform
 
-VARIANTS = ("sme2_on", "sme2_off")
-MODES = ("timing", "trace")
+_MODES: tuple[Mode, ...] = ("timing", "trace")
 _STOCK_FLAGS = ("model_path", "num_executions", "etdump_path")
 _TRIAL_S = 120
 _TRIAL_EXECUTIONS = 2
@@ -27,76 +36,70 @@ def register_runner(
     provenance: str,
     model: Path | None = None,
 ) -> Runner:
-    """Copy a program, or a folder with `executor_runner` and all it needs, into a runner bundle and return it.
+    """Copy a program, or a folder with `executor_runner` and all that it needs, into a runner bundle and return it.
 
-    `provenance` says where it comes from (commit, options, who built it). A program for this machine is started once;
+    `provenance` describes its origin (commit, options, who built it). A program for this machine is started once;
     with a `model` (.pte) it must also write an ETDump of it. Raises RunnerError in one sentence.
     """
-    for name, value, allowed in (
-        ("platform", platform, PLATFORMS),
-        ("variant", variant, VARIANTS),
-        ("mode", mode, MODES),
-    ):
-        if value not in allowed:
-            raise RunnerError(f"{name} is one of {', '.join(allowed)}, not '{value}'")
-    if not provenance.strip():
+    described = {
+        "kind": "registered",
+        "platform": known_word("platform", platform, PLATFORMS),
+        "launch": [PROGRAM],
+        "variants": [known_word("variant", variant, VARIANTS)],
+        "modes": [known_word("mode", mode, _MODES)],
+        "versions": {"executorch": None, "runner": None},
+        "compiler": None,
+        "flags": [],
+        "source_sha256": None,
+        "build_key": None,
+        "provenance": provenance.strip(),
+    }
+    if not described["provenance"]:
         raise RunnerError("a registered runner needs its provenance: the commit and options it was built from")
     program = source / PROGRAM if source.is_dir() else source
     _check_platform(program, platform)
     with scratch_folder(runners_dir / platform) as made:
-        if source.is_dir():
-            shutil.copytree(source, made, dirs_exist_ok=True, ignore=shutil.ignore_patterns(MANIFEST))
-        else:
-            shutil.copy2(source, made / PROGRAM)
-        (made / PROGRAM).chmod(0o755)
+        _copy(source, made)
         if platform == host_platform():
             _check_help(made / PROGRAM, program)
             if model is not None:
                 _check_etdump(made / PROGRAM, program, model)
-        return publish_runner(
-            made,
-            runners_dir,
-            {
-                "kind": "registered",
-                "platform": platform,
-                "launch": [PROGRAM],
-                "variants": [variant],
-                "modes": [mode],
-                "versions": {"executorch": None, "runner": None},
-                "compiler": None,
-                "flags": [],
-                "source_sha256": None,
-                "build_key": None,
-                "provenance": provenance.strip(),
-            },
-        )
+        return publish_runner(made, runners_dir, described)
 
 
 def _check_platform(program: Path, platform: str) -> None:
     if not program.is_file():
-        raise RunnerError(f"{program} is not there; register a program, or a folder with one named {PROGRAM}")
-    fitting = platforms_of(program)
+        raise RunnerError(f"{program} does not exist; register a program, or a folder that contains {PROGRAM}")
+    fitting: tuple[Platform, ...] = platforms_of(program)
     if platform not in fitting:
-        raise RunnerError(f"{program} is a program for {' or '.join(fitting) or 'no known platform'}, not {platform}")
+        found = f"a program for {' or '.join(fitting)}" if fitting else "not a program for any known platform"
+        raise RunnerError(f"{program} cannot be registered for {platform}: it is {found}")
+
+
+def _copy(source: Path, made: Path) -> None:
+    if source.is_dir():
+        shutil.copytree(source, made, dirs_exist_ok=True, ignore=shutil.ignore_patterns(MANIFEST))
+    else:
+        shutil.copy2(source, made / PROGRAM)
+    (made / PROGRAM).chmod(0o755)
 
 
 def _check_help(copy: Path, program: Path) -> None:
-    """gflags ends --help with exit code 1, so only the text counts."""
+    """Look for the stock flags in --help; gflags ends it with exit code 1, so only the text counts."""
     text = _run(copy, program, "--help").stdout.decode(errors="replace")
     missing = [flag for flag in _STOCK_FLAGS if flag not in text]
     if missing:
-        raise RunnerError(
-            f"{program} has no flag --{missing[0]} (its --help does not name it); build it with devtools on"
-        )
+        raise RunnerError(f"{program} has no flag --{missing[0]} (--help does not list it); build it with devtools on")
 
 
 def _check_etdump(copy: Path, program: Path, model: Path) -> None:
+    """Run `model` and check that the ETDump has the number of executions that were requested."""
     trial = copy.parent / f"{MANIFEST}.trial.etdump"
     flags = [f"--model_path={model.absolute()}", f"--num_executions={_TRIAL_EXECUTIONS}", f"--etdump_path={trial}"]
     done = _run(copy, program, *flags)
     if done.returncode != 0:
-        said = (done.stdout.decode(errors="replace").strip().splitlines() or ["nothing"])[-1]
-        raise RunnerError(f"{program} ended with {done.returncode} on {model}: {said}")
+        last_line = (done.stdout.decode(errors="replace").strip().splitlines() or ["it printed nothing"])[-1]
+        raise RunnerError(f"{program} ended with exit code {done.returncode} on {model}: {last_line}")
     try:
         executions = read_etdump(trial.read_bytes(), name=f"the ETDump that {program} wrote").executions
     except FileNotFoundError:

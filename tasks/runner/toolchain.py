@@ -1,4 +1,4 @@
-"""What a runner is built with: CMake and a C++ compiler for each platform, found or named for installation."""
+"""Find what a runner is built with: CMake, and a C++ compiler for each platform."""
 
 import importlib.util
 import platform as this_machine
@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tasks.runner.bundle import PLATFORMS, RunnerError
+from devices.platform import PLATFORMS, Platform
+from tasks.runner.bundle import RunnerError
 
 _OLDEST_CMAKE = (3, 28)
 _MACOS = "14.0"  # what the wheel for macOS is built for
-_XCODE = "`xcode-select --install` brings it"
+_XCODE = "install it with `xcode-select --install`"
 
 
 @dataclass(frozen=True)
@@ -27,25 +28,27 @@ class Toolchain:
     env: dict[str, str] = field(default_factory=dict)
 
     def library(self, name: str) -> Path:
-        """Return the shared library that this compiler would link under that file name; RunnerError if none."""
+        """Return the shared library that this compiler would link under that file name; raises RunnerError if none."""
         path = Path(first_line([*self.command, f"-print-file-name={name}"]))
         if not path.is_absolute():
-            raise RunnerError(f"{self.command[0]} knows no {name}, which the runner needs beside it")
+            raise RunnerError(f"{self.command[0]} has no {name}; install the compiler's C and C++ libraries")
         return path.resolve()
 
 
-def host_platform() -> str:
-    """Return the platform of this machine; raises RunnerError where no runner can be built for it."""
+def host_platform() -> Platform:
+    """Return the platform of this machine; raises RunnerError if runners cannot be built on it."""
     name = f"{this_machine.system().lower()}-{this_machine.machine()}".replace("darwin", "macos")
-    if name not in PLATFORMS:
-        raise RunnerError(f"this machine is {name}; runners are built for {', '.join(PLATFORMS)}")
-    return name
+    for platform in PLATFORMS:
+        if platform == name:
+            return platform
+    hosts = ", ".join(platform for platform in PLATFORMS if platform != "android-arm64")
+    raise RunnerError(f"cannot build a runner on {name}; supported hosts: {hosts}")
 
 
-def toolchain_for(platform: str, cache: Path) -> Toolchain:
-    """Find the compiler for a platform; raises RunnerError that says which package to install.
+def toolchain_for(platform: Platform, cache: Path) -> Toolchain:
+    """Find the compiler for a platform; raises RunnerError that names the package to install.
 
-    android-arm64 is built as linux-aarch64. zig, which builds for macOS elsewhere, keeps its work in `cache`.
+    android-arm64 is built as linux-aarch64. On Linux, zig builds for macOS, with its cache in `cache`.
     """
     target = "linux-aarch64" if platform == "android-arm64" else platform
     if target == host_platform():
@@ -53,26 +56,26 @@ def toolchain_for(platform: str, cache: Path) -> Toolchain:
     if target == "macos-arm64":
         return _zig(cache)
     if sys.platform != "linux":
-        raise RunnerError(f"a runner for {platform} is built on Linux, this machine is {host_platform()}")
+        raise RunnerError(f"cannot build a runner for {platform} on {host_platform()}: build it on Linux")
     machine = target.removeprefix("linux-")
     package = f"g++-{machine.replace('_', '-')}-linux-gnu"
     path = shutil.which(f"{machine}-linux-gnu-g++")
     version = first_line([path, "--version"]) if path else ""
     if not path or not version:
-        raise RunnerError(f"there is no C++ compiler for {platform} on PATH; `apt install {package}` brings one")
+        raise RunnerError(f"no C++ compiler for {platform} on PATH; install it with `apt install {package}`")
     return Toolchain([path], version, {"CMAKE_SYSTEM_NAME": "Linux", "CMAKE_SYSTEM_PROCESSOR": machine})
 
 
 def find_cmake() -> str:
-    """Return a CMake of version 3.28 or later, first the one installed beside this Python; RunnerError without one."""
+    """Return a CMake of version 3.28 or later, preferably the one beside this Python; raises RunnerError if none."""
     if shutil.which("make") is None:
-        how = _XCODE if sys.platform == "darwin" else "`apt install make` brings it"
-        raise RunnerError(f"there is no `make` on PATH to build the runner with; {how}")
+        how = _XCODE if sys.platform == "darwin" else "install it with `apt install make`"
+        raise RunnerError(f"no `make` on PATH to build the runner with; {how}")
     for path in [*(f"{place}/data/bin/cmake" for place in _package_folders("cmake")), shutil.which("cmake")]:
         version = re.search(r"(\d+)\.(\d+)", first_line([path, "--version"])) if path else None
         if path and version and (int(version[1]), int(version[2])) >= _OLDEST_CMAKE:
             return path
-    raise RunnerError("there is no CMake 3.28 or later to build the runner with; `pip install cmake` brings it")
+    raise RunnerError("no CMake 3.28 or later to build the runner with; install it with `pip install cmake`")
 
 
 def first_line(command: Sequence[str]) -> str:
@@ -91,8 +94,8 @@ def _host_compiler() -> Toolchain:
         path = shutil.which(name)
         if path and (version := first_line([path, "--version"])):
             return Toolchain([path], version, settings)
-    how = _XCODE if mac else "`apt install g++` brings one"
-    raise RunnerError(f"there is no C++ compiler on PATH to build the runner with; {how}")
+    how = _XCODE if mac else "install it with `apt install g++`"
+    raise RunnerError(f"no C++ compiler on PATH to build the runner with; {how}")
 
 
 def _zig(cache: Path) -> Toolchain:
@@ -100,15 +103,15 @@ def _zig(cache: Path) -> Toolchain:
         zig = f"{folder}/zig"
         if version := first_line([zig, "version"]):
             settings = {"CMAKE_SYSTEM_NAME": "Darwin", "CMAKE_SYSTEM_PROCESSOR": "arm64"}
-            # -S leaves out the debug map, which names every object file by its path. It stands here and not with the
-            # flags for linking so that CMake's own trials have it too: zig compiles its C++ library for each choice.
+            # -S leaves out the debug map, which names every object file by its path. It is set here and not with the
+            # flags for linking so that CMake's checks use it too: zig compiles its C++ library for each set of flags.
             settings |= {"CMAKE_CXX_FLAGS": f"-target aarch64-macos.{_MACOS} -Wl,-S"}
             env = {"ZIG_GLOBAL_CACHE_DIR": str(cache / "zig"), "ZIG_LOCAL_CACHE_DIR": str(cache / "zig")}
             return Toolchain([zig, "c++"], f"zig {version}", settings, env)
-    raise RunnerError("zig, which builds the runner for macos-arm64 here, is missing; `pip install ziglang` brings it")
+    raise RunnerError("no zig to build the runner for macos-arm64 with; install it with `pip install ziglang`")
 
 
 def _package_folders(package: str) -> list[str]:
-    """Return where an installed Python package lies, without importing it."""
+    """Return the folders of an installed Python package, without importing it."""
     spec = importlib.util.find_spec(package)
     return list(spec.submodule_search_locations or []) if spec else []

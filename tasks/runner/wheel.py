@@ -1,4 +1,4 @@
-"""The executorch wheel as a C++ SDK: headers, libraries and a CMake package. Nothing of it is ever imported."""
+"""The executorch wheel as a C++ SDK: headers, libraries and a CMake package. It is never imported."""
 
 import hashlib
 import importlib.metadata
@@ -9,14 +9,15 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from devices.platform import Platform
 from tasks.errors import FarmError
 from tasks.files import publish_folder
 
-# What a runner loads. The wheel has more (OpenVINO, QNN, Core ML, MLX), which the farm does not measure.
+# The libraries that a runner loads. The farm does not measure the wheel's others (OpenVINO, QNN, Core ML, MLX).
 LIBRARIES = ("", "_kernels_optimized", "_kernels_quantized", "_backend_xnnpack", "_threadpool", "_etdump")
 CMAKE_PACKAGE = "lib/cmake/executorch"  # in the wheel's folder
 _USED_FOLDERS = ("executorch/lib/", "executorch/include/", "executorch/share/")
-_PIP_PLATFORMS = {
+_PIP_PLATFORMS: dict[Platform, str] = {
     "linux-x86_64": "manylinux_2_28_x86_64",
     "linux-aarch64": "manylinux_2_28_aarch64",
     "macos-arm64": "macosx_14_0_arm64",
@@ -25,7 +26,7 @@ _DOWNLOAD_S = 900
 
 
 class WheelError(FarmError):
-    """The executorch wheel is missing or cannot be fetched; the text is one sentence."""
+    """The executorch wheel is missing or cannot be downloaded; the text is one sentence."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Wheel:
     library_suffix: str
 
     def libraries(self) -> list[Path]:
-        """Return the libraries that a runner loads; raises WheelError if the wheel has not all of them."""
+        """Return the libraries that a runner loads; raises WheelError if one is missing from the wheel."""
         paths = [self.folder / "lib" / f"libexecutorch{name}{self.library_suffix}" for name in LIBRARIES]
         for path in paths:
             if not path.is_file():
@@ -57,10 +58,10 @@ def installed_wheel() -> Wheel:
     return Wheel(folder, distribution.version, _record_sha256(distribution.read_text("RECORD") or ""), suffix)
 
 
-def wheel_for(platform: str, cache: Path) -> Wheel:
-    """Return the wheel of another platform, of the installed version, downloaded into `cache` on first use.
+def wheel_for(platform: Platform, cache: Path) -> Wheel:
+    """Return the wheel for another platform, of the installed version, downloaded into `cache` on first use.
 
-    pip checks the download against the package index. Raises WheelError where that does not work.
+    pip checks the download against the package index. Raises WheelError if it cannot be downloaded.
     """
     version = installed_wheel().version.partition("+")[0]
     folder = cache / f"executorch-{version}-{platform}"
@@ -71,18 +72,18 @@ def wheel_for(platform: str, cache: Path) -> Wheel:
     return Wheel(folder / "executorch", version, _record_sha256(record), suffix)
 
 
-def _download(version: str, platform: str, folder: Path) -> None:
-    """Fetch the wheel with pip and unpack what a runner needs of it."""
+def _download(version: str, platform: Platform, folder: Path) -> None:
+    """Download the wheel with pip and unpack the files that a runner needs."""
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
     with publish_folder(folder) as aside:
         command += ["--platform", _PIP_PLATFORMS[platform], "--dest", str(aside), f"executorch=={version}"]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=_DOWNLOAD_S, check=False)
         except subprocess.TimeoutExpired:
-            raise WheelError(f"executorch {version} for {platform} did not arrive within {_DOWNLOAD_S} s") from None
+            raise WheelError(f"executorch {version} for {platform}: download timed out after {_DOWNLOAD_S} s") from None
         if done.returncode != 0:
-            said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or [done.stderr.strip()]
-            raise WheelError(f"executorch {version} for {platform} cannot be fetched by pip: {said[-1]}")
+            errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or [done.stderr.strip()]
+            raise WheelError(f"pip cannot download executorch {version} for {platform}: {errors[-1]}")
         archive = next(aside.glob("*.whl"))
         with zipfile.ZipFile(archive) as wheel:
             wanted = [n for n in wheel.namelist() if n.startswith(_USED_FOLDERS) or n.endswith(".dist-info/RECORD")]
@@ -91,6 +92,6 @@ def _download(version: str, platform: str, folder: Path) -> None:
 
 
 def _record_sha256(record: str) -> str:
-    """Hash the lines that name what a runner is built from: equal in every environment that has the same wheel."""
+    """Hash the lines of the files that a runner is built from: equal wherever the same wheel is installed."""
     used = sorted(line for line in record.splitlines() if line.startswith(_USED_FOLDERS))
     return hashlib.sha256("\n".join(used).encode()).hexdigest()

@@ -1,17 +1,19 @@
-"""What files say of themselves, read without starting them."""
+"""What ELF and Mach-O files declare about themselves, read without starting them."""
 
+import contextlib
 import shutil
 import struct
 import sys
 from pathlib import Path
+from random import Random
 
 import pytest
 
-from tasks.runner.binary import check_bundle, missing_libraries, platforms_of
-from tasks.runner.build import Runner, RunnerError
-from tasks.runner.elf import parse_elf
-from tasks.runner.macho import parse_macho
+from tasks.runner.binary import platforms_of, read_elf, read_macho
+from tasks.runner.bundle import Runner, RunnerError
+from tasks.runner.check import check_bundle, missing_libraries
 
+X86, ARM64 = 0x01000007, 0x0100000C
 linux = pytest.mark.skipif(sys.platform != "linux", reason="looks at a Linux program")
 
 
@@ -30,6 +32,21 @@ def elf(machine: int, interpreter: bytes | None) -> bytes:
     return header.ljust(64, b"\0") + struct.pack("<IIQQQQQQ", kind, 0, 120, 0, 0, len(text), 0, 0) + text
 
 
+def macho(processor: int) -> bytes:
+    """The least Mach-O file that names a processor."""
+    return struct.pack("<IIIIIIII", 0xFEEDFACF, processor, 0, 2, 0, 0, 0, 0)
+
+
+def universal(*parts: bytes) -> bytes:
+    """A universal Mach-O file of these parts."""
+    starts = [8 + 20 * len(parts) + sum(map(len, parts[:number])) for number in range(len(parts))]
+    table = [
+        struct.pack(">IIIII", *struct.unpack_from("<II", part, 4), at, len(part), 0)
+        for part, at in zip(parts, starts, strict=True)
+    ]
+    return struct.pack(">II", 0xCAFEBABE, len(parts)) + b"".join(table) + b"".join(parts)
+
+
 @pytest.mark.parametrize(
     ("content", "platforms"),
     [
@@ -39,32 +56,64 @@ def elf(machine: int, interpreter: bytes | None) -> bytes:
         (elf(0xB7, None), ("linux-aarch64", "android-arm64")),
         (elf(0x28, None), ()),
         (elf(0xB7, b"/lib/ld-linux-aarch64.so.1")[:100], ()),
-        (struct.pack("<IIIIIIII", 0xFEEDFACF, 0x0100000C, 0, 2, 0, 0, 0, 0), ("macos-arm64",)),
-        (struct.pack("<IIIIIIII", 0xFEEDFACF, 0x01000007, 3, 2, 0, 0, 0, 0), ()),
-        (struct.pack(">IIIIIIIIIIII", 0xCAFEBABE, 2, 0x01000007, *[0] * 4, 0x0100000C, *[0] * 4), ("macos-arm64",)),
+        (macho(ARM64), ("macos-arm64",)),
+        (macho(X86), ()),
+        (universal(macho(X86), macho(ARM64)), ("macos-arm64",)),
+        (universal(macho(X86)), ()),
+        (universal(macho(X86), macho(ARM64))[:100], ()),
         (b"#!/bin/sh\n", ()),
         (b"", ()),
     ],
 )
-def test_a_program_says_where_it_runs(tmp_path: Path, content: bytes, platforms: tuple[str, ...]) -> None:
+def test_a_program_runs_on_the_platforms_that_its_header_names(
+    tmp_path: Path, content: bytes, platforms: tuple[str, ...]
+) -> None:
     (tmp_path / "program").write_bytes(content)
     assert platforms_of(tmp_path / "program") == platforms
 
 
 @linux
 @pytest.mark.torch
-def test_a_program_cut_anywhere_still_says_its_processor_or_is_damaged(host_runner: Runner) -> None:
-    whole = (host_runner.folder / "executor_runner").read_bytes()
-    machine = parse_elf(whole).machine
-    for kept in range(64, len(whole), 997):
+def test_a_program_cut_anywhere_still_names_its_processor_or_is_damaged(host_runner: Runner, tmp_path: Path) -> None:
+    complete = (host_runner.folder / "executor_runner").read_bytes()
+    processor = read_elf(host_runner.folder / "executor_runner").processor
+    program = tmp_path / "program"
+    messages = []
+    for kept in [*range(64), *range(64, len(complete), 997)]:
+        program.write_bytes(complete[:kept])
         try:
-            assert parse_elf(whole[:kept]).machine == machine
-        except ValueError as damaged:
-            message = str(damaged)
-            continue
-    assert message == "it is a damaged ELF file"
-    with pytest.raises(ValueError, match="it is a damaged Mach-O file"):
-        parse_macho(struct.pack("<IIIIIIII", 0xFEEDFACF, 0x0100000C, 0, 2, 9, 0, 0, 0))
+            assert read_elf(program).processor == processor
+        except RunnerError as error:
+            messages.append(str(error))
+    assert len(messages) > 64
+    assert set(messages) == {f"{program} is not a complete 64-bit ELF file"}
+
+
+def test_a_macos_program_cut_before_its_load_commands_is_damaged(tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    program.write_bytes(struct.pack("<IIIIIIII", 0xFEEDFACF, ARM64, 0, 2, 9, 0, 0, 0))
+    with pytest.raises(RunnerError, match=r"program is not a complete 64-bit Mach-O file$"):
+        read_macho(program)
+
+
+@linux
+@pytest.mark.torch
+def test_a_program_with_flipped_bytes_is_read_or_refused_and_prints_nothing(
+    host_runner: Runner, tmp_path: Path, capfd: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder
+) -> None:
+    random = Random(7)
+    complete = (host_runner.folder / "executor_runner").read_bytes()
+    program = tmp_path / "program"
+    for _ in range(200):
+        flipped = bytearray(complete)
+        for _ in range(random.choice([1, 5, 30])):
+            flipped[random.randrange(4, random.choice([64, 1024, len(complete)]))] = random.randrange(256)
+        program.write_bytes(flipped)
+        with contextlib.suppress(RunnerError):
+            read_elf(program)
+        assert isinstance(platforms_of(program), tuple)
+    assert capfd.readouterr() == ("", "")
+    assert not recwarn.list
 
 
 @linux
@@ -108,3 +157,14 @@ def test_a_symbol_version_that_a_brought_library_lacks_is_refused(bundle: Path, 
     (bundle / "lib" / "libc.so.6").write_bytes(old)
     with pytest.raises(RunnerError, match=r"needs GLIBC_2\.34 of libc\.so\.6, which is older"):
         check_bundle(bundle, host_runner.platform)
+
+
+@linux
+@pytest.mark.torch
+def test_a_truncated_library_is_refused_by_its_path(bundle: Path, host_runner: Runner) -> None:
+    library = bundle / "lib" / "libexecutorch.so"
+    library.write_bytes(library.read_bytes()[:5000])
+    with pytest.raises(RunnerError, match=r"lib/libexecutorch\.so is not a complete 64-bit ELF file$"):
+        check_bundle(bundle, host_runner.platform)
+    with pytest.raises(RunnerError, match=r"libexecutorch\.so is not a complete"):
+        missing_libraries(bundle)

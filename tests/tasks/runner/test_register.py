@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tasks.runner.build import Runner, RunnerError, find_runner, host_platform, read_runner, register_runner
+from tasks.runner.bundle import Runner, RunnerError, find_runner, read_runner
+from tasks.runner.register import register_runner
+from tasks.runner.toolchain import host_platform
 
 pytestmark = pytest.mark.torch
 
@@ -66,11 +68,11 @@ def test_a_registered_runner_comes_before_one_that_was_built_here(
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"platform": "amiga"}, "platform is one of .*, not 'amiga'"),
-        ({"variant": "sme2"}, "variant is one of sme2_on, sme2_off, not 'sme2'"),
-        ({"mode": "fast"}, "mode is one of timing, trace, not 'fast'"),
+        ({"platform": "amiga"}, "unknown platform `amiga`: use one of linux-x86_64, .*, android-arm64$"),
+        ({"variant": "sme2"}, r"unknown variant `sme2`: use one of sme2_on, sme2_off; did you mean `sme2_on`\?"),
+        ({"mode": "fast"}, "unknown mode `fast`: use one of timing, trace$"),
         ({"provenance": " "}, "needs its provenance"),
-        ({"platform": "macos-arm64"}, "is a program for .*, not macos-arm64"),
+        ({"platform": "macos-arm64"}, "cannot be registered for macos-arm64: it is a program for "),
     ],
 )
 def test_a_wrong_word_is_refused_with_the_right_ones(
@@ -85,9 +87,13 @@ def test_a_wrong_word_is_refused_with_the_right_ones(
 
 def test_what_is_no_program_is_refused(tmp_path: Path) -> None:
     (tmp_path / "script").write_text("#!/bin/sh\n")
-    with pytest.raises(RunnerError, match="script is a program for no known platform"):
+    with pytest.raises(
+        RunnerError, match=r"script cannot be registered for .*: it is not a program for any known platform"
+    ):
         register(tmp_path / "script", tmp_path / "runners")
-    with pytest.raises(RunnerError, match="executor_runner is not there; register a program, or a folder with one"):
+    with pytest.raises(
+        RunnerError, match="executor_runner does not exist; register a program, or a folder that contains"
+    ):
         register(tmp_path, tmp_path / "runners")
 
 
@@ -98,7 +104,7 @@ def test_a_program_without_the_stock_flags_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_program_that_fails_on_a_model_is_refused(idle: Path, models: Path, tmp_path: Path) -> None:
-    with pytest.raises(RunnerError, match=r"idle ended with 1 on .*convolved\.pte"):
+    with pytest.raises(RunnerError, match=r"idle ended with exit code 1 on .*convolved\.pte"):
         register(idle, tmp_path / "runners", model=models / "convolved.pte")
 
 

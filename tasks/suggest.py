@@ -1,0 +1,14 @@
+"""The nearest known word to a misspelled one."""
+
+import difflib
+from collections.abc import Iterable
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return the end of an error message, "; did you mean `x`?", with the known word nearest to `word`.
+
+    It is empty if none is near, or if `word` itself is known. Capitals do not count.
+    """
+    spelled = {each.lower(): each for each in known}
+    near = difflib.get_close_matches(word.lower(), spelled, n=1)
+    return f"; did you mean `{spelled[near[0]]}`?" if near and spelled[near[0]] != word else ""
