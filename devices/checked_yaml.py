@@ -1,4 +1,7 @@
-"""YAML files that users write, checked: a mistake is one sentence with the file, the line and what is right."""
+"""YAML files that users write, checked: a mistake is one sentence with the file, the line and what is right.
+
+Our own mapping, because pydantic reports the path of a mistake but not its line, and PyYAML knows only lines.
+"""
 
 from pathlib import Path
 from typing import Any, TypeVar

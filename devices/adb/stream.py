@@ -1,4 +1,7 @@
-"""The two protocols that adbd speaks on a stream: `shell,v2` for commands, `sync` for files."""
+"""The two protocols that adbd speaks on a stream: `shell,v2` for commands, `sync` for files.
+
+Our own, because the timeout of adbutils is idle time and not a deadline, and it returns nothing before a command ends.
+"""
 
 import socket
 import struct

@@ -2,6 +2,7 @@
 
 Positions are byte offsets from the start of the file. Position 0 holds the size prefix, never a value, so it stands
 for "absent". Memory stays proportional to the file: lengths that add up to more than the file are refused unread.
+Our own, because the flatbuffers package reads one field per Python call and trusts every offset.
 """
 
 import numpy as np

@@ -1,0 +1,125 @@
+"""The house: arrows between rooms run one way, no files need each other in a circle, and every room has a README."""
+
+import ast
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+from tests.fixtures.paths import ROOT
+
+# What each room at the top may import of ours, besides itself.
+ALLOWED: dict[str, set[str]] = {
+    "flows": {"tasks", "devices", "sql"},
+    "tasks": {"devices", "sql"},
+    "devices": set(),
+    "sql": set(),
+    "deployments": set(),
+}
+# The same inside `tasks` and `devices`: a package may import those named here; files at the top of a room are free.
+PACKAGES: dict[str, set[str]] = {
+    "devices.adb": set(),
+    "devices.ssh": set(),
+    "devices.ondevice": set(),
+    "tasks.export": set(),
+    "tasks.etdump": set(),
+    "tasks.runner": {"tasks.etdump"},
+    "tasks.session": {"tasks.export", "tasks.etdump", "tasks.runner"},
+    "tasks.load": {"tasks.etdump"},
+    "tasks.report": {"tasks.export"},
+    "flows.cli": set(),
+}
+# The only packages that may import these, inside the function that needs them: a worker beside phones has neither.
+HEAVY = {"torch", "executorch", "transformers", "torchao"}
+HEAVY_ROOMS = ("tasks/export/", "tasks/runner/")
+READMES = ["devices", "flows", "sql", "tasks", "tests", *(package.replace(".", "/") for package in PACKAGES)]
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the farm by its dotted name."""
+    found = {}
+    for room in ALLOWED:
+        for path in sorted((ROOT / room).rglob("*.py")):
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+            found[name] = path
+    return found
+
+
+MODULES = modules()
+
+
+def imports(path: Path) -> Iterator[str]:
+    """The modules of ours that a file imports, anywhere in it; `from package import module` counts as the module."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in MODULES)
+        elif isinstance(node, ast.ImportFrom) and node.module in MODULES:
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if inner in MODULES else node.module
+
+
+def package_of(module: str) -> str:
+    return ".".join(module.split(".")[:2])
+
+
+@pytest.mark.parametrize("room", ALLOWED)
+def test_a_room_imports_only_from_rooms_below_it(room: str) -> None:
+    upwards = [
+        f"{name} -> {other}"
+        for name, path in MODULES.items()
+        if name.split(".")[0] == room
+        for other in imports(path)
+        if other.split(".")[0] not in ALLOWED[room] | {room}
+    ]
+    assert upwards == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_imports_only_from_packages_below_it(package: str) -> None:
+    sideways = [
+        f"{name} -> {other}"
+        for name, path in MODULES.items()
+        if package_of(name) == package
+        for other in imports(path)
+        if package_of(other) in PACKAGES
+        and other.split(".")[0] == name.split(".")[0]
+        and package_of(other) not in PACKAGES[package] | {package}
+    ]
+    assert sideways == []
+
+
+def test_every_package_of_a_room_is_in_this_map() -> None:
+    rooms = ("flows", "tasks", "devices")
+    found = {f"{room}.{path.parent.name}" for room in rooms for path in (ROOT / room).glob("*/__init__.py")}
+    assert found == set(PACKAGES)
+
+
+def test_no_files_need_each_other_in_a_circle() -> None:
+    graph = {name: {other for other in imports(path) if other != name} for name, path in MODULES.items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(f"a circle: {' -> '.join(error.args[1])}")
+
+
+def test_only_exporting_and_building_runners_need_torch_or_executorch() -> None:
+    found = []
+    for path in MODULES.values():
+        place = path.relative_to(ROOT).as_posix()
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        at_the_top = {id(node) for node in tree.body}
+        for node in ast.walk(tree):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            heavy = isinstance(node, ast.stmt) and HEAVY & {name.split(".")[0] for name in names}
+            if heavy and (not place.startswith(HEAVY_ROOMS) or id(node) in at_the_top):
+                found.append(f"{place}: {ast.unparse(node)}")
+    assert found == []
+
+
+@pytest.mark.parametrize("room", READMES)
+def test_every_room_has_a_short_readme(room: str) -> None:
+    lines = (ROOT / room / "README.md").read_text(encoding="utf-8").splitlines()
+    assert len([line for line in lines if line.strip()]) <= 15
