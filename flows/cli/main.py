@@ -17,6 +17,7 @@ from flows.cli.options import (
     WarehouseOption,
     sentence_of,
 )
+from tasks.export.precision import PRECISIONS
 
 app = typer.Typer(
     help="Measure ExecuTorch models on a farm of devices.",
@@ -70,7 +71,7 @@ def sweep(
 @app.command(epilog="Example: etfarm export mobilenet_v2 --precision fp16")
 def export(
     model: Annotated[str, typer.Argument(help="A model of the zoo, or package.module:factory.")],
-    precision: Annotated[str, typer.Option(help="fp32, fp16, int8_static or int8_dynamic.")] = "fp32",
+    precision: Annotated[str, typer.Option(help=f"One of {', '.join(PRECISIONS)}.")] = "fp32",
     seed: Annotated[int, typer.Option(help="Seed of weights and reference inputs.")] = 0,
     var: VarOption = DEFAULT_VAR,
 ) -> None:

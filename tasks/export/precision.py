@@ -18,6 +18,8 @@ class Recipe:
     float_type: Literal["float32", "float16"]
     quantization: Literal["static", "dynamic"] | None = None
     """int8 weights per channel; static: activations too, calibrated on seeded data; dynamic: linear layers only."""
+    backend: Literal["xnnpack"] = "xnnpack"
+    """What the model is lowered to; part of a series, so that backends are never compared as one."""
 
 
 RECIPES: dict[Precision, Recipe] = {

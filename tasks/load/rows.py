@@ -10,13 +10,13 @@ from typing import Any
 from tasks.bundle import BundleError, SessionRecord, read_bundle
 from tasks.errors import FarmError
 from tasks.etdump.reader import read_etdump
+from tasks.export.precision import RECIPES
 from tasks.files import sha256_of
 from tasks.load.kernels import kernels_of
 from tasks.load.tree import Runs, runs_of
 
 Row = dict[str, Any]
 LOOSE_SWEEP = "loose"
-_BACKEND = "xnnpack"  # the one that the farm exports for
 
 
 class LoadError(FarmError):
@@ -210,7 +210,7 @@ def _series(record: SessionRecord) -> Row:
     key = {
         "model": record.model.name,
         "seed": record.model.seed,
-        "backend": _BACKEND,
+        "backend": RECIPES[record.model.precision].backend,
         "precision": record.model.precision,
         "threads": record.threads,
         "variant": record.variant,
