@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from sql.warehouse import newest_snapshot, publish_snapshot
 from tasks.errors import InputError
 from tasks.load.load import LoadResult, load_paths
+from tasks.snapshot import newest_snapshot, publish_snapshot
 from tasks.var import Var
 
 

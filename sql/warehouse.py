@@ -1,11 +1,8 @@
-"""The warehouse: one DuckDB file with one writer at a time, and published snapshots that readers open."""
+"""The warehouse: one DuckDB file with one writer at a time; readers open copies of it (tasks/snapshot.py)."""
 
 import contextlib
-import io
-import os
 import random
 import re
-import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -21,15 +18,12 @@ __all__ = [
     "RowsRefused",
     "WarehouseError",
     "open_read_only",
-    "open_snapshot",
-    "publish_snapshot",
+    "open_to_copy",
     "query",
     "writing",
 ]
 
 _PATIENCE_S = 60.0  # a writer's transaction takes about a second; a snapshot of some GB a few
-_KEPT_SNAPSHOTS = 3  # a reader that opens `current` needs its file for as long as opening takes
-_ASIDE = ".part-"
 _ONE_WRITER = threading.Lock()  # DuckDB keeps other processes out, but lets threads of one process in together
 
 
@@ -60,53 +54,27 @@ def open_read_only(path: Path, *, patience_s: float = _PATIENCE_S) -> Iterator[d
 
 
 @contextlib.contextmanager
-def open_snapshot(snapshots: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open the newest snapshot in the folder `snapshots`, which writers neither block nor change."""
-    with open_read_only(newest_snapshot(snapshots)) as connection:
-        yield connection
+def open_to_copy(path: Path) -> Iterator[BinaryIO]:
+    """Yield the bytes of a warehouse that is up to date and that nobody else can write to inside the block.
 
-
-def newest_snapshot(snapshots: Path) -> Path:
-    """Return the file of the newest snapshot; raises WarehouseError if none was published yet."""
-    try:
-        return snapshots / (snapshots / "current").read_text(encoding="utf-8").strip()
-    except OSError:
-        raise WarehouseError(
-            f"{snapshots}: no snapshot was published here yet; publish one with `etfarm load` or `etfarm sweep`"
-        ) from None
-
-
-def publish_snapshot(warehouse: Path, snapshots: Path) -> Path:
-    """Copy the warehouse to a new `snapshots/warehouse-<seq>.duckdb` and make `current` name it.
-
-    Returns the new file and removes all but the last few. Writers wait meanwhile, readers are not affected.
-    Raises WarehouseError.
+    Writers wait meanwhile, up to their patience. Raises WarehouseError.
     """
-    if not warehouse.is_file():
-        raise WarehouseError(f"{warehouse}: there is no warehouse to publish; create one with `etfarm load`")
+    if not path.is_file():
+        raise WarehouseError(f"{path}: there is no warehouse to publish; create one with `etfarm load`")
     # POSIX drops DuckDB's lock as soon as this process closes any other descriptor of the file, so the descriptor to
     # copy from is opened before the connection and closed after it.
-    with warehouse.open("rb") as source, _opened(warehouse, read_only=False, patience_s=_PATIENCE_S) as connection:
-        bring_up_to_date(connection, warehouse)
+    with path.open("rb") as source, _opened(path, read_only=False, patience_s=_PATIENCE_S) as connection:
+        bring_up_to_date(connection, path)
         connection.execute("CHECKPOINT")
-        snapshots.mkdir(parents=True, exist_ok=True)
-        for leftover in snapshots.glob(f"{_ASIDE}*"):  # of a killed publisher: the lock excludes others
-            leftover.unlink()
-        present = _snapshots_in(snapshots)
-        final = snapshots / f"warehouse-{(_sequence(present[-1]) if present else 0) + 1:06d}.duckdb"
-        _write_whole(final, source)
-        _write_whole(snapshots / "current", io.BytesIO(f"{final.name}\n".encode()))
-        for old in [*present, final][:-_KEPT_SNAPSHOTS]:
-            old.unlink()
-        return final
+        yield source
 
 
 def query(path: Path, text: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Run one SQL query on the newest snapshot of a folder or on a warehouse file; returns columns and rows.
+    """Run one SQL query on a warehouse file or a snapshot; returns columns and rows.
 
     The query cannot change anything. If it is wrong, raises WarehouseError with DuckDB's message and suggestions.
     """
-    with open_snapshot(path) if path.is_dir() else open_read_only(path) as connection:
+    with open_read_only(path) as connection:
         try:
             # Its stub does not mention that DuckDB returns None for a text without a statement.
             answer: duckdb.DuckDBPyConnection | None = connection.execute(text)
@@ -169,29 +137,3 @@ def _is_locked(error: Exception) -> bool:
 def _holder(error: Exception) -> str:
     found = re.search(r"PID (\d+)", str(error))
     return f" (process {found[1]})" if found else ""
-
-
-def _write_whole(final: Path, source: BinaryIO) -> None:
-    """Copy a stream to a file that appears completely or not at all."""
-    aside = final.with_name(_ASIDE + final.name)
-    try:
-        with aside.open("wb") as target:
-            shutil.copyfileobj(source, target, 1 << 22)
-            target.flush()
-            os.fsync(target.fileno())
-        aside.replace(final)
-    except OSError as error:
-        raise WarehouseError(
-            f"{final}: the snapshot could not be written ({error.strerror}); readers keep the previous one"
-        ) from error
-    finally:
-        aside.unlink(missing_ok=True)
-
-
-def _snapshots_in(folder: Path) -> list[Path]:
-    return sorted(folder.glob("warehouse-*.duckdb"), key=_sequence)
-
-
-def _sequence(snapshot: Path) -> int:
-    digits = snapshot.stem.removeprefix("warehouse-")
-    return int(digits) if digits.isdigit() else 0

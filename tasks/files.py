@@ -3,14 +3,17 @@
 import contextlib
 import getpass
 import hashlib
+import io
 import os
 import shutil
 import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 _ASIDE = ".part-"
+_BLOCK_BYTES = 1 << 22
 
 
 def sha256_of(path: Path) -> str:
@@ -43,13 +46,13 @@ def scratch_folder() -> Iterator[Path]:
         yield folder
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Write `data` to `path` so that a reader sees the old bytes or the new ones, never a part of them."""
+def write_whole(path: Path, data: bytes | BinaryIO) -> None:
+    """Write `data` (bytes, or a stream from where it stands) to `path`; a reader sees the old content or the new."""
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.parent / f"{_ASIDE}{os.getpid()}-{uuid.uuid4().hex[:8]}"
     try:
         with aside.open("wb") as stream:
-            stream.write(data)
+            shutil.copyfileobj(io.BytesIO(data) if isinstance(data, bytes) else data, stream, _BLOCK_BYTES)
             stream.flush()
             os.fsync(stream.fileno())
         aside.replace(path)

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from sql.warehouse import publish_snapshot, query
-from tests.fixtures.warehouse import Execution, Farm
+from sql.warehouse import query
+from tasks.snapshot import publish_snapshot
+from tests.fixtures.warehouse import BundleMaker, Execution
 
 # (sessions, executions of each, operators of each execution); an operator is an event, a call and Method::execute two
 CASES = ((1, 10, 60), (200, 50, 60), (20, 1000, 60))
@@ -26,29 +27,29 @@ def main() -> None:
     print("{:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>11}".format(*columns))
     with tempfile.TemporaryDirectory() as folder:
         for number, (sessions, executions, operators) in enumerate(CASES):
-            farm = Farm(Path(folder) / str(number))
-            write_bundles(farm, sessions, executions, operators)
-            load_s = seconds(farm.load)
-            replay_s = seconds(farm.load)
-            [(events,)] = farm.ask("SELECT count(*) FROM event")
+            maker = BundleMaker(Path(folder) / str(number))
+            write_bundles(maker, sessions, executions, operators)
+            load_s = seconds(maker.load)
+            replay_s = seconds(maker.load)
+            [(events,)] = maker.ask("SELECT count(*) FROM event")
             assert events == sessions * executions * (operators + 2), "not every event was loaded, or one twice"
-            snapshot_s = seconds(partial(publish_snapshot, farm.warehouse, farm.warehouse.parent / "snapshots"))
+            snapshot_s = seconds(partial(publish_snapshot, maker.warehouse, maker.warehouse.parent / "snapshots"))
             print(
                 f"{sessions:8} {events:9} {1e3 * load_s:6.0f} ms {events / load_s:9.0f} {1e3 * replay_s:6.0f} ms"
-                f" {1e3 * snapshot_s:6.0f} ms {farm.warehouse.stat().st_size / events:11.1f}"
+                f" {1e3 * snapshot_s:6.0f} ms {maker.warehouse.stat().st_size / events:11.1f}"
             )
         print("views of the last warehouse, whole, opening the file included:")
         for view in QUERIES:
-            took_s = seconds(partial(query, farm.warehouse, f"SELECT * FROM {view}"))
+            took_s = seconds(partial(query, maker.warehouse, f"SELECT * FROM {view}"))
             print(f"  {view:16} {1e3 * took_s:6.0f} ms")
 
 
-def write_bundles(farm: Farm, sessions: int, executions: int, operators: int) -> None:
+def write_bundles(maker: BundleMaker, sessions: int, executions: int, operators: int) -> None:
     """Write bundles of on and off in turn, each with another ETDump, as a sweep leaves them."""
     for number in range(sessions):
         took = {f"Convolution (NHWC, F32) IGEMM #{index}": 1000 + index + number for index in range(operators)}
         execution: Execution = (sum(took.values()) + 500, took)
-        farm.session([execution] * (executions - 1), variant=("sme2_off", "sme2_on")[number % 2], index=number // 2)
+        maker.session([execution] * (executions - 1), variant=("sme2_off", "sme2_on")[number % 2], index=number // 2)
 
 
 def seconds(work: Callable[[], object]) -> float:
