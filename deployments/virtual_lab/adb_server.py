@@ -1,4 +1,4 @@
-"""The lab's private adb server: its own port and home, no USB, no emulators, no discovery on the network."""
+"""The lab's private adb server: separate port and home, without USB, emulators and discovery on the network."""
 
 import contextlib
 import os
@@ -10,25 +10,25 @@ PORT = 15037
 
 
 class AdbServerError(Exception):
-    """The adb server cannot be asked, or refused; the text is one sentence."""
+    """The adb server does not answer, or rejected a request; the text is one sentence."""
 
 
 def server_command(adb: list[str], port: int) -> list[str]:
-    """The command that serves `port` of the loopback address in the foreground."""
+    """Return the command that serves loopback port `port` in the foreground."""
     return [*adb, "-P", str(port), "nodaemon", "server"]
 
 
 def server_environment(home: Path) -> dict[str, str]:
-    """What keeps a server apart: keys in `home`, and none of this machine's real phones."""
+    """Return an environment that isolates a server: keys in `home`, and none of this machine's real phones."""
     home.mkdir(parents=True, exist_ok=True)
-    apart = {"ADB_MDNS": "0", "ADB_MDNS_OPENSCREEN": "0", "ADB_USB": "0", "ADB_EMU": "0"}
-    return {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(home), "TMPDIR": str(home), **apart}
+    isolated = {"ADB_MDNS": "0", "ADB_MDNS_OPENSCREEN": "0", "ADB_USB": "0", "ADB_EMU": "0"}
+    return {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(home), "TMPDIR": str(home), **isolated}
 
 
 def ask(request: str, port: int = PORT, *, answer_s: float = 5.0) -> str:
     """Send one request of adb's host protocol (`host:version`, `host:connect:ADDRESS`) and return the answer.
 
-    Raises AdbServerError if there is no server, or with its own words if it refuses.
+    Raises AdbServerError if there is no server, or with the server's message if it rejects the request.
     """
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=answer_s) as server:
@@ -44,7 +44,7 @@ def ask(request: str, port: int = PORT, *, answer_s: float = 5.0) -> str:
 
 
 def answers(port: int = PORT) -> bool:
-    """Whether an adb server is there."""
+    """Return whether an adb server answers."""
     try:
         ask("host:version", port)
     except AdbServerError:
@@ -53,7 +53,7 @@ def answers(port: int = PORT) -> bool:
 
 
 def state_of(serial: str, port: int = PORT) -> str:
-    """The phone's state as adb says it (device, offline, unauthorized), or `absent`."""
+    """Return the phone's state as adb lists it (device, offline, unauthorized), or `absent`."""
     try:
         listed = ask("host:devices", port)
     except AdbServerError:
@@ -62,10 +62,10 @@ def state_of(serial: str, port: int = PORT) -> str:
 
 
 def connect(serial: str, port: int = PORT, *, wait_s: float = 10.0) -> str:
-    """Make the server hold a working connection to `serial` (host:port); returns the state after at most `wait_s`.
+    """Make the server connect to `serial` (host:port); returns the state after at most `wait_s` seconds.
 
-    It is dropped and made anew as long as it is not `device`: the server says "connected" of one that is still
-    offline, and keeps one that went stale.
+    It reconnects until the state is `device`: the server reports "connected" for a phone that is still offline, and
+    keeps stale connections.
     """
     end = time.monotonic() + wait_s
     while (state := state_of(serial, port)) != "device" and time.monotonic() < end:
@@ -82,6 +82,6 @@ def connect(serial: str, port: int = PORT, *, wait_s: float = 10.0) -> str:
 
 
 def stop(port: int = PORT) -> None:
-    """Ask the server to end, if there is one."""
+    """End the server, if there is one."""
     with contextlib.suppress(AdbServerError):
         ask("host:kill", port)

@@ -1,8 +1,8 @@
-"""Debian and Ubuntu packages without installing them: fetched by apt itself, from the mirror that this machine uses.
+"""Download and unpack Debian and Ubuntu packages with apt, without installing them.
 
-apt gets a private folder, package database and architecture, so nothing on the machine changes and no root is needed,
-while the mirror, proxies and credentials stay the machine's own. apt checks all of it: the signature of InRelease
-against the distribution's keyring, the index against InRelease, and every package's SHA-256 against the index.
+apt gets a private folder, package database and architecture, so nothing on the machine changes and root is not needed;
+mirror, proxies and credentials are those of the machine. apt checks the signature of InRelease against the
+distribution's keyring, the index against InRelease, and every package's SHA-256 against the index.
 """
 
 import os
@@ -16,12 +16,12 @@ from pathlib import Path
 
 
 class PackageError(Exception):
-    """Packages could not be had; the text is one sentence."""
+    """Packages could not be downloaded or unpacked; the text is one sentence."""
 
 
 @dataclass(frozen=True)
 class Archive:
-    """A distribution's package archive as this machine reaches it."""
+    """A distribution's package archive, at the mirror that this machine uses."""
 
     mirror: str
     keyring: Path
@@ -38,17 +38,17 @@ _DISTRIBUTIONS = {
 
 
 def machine_archive() -> Archive:
-    """Return the archive behind this machine's own apt sources.
+    """Return the archive in this machine's apt sources.
 
-    Raises PackageError where apt is missing, or its sources name neither a Debian nor an Ubuntu archive.
+    Raises PackageError if apt is missing, or its sources contain neither a Debian nor an Ubuntu archive.
     """
     if not shutil.which("apt-get"):
-        raise PackageError("the virtual lab is made of Debian or Ubuntu packages, and this machine has no apt-get")
+        raise PackageError("the virtual lab needs Debian or Ubuntu: there is no apt-get on this machine")
     release = _os_release()
     family = [release.get("ID", ""), *release.get("ID_LIKE", "").split()]
     name = next((word for word in family if word in _DISTRIBUTIONS), None)
     if name is None:
-        raise PackageError(f"the virtual lab needs Debian or Ubuntu, and this machine is {family[0] or 'unknown'}")
+        raise PackageError(f"the virtual lab needs Debian or Ubuntu, not {family[0] or 'an unknown distribution'}")
     suites, components, qemu_suite = _DISTRIBUTIONS[name]
     mirror = _mirror_of(name, release.get("VERSION_CODENAME", ""))
     return Archive(mirror, _keyring_of(name), suites, components, qemu_suite)
@@ -60,9 +60,9 @@ def _os_release() -> dict[str, str]:
 
 
 def _mirror_of(distribution: str, codename: str) -> str:
-    """The repository that holds the running release itself.
+    """Return the address of the repository of the running release.
 
-    Its Release file names the distribution; before the first `apt-get update` only its address can tell.
+    Its Release file names the distribution; before the first `apt-get update` only its address does.
     """
     listing = _run(["apt-get", "indextargets", "--format", "$(RELEASE) $(REPO_URI) $(ORIGIN)", "Created-By: Packages"])
     targets = [line.split(maxsplit=2) for line in listing.splitlines()]
@@ -70,7 +70,7 @@ def _mirror_of(distribution: str, codename: str) -> str:
     by_address = [uri for _, uri, _ in targets if uri.rstrip("/").endswith(f"/{distribution}")]
     found = by_origin + by_address
     if not found:
-        raise PackageError(f"apt's sources name no {distribution} archive: add one to /etc/apt/sources.list")
+        raise PackageError(f"apt's sources contain no {distribution} archive: add one to /etc/apt/sources.list")
     return found[0]
 
 
@@ -80,11 +80,11 @@ def _keyring_of(distribution: str) -> Path:
         path = folder / f"{distribution}-archive-keyring.{ending}"
         if path.exists():
             return path
-    raise PackageError(f"{folder} holds no keyring of {distribution}: install {distribution}-archive-keyring")
+    raise PackageError(f"{folder} has no keyring of {distribution}: install {distribution}-archive-keyring")
 
 
 class Apt:
-    """apt-get with a folder, a package database and an architecture of its own."""
+    """apt-get with a private folder, package database and architecture."""
 
     def __init__(self, folder: Path, archive: Archive, architecture: str) -> None:
         self.folder = folder.resolve()
@@ -93,35 +93,35 @@ class Apt:
         self._updated = False
 
     def with_dependencies(self, packages: Sequence[str]) -> list[Path]:
-        """Download `packages` and all that they depend on; returns their .deb files, each checked by apt.
+        """Download `packages` and all that they depend on; returns their .deb files, checked by apt.
 
-        Raises PackageError with apt's own words.
+        Raises PackageError with apt's message.
         """
         self._update()
         wanted = ["install", "--assume-yes", "--download-only", *packages]
-        # What lies in the archives already would not be listed.
+        # apt does not list packages that are already in its archives folder, so it gets an empty one.
         listing = self._apt_get([*wanted, "--print-uris", "-o", f"Dir::Cache::archives={self.folder}/none"])
         names = re.findall(r"^'[^']+' (\S+\.deb) \d+ ", listing, flags=re.MULTILINE)
         self._apt_get(wanted)
         return [self.folder / "cache/archives" / name for name in names]
 
     def alone(self, package: str, suite: str) -> Path:
-        """Download `package` of `suite` without what it depends on; returns its .deb file, checked by apt."""
+        """Download `package` of `suite` without its dependencies; returns its .deb file, checked by apt."""
         self._update()
         wanted = ["download", f"{package}/{suite}"]
         found = re.search(r"^'[^']+' (\S+\.deb) \d+ ", self._apt_get([*wanted, "--print-uris"]), flags=re.MULTILINE)
         if found is None:
-            raise PackageError(f"apt names no file for {package} of {suite}")
+            raise PackageError(f"apt found no file for {package} in {suite}; check that the mirror has this suite")
         self._apt_get(wanted)
         return self.folder / found[1]
 
     def _update(self) -> None:
-        """Fetch the indexes once; a failed fetch is an error even where older ones are there."""
+        """Download the indexes once; a failed download is an error even if older indexes exist."""
         if self._updated:
             return
         for name in ("state/lists/partial", "cache/archives/partial"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
-        # An empty database: dependencies resolve to all that the packages need, whatever this machine has.
+        # An empty database, so that all dependencies are downloaded, also those that this machine has.
         (self.folder / "status").write_text("")
         (self.folder / "sources.list").write_text(self._sources())
         (self.folder / "apt.conf").write_text(self._configuration())
@@ -136,7 +136,7 @@ class Apt:
         )
 
     def _configuration(self) -> str:
-        """The machine's own settings for fetching, and everything else private to this folder."""
+        """The machine's settings for downloads; all others point into this folder."""
         fetching = [
             line
             for line in _run(["apt-config", "dump"]).splitlines()
@@ -144,7 +144,7 @@ class Apt:
         ]
         here, empty = self.folder, self.folder / "none"
         empty.mkdir(exist_ok=True)
-        own = [
+        private = [
             f'Dir::State "{here}/state";',
             f'Dir::State::status "{here}/status";',
             f'Dir::Cache "{here}/cache";',
@@ -160,7 +160,7 @@ class Apt:
             'Acquire::AllowWeakRepositories "false";',
             'Binary::apt-get::APT::Keep-Downloaded-Packages "true";',
         ]
-        return "\n".join([*fetching, *own, ""])
+        return "\n".join([*fetching, *private, ""])
 
     def _apt_get(self, arguments: list[str]) -> str:
         environment = {**os.environ, "APT_CONFIG": str(self.folder / "apt.conf"), "LC_ALL": "C.UTF-8"}
@@ -168,7 +168,7 @@ class Apt:
 
 
 def unpack(debs: Iterable[Path], into: Path) -> None:
-    """Unpack the files of `debs` into the folder `into`, as they would lie below `/`."""
+    """Unpack the files of `debs` into the folder `into`, as they would be installed below `/`."""
     for deb in debs:
         _run(["dpkg-deb", "--extract", str(deb), str(into)])
 
@@ -181,17 +181,17 @@ def unpack_one(deb: Path, member: str, into: Path) -> None:
             entry = next((entry for entry in archive if entry.name.removeprefix("./") == member), None)
             source = archive.extractfile(entry) if entry is not None else None
             if source is None:
-                raise PackageError(f"{deb.name} holds no file {member}")
+                raise PackageError(f"{deb.name} does not contain {member}")
             with into.open("wb") as target:
                 shutil.copyfileobj(source, target)
-        process.kill()  # what follows in the package is not wanted
+        process.kill()  # the rest of the package is not needed
     into.chmod(0o755)
 
 
 def _run(argv: list[str], cwd: Path | None = None, env: dict[str, str] | None = None) -> str:
     done = subprocess.run(argv, cwd=cwd, env=env, capture_output=True, text=True, check=False)
     if done.returncode:
-        said = [line for line in (done.stderr + done.stdout).splitlines() if line.startswith(("E:", "dpkg-deb:"))]
-        cause = " ".join(said) or f"exit code {done.returncode}"
+        errors = [line for line in (done.stderr + done.stdout).splitlines() if line.startswith(("E:", "dpkg-deb:"))]
+        cause = " ".join(errors) or f"exit code {done.returncode}"
         raise PackageError(f"{' '.join(argv[:3])} failed: {cause}")
     return done.stdout

@@ -1,16 +1,16 @@
 #!/bin/sh
-# Process 1 of a lab device, in mount, process and host-name namespaces of its own: completes the device's root file
-# system and keeps its daemon running, as a phone's init and a Mac's launchd do.
+# Process 1 of a lab device, in its mount, process and host-name namespaces: completes the device's root file system
+# and keeps its daemon running, as a phone's init and a Mac's launchd do.
 #
 #   device-init.sh NAME ROOT PROC HOLD COMMAND [ARGUMENT]...
 #
-# NAME is the host name; ROOT the root file system, put together but for kernel file systems; PROC the folder of it
-# where /proc goes; while the file HOLD is there, a daemon that ended is not started again.
+# NAME is the host name; ROOT the root file system, complete except for kernel file systems; PROC its folder for
+# /proc. While the file HOLD exists, a daemon that ended is not started again.
 name=$1 root=$2 proc=$3 hold=$4
 shift 4
 set -e
 hostname "$name"
-while read -r source target; do # trees of packages, read-only; the list names what goes where
+while read -r source target; do # trees of packages, read-only; each line is a source and a target
     mount --bind "$source" "$root/$target"
     mount -o remount,bind,ro "$root/$target"
 done <"$root/../binds"

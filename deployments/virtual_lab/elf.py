@@ -1,61 +1,63 @@
-"""Three things about ELF files (64 bits, little-endian) that no tool of a plain machine does."""
+"""Three things about ELF files that no tool of a Debian or Ubuntu machine does.
+
+LIEF finds the bytes; they are patched here, because LIEF rearranges a file that it writes. It is imported by the
+functions: `lab down` also runs under a Python that does not have it.
+"""
 
 import struct
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-_PROGRAM = struct.Struct("<IIQQQQQQ")  # type, flags, offset, address, physical address, size, size in memory, alignment
-_SECTION = struct.Struct("<IIQQQQIIQQ")  # name, type, flags, address, offset, size, link, info, alignment, entry size
-_SYMBOL = struct.Struct("<IBBHQQ")  # name, info, other, section, value, size
-_UNUSED, _INTERPRETER, _GNU_PROPERTY = 0, 3, 0x6474E553
-_DYNAMIC_SYMBOLS = 11
+if TYPE_CHECKING:
+    import lief
+
+_UNUSED = 0  # type of a program header that loaders skip
 _LOOPBACK = b"\0" * 10 + b"\xff\xff" + bytes((127, 0, 0, 1))
 
 
 def is_static(program: Path) -> bool:
-    """Whether this program names no loader: only such an emulator works inside another root file system."""
-    data = program.read_bytes()
-    return all(_PROGRAM.unpack_from(data, at)[0] != _INTERPRETER for at in _program_headers(data))
+    """Return whether `program` is an ELF file without a loader: only such an emulator works in another root."""
+    binary = _parse(program)
+    return binary is not None and not binary.has_interpreter
 
 
 def drop_empty_property(program: Path) -> None:
-    """Remove the header of GNU properties where it leads to none: kernels pass over such a one, and qemu refuses it.
+    """Disable an empty GNU property header in `program`: kernels skip it, but qemu rejects the program.
 
-    Ubuntu's toybox for arm64 has it. A program without is left as it is.
+    Ubuntu's toybox for arm64 has one. A program without it is left as it is.
     """
+    import lief
+
+    binary = _parse(program)
+    if binary is None:
+        raise ValueError(f"{program} is not an ELF file")
     data = bytearray(program.read_bytes())
-    for at in _program_headers(data):
-        header = _PROGRAM.unpack_from(data, at)
-        if header[0] == _GNU_PROPERTY and header[5] == 0:
-            struct.pack_into("<I", data, at, _UNUSED)
+    for number, segment in enumerate(binary.segments):
+        if segment.type == lief.ELF.Segment.TYPE.GNU_PROPERTY and segment.physical_size == 0:
+            place = binary.header.program_header_offset + number * binary.header.program_header_size
+            struct.pack_into("<I", data, place, _UNUSED)
             program.write_bytes(data)
 
 
 def write_loopback_libc(libc: Path, into: Path) -> None:
     """Write a copy of `libc` whose "any address" is the loopback address; ValueError if it has no such constant.
 
-    adbd listens on every address of the machine and Debian's asks nobody for a key: started on a person's machine it
-    would give that person's shell to the network. It cannot be told where to listen; it passes the C library's
-    constant `in6addr_any` to bind(). In the copy, which only this adbd loads, the constant is ::ffff:127.0.0.1.
+    adbd listens on every address of the machine, and Debian's accepts every client: started on your machine, it would
+    give the network your shell. It has no option for its address; it passes the C library's constant `in6addr_any` to
+    bind(). In the copy, which only this adbd loads, the constant is ::ffff:127.0.0.1.
     """
+    binary = _parse(libc)
+    constant = binary.get_dynamic_symbol("in6addr_any") if binary else None
+    place = binary.virtual_address_to_offset(constant.value) if binary and constant else None
+    if constant is None or not isinstance(place, int) or constant.size != len(_LOOPBACK):
+        raise ValueError(f"{libc} does not define in6addr_any")
     data = bytearray(libc.read_bytes())
-    (first,) = struct.unpack_from("<Q", data, 40)
-    size, count = struct.unpack_from("<HH", data, 58)
-    sections = [_SECTION.unpack_from(data, first + size * number) for number in range(count)]
-    for section in sections:
-        if section[1] == _DYNAMIC_SYMBOLS:
-            names = sections[section[6]][4]
-            for at in range(section[4], section[4] + section[5], _SYMBOL.size):
-                name, _, _, home, value, length = _SYMBOL.unpack_from(data, at)
-                if data.startswith(b"in6addr_any\0", names + name) and length == len(_LOOPBACK):
-                    place = sections[home][4] + value - sections[home][3]
-                    data[place : place + length] = _LOOPBACK
-                    into.write_bytes(data)
-                    return
-    raise ValueError(f"{libc} has no constant in6addr_any")
+    data[place : place + constant.size] = _LOOPBACK
+    into.write_bytes(data)
 
 
-def _program_headers(data: bytes | bytearray) -> list[int]:
-    """Where in the file each program header begins."""
-    (first,) = struct.unpack_from("<Q", data, 32)
-    size, count = struct.unpack_from("<HH", data, 54)
-    return [first + size * number for number in range(count)]
+def _parse(path: Path) -> "lief.ELF.Binary | None":
+    import lief
+
+    lief.logging.disable()
+    return lief.ELF.parse(path)

@@ -1,7 +1,7 @@
-"""What goes wrong with devices, done to the lab's: each function breaks one thing, and its counterpart mends it.
+"""Faults of devices, caused in the lab: each function breaks one thing, and its counterpart repairs it.
 
-All need root and a lab that is up. Links that are slow or break at a certain byte: `link_proxy.LinkProxy`. A phone
-that nobody authorized: `unusable_phone.UnusablePhone`.
+All need root and a lab that is up. For links that are slow or break at a certain byte see `link_proxy.LinkProxy`, for
+an unauthorized phone `unusable_phone.UnusablePhone`.
 """
 
 import json
@@ -15,7 +15,7 @@ from deployments.virtual_lab.phone import Phone
 
 
 def cut_link(device: LabDevice) -> None:
-    """Lose every packet to and from the device, without a word to either side."""
+    """Drop every packet to and from the device, without an error on either side."""
     network.set_link(device.number, up=False)
 
 
@@ -25,12 +25,12 @@ def restore_link(device: LabDevice) -> None:
 
 
 def kill_daemon(device: LabDevice) -> None:
-    """Kill the device's adbd, or its sshd with all connections; it is back within 0.2 s, as after a crash."""
+    """Kill the device's adbd, or its sshd with all connections; it is restarted within 0.2 s, as after a crash."""
     processes.kill_all(_daemons(device))
 
 
 def stop_daemon(device: LabDevice) -> None:
-    """The same, and it stays away: connections are refused until `start_daemon`."""
+    """Kill the daemon and do not restart it: connections are refused until `start_daemon`."""
     device.hold.touch()
     kill_daemon(device)
 
@@ -41,7 +41,7 @@ def start_daemon(device: LabDevice) -> None:
 
 
 def freeze_daemon(device: LabDevice) -> None:
-    """Keep the device's adbd or sshd from doing anything: connections are accepted and never answered."""
+    """Suspend the device's adbd or sshd: connections are accepted and never answered."""
     for pid in _daemons(device):
         processes.kill(pid, signal.SIGSTOP)
 
@@ -53,15 +53,15 @@ def thaw_daemon(device: LabDevice) -> None:
 
 
 def reboot(device: LabDevice, packages: Packages) -> None:
-    """End everything that runs on the device and start it again: its disk stays as it is, its boot id does not."""
+    """End all processes of the device and start it again: it keeps its disk and gets another boot id."""
     device.halt()
     device.boot(packages)
 
 
 def skew_clock(device: LabDevice, packages: Packages, seconds: int) -> None:
-    """Start the device again with a clock that is so much ahead (or behind, if negative); 0 puts it right.
+    """Restart the device with a clock that is `seconds` ahead (behind, if negative); 0 sets it right.
 
-    Dates and stamps of files are wrong for every program on it, time that passes is not.
+    Dates and files' timestamps are wrong for every program on it; durations stay right.
     """
     device.skew.unlink(missing_ok=True)
     if seconds:
@@ -73,7 +73,7 @@ def skew_clock(device: LabDevice, packages: Packages, seconds: int) -> None:
 
 
 def fill_disk(device: LabDevice, left_bytes: int = 1 << 20) -> None:
-    """Leave so much room on the device's disk, by making the disk smaller."""
+    """Leave `left_bytes` free on the device's disk, by making the disk smaller."""
     disk = os.statvfs(device.root)
     _resize(device, (disk.f_blocks - disk.f_bfree) * disk.f_frsize + left_bytes)
 
@@ -84,7 +84,7 @@ def empty_disk(device: LabDevice) -> None:
 
 
 def kill_adb_server() -> None:
-    """Kill the lab's adb server: phones on the network are forgotten, and a client may start another one."""
+    """Kill the lab's adb server: its network connections are lost, and a client may start another server."""
     journal.end("adb-server")
     adb_server.stop()
 
@@ -94,7 +94,7 @@ def _resize(device: LabDevice, size_bytes: int) -> None:
 
 
 def _daemons(device: LabDevice) -> list[int]:
-    """adbd, or sshd and one more of its kind for each connection; not what they started for somebody."""
+    """Return the ids of adbd, or of sshd and its process per connection, without the commands that they started."""
     if device.pid is None:
         return []
     names = ("adbd", "sshd")

@@ -1,13 +1,13 @@
-"""The lab's packages, unpacked once into a cache: `fetch_packages.py NAME` prints where NAME lies.
+"""Download the lab's packages, unpack them into a cache, and print the path of NAME there.
 
-  adbd          a tree that holds usr/lib/android-sdk/platform-tools/adbd (for ETFARM_ADBD_ROOT)
+  adbd          a tree with usr/lib/android-sdk/platform-tools/adbd
   adb           the adb client
   qemu          a qemu-aarch64 that runs SME2 (10.1 or later)
-  phone-amd64, phone-arm64, mac-amd64   what the lab's devices are made of
-  all           everything that `lab.py up` needs
+  phone-amd64, phone-arm64, mac-amd64   the trees that the lab's devices mount
+  all           everything that `lab up` needs
 
-The cache is var/lab/cache, or ETFARM_LAB_CACHE. What lies there is used without asking the mirror again: remove the
-cache to take newer packages. No root is needed.
+The cache is var/lab/cache, or ETFARM_LAB_CACHE. Cached packages are used without asking the mirror: remove the cache
+to get newer ones. Root is not needed.
 """
 
 import argparse
@@ -40,17 +40,17 @@ TREES = {
     "mac-amd64": ("amd64", _MAC),
     "adb-amd64": ("amd64", ("adb",)),
 }
-_QEMU_WANTED = (10, 1)
+_OLDEST_QEMU = (10, 1)  # the first that executes SME2
 
 
 class Packages:
-    """The cache of unpacked packages in `cache`; every method fetches what is missing and raises PackageError."""
+    """The cache of unpacked packages; every method downloads what is missing and may raise PackageError."""
 
     def __init__(self, cache: Path) -> None:
         self.cache = cache.resolve()
 
     def tree(self, name: str) -> Path:
-        """Return the folder that holds the unpacked packages of TREES[name], with their dependencies."""
+        """Return the folder of the unpacked packages of TREES[name] and their dependencies."""
         architecture, packages = TREES[name]
         recipe = hashlib.sha256(json.dumps([architecture, packages]).encode()).hexdigest()[:8]
         final = self.cache / "trees" / f"{name}-{recipe}"
@@ -65,7 +65,7 @@ class Packages:
         return final
 
     def qemu(self) -> Path:
-        """Return a static qemu-aarch64 that runs SME2: the one in PATH where that will do, else the cache's own."""
+        """Return a static qemu-aarch64 that runs SME2: the one on PATH if it is suitable, else the cached one."""
         installed = shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
         if installed and runs_sme2(Path(installed)) and is_static(Path(installed)):
             return Path(installed)
@@ -77,11 +77,11 @@ class Packages:
                 with _aside(final.parent) as folder:
                     unpack_one(deb, "usr/bin/qemu-aarch64", folder / final.name)
                     if not (runs_sme2(folder / final.name) and is_static(folder / final.name)):
-                        raise PackageError(f"{deb.name} is no static qemu of 10.1 or later, which SME2 needs")
+                        raise PackageError(f"{deb.name} has no static qemu of 10.1 or later, which SME2 needs")
         return final
 
     def adb(self) -> list[str]:
-        """Return the words that start an adb client: adbutils' own, else the one in PATH, else the fetched one."""
+        """Return the words that start an adb client: adbutils', else the one on PATH, else the downloaded one."""
         found = importlib.util.find_spec("adbutils")
         bundled = Path(found.origin).parent / "binaries/adb" if found and found.origin else None
         if bundled and os.access(bundled, os.X_OK):
@@ -96,7 +96,7 @@ class Packages:
 
     @contextlib.contextmanager
     def _missing(self, final: Path) -> Iterator[None]:
-        """Where `final` is not there yet, hold the cache: two who fetch at once would share apt's folder."""
+        """Lock the cache if `final` does not exist yet: two downloads at the same time would share apt's folder."""
         if final.exists():
             yield
             return
@@ -109,28 +109,28 @@ class Packages:
 
 
 def default_cache() -> Path:
-    """Return ETFARM_LAB_CACHE, else lab/cache in the var folder."""
+    """Return ETFARM_LAB_CACHE, or lab/cache in the var folder."""
     if chosen := os.environ.get("ETFARM_LAB_CACHE"):
         return Path(chosen)
     return Path(os.environ.get("ETFARM_VAR") or "var") / "lab" / "cache"
 
 
 def own_loader(tree: Path) -> list[str]:
-    """Return the words that start a program of an x86_64 `tree` with the tree's own C library and libraries."""
+    """Return the words that start a program of an x86_64 `tree` with the tree's C library and other libraries."""
     libraries = tree / "usr/lib/x86_64-linux-gnu"
     return [str(tree / "usr/lib64/ld-linux-x86-64.so.2"), "--library-path", f"{libraries}:{libraries / 'android'}"]
 
 
 def runs_sme2(qemu: Path) -> bool:
-    """Say whether this qemu-aarch64 is of the first version that executes SME2, or later."""
-    said = subprocess.run([qemu, "--version"], capture_output=True, text=True, check=False).stdout
-    found = re.search(r"version (\d+)\.(\d+)", said)
-    return found is not None and (int(found[1]), int(found[2])) >= _QEMU_WANTED
+    """Return whether this qemu-aarch64 is new enough to execute SME2."""
+    version = subprocess.run([qemu, "--version"], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"version (\d+)\.(\d+)", version)
+    return found is not None and (int(found[1]), int(found[2])) >= _OLDEST_QEMU
 
 
 @contextlib.contextmanager
 def _aside(final: Path) -> Iterator[Path]:
-    """Yield a folder that becomes `final` on a clean way out, and is removed on any other."""
+    """Yield a folder that becomes `final` at the end of the block, or is removed if the block raises."""
     final.parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=".part-", dir=final.parent))
     try:
@@ -151,22 +151,26 @@ def _sha256(path: Path) -> str:
 
 
 def main() -> int:
-    """Fetch what the command line names and print where it lies."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    """Download what the command line names and print its path."""
+    parser = argparse.ArgumentParser(
+        prog="python -m deployments.virtual_lab.fetch_packages",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("name", choices=["adbd", "adb", "qemu", "phone-amd64", "phone-arm64", "mac-amd64", "all"])
     name = parser.parse_args().name
     packages = Packages(default_cache())
     everything = ("adb", "qemu", "phone-amd64", "phone-arm64", "mac-amd64")
     try:
         for each in everything if name == "all" else [name]:
-            sys.stdout.write(f"{_place(packages, each)}\n")
+            sys.stdout.write(f"{_path_of(packages, each)}\n")
     except PackageError as error:
         sys.stderr.write(f"{error}\n")
         return 1
     return 0
 
 
-def _place(packages: Packages, name: str) -> str:
+def _path_of(packages: Packages, name: str) -> str:
     if name == "qemu":
         return str(packages.qemu())
     if name == "adb":

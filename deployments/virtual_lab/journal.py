@@ -1,6 +1,6 @@
-"""What the lab made on this machine, written down as it is made, so that `down` takes away exactly that.
+"""A journal of everything that the lab makes on this machine, so that `down` removes exactly that.
 
-The journal lies in /run, which a restart of the machine empties like everything else that the lab makes.
+It is in /run, which a restart of the machine clears, as it does everything else that the lab makes.
 """
 
 import contextlib
@@ -19,18 +19,18 @@ BINFMT = Path("/proc/sys/fs/binfmt_misc")
 
 
 class LabError(Exception):
-    """The lab cannot do what was asked; the text is one sentence."""
+    """A command of the lab failed; the text is one sentence."""
 
 
 def note(kind: str, name: str, **what: Any) -> None:
-    """Write down one thing; `kind` says how it is undone."""
+    """Write an entry, before the thing is made; `kind` determines how it is removed."""
     RUN.mkdir(exist_ok=True)
     with _PATH.open("a", encoding="utf-8") as stream:
         stream.write(json.dumps({"kind": kind, "name": name, **what}) + "\n")
 
 
 def noted(kind: str | None = None) -> list[dict[str, Any]]:
-    """Everything that is written down (of one kind), in the order in which it was made."""
+    """Return all entries (of one kind), oldest first."""
     try:
         lines = _PATH.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
@@ -39,12 +39,12 @@ def noted(kind: str | None = None) -> list[dict[str, Any]]:
 
 
 def is_noted(kind: str, name: str) -> bool:
-    """Whether the lab made the thing of that name."""
+    """Return whether the lab made the thing of that name."""
     return any(entry["name"] == name for entry in noted(kind))
 
 
 def run_tool(*argv: str | Path) -> str:
-    """Run one command to its end and return what it printed; LabError with its own words if it fails."""
+    """Run one command to its end and return its output; raises LabError with its error message if it fails."""
     words = [str(word) for word in argv]
     try:
         done = subprocess.run(words, capture_output=True, text=True, check=False)
@@ -56,13 +56,13 @@ def run_tool(*argv: str | Path) -> str:
 
 
 def is_mounted(path: Path) -> bool:
-    """Whether something is mounted exactly there, a folder of the same file system included."""
-    places = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()]
-    return str(path) in places
+    """Return whether `path` is a mount point, bind mounts included."""
+    mount_points = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()]
+    return str(path) in mount_points
 
 
 def start(name: str, argv: list[str], env: Mapping[str, str] | None = None) -> None:
-    """Start a process of the lab, with its output in a log in RUN."""
+    """Start a process of the lab, with its output in RUN/`name`.log."""
     processes.start(
         argv,
         RUN / f"{name}.log",
@@ -72,7 +72,7 @@ def start(name: str, argv: list[str], env: Mapping[str, str] | None = None) -> N
 
 
 def pid_of(name: str) -> int | None:
-    """The process that was last started under `name`, if it still runs."""
+    """Return the id of the process that was last started as `name`, None if it has ended."""
     found = [entry for entry in noted("process") if entry["name"] == name]
     if found and processes.is_alive(found[-1]["pid"], found[-1]["started"]):
         return int(found[-1]["pid"])
@@ -80,31 +80,31 @@ def pid_of(name: str) -> int | None:
 
 
 def end(name: str) -> None:
-    """End what was started under `name`; what runs no more is fine."""
+    """End all processes that were started as `name`."""
     for entry in noted("process"):
         if entry["name"] == name:
             _end_process(entry)
 
 
 def undo_everything() -> None:
-    """Take away what is written down, the last first, and then the journal; may be interrupted and repeated.
+    """Remove everything in the journal, the newest first, and then the journal; may be interrupted and repeated.
 
-    Raises LabError with the first thing that would not go, after taking away all others; the journal then stays.
+    Raises LabError with the first failure, after removing everything else; the journal then stays.
     """
-    troubles = []
+    failures = []
     for entry in reversed(noted()):
         try:
             _UNDO[entry["kind"]](entry)
         except (LabError, OSError) as error:
-            troubles.append(str(error))
-    if troubles:
-        raise LabError(troubles[0])
+            failures.append(str(error))
+    if failures:
+        raise LabError(failures[0])
     shutil.rmtree(RUN, ignore_errors=True)
 
 
 def _end_process(entry: Mapping[str, Any]) -> None:
     if not processes.end(entry["pid"], entry["started"]):
-        raise LabError(f"{entry['name']} (process {entry['pid']}) is still there {processes.END_S:g} s after a kill")
+        raise LabError(f"{entry['name']} (process {entry['pid']}) did not end within {processes.END_S:g} s of a kill")
 
 
 def _remove_interface(entry: Mapping[str, Any]) -> None:
@@ -118,7 +118,7 @@ def _remove_namespace(entry: Mapping[str, Any]) -> None:
 
 
 def _remove_namespaces_folder(entry: Mapping[str, Any]) -> None:
-    """`ip netns` makes the folder and a mount on it at its first use, and leaves both; others may use it by now."""
+    """Remove the folder that the first `ip netns` made and mounted, unless it has other namespaces by now."""
     path = Path(entry["name"])
     if path.exists() and not any(path.iterdir()):
         _unmount(entry)

@@ -1,9 +1,9 @@
-"""The virtual lab: two Android phones and two Macs that are none, on one Debian or Ubuntu machine, with root.
+"""The virtual lab: stand-ins for two Android phones and two Macs, on one Debian or Ubuntu machine, with root.
 
-lab.py up        start what does not run, print how to reach each device
-lab.py down      end and remove everything that `up` made
-lab.py status    say what runs
-lab.py loopback  without root: one sshd and one adbd on loopback ports, until interrupted
+up        start what is not running, print how to reach each device
+down      end and remove everything that `up` made
+status    print the state of each device
+loopback  without root: one sshd and one adbd on loopback ports, until interrupted
 """
 
 import argparse
@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 
 from deployments.virtual_lab import adb_server, binfmt, journal, loopback, network
@@ -42,17 +43,17 @@ _READY_S = 20.0
 
 
 def up(folder: Path) -> None:
-    """Start everything that does not run; `folder` (lab/ of the var folder) gets ssh_config and keys.
+    """Start everything that is not running; `folder` (lab/ of the var folder) gets ssh_config and keys.
 
-    Raises LabError or PackageError; a lab that was down before is down again then.
+    Raises LabError or PackageError; a lab that was down before is then down again.
     """
     _need_root()
     packages = Packages(default_cache())
     fresh = not journal.noted()
     access = SshAccess(folder)
     if not fresh and not access.is_of_this_lab():
-        raise LabError("the lab of another folder is up: take that one down first, with `lab.py down`")
-    network.refuse_what_is_not_ours([device.number for device in DEVICES])
+        raise LabError("the lab of another checkout or var folder is up: run `make lab-down` there first")
+    network.refuse_foreign([device.number for device in DEVICES])
     try:
         if fresh:
             access.claim()
@@ -64,7 +65,7 @@ def up(folder: Path) -> None:
 
 
 def _start(access: SshAccess, packages: Packages) -> None:
-    qemu = packages.qemu()  # all packages before anything is made
+    qemu = packages.qemu()  # first all packages, so that a failed download leaves nothing to undo
     for device in DEVICES:
         device.trees(packages)
     network.make_bridge()
@@ -77,18 +78,19 @@ def _start(access: SshAccess, packages: Packages) -> None:
         device.boot(packages)
     start_adb_server(packages)
     for mac in MACS:
-        _wait_until(lambda mac=mac: _greets(mac.address, mac.port), f"sshd of {mac.name} does not answer")
+        _wait_until(partial(_greets, mac.address, mac.port), f"sshd of {mac.name} does not answer")
     for phone in PHONES:
         state = adb_server.connect(f"{phone.address}:{phone.port}", wait_s=_READY_S)
         if state != "device":
-            raise LabError(f"adb calls {phone.name} {state} after {_READY_S:g} s: see {journal.RUN}/{phone.name}.log")
+            log = journal.RUN / f"{phone.name}.log"
+            raise LabError(f"adb lists {phone.name} as {state} after {_READY_S:g} s: see {log}")
 
 
 def start_adb_server(packages: Packages) -> None:
-    """Start the private adb server, unless one answers."""
+    """Start the private adb server, unless it is running."""
     if adb_server.answers():
         if journal.pid_of(ADB_SERVER) is None and not journal.is_noted("process", ADB_SERVER):
-            raise LabError(f"port {adb_server.PORT} is in use by an adb server that is not this lab's")
+            raise LabError(f"port {adb_server.PORT} is in use by another adb server: end it first")
         return
     home = journal.RUN / "adb-home"
     command = adb_server.server_command(packages.adb(), adb_server.PORT)
@@ -97,27 +99,27 @@ def start_adb_server(packages: Packages) -> None:
 
 
 def down() -> None:
-    """End and remove everything that `up` made; a lab that is down stays so."""
+    """End and remove everything that `up` made; nothing to do if the lab is down."""
     if not journal.noted():
         return
     _need_root()
     if journal.is_noted("process", ADB_SERVER):
-        # A client that found no server started one by itself: then that one holds the lab's port.
+        # A client that found no server started one itself, which then has the lab's port.
         adb_server.stop()
     journal.undo_everything()
 
 
 def status() -> dict[str, dict[str, object]]:
-    """What runs: per device its address and state, and the adb server."""
-    said: dict[str, dict[str, object]] = {}
+    """Return per device its address and state, and the port of the adb server or the ssh_config."""
+    devices: dict[str, dict[str, object]] = {}
     for phone in PHONES:
         serial = f"{phone.address}:{phone.port}"
         state = adb_server.state_of(serial) if phone.pid else "down"
-        said[phone.name] = {"serial": serial, "adb_server_port": adb_server.PORT, "state": state}
+        devices[phone.name] = {"serial": serial, "adb_server_port": adb_server.PORT, "state": state}
     for mac in MACS:
         state = ("ready" if _greets(mac.address, mac.port) else "silent") if mac.pid else "down"
-        said[mac.name] = {"address": f"{mac.address}:{mac.port}", "ssh_config": running_config(), "state": state}
-    return said
+        devices[mac.name] = {"address": f"{mac.address}:{mac.port}", "ssh_config": running_config(), "state": state}
+    return devices
 
 
 def _need_root() -> None:
@@ -129,7 +131,7 @@ def _need_root() -> None:
 
 
 def _greets(address: str, port: int) -> bool:
-    """Whether an SSH server is there and says its name."""
+    """Whether an SSH server answers with its protocol's name."""
     try:
         with socket.create_connection((address, port), timeout=1) as connection:
             return connection.recv(4) == b"SSH-"
@@ -137,23 +139,27 @@ def _greets(address: str, port: int) -> bool:
         return False
 
 
-def _wait_until(ready: Callable[[], bool], complaint: str) -> None:
+def _wait_until(ready: Callable[[], bool], problem: str) -> None:
     end = time.monotonic() + _READY_S
     while not ready():
         if time.monotonic() > end:
-            raise LabError(f"{complaint} after {_READY_S:g} s: see the logs in {journal.RUN}")
+            raise LabError(f"{problem} after {_READY_S:g} s: see the logs in {journal.RUN}")
         time.sleep(0.02)
 
 
 def main() -> int:
     """Run the command line; 0, or 1 with one sentence on stderr."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m deployments.virtual_lab.lab",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     for name in ("up", "down", "status"):
         commands.add_parser(name)
     alone = commands.add_parser("loopback")
-    alone.add_argument("--sshd-port", type=int, default=0, help="0 takes a free one")
-    alone.add_argument("--adbd-port", type=int, default=0, help="0 takes a free one")
+    alone.add_argument("--sshd-port", type=int, default=0, help="0 picks a free port")
+    alone.add_argument("--adbd-port", type=int, default=0, help="0 picks a free port")
     arguments = parser.parse_args()
     folder = Path(os.environ.get("ETFARM_VAR") or "var") / "lab"
     try:
@@ -169,7 +175,7 @@ def _with_lock(command: str, folder: Path) -> int:
     if command == "status":
         _show(status())
         return 0
-    with Path(__file__).open(encoding="utf-8") as lock:  # two at once would make the same things twice
+    with Path(__file__).open(encoding="utf-8") as lock:  # two at the same time would create the same things
         fcntl.flock(lock, fcntl.LOCK_EX)
         if command == "up":
             up(folder)
@@ -180,10 +186,10 @@ def _with_lock(command: str, folder: Path) -> int:
 
 
 def _loopback(sshd_port: int, adbd_port: int) -> int:
-    """Serve until a signal asks for the end, then leave nothing."""
+    """Serve until SIGINT or SIGTERM, then remove everything."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     packages = Packages(default_cache())
-    with suppress(KeyboardInterrupt), ExitStack() as stack:  # Ctrl-C is how a person ends it
+    with suppress(KeyboardInterrupt), ExitStack() as stack:  # Ctrl-C ends it
         sshd = stack.enter_context(loopback.sshd(sshd_port))
         adbd = stack.enter_context(loopback.adbd(packages, adbd_port))
         server = stack.enter_context(loopback.adb_server(packages))

@@ -1,4 +1,4 @@
-"""One device of the lab: a root file system in memory, a daemon in namespaces of its own, an address."""
+"""One device of the lab: a root file system in memory, a daemon in separate namespaces, an address."""
 
 import json
 import os
@@ -18,7 +18,7 @@ DISK_BYTES = 1 << 30
 
 @dataclass(frozen=True)
 class LabDevice(ABC):
-    """What a phone and a Mac have in common. `number` gives it its address and namespace."""
+    """What a phone and a Mac have in common. `number` determines the address and the namespace."""
 
     name: str
     number: int
@@ -31,52 +31,52 @@ class LabDevice(ABC):
 
     @property
     def folder(self) -> Path:
-        """Where this machine keeps what belongs to it."""
+        """The folder on this machine with everything that belongs to the device."""
         return journal.RUN / self.name
 
     @property
     def root(self) -> Path:
-        """Its root file system: a file system in memory, for as long as the lab is up."""
+        """Its root file system, in memory as long as the lab is up."""
         return self.folder / "root"
 
     @property
     def hold(self) -> Path:
-        """While this file is there, its daemon is not started again."""
+        """A file that keeps its daemon from being started again."""
         return self.folder / "hold"
 
     @property
     def skew(self) -> Path:
-        """While this file is there, its clock is wrong from its next start on."""
+        """A file that makes its clock wrong from its next start on."""
         return self.folder / "skew.json"
 
     @property
     def pid(self) -> int | None:
-        """The process that all of its processes are below, None if it does not run."""
+        """The ancestor of all its processes, None if it is not running."""
         return journal.pid_of(self.name)
 
     @property
     @abstractmethod
     def proc(self) -> str:
-        """Where /proc is in its root file system, relative to it."""
+        """Path of /proc in its root file system, relative to it."""
 
     @abstractmethod
     def trees(self, packages: Packages) -> dict[Path, str]:
-        """Folders of packages and where they stand in its root file system, relative to it; read-only there."""
+        """Folders of unpacked packages -> relative paths in its root file system, where they are mounted read-only."""
 
     @abstractmethod
     def furnish(self, packages: Packages) -> None:
-        """Write everything else that its root file system holds."""
+        """Write all other files of its root file system."""
 
     @abstractmethod
     def daemon(self) -> list[str]:
-        """The command that keeps it reachable, with its whole environment, to be started inside `root`."""
+        """The command of the daemon that makes it reachable, with its complete environment, started inside `root`."""
 
     @abstractmethod
     def set_conditions(self, *, temperature_c: float, thermal_status: int, battery_percent: int) -> None:
-        """Make it say that this is how it is; whoever asks next is told."""
+        """Make it report these conditions from now on."""
 
     def boot(self, packages: Packages) -> None:
-        """Start it, unless it runs. What it had on its disk is still there if the lab was up before."""
+        """Start it, unless it is running. Its disk keeps its files until the lab goes down."""
         if self.pid is not None:
             return
         trees = self.trees(packages)
@@ -84,24 +84,24 @@ class LabDevice(ABC):
         (self.folder / "boot_id").write_text(f"{uuid.uuid4()}\n")
         self.on_boot()
         self.hold.unlink(missing_ok=True)
-        own = ["--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child"]
+        namespaces = ["--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child"]
         init = [str(HERE / "device-init.sh"), self.name, str(self.root), self.proc, str(self.hold), *self.daemon()]
-        apart = ["ip", "netns", "exec", network.namespace_of(self.number), "unshare", *own]
-        journal.start(self.name, [*apart, "sh", *init])
+        isolated = ["ip", "netns", "exec", network.namespace_of(self.number), "unshare", *namespaces]
+        journal.start(self.name, [*isolated, "sh", *init])
 
     def skewed_clock(self) -> dict[str, str]:
-        """Environment that makes its programs see another date, stamps of files included; empty as a rule."""
-        return json.loads(self.skew.read_text(encoding="utf-8")) if self.skew.exists() else {}
+        """Environment that makes its programs see another date, also in files' timestamps; usually empty."""
+        return dict(json.loads(self.skew.read_text(encoding="utf-8"))) if self.skew.exists() else {}
 
-    def on_boot(self) -> None:  # noqa: B027 - most have nothing to do here
-        """Write what changes at every start, beside the boot's id."""
+    def on_boot(self) -> None:  # noqa: B027 - a phone has nothing to do here
+        """Write the files that change at every start, apart from the boot id."""
 
     def halt(self) -> None:
-        """End it with everything that runs on it, as a battery taken out does."""
+        """End all its processes at once, as a removed battery does."""
         journal.end(self.name)
 
     def make_disk(self, packages: Packages) -> None:
-        """Put its root file system together, unless it is there."""
+        """Create its root file system, unless it exists."""
         if journal.is_mounted(self.root):
             return
         self.root.mkdir(parents=True, exist_ok=True)
@@ -114,20 +114,20 @@ class LabDevice(ABC):
 
 
 def write(path: Path, text: str, mode: int = 0o644) -> None:
-    """Write a file of a device's root file system, with the folders above it."""
+    """Write a file of a device's root file system and create its parent folders."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     path.chmod(mode)
 
 
 def install(folder: Path, into: Path) -> None:
-    """Copy the stand-ins of `folder` as programs."""
-    for source in sorted(folder.iterdir()):
-        write(into / source.name, source.read_text(encoding="utf-8"), 0o755)
+    """Install the stand-ins in `folder`, each NAME.sh as the program NAME."""
+    for source in sorted(folder.glob("*.sh")):
+        write(into / source.stem, source.read_text(encoding="utf-8"), 0o755)
 
 
 def inside(root: Path, settings: Mapping[str, str], *options: str) -> list[str]:
-    """The words that start a command inside `root`, with this environment and nothing else."""
+    """The words that start a command inside `root` with exactly this environment."""
     variables = [f"{name}={value}" for name, value in settings.items()]
     return ["env", "-i", *variables, shutil.which("chroot") or "chroot", *options, str(root)]
 

@@ -1,4 +1,4 @@
-"""A link that can be made slow, silent or broken: a TCP proxy on a loopback port, changed while it runs."""
+"""A TCP proxy on a loopback port that can be made slow, silent or broken while it runs."""
 
 import asyncio
 import contextlib
@@ -14,11 +14,11 @@ _POLL_S = 0.01
 
 
 class LinkProxy:
-    """Passes connections to its `port` on to `host`:`target_port`, as its attributes say at each moment.
+    """Forwards connections to `port` to `host`:`target_port`; its attributes may be changed at any time.
 
-    delay_s: how much later every byte arrives, in either direction. rate_bytes_per_s: None for as fast as it goes.
-    stalled: nothing arrives any more, and nobody is told. cut_after_bytes: after so many bytes towards the device
-    (of one connection) it and all others are reset, and new ones are refused an answer until `mend`.
+    delay_s: delay of every byte, in either direction. rate_bytes_per_s: None for no limit. stalled: no byte arrives,
+    and no connection ends. cut_after_bytes: after so many bytes of one connection towards the device, all connections
+    are reset, and new ones too until `mend`.
     """
 
     def __init__(self, host: str, target_port: int) -> None:
@@ -50,7 +50,7 @@ class LinkProxy:
         self._loop.call_soon_threadsafe(self._cut)
 
     def mend(self) -> None:
-        """Be a plain link again."""
+        """Forward normally again."""
         self.delay_s, self.rate_bytes_per_s, self.stalled = 0.0, None, False
         self.cut_after_bytes, self.is_cut = None, False
 
@@ -70,7 +70,7 @@ class LinkProxy:
     def _cut(self) -> None:
         self.is_cut = True
         for writer in self._writers:
-            # Without this, who is at the other end would read a regular end of the stream.
+            # Without this, the other end would read a regular end of the stream.
             writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             writer.transport.abort()
 
@@ -93,7 +93,7 @@ class LinkProxy:
                 each.transport.abort()
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, counted: bool = False) -> None:
-        """Read as fast as it comes and write when it is due: a delay must not become a lower rate."""
+        """Read as fast as data arrives and write when it is due: a delay must not lower the rate."""
         due: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(_QUEUED_CHUNKS)
         sender = asyncio.ensure_future(self._send(due, writer))
         passed = 0
@@ -114,7 +114,7 @@ class LinkProxy:
                 await asyncio.sleep(_POLL_S)
             if self.rate_bytes_per_s:
                 await asyncio.sleep(len(data) / self.rate_bytes_per_s)
-            with contextlib.suppress(OSError):  # the rest is taken out all the same, or the reader would wait
+            with contextlib.suppress(OSError):  # keep emptying the queue, or the reader would block
                 writer.write(data)
                 await writer.drain()
             moment, data = await due.get()

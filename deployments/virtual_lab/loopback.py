@@ -1,7 +1,7 @@
 """The lab's daemons without root: a real sshd, a real adbd and an adb server on loopback ports of this machine.
 
-They serve this machine's own shell to whoever may use the loopback address (adbd) or has the key made for it (sshd).
-Each is a context manager that ends what it started and removes its folder.
+They serve this machine's shell: adbd to every local user, sshd to the holder of a key that is made for it. Each is a
+context manager that ends what it started and removes its folder.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ _END_S = 5.0
 
 @dataclass(frozen=True)
 class Sshd:
-    """A running sshd and how to reach it; `ssh_config` knows it as the host `loopback`. `root` is for the farm."""
+    """A running sshd and how to reach it; its host in `ssh_config` is `loopback`. `root` is a folder for the farm."""
 
     pid: int
     port: int
@@ -44,7 +44,7 @@ class Sshd:
 
 @dataclass(frozen=True)
 class Adbd:
-    """A running adbd, the serial by which an adb server connects to it, and a folder for the farm."""
+    """A running adbd, the serial by which an adb server connects to it, and `root`, a folder for the farm."""
 
     pid: int
     port: int
@@ -82,13 +82,13 @@ _SSH_CONFIG = """Host loopback
 
 @contextlib.contextmanager
 def sshd(port: int = 0) -> Iterator[Sshd]:
-    """Run this machine's sshd for this user on a port of the loopback address (0: a free one).
+    """Run this machine's sshd for this user on a loopback port (0: a free one).
 
-    Raises LabError where openssh-server is not installed.
+    Raises LabError if openssh-server is not installed.
     """
     program = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
     if not program:
-        raise LabError("this machine has no sshd: apt-get install openssh-server")
+        raise LabError("sshd is not installed: run `apt-get install openssh-server`")
     port = port or free_port()
     with _folder("sshd") as folder:
         user = pwd.getpwuid(os.geteuid()).pw_name
@@ -109,7 +109,7 @@ def sshd(port: int = 0) -> Iterator[Sshd]:
 
 @contextlib.contextmanager
 def adbd(packages: Packages, port: int = 0) -> Iterator[Adbd]:
-    """Run the fetched adbd on a port of the loopback address (0: a free one), with this machine's shell behind it."""
+    """Run the downloaded adbd on a loopback port (0: a free one); it serves this machine's shell."""
     tree = packages.tree("phone-amd64")
     port = port or free_port()
     with _folder("adbd") as folder:
@@ -126,23 +126,23 @@ def adbd(packages: Packages, port: int = 0) -> Iterator[Adbd]:
 
 @contextlib.contextmanager
 def adb_server(packages: Packages, port: int = 0) -> Iterator[int]:
-    """Run a private adb server and yield its port."""
+    """Run a private adb server on a loopback port (0: a free one) and yield the port."""
     port = port or free_port()
     with _folder("adb") as folder:
         command = adb.server_command(packages.adb(), port)
         environment = adb.server_environment(folder / "home")
         with running(command, folder / "adb.log", lambda: adb.answers(port), environment):
             yield port
-            adb.stop(port)  # a client may have replaced ours by its own
+            adb.stop(port)  # a client may have replaced it by another one
 
 
 @contextlib.contextmanager
 def running(
     command: list[str], log: Path, ready: Callable[[], bool], environment: dict[str, str] | None = None
 ) -> Iterator[int]:
-    """Run `command` until the block ends, then end it with all that runs below it; yields its id once it is ready.
+    """Run `command` until the block ends, then end it and its descendants; yields its process id once it is ready.
 
-    Raises LabError with the last line of its log if it does not get ready.
+    Raises LabError with the last line of its log if it is not ready within ten seconds.
     """
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -158,20 +158,20 @@ def running(
         end = time.monotonic() + _READY_S
         while not ready():
             if process.poll() is not None or time.monotonic() > end:
-                said = log.read_text(errors="replace").strip().splitlines() or ["nothing"]
-                raise LabError(f"{Path(command[0]).name} did not start; the last that it said: {said[-1]}")
+                lines = log.read_text(errors="replace").strip().splitlines() or ["it printed nothing"]
+                raise LabError(f"{Path(command[0]).name} did not start: {lines[-1]}")
             time.sleep(0.01)
         yield process.pid
     finally:
-        below = processes.descendants(process.pid)
+        descendants = processes.descendants(process.pid)
         process.kill()
         process.wait(_END_S)
-        for pid in below:
+        for pid in descendants:
             processes.kill(pid)
 
 
 def free_port() -> int:
-    """A port of the loopback address that nobody uses right now."""
+    """Return a loopback port that is free right now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -188,7 +188,7 @@ def _write_sshd_files(program: str, folder: Path, port: int, user: str) -> None:
     for name in ("host_key", "id_ed25519"):
         run_tool("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "etfarm loopback", "-f", folder / name)
     if os.geteuid() == 0:
-        Path("/run/sshd").mkdir(exist_ok=True)  # sshd insists on it, as its package's own service does
+        Path("/run/sshd").mkdir(exist_ok=True)  # sshd requires it; its package's service creates it too
     config = _SSHD.format(port=port, folder=folder, pam="yes" if _is_locked(user) else "no")
     if _version(program) >= (9, 8):
         config += "PerSourcePenalties no\n"
@@ -200,18 +200,18 @@ def _write_sshd_files(program: str, folder: Path, port: int, user: str) -> None:
 
 
 def _version(program: str) -> tuple[int, int]:
-    """Of sshd; versions before 9.2 know no -V and say theirs while they complain."""
-    said = subprocess.run([program, "-V"], capture_output=True, text=True, check=False)
-    found = re.search(r"OpenSSH_(\d+)\.(\d+)", said.stderr + said.stdout)
+    """Return sshd's version; before 9.2 it rejects -V, with its version in the error message."""
+    done = subprocess.run([program, "-V"], capture_output=True, text=True, check=False)
+    found = re.search(r"OpenSSH_(\d+)\.(\d+)", done.stderr + done.stdout)
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def _is_locked(user: str) -> bool:
-    """Whether the account has no password to log in with: without PAM, sshd then refuses its keys as well."""
+    """Return whether the account has no password: without PAM, sshd then rejects its keys as well."""
     try:
         lines = Path("/etc/shadow").read_text().splitlines()
     except PermissionError:
-        return False  # nor can a sshd of this user see it
+        return False  # a sshd of this user cannot read it either
     return any(line.startswith(f"{user}:!") for line in lines)
 
 

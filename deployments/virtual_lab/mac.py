@@ -1,7 +1,7 @@
-"""A Mac of the lab as far as SSH sees one: a real sshd, a Mac's paths and tools, no /proc and none of Linux's tools.
+"""A Mac of the lab as seen over SSH: a real sshd, a Mac's paths and tools, no /proc and none of Linux's tools.
 
-Its programs are Debian's, so options that only GNU's know work here and not on a Mac. What it measures is the runner
-for Linux, which needs /proc and /sys: they are there for a group that only the launcher /usr/local/bin/linux gives.
+Its programs are Debian's, so GNU-only options work here but not on a Mac. It runs the runner for Linux, which needs
+/proc and /sys: they are visible to a group that only the launcher /usr/local/bin/linux gives.
 """
 
 import os
@@ -17,9 +17,9 @@ from deployments.virtual_lab.lab_device import HERE, LabDevice, inside, install,
 USER = "lab"
 _UID, _GID = 501, 20
 _LINUX_GID = 76
-_OWN = "usr/libexec/etfarm-lab"
+_PRIVATE = "usr/libexec/etfarm-lab"
 
-# What a Mac has too, of the packages' programs. Missing on purpose: setsid, sha256sum, timeout, nproc, taskset, free.
+# The packages' programs that a Mac has too. Deliberately missing: setsid, sha256sum, timeout, nproc, taskset, free.
 _TOOLS = (
     "[ awk bash basename cat chmod chown cksum cp cut date dd df dirname du echo env expr false find fold grep "
     "gunzip gzip head hostname id install kill link ln ls mkdir mkfifo mktemp mv nice nl nohup od paste perl printf "
@@ -27,7 +27,7 @@ _TOOLS = (
     "truncate tty uniq unlink uptime wc which who whoami xargs yes"
 )
 
-_SSHD = """# One account, one way in; as many sessions as a test opens.
+_SSHD = """# One account, keys only; enough sessions for every test.
 Port {port}
 HostKey /etc/ssh/host_key
 AuthorizedKeysFile /etc/ssh/authorized_keys
@@ -46,7 +46,10 @@ Subsystem sftp internal-sftp
 SetEnv {environment}
 """
 
-_LAUNCHER = "# Stand-in of the virtual lab for what runs other systems' programs on a Mac: `linux COMMAND...`\n"
+_LAUNCHER = """#!/bin/sh
+# Stand-in of the virtual lab for a program that runs other systems' programs on a Mac: `linux COMMAND...`
+exec /{folder}/setpriv --regid={group} --keep-groups -- "$@"
+"""
 
 _SYSCTL = """hw.model: {model}
 hw.memsize: {memory_bytes}
@@ -74,47 +77,47 @@ _BATTERY = """Now drawing from 'AC Power'
 
 @dataclass(frozen=True)
 class Mac(LabDevice):
-    """A Mac; `model` and `soc` are what it says that it is, without SME2: what it really runs on has none."""
+    """A Mac that reports `model` and `soc`, and no SME2: the machine under it has none."""
 
     model: str
     soc: str
 
     @property
     def keys(self) -> Path:
-        """The folder where this machine keeps its host key and who may log in."""
+        """The folder of its host key and of the keys that may log in."""
         return self.root / "etc/ssh"
 
     @property
     def proc(self) -> str:
-        """Out of sight: the stand-ins need one."""
-        return f"{_OWN}/proc"
+        """In the lab's private folder: only the stand-ins use it."""
+        return f"{_PRIVATE}/proc"
 
     def trees(self, packages: Packages) -> dict[Path, str]:
-        """The packages' libraries where programs expect them, their programs where nobody looks."""
+        """The packages' libraries where programs expect them, their programs in the lab's private folder."""
         usr = packages.tree("mac-amd64") / "usr"
         return {
             usr / "lib": "usr/lib",
             usr / "lib64": "usr/lib64",
             usr / "share": "usr/share",
-            usr / "bin": f"{_OWN}/bin",
-            usr / "sbin": f"{_OWN}/sbin",
+            usr / "bin": f"{_PRIVATE}/bin",
+            usr / "sbin": f"{_PRIVATE}/sbin",
         }
 
     def daemon(self) -> list[str]:
-        """sshd in the foreground; a Mac's home folders are in /Users."""
-        command = [f"/{_OWN}/sbin/sshd", "-D", "-e", "-f", "/etc/ssh/sshd_config"]
+        """The command of sshd, in the foreground."""
+        command = [f"/{_PRIVATE}/sbin/sshd", "-D", "-e", "-f", "/etc/ssh/sshd_config"]
         return [*inside(self.root, {"PATH": "/usr/bin"}), *command]
 
     def furnish(self, packages: Packages) -> None:
-        """A Mac's tools, its one account, and sshd's configuration; its keys are the lab's to bring."""
+        """Write a Mac's tools and its account; SshAccess adds the keys, `on_boot` sshd's configuration."""
         programs = self.root / "usr/bin"
         programs.mkdir(parents=True)
         packaged = packages.tree("mac-amd64") / "usr/bin"
         for tool in _TOOLS.split():
-            # Ubuntu has GNU's tools beside others, under names of their own.
+            # Ubuntu has GNU's tools as gnuNAME, and others as NAME.
             gnu = f"gnu{tool}" if (packaged / f"gnu{tool}").exists() else tool
-            (programs / tool).symlink_to(f"/{_OWN}/bin/{'gawk' if tool == 'awk' else gnu}")
-        (programs / "sh").symlink_to(f"/{_OWN}/bin/bash")
+            (programs / tool).symlink_to(f"/{_PRIVATE}/bin/{'gawk' if tool == 'awk' else gnu}")
+        (programs / "sh").symlink_to(f"/{_PRIVATE}/bin/bash")
         install(HERE / "mac", programs)
         (self.root / "usr/sbin").mkdir()
         links = {"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64", "var/tmp": "../tmp"}
@@ -137,23 +140,23 @@ class Mac(LabDevice):
         os.chown(home, _UID, _GID)
 
     def _hide_linux(self, packages: Packages) -> None:
-        """/proc and /sys behind a folder that only the launcher's group may enter."""
-        hidden = self.root / _OWN / "linux"
+        """Put /proc and /sys behind a folder that only the launcher's group may enter."""
+        hidden = self.root / _PRIVATE / "linux"
         hidden.mkdir(mode=0o750)
         os.chown(hidden, 0, _LINUX_GID)
         (hidden / "proc").symlink_to("../proc")
         write_processors(hidden / "sys")
         for name in ("proc", "sys"):
-            (self.root / name).symlink_to(f"/{_OWN}/linux/{name}")
-        launcher = self.root / _OWN / "setpriv"
+            (self.root / name).symlink_to(f"/{_PRIVATE}/linux/{name}")
+        launcher = self.root / _PRIVATE / "setpriv"
         shutil.copyfile(packages.tree("mac-amd64") / "usr/bin/setpriv", launcher)
         os.chown(launcher, 0, _LINUX_GID)
         launcher.chmod(0o2755)
-        script = f'#!/bin/sh\n{_LAUNCHER}exec /{_OWN}/setpriv --regid={_LINUX_GID} --keep-groups -- "$@"\n'
+        script = _LAUNCHER.format(folder=_PRIVATE, group=_LINUX_GID)
         write(self.root / "usr/local/bin/linux", script, 0o755)
 
     def on_boot(self) -> None:
-        """A Mac says when it was started and gives each start a name; sessions get their environment from sshd."""
+        """Write sshd's configuration, which has the sessions' environment, and the time and id of this start."""
         settings = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", **self.skewed_clock()}
         words = " ".join(f"{name}={value}" for name, value in settings.items())
         write(self.root / "etc/ssh/sshd_config", _SSHD.format(port=self.port, environment=words))
@@ -165,12 +168,12 @@ class Mac(LabDevice):
             "boot": str(uuid.uuid4()).upper(),
             "boot_s": int(time.time()),
         }
-        write(self.root / _OWN / "sysctl.txt", _SYSCTL.format_map(values))
+        write(self.root / _PRIVATE / "sysctl.txt", _SYSCTL.format_map(values))
 
     def set_conditions(
         self, *, temperature_c: float = 0.0, thermal_status: int = 0, battery_percent: int = 100
     ) -> None:
-        """Make pmset say that this is how the Mac is; a Mac tells nobody its temperature."""
-        own = self.root / _OWN
-        write(own / "pmset-therm.txt", _WARNING.format(thermal_status) if thermal_status else _THERMAL)
-        write(own / "pmset-batt.txt", _BATTERY.format(battery_percent=battery_percent))
+        """Make pmset report these conditions; a Mac does not report a temperature."""
+        private = self.root / _PRIVATE
+        write(private / "pmset-therm.txt", _WARNING.format(thermal_status) if thermal_status else _THERMAL)
+        write(private / "pmset-batt.txt", _BATTERY.format(battery_percent=battery_percent))

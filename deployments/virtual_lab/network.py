@@ -1,4 +1,4 @@
-"""One bridge and one network namespace a device: addresses of their own, reachable from this machine alone."""
+"""A bridge, and a network namespace with an address for each device, reachable only from this machine."""
 
 import ipaddress
 from pathlib import Path
@@ -11,28 +11,28 @@ _NAMESPACES = Path("/run/netns")
 
 
 def address_of(number: int) -> str:
-    """The address of device `number`."""
+    """Return the address of device `number`."""
     return str(NETWORK[10 + number])
 
 
 def namespace_of(number: int) -> str:
-    """The network namespace of device `number`; its link's end on the bridge is named the same."""
+    """Return the name of the network namespace of device `number`, and of its link's end on the bridge."""
     return f"etfarm-lab-{number}"
 
 
-def refuse_what_is_not_ours(numbers: list[int]) -> None:
-    """LabError if names or addresses of the lab are in use by something that it did not make."""
+def refuse_foreign(numbers: list[int]) -> None:
+    """Raise LabError if names or addresses of the lab are in use by something that it did not make."""
     for name in (BRIDGE, *map(namespace_of, numbers)):
         if Path(f"/sys/class/net/{name}").exists() and not is_noted("interface", name):
-            raise LabError(f"the network interface {name} is not this lab's: remove it with `ip link delete {name}`")
+            raise LabError(f"this lab did not make the network interface {name}: run `ip link delete {name}`")
         if (_NAMESPACES / name).exists() and not is_noted("namespace", name):
-            raise LabError(f"the network namespace {name} is not this lab's: remove it with `ip netns delete {name}`")
+            raise LabError(f"this lab did not make the network namespace {name}: run `ip netns delete {name}`")
     if not is_noted("interface", BRIDGE) and run_tool("ip", "route", "show", "to", "root", str(NETWORK)).strip():
-        raise LabError(f"the addresses {NETWORK} are in use on this machine, and the lab needs them")
+        raise LabError(f"the lab needs the addresses {NETWORK}, which are in use: remove their route (`ip route`)")
 
 
 def make_bridge() -> None:
-    """Make the bridge with this machine's own address, unless it is there."""
+    """Make the bridge with this machine's address in the lab, unless it exists."""
     if not _NAMESPACES.exists():
         note("namespaces_folder", str(_NAMESPACES))
     if not Path(f"/sys/class/net/{BRIDGE}").exists():
@@ -43,9 +43,9 @@ def make_bridge() -> None:
 
 
 def connect(number: int) -> None:
-    """Give device `number` its namespace and its link to the bridge, unless they are there; a cut link is closed.
+    """Make the namespace of device `number` and its link to the bridge, unless they exist; restore a cut link.
 
-    There is no default route: what runs in a device reaches the lab and nothing else.
+    There is no default route: programs on a device reach the lab and nothing else.
     """
     name = namespace_of(number)
     if not (_NAMESPACES / name).exists():
@@ -62,5 +62,5 @@ def connect(number: int) -> None:
 
 
 def set_link(number: int, *, up: bool) -> None:
-    """Close or cut the link of device `number`: a cut one loses every packet and tells nobody."""
+    """Restore or cut the link of device `number`; a cut link drops every packet without an error."""
     run_tool("ip", "link", "set", namespace_of(number), "up" if up else "down")

@@ -1,4 +1,4 @@
-"""An Android phone of the lab: the real adbd, mksh and toybox as uid 2000, with stand-ins for what only Android has."""
+"""An Android phone of the lab: the real adbd, mksh and toybox as uid 2000, and stand-ins for Android's other tools."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ from deployments.virtual_lab.lab_device import HERE, LabDevice, inside, install,
 
 _SHELL_UID = 2000
 
-# qemu's name for a processor with SME2, and 64 bytes to a vector in streaming mode.
+# qemu's name for a processor with SME2 and 64-byte vectors in streaming mode.
 _CPU = "max,sme512=on"
 
 _BATTERY = """Current Battery Service state:
@@ -42,7 +42,7 @@ Current cooling devices from HAL:
 
 @dataclass(frozen=True)
 class Phone(LabDevice):
-    """A phone; `abi` as Android names it: x86_64, or arm64-v8a, which runs under qemu with SME2."""
+    """A phone; `abi` is x86_64, or arm64-v8a, which runs under qemu with SME2."""
 
     abi: str
 
@@ -53,15 +53,15 @@ class Phone(LabDevice):
 
     @property
     def proc(self) -> str:
-        """As on every Linux."""
+        """The same as on every Linux."""
         return "proc"
 
     def trees(self, packages: Packages) -> dict[Path, str]:
-        """The packages' /usr, which holds all of their programs and libraries."""
+        """The packages' /usr, which contains all their programs and libraries."""
         return {packages.tree("phone-arm64" if self.is_emulated else "phone-amd64") / "usr": "usr"}
 
     def daemon(self) -> list[str]:
-        """adbd as the user that Android's shell has."""
+        """The command of adbd, which runs as the user of Android's shell."""
         settings = {
             "PATH": "/system/bin",
             "HOME": "/",
@@ -78,7 +78,7 @@ class Phone(LabDevice):
         return [*inside(self.root, settings, *user), "/system/bin/adbd"]
 
     def furnish(self, packages: Packages) -> None:
-        """Android's folders: /system with the shell's programs, /data/local/tmp, and a /sys of plain files."""
+        """Write Android's folders: /system with the shell's programs, /data/local/tmp, and a /sys of plain files."""
         system = self.root / "system/bin"
         system.mkdir(parents=True)
         for name, target in _links(packages).items():
@@ -98,7 +98,7 @@ class Phone(LabDevice):
     def set_conditions(
         self, *, temperature_c: float = 29.5, thermal_status: int = 0, battery_percent: int = 92
     ) -> None:
-        """Make dumpsys and the thermal zone say that this is how the phone is."""
+        """Make dumpsys and the thermal zone report these conditions."""
         values = {
             "temperature_c": temperature_c,
             "hot_c": temperature_c + 9,
@@ -130,7 +130,7 @@ class Phone(LabDevice):
 
 
 def _links(packages: Packages) -> dict[str, str]:
-    """Android's programs and what they are here; the names of toybox's are asked of toybox itself."""
+    """Names in /system/bin -> targets; toybox itself lists the commands that it implements."""
     tree = packages.tree("phone-amd64")
     names = subprocess.run(
         [*own_loader(tree), str(tree / "usr/bin/toybox")], capture_output=True, text=True, check=True

@@ -1,4 +1,4 @@
-"""Processes known by id and start time, so that an id that came to mean another process is never touched."""
+"""Processes identified by id and start time, so that a process that reuses an id is never touched."""
 
 import contextlib
 import os
@@ -14,9 +14,9 @@ END_S = 5.0
 def start(
     argv: list[str], log: Path, write_down: Callable[[int, int], None], env: Mapping[str, str] | None = None
 ) -> int:
-    """Start `argv` in a session of its own with its output in `log`, and return its process id.
+    """Start `argv` in a new session with its output in `log`, and return its process id.
 
-    It waits until `write_down(pid, started)` is done: killed in between, nobody leaves a process that nobody knows.
+    The command waits until `write_down(pid, started)` has returned: if this process is killed before, it never runs.
     """
     gate = 'read -r go && exec "$@" </dev/null'
     with log.open("ab") as output:
@@ -37,7 +37,7 @@ def start(
 
 
 def is_alive(pid: int, started: int) -> bool:
-    """Whether `pid` is still the process that started at `started` (clock ticks since the machine's start)."""
+    """Return whether `pid` is still the process that started at `started` (clock ticks since boot)."""
     try:
         fields = _stat(pid)
     except (FileNotFoundError, ProcessLookupError):
@@ -46,9 +46,9 @@ def is_alive(pid: int, started: int) -> bool:
 
 
 def end(pid: int, started: int) -> bool:
-    """Kill that process and wait for its end; False if it is still there after END_S seconds.
+    """Kill that process and wait for its end; False if it still exists after END_S seconds.
 
-    One that waits for children is ended by killing those: `unshare` goes when its process namespace is empty.
+    Its children are killed first: `unshare` ends when its process namespace is empty.
     """
     with _handle(pid) as handle:
         if handle is None or not is_alive(pid, started):
@@ -62,18 +62,18 @@ def end(pid: int, started: int) -> bool:
 
 
 def children(pid: int) -> list[int]:
-    """Ids of the processes whose parent is `pid`."""
+    """Return the ids of the processes whose parent is `pid`."""
     return [int(entry.name) for entry in _entries() if _field(entry, 1) == str(pid)]
 
 
 def descendants(pid: int) -> list[int]:
-    """Ids of all processes below `pid`, however deep."""
-    below = children(pid)
-    return [*below, *(deeper for child in below for deeper in descendants(child))]
+    """Return the ids of the children of `pid`, their children, and so on."""
+    found = children(pid)
+    return [*found, *(deeper for child in found for deeper in descendants(child))]
 
 
 def command_of(pid: int) -> list[str]:
-    """The words that a process was started with; empty if it is gone."""
+    """Return the words that a process was started with; empty if it has ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")[:-1]
     except (FileNotFoundError, ProcessLookupError):
@@ -81,7 +81,7 @@ def command_of(pid: int) -> list[str]:
 
 
 def kill_all(pids: list[int]) -> None:
-    """Kill these processes, of whatever parent, and wait until they are gone (at most END_S seconds each)."""
+    """Kill these processes and wait until they have ended (at most END_S seconds each)."""
     for pid in pids:
         with _handle(pid) as handle:
             if handle is not None:
@@ -90,7 +90,7 @@ def kill_all(pids: list[int]) -> None:
 
 
 def kill(pid: int, number: signal.Signals = signal.SIGKILL) -> None:
-    """Send a signal; a process that is gone is fine."""
+    """Send a signal; does nothing if the process has ended."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, number)
 
@@ -121,5 +121,5 @@ def _field(entry: Path, number: int) -> str | None:
 
 
 def _stat(pid: int) -> list[str]:
-    """The fields of /proc/PID/stat behind the name, which may hold blanks and brackets: state, parent, ..."""
+    """Return the fields of /proc/PID/stat after the name (state, parent, ...); the name may contain blanks and `)`."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

@@ -1,4 +1,4 @@
-"""Keys for the lab's SSH hosts, made anew at every `up`, and the ssh_config that the inventory refers to."""
+"""Keys for the lab's SSH hosts, and the ssh_config that the inventory refers to; new for every lab."""
 
 import os
 import shutil
@@ -22,17 +22,17 @@ class SshAccess:
         self.config = self.folder / _CONFIG
 
     def is_of_this_lab(self) -> bool:
-        """Whether the lab that is up was made for this folder."""
+        """Return whether the lab that is up was made for this folder."""
         return journal.is_noted("path", str(self.config))
 
     def claim(self) -> None:
-        """Write down, before anything else of a new lab, that it is this folder's; what an older one left goes."""
+        """Note in the journal, first of all, that a new lab belongs to this folder; remove an old ssh_config."""
         for path in (self.keys, self.config):
             journal.note("path", str(path))
         self.config.unlink(missing_ok=True)
 
     def give(self, macs: Sequence[Mac], packages: Packages) -> None:
-        """Make the keys and let the user's into every Mac, unless that was done; ssh_config is written last."""
+        """Make the keys and allow the user's on every Mac, unless ssh_config exists, which is written last."""
         if self.config.exists():
             return
         shutil.rmtree(self.keys, ignore_errors=True)
@@ -50,7 +50,7 @@ class SshAccess:
 
 
 def running_config() -> str | None:
-    """The ssh_config of the lab that is up."""
+    """Return the ssh_config of the lab that is up, None if it is down."""
     return next((entry["name"] for entry in journal.noted("path") if entry["name"].endswith(f"/{_CONFIG}")), None)
 
 
@@ -58,13 +58,13 @@ def _make_key(path: Path, packages: Packages, comment: str) -> str:
     """Make a key pair at `path` and return its public half (type and key, without the comment)."""
     tree = packages.tree("mac-amd64")
     path.unlink(missing_ok=True)
-    program = [*own_loader(tree), tree / "usr/bin/ssh-keygen"]
+    program = [*own_loader(tree), str(tree / "usr/bin/ssh-keygen")]
     journal.run_tool(*program, "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", path)
     return " ".join(path.with_name(f"{path.name}.pub").read_text(encoding="utf-8").split()[:2])
 
 
 def _hand_over(paths: list[Path]) -> None:
-    """Give what root made to who called sudo: that person runs the farm."""
+    """Give files that root made to the user who called sudo, and who runs the farm."""
     if caller := os.environ.get("SUDO_UID"):
         for path in paths:
             if path.stat().st_uid == 0:

@@ -1,4 +1,4 @@
-"""A phone that adb lists and cannot use: one whose owner never tapped Allow, or one that went silent."""
+"""A phone that adb lists but cannot use: unauthorized, because nobody tapped Allow, or silent."""
 
 import os
 import socket
@@ -13,7 +13,7 @@ _TOKEN, _SIGNATURE = 1, 2
 
 
 class UnusablePhone:
-    """Speaks as much of adb's wire protocol as leaves it `unauthorized`, or `offline` when it is `silent`."""
+    """Speaks just enough of adb's wire protocol to stay `unauthorized`, or `offline` if it is `silent`."""
 
     def __init__(self, *, silent: bool = False) -> None:
         self._silent = silent
@@ -44,7 +44,7 @@ class UnusablePhone:
                 command, kind, _, length, _, _ = _HEADER.unpack(header)
                 stream.read(length)
                 asks = command == _CONNECT or (command == _AUTHENTICATE and kind == _SIGNATURE)
-                if asks and not self._silent:  # to a public key it says nothing: nobody tapped Allow yet
+                if asks and not self._silent:  # a public key gets no answer, as before Allow is tapped
                     connection.sendall(_message(_AUTHENTICATE, _TOKEN, os.urandom(20)))
 
 

@@ -1,5 +1,4 @@
-"""The virtual lab: what it makes answers as the real thing does, breaks on request, and goes without a trace."""
-# ruff: noqa: F401, F811 - fixtures are imported and then asked for by name
+"""The virtual lab: its devices answer like real ones, fail on request, and are removed without a trace."""
 
 import contextlib
 import os
@@ -12,24 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from devices.device import Device, NoSpaceOnDevice
-from tests.fixtures.lab import (
-    INVENTORY,
-    Lab,
-    LinkProxy,
-    UnusablePhone,
-    adb_server,
-    faults,
-    journal,
-    lab,
-    lab_adb_port,
-    lab_down,
-    lab_packages,
-    loopback,
-    loopback_adbd,
-    loopback_sshd,
-    processes,
-)
+from deployments.virtual_lab import adb_server, faults, journal, loopback, processes
+from deployments.virtual_lab.link_proxy import LinkProxy
+from deployments.virtual_lab.unusable_phone import UnusablePhone
+from devices.device import Device
+from devices.errors import NoSpaceOnDevice
+from devices.ondevice.conditions import read_conditions
+from devices.ondevice.facts import read_facts
+from tests.fixtures.lab import Lab
 
 pytestmark = [
     pytest.mark.lab,
@@ -40,7 +29,7 @@ PHONE, SME2_PHONE, MAC = "lab-phone-x86", "lab-phone-sme2", "lab-mac-1"
 WAIT_S = 10.0
 
 
-def said_by(device: Device, *argv: str) -> str:
+def output_of(device: Device, *argv: str) -> str:
     """What a command on the device prints."""
     result = device.run(list(argv), deadline_s=WAIT_S)
     assert result.exit_code == 0, result.stderr
@@ -58,7 +47,7 @@ def eventually(holds: Callable[[], bool]) -> bool:
 
 
 def greeting(host: str, port: int, wait_s: float = WAIT_S) -> bytes:
-    """The first bytes that a server says by itself; nothing if it does not take the connection or stays silent."""
+    """The first bytes that a server sends by itself; empty if it accepts no connection or stays silent."""
     try:
         with socket.create_connection((host, port), timeout=wait_s) as connection:
             return connection.recv(4)
@@ -81,32 +70,32 @@ def traces() -> dict[str, list[str]]:
     }
 
 
-def test_every_device_answers_and_says_that_it_is_a_stand_in(lab: Lab) -> None:
-    states = {name: said["state"] for name, said in lab.up().items()}
+def test_every_device_answers_and_reports_that_it_is_a_stand_in(lab: Lab) -> None:
+    states = {name: device["state"] for name, device in lab.up().items()}
     assert states == {PHONE: "device", SME2_PHONE: "device", MAC: "ready", "lab-mac-2": "ready"}
     for name in (PHONE, SME2_PHONE):
-        assert said_by(lab.device(name), "getprop", "ro.etfarm.stand_in") == "1"
-    assert "ProductVersion:" in said_by(lab.device(MAC), "sw_vers")
-    assert lab.device(MAC).facts()["soc"].endswith("(stand-in)")
+        assert output_of(lab.device(name), "getprop", "ro.etfarm.stand_in") == "1"
+    assert "ProductVersion:" in output_of(lab.device(MAC), "sw_vers")
+    assert (read_facts(lab.device(MAC)).soc or "").endswith("(stand-in)")
 
 
 def test_the_arm64_phone_has_sme2(lab: Lab) -> None:
     phone = lab.device(SME2_PHONE)
-    assert " sme2 " in f"{said_by(phone, 'grep', '-m1', 'Features', '/proc/cpuinfo')} "
-    facts = phone.facts()
-    assert (facts["os"], facts["platform"], facts["sme2"]) == ("android", "android-arm64", True)
+    assert " sme2 " in f"{output_of(phone, 'grep', '-m1', 'Features', '/proc/cpuinfo')} "
+    facts = read_facts(phone)
+    assert (facts.os, facts.platform, facts.sme2) == ("android", "android-arm64", True)
 
 
-def test_a_mac_has_none_of_linux_but_behind_its_launcher(lab: Lab) -> None:
+def test_a_mac_has_nothing_of_linux_except_behind_its_launcher(lab: Lab) -> None:
     mac = lab.device(MAC)
     absent = mac.run(["sh", "-c", "command -v setsid sha256sum taskset timeout || [ -d /proc/self ]"], deadline_s=5)
     assert (absent.exit_code, absent.stdout) == (1, b"")
-    assert said_by(mac, "/usr/local/bin/linux", "cat", "/proc/self/comm") == "cat"
-    assert said_by(mac, "sh", "-c", "printf x | shasum -a 256").startswith("2d711642b726b044")
+    assert output_of(mac, "/usr/local/bin/linux", "cat", "/proc/self/comm") == "cat"
+    assert output_of(mac, "sh", "-c", "printf x | shasum -a 256").startswith("2d711642b726b044")
 
 
 def test_devices_reach_the_lab_and_nothing_else(lab: Lab) -> None:
-    routes = said_by(lab.device(PHONE), "cat", "/proc/net/route").splitlines()[1:]
+    routes = output_of(lab.device(PHONE), "cat", "/proc/net/route").splitlines()[1:]
     assert [line.split()[1] for line in routes] == ["00004D0A"]  # 10.77.0.0, byte by byte from the right
 
 
@@ -116,14 +105,14 @@ def test_a_second_up_leaves_the_first_alone(lab: Lab) -> None:
     lab.up()
     assert {name: lab.part(name).pid for name in before} == before
     assert None not in before.values()
-    assert said_by(lab.device(PHONE), "ls", "/data/local/tmp/kept") == "/data/local/tmp/kept"
+    assert output_of(lab.device(PHONE), "ls", "/data/local/tmp/kept") == "/data/local/tmp/kept"
 
 
 def test_up_starts_again_what_ended(lab: Lab) -> None:
     lab.part(MAC).halt()
     assert lab.part(MAC).pid is None
     assert lab.up()[MAC]["state"] == "ready"
-    assert "macOS" in said_by(lab.device(MAC), "sw_vers")
+    assert "macOS" in output_of(lab.device(MAC), "sw_vers")
 
 
 def test_down_leaves_nothing(lab_down: Lab) -> None:
@@ -153,7 +142,7 @@ def test_up_refuses_a_bridge_that_it_did_not_make(lab_down: Lab) -> None:
         subprocess.run(["ip", "link", "delete", "etfarm0"], check=True)
     assert refused.returncode == 1
     assert refused.stderr.splitlines() == [
-        "the network interface etfarm0 is not this lab's: remove it with `ip link delete etfarm0`"
+        "this lab did not make the network interface etfarm0: run `ip link delete etfarm0`"
     ]
     assert not journal.noted()
 
@@ -162,11 +151,11 @@ def test_up_refuses_while_the_lab_of_another_folder_is_up(lab: Lab, tmp_path: Pa
     other = Lab(tmp_path / "other", lab.packages)
     refused = other.run("up")
     assert refused.returncode == 1
-    assert "the lab of another folder is up" in refused.stderr
+    assert "the lab of another checkout or var folder is up: run `make lab-down` there first" in refused.stderr
     assert lab.up()[MAC]["state"] == "ready"
 
 
-def test_only_the_very_process_that_was_started_is_ended() -> None:
+def test_only_the_process_that_was_started_is_ended() -> None:
     bystander = subprocess.Popen(["sleep", "60"])
     started = int(Path(f"/proc/{bystander.pid}/stat").read_text().rpartition(")")[2].split()[19])
     try:
@@ -202,7 +191,7 @@ def test_a_stopped_sshd_stays_away_until_it_is_started(lab: Lab) -> None:
     assert eventually(lambda: greeting(mac.address, mac.port) == b"SSH-")
 
 
-def test_a_frozen_sshd_accepts_and_says_nothing(lab: Lab) -> None:
+def test_a_frozen_sshd_accepts_and_stays_silent(lab: Lab) -> None:
     mac = lab.part(MAC)
     faults.freeze_daemon(mac)
     assert greeting(mac.address, mac.port, wait_s=0.5) == b""
@@ -212,22 +201,22 @@ def test_a_frozen_sshd_accepts_and_says_nothing(lab: Lab) -> None:
 
 def test_a_reboot_keeps_the_disk_and_changes_the_boot(lab: Lab) -> None:
     boot = ["cat", "/proc/sys/kernel/random/boot_id"]
-    first = said_by(lab.device(PHONE), *boot)
-    said_by(lab.device(PHONE), "sh", "-c", "echo here >/data/local/tmp/kept")
+    first = output_of(lab.device(PHONE), *boot)
+    output_of(lab.device(PHONE), "sh", "-c", "echo here >/data/local/tmp/kept")
     faults.reboot(lab.part(PHONE), lab.packages)
     lab.up()
-    assert said_by(lab.device(PHONE), *boot) != first
-    assert said_by(lab.device(PHONE), "cat", "/data/local/tmp/kept") == "here"
+    assert output_of(lab.device(PHONE), *boot) != first
+    assert output_of(lab.device(PHONE), "cat", "/data/local/tmp/kept") == "here"
 
 
 @pytest.mark.parametrize("name", [PHONE, MAC])
 def test_a_skewed_clock_is_seen_on_the_device_and_put_right(lab: Lab, name: str) -> None:
     faults.skew_clock(lab.part(name), lab.packages, -86_400)
     lab.up()
-    assert int(said_by(lab.device(name), "date", "+%s")) == pytest.approx(time.time() - 86_400, abs=60)
+    assert int(output_of(lab.device(name), "date", "+%s")) == pytest.approx(time.time() - 86_400, abs=60)
     faults.skew_clock(lab.part(name), lab.packages, 0)
     lab.up()
-    assert int(said_by(lab.device(name), "date", "+%s")) == pytest.approx(time.time(), abs=60)
+    assert int(output_of(lab.device(name), "date", "+%s")) == pytest.approx(time.time(), abs=60)
 
 
 def test_a_full_disk_is_full_for_the_farm(lab: Lab, tmp_path: Path) -> None:
@@ -244,8 +233,8 @@ def test_a_full_disk_is_full_for_the_farm(lab: Lab, tmp_path: Path) -> None:
 
 def test_a_phone_is_as_hot_as_a_test_wants(lab: Lab) -> None:
     lab.part(PHONE).set_conditions(temperature_c=51.5, thermal_status=3, battery_percent=7)
-    found = lab.device(PHONE).conditions()
-    assert (found["temperature_c"], found["thermal_status"], found["battery_percent"]) == (51.5, 3, 7)
+    found = read_conditions(lab.device(PHONE))
+    assert (found.temperature_c, found.thermal_status, found.battery_percent) == (51.5, 3, 7)
 
 
 def test_a_killed_adb_server_forgets_its_phones_until_up(lab: Lab) -> None:
@@ -255,15 +244,15 @@ def test_a_killed_adb_server_forgets_its_phones_until_up(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize(("silent", "state"), [(False, "unauthorized"), (True, "offline")])
-def test_an_unusable_phone_is_listed_with_its_state(lab_adb_port: int, silent: bool, state: str) -> None:
+def test_an_unusable_phone_is_listed_with_its_state(adb_port: int, silent: bool, state: str) -> None:
     with UnusablePhone(silent=silent) as phone:
         with contextlib.suppress(adb_server.AdbServerError):  # it would wait for the silent one
-            adb_server.ask(f"host:connect:{phone.serial}", lab_adb_port, answer_s=0.5)
-        assert eventually(lambda: adb_server.state_of(phone.serial, lab_adb_port) == state)
+            adb_server.ask(f"host:connect:{phone.serial}", adb_port, answer_s=0.5)
+        assert eventually(lambda: adb_server.state_of(phone.serial, adb_port) == state)
 
 
-def test_a_link_is_slow_silent_and_broken_as_it_is_told(loopback_sshd: loopback.Sshd) -> None:
-    with LinkProxy("127.0.0.1", loopback_sshd.port) as link:
+def test_a_link_is_slow_silent_and_broken_on_request(sshd: loopback.Sshd) -> None:
+    with LinkProxy("127.0.0.1", sshd.port) as link:
         link.delay_s = 0.2
         begun = time.monotonic()
         assert greeting("127.0.0.1", link.port) == b"SSH-"
@@ -281,16 +270,14 @@ def test_a_link_is_slow_silent_and_broken_as_it_is_told(loopback_sshd: loopback.
         assert greeting("127.0.0.1", link.port) == b"SSH-"
 
 
-def test_the_loopback_sshd_takes_its_key_and_ends_with_its_folder(loopback_sshd: loopback.Sshd) -> None:
-    command = ["ssh", "-F", str(loopback_sshd.ssh_config), "loopback", "id", "-u"]
+def test_the_loopback_sshd_accepts_its_key(sshd: loopback.Sshd) -> None:
+    command = ["ssh", "-F", str(sshd.ssh_config), "loopback", "id", "-u"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout.strip() == str(os.geteuid()), done.stderr
 
 
-def test_the_loopback_adbd_listens_on_the_loopback_address_alone(
-    loopback_adbd: loopback.Adbd, lab_adb_port: int
-) -> None:
-    assert adb_server.connect(loopback_adbd.serial, lab_adb_port) == "device"
+def test_the_loopback_adbd_listens_only_on_the_loopback_address(adbd: loopback.Adbd, adb_port: int) -> None:
+    assert adb_server.connect(adbd.serial, adb_port) == "device"
     ends = [line.split()[1] for line in Path("/proc/net/tcp6").read_text().splitlines()[1:]]
-    listening = [end.partition(":")[0] for end in ends if int(end.partition(":")[2], 16) == loopback_adbd.port]
+    listening = [end.partition(":")[0] for end in ends if int(end.partition(":")[2], 16) == adbd.port]
     assert set(listening) == {"0000000000000000FFFF00000100007F"}  # ::ffff:127.0.0.1, words of four bytes reversed

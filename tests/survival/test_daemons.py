@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.fixtures.lab import Lab, UnusablePhone, adb_server, faults, loopback
-from tests.fixtures.survival import MAC, PHONE, Farm, at_once
+from deployments.virtual_lab import adb_server, faults, loopback
+from deployments.virtual_lab.unusable_phone import UnusablePhone
+from tests.fixtures.lab import Lab
+from tests.fixtures.survival import LONGEST_S, MAC, PHONE, LabFarm, at_once
 from tests.fixtures.survival_site import STAGES, Site
 
 # Beside other workers a test may first wait for the lab, of which a machine has one.
@@ -20,7 +22,7 @@ MakeSite = Callable[[str], Site]
 
 @pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize("stage", STAGES)
-def test_a_daemon_that_is_killed_and_back_costs_no_session(lab_farm: Farm, site: MakeSite, stage: str) -> None:
+def test_a_daemon_that_is_killed_and_back_costs_no_session(lab_farm: LabFarm, site: MakeSite, stage: str) -> None:
     def kill(site: Site) -> None:
         # given adbd or sshd killed with all connections in the middle of a session
         running = lab_farm.start_until(stage, site)
@@ -30,16 +32,16 @@ def test_a_daemon_that_is_killed_and_back_costs_no_session(lab_farm: Farm, site:
             lab_farm.wait_until_known(site, since)
             site.go_on()
         # then the farm reconnects and every session succeeds, run once
-        assert running.result(60).succeeded == 2
+        assert running.result(LONGEST_S).succeeded == 2
         lab_farm.assert_known(f"adbd or sshd killed during {stage}", site, since, "lost", "reconnecting")
         assert len(site.starts()) == 3
-        lab_farm.assert_whole(site)
+        lab_farm.assert_complete(site)
 
     at_once(kill, [site(PHONE), site(MAC)])
 
 
 @pytest.mark.parametrize("stage", ["push", "run"])
-def test_a_killed_adb_server_costs_no_session(lab_farm: Farm, site: MakeSite, stage: str) -> None:
+def test_a_killed_adb_server_costs_no_session(lab_farm: LabFarm, site: MakeSite, stage: str) -> None:
     phone = site(PHONE)
     running = lab_farm.start_until(stage, phone)
     since = time.time()
@@ -47,14 +49,14 @@ def test_a_killed_adb_server_costs_no_session(lab_farm: Farm, site: MakeSite, st
     if stage == "run":
         lab_farm.wait_until_known(phone, since)
         phone.go_on()
-    assert running.result(60).succeeded == 2
+    assert running.result(LONGEST_S).succeeded == 2
     lab_farm.assert_known(f"adb server killed during {stage}", phone, since, "lost", "reconnecting")
     assert len(phone.starts()) == 3
-    lab_farm.assert_whole(phone)
+    lab_farm.assert_complete(phone)
 
 
 def test_a_phone_that_is_unauthorized_or_offline_and_a_wrong_host_key_are_said(
-    lab_farm: Farm, site: MakeSite, lab_up: Lab, tmp_path: Path
+    lab_farm: LabFarm, site: MakeSite, lab_up: Lab, tmp_path: Path
 ) -> None:
     phone, mac = site(PHONE), site(MAC)
     config = (lab_up.var / "lab/ssh_config").read_text(encoding="utf-8")
@@ -76,7 +78,7 @@ def test_a_phone_that_is_unauthorized_or_offline_and_a_wrong_host_key_are_said(
 
         def refuse(site: Site) -> None:
             # then no session is run, each is failed with the sentence that helps
-            tally = lab_farm.start(site).result(60)
+            tally = lab_farm.start(site).result(LONGEST_S)
             case, (_, said) = next((case, held) for case, held in cases.items() if held[0] is site)
             lab_farm.assert_known(case, site, since, *said)
             assert (tally.succeeded, tally.failed) == (0, 3)
@@ -90,7 +92,7 @@ def test_a_phone_that_is_unauthorized_or_offline_and_a_wrong_host_key_are_said(
 
 
 def test_of_two_phones_with_one_serial_prefix_the_right_one_is_used(
-    lab_farm: Farm, lab_up: Lab, tmp_path: Path, site: MakeSite
+    lab_farm: LabFarm, lab_up: Lab, tmp_path: Path, site: MakeSite
 ) -> None:
     # given phones on ports of which one begins with the other, and the farm's root on each
     port = next(port for port in range(5600, 6500) if is_free(port) and is_free(10 * port + 1))
@@ -109,7 +111,7 @@ def test_of_two_phones_with_one_serial_prefix_the_right_one_is_used(
         assert adb_server.connect(f"127.0.0.1:{longer_port}") == "device"
         # when the short one is not there, its sessions do not go to the other
         since = time.time()
-        assert lab_farm.start(short).result(60).failed == 3
+        assert lab_farm.start(short).result(LONGEST_S).failed == 3
         lab_farm.assert_known("two phones with one serial prefix", short, since, "failed to connect")
         assert short.starts() == []
         # and when it is, each has its own

@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 
 import pytest
 
+from deployments.virtual_lab import faults, processes
 from tasks.health import Registry
 from tasks.var import Var
-from tests.fixtures.lab import Lab, faults, processes
-from tests.fixtures.survival import MAC, PHONE, Farm, at_once
+from tests.fixtures.lab import Lab
+from tests.fixtures.survival import LONGEST_S, MAC, PHONE, LabFarm, at_once
 from tests.fixtures.survival_site import Site
 
 # Beside other workers a test may first wait for the lab, of which a machine has one.
@@ -20,13 +21,13 @@ MakeSite = Callable[[str], Site]
 DEADLINE_S = 2
 
 
-def test_a_full_disk_fails_what_does_not_fit_and_says_so(lab_farm: Farm, site: MakeSite) -> None:
+def test_a_full_disk_fails_what_does_not_fit_and_says_so(lab_farm: LabFarm, site: MakeSite) -> None:
     def fill(site: Site) -> None:
         # given a device without room for the model's input
         faults.fill_disk(site.part)
         since = time.time()
         try:
-            assert lab_farm.start(site).result(60).failed == 3
+            assert lab_farm.start(site).result(LONGEST_S).failed == 3
         finally:
             faults.empty_disk(site.part)
         lab_farm.assert_known("disk full at push", site, since, "no space left for", "free space there")
@@ -38,7 +39,7 @@ def test_a_full_disk_fails_what_does_not_fit_and_says_so(lab_farm: Farm, site: M
     at_once(fill, [site(PHONE), site(MAC)])
 
 
-def test_a_disk_that_a_run_fills_fails_that_session_alone(lab_farm: Farm, site: MakeSite) -> None:
+def test_a_disk_that_a_run_fills_fails_that_session_alone(lab_farm: LabFarm, site: MakeSite) -> None:
     def fill(site: Site) -> None:
         # given a runner that writes more than there is room for
         site.at_start(2, "noise")
@@ -47,7 +48,7 @@ def test_a_disk_that_a_run_fills_fails_that_session_alone(lab_farm: Farm, site: 
         since = time.time()
         site.go_on()
         try:
-            tally = running.result(60)
+            tally = running.result(LONGEST_S)
         finally:
             faults.empty_disk(site.part)
         # then its log is gone with it and the next session has room
@@ -58,12 +59,12 @@ def test_a_disk_that_a_run_fills_fails_that_session_alone(lab_farm: Farm, site: 
     at_once(fill, [site(PHONE), site(MAC)])
 
 
-def test_a_wrong_clock_changes_nothing(lab_farm: Farm, site: MakeSite, lab_up: Lab) -> None:
+def test_a_wrong_clock_changes_nothing(lab_farm: LabFarm, site: MakeSite, lab_up: Lab) -> None:
     sites = [site(PHONE), site(MAC)]
 
     def measure_with_a_wrong_clock(site: Site) -> None:
         since = time.time()
-        assert lab_farm.start(site).result(60).succeeded == 2
+        assert lab_farm.start(site).result(LONGEST_S).succeeded == 2
         assert lab_farm.words(site, since) == []
         for record in lab_farm.records(site):
             assert since - 1 <= datetime.fromisoformat(record.started_at).astimezone(UTC).timestamp() <= time.time()
@@ -84,13 +85,13 @@ def test_a_wrong_clock_changes_nothing(lab_farm: Farm, site: MakeSite, lab_up: L
     at_once(lambda each: lab_farm.complete(each, missing=0), sites)
 
 
-def test_a_restart_during_a_run_is_seen_as_such(lab_farm: Farm, site: MakeSite, lab_up: Lab) -> None:
+def test_a_restart_during_a_run_is_seen_as_such(lab_farm: LabFarm, site: MakeSite, lab_up: Lab) -> None:
     def restart(site: Site) -> None:
         running = lab_farm.start_until("run", site)
         since = time.time()
         faults.reboot(site.part, lab_up.packages)
         # then the session under way failed for that reason and the next one succeeded
-        tally = running.result(60)
+        tally = running.result(LONGEST_S)
         lab_farm.assert_known("device restarted during run", site, since, "lost", "reconnecting")
         assert (tally.succeeded, tally.failed) == (1, 1)
         (failed,) = (record for record in lab_farm.records(site) if record.status == "failed")
@@ -101,12 +102,12 @@ def test_a_restart_during_a_run_is_seen_as_such(lab_farm: Farm, site: MakeSite, 
     at_once(restart, [site(PHONE), site(MAC)])
 
 
-def test_a_runner_that_ignores_term_is_ended_and_disturbs_no_other(lab_farm: Farm, site: MakeSite) -> None:
+def test_a_runner_that_ignores_term_is_ended_and_disturbs_no_other(lab_farm: LabFarm, site: MakeSite) -> None:
     def hang(site: Site) -> None:
         site.at_start(2, "hang")
         running = lab_farm.start(site, deadline_s=DEADLINE_S)
         began = time.time()
-        tally = running.result(60)
+        tally = running.result(LONGEST_S)
         lab_farm.assert_known("runner ignores TERM", site, began + DEADLINE_S, "was ended after its deadline of 2 s")
         assert (tally.succeeded, tally.failed) == (1, 1)
         lab_farm.complete(site, missing=1, deadline_s=DEADLINE_S)
@@ -114,7 +115,7 @@ def test_a_runner_that_ignores_term_is_ended_and_disturbs_no_other(lab_farm: Far
     at_once(hang, [site(PHONE), site(MAC)])
 
 
-def test_a_device_that_answers_probes_and_hangs_on_jobs_is_known(lab_farm: Farm, site: MakeSite) -> None:
+def test_a_device_that_answers_probes_and_hangs_on_jobs_is_known(lab_farm: LabFarm, site: MakeSite) -> None:
     def hang(site: Site) -> None:
         # given a job that never ends, and whose watchdog stands still, on a device that does everything else
         running = lab_farm.start_until("run", site, deadline_s=DEADLINE_S)
@@ -124,10 +125,10 @@ def test_a_device_that_answers_probes_and_hangs_on_jobs_is_known(lab_farm: Farm,
         (watchdog,) = (pid for pid, words in below.items() if len(words) > 2 and 'kill -TERM "-$job"' in words[2])
         processes.kill(watchdog, signal.SIGSTOP)
         # then the farm gives that session up, ends its job, and goes on
-        tally = running.result(90)
+        tally = running.result(LONGEST_S)
         late_s = began + DEADLINE_S
         lab_farm.assert_known(
-            "device hangs on jobs", site, late_s, "did not say how the job", "12 s after its deadline"
+            "device hangs on jobs", site, late_s, "did not report the end of the job", "12 s after its deadline"
         )
         assert (tally.succeeded, tally.failed) == (1, 1)
         lab_farm.complete(site, missing=1, deadline_s=DEADLINE_S)
@@ -135,12 +136,12 @@ def test_a_device_that_answers_probes_and_hangs_on_jobs_is_known(lab_farm: Farm,
     at_once(hang, [site(PHONE), site(MAC)])
 
 
-def test_a_device_that_fails_three_sessions_in_a_row_is_given_up(lab_farm: Farm, site: MakeSite) -> None:
+def test_a_device_that_fails_three_sessions_in_a_row_is_given_up(lab_farm: LabFarm, site: MakeSite) -> None:
     # given a device that answers probes, and on which no job can be started
     mac = site(MAC)
     (mac.root / "sessions").write_text("a file where the sessions should be", encoding="utf-8")
     since = time.time()
-    tally = lab_farm.start(mac, sessions=6).result(60)
+    tally = lab_farm.start(mac, sessions=6).result(LONGEST_S)
     # then it is not tried for every one of its sessions, and the reason is held against it
     assert (tally.succeeded, tally.failed) == (0, 7)
     lab_farm.assert_known("no job can be started", mac, since, "cannot start a job in")

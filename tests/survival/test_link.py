@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.fixtures.lab import Lab, LinkProxy, faults
-from tests.fixtures.survival import MAC, OTHER_MAC, PHONE, Farm, at_once, wait_for
+from deployments.virtual_lab import faults
+from deployments.virtual_lab.link_proxy import LinkProxy
+from tests.fixtures.lab import Lab
+from tests.fixtures.survival import LONGEST_S, MAC, OTHER_MAC, PHONE, LabFarm, at_once
 from tests.fixtures.survival_site import STAGES, Site
+from tests.fixtures.waiting import wait_for
 
 # Beside other workers a test may first wait for the lab, of which a machine has one.
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
@@ -19,7 +22,7 @@ MakeSite = Callable[[str], Site]
 
 @pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize("stage", STAGES)
-def test_a_cut_link_that_comes_back_costs_no_session(lab_farm: Farm, site: MakeSite, stage: str) -> None:
+def test_a_cut_link_that_comes_back_costs_no_session(lab_farm: LabFarm, site: MakeSite, stage: str) -> None:
     def cut_and_mend(site: Site) -> None:
         # given sessions on a device whose link is cut in the second of them (the first push is the first's)
         running = lab_farm.start_until(stage, site)
@@ -31,17 +34,17 @@ def test_a_cut_link_that_comes_back_costs_no_session(lab_farm: Farm, site: MakeS
         lab_farm.wait_until_known(site, since)
         faults.restore_link(site.part)
         # then every session succeeded, run once
-        tally = running.result(90)
+        tally = running.result(LONGEST_S)
         lab_farm.assert_known(f"link cut during {stage}", site, since, "lost", "reconnecting")
         assert (tally.succeeded, tally.discarded, tally.failed) == (2, 1, 0)
         assert len(site.starts()) == 3
-        lab_farm.assert_whole(site)
+        lab_farm.assert_complete(site)
 
     at_once(cut_and_mend, [site(PHONE), site(MAC)])
 
 
 def test_a_link_cut_for_good_fails_what_is_left_and_stops_no_other_device(
-    lab_farm: Farm, site: MakeSite, monkeypatch: pytest.MonkeyPatch
+    lab_farm: LabFarm, site: MakeSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given a device that goes on, and two whose links are cut during a run, for longer than the farm waits
     monkeypatch.setattr("tasks.session.measure.BLIP_S", 1.0)
@@ -57,7 +60,7 @@ def test_a_link_cut_for_good_fails_what_is_left_and_stops_no_other_device(
         running = lab_farm.start_until("run", site)
         since = time.time()
         faults.cut_link(site.part)
-        tally = running.result(120)
+        tally = running.result(LONGEST_S)
         ended.append(time.time())
         # then the farm knows soon, and all that was not done is failed: device lost, or refused as adb puts it
         lab_farm.assert_known("link cut for good", site, since, "lost", "reconnecting")
@@ -72,14 +75,14 @@ def test_a_link_cut_for_good_fails_what_is_left_and_stops_no_other_device(
     def go_on_when_the_others_are_lost(_: Site) -> None:
         wait_for(lambda: len(ended) == 2, "the lost devices' part of the sweep to end", 120)
         healthy.go_on()
-        assert other.result(60).succeeded == 2
+        assert other.result(LONGEST_S).succeeded == 2
 
     sick = [site(PHONE), site(MAC)]
     at_once(lambda each: go_on_when_the_others_are_lost(each) if each is healthy else cut(each), [*sick, healthy])
-    lab_farm.assert_whole(healthy, deadline_s=120)
+    lab_farm.assert_complete(healthy, deadline_s=120)
 
 
-def test_a_slow_and_stalling_link_is_only_slow(lab_farm: Farm, site: MakeSite, lab_up: Lab, tmp_path: Path) -> None:
+def test_a_slow_and_stalling_link_is_only_slow(lab_farm: LabFarm, site: MakeSite, lab_up: Lab, tmp_path: Path) -> None:
     def measure_slowly(site: Site) -> None:
         # given a link of 20 MB/s that stalls for three seconds in the middle of the push
         with LinkProxy(site.part.address, site.part.port) as link:
@@ -91,14 +94,14 @@ def test_a_slow_and_stalling_link_is_only_slow(lab_farm: Farm, site: MakeSite, l
             link.stalled = True
             threading.Timer(3, lambda: setattr(link, "stalled", False)).start()
             # then nothing is said and nothing fails
-            assert running.result(90).succeeded == 2
+            assert running.result(LONGEST_S).succeeded == 2
             assert lab_farm.words(slow, since) == []
-            lab_farm.assert_whole(slow)
+            lab_farm.assert_complete(slow)
 
     at_once(measure_slowly, [site(PHONE), site(MAC)])
 
 
-def test_a_device_that_freezes_during_a_push_is_known(lab_farm: Farm, site: MakeSite) -> None:
+def test_a_device_that_freezes_during_a_push_is_known(lab_farm: LabFarm, site: MakeSite) -> None:
     def freeze(site: Site) -> None:
         # given a daemon that keeps its connections and answers nothing any more
         running = lab_farm.start_until("push", site)
@@ -107,8 +110,8 @@ def test_a_device_that_freezes_during_a_push_is_known(lab_farm: Farm, site: Make
         lab_farm.wait_until_known(site, since)
         faults.thaw_daemon(site.part)
         # then the farm knew, and went on where it was
-        assert running.result(90).succeeded == 2
+        assert running.result(LONGEST_S).succeeded == 2
         lab_farm.assert_known("device frozen during push", site, since, "lost", "reconnecting")
-        lab_farm.assert_whole(site)
+        lab_farm.assert_complete(site)
 
     at_once(freeze, [site(PHONE), site(MAC)])

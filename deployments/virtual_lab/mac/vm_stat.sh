@@ -1,7 +1,7 @@
 #!/bin/sh
 # Stand-in of the virtual lab for macOS's vm_stat: this machine's memory in pages of 16 KiB.
 free=0 inactive=0
-while read -r name kilobytes unit; do
+while read -r name kilobytes _; do
     case $name in
     MemFree:) free=$((kilobytes / 16)) ;;
     Inactive:) inactive=$((kilobytes / 16)) ;;

@@ -6,7 +6,7 @@ if [ "$1" = -n ]; then bare=yes; shift; fi
 status=0
 for name; do
     if [ "$name" = vm.loadavg ]; then
-        read -r one five fifteen rest <"$lab/proc/loadavg"
+        read -r one five fifteen _ <"$lab/proc/loadavg"
         value="{ $one $five $fifteen }"
     elif ! value=$(grep "^$name: " "$lab/sysctl.txt"); then
         echo "sysctl: unknown oid '$name'" >&2
