@@ -46,6 +46,12 @@ def test_every_file_that_the_readme_leads_to_is_there() -> None:
         assert (ROOT / target).exists(), target
 
 
+def test_every_path_that_the_readme_names_exists() -> None:
+    rooms = ("flows", "tasks", "devices", "sql", "deployments", "tests")
+    for named in re.findall(r"`((?:{})/[^`<>*]*)`".format("|".join(rooms)), README):
+        assert (ROOT / named).exists(), named
+
+
 def test_every_make_target_of_the_readme_is_one() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for target in set(

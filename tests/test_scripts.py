@@ -1,8 +1,10 @@
 """The shell scripts that run on devices: shellcheck has nothing to add, and all of them are used."""
 
+import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -22,7 +24,7 @@ def with_needed(script: Path) -> str:
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_shellcheck_has_nothing_to_add(script: Path) -> None:
-    program = shutil.which("shellcheck")
+    program = shutil.which("shellcheck", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     assert program, "shellcheck is part of the dev extra"
     checked = subprocess.run(
         [program, "--shell=sh", "--format=gcc", "-"],
