@@ -1,10 +1,14 @@
-"""Suggestions for misspelt words."""
+"""The nearest known word to a misspelled one."""
 
+import difflib
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return "; did you mean `x`?" for the known word that is closest to `word`, "" if none is close."""
-    close = get_close_matches(word, list(known), n=1)
-    return f"; did you mean `{close[0]}`?" if close else ""
+    """Return the end of an error message, "; did you mean `x`?", with the known word nearest to `word`.
+
+    It is empty if none is near, or if `word` itself is known. Capitals do not count.
+    """
+    spelled = {each.lower(): each for each in known}
+    near = difflib.get_close_matches(word.lower(), spelled, n=1)
+    return f"; did you mean `{spelled[near[0]]}`?" if near and spelled[near[0]] != word else ""

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 from prefect.server.api.server import SubprocessASGIServer
 
-from tasks.errors import FarmError
+from devices.errors import FarmError
 from tasks.files import write_whole
 
 _PROGRAM = "prefect.server.api.server:create_app"

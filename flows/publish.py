@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tasks.errors import InputError
+from devices.errors import InputError
 from tasks.load.load import LoadResult, load_paths
 from tasks.snapshot import newest_snapshot, publish_snapshot
 from tasks.var import Var

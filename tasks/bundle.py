@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from devices.errors import FarmError
 from devices.ondevice.conditions import Conditions
 from devices.ondevice.facts import Facts
 from tasks.cell import Mode, Status, Variant
-from tasks.errors import FarmError
 from tasks.export.precision import Precision
 from tasks.files import publish_folder, sha256_of
 

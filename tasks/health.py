@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
-from tasks.errors import FarmError
+from devices.errors import FarmError
 from tasks.files import write_whole
 
 STRIKES = 3

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from devices.errors import DeviceError
+from devices.errors import DeviceError, InputError
 from devices.inventory import DeviceSpec, load_inventory, open_device
 from devices.ondevice.conditions import read_conditions
 from devices.ondevice.facts import read_facts
@@ -12,7 +12,6 @@ from devices.ondevice.lease import current_holder
 from devices.reconnect import probe
 from devices.suggest import did_you_mean
 from flows.cli.table import as_table
-from tasks.errors import InputError
 from tasks.health import Health, Registry
 from tasks.plan import matches
 from tasks.var import Var

@@ -7,10 +7,10 @@ import math
 from pathlib import Path
 from typing import Any
 
+from devices.errors import InputError
 from flows.cli.table import as_table
 from flows.publish import readable_warehouse
 from sql.warehouse import query
-from tasks.errors import InputError
 
 
 def ask(text_or_file: str, form: str, var: Path, warehouse: Path | None) -> str:

@@ -8,11 +8,11 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
+from devices.errors import FarmError
 from flows.cli.options import sentence_of
 from flows.cli.table import as_table
 from flows.prefect_settings import prepare_prefect
 from flows.progress import board
-from tasks.errors import FarmError
 from tasks.spec import read_sweep
 from tasks.var import Var
 

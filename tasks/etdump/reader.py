@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.errors import FarmError
+from devices.errors import FarmError
 from tasks.etdump.flatbuffer import Buffer, CorruptTables, Positions, Tables
 
 _IDENTIFIER = b"ED00"

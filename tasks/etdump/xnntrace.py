@@ -13,7 +13,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Literal
 
-from tasks.errors import InputError
+from devices.errors import InputError
 
 IsaFamily = Literal["SME2", "SME", "NEON", "other"]
 

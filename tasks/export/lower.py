@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tasks.errors import FarmError
+from devices.errors import FarmError
 from tasks.export.precision import RECIPES, Precision
 from tasks.files import sha256_of
 

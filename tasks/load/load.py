@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from devices.errors import FarmError
 from sql.warehouse import RowsRefused, writing
-from tasks.errors import FarmError
 from tasks.files import sha256_of
 from tasks.load.commit import Loader, known_contents
 from tasks.load.rows import Rows, rows_of_bundle, rows_of_etdump

@@ -7,8 +7,8 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
+from devices.errors import FarmError
 from tasks.bundle import BundleError, SessionRecord, read_bundle
-from tasks.errors import FarmError
 from tasks.etdump.reader import read_etdump
 from tasks.export.precision import RECIPES
 from tasks.files import sha256_of

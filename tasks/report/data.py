@@ -12,9 +12,9 @@ from typing import ClassVar, TypeVar, cast, get_args, get_type_hints
 
 import duckdb
 
+from devices.errors import FarmError
 from sql.schema import sql_files
 from sql.warehouse import first_line, open_read_only
-from tasks.errors import FarmError
 
 _MOST_IDS_NAMED = 10
 _PYTHON_TYPES = {

@@ -16,11 +16,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from devices.errors import FarmError
 from devices.platform import Platform
+from devices.suggest import did_you_mean
 from tasks.cell import Mode, Variant
-from tasks.errors import FarmError
 from tasks.files import publish_folder, remove_leftovers, sha256_of, write_whole
-from tasks.suggest import did_you_mean
 
 _log = logging.getLogger(__name__)
 _Word = TypeVar("_Word", bound=str)

@@ -9,8 +9,8 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from devices.errors import FarmError
 from devices.platform import Platform
-from tasks.errors import FarmError
 from tasks.files import publish_folder
 
 # The libraries that a runner loads. The farm does not measure the wheel's others (OpenVINO, QNN, Core ML, MLX).

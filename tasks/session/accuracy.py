@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from devices.errors import FarmError
 from tasks.bundle import Accuracy
-from tasks.errors import FarmError
 
 
 class OutputMismatchError(FarmError):

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from devices.device import Device
+from devices.errors import FarmError
 from devices.limits import Limits, outside, wait_until_settled
 from devices.ondevice.conditions import Conditions
 from devices.ondevice.job import JobResult
-from tasks.errors import FarmError
 from tasks.etdump.reader import EtdumpError, EventKind, read_etdump
 from tasks.plan import DISCARDED_INDEX, FIRST_SESSION, PlannedSession
 from tasks.runner.bundle import Runner

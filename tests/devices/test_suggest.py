@@ -3,7 +3,7 @@
 import pytest
 
 from devices.platform import PLATFORMS
-from tasks.suggest import did_you_mean
+from devices.suggest import did_you_mean
 
 
 @pytest.mark.parametrize(
