@@ -1,6 +1,6 @@
-"""YAML files that users write, checked: a mistake is one sentence with the file, the line and what is right.
+"""Read and check the YAML files that users write; an error message has the file, the line and the correction.
 
-Our own mapping, because pydantic reports the path of a mistake but not its line, and PyYAML knows only lines.
+pydantic reports the path of a mistake but not its line, and PyYAML only lines: this module maps one to the other.
 """
 
 from pathlib import Path
@@ -19,7 +19,7 @@ Model = TypeVar("Model", bound=BaseModel)
 def load_checked(path: Path, model: type[Model]) -> Model:
     """Read the YAML file at `path` into `model`.
 
-    Raises InputError with the first mistake: `file:line: key: what is wrong, and what would be right`.
+    Raises InputError with the first mistake: `file:line: key: what is wrong; what to write instead`.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -31,13 +31,13 @@ def load_checked(path: Path, model: type[Model]) -> Model:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
         data = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise InputError(_yaml_sentence(path, error)) from None
+        raise InputError(_syntax_error(path, error)) from None
     except RecursionError:
         raise InputError(f"{path}:1: the brackets are nested too deeply") from None
     if root is None or not isinstance(data, dict):
         raise InputError(f"{path}:1: the file must consist of keys and values, such as `name: nightly`")
-    if twice := _repeated_key(root):
-        raise InputError(f"{path}:{twice.start_mark.line + 1}: duplicate key `{twice.value}`; remove one")
+    if duplicate := _duplicate_key(root):
+        raise InputError(f"{path}:{duplicate.start_mark.line + 1}: duplicate key `{duplicate.value}`; remove one")
     try:
         return model.model_validate(data)
     except ValidationError as error:
@@ -47,17 +47,17 @@ def load_checked(path: Path, model: type[Model]) -> Model:
         raise InputError(f"{path}:{where}: {_key_of(first['loc'])}{_advice(first, model)}") from None
 
 
-def _yaml_sentence(path: Path, error: yaml.YAMLError) -> str:
+def _syntax_error(path: Path, error: yaml.YAMLError) -> str:
     mark = getattr(error, "problem_mark", None)
     line = mark.line + 1 if mark is not None else 1
     problem = " ".join(str(getattr(error, "problem", None) or error).split())
     return f"{path}:{line}: not valid YAML: {problem}"
 
 
-def _repeated_key(root: yaml.Node) -> yaml.ScalarNode | None:
-    """YAML lets a later key silently win; the user wants to know of a duplicate.
+def _duplicate_key(root: yaml.Node) -> yaml.ScalarNode | None:
+    """Return a key that its mapping contains twice. The YAML parser silently keeps the last one.
 
-    Every node is looked at once: aliases may name it many times, or from inside itself.
+    Every node is visited once: aliases may refer to it many times, or from inside itself.
     """
     waiting, known = [root], {id(root)}
     while waiting:

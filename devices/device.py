@@ -21,16 +21,16 @@ class CommandResult:
 
 
 class Device(ABC):
-    """A machine that runs commands and whose files can be written and read; it speaks POSIX sh.
+    """A machine that runs commands through POSIX sh and whose files can be written and read.
 
-    The four methods below are all that a new transport has to provide. What the farm keeps and runs on a device (its
-    store, jobs, lease, facts and conditions, in `devices/ondevice/`) are functions over them and scripts for `sh`, so
-    a kind of device without a shell needs a second contract, not a fifth method.
+    The four methods below are all that a new transport has to provide. The store, jobs, lease, facts and conditions
+    (`devices/ondevice/`) are functions that use these methods and scripts for `sh`. A kind of device without a shell
+    needs a second contract, not a fifth method.
 
-    Connections open on first use and again after DeviceLost, so a device object outlives a network blip.
-    `root` is the absolute folder on the device that belongs to the farm. `platform` is None for a device that
-    runs what it is; an inventory entry that launches programs through an emulator names what those are built for.
-    `store_limit_bytes` is what the store is pruned to whenever something new was added to it; None for never.
+    Connections open on first use and again after DeviceLost, so a device object survives a short network outage.
+    `root` is the absolute folder on the device that belongs to the farm. `platform` is the platform of the programs
+    that the device runs; it is set only where the inventory launches them through an emulator, and None otherwise.
+    The store is pruned to `store_limit_bytes` after every addition; None means never.
     Methods may be called from several threads.
     """
 
@@ -58,7 +58,7 @@ class Device(ABC):
 
     @abstractmethod
     def upload(self, local: Path, remote: str) -> None:
-        """Copy a file to the device, written aside and renamed; parent folders are made.
+        """Copy a file to the device: write a temporary file, then rename it; parent folders are created.
 
         Raises TransferFailed, NoSpaceOnDevice, DeviceLost; no partial file is left under `remote`.
         """

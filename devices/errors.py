@@ -1,7 +1,7 @@
-"""The errors of the farm: each text is one sentence that a user can act on, `what: cause; what to do`.
+"""The errors of the farm. Each text is one sentence that a user can act on: `what: cause; what to do`.
 
-`FarmError` is the base of every error that the devices, the tasks and the flows report to the user. The warehouse,
-which imports no other room, has its own base in sql/errors.py.
+`FarmError` is the base of every error that devices, tasks and flows report to the user. The warehouse does not import
+other packages and has its own base in sql/errors.py.
 """
 
 
@@ -10,11 +10,11 @@ class FarmError(Exception):
 
 
 class InputError(FarmError):
-    """A file, a name or a value from the user is wrong; the text names it, what is wrong and what is right."""
+    """A file, a name or a value from the user is wrong; the text states it, what is wrong and what to write instead."""
 
 
 class DeviceError(FarmError):
-    """A device failed; `device` is its name, `cause` what happened, `way_on` what the user can do."""
+    """A device failed: `device` is its name, `cause` what happened, `way_on` what the user can do."""
 
     def __init__(self, device: str, cause: str, way_on: str = "") -> None:
         super().__init__(f"{device}: {cause}; {way_on}" if way_on else f"{device}: {cause}")
@@ -24,11 +24,11 @@ class DeviceError(FarmError):
 
 
 class DeviceLost(DeviceError):
-    """The device stopped answering, or came back as another boot: what ran on it may have ended."""
+    """The device stopped answering or was restarted; what ran on it may have ended."""
 
 
 class DeviceRefused(DeviceError):
-    """The device answers and refuses: a key, a permission, an authorisation, an unknown host."""
+    """The device answers but refuses: a key, a permission, an authorisation, an unknown host."""
 
 
 class DeviceBusy(DeviceError):
@@ -36,7 +36,7 @@ class DeviceBusy(DeviceError):
 
 
 class LeaseLost(DeviceError):
-    """The lease that was held is another's now: stop using the device."""
+    """Another process took over the lease: stop using the device."""
 
 
 class DeadlineExceeded(DeviceError):
@@ -44,7 +44,7 @@ class DeadlineExceeded(DeviceError):
 
 
 class TransferFailed(DeviceError):
-    """A file did not arrive complete; nothing of it was left behind."""
+    """A file transfer failed; no partial file is left."""
 
 
 class NoSpaceOnDevice(TransferFailed):

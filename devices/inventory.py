@@ -1,4 +1,4 @@
-"""The inventory file, which lists the devices of a farm: YAML -> checked entries -> devices."""
+"""The inventory file lists the devices of a farm: YAML -> checked entries -> devices."""
 
 import getpass
 import re
@@ -18,7 +18,7 @@ from devices.platform import Platform
 
 Transport = Literal["local", "ssh", "adb"]
 
-# Which of the address fields a transport understands.
+# The address fields that each transport supports.
 _ADDRESS_FIELDS: dict[Transport, set[str]] = {
     "local": set(),
     "ssh": {"address", "port", "user", "identity_file", "known_hosts", "ssh_config", "proxy_jump"},
@@ -31,32 +31,35 @@ class DeviceSpec(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str = Field(description="its permanent name: results of a series carry it")
+    name: str = Field(description="permanent name; results are stored under it")
     transport: Transport
-    labels: dict[str, str] = Field(default_factory=dict, description="what sweeps select devices by")
-    site: str | None = Field(default=None, description="the lab whose worker reaches it")
+    labels: dict[str, str] = Field(default_factory=dict, description="labels that sweeps select devices by")
+    site: str | None = Field(default=None, description="lab whose worker reaches the device")
     root: str | None = Field(default=None, description="absolute folder on the device that belongs to the farm")
     launcher: list[str] = Field(default_factory=list, description="words before every runner command")
     cpu_affinity: list[Annotated[int, Field(ge=0)]] = Field(
         default_factory=list, description="cores that runners are bound to (Linux and Android)"
     )
-    platform: Platform | None = Field(default=None, description="the platform of its runner, if not that of the device")
-    emulated: bool = Field(default=False, description="its times are meaningless and never ranked")
+    platform: Platform | None = Field(
+        default=None, description="platform of its runner, if it differs from the device's"
+    )
+    emulated: bool = Field(default=False, description="true if its times are meaningless; they are never ranked")
     limits: Limits = Limits()
     store_limit_bytes: Annotated[int, Field(gt=0)] = Field(
-        default=4 << 30, description="room on the device for runners and models; the least recently used go first"
+        default=4 << 30,
+        description="space on the device for runners and models; the least recently used are removed first",
     )
 
     address: str | None = Field(default=None, description="ssh: host or ssh_config alias; adb: host:port")
     port: Annotated[int, Field(ge=1, le=65535)] | None = None
     user: str | None = None
-    identity_file: Path | None = Field(default=None, description="private key; the agent and ~/.ssh otherwise")
-    known_hosts: Path | None = Field(default=None, description="instead of ~/.ssh/known_hosts")
-    ssh_config: Path | None = Field(default=None, description="instead of ~/.ssh/config")
-    proxy_jump: str | None = Field(default=None, description="[user@]host[:port] or alias to go through")
+    identity_file: Path | None = Field(default=None, description="private key; default: the agent and ~/.ssh")
+    known_hosts: Path | None = Field(default=None, description="default: ~/.ssh/known_hosts")
+    ssh_config: Path | None = Field(default=None, description="default: ~/.ssh/config")
+    proxy_jump: str | None = Field(default=None, description="jump host: [user@]host[:port] or alias")
     serial: str | None = Field(default=None, description="adb: as `adb devices` lists it")
     adb_server_port: Annotated[int, Field(ge=1, le=65535)] | None = Field(
-        default=None, description="a private adb server; adb's own setting, usually 5037, otherwise"
+        default=None, description="port of a private adb server; default: adb's setting, usually 5037"
     )
 
     @field_validator("name")
@@ -78,7 +81,7 @@ class DeviceSpec(BaseModel):
         known = set().union(*_ADDRESS_FIELDS.values())
         for field in sorted((known - _ADDRESS_FIELDS[self.transport]) & self.model_fields_set):
             owners = " and ".join(name for name, fields in _ADDRESS_FIELDS.items() if field in fields)
-            raise ValueError(f"`{field}` is for {owners} devices and `{self.name}` is {self.transport}")
+            raise ValueError(f"`{field}` is for {owners} devices, but `{self.name}` is {self.transport}; remove it")
         if self.transport == "ssh" and not self.address:
             raise ValueError(f"the ssh device `{self.name}` needs an `address`: a host name or an ssh_config alias")
         if self.transport == "adb" and (self.serial is None) == (self.address is None):
@@ -86,7 +89,7 @@ class DeviceSpec(BaseModel):
         return self
 
     def selectable_labels(self) -> dict[str, str]:
-        """What a sweep's selector can ask for: the labels, and the name, the transport and the site."""
+        """Return what a sweep's selector can match: the labels, and the name, the transport and the site."""
         named = {"name": self.name, "transport": self.transport} | ({"site": self.site} if self.site else {})
         return {**self.labels, **named}
 
@@ -108,17 +111,17 @@ class Inventory(BaseModel):
 
 
 def load_inventory(path: Path) -> Inventory:
-    """Read an inventory file; InputError with one sentence (file, line, what would be right) if it is wrong."""
+    """Read and check an inventory file; raises InputError with one sentence: file, line and correction."""
     if not path.exists():
         raise InputError(f"{path}: no such inventory; pass one with --inventory")
     return load_checked(path, Inventory)
 
 
 def open_device(spec: DeviceSpec) -> Device:
-    """The device of an inventory entry; nothing is connected before its first use.
+    """Return the device of an inventory entry; it connects on first use.
 
-    Its root, where the entry names none: the temporary folder of this machine, /var/tmp of an SSH host (both with
-    the user's name), /data/local/tmp of a phone. DeviceRefused if ssh_config cannot be followed.
+    Default root: the temporary folder of this machine, /var/tmp of an SSH host (both with the user's name),
+    /data/local/tmp of a phone. Raises DeviceRefused if ssh_config cannot be evaluated.
     """
     openers = {"local": _open_local, "ssh": _open_ssh, "adb": _open_adb}
     device = openers[spec.transport](spec)
@@ -127,9 +130,9 @@ def open_device(spec: DeviceSpec) -> Device:
 
 
 def launch_prefix(spec: DeviceSpec, system: str | None) -> list[str]:
-    """Words to put before a runner command on this device: the binding to cores, then the launcher.
+    """Return the words to put before a runner command on this device: the binding to cores, then the launcher.
 
-    `system` is the device's fact `os`. DeviceRefused for cores on macOS, which cannot bind.
+    `system` is the device's fact `os`. Raises DeviceRefused for `cpu_affinity` on macOS, which cannot bind programs.
     """
     if not spec.cpu_affinity:
         return list(spec.launcher)

@@ -1,4 +1,4 @@
-"""Limits of a device's conditions: is it cool, charged and idle enough for its numbers to be valid?"""
+"""Limits for a device's conditions: whether it is cool, charged and idle enough for valid measurements."""
 
 import time
 from typing import Annotated
@@ -12,7 +12,7 @@ POLL_S = 2.0
 
 
 class Limits(BaseModel):
-    """Bounds that conditions must keep; None sets no bound. What a device does not report counts as inside."""
+    """Bounds for conditions; None means unlimited. A condition that the device does not report counts as inside."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -23,7 +23,7 @@ class Limits(BaseModel):
 
 
 def outside(conditions: Conditions, limits: Limits) -> list[str]:
-    """Why these conditions are outside the limits, one reason each, its first word the kind; empty if inside."""
+    """Return one reason for each condition outside the limits, starting with its kind; empty if all are inside."""
     reasons = []
     for key, value, bound, kind, unit in (
         ("temperature_c", conditions.temperature_c, limits.max_temperature_c, "thermal", " °C"),
@@ -41,7 +41,7 @@ def outside(conditions: Conditions, limits: Limits) -> list[str]:
 def wait_until_settled(device: Device, limits: Limits, *, max_wait_s: float) -> tuple[Conditions, list[str]]:
     """Read conditions until they are inside the limits, at most `max_wait_s` long.
 
-    Returns the last conditions and why they are still outside: an empty list means settled.
+    Returns the last conditions and the reasons why they are still outside; an empty list means settled.
     """
     end = time.monotonic() + max_wait_s
     while True:

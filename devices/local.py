@@ -19,7 +19,7 @@ TERM_GRACE_S = 0.5
 
 
 class LocalDevice(Device):
-    """Runs commands as child processes, each in a session of its own."""
+    """Runs commands as child processes, each in a separate session."""
 
     def run(
         self,
@@ -53,17 +53,17 @@ class LocalDevice(Device):
     def upload(self, local: Path, remote: str) -> None:
         """See Device.upload."""
         if not local.is_file():
-            raise TransferFailed(self.name, f"there is no local file {local} to upload")
+            raise TransferFailed(self.name, f"the local file {local} does not exist")
         self._copy(local, Path(remote))
 
     def fetch(self, remote: str, local: Path) -> None:
         """See Device.fetch."""
         if not Path(remote).is_file():
-            raise FileMissing(self.name, f"has no file {remote}")
+            raise FileMissing(self.name, f"file {remote} does not exist on the device")
         self._copy(Path(remote), local)
 
     def close(self) -> None:
-        """Nothing to end."""
+        """Do nothing: there is no connection."""
 
     def _copy(self, source: Path, target: Path) -> None:
         part = target.with_name(f".{uuid.uuid4().hex}.part")
@@ -81,7 +81,7 @@ class LocalDevice(Device):
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """TERM, then KILL to the whole group; pipes that a runaway grandchild still holds are let go."""
+    """Send TERM, then KILL to the process group; close pipes that a descendant outside the group still holds open."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):

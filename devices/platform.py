@@ -1,4 +1,4 @@
-"""The platforms that runners are built for and that devices have."""
+"""The platforms of devices and of the runners that are built for them."""
 
 from typing import Literal, get_args
 

@@ -1,4 +1,4 @@
-"""Whether a device answers, and the one way to wait until it does again."""
+"""Check whether a device answers, and wait for one that was lost."""
 
 import logging
 import time
@@ -15,9 +15,9 @@ _PAUSE_S = 1.0
 
 
 def probe(device: Device) -> None:
-    """Run the smallest command, within three seconds; DeviceLost or DeviceRefused if the device cannot.
+    """Run `true` with a deadline of three seconds; raises DeviceLost or DeviceRefused if that fails.
 
-    A connection that has to be opened first has its own deadline.
+    Opening a connection has a separate deadline.
     """
     try:
         result = device.run(["true"], deadline_s=PROBE_DEADLINE_S)
@@ -29,7 +29,7 @@ def probe(device: Device) -> None:
 
 
 def probe_until(device: Device, within_s: float) -> None:
-    """Probe until the device answers, each time over a new connection; raises the last error after `within_s`."""
+    """Probe until the device answers, each time over a new connection; raise the last error after `within_s`."""
     end = time.monotonic() + within_s
     while True:
         try:
@@ -44,7 +44,7 @@ def probe_until(device: Device, within_s: float) -> None:
 
 
 def reconnect(device: Device, within_s: float) -> None:
-    """Wait for a device that was lost; DeviceLost if it does not answer within `within_s` seconds."""
+    """Wait for a device that was lost; raises DeviceLost if it does not answer within `within_s` seconds."""
     try:
         probe_until(device, within_s)
     except (DeviceLost, DeviceRefused) as error:
@@ -53,7 +53,7 @@ def reconnect(device: Device, within_s: float) -> None:
 
 
 def retry_after_reconnect(device: Device, step: Callable[[], _T], within_s: float) -> _T:
-    """Do a step that may be done twice; do it again if the link broke and was back within `within_s` seconds."""
+    """Run a repeatable step; run it again if the link broke and the device answers within `within_s` seconds."""
     try:
         return step()
     except (DeviceLost, DeviceRefused) as error:

@@ -1,8 +1,8 @@
-"""The shell on a device: how commands are worded for it, and how the farm's own scripts reach it.
+"""The shell on a device: how commands are formed, and how the farm's scripts are run.
 
-Everything here is POSIX sh as dash, bash, zsh's sh and Android's mksh understand it. Names and values travel as
-arguments of a fixed script, never inside its text. The scripts are files in `ondevice/scripts/`; what systems do
-differently is in `dialect.sh` there.
+Everything is POSIX sh that dash, bash, zsh's sh and Android's mksh support. Names and values are passed as arguments
+of a fixed script, never inside its text. The scripts are files in `ondevice/scripts/`; differences between systems
+are handled in `dialect.sh`.
 """
 
 import re
@@ -19,7 +19,7 @@ SCRIPT_DEADLINE_S = 30.0
 
 @cache
 def script_text(name: str) -> str:
-    """The text of `ondevice/scripts/<name>.sh` after that of the script it needs, without comments."""
+    """Return the text of `ondevice/scripts/<name>.sh`, preceded by the script it needs, without comments."""
     text = files("devices.ondevice").joinpath(f"scripts/{name}.sh").read_text(encoding="utf-8")
     needed = re.search(r"^# needs: (\w+)$", text, re.MULTILINE)
     lines = [line for line in text.splitlines() if line and not line.lstrip().startswith("#")]
@@ -29,40 +29,40 @@ def script_text(name: str) -> str:
 def command_words(
     argv: Sequence[str], env: Mapping[str, str] | None, cwd: str | None, *, announce_pid: bool = False
 ) -> list[str]:
-    """The words that start `argv` with `env` and `cwd`; announced, the first line of stdout is the process id."""
+    """Return the words that run `argv` with `env` and `cwd`; `announce_pid` prints the process id first on stdout."""
     settings = [f"{name}={value}" for name, value in (env or {}).items()]
     text = ("echo $$\n" if announce_pid else "") + script_text("run")
     return ["sh", "-c", text, "sh", cwd or "", *settings, "--", *argv]
 
 
 def command_line(argv: Sequence[str], env: Mapping[str, str] | None, cwd: str | None) -> str:
-    """The same for a remote shell, which takes one string; the first line of stdout is the process id.
+    """Return the same as one string for a remote shell; the first line of stdout is the process id.
 
-    sshd and adbd make that shell the leader of a session; through `exec` the command becomes it, so that its id is
-    also the id of its process group.
+    sshd and adbd make that shell the leader of a session. `exec` replaces it with the command, whose process id is
+    therefore also the id of its process group.
     """
     return "exec " + shlex.join(command_words(argv, env, cwd, announce_pid=True))
 
 
 def end_group_line(pid: int) -> str:
-    """The command line that ends the process group `pid`, for a remote shell."""
+    """Return the command line, for a remote shell, that ends the process group `pid`."""
     return command_line(["sh", "-c", script_text("end_group"), "sh", str(pid)], None, None)
 
 
 def take_pid(name: str, stdout: bytearray) -> int | None:
-    """Cut the line with the process id off what a `command_line` printed; None until the line has arrived."""
+    """Remove the line with the process id from the output of a `command_line`; None until the line has arrived."""
     if b"\n" not in stdout:
         return None
     line, _, rest = stdout.partition(b"\n")
     if not line.isdigit():
         cause = f"its login shell prints {line[:60].decode(errors='replace')!r} before every command"
-        raise DeviceRefused(name, cause, "make its start-up files silent for shells that are not interactive")
+        raise DeviceRefused(name, cause, "remove that output from its start-up files for non-interactive shells")
     stdout[:] = rest
     return int(line)
 
 
 def split_status(status: int) -> tuple[int | None, int | None]:
-    """A shell's exit status as (exit code, signal): every shell reports a death by signal n as 128 + n."""
+    """Return a shell's exit status as (exit code, signal): every shell reports signal n as 128 + n."""
     return (None, status - 128) if 128 < status < 160 else (status, None)
 
 
@@ -90,17 +90,17 @@ def run_script(device: Device, name: str, *arguments: str, deadline_s: float = S
 
 
 def make_folder(device: Device, folder: str) -> None:
-    """Make a folder and its parents on the device."""
+    """Create a folder and its parents on the device."""
     call(device, ["mkdir", "-p", "--", folder])
 
 
 def remove_path(device: Device, *paths: str, deadline_s: float = SCRIPT_DEADLINE_S) -> None:
-    """Delete files and folders on the device; missing ones are fine."""
+    """Delete files and folders on the device; missing ones are ignored."""
     call(device, ["rm", "-rf", "--", *paths], deadline_s=deadline_s)
 
 
 def free_bytes(device: Device, folder: str) -> int | None:
-    """Room left on the disk of a folder; None if the device does not report it."""
+    """Return the free space of the disk that contains a folder; None if the device does not report it."""
     result = device.run(["df", "-Pk", "--", folder], deadline_s=SCRIPT_DEADLINE_S)
     words = result.stdout.decode(errors="replace").splitlines()[-1:]
     fields = words[0].split() if words else []

@@ -1,4 +1,4 @@
-"""How a stream to a phone comes to be: the adb server, the connection to a phone on the network, its states."""
+"""Open streams to a phone: the adb server, the connection to a phone on the network, its states."""
 
 import socket
 import subprocess
@@ -12,7 +12,7 @@ from adbutils import AdbClient, AdbError, AdbTimeout, adb_path
 
 from devices.errors import DeviceLost, DeviceRefused
 
-# How long any single answer may take, from the adb server or from the phone.
+# Longest wait for one answer of the adb server or the phone.
 ANSWER_S = 8.0
 _START_SERVER_S = 20.0
 _SETTLE_S = 5.0
@@ -30,10 +30,10 @@ _WAYS_ON = {
 
 
 class AdbLink:
-    """The way to one phone by its serial, which for a phone on the network is `host:port`.
+    """The link to one phone by its serial; for a phone on the network the serial is `host:port`.
 
-    Such a phone is connected when it is not there, and connected anew after it was lost: a stale connection would
-    swallow everything for a minute. `server_port` None means adb's own setting, usually 5037.
+    A phone on the network is connected if it is not, and reconnected after it was lost: a stale connection would
+    discard all data for a minute. `server_port` None means adb's setting, usually 5037.
     """
 
     def __init__(self, name: str, serial: str, *, network: bool, server_port: int | None) -> None:
@@ -46,11 +46,11 @@ class AdbLink:
 
     @contextmanager
     def open(self, service: str) -> Iterator[socket.socket]:
-        """A stream to a service of the phone's adbd; whatever breaks it inside leaves as DeviceLost.
+        """Yield a stream to a service of the phone's adbd; errors of the stream are raised as DeviceLost.
 
         Raises DeviceRefused while the phone is unauthorized, offline or not found.
         """
-        stream = self._reach(service)
+        stream = self._open_stream(service)
         try:
             yield stream
         except (AdbError, EOFError, OSError) as error:
@@ -59,38 +59,38 @@ class AdbLink:
             stream.close()
 
     def lost(self, cause: str) -> DeviceLost:
-        """The error to raise when the phone stopped answering; the next stream begins with a new connection."""
+        """Return the error to raise when the phone stopped answering; the next stream opens a new connection."""
         self._stale = True
         return DeviceLost(self.name, f"stopped answering ({cause})", "check its cable or network, and its power")
 
-    def _reach(self, service: str) -> socket.socket:
+    def _open_stream(self, service: str) -> socket.socket:
         try:
             is_new = self._start_server()
             if self._stale:
-                return self._reconnect_and_ask(service)
+                return self._reconnect_and_request(service)
             try:
-                return self._ask(f"host:transport:{self._serial}", service)
+                return self._request(f"host:transport:{self._serial}", service)
             except AdbError as error:
-                # A cable that is not there will not come back for being asked; a new server still looks for it.
-                hope = ("not found", "offline") if self._network or is_new else ("offline",)
-                if not any(word in str(error) for word in hope):
+                # A request does not bring back a phone without a cable, unless a new server is still looking for it.
+                recoverable = ("not found", "offline") if self._network or is_new else ("offline",)
+                if not any(state in str(error) for state in recoverable):
                     raise
-                return self._reconnect_and_ask(service)
+                return self._reconnect_and_request(service)
         except (AdbError, EOFError, OSError) as error:
-            said = " ".join(str(error).split()) or type(error).__name__
+            cause = " ".join(str(error).split()) or type(error).__name__
             for state, way_on in _WAYS_ON.items():
-                if state in said:
-                    raise DeviceRefused(self.name, f"cannot be used ({said})", way_on) from None
-            raise self.lost(said) from None
+                if state in cause:
+                    raise DeviceRefused(self.name, f"cannot be used ({cause})", way_on) from None
+            raise self.lost(cause) from None
 
-    def _reconnect_and_ask(self, service: str) -> socket.socket:
+    def _reconnect_and_request(self, service: str) -> socket.socket:
         with self._lock:
             self._reconnect()
             self._stale = False
-        return self._ask(f"host:transport:{self._serial}", service)
+        return self._request(f"host:transport:{self._serial}", service)
 
-    def _ask(self, *services: str) -> socket.socket:
-        """A new stream to the adb server on which each of `services` was accepted in turn."""
+    def _request(self, *services: str) -> socket.socket:
+        """Return a new stream to the adb server on which each of `services` was accepted in turn."""
         connection: Any = self._client.make_connection()
         stream: socket.socket = connection.conn
         try:
@@ -104,7 +104,7 @@ class AdbLink:
         return stream
 
     def _start_server(self) -> bool:
-        """Start the adb server unless it runs (adbutils would start one on adb's default port); whether it did."""
+        """Start the adb server unless it runs; return whether it was started. adbutils would use the default port."""
         with suppress(OSError):
             socket.create_connection((self._client.host, self._client.port), 1).close()
             return False
@@ -112,29 +112,29 @@ class AdbLink:
         try:
             subprocess.run(command, capture_output=True, timeout=_START_SERVER_S, check=True)
         except (OSError, subprocess.SubprocessError):
-            cause = f"no adb server answers on port {self._client.port} and none could be started"
-            raise DeviceLost(self.name, cause, f"try `{' '.join(command)}`") from None
+            cause = f"the adb server on port {self._client.port} does not answer and could not be started"
+            raise DeviceLost(self.name, cause, f"run `{' '.join(command)}` to see why") from None
         return True
 
     def _reconnect(self) -> None:
-        """Make the adb server forget the phone's connection and seek it again; AdbError if it stays away."""
-        said = ""
+        """Make the adb server drop the phone's connection and open it again; AdbError if that fails."""
+        answer = ""
         end = time.monotonic() + _SETTLE_S
         if self._network:
             self._client.disconnect(self._serial)
-            with suppress(AdbTimeout):  # while it waits for a phone that is silent; its state says so
-                said = self._client.connect(self._serial, timeout=_SETTLE_S)
+            with suppress(AdbTimeout):  # the phone does not answer; its state is read below
+                answer = self._client.connect(self._serial, timeout=_SETTLE_S)
         else:
-            with suppress(AdbError):  # one that is not there cannot be told to come back
-                self._ask(f"host-serial:{self._serial}:reconnect").close()
+            with suppress(AdbError):  # a phone that is not connected cannot be reconnected
+                self._request(f"host-serial:{self._serial}:reconnect").close()
         while (state := self._state()) != "device":
-            hopeless = "unauthorized" in state or "failed to" in said
-            if hopeless or time.monotonic() >= end:
-                raise AdbError(said if "failed to" in said else state)
+            final = "unauthorized" in state or "failed to" in answer
+            if final or time.monotonic() >= end:
+                raise AdbError(answer if "failed to" in answer else state)
             time.sleep(_POLL_S)
 
     def _state(self) -> str:
-        """`device` when the phone can be used; other words of adb, or its sentence, when not."""
+        """Return `device` if the phone can be used, otherwise another state or adb's error message."""
         connection: Any = self._client.make_connection()
         try:
             connection.send_command(f"host-serial:{self._serial}:get-state")

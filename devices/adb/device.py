@@ -21,15 +21,15 @@ from devices.errors import (
 )
 from devices.shell import call, command_line, end_group_line, remove_path, split_status
 
-# A phone that says nothing for so long is asked whether it is still there.
+# After so much silence the farm checks whether the phone still answers.
 SILENCE_S = 6.0
-# adbd takes some 64 KB; older ones less.
+# adbd accepts about 64 KB, older versions less.
 _LONGEST_LINE_BYTES = 32_000
 _REGULAR_FILE = 0o100644
 
 
 class AdbDevice(Device):
-    """Runs commands through an adb server; every command and transfer is a stream of its own."""
+    """Runs commands through an adb server; every command and transfer uses a separate stream."""
 
     def __init__(self, name: str, root: str, link: AdbLink, platform: str | None = None) -> None:
         super().__init__(name, root, platform)
@@ -43,9 +43,9 @@ class AdbDevice(Device):
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
     ) -> CommandResult:
-        """See Device.run. A program that ends with 129 to 159 is taken for killed: adb cannot tell the difference."""
+        """See Device.run. Exit codes 129 to 159 are reported as signals: adb cannot tell the difference."""
         begun = time.monotonic()
-        output = self._shell(command_line(argv, env, cwd), begun + deadline_s)
+        output = self._shell(command_line(argv, env, cwd), deadline_s)
         if output.status is None:
             self._end_group(output.pid)
             cause = f"`{argv[0]}` ran longer than its deadline of {deadline_s:g} s and was killed"
@@ -55,10 +55,10 @@ class AdbDevice(Device):
         return CommandResult(tuple(argv), code, number, out, err, time.monotonic() - begun)
 
     def upload(self, local: Path, remote: str) -> None:
-        """See Device.upload; adbd itself makes the parent folders."""
+        """See Device.upload; adbd creates the parent folders."""
         part = f"{remote}.{uuid.uuid4().hex[:8]}.part"
         if not local.is_file():
-            raise TransferFailed(self.name, f"there is no local file {local} to upload")
+            raise TransferFailed(self.name, f"the local file {local} does not exist")
         try:
             self._send(local, part)
             call(self, ["mv", "-f", "--", part, remote])
@@ -82,7 +82,7 @@ class AdbDevice(Device):
             part.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Nothing to end: the connection to the phone is the adb server's, which others may share."""
+        """Do nothing: the connection belongs to the adb server, and other processes may use it."""
 
     def _send(self, local: Path, remote: str) -> None:
         try:
@@ -105,43 +105,46 @@ class AdbDevice(Device):
                         raise TransferFailed(self.name, f"cannot write {local} ({error.strerror})") from None
         except SyncRefused as refused:
             if "No such file" in str(refused) or "Is a directory" in str(refused):
-                raise FileMissing(self.name, f"has no file {remote}") from None
+                raise FileMissing(self.name, f"file {remote} does not exist on the device") from None
             raise TransferFailed(self.name, f"cannot fetch {remote} ({refused})") from None
 
     @contextmanager
     def _sync(self, kind: str, path: str) -> Iterator[SyncStream]:
         with self._link.open("sync:") as stream:
             sync = SyncStream(stream)
-            sync.ask(kind, path)
+            sync.request(kind, path)
             yield sync
 
-    def _shell(self, line: str, end: float) -> ShellOutput:
-        """Run a line until it ends or the moment `end` has come, which leaves `status` None."""
-        if len(line.encode()) > _LONGEST_LINE_BYTES:
-            raise DeviceRefused(self.name, f"takes no command line of {len(line.encode())} bytes", "pass a file")
+    def _shell(self, line: str, deadline_s: float) -> ShellOutput:
+        """Run a command line until it ends or for `deadline_s`, connecting excluded; then `status` is None."""
+        size_bytes = len(line.encode())
+        if size_bytes > _LONGEST_LINE_BYTES:
+            cause = f"a command line of {size_bytes} bytes is longer than the limit of {_LONGEST_LINE_BYTES}"
+            raise DeviceRefused(self.name, cause, "pass the data in a file")
         output = ShellOutput(self.name)
         with self._link.open(f"shell,v2,raw:{line}") as stream:
-            heard = time.monotonic()
+            last_received = time.monotonic()
+            end = last_received + deadline_s
             while output.status is None and (now := time.monotonic()) < end:
                 if select.select([stream], [], [], min(end - now, SILENCE_S))[0]:
                     received = stream.recv(CHUNK_BYTES)
                     if not received:
                         raise EOFError("the connection ended during a command")
                     output.feed(received)
-                    heard = time.monotonic()
-                elif time.monotonic() - heard >= SILENCE_S:
-                    self._demand_answer()
-                    heard = time.monotonic()
+                    last_received = time.monotonic()
+                elif time.monotonic() - last_received >= SILENCE_S:
+                    self._ping()
+                    last_received = time.monotonic()
         return output
 
-    def _demand_answer(self) -> None:
-        """Ask adbd itself, which costs the phone no process; a link that only swallows is found so."""
+    def _ping(self) -> None:
+        """Make adbd answer without starting a process on the phone; detects a link that discards all data."""
         with self._sync("STAT", "/") as stream:
             stream.read(16)
 
     def _end_group(self, pid: int | None) -> None:
-        """Kill the process group; a phone that cannot even do that is lost."""
+        """Kill the process group; raises DeviceLost if the phone does not do it."""
         if pid is None:
             raise self._link.lost("a command did not start before its deadline")
-        if self._shell(end_group_line(pid), time.monotonic() + SILENCE_S).status is None:
+        if self._shell(end_group_line(pid), SILENCE_S).status is None:
             raise self._link.lost("a command over its deadline could not be killed")

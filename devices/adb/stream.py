@@ -1,6 +1,7 @@
-"""The two protocols that adbd speaks on a stream: `shell,v2` for commands, `sync` for files.
+"""The two protocols of adbd's streams: `shell,v2` for commands, `sync` for files.
 
-Our own, because the timeout of adbutils is idle time and not a deadline, and it returns nothing before a command ends.
+adbutils is not used here: its timeout limits idle time instead of total time, and it returns nothing before a command
+ends.
 """
 
 import socket
@@ -14,13 +15,13 @@ _STDOUT, _STDERR, _EXIT = 1, 2, 3
 
 
 class SyncRefused(Exception):
-    """adbd said no to a file, in its own words."""
+    """adbd refused a file transfer; the text is adbd's message."""
 
 
 class ShellOutput:
-    """What a command said so far, from packets of kind (1 byte), length (4, little-endian), data.
+    """The output of a command so far, read from packets of kind (1 byte), length (4, little-endian), data.
 
-    `status` is None until it ended; the first line of stdout was its process id.
+    `status` is None until the command ended. The process id was the first line of stdout and is removed from it.
     """
 
     def __init__(self, name: str) -> None:
@@ -32,7 +33,7 @@ class ShellOutput:
         self._unread = bytearray()
 
     def feed(self, received: bytes) -> None:
-        """Take the next bytes of the stream."""
+        """Process the next bytes of the stream."""
         self._unread += received
         start = 0
         while len(self._unread) >= start + 5:
@@ -56,29 +57,29 @@ class ShellOutput:
 
 
 class SyncStream:
-    """Requests and answers about files; EOFError when the stream ends, SyncRefused when adbd says no."""
+    """Requests and answers about files; raises EOFError when the stream ends, SyncRefused when adbd refuses."""
 
     def __init__(self, stream: socket.socket) -> None:
         self._stream = stream
 
-    def ask(self, kind: str, path: str) -> None:
+    def request(self, kind: str, path: str) -> None:
         """Send a request."""
         self._stream.sendall(_packet(kind, path.encode()))
 
     def send(self, block: bytes) -> None:
-        """Send a part of a file; adbd takes at most 64 KB at a time, but gets them in one go."""
+        """Send a part of a file in one call, split into chunks of 64 KB, adbd's limit."""
         chunks = (block[start : start + CHUNK_BYTES] for start in range(0, len(block), CHUNK_BYTES))
         self._stream.sendall(b"".join(_packet("DATA", chunk) for chunk in chunks))
 
     def finish(self, modified_s: int) -> None:
-        """End a file that was sent, with its modification time; SyncRefused if adbd could not keep it."""
+        """End a sent file, with its modification time; raises SyncRefused if adbd could not store it."""
         self._stream.sendall(b"DONE" + struct.pack("<I", modified_s))
         kind, length = self._head()
         if kind != b"OKAY":
             raise SyncRefused(self.read(length).decode(errors="replace"))
 
     def chunks(self) -> Iterator[bytes]:
-        """The content of a file that was asked for."""
+        """Yield the content of a requested file."""
         while True:
             kind, length = self._head()
             if kind == b"DONE":
@@ -89,7 +90,7 @@ class SyncStream:
             yield data
 
     def read(self, count: int) -> bytes:
-        """Exactly so many bytes."""
+        """Return exactly `count` bytes."""
         data = bytearray()
         while len(data) < count:
             received = self._stream.recv(min(count - len(data), CHUNK_BYTES))

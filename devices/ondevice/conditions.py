@@ -1,4 +1,4 @@
-"""The current state of a device: heat, battery, clock speed, load, room. One script, one round trip."""
+"""The current state of a device: temperature, battery, clock speed, load, free space. One script, one round trip."""
 
 import re
 from datetime import UTC, datetime
@@ -10,7 +10,7 @@ from devices.device import Device
 from devices.ondevice.facts import sections
 from devices.shell import run_script
 
-# Sensors that are broken or absent answer with absurd values.
+# Broken or missing sensors report values outside this range.
 _PLAUSIBLE_C = (1.0, 125.0)
 
 
@@ -42,7 +42,7 @@ def read_conditions(device: Device) -> Conditions:
 
 
 def parse_conditions(printed: dict[str, str]) -> Conditions:
-    """Conditions from the sections that a device printed, taken now."""
+    """Return the conditions from the sections that a device printed just now."""
     readers = {"android": _android, "macos": _macos, "linux": _linux}
     disk = printed.get("disk", "").splitlines()
     return Conditions(
@@ -66,7 +66,7 @@ def _linux(printed: dict[str, str]) -> dict[str, Any]:
 def _android(printed: dict[str, str]) -> dict[str, Any]:
     thermal, battery = printed.get("thermal", ""), printed.get("battery", "")
     current = thermal.partition("Current temperatures from HAL")[2] or thermal
-    # mType 3 is the skin: what throttling follows, steadier than any processor sensor.
+    # mType 3 is the skin sensor, which throttling depends on; it varies less than the processor sensors.
     skin = [float(value) for value in re.findall(r"mValue=([\d.]+), mType=3\b", current)]
     tenths = _first(r"temperature: (\d+)", battery)
     zones = max(_zone_temperatures(printed), default=None)
@@ -94,7 +94,7 @@ def _macos(printed: dict[str, str]) -> dict[str, Any]:
 
 
 def _macos_thermal_status(thermal: str) -> int | None:
-    """macOS prints a warning level once there was one, and a speed limit below 100 while it slows the processor."""
+    """macOS prints a warning level after the first warning, and a speed limit below 100 while it is throttling."""
     if not thermal:
         return None
     level = _first(r"[Tt]hermal [Ww]arning [Ll]evel\s*=\s*(\d+)", thermal) or 0
@@ -122,7 +122,7 @@ def _kernel(printed: dict[str, str]) -> dict[str, Any]:
 
 
 def _zone_temperatures(printed: dict[str, str]) -> list[float]:
-    """Degrees Celsius of the zones that make sense; the kernel reports thousandths."""
+    """Return the plausible zone temperatures in degrees Celsius; the kernel reports thousandths."""
     values = [int(number) / 1000 for number in re.findall(r" (-?\d+)\s*$", printed.get("zones", ""), re.MULTILINE)]
     return [value for value in values if _PLAUSIBLE_C[0] <= value <= _PLAUSIBLE_C[1]]
 

@@ -1,4 +1,4 @@
-"""What a device is: one script (`scripts/facts.sh`), one round trip, read by system in one place each."""
+"""What a device is: one script (`scripts/facts.sh`), one round trip, one parser for each system."""
 
 import re
 from typing import Any
@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 from devices.device import Device
 from devices.shell import run_script
 
-# `uname -m` as the platforms of runner bundles are named.
+# `uname -m` -> the name of the architecture in the platforms of runner bundles.
 _ARCHES = {"arm64": "aarch64", "aarch64": "aarch64", "x86_64": "x86_64", "amd64": "x86_64"}
 
 
@@ -28,11 +28,11 @@ class Facts(BaseModel):
     arch: str | None = None
     """x86_64 or aarch64; arm64 on macOS."""
     platform: str | None = None
-    """The platform whose runner the device takes; see devices.platform."""
+    """The platform whose runner the device runs; see devices.platform."""
     cores: int | None = None
     memory_bytes: int | None = None
     sme2: bool | None = None
-    """Whether the processor has SME2, as the operating system reports it or, once asked, the runner."""
+    """Whether the processor has SME2, as reported by the operating system or, if it was run, the runner."""
 
 
 def read_facts(device: Device) -> Facts:
@@ -41,7 +41,7 @@ def read_facts(device: Device) -> Facts:
 
 
 def sections(text: str) -> dict[str, str]:
-    """Split the output of a script that uses `scripts/sections.sh`: key -> the lines below it."""
+    """Split the output of a script that uses `scripts/sections.sh` into key -> the lines below it."""
     found: dict[str, str] = {}
     key = ""
     for line in text.splitlines():
@@ -54,7 +54,7 @@ def sections(text: str) -> dict[str, str]:
 
 
 def parse_facts(printed: dict[str, str], platform: str | None) -> Facts:
-    """Facts from the sections that a device printed; `platform` overrides what its programs are built for."""
+    """Return the facts from the sections that a device printed; `platform` overrides the platform of its programs."""
     readers = {"android": _android, "macos": _macos, "linux": _linux}
     system, machine = printed["system"], printed.get("arch", "")
     arch = machine if system == "macos" else _ARCHES.get(machine, machine)
@@ -66,7 +66,7 @@ def parse_facts(printed: dict[str, str], platform: str | None) -> Facts:
         **readers[system](printed),
     )
     if platform and platform != facts.platform:
-        # Programs run through a launcher: its processor is not the one that the device describes.
+        # Programs run through a launcher, whose processor is not the one that the device reports.
         sme2 = False if platform.endswith("x86_64") else None
         return facts.model_copy(update={"platform": platform, "sme2": sme2})
     return facts

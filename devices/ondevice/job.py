@@ -1,14 +1,14 @@
-"""Long commands on a device that outlive the connection: started once, reattached, never started twice.
+"""Long commands on a device that survive a lost connection: started once, reattached, never started twice.
 
-A job belongs to its folder on the device. `<folder>/job/` is made by an atomic mkdir; only who made it starts the
-job, everybody else attaches. The job leads a session and process group of its own and leaves in that folder
+A job belongs to its folder on the device. An atomic mkdir creates `<folder>/job/`: the caller that created it starts
+the job, all others attach to it. The job runs in a separate session and process group and writes to that folder
 
     pid    group id, boot, begin on the device's clock, group id of the watchdog, start token
     late   present if the watchdog ended the job
-    rc     exit status, begin, end; written aside, then renamed
+    rc     exit status, begin, end; written under another name, then renamed
 
-The watchdog is a session of its own on the device: it enforces the deadline even when no controller is left.
-`<root>/jobs/` holds a copy of `pid` for every job that runs, so that the next holder of the device can end it.
+The watchdog runs in another session on the device and enforces the deadline even without a controller.
+`<root>/jobs/` contains a copy of `pid` for every running job: the next holder of the device uses it to end the job.
 """
 
 import logging
@@ -23,19 +23,19 @@ from devices.shell import command_words, run_script, script_text, split_status
 
 logger = logging.getLogger(__name__)
 
-# How long the device may take, beyond the job's deadline, to end it and say so.
+# Time after the job's deadline in which the device must end the job and report it.
 END_GRACE_S = 12.0
 
 _LOST = {
     "rebooted": "was restarted while a job ran on it",
-    "gone": "has no exit status of a job that somebody killed",
-    "unstarted": "never started a job that it accepted; is its disk full?",
+    "gone": "a job was killed and left no exit status",
+    "unstarted": "accepted a job but did not start it, possibly because its disk is full",
 }
 
 
 @dataclass(frozen=True)
 class JobResult:
-    """How a job ended: either `exit_code` or `signal` is None; `wall_s` is by the device's own clock (10 ms)."""
+    """How a job ended: either `exit_code` or `signal` is None; `wall_s` is measured by the device's clock (10 ms)."""
 
     exit_code: int | None
     signal: int | None
@@ -52,18 +52,19 @@ def run_job(
     env: Mapping[str, str] | None = None,
     reconnect_s: float = 120.0,
 ) -> JobResult:
-    """Run a command on the device, detached, in `folder` (made if absent; a new one for every attempt).
+    """Run a command on the device, detached, in `folder` (created if missing; use a new one for every attempt).
 
-    Its streams go to `stdout.txt` and `stderr.txt` there. A folder whose job was started before is attached to: the
-    command is not run again. The device itself ends the job at `deadline_s`: a result, not an error. A connection
-    that breaks is sought again for `reconnect_s`. DeviceLost if it stays away, restarted, or lost track of the job.
+    Its streams are written to `stdout.txt` and `stderr.txt` in that folder. If the folder's job was started before,
+    the call attaches to it and does not run the command again. The device ends the job at `deadline_s`, which is a
+    result and not an error. After a lost connection it retries for `reconnect_s`. Raises DeviceLost if the device does
+    not come back, was restarted, or has no result of the job.
     """
     scripts = [script_text("job"), script_text("job_watchdog")]
     words = ["sh", "-c", script_text("job_run"), "sh", folder, device.root, f"{deadline_s:g}", *scripts]
     try:
         result = _attached(device, [*words, *command_words(argv, env, folder)], deadline_s, reconnect_s)
     except DeadlineExceeded:
-        cause = f"did not say how the job in {folder} ended, {END_GRACE_S:g} s after its deadline"
+        cause = f"did not report the end of the job in {folder} within {END_GRACE_S:g} s after its deadline"
         raise DeviceLost(device.name, cause) from None
     if result.exit_code != 0:
         printed = result.stderr.decode(errors="replace").strip()
@@ -72,12 +73,12 @@ def run_job(
 
 
 def kill_leftovers(device: Device) -> list[int]:
-    """End every job that still runs on the device; returns their group ids. For whoever just got its lease."""
+    """End every job that still runs on the device; return their group ids. Call it after acquiring the lease."""
     return [int(line) for line in run_script(device, "job_kill_leftovers", device.root).split()]
 
 
 def _attached(device: Device, words: list[str], deadline_s: float, reconnect_s: float) -> CommandResult:
-    """Run the words, which start a job or attach to it, again after every loss until they come to their end."""
+    """Run `words`, which start a job or attach to it; repeat after every lost connection until they end."""
     end = time.monotonic() + deadline_s
     was_lost = False
     while True:

@@ -1,9 +1,10 @@
-"""Exclusive use of a device, kept on the device itself: two farms that share a phone never measure at once.
+"""Exclusive use of a device, stored on the device: two farms that share a phone never measure at the same time.
 
-`<root>/lease/held/` exists while somebody holds the device; an atomic mkdir makes it. In it stands one file whose
-name is the lease: `<token>.<boot>.<expiry>`, the expiry in whole seconds of the device's own clock. Renewing and
-taking over rename that file from the very name that was read, so of all who try exactly one succeeds and nobody
-revives a lease that was taken away. `<root>/lease/holders/<token>` says who that is, written before, never changed.
+`<root>/lease/held/` exists while the device is held; an atomic mkdir creates it. It contains one file, and the file's
+name is the lease: `<token>.<boot>.<expiry>`, the expiry in seconds of the device's clock (an integer). Renewing and
+taking over rename that file from the name that was read, so exactly one of several callers succeeds, and a lease that
+was taken over cannot be renewed. `<root>/lease/holders/<token>` describes the holder; it is written before the lease
+and never changed.
 """
 
 import json
@@ -27,13 +28,14 @@ from devices.shell import run_script
 logger = logging.getLogger(__name__)
 
 POLL_S = 0.5
-# Tokens of the leases that this process holds: one of ours that is not here was given up on a device out of reach.
+# Tokens of the leases that this process holds. A lease of this process that is missing here was released while the
+# device was unreachable.
 _held: set[str] = set()
 
 
 @dataclass(frozen=True)
 class Holder:
-    """Who holds a device: a name, and the process that took the lease; `since` is ISO, UTC, by that host's clock."""
+    """Who holds a device: a name, and the process that acquired the lease; `since` is ISO, UTC, by its host's clock."""
 
     holder: str
     host: str
@@ -47,10 +49,10 @@ class Holder:
 
 
 class Lease:
-    """A device that is ours until `release`, or until `ttl_s` of the device's clock pass without `renew`.
+    """Holds a device until `release`, or until `ttl_s` of the device's clock pass without `renew`.
 
-    Nothing renews it in the background: that would disturb what is being measured. Renew before each session for
-    as long as the session may take. As a context manager it releases on every way out.
+    It is not renewed in the background, which would disturb the measurement. Renew it before each session for the
+    longest time that the session can take. As a context manager it always releases the device.
     """
 
     def __init__(self, device: Device, token: str, ttl_s: float, took_over: Holder | None) -> None:
@@ -60,26 +62,26 @@ class Lease:
         self._ttl_s = ttl_s
 
     def renew(self, ttl_s: float | None = None) -> None:
-        """Extend the lease to `ttl_s` from now (as acquired, if not given); LeaseLost if somebody took it over."""
+        """Extend the lease to `ttl_s` from now (default: as acquired); LeaseLost if another process took it over."""
         self._require("lease_renew", str(math.ceil(ttl_s or self._ttl_s)))
 
     def check(self) -> None:
-        """LeaseLost if somebody took the lease over."""
+        """Raise LeaseLost if another process took over the lease."""
         self._require("lease_check")
 
     def release(self) -> None:
-        """Give the device back; one out of reach is free for this process at once, for others when it expires."""
+        """Release the device. If it is unreachable, it is free for this process at once, for others on expiry."""
         _held.discard(self._token)
         try:
             run_script(self.device, "lease_release", _folder(self.device), self._token)
         except DeviceError as error:
-            logger.warning("the lease was not released and has to expire: %s", error)
+            logger.warning("the lease could not be released and will expire: %s", error)
 
     def _require(self, script: str, *arguments: str) -> None:
         if "kept" not in run_script(self.device, script, _folder(self.device), self._token, *arguments):
             other = current_holder(self.device)
-            now = f"is held by {other}" if other else "is held by nobody"
-            raise LeaseLost(self.device.name, f"our lease was taken over and it {now}", "acquire it again")
+            now = f"is held by {other}" if other else "is not held now"
+            raise LeaseLost(self.device.name, f"our lease was taken over; the device {now}", "acquire it again")
 
     def __enter__(self) -> Self:
         return self
@@ -91,10 +93,10 @@ class Lease:
 
 
 def acquire(device: Device, holder: str, *, ttl_s: float = 60.0, wait_s: float = 0.0) -> Lease:
-    """Take the device for ourselves and end whatever job a previous holder left running on it.
+    """Acquire the device and end the jobs that a previous holder left running on it.
 
-    A lease that expired by the device's clock, is of another boot of the device, or whose process on this host is
-    gone, is taken over: `Lease.took_over` names its holder. DeviceBusy if somebody holds it beyond `wait_s`.
+    A lease is taken over if it expired by the device's clock, is from another boot of the device, or its process on
+    this host has ended; `Lease.took_over` is its holder. DeviceBusy if the device is still held after `wait_s`.
     """
     token = uuid.uuid4().hex
     who = json.dumps(asdict(_this_process(holder)))
@@ -113,7 +115,7 @@ def acquire(device: Device, holder: str, *, ttl_s: float = 60.0, wait_s: float =
             dead = name
             continue
         if time.monotonic() >= end:
-            raise DeviceBusy(device.name, f"is held by {other or 'somebody'}", "wait, or end that process")
+            raise DeviceBusy(device.name, f"is held by {other or 'another process'}", "wait, or end that process")
         time.sleep(min(POLL_S, max(end - time.monotonic(), 0.0)))
     try:
         if leftovers := kill_leftovers(device):
@@ -125,7 +127,7 @@ def acquire(device: Device, holder: str, *, ttl_s: float = 60.0, wait_s: float =
 
 
 def current_holder(device: Device) -> Holder | None:
-    """Who holds the device now, expired or not; None if nobody does."""
+    """Return the holder of the device, even if its lease has expired; None if the device is not held."""
     return _holder(run_script(device, "lease_holder", _folder(device)))
 
 
@@ -141,7 +143,7 @@ def _holder(text: str) -> Holder | None:
 
 
 def _where(pid: int) -> tuple[str, str]:
-    """(where this process id is valid, start token of the process or nothing if it is gone), on this host."""
+    """Return (where this process id is valid, start token of the process, empty if it has ended), on this host."""
     here = LocalDevice("this host", "/")
     place, *started = run_script(here, "lease_place", str(pid)).splitlines()
     return f"{socket.gethostname()} {place}", "".join(started)
@@ -154,7 +156,7 @@ def _this_process(holder: str) -> Holder:
 
 
 def _is_gone(other: Holder, token: str) -> bool:
-    """Whether the holder's process ran on this very host and boot and is no more, or is this one and gave it up."""
+    """Return whether the holder ran on this host and boot and has ended, or is this process and released the lease."""
     if other.host != socket.gethostname():
         return False
     place, started = _where(other.pid)

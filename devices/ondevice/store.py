@@ -1,8 +1,8 @@
-"""Files on a device, named by their content: pushed once, verified there, shared by every controller.
+"""Files on a device, named by their content: pushed once, verified on the device, shared by all controllers.
 
-`<root>/blobs/<sha256>` holds single files, `<root>/trees/<sha256>/` whole folders. Both appear by a rename after
-their hashes were computed on the device, so what stands under its final name is right. The device's own
-modification times record use; `prune` removes what was not used for longest.
+`<root>/blobs/<sha256>` is a file, `<root>/trees/<sha256>/` a folder. Both get their final name by a rename after
+their hashes were verified on the device, so everything under a final name is correct. Modification times on the
+device record the last use; `prune` removes the least recently used entries.
 """
 
 import hashlib
@@ -20,13 +20,13 @@ from devices.errors import DeviceError, DeviceLost, TransferFailed
 from devices.shell import remove_path, run_script
 
 TRANSFER_DEADLINE_S = 300.0
-# What was used within this time belongs to a sweep that is still running somewhere.
+# Entries used within this time may belong to a sweep that is still running.
 SPARE_MINUTES = 60
 
 
 @dataclass(frozen=True)
 class StoredEntry:
-    """One blob, tree or unfinished upload: its path under the root, its size, whether nobody used it lately."""
+    """One blob, tree or unfinished upload: its path under the root, its size, and whether it was unused recently."""
 
     path: str
     size_bytes: int
@@ -34,19 +34,19 @@ class StoredEntry:
 
 
 def blob_path(device: Device, sha256: str) -> str:
-    """Where the file of this hash stands on the device."""
+    """Return the path of the file with this hash on the device."""
     return f"{device.root}/blobs/{_checked(device, sha256)}"
 
 
 def tree_path(device: Device, tree_sha256: str) -> str:
-    """Where the folder of this hash stands on the device."""
+    """Return the path of the folder with this hash on the device."""
     return f"{device.root}/trees/{_checked(device, tree_sha256)}"
 
 
 def put(device: Device, local: Path, sha256: str, *, executable: bool = False) -> str:
-    """Bring a file into the store and return its remote path; one round trip when it is there already.
+    """Push a file into the store and return its remote path; one round trip if it is already there.
 
-    Raises TransferFailed if what arrived, or what was to be sent, has another hash.
+    Raises TransferFailed if the local file, or the file that arrived, has another hash.
     """
     final = blob_path(device, sha256)
     mark = "executable" if executable else ""
@@ -65,10 +65,10 @@ def put(device: Device, local: Path, sha256: str, *, executable: bool = False) -
 
 
 def put_tree(device: Device, files: Mapping[str, Path], tree_sha256: str) -> str:
-    """Bring a folder of files (relative name -> local file) into the store and return its remote path.
+    """Push a folder of files (relative name -> local file) into the store and return its remote path.
 
-    `tree_sha256` names the content and is the caller's to compute; every file is verified against its local hash.
-    All files are executable there. One round trip when the folder is there already.
+    `tree_sha256` is the hash of the content, computed by the caller; every file is verified against its local hash.
+    All files are executable on the device. One round trip if the folder is already there.
     """
     final = tree_path(device, tree_sha256)
     names = sorted(files)
@@ -83,7 +83,7 @@ def put_tree(device: Device, files: Mapping[str, Path], tree_sha256: str) -> str
         _send_tree(device, files, part, marked)
         run_script(device, "store_publish_tree", part, final)
     except DeviceLost:
-        raise  # what is left in incoming/ goes with a later prune
+        raise  # a later prune removes what is left in incoming/
     except DeviceError:
         remove(device, part)
         raise
@@ -92,7 +92,7 @@ def put_tree(device: Device, files: Mapping[str, Path], tree_sha256: str) -> str
 
 
 def remove(device: Device, remote: str) -> None:
-    """Delete a file or folder inside the device's root; one that is not there is fine."""
+    """Delete a file or folder inside the device's root; a missing one is ignored."""
     inside = PurePosixPath(remote)
     if ".." in inside.parts or PurePosixPath(device.root) not in inside.parents:
         raise DeviceError(device.name, f"{remote} is not inside {device.root} and was not removed")
@@ -100,16 +100,16 @@ def remove(device: Device, remote: str) -> None:
 
 
 def prune(device: Device, limit_bytes: int) -> list[str]:
-    """Shrink the store to `limit_bytes`, least recently used first; returns the paths (under root) that it removed.
+    """Shrink the store to `limit_bytes`, least recently used first; return the removed paths (under root).
 
-    What was used within the last hour stays, whoever used it.
+    Entries used within the last hour are kept.
     """
     listing = run_script(device, "store_list", device.root, str(SPARE_MINUTES), deadline_s=TRANSFER_DEADLINE_S)
-    doomed = surplus(_entries(listing), limit_bytes)
-    for start in range(0, len(doomed), 100):  # adb takes command lines of up to 30 KB
-        batch = [f"{device.root}/{path}" for path in doomed[start : start + 100]]
+    removed = surplus(_entries(listing), limit_bytes)
+    for start in range(0, len(removed), 100):  # adb accepts command lines of up to 30 KB
+        batch = [f"{device.root}/{path}" for path in removed[start : start + 100]]
         remove_path(device, *batch, deadline_s=TRANSFER_DEADLINE_S)
-    return doomed
+    return removed
 
 
 def _keep_limit(device: Device) -> None:
@@ -118,17 +118,17 @@ def _keep_limit(device: Device) -> None:
 
 
 def surplus(entries: list[StoredEntry], limit_bytes: int) -> list[str]:
-    """Which of `entries` (least recently used first) have to go so that the rest is within `limit_bytes`.
+    """Return the paths of `entries` (least recently used first) to remove until the rest is within `limit_bytes`.
 
-    Idle unfinished uploads always go.
+    Idle unfinished uploads are always removed.
     """
     total = sum(entry.size_bytes for entry in entries)
-    doomed = []
+    removed = []
     for entry in entries:
         if entry.idle and (total > limit_bytes or entry.path.startswith("incoming/")):
-            doomed.append(entry.path)
+            removed.append(entry.path)
             total -= entry.size_bytes
-    return doomed
+    return removed
 
 
 def _entries(listing: str) -> list[StoredEntry]:
@@ -141,7 +141,7 @@ def _entries(listing: str) -> list[StoredEntry]:
 
 
 def _sizes(device: Device, place: str, executable: str, names: list[str]) -> list[int]:
-    """Sizes in bytes of the files in their order, empty unless all are there; marks them as used."""
+    """Return the sizes in bytes of the files, in their order; empty unless all exist. Marks them as used."""
     lines = run_script(device, "store_sizes", place, executable, *names).splitlines()
     if lines[-1] == "no":
         return []
@@ -166,7 +166,7 @@ def _send_tree(device: Device, files: Mapping[str, Path], part: str, marked: lis
 
 
 def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Nothing of the controller's owners, and executable: a tree is a program and its libraries."""
+    """Remove the owner of a member and make it executable: a tree is a program and its libraries."""
     member.uid = member.gid = 0
     member.uname = member.gname = ""
     member.mode = 0o755

@@ -1,4 +1,4 @@
-"""Where an SSH host is: the inventory's words and OpenSSH's own configuration, made one."""
+"""The address of an SSH host, combined from the inventory and OpenSSH's configuration."""
 
 import subprocess
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ _ANSWER_S = 10.0
 
 @dataclass(frozen=True)
 class SshAddress:
-    """Where a host is, as the inventory says it; what is None comes from ssh_config or OpenSSH's defaults."""
+    """Where a host is, as stated in the inventory; what is None comes from ssh_config or OpenSSH's defaults."""
 
     address: str
     port: int | None = None
@@ -24,10 +24,10 @@ class SshAddress:
 
 @dataclass(frozen=True)
 class Hop:
-    """One host to connect to, everything resolved.
+    """One host to connect to, with all settings resolved.
 
-    `key_name` is what known_hosts calls it, `known_hosts` the files to look in, the person's own first; `jump` is the
-    ProxyJump text that leads to it, if any.
+    `key_name` is its name in known_hosts, `known_hosts` the files to search, the user's first; `jump` is the ProxyJump
+    setting, if any.
     """
 
     host: str
@@ -40,52 +40,55 @@ class Hop:
 
 
 def resolve(name: str, where: SshAddress) -> Hop:
-    """What the inventory and ssh_config together say of a host. DeviceRefused if they cannot be followed.
+    """Resolve a host with the inventory and ssh_config; raises DeviceRefused if they cannot be evaluated.
 
-    OpenSSH itself reads its configuration (`ssh -G`), so the farm goes where a person's `ssh` goes.
+    OpenSSH reads its configuration itself (`ssh -G`), so the farm connects to the same host as the user's `ssh`.
     """
-    said = _openssh_settings(name, where)
-    jump = where.proxy_jump or said.get("proxyjump", ["none"])[0]
-    if jump == "none" and said.get("proxycommand", ["none"])[0] != "none":
+    settings = _openssh_settings(name, where)
+    jump = where.proxy_jump or settings.get("proxyjump", ["none"])[0]
+    if jump == "none" and settings.get("proxycommand", ["none"])[0] != "none":
         raise DeviceRefused(name, f"ssh_config reaches {where.address} by ProxyCommand", "use ProxyJump instead")
-    identities = [Path(word).expanduser() for word in said["identityfile"]]
+    identities = [Path(word).expanduser() for word in settings["identityfile"]]
     if where.identity_file is not None:
         identities = [where.identity_file.expanduser()]
         if not identities[0].is_file():
-            raise DeviceRefused(name, f"there is no private key {identities[0]}", "correct its `identity_file`")
-    files = _files(said["userknownhostsfile"][0]) + _files(said["globalknownhostsfile"][0])
+            cause = f"the private key {identities[0]} does not exist"
+            raise DeviceRefused(name, cause, "correct its `identity_file`")
+    files = _files(settings["userknownhostsfile"][0]) + _files(settings["globalknownhostsfile"][0])
     return Hop(
-        host=said["hostname"][0],
-        port=int(said["port"][0]),
-        user=said["user"][0],
+        host=settings["hostname"][0],
+        port=int(settings["port"][0]),
+        user=settings["user"][0],
         identities=[path for path in identities if path.is_file()],
-        key_name=said.get("hostkeyalias", said["hostname"])[0],
+        key_name=settings.get("hostkeyalias", settings["hostname"])[0],
         known_hosts=[where.known_hosts.expanduser()] if where.known_hosts else files,
         jump=None if jump == "none" else jump,
     )
 
 
 def _openssh_settings(name: str, where: SshAddress) -> dict[str, list[str]]:
-    """Setting -> its values, as OpenSSH reads them from its configuration and our words."""
+    """Return setting -> values, as OpenSSH resolves them from its configuration and the inventory's address."""
     words = ["ssh", "-G"]
     for option, value in (("-F", where.ssh_config), ("-p", where.port), ("-l", where.user)):
         words += [option, str(value)] if value is not None else []
     try:
-        asked = subprocess.run([*words, "--", where.address], capture_output=True, text=True, timeout=_ANSWER_S)
+        ended = subprocess.run([*words, "--", where.address], capture_output=True, text=True, timeout=_ANSWER_S)
     except FileNotFoundError:
-        raise DeviceRefused(name, "there is no `ssh` on this machine to read ssh_config", "install openssh") from None
+        cause = "`ssh`, which reads ssh_config, is not installed on this machine"
+        raise DeviceRefused(name, cause, "install openssh") from None
     except subprocess.TimeoutExpired:
-        raise DeviceRefused(name, "`ssh -G` does not end", "look for a `Match exec` in ssh_config") from None
-    if asked.returncode != 0:
-        raise DeviceRefused(name, f"ssh_config cannot be followed ({asked.stderr.strip()})", "correct that file")
+        cause = f"`ssh -G` did not end within {_ANSWER_S:g} s"
+        raise DeviceRefused(name, cause, "check ssh_config for a `Match exec` that hangs") from None
+    if ended.returncode != 0:
+        raise DeviceRefused(name, f"cannot read ssh_config ({ended.stderr.strip()})", "correct that file")
     settings: dict[str, list[str]] = {}
-    for line in asked.stdout.splitlines():
+    for line in ended.stdout.splitlines():
         key, _, value = line.partition(" ")
         settings.setdefault(key.lower(), []).append(value)
     return settings
 
 
 def _files(words: str) -> list[Path]:
-    """The files of a setting: one path with blanks in it, or several."""
-    whole = Path(words).expanduser()
-    return [whole] if whole.is_file() else [Path(word).expanduser() for word in words.split()]
+    """Return the files of a setting: one path that contains blanks, or several paths."""
+    single = Path(words).expanduser()
+    return [single] if single.is_file() else [Path(word).expanduser() for word in words.split()]

@@ -1,4 +1,4 @@
-"""How a connection to an SSH host comes to be: ProxyJump, keys, and host keys that are never guessed."""
+"""Connect to an SSH host: jump hosts, private keys, and host keys, which must be known."""
 
 import logging
 import shlex
@@ -16,12 +16,12 @@ from paramiko.hostkeys import InvalidHostKey
 from devices.errors import DeviceLost, DeviceRefused
 from devices.ssh.config import Hop, SshAddress, resolve
 
-# Every error leaves as one of ours; paramiko's own log would add its stack traces to the terminal.
+# Every error is raised as one of ours; paramiko's log would also print stack traces to the terminal.
 logging.getLogger("paramiko").setLevel(logging.CRITICAL)
 
 CONNECT_S = 8.0
 AUTHENTICATE_S = 15.0
-# Of the ciphers that both ends know, this one costs the least; without it large files take twice as long.
+# The fastest cipher that both ends support; without it large files take twice as long.
 _FIRST_CIPHER = "aes128-gcm@openssh.com"
 # <netinet/tcp.h> of macOS: seconds of unanswered retransmissions until a connection is dropped.
 _MACOS_TCP_RXT_CONNDROPTIME = 0x80
@@ -29,13 +29,13 @@ _MACOS_TCP_RXT_CONNDROPTIME = 0x80
 
 @dataclass
 class Connection:
-    """An authenticated transport and the clients that carry it, the last hop first."""
+    """An authenticated transport and its SSH clients, one for each hop, the last hop first."""
 
     transport: paramiko.Transport
     clients: list[paramiko.SSHClient] = field(default_factory=list)
 
     def close(self) -> None:
-        """End every hop."""
+        """Close the connection to every hop."""
         for client in self.clients:
             client.close()
 
@@ -43,7 +43,7 @@ class Connection:
 def connect(name: str, where: SshAddress) -> Connection:
     """Open and authenticate a connection, through its jump hosts if it has any.
 
-    DeviceLost if a host cannot be reached, DeviceRefused if it or we say no; both in words for a person.
+    Raises DeviceLost if a host cannot be reached, DeviceRefused if the host refuses us or its host key is not accepted.
     """
     hop = resolve(name, where)
     through = None
@@ -58,12 +58,12 @@ def connect(name: str, where: SshAddress) -> Connection:
         raise
     transport = client.get_transport()
     if transport is None:
-        raise DeviceLost(name, f"the connection to {hop.host} ended as it began")
+        raise DeviceLost(name, f"the connection to {hop.host} was closed right after it was opened")
     return Connection(transport, [client, *(through.clients if through else [])])
 
 
 def _jump_address(word: str, earlier: str, where: SshAddress) -> SshAddress:
-    """`[user@]host[:port]` of a ProxyJump; keys and files are those of the host behind it."""
+    """Return the address of the ProxyJump entry `[user@]host[:port]`; keys and files are those of the target host."""
     user, _, place = word.strip().removeprefix("ssh://").rpartition("@")
     host, _, port = place.rpartition(":") if place.rpartition(":")[2].isdigit() else (place, "", "")
     return SshAddress(
@@ -78,7 +78,7 @@ def _jump_address(word: str, earlier: str, where: SshAddress) -> SshAddress:
 
 
 def _socket(hop: Hop, through: Connection | None) -> socket.socket | paramiko.Channel:
-    """A stream to the host: our own socket, which notices a cut within seconds, or a channel through a jump host."""
+    """Return a stream to the host: a socket that detects a cut link within seconds, or a channel of a jump host."""
     if through:
         here = ("127.0.0.1", 0)
         return through.transport.open_channel("direct-tcpip", (hop.host, hop.port), here, timeout=CONNECT_S)
@@ -128,16 +128,16 @@ def _enter(name: str, hop: Hop, open_stream: Callable[[], socket.socket | parami
 
 
 def _entry_failure(name: str, hop: Hop, client: paramiko.SSHClient, error: Exception) -> DeviceLost | DeviceRefused:
-    """Why a host did not let us in, if it is there; why it is not, otherwise."""
+    """Return DeviceRefused if the host answered and refused us, DeviceLost if it could not be reached."""
     place = f"{hop.user}@{hop.host}:{hop.port}"
     if isinstance(error, paramiko.PasswordRequiredException):
         keys = " ".join(shlex.quote(str(path)) for path in hop.identities)
-        return DeviceRefused(name, "its private key is locked", f"run `ssh-add {keys}` and try again")
+        return DeviceRefused(name, "its private key has a passphrase", f"run `ssh-add {keys}`, then retry")
     transport = client.get_transport()
-    is_there = transport is not None and transport.is_active() and transport.initial_kex_done
-    if isinstance(error, paramiko.SSHException) and is_there and "timeout" not in str(error):
+    answers = transport is not None and transport.is_active() and transport.initial_kex_done
+    if isinstance(error, paramiko.SSHException) and answers and "timeout" not in str(error):
         way_on = f"check that `ssh -p {hop.port} {hop.user}@{hop.host}` works without a password"
-        return DeviceRefused(name, f"{place} accepts none of our keys ({error})", way_on)
+        return DeviceRefused(name, f"{place} does not accept our keys ({error})", way_on)
     return DeviceLost(name, f"cannot reach {place} ({error or type(error).__name__})")
 
 
@@ -152,12 +152,12 @@ def _load_known_hosts(name: str, hop: Hop, client: paramiko.SSHClient) -> None:
 
 
 def _key_port(hop: Hop) -> int:
-    """known_hosts tells ports apart, except for hosts that have an alias there."""
+    """Return the port of the host's entry in known_hosts: entries by alias have no port."""
     return hop.port if hop.key_name == hop.host else SSH_PORT
 
 
 class _RefuseUnknown(paramiko.RejectPolicy):
-    """Refuses a host that known_hosts does not name, with the command that adds it."""
+    """Refuses a host that is not in known_hosts; the message has the command that adds it."""
 
     def __init__(self, name: str, hop: Hop) -> None:
         self._name = name
@@ -167,14 +167,14 @@ class _RefuseUnknown(paramiko.RejectPolicy):
         """See paramiko.MissingHostKeyPolicy."""
         hop = self._hop
         cause = f"the host key of {hop.host}:{hop.port} ({_fingerprint(key)}) is not in {hop.known_hosts[0]}"
-        raise DeviceRefused(self._name, cause, f"if that is its key, accept it with `{_accept(hop)}`")
+        raise DeviceRefused(self._name, cause, f"if the key is correct, accept it with `{_accept(hop)}`")
 
 
 def _accept(hop: Hop) -> str:
     file = shlex.quote(str(hop.known_hosts[0]))
     if hop.jump is None and hop.key_name == hop.host:
         return f"ssh-keyscan -p {hop.port} {shlex.quote(hop.host)} >> {file}"
-    # ssh-keyscan knows neither jump hosts nor aliases
+    # ssh-keyscan supports neither jump hosts nor aliases.
     alias = f"-o HostKeyAlias={shlex.quote(hop.key_name)} " if hop.key_name != hop.host else ""
     through = f"-J {shlex.quote(hop.jump)} " if hop.jump else ""
     place = shlex.quote(f"{hop.user}@{hop.host}")
@@ -187,7 +187,7 @@ def _changed_key(name: str, hop: Hop, error: paramiko.BadHostKeyException) -> De
     forget = f"ssh-keygen -R {shlex.quote(entry)} -f {shlex.quote(str(hop.known_hosts[0]))}"
     cause = f"the host key of {hop.host}:{hop.port} changed to {_fingerprint(error.key)}"
     expected = f"{cause}, expected {_fingerprint(error.expected_key)}"
-    way_on = f"find out why; if the new key is right, accept it with `{forget} && {_accept(hop)}`"
+    way_on = f"find out why; if the new key is correct, accept it with `{forget} && {_accept(hop)}`"
     return DeviceRefused(name, expected, way_on)
 
 
@@ -203,7 +203,7 @@ def _transport(*arguments: object, **options: object) -> paramiko.Transport:
 
 
 def _note_exit_signal(channel: paramiko.Channel, message: paramiko.Message) -> None:
-    """Keep the signal that ended a command on its channel: paramiko itself passes over it."""
+    """Store the signal that ended a command on its channel; paramiko ignores it."""
     position = message.packet.tell()
     if message.get_text() == "exit-signal":
         message.get_boolean()
@@ -214,7 +214,7 @@ def _note_exit_signal(channel: paramiko.Channel, message: paramiko.Message) -> N
 
 
 class _Transport(paramiko.Transport):
-    _channel_handler_table = {  # noqa: RUF012 (paramiko's own shape)
+    _channel_handler_table = {  # noqa: RUF012 (as in paramiko)
         **paramiko.Transport._channel_handler_table,  # type: ignore[attr-defined]
         MSG_CHANNEL_REQUEST: _note_exit_signal,
     }

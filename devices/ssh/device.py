@@ -18,14 +18,14 @@ from devices.shell import command_line, end_group_line, free_bytes, make_folder,
 from devices.ssh.config import SshAddress
 from devices.ssh.connect import Connection, connect
 
-# A peer that says nothing for so long is asked whether it is still there, and has as long to answer.
+# After so much silence the farm checks whether the host still answers, and waits as long for the answer.
 SILENCE_S = 6.0
 _CHUNK = 1 << 18
 _prefetch = paramiko.SFTPFile._prefetch_thread  # type: ignore[attr-defined]
 
 
 def _prefetch_quietly(file: paramiko.SFTPFile, *arguments: object) -> None:
-    """A link that breaks ends the download itself with an error; paramiko's helper thread would print its own."""
+    """Suppress errors in paramiko's prefetch thread, which prints them; the download reports a broken link itself."""
     with suppress(EOFError, OSError, paramiko.SSHException):
         _prefetch(file, *arguments)
 
@@ -34,7 +34,7 @@ paramiko.SFTPFile._prefetch_thread = _prefetch_quietly  # type: ignore[attr-defi
 
 
 class SshDevice(Device):
-    """Runs commands over channels of one connection, which is opened on first use and again after it broke."""
+    """Runs commands over channels of one connection, which is opened on first use and reopened after it broke."""
 
     def __init__(self, name: str, root: str, where: SshAddress, platform: str | None = None) -> None:
         super().__init__(name, root, platform)
@@ -53,15 +53,15 @@ class SshDevice(Device):
     ) -> CommandResult:
         """See Device.run."""
         begun = time.monotonic()
-        with self._answering() as transport:
+        with self._live_transport() as transport:
             channel = self._start(transport, command_line(argv, env, cwd))
             try:
                 streams = _Streams(self.name, channel)
-                if not self._pump(transport, streams, begun + deadline_s):
+                if not self._read_until_end(transport, streams, begun + deadline_s):
                     self._end_group(transport, streams.pid)
                     cause = f"`{argv[0]}` ran longer than its deadline of {deadline_s:g} s and was killed"
                     raise DeadlineExceeded(self.name, cause)
-                code, number = self._end_of(channel)
+                code, number = self._exit_of(channel)
             finally:
                 channel.close()
         out, err = bytes(streams.stdout), bytes(streams.stderr)
@@ -96,7 +96,7 @@ class SshDevice(Device):
                 sftp.get(remote, str(part))
             part.replace(local)
         except FileNotFoundError:
-            raise FileMissing(self.name, f"has no file {remote}") from None
+            raise FileMissing(self.name, f"file {remote} does not exist on the device") from None
         except OSError as error:
             raise TransferFailed(self.name, f"cannot fetch {remote} to {local} ({error})") from None
         finally:
@@ -105,9 +105,9 @@ class SshDevice(Device):
     def close(self) -> None:
         """See Device.close."""
         with self._lock:
-            self._drop()
+            self._disconnect()
 
-    def _drop(self) -> None:
+    def _disconnect(self) -> None:
         if self._connection is not None:
             self._connection.close()
         self._connection = self._sftp = None
@@ -115,34 +115,34 @@ class SshDevice(Device):
     def _transport(self) -> paramiko.Transport:
         with self._lock:
             if self._connection is None or not self._connection.transport.is_active():
-                self._drop()
+                self._disconnect()
                 self._connection = connect(self.name, self._where)
                 self._connection.transport.set_keepalive(3)
             return self._connection.transport
 
     @contextmanager
-    def _answering(self) -> Iterator[paramiko.Transport]:
-        """A live transport; whatever breaks it inside leaves as DeviceLost, and the next use connects anew."""
+    def _live_transport(self) -> Iterator[paramiko.Transport]:
+        """Yield an active transport; connection errors are raised as DeviceLost, and the next use reconnects."""
         transport = self._transport()
         try:
             yield transport
         except (paramiko.SSHException, EOFError, TimeoutError, ConnectionError) as error:
             transport.close()
-            said = str(error) or type(error).__name__
-            raise DeviceLost(self.name, f"stopped answering ({said})", "check its network and power") from None
+            cause = str(error) or type(error).__name__
+            raise DeviceLost(self.name, f"stopped answering ({cause})", "check its network and power") from None
 
     @contextmanager
     def _transfer(self) -> Iterator[paramiko.SFTPClient]:
-        """The SFTP session of the connection; errors of the far file system pass as OSError."""
-        with self._answering() as transport:
+        """Yield the SFTP session of the connection; errors of the remote file system are raised as OSError."""
+        with self._live_transport() as transport:
             with self._lock:
                 if self._sftp is None or self._sftp.get_channel().closed:  # type: ignore[union-attr]
                     with _answer_within(transport, SILENCE_S):
                         self._sftp = paramiko.SFTPClient.from_transport(transport)
                 sftp = self._sftp
             if sftp is None:
-                raise EOFError("no SFTP session")
-            # Spent twice on a host that froze: by the transfer, and by paramiko as it closes the file after that.
+                raise EOFError("the SFTP session could not be opened")
+            # A frozen host costs this time twice: in the transfer, and when paramiko closes the file afterwards.
             sftp.get_channel().settimeout(SILENCE_S)  # type: ignore[union-attr]
             try:
                 yield sftp
@@ -157,24 +157,24 @@ class SshDevice(Device):
             channel.exec_command(line)
         return channel
 
-    def _pump(self, transport: paramiko.Transport, streams: "_Streams", end: float) -> bool:
-        """Read both streams until the command is over; False at the deadline."""
-        heard = time.monotonic()
+    def _read_until_end(self, transport: paramiko.Transport, streams: "_Streams", end: float) -> bool:
+        """Read both streams until the command ends; False if `end` (monotonic, seconds) comes first."""
+        last_received = time.monotonic()
         while not streams.complete():
             now = time.monotonic()
             if now >= end:
                 return False
-            if now - heard > SILENCE_S:
-                # Asks the far SSH server itself, which costs the device nothing: finds a link that only swallows.
+            if now - last_received > SILENCE_S:
+                # The SSH server answers without starting a process; detects a link that discards all data.
                 with _answer_within(transport, SILENCE_S):
                     transport.global_request("keepalive@openssh.com", wait=True)
-                heard = time.monotonic()
+                last_received = time.monotonic()
             if streams.read(min(end - now, SILENCE_S)):
-                heard = time.monotonic()
+                last_received = time.monotonic()
         return True
 
-    def _end_of(self, channel: paramiko.Channel) -> tuple[int | None, int | None]:
-        """(exit code, signal); a channel that closed without either was cut."""
+    def _exit_of(self, channel: paramiko.Channel) -> tuple[int | None, int | None]:
+        """Return (exit code, signal); raises EOFError if the channel closed without either."""
         name = getattr(channel, "exit_signal", None)
         if name is not None:
             return None, getattr(signal, f"SIG{name}", signal.SIGKILL).value
@@ -184,29 +184,29 @@ class SshDevice(Device):
         return status, None
 
     def _end_group(self, transport: paramiko.Transport, pid: int | None) -> None:
-        """Kill the process group on another channel; a device that cannot even do that is lost."""
+        """Kill the process group over another channel; raises TimeoutError if the host does not do it."""
         if pid is None:
             raise TimeoutError("a command did not start before its deadline")
         channel = self._start(transport, end_group_line(pid))
         try:
-            if not self._pump(transport, _Streams(self.name, channel), time.monotonic() + SILENCE_S):
+            if not self._read_until_end(transport, _Streams(self.name, channel), time.monotonic() + SILENCE_S):
                 raise TimeoutError("a command over its deadline could not be killed")
         finally:
             channel.close()
 
     def _upload_error(self, local: Path, remote: str, error: OSError) -> TransferFailed:
-        """SFTP says only `Failure` when a disk is full: ask for the room that is left."""
+        """Return the error of an upload. SFTP reports a full disk only as `Failure`, so the free space is read."""
         if not local.is_file():
-            return TransferFailed(self.name, f"there is no local file {local} to upload")
-        room = free_bytes(self, str(PurePosixPath(remote).parent))
-        if room is not None and room < local.stat().st_size:
+            return TransferFailed(self.name, f"the local file {local} does not exist")
+        free = free_bytes(self, str(PurePosixPath(remote).parent))
+        if free is not None and free < local.stat().st_size:
             return NoSpaceOnDevice(self.name, f"no space left for {remote}", "free space there")
         return TransferFailed(self.name, f"cannot upload {local} to {remote} ({error})")
 
 
 @contextmanager
 def _answer_within(transport: paramiko.Transport, wait_s: float) -> Iterator[None]:
-    """Bound a question whose answer paramiko would await for ever: the connection is ended when it does not come."""
+    """Close the connection if a request in the block has no answer within `wait_s`; paramiko has no timeout for it."""
     timer = threading.Timer(wait_s, transport.close)
     timer.daemon = True
     timer.start()
@@ -219,7 +219,7 @@ def _answer_within(transport: paramiko.Transport, wait_s: float) -> Iterator[Non
 
 
 class _Streams:
-    """What a command said on its channel so far; the first line of stdout was its process id."""
+    """The output of a command on its channel so far. The process id was the first line of stdout and is removed."""
 
     def __init__(self, name: str, channel: paramiko.Channel) -> None:
         self.pid: int | None = None
@@ -229,17 +229,17 @@ class _Streams:
         self._channel = channel
 
     def complete(self) -> bool:
-        """Whether the command ended and everything that it said was read."""
+        """Return whether the command ended and all of its output was read."""
         channel = self._channel
         unread = channel.recv_ready() or channel.recv_stderr_ready()
         ended = channel.closed or (channel.eof_received and channel.exit_status_ready())
         return bool(ended and not unread and not channel.recv_ready() and not channel.recv_stderr_ready())
 
     def read(self, wait_s: float) -> bool:
-        """Wait for something to read, at most so long, and read it; whether there was something."""
+        """Wait up to `wait_s` for output and read it; return whether there was any."""
         channel = self._channel
         if channel.eof_received:
-            channel.status_event.wait(0.05)  # the descriptor stays readable from the end of the streams on
+            channel.status_event.wait(0.05)  # the descriptor stays readable after the end of the streams
         else:
             select.select([channel], [], [], wait_s)
         before = len(self.stdout) + len(self.stderr)
@@ -247,7 +247,7 @@ class _Streams:
             self.stdout += channel.recv(_CHUNK)
         while channel.recv_stderr_ready():
             self.stderr += channel.recv_stderr(_CHUNK)
-        heard = len(self.stdout) + len(self.stderr) > before
+        received = len(self.stdout) + len(self.stderr) > before
         if self.pid is None:
             self.pid = take_pid(self._name, self.stdout)
-        return heard
+        return received

@@ -13,6 +13,7 @@ from devices.errors import DeadlineExceeded, DeviceError, FileMissing, NoSpaceOn
 from devices.ondevice.conditions import read_conditions
 from devices.ondevice.facts import read_facts
 from devices.reconnect import probe
+from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
 
 ODD_NAMES = ["with blank", 'it\'s "quoted"', "größe-模型", "-rf", "$HOME `id`", "semi;colon&pipe|", "back\\slash", "*"]
 
@@ -25,7 +26,7 @@ def test_both_streams_arrive_to_the_byte(device: Device) -> None:
     # Given a program that writes every byte value to both streams
     octal = "".join(f"\\{value:03o}" for value in range(256))
 
-    result = device.run(["sh", "-c", 'printf "$1"; printf "$1$1" >&2', "sh", octal], deadline_s=10)
+    result = device.run(["sh", "-c", 'printf "$1"; printf "$1$1" >&2', "sh", octal], deadline_s=ENOUGH_S)
 
     assert result.stdout == bytes(range(256))
     assert result.stderr == bytes(range(256)) * 2
@@ -35,14 +36,14 @@ def test_both_streams_arrive_to_the_byte(device: Device) -> None:
 def test_three_megabytes_of_stderr_do_not_block_the_command(device: Device) -> None:
     script = "head -c 3000000 /dev/zero >&2; echo done"
 
-    result = device.run(["sh", "-c", script], deadline_s=20)
+    result = device.run(["sh", "-c", script], deadline_s=ENOUGH_S)
 
     assert len(result.stderr) == 3_000_000
     assert result.stdout == b"done\n"
 
 
 def test_an_exit_code_is_a_result_and_not_an_error(device: Device) -> None:
-    results = {code: device.run(["sh", "-c", f"exit {code}"], deadline_s=10) for code in (0, 1, 2, 42, 128, 255)}
+    results = {code: device.run(["sh", "-c", f"exit {code}"], deadline_s=ENOUGH_S) for code in (0, 1, 2, 42, 128, 255)}
 
     assert {code: (result.exit_code, result.signal) for code, result in results.items()} == {
         code: (code, None) for code in results
@@ -50,7 +51,7 @@ def test_an_exit_code_is_a_result_and_not_an_error(device: Device) -> None:
 
 
 def test_a_command_killed_by_a_signal_says_which(device: Device) -> None:
-    results = {number: device.run(["sh", "-c", f"kill -{number} $$"], deadline_s=10) for number in (6, 9, 11, 15)}
+    results = {number: device.run(["sh", "-c", f"kill -{number} $$"], deadline_s=ENOUGH_S) for number in (6, 9, 11, 15)}
 
     assert {number: (result.exit_code, result.signal) for number, result in results.items()} == {
         number: (None, number) for number in results
@@ -58,20 +59,20 @@ def test_a_command_killed_by_a_signal_says_which(device: Device) -> None:
 
 
 def test_a_program_that_is_not_there_ends_with_127(device: Device) -> None:
-    result = device.run(["no-such-program"], deadline_s=10)
+    result = device.run(["no-such-program"], deadline_s=ENOUGH_S)
 
     assert result.exit_code == 127
     assert b"no-such-program" in result.stderr
 
 
 def test_a_working_folder_that_is_not_there_ends_with_127(device: Device) -> None:
-    assert device.run(["true"], deadline_s=10, cwd="/no/such/folder").exit_code == 127
+    assert device.run(["true"], deadline_s=ENOUGH_S, cwd="/no/such/folder").exit_code == 127
 
 
 def test_arguments_arrive_as_they_are(device: Device) -> None:
     arguments = [*ODD_NAMES, "", "two\nlines", "--", "A=B"]
 
-    result = device.run(["printf", "%s\\0", *arguments], deadline_s=10)
+    result = device.run(["printf", "%s\\0", *arguments], deadline_s=ENOUGH_S)
 
     assert result.stdout.decode().split("\0")[:-1] == arguments
 
@@ -82,7 +83,7 @@ def test_environment_and_working_folder_are_those_asked_for(device: Device, tmp_
 
     result = device.run(
         ["sh", "-c", 'printf "%s|%s|" "$ONE" "$TWO"; pwd'],
-        deadline_s=10,
+        deadline_s=ENOUGH_S,
         env={"ONE": "it's 1", "TWO": ""},
         cwd=str(folder),
     )
@@ -91,32 +92,33 @@ def test_environment_and_working_folder_are_those_asked_for(device: Device, tmp_
 
 
 def test_standard_input_is_empty(device: Device) -> None:
-    assert device.run(["cat"], deadline_s=5).stdout == b""
+    assert device.run(["cat"], deadline_s=ENOUGH_S).stdout == b""
 
 
 def test_at_the_deadline_even_children_that_ignore_term_are_killed(
-    device: Device, alive: Callable[[int], bool], until: Callable[[Callable[[], object]], None]
+    device: Device, alive: Callable[[int], bool]
 ) -> None:
     # Given a command whose child, like itself, ignores TERM
     script = 'trap "" TERM; sh -c "sleep 60" & echo $$ $! >"$1"; wait; sleep 60'
     pids = Path(device.root) / "pids"
     pids.parent.mkdir(parents=True)
+    deadline_s = 0.5 * SCALE
     begun = time.monotonic()
 
-    with pytest.raises(DeadlineExceeded, match=f"{device.name}: `sh` ran longer than its deadline of 0.5 s"):
-        device.run(["sh", "-c", script, "sh", str(pids)], deadline_s=0.5)
+    with pytest.raises(DeadlineExceeded, match=f"{device.name}: `sh` ran longer than its deadline of {deadline_s:g} s"):
+        device.run(["sh", "-c", script, "sh", str(pids)], deadline_s=deadline_s)
 
-    assert time.monotonic() - begun < 5
-    until(lambda: not any(alive(int(pid)) for pid in pids.read_text().split()))
+    assert time.monotonic() - begun < 5 * SCALE
+    wait_for(lambda: not any(alive(int(pid)) for pid in pids.read_text().split()), "the children to end")
 
 
 def test_the_deadline_is_wall_clock_time_also_for_a_talkative_command(device: Device) -> None:
     begun = time.monotonic()
 
     with pytest.raises(DeadlineExceeded):
-        device.run(["sh", "-c", "while :; do echo still here; sleep 0.05; done"], deadline_s=0.6)
+        device.run(["sh", "-c", "while :; do echo still here; sleep 0.05; done"], deadline_s=0.6 * SCALE)
 
-    assert time.monotonic() - begun < 4
+    assert time.monotonic() - begun < 4 * SCALE
 
 
 def test_commands_of_several_threads_run_at_the_same_time(device: Device) -> None:
@@ -128,7 +130,7 @@ def test_commands_of_several_threads_run_at_the_same_time(device: Device) -> Non
 
     def meet(mine: str, other: str) -> None:
         argv = ["sh", "-c", script, "sh", str(folder / mine), str(folder / other)]
-        said.append(device.run(argv, deadline_s=10).stdout)
+        said.append(device.run(argv, deadline_s=ENOUGH_S).stdout)
 
     threads = [threading.Thread(target=meet, args=pair) for pair in (("a", "b"), ("b", "a"))]
     for thread in threads:
@@ -190,7 +192,7 @@ def test_fetching_a_file_that_is_not_there_leaves_the_local_one_alone(device: De
     local = tmp_path / "local"
     local.write_text("precious")
 
-    with pytest.raises(FileMissing, match=f"^{device.name}: has no file /no/such file$"):
+    with pytest.raises(FileMissing, match=f"^{device.name}: file /no/such file does not exist on the device$"):
         device.fetch("/no/such file", local)
 
     assert local.read_text() == "precious"
@@ -205,7 +207,7 @@ def test_fetching_a_folder_is_refused(device: Device, tmp_path: Path) -> None:
 
 
 def test_uploading_a_file_that_is_not_there_says_so(device: Device, tmp_path: Path) -> None:
-    with pytest.raises(TransferFailed, match=r"there is no local file .*missing"):
+    with pytest.raises(TransferFailed, match=r"the local file .*missing does not exist"):
         device.upload(tmp_path / "missing", f"{device.root}/x")
 
     assert everything_below(tmp_path) == []
@@ -254,4 +256,4 @@ def test_a_closed_device_opens_again_on_its_next_use(device: Device) -> None:
     probe(device)
     device.close()
 
-    assert device.run(["echo", "open"], deadline_s=10).stdout == b"open\n"
+    assert device.run(["echo", "open"], deadline_s=ENOUGH_S).stdout == b"open\n"

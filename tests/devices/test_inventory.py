@@ -71,8 +71,8 @@ def test_the_inventories_that_come_with_the_farm_are_right(file: Path) -> None:
         ("{name: a, transport: ssh}", "`devices.0`: the ssh device `a` needs an `address`: a host name or an"),
         ("{name: a, transport: adb}", "`devices.0`: the adb device `a` needs either a `serial` or an `address`"),
         ("{name: a, transport: adb, serial: x, address: y}", "`devices.0`: the adb device `a` needs either a"),
-        ("{name: a, transport: local, serial: x}", "`devices.0`: `serial` is for adb devices and `a` is local"),
-        ("{name: a, transport: local, address: x}", "`devices.0`: `address` is for ssh and adb devices and `a` is"),
+        ("{name: a, transport: local, serial: x}", "`devices.0`: `serial` is for adb devices, but `a` is local"),
+        ("{name: a, transport: local, address: x}", "`devices.0`: `address` is for ssh and adb devices, but `a` is"),
         ("{name: a, transport: local, root: tmp}", "`devices.0.root`: the root must be an absolute folder below /,"),
         ("{name: a, transport: local, root: /}", "`devices.0.root`: the root must be an absolute folder below /,"),
         ("{name: a, transport: local, launcher: nice}", "`devices.0.launcher`: input should be a valid list, not"),
@@ -123,7 +123,7 @@ def test_an_ssh_config_that_cannot_be_followed_is_refused(tmp_path: Path) -> Non
 
     with pytest.raises(DeviceRefused, match="mac: ssh_config reaches mini4 by ProxyCommand; use ProxyJump instead"):
         open_device(spec)
-    with pytest.raises(DeviceRefused, match=r"mac: ssh_config cannot be followed \(.*missing.*\); correct that file"):
+    with pytest.raises(DeviceRefused, match=r"mac: cannot read ssh_config \(.*missing.*\); correct that file"):
         open_device(spec.model_copy(update={"ssh_config": tmp_path / "missing"}))
 
 

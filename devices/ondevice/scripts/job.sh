@@ -1,7 +1,7 @@
 #!/bin/sh
 # Arguments: FOLDER ROOT DEADLINE WATCHDOG_SCRIPT COMMAND [ARGUMENT ...]
-# The job itself. The trap lets this shell outlive the TERM of the watchdog and record how the command ended. The last
-# line ends the rest of the group, this shell included: nothing that the command left running disturbs the next session.
+# The job itself. With the trap this shell survives the watchdog's TERM and records how the command ended. The last line
+# ends the rest of the group, including this shell: processes that the command left would disturb the next session.
 # needs: job_common
 
 folder=$1; root=$2; deadline=$3; watchdog_script=$4; shift 4

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Arguments: FOLDER ROOT DEADLINE JOB_SCRIPT WATCHDOG_SCRIPT COMMAND [ARGUMENT ...]
-# Start the job of FOLDER unless it was started before, and wait for its end: as its parent, which costs nothing during a
+# Start the job of FOLDER unless it was started before, and wait for its end: as its parent, without load during the
 # measurement, or by polling if another call started it.
 # Prints `ended STATUS BEGIN END [late]`, `rebooted`, `gone` or `unstarted`.
 # needs: job_common

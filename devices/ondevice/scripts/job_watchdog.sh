@@ -1,6 +1,6 @@
 #!/bin/sh
 # Arguments: JOB TOKEN DEADLINE NOTE
-# Enforce the deadline of a job from a session beside it, also when no controller is left.
+# Enforce the deadline of a job from another session, even without a controller.
 # needs: job_common
 
 job=$1; token=$2; deadline=$3; note=$4

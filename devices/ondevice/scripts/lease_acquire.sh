@@ -1,7 +1,7 @@
 #!/bin/sh
 # Arguments: LEASE_FOLDER TOKEN TTL_S HOLDER DEAD_NAME
-# Prints `won`, `won over HOLDER`, `held NAME HOLDER` or `held`. An empty `held` is a holder between two system calls; if it
-# was killed there, the lease counts as free after a minute. If a second name is found in `held`, this caller steps back.
+# Prints `won`, `won over HOLDER`, `held NAME HOLDER` or `held`. If `held` is empty, its holder is between two system calls;
+# if it was killed there, the lease is free after a minute. If `held` contains a second name, this caller withdraws.
 # needs: lease_common
 
 ttl=$3; who=$4; dead=$5

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Arguments: PID
-# Print what makes a process id mean the same process (the boot and, on Linux, the namespace of process ids), then the
-# start token of the process.
+# Print where a process id is valid (the boot and, on Linux, the namespace of process ids), then the start token of the
+# process.
 # needs: dialect
 
 echo "$(boot) $(readlink /proc/self/ns/pid)"; started "$1"

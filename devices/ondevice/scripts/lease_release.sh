@@ -1,5 +1,5 @@
 #!/bin/sh
-# Give the lease back.
+# Release the lease.
 # needs: lease_common
 
 rm -f held/"$token".* "holders/$token"; rmdir held 2>/dev/null; true

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Arguments: PART FINAL
-# Rename an unpacked folder to its final name. A folder cannot be renamed over another: a broken one is moved away first,
-# and `mv` into one that another controller published meanwhile puts ours inside it, from where it is removed.
+# Rename an unpacked folder to its final name. A folder cannot be renamed over another, so a broken one is moved away first.
+# If another controller published the folder meanwhile, `mv` puts ours inside it, and the last line removes ours.
 
 part=$1; final=$2; name=${part##*/}
 mkdir -p "${final%/*}" || exit 1

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Arguments: PLACE EXECUTABLE NAME ...
 # Print the sizes of the named files in PLACE (a file or a folder), or `no` if one is missing; mark PLACE as used.
-# One `wc` for all files: a file that a power loss cut short is found without reading any.
+# One `wc` for all files detects a file truncated by a power loss without reading the contents.
 
 place=$1; executable=$2; shift 2
 [ -e "$place" ] || { echo no; exit 0; }

@@ -8,11 +8,13 @@ from collections.abc import Callable
 
 import pytest
 
+from devices.adb.connect import AdbLink
 from devices.adb.stream import ShellOutput
 from devices.device import Device
 from devices.errors import DeviceRefused
 from devices.inventory import DeviceSpec, open_device
 from devices.reconnect import probe
+from tests.fixtures.waiting import ENOUGH_S, SCALE
 
 
 @pytest.fixture
@@ -28,7 +30,7 @@ def phone(make_spec: Callable[..., DeviceSpec]) -> Device:
 def test_a_phone_that_is_not_ready_is_refused_with_the_way_on(
     make_spec: Callable[..., DeviceSpec], monkeypatch: pytest.MonkeyPatch, silent: bool, way_on: str
 ) -> None:
-    monkeypatch.setattr("devices.adb.connect._SETTLE_S", 1.0)
+    monkeypatch.setattr("devices.adb.connect._SETTLE_S", 1.0 * SCALE)
     spec = make_spec("adb")
     from deployments.virtual_lab.unusable_phone import UnusablePhone
 
@@ -39,7 +41,7 @@ def test_a_phone_that_is_not_ready_is_refused_with_the_way_on(
         with pytest.raises(DeviceRefused, match=rf"^test-adb: cannot be used \(.*\); {way_on}"):
             probe(device)
 
-        assert time.monotonic() - begun < 10
+        assert time.monotonic() - begun < 10 * SCALE
 
 
 @pytest.mark.lab
@@ -82,6 +84,22 @@ def test_a_killed_adb_server_is_started_again_on_its_own_port(phone: Device, adb
 
 
 @pytest.mark.lab
+def test_starting_the_adb_server_does_not_count_against_a_commands_deadline(
+    phone: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a server that takes longer to start than the command may run
+    deadline_s = 1.0 * SCALE
+
+    def start_slowly(_: AdbLink) -> bool:
+        time.sleep(1.5 * deadline_s)
+        return False
+
+    monkeypatch.setattr(AdbLink, "_start_server", start_slowly)
+
+    assert phone.run(["echo", "here"], deadline_s=deadline_s).stdout == b"here\n"
+
+
+@pytest.mark.lab
 def test_a_phone_that_the_server_forgot_is_connected_again(
     phone: Device, make_spec: Callable[..., DeviceSpec], adb_port: int
 ) -> None:
@@ -90,14 +108,14 @@ def test_a_phone_that_the_server_forgot_is_connected_again(
     probe(phone)
     adb_server.ask(f"host:disconnect:{make_spec('adb').address}", adb_port)
 
-    assert phone.run(["echo", "back"], deadline_s=10).stdout == b"back\n"
+    assert phone.run(["echo", "back"], deadline_s=ENOUGH_S).stdout == b"back\n"
 
 
 @pytest.mark.lab
 def test_a_command_line_that_adb_cannot_carry_is_refused(phone: Device) -> None:
-    assert phone.run(["true", "x" * 25_000], deadline_s=10).exit_code == 0
-    with pytest.raises(DeviceRefused, match=r"takes no command line of \d+ bytes"):
-        phone.run(["true", "x" * 40_000], deadline_s=10)
+    assert phone.run(["true", "x" * 25_000], deadline_s=ENOUGH_S).exit_code == 0
+    with pytest.raises(DeviceRefused, match=r"a command line of \d+ bytes is longer than the limit"):
+        phone.run(["true", "x" * 40_000], deadline_s=ENOUGH_S)
 
 
 def test_packets_may_arrive_in_any_pieces() -> None:

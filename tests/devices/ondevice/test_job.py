@@ -1,7 +1,5 @@
 """Jobs: detached, watched on the device itself, attached to instead of started again."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -10,20 +8,15 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from devices.device import Device
 from devices.errors import DeviceError, DeviceLost
 from devices.ondevice.job import JobResult, kill_leftovers, run_job
+from tests.fixtures.devices import LinkedDevice
 from tests.fixtures.paths import ROOT
-
-if TYPE_CHECKING:
-    from tests.fixtures.devices import Bench
-
-
-Until = Callable[[Callable[[], object]], None]
+from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
 
 
 @pytest.fixture
@@ -53,7 +46,7 @@ def in_background(work: Callable[[], object]) -> tuple[threading.Thread, list[ob
 def test_a_job_leaves_its_streams_and_its_exit_code(device: Device, folder: Path) -> None:
     script = 'echo "$ONE in $(pwd)"; echo oops >&2; exit 3'
 
-    result = run_job(device, str(folder), ["sh", "-c", script], deadline_s=10, env={"ONE": "it's"})
+    result = run_job(device, str(folder), ["sh", "-c", script], deadline_s=ENOUGH_S, env={"ONE": "it's"})
 
     assert ending(result) == (3, None, False)
     assert (folder / "stdout.txt").read_text() == f"it's in {folder}\n"
@@ -61,22 +54,22 @@ def test_a_job_leaves_its_streams_and_its_exit_code(device: Device, folder: Path
 
 
 def test_a_job_that_crashes_says_by_which_signal(device: Device, folder: Path) -> None:
-    result = run_job(device, str(folder), ["sh", "-c", "kill -SEGV $$"], deadline_s=10)
+    result = run_job(device, str(folder), ["sh", "-c", "kill -SEGV $$"], deadline_s=ENOUGH_S)
 
     assert ending(result) == (None, signal.SIGSEGV, False)
 
 
 def test_a_job_measures_its_time_on_the_device(device: Device, folder: Path) -> None:
-    result = run_job(device, str(folder), ["sleep", "0.3"], deadline_s=10)
+    result = run_job(device, str(folder), ["sleep", "0.3"], deadline_s=ENOUGH_S)
 
-    assert 0.28 <= result.wall_s < 1.5
+    assert 0.28 <= result.wall_s < 1.5 * SCALE
 
 
 def test_a_job_that_was_run_is_not_run_again(device: Device, folder: Path) -> None:
     argv = ["sh", "-c", "echo ran >>../count; exit 5"]
-    run_job(device, str(folder), argv, deadline_s=10)
+    run_job(device, str(folder), argv, deadline_s=ENOUGH_S)
 
-    again = run_job(device, str(folder), argv, deadline_s=10)
+    again = run_job(device, str(folder), argv, deadline_s=ENOUGH_S)
 
     assert ending(again) == (5, None, False)
     assert (folder.parent / "count").read_text() == "ran\n"
@@ -84,7 +77,7 @@ def test_a_job_that_was_run_is_not_run_again(device: Device, folder: Path) -> No
 
 def test_two_controllers_of_one_folder_share_one_job(device: Device, folder: Path) -> None:
     argv = ["sh", "-c", "echo ran >>../count; sleep 0.3; exit 5"]
-    workers = [in_background(lambda: run_job(device, str(folder), argv, deadline_s=10)) for _ in range(3)]
+    workers = [in_background(lambda: run_job(device, str(folder), argv, deadline_s=ENOUGH_S)) for _ in range(3)]
     for thread, _ in workers:
         thread.join()
 
@@ -93,69 +86,67 @@ def test_two_controllers_of_one_folder_share_one_job(device: Device, folder: Pat
 
 
 def test_at_the_deadline_the_device_ends_the_job(device: Device, folder: Path) -> None:
-    result = run_job(device, str(folder), ["sleep", "60"], deadline_s=0.4)
+    result = run_job(device, str(folder), ["sleep", "60"], deadline_s=0.4 * SCALE)
 
     assert ending(result) == (None, signal.SIGTERM, True)
-    assert result.wall_s < 3
+    assert result.wall_s < 3 * SCALE
 
 
 def test_a_job_that_ignores_term_is_killed_with_its_children(
-    device: Device, folder: Path, alive: Callable[[int], bool], until: Until
+    device: Device, folder: Path, alive: Callable[[int], bool]
 ) -> None:
     script = 'trap "" TERM; sh -c "trap \'\' TERM; sleep 60; sleep 60" & echo $$ $! >pids; wait; sleep 60'
 
-    result = run_job(device, str(folder), ["sh", "-c", script], deadline_s=0.4)
+    result = run_job(device, str(folder), ["sh", "-c", script], deadline_s=0.4 * SCALE)
 
     assert ending(result) == (None, signal.SIGKILL, True)
-    until(lambda: not any(alive(int(pid)) for pid in (folder / "pids").read_text().split()))
+    wait_for(lambda: not any(alive(int(pid)) for pid in (folder / "pids").read_text().split()), "its processes to end")
 
 
 def test_what_a_job_leaves_behind_in_the_background_is_ended(
-    device: Device, folder: Path, alive: Callable[[int], bool], until: Until
+    device: Device, folder: Path, alive: Callable[[int], bool]
 ) -> None:
     script = "sleep 60 & echo $! >pid; exit 0"
 
-    result = run_job(device, str(folder), ["sh", "-c", script], deadline_s=10)
+    result = run_job(device, str(folder), ["sh", "-c", script], deadline_s=ENOUGH_S)
 
     assert ending(result) == (0, None, False)
-    until(lambda: not alive(int((folder / "pid").read_text())))
+    wait_for(lambda: not alive(int((folder / "pid").read_text())), "its processes to end")
 
 
-def test_nothing_of_a_job_outlives_it(device: Device, folder: Path, alive: Callable[[int], bool], until: Until) -> None:
+def test_nothing_of_a_job_outlives_it(device: Device, folder: Path, alive: Callable[[int], bool]) -> None:
     run_job(device, str(folder), ["true"], deadline_s=300)
 
     group, _, _, watchdog, _ = (folder / "job" / "pid").read_text().split()
-    until(lambda: not alive(int(group)) and not alive(int(watchdog)))
+    wait_for(lambda: not alive(int(group)) and not alive(int(watchdog)), "its processes to end")
     assert list((Path(device.root) / "jobs").iterdir()) == []
 
 
-def test_a_killed_job_is_a_lost_device_and_not_a_result(device: Device, folder: Path, until: Until) -> None:
-    thread, outcome = in_background(lambda: run_job(device, str(folder), ["sleep", "60"], deadline_s=60))
-    until((folder / "job" / "pid").exists)
+def test_a_killed_job_is_a_lost_device_and_not_a_result(device: Device, folder: Path) -> None:
+    thread, outcome = in_background(lambda: run_job(device, str(folder), ["sleep", "60"], deadline_s=ENOUGH_S))
+    wait_for((folder / "job" / "pid").exists, "the job to start")
 
     os.killpg(int((folder / "job" / "pid").read_text().split()[0]), signal.SIGKILL)
     thread.join()
 
     assert isinstance(outcome[0], DeviceLost)
-    assert "has no exit status of a job that somebody killed" in str(outcome[0])
+    assert "a job was killed and left no exit status" in str(outcome[0])
 
 
 def test_a_restart_of_the_device_is_seen_as_such(device: Device, folder: Path) -> None:
     # Given a job that was running when the device went down: it is of another boot and has no exit status
-    run_job(device, str(folder), ["true"], deadline_s=10)
+    run_job(device, str(folder), ["true"], deadline_s=ENOUGH_S)
     (folder / "job" / "rc").unlink()
     pid, _, *rest = (folder / "job" / "pid").read_text().split()
     (folder / "job" / "pid").write_text(" ".join([pid, "11111111-2222-3333-4444-555555555555", *rest]))
 
     with pytest.raises(DeviceLost, match="was restarted while a job ran on it"):
-        run_job(device, str(folder), ["true"], deadline_s=10)
+        run_job(device, str(folder), ["true"], deadline_s=ENOUGH_S)
 
 
-def test_the_next_holder_ends_what_still_runs(
-    device: Device, folder: Path, alive: Callable[[int], bool], until: Until
-) -> None:
-    thread, outcome = in_background(lambda: run_job(device, str(folder), ["sleep", "60"], deadline_s=60))
-    until((folder / "job" / "pid").exists)
+def test_the_next_holder_ends_what_still_runs(device: Device, folder: Path, alive: Callable[[int], bool]) -> None:
+    thread, outcome = in_background(lambda: run_job(device, str(folder), ["sleep", "60"], deadline_s=ENOUGH_S))
+    wait_for((folder / "job" / "pid").exists, "the job to start")
     group = int((folder / "job" / "pid").read_text().split()[0])
 
     assert kill_leftovers(device) == [group]
@@ -191,13 +182,13 @@ def test_a_job_that_cannot_start_says_why(device: Device, full_disk: Path) -> No
     blocked.write_text("not a folder")
 
     with pytest.raises(DeviceError, match=r"cannot start a job in .*file/session"):
-        run_job(device, f"{blocked}/session", ["true"], deadline_s=10)
+        run_job(device, f"{blocked}/session", ["true"], deadline_s=ENOUGH_S)
 
 
 def test_a_job_that_fills_the_disk_still_leaves_its_exit_code(device: Device, full_disk: Path) -> None:
     script = "head -c 3000000 /dev/zero >filled; exit 4"
 
-    result = run_job(device, f"{full_disk}/session", ["sh", "-c", script], deadline_s=10)
+    result = run_job(device, f"{full_disk}/session", ["sh", "-c", script], deadline_s=ENOUGH_S)
 
     assert ending(result) == (4, None, False)
 
@@ -205,8 +196,8 @@ def test_a_job_that_fills_the_disk_still_leaves_its_exit_code(device: Device, fu
 def test_a_disk_that_is_full_before_the_job_is_said(device: Device, full_disk: Path) -> None:
     (full_disk / "filled").write_bytes(bytes(1 << 20))
 
-    with pytest.raises(DeviceLost, match="never started a job that it accepted; is its disk full"):
-        run_job(device, f"{full_disk}/session", ["true"], deadline_s=10)
+    with pytest.raises(DeviceLost, match="accepted a job but did not start it, possibly because its disk is full"):
+        run_job(device, f"{full_disk}/session", ["true"], deadline_s=ENOUGH_S)
 
 
 CONTROLLER = """
@@ -222,16 +213,18 @@ def controller(device: Device, folder: Path, script: str, deadline_s: float) -> 
     return subprocess.Popen([sys.executable, "-c", CONTROLLER, *arguments], cwd=ROOT)
 
 
-def test_a_job_of_a_killed_controller_is_collected_by_the_next(local_device: Device, until: Until) -> None:
+def test_a_job_of_a_killed_controller_is_collected_by_the_next(local_device: Device) -> None:
     # Given a controller killed with -9 while its job runs
     folder = Path(local_device.root) / "session"
     script = "echo ran >>../count; until [ -e ../go ]; do sleep 0.02; done; exit 7"
-    first = controller(local_device, folder, script, 30)
-    until((folder.parent / "count").exists)
+    first = controller(local_device, folder, script, ENOUGH_S)
+    wait_for((folder.parent / "count").exists, "the job to run")
     first.kill()
     first.wait()
 
-    thread, outcome = in_background(lambda: run_job(local_device, str(folder), ["sh", "-c", script], deadline_s=30))
+    thread, outcome = in_background(
+        lambda: run_job(local_device, str(folder), ["sh", "-c", script], deadline_s=ENOUGH_S)
+    )
     (folder.parent / "go").touch()
     thread.join()
 
@@ -239,32 +232,32 @@ def test_a_job_of_a_killed_controller_is_collected_by_the_next(local_device: Dev
     assert (folder.parent / "count").read_text() == "ran\n"
 
 
-def test_the_deadline_holds_when_no_controller_is_left(
-    local_device: Device, alive: Callable[[int], bool], until: Until
-) -> None:
+def test_the_deadline_holds_when_no_controller_is_left(local_device: Device, alive: Callable[[int], bool]) -> None:
     folder = Path(local_device.root) / "session"
     first = controller(local_device, folder, 'trap "" TERM; sleep 60; sleep 60', 1)
-    until((folder / "job" / "pid").exists)
+    wait_for((folder / "job" / "pid").exists, "the job to start")
     first.kill()
     first.wait()
 
-    until((folder / "job" / "rc").exists)
+    wait_for((folder / "job" / "rc").exists, "the job to end")
 
     assert not alive(int((folder / "job" / "pid").read_text().split()[0]))
     assert ending(run_job(local_device, str(folder), ["true"], deadline_s=1)) == (None, signal.SIGKILL, True)
 
 
 @pytest.mark.lab
-def test_a_link_that_blips_costs_nothing(bench: Bench, until: Until) -> None:
-    folder = Path(bench.device.root) / "session"
+def test_a_link_that_blips_costs_nothing(linked: LinkedDevice) -> None:
+    folder = Path(linked.device.root) / "session"
     script = "echo ran >>../count; until [ -e ../go ]; do sleep 0.02; done; exit 7"
-    thread, outcome = in_background(lambda: run_job(bench.device, str(folder), ["sh", "-c", script], deadline_s=60))
-    until((folder.parent / "count").exists)
+    thread, outcome = in_background(
+        lambda: run_job(linked.device, str(folder), ["sh", "-c", script], deadline_s=ENOUGH_S)
+    )
+    wait_for((folder.parent / "count").exists, "the job to run")
 
-    bench.link.cut()
+    linked.link.cut()
     (folder.parent / "go").touch()
-    until((folder / "job" / "rc").exists)
-    bench.link.mend()
+    wait_for((folder / "job" / "rc").exists, "the job to end")
+    linked.link.mend()
     thread.join()
 
     assert ending(outcome[0]) == (7, None, False)  # type: ignore[arg-type]
@@ -272,17 +265,17 @@ def test_a_link_that_blips_costs_nothing(bench: Bench, until: Until) -> None:
 
 
 @pytest.mark.lab
-def test_a_link_that_stays_away_is_given_up_in_bounded_time(bench: Bench, until: Until) -> None:
-    folder = Path(bench.device.root) / "session"
-    work = lambda: run_job(bench.device, str(folder), ["sleep", "60"], deadline_s=60, reconnect_s=1)  # noqa: E731
+def test_a_link_that_stays_away_is_given_up_in_bounded_time(linked: LinkedDevice) -> None:
+    folder = Path(linked.device.root) / "session"
+    work = lambda: run_job(linked.device, str(folder), ["sleep", "60"], deadline_s=ENOUGH_S, reconnect_s=1)  # noqa: E731
     thread, outcome = in_background(work)
-    until((folder / "job" / "pid").exists)
+    wait_for((folder / "job" / "pid").exists, "the job to start")
     begun = time.monotonic()
 
-    bench.link.cut()
+    linked.link.cut()
     thread.join()
 
     assert isinstance(outcome[0], DeviceLost)
     assert "not back within 1 s" in str(outcome[0])
-    assert time.monotonic() - begun < 15
+    assert time.monotonic() - begun < 15 * SCALE
     os.killpg(int((folder / "job" / "pid").read_text().split()[0]), signal.SIGKILL)
