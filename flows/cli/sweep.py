@@ -27,8 +27,9 @@ def run_sweep(file: Path, inventory: Path, *, again: bool, var: Path, warehouse:
     if "PREFECT_API_URL" not in os.environ:
         typer.echo("starting a Prefect server for this sweep (set PREFECT_API_URL to use a running one)", err=True)
     from flows.prefect_server import start_server
+    from flows.prepare import data_of
     from flows.shutdown import shutdown_handler
-    from flows.sweep import SweepEnd, choose_devices, data_of, sweep
+    from flows.sweep import SweepEnd, choose_devices, sweep
 
     choose_devices(spec, str(inventory))
     logging.getLogger("httpx").setLevel(logging.WARNING)

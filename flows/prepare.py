@@ -1,0 +1,150 @@
+"""What a sweep needs before a device measures: exports, a look at every device, runners."""
+
+import logging
+import os
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from prefect import task
+from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import State
+from prefect.futures import wait
+from prefect.results import ResultRecord  # type: ignore[attr-defined]
+from prefect.states import Completed, Failed
+
+from devices.errors import DeviceError, FarmError
+from devices.inventory import DeviceSpec, open_device
+from devices.ondevice.facts import Facts, read_facts
+from devices.reconnect import probe_until
+from flows.device import RECOVERY_S
+from flows.progress import board
+from tasks.cell import Mode, Variant
+from tasks.export.export import Export, export_model
+from tasks.export.precision import Precision
+from tasks.health import Registry
+from tasks.runner.build import build_runner
+from tasks.runner.bundle import Runner, find_runner
+from tasks.spec import SweepSpec
+from tasks.var import Var
+
+_log = logging.getLogger(__name__)
+# Exports are single-threaded for most of their time and hold about a gigabyte each.
+_export_places = threading.BoundedSemaphore(max(1, min(4, os.cpu_count() or 1)))
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What one look at a device found: its facts, or why it cannot be used."""
+
+    device: DeviceSpec
+    facts: Facts = field(default_factory=Facts)
+    unusable: str | None = None
+
+    @property
+    def platform(self) -> str | None:
+        """The platform of the runner that this device takes; the inventory entry overrides what the device reports."""
+        return self.device.platform or self.facts.platform
+
+
+@dataclass(frozen=True)
+class Exported:
+    """How the export of one model in one precision ended: an export, or why there is none."""
+
+    model: str
+    precision: Precision
+    export: Export | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Runners:
+    """The runners of one platform by variant and mode; `error` is why one could not be built here."""
+
+    by_use: dict[tuple[Variant, Mode], Runner] = field(default_factory=dict)
+    error: str | None = None
+
+
+def export_all(spec: SweepSpec, places: Var) -> list[Exported]:
+    """Export every model in every precision, a few at a time."""
+    pairs = [(model, precision) for model in spec.models for precision in spec.precisions]
+    board.expect("export", len(pairs))
+    futures = [export_step.submit(model, precision, spec.seed, places.exports) for model, precision in pairs]
+    wait(futures)
+    ended = []
+    for (model, precision), future in zip(pairs, futures, strict=True):
+        result = data_of(future.state)
+        if not isinstance(result, Exported):
+            cause = f"{model} {precision}: the export step itself failed ({future.state.message})"
+            result = Exported(model, precision, error=cause)
+        ended.append(result)
+    return ended
+
+
+def build_runners(spec: SweepSpec, platforms: set[str], places: Var) -> dict[str, Runners]:
+    """Build the runners of these platforms side by side; returns the runners by platform."""
+    board.expect("runner", len(platforms))
+    futures = {
+        platform: runner_step.submit(platform, spec.variants, spec.modes, places.runners)
+        for platform in sorted(platforms)
+    }
+    return {platform: future.result() for platform, future in futures.items()}
+
+
+def probe_all(devices: list[DeviceSpec], places: Var) -> list[Probe]:
+    """Look at every device side by side; the first failure is raised when all have ended."""
+    futures = [probe_step.submit(device, places.registry) for device in devices]
+    wait(futures)
+    return [future.result() for future in futures]
+
+
+@task(task_run_name="export {model} {precision}", cache_policy=NO_CACHE)
+def export_step(model: str, precision: Precision, seed: int, exports_dir: Path) -> State[Any]:
+    """Export one model in one precision; a model that cannot be exported fails this task and nothing else."""
+    with _export_places:
+        board.doing("export", f"{model} {precision}")
+        try:
+            ended = Exported(model, precision, export_model(model, precision, exports_dir, seed=seed))
+        except FarmError as error:
+            _log.warning("%s %s: %s", model, precision, error)
+            ended = Exported(model, precision, error=str(error))
+    board.done("export", f"{model} {precision}: {ended.error or 'ready'}", failed=ended.error is not None)
+    return Failed(message=ended.error, data=ended) if ended.error else Completed(data=ended)
+
+
+@task(task_run_name="probe {device.name}", cache_policy=NO_CACHE)
+def probe_step(device: DeviceSpec, registry_dir: Path) -> Probe:
+    """Look at one device: whether the farm trusts it, whether it answers, and what it is."""
+    registry = Registry(registry_dir)
+    health = registry.health(device.name)
+    if not health.usable:
+        return Probe(device=device, unusable=f"{device.name} is {health}; see `etfarm devices release --help`")
+    try:
+        with open_device(device) as opened:
+            probe_until(opened, RECOVERY_S)
+            return Probe(device, read_facts(opened))
+    except DeviceError as error:
+        registry.strike(device.name, error.cause)
+        return Probe(device=device, unusable=str(error))
+
+
+@task(task_run_name="runner {platform}", cache_policy=NO_CACHE)
+def runner_step(platform: str, variants: list[Variant], modes: list[Mode], runners_dir: Path) -> Runners:
+    """Build the runner of one platform, once per content, and find the runner of each variant and mode."""
+    board.doing("runner", platform)
+    error = None
+    try:
+        build_runner(platform, runners_dir)
+    except FarmError as failure:
+        error = str(failure)
+        _log.warning("%s", error)
+    uses = [(variant, mode) for variant in variants for mode in modes]
+    found = {use: runner for use in uses if (runner := find_runner(runners_dir, platform, *use))}
+    board.done("runner", f"{platform}: {error or 'ready'}", failed=error is not None)
+    return Runners(found, error)
+
+
+def data_of(state: State[Any]) -> Any:
+    """What a task returned with its state, of a failed one too."""
+    return state.data.result if isinstance(state.data, ResultRecord) else state.data
