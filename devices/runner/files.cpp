@@ -48,8 +48,8 @@ std::vector<char> read_file(const std::string& path, const std::string& what) {
   return bytes;
 }
 
-void write_whole(const std::string& path, const void* data, size_t size) {
-  // A device or a pipe is written to; a rename would put a file in its place.
+void write_complete(const std::string& path, const void* data, size_t size) {
+  // Write directly to a device or a pipe: a rename would replace it with a file.
   struct stat about {};
   const bool is_file = stat(path.c_str(), &about) != 0 || S_ISREG(about.st_mode);
   const std::string aside = is_file ? path + ".part-" + std::to_string(getpid()) : path;
@@ -60,7 +60,7 @@ void write_whole(const std::string& path, const void* data, size_t size) {
     if (written >= 0) done += static_cast<size_t>(written);
     else if (errno != EINTR) cause = errno;
   }
-  // A full disk may show only when the bytes are really stored.
+  // A full disk may be reported only when the bytes are flushed.
   if (cause == 0 && is_file && fsync(descriptor) != 0) cause = errno;
   if (descriptor >= 0 && close(descriptor) != 0 && cause == 0) cause = errno;
   if (cause == 0 && is_file && std::rename(aside.c_str(), path.c_str()) != 0) cause = errno;
@@ -69,4 +69,6 @@ void write_whole(const std::string& path, const void* data, size_t size) {
   throw RunError("cannot write " + path + ": " + std::strerror(cause));
 }
 
-void write_whole(const std::string& path, const std::string& text) { write_whole(path, text.data(), text.size()); }
+void write_complete(const std::string& path, const std::string& text) {
+  write_complete(path, text.data(), text.size());
+}

@@ -1,4 +1,4 @@
-// Whole files, in and out.
+// Reads and writes complete files.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,6 @@ void check_readable(const std::string& path, const std::string& what);
 // Returns the file's bytes; throws UsageError naming `what` and the path where it cannot be read.
 std::vector<char> read_file(const std::string& path, const std::string& what);
 
-// Writes beside `path` and renames, so that a half-written file never has the name; throws RunError.
-void write_whole(const std::string& path, const void* data, size_t size);
-void write_whole(const std::string& path, const std::string& text);
+// Writes a temporary file and renames it to `path`, which is never a partial file; throws RunError.
+void write_complete(const std::string& path, const void* data, size_t size);
+void write_complete(const std::string& path, const std::string& text);

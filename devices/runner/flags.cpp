@@ -15,7 +15,7 @@ int to_int(const std::string& flag, const std::string& text, int least) {
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc() || stop != end || value < least) {
-    const std::string needed = " takes a whole number of at least " + std::to_string(least);
+    const std::string needed = " must be an integer of at least " + std::to_string(least);
     throw UsageError("--" + flag + needed + ", not '" + text + "'");
   }
   return value;
@@ -37,7 +37,7 @@ Choice to_choice(const std::string& flag, const std::string& text, const std::ma
   if (found != choices.end()) return found->second;
   std::string allowed;
   for (const auto& [name, _] : choices) allowed += (allowed.empty() ? "" : ", ") + name;
-  throw UsageError("--" + flag + " is one of " + allowed + ", not '" + text + "'");
+  throw UsageError("--" + flag + " must be one of " + allowed + ", not '" + text + "'");
 }
 
 using Setter = std::function<void(Flags&, const std::string&)>;
@@ -75,15 +75,15 @@ Flags parse_flags(int argc, char** argv) {
       const size_t equals = argument.find('=');
       const std::string name = argument.rfind("--", 0) == 0 ? argument.substr(0, equals).substr(2) : "";
       const auto setter = setters().find(name);
-      if (setter == setters().end()) throw UsageError("unknown flag '" + argument + "' (--help lists all)");
-      if (!seen.insert(name).second) throw UsageError("--" + name + " is given twice");
+      if (setter == setters().end()) throw UsageError("unknown flag '" + argument + "'; see --help");
+      if (!seen.insert(name).second) throw UsageError("duplicate flag --" + name + "; remove one");
       if (equals == std::string::npos && i + 1 == argc) throw UsageError("--" + name + " needs a value");
       setter->second(flags, equals == std::string::npos ? argv[++i] : argument.substr(equals + 1));
     }
   }
   if (flags.model_path.empty() && !flags.version && !flags.help) throw UsageError("--model_path is missing");
   if (flags.cpu_threads == 0) {
-    throw UsageError("--cpu_threads is -1 (as many as there are fast cores) or at least 1, not '0'");
+    throw UsageError("--cpu_threads must be -1 (one thread per fast core) or at least 1, not '0'");
   }
   return flags;
 }
@@ -91,18 +91,19 @@ Flags parse_flags(int argc, char** argv) {
 std::string usage() {
   return
       "Usage: executor_runner --model_path=MODEL.pte [flags]\n"
-      "Runs a method of an ExecuTorch program and writes what it took. Flags are --flag=value or --flag value.\n"
+      "Runs a method of an ExecuTorch program and writes measurements. Flags are --flag=value or --flag value;\n"
+      "defaults are in parentheses.\n"
       "  --model_path FILE           the program (.pte)\n"
       "  --method_name NAME          the method (forward)\n"
-      "  --num_executions N          how often (1)\n"
-      "  --cpu_threads N             threads of the pool; -1: as many as there are fast cores (-1)\n"
-      "  --inputs A.bin,B.bin        raw bytes of each input; without it a seeded pattern\n"
+      "  --num_executions N          number of executions (1)\n"
+      "  --cpu_threads N             threads of the pool; -1: one per fast core (-1)\n"
+      "  --inputs A.bin,B.bin        raw bytes of each input (a seeded pattern)\n"
       "  --output_file PREFIX        writes PREFIX-0.bin, PREFIX-1.bin, ... of the last execution\n"
       "  --print_output WHAT         none, summary or all (summary)\n"
       "  --etdump_path FILE          writes an ETDump of all executions\n"
-      "  --stats_path FILE           writes JSON: times, memory, threads, SME2, how it ended\n"
-      "  --sme2 on|off               what XNNPACK is told of the processor's SME2 (the truth)\n"
-      "  --kernel_profile_path FILE  writes JSON: the kernels that ran, by sampling; times of such a run mean little\n"
+      "  --stats_path FILE           writes JSON: times, memory, threads, SME2, exit reason\n"
+      "  --sme2 on|off               whether XNNPACK may use SME2 (on if the processor has it)\n"
+      "  --kernel_profile_path FILE  writes JSON: the executed kernels, by sampling, which slows the executions\n"
       "  --version                   prints JSON: versions, platform, SME2\n"
       "Example: executor_runner --model_path=model.pte --num_executions=50 --etdump_path=model.etdump\n";
 }

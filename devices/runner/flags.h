@@ -1,4 +1,4 @@
-// The command line: the stock executor_runner's flags and the farm's own.
+// The command line: the flags of the stock executor_runner and those of the farm.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ struct Flags {
   std::string model_path;
   std::string method_name = "forward";
   int num_executions = 1;
-  int cpu_threads = -1;  // -1: as many as there are fast cores
+  int cpu_threads = -1;  // -1: one thread per fast core
   std::vector<std::string> inputs;
   std::string output_file;
   PrintOutput print_output = PrintOutput::summary;

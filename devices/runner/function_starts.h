@@ -1,12 +1,12 @@
-// Whether dladdr's symbol is that of the function at an address, and not just the nearest one before it.
+// Checks whether dladdr's symbol belongs to the function at an address and is not only the nearest one before it.
 #pragma once
 
 #include <dlfcn.h>
 
 #include <cstdint>
 
-// Returns where the function at `address` begins, 0 if it is before the first. The table lists the beginnings as
-// differences, the first to `base`, in the base-128 code of DWARF; a difference of 0 ends it.
+// Returns where the function at `address` begins, 0 if it is before the first. The table contains the starts as
+// differences, the first relative to `base`, in DWARF's base-128 encoding; a difference of 0 ends it.
 inline uintptr_t function_start(const uint8_t* table, const uint8_t* end, uintptr_t base, uintptr_t address) {
   uintptr_t found = 0;
   while (table < end) {
@@ -28,7 +28,7 @@ inline uintptr_t function_start(const uint8_t* table, const uint8_t* end, uintpt
 
 #include <cstring>
 
-// Symbols of a Mach-O file have no sizes, and its private functions no symbols: only LC_FUNCTION_STARTS knows.
+// Symbols of a Mach-O file have no sizes, and its private functions have no symbols: LC_FUNCTION_STARTS is needed.
 inline bool is_in_function(uintptr_t address, const Dl_info& info) {
   const auto* header = static_cast<const mach_header_64*>(info.dli_fbase);
   const auto* command = reinterpret_cast<const load_command*>(header + 1);
@@ -50,7 +50,7 @@ inline bool is_in_function(uintptr_t address, const Dl_info& info) {
 
 #else
 
-// Symbols of an ELF file have sizes, and dladdr of the C library heeds them.
+// Symbols of an ELF file have sizes, and the C library's dladdr checks them.
 inline bool is_in_function(uintptr_t, const Dl_info&) { return true; }
 
 #endif

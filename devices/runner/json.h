@@ -1,4 +1,4 @@
-// The little JSON that the runner writes.
+// Formats JSON values.
 #pragma once
 
 #include <string>

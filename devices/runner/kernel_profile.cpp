@@ -25,7 +25,7 @@
 
 namespace {
 
-constexpr int kRateHz = 1000;            // of processor time; the kernel's own tick may allow less
+constexpr int kRateHz = 1000;            // of processor time; the tick of the operating system may limit it
 constexpr uint32_t kCapacity = 1 << 18;  // over four minutes of processor time
 
 struct Sample {
@@ -48,7 +48,7 @@ uintptr_t program_counter(const void* context) {
 #endif
 }
 
-// Runs in whatever thread used the processor, in the midst of anything: takes no lock and allocates nothing.
+// Runs in the thread that used the processor, at any point: must not lock or allocate.
 void take_sample(int, siginfo_t*, void* context) {
   const uint32_t slot = taken.fetch_add(1, std::memory_order_relaxed);
   if (slot < kCapacity) slots[slot] = {program_counter(context), pthread_self()};
@@ -72,7 +72,7 @@ std::string file_name(const char* path) {
   return slash != nullptr ? slash + 1 : path != nullptr ? path : "";
 }
 
-// (name, library); the name is empty if the symbol table has none for the function at `counter`.
+// Returns (name, library); the name is empty if the symbol table does not contain the function at `counter`.
 std::pair<std::string, std::string> resolve(uintptr_t counter) {
   Dl_info info{};
   if (dladdr(reinterpret_cast<void*>(counter), &info) == 0) return {"", ""};
@@ -109,11 +109,11 @@ KernelProfile::KernelProfile() {
   struct sigaction action {};
   action.sa_sigaction = take_sample;
   action.sa_flags = SA_SIGINFO | SA_RESTART;
-  if (sigaction(SIGPROF, &action, nullptr) != 0) throw RunError("the kernel profile cannot be started");
+  if (sigaction(SIGPROF, &action, nullptr) != 0) throw RunError("cannot start the kernel profile");
   set_timer(1'000'000 / kRateHz);
 }
 
-// The handler stays: a last signal may be on its way, and its default action would end the process.
+// Keep the handler: a last signal may be pending, and its default action would end the process.
 KernelProfile::~KernelProfile() { set_timer(0); }
 
 std::string KernelProfile::stop() {

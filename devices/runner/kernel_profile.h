@@ -1,15 +1,15 @@
-// Which kernels really ran: samples of the program counter of all threads, named after the run.
+// The executed kernels: program counter samples of all threads, resolved to names after the run.
 #pragma once
 
 #include <string>
 
-// Samples from construction to destruction; one at a time. Everything is allocated before the first sample.
+// Samples from construction to destruction; only one instance at a time. All memory is allocated before sampling.
 class KernelProfile {
  public:
   KernelProfile();
   ~KernelProfile();
 
-  // Ends the sampling and returns the JSON. A sample whose function has no name in its library's symbol table is
-  // counted as unresolved under that library; its name is never guessed.
+  // Stops sampling and returns the JSON. A sample in a function without a symbol is counted as unresolved under its
+  // library; its name is never guessed.
   std::string stop();
 };

@@ -1,4 +1,4 @@
-// executor_runner: loads a method of an ExecuTorch program, executes it, and writes what it took.
+// executor_runner: loads a method of an ExecuTorch program, executes it and writes measurements.
 #include <cstdio>
 #include <exception>
 #include <optional>
@@ -17,15 +17,15 @@ namespace {
 
 void check_sme2_possible(const Flags& flags) {
   if (flags.sme2 == Sme2::on && !sme2_hardware()) {
-    throw UsageError("--sme2=on is not possible: this processor or its system has no SME2");
+    throw UsageError("--sme2=on is not possible: the processor or the operating system does not support SME2");
   }
 }
 
-// Never measure a variant that is not the one asked for.
-void check_sme2_told(const Flags& flags) {
+// Prevents measuring a variant other than the requested one.
+void check_sme2_effective(const Flags& flags) {
   if (!flags.sme2 || !sme2_hardware()) return;
-  if (!sme2_asked()) throw RunError("--sme2 has no effect here: XNNPACK asked about the processor in another way");
-  if (sme2_told() != (flags.sme2 == Sme2::on)) throw RunError("--sme2 had no effect on what XNNPACK was told");
+  if (!sme2_queried()) throw RunError("--sme2 has no effect: XNNPACK did not query SME2 through the replaced function");
+  if (sme2_told() != (flags.sme2 == Sme2::on)) throw RunError("--sme2 has no effect: XNNPACK received another answer");
 }
 
 void measure(const Flags& flags, Stats& stats) {
@@ -36,14 +36,14 @@ void measure(const Flags& flags, Stats& stats) {
   const int64_t start = now_ns();
   Model model(flags.model_path, flags.method_name, !flags.etdump_path.empty());
   stats.load_ns = now_ns() - start;
-  check_sme2_told(flags);
+  check_sme2_effective(flags);
   model.set_inputs(flags.inputs);
 
   stats.execution_ns.reserve(static_cast<size_t>(flags.num_executions));
   std::optional<KernelProfile> profile;
   if (!flags.kernel_profile_path.empty()) profile.emplace();
   for (int i = 0; i < flags.num_executions; ++i) stats.execution_ns.push_back(model.execute());
-  if (profile) write_whole(flags.kernel_profile_path, profile->stop());
+  if (profile) write_complete(flags.kernel_profile_path, profile->stop());
 
   if (flags.print_output != PrintOutput::none) {
     std::fputs(model.describe_outputs(flags.print_output == PrintOutput::all).c_str(), stdout);
@@ -52,7 +52,7 @@ void measure(const Flags& flags, Stats& stats) {
   if (!flags.etdump_path.empty()) model.write_etdump(flags.etdump_path);
 }
 
-int complain(const std::exception& error, int exit_code) {
+int report_error(const std::exception& error, int exit_code) {
   std::fprintf(stderr, "executor_runner: %s\n", error.what());
   return exit_code;
 }
@@ -66,16 +66,16 @@ int run(const Flags& flags) {
     measure(flags, stats);
   } catch (const UsageError& error) {
     stats.exit_reason = error.what();
-    exit_code = complain(error, 2);
+    exit_code = report_error(error, 2);
   } catch (const std::exception& error) {
     stats.exit_reason = error.what();
-    exit_code = complain(error, 1);
+    exit_code = report_error(error, 1);
   }
   if (!flags.stats_path.empty()) {
     try {
-      write_whole(flags.stats_path, stats_json(stats));
+      write_complete(flags.stats_path, stats_json(stats));
     } catch (const RunError& error) {
-      if (exit_code == 0) exit_code = complain(error, 1);
+      if (exit_code == 0) exit_code = report_error(error, 1);
     }
   }
   return exit_code;
@@ -89,6 +89,6 @@ int main(int argc, char** argv) {
     if (flags.help || flags.version) return std::fputs((flags.help ? usage() : version_json()).c_str(), stdout) < 0;
     return run(flags);
   } catch (const UsageError& error) {
-    return complain(error, 2);
+    return report_error(error, 2);
   }
 }

@@ -19,7 +19,7 @@ using executorch::runtime::TensorInfo;
 
 namespace {
 
-// XNNPACK's kernels may read a little past the end of a buffer.
+// XNNPACK's kernels may read past the end of a buffer.
 constexpr size_t kPadding = 128;
 
 template <typename Failure>
@@ -34,7 +34,7 @@ void fill_floats(std::vector<char>& bytes, std::mt19937& random) {
   for (size_t i = 0; i < bytes.size() / sizeof(Float); ++i) data[i] = static_cast<Float>(values(random));
 }
 
-// Small values of any bit pattern are valid for all other types, also as an index or a truth value.
+// 0 and 1 are valid values of all other types, also as an index or a bool.
 void fill_pattern(std::vector<char>& bytes, ScalarType type, std::mt19937& random) {
   if (type == ScalarType::Float) fill_floats<float>(bytes, random);
   else if (type == ScalarType::Double) fill_floats<double>(bytes, random);
@@ -82,7 +82,7 @@ std::string tensor_text(const executorch::aten::Tensor& tensor, bool all_values)
 }  // namespace
 
 Model::Model(const std::string& path, const std::string& method, bool traced) : method_(method) {
-  check_readable(path, "model");  // the runtime would not say why
+  check_readable(path, "model");  // the runtime does not report the cause
   auto tracer = traced ? std::make_unique<ETDumpGen>() : nullptr;
   tracer_ = tracer.get();
   module_ = std::make_unique<Module>(path, Module::LoadMode::File, std::move(tracer));
@@ -92,18 +92,18 @@ Model::Model(const std::string& path, const std::string& method, bool traced) : 
   if (methods.ok() && methods->count(method) == 0) {
     std::string names;
     for (const std::string& name : *methods) names += (names.empty() ? "" : ", ") + name;
-    throw UsageError(path + " has no method '" + method + "', only " + names);
+    throw UsageError("unknown method '" + method + "' of " + path + "; use one of " + names);
   }
   require<UsageError>(module_->load_method(method), "cannot load method '" + method + "' of " + path);
 }
 
 void Model::set_inputs(const std::vector<std::string>& files) {
   const auto meta = module_->method_meta(method_);
-  require<RunError>(meta.error(), "cannot read what method '" + method_ + "' takes");
+  require<RunError>(meta.error(), "cannot read the inputs of method '" + method_ + "'");
   const size_t count = meta->num_inputs();
   if (!files.empty() && files.size() != count) {
-    throw UsageError("method '" + method_ + "' takes " + std::to_string(count) + " inputs, --inputs names " +
-                     std::to_string(files.size()));
+    throw UsageError("method '" + method_ + "' has " + std::to_string(count) + " inputs, but --inputs lists " +
+                     std::to_string(files.size()) + " files");
   }
   std::mt19937 random(0);
   for (size_t i = 0; i < count; ++i) {
@@ -115,7 +115,7 @@ void Model::set_inputs(const std::vector<std::string>& files) {
     } else {
       bytes = read_file(files[i], "input");
       if (bytes.size() != info->nbytes()) {
-        throw UsageError("input " + std::to_string(i) + " takes " + std::to_string(info->nbytes()) + " bytes, " +
+        throw UsageError("input " + std::to_string(i) + " needs " + std::to_string(info->nbytes()) + " bytes, but " +
                          files[i] + " has " + std::to_string(bytes.size()));
       }
     }
@@ -131,7 +131,7 @@ void Model::set_inputs(const std::vector<std::string>& files) {
 }
 
 int64_t Model::execute() {
-  // Before each execution: a method may use its inputs' memory for something else once it has read them.
+  // Set before each execution: a method may reuse its inputs' memory after reading them.
   require<RunError>(module_->set_inputs(method_, inputs_), "cannot set the inputs of method '" + method_ + "'");
   const int64_t start = now_ns();
   auto outputs = module_->execute(method_);
@@ -145,7 +145,7 @@ void Model::write_outputs(const std::string& prefix) const {
   for (size_t i = 0; i < outputs_.size(); ++i) {
     if (!outputs_[i].isTensor()) continue;
     const auto& tensor = outputs_[i].toTensor();
-    write_whole(prefix + "-" + std::to_string(i) + ".bin", tensor.const_data_ptr(), tensor.nbytes());
+    write_complete(prefix + "-" + std::to_string(i) + ".bin", tensor.const_data_ptr(), tensor.nbytes());
   }
 }
 
@@ -165,6 +165,6 @@ std::string Model::describe_outputs(bool all_values) const {
 void Model::write_etdump(const std::string& path) {
   const auto dump = tracer_->get_etdump_data();
   const std::unique_ptr<void, decltype(&std::free)> owner(dump.buf, std::free);
-  if (dump.buf == nullptr || dump.size == 0) throw RunError("cannot write " + path + ": the executions left no ETDump");
-  write_whole(path, dump.buf, dump.size);
+  if (dump.buf == nullptr || dump.size == 0) throw RunError("cannot write " + path + ": the ETDump is empty");
+  write_complete(path, dump.buf, dump.size);
 }

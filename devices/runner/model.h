@@ -1,4 +1,4 @@
-// A method of a program: loaded, fed, executed, read.
+// Loads a method of a program, sets its inputs, executes it and reads its outputs.
 #pragma once
 
 #include <executorch/devtools/etdump/etdump_flatcc.h>
@@ -11,12 +11,12 @@
 
 class Model {
  public:
-  // Loads the method; throws UsageError if the file is missing or no program, or has no such method.
-  // With `traced` all executions are recorded for write_etdump.
+  // Loads the method; throws UsageError if the file is missing, is not a program, or does not have the method.
+  // If `traced`, all executions are recorded for write_etdump.
   Model(const std::string& path, const std::string& method, bool traced);
 
-  // Takes the raw bytes of each input from `files`, or a seeded pattern if there are none.
-  // Throws UsageError on a wrong number of files or a file of the wrong size.
+  // Sets each input to the raw bytes of its file, or to a seeded pattern if `files` is empty.
+  // Throws UsageError if the number of files or the size of a file is wrong.
   void set_inputs(const std::vector<std::string>& files);
 
   // Executes once and returns the wall time in nanoseconds; throws RunError.
@@ -25,10 +25,10 @@ class Model {
   // Writes PREFIX-N.bin for each output N of the last execution that is a tensor.
   void write_outputs(const std::string& prefix) const;
 
-  // Returns one line for each output; all of its values, or the first and last few.
+  // Returns one line for each output, with all of its values or the first and last five.
   std::string describe_outputs(bool all_values) const;
 
-  // Writes what the executions recorded: one run_data for loading, then one for each execution.
+  // Writes the recorded events: one run_data for loading, then one for each execution.
   void write_etdump(const std::string& path);
 
  private:

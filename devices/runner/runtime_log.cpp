@@ -11,11 +11,11 @@ std::mutex guard;
 std::string first_error;
 
 void keep(et_timestamp_t, et_pal_log_level_t level, const char*, const char*, size_t, const char* message, size_t) {
-  // The process aborts after a fatal message: nobody could ask for it later.
+  // Print a fatal message now: the process aborts after it.
   if (level == kFatal) std::fprintf(stderr, "executor_runner: %s\n", message);
   const std::lock_guard<std::mutex> lock(guard);
   if (level != kError || !first_error.empty()) return;
-  // Messages may quote bytes of a file that is no program at all.
+  // Messages may quote bytes of a file that is not a program.
   for (const char* c = message; *c != 0; ++c) first_error += *c >= ' ' && *c <= '~' ? *c : '?';
 }
 

@@ -1,10 +1,10 @@
-// The runtime's own log: kept from stderr, so that a person reads one line and not twenty.
+// The log of the runtime: kept off stderr, so the user reads one line instead of twenty.
 #pragma once
 
 #include <string>
 
-// Sends the runtime's log here; call before anything else of the runtime.
+// Redirects the runtime's log to this module; call before any other function of the runtime.
 void catch_runtime_log();
 
-// Returns the first error that the runtime has logged, which is nearest to the cause, or `otherwise`.
+// Returns the first error that the runtime logged, which is closest to the cause, or `otherwise`.
 std::string first_runtime_error(const std::string& otherwise);

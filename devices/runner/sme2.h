@@ -1,14 +1,14 @@
-// The processor's SME2, and what XNNPACK is told of it.
+// Whether the processor has SME2, and the answer that XNNPACK receives.
 //
-// XNNPACK asks once, while the libraries are loaded and thus before main. The question is answered here:
-// with --sme2=off on the command line the answer hides SME and SME2, else it is the truth.
+// XNNPACK queries the processor once, while the libraries are loaded, before main. The query is answered here:
+// with --sme2=off on the command line the answer hides SME and SME2, otherwise it is unchanged.
 #pragma once
 
-// True if the processor and its system offer SME2.
+// True if the processor and the operating system support SME2.
 bool sme2_hardware();
 
-// True if somebody asked, so that sme2_told() is what they were told.
-bool sme2_asked();
+// True if the processor was queried; sme2_told() is then the answer.
+bool sme2_queried();
 
-// True if the last answer said SME2.
+// True if the last answer reported SME2.
 bool sme2_told();

@@ -1,7 +1,7 @@
-// macOS: XNNPACK asks cpuinfo, cpuinfo asks sysctlbyname("hw.optional.arm.FEAT_SME2"). This file is a library of its
-// own, because dyld lets a library (not a program) put its function in the place of another's for all others.
-// Calls from in here still reach the system. Built and its structure checked, but not run yet on a Mac: there
-// check_sme2_told in main.cpp refuses to measure if it has no effect.
+// macOS: XNNPACK calls cpuinfo, cpuinfo calls sysctlbyname("hw.optional.arm.FEAT_SME2"). This file is a separate
+// library, because dyld lets a library, but not a program, replace a function for all other images. Calls from this
+// file still reach the system. It is built and its structure is checked, but it has not run on a Mac yet;
+// check_sme2_effective in main.cpp refuses to measure if it has no effect.
 #include "sme2.h"
 
 #include <crt_externs.h>
@@ -16,18 +16,18 @@ namespace {
 constexpr const char* kSme2 = "hw.optional.arm.FEAT_SME2";
 constexpr const char* kSmeFamily = "hw.optional.arm.FEAT_SME";  // also FEAT_SME2, FEAT_SME_F16F16, ...
 
-bool asked = false;
+bool queried = false;
 bool told = false;
 
 int answer(const char* name, void* value, size_t* size, void* new_value, size_t new_size) {
   const int status = sysctlbyname(name, value, size, new_value, new_size);
   if (status != 0 || value == nullptr || std::strncmp(name, kSmeFamily, std::strlen(kSmeFamily)) != 0) return status;
-  if (asks_sme2_off(*_NSGetArgc(), *_NSGetArgv())) std::memset(value, 0, *size);
+  if (requests_sme2_off(*_NSGetArgc(), *_NSGetArgv())) std::memset(value, 0, *size);
   if (std::strcmp(name, kSme2) == 0) {
-    asked = true;
-    int said = 0;
-    std::memcpy(&said, value, *size < sizeof said ? *size : sizeof said);
-    told = said != 0;
+    queried = true;
+    int reported = 0;
+    std::memcpy(&reported, value, *size < sizeof reported ? *size : sizeof reported);
+    told = reported != 0;
   }
   return status;
 }
@@ -46,5 +46,5 @@ bool sme2_hardware() {
   return sysctlbyname(kSme2, &value, &size, nullptr, 0) == 0 && value != 0;
 }
 
-bool sme2_asked() { return asked; }
+bool sme2_queried() { return queried; }
 bool sme2_told() { return told; }

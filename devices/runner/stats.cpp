@@ -26,7 +26,7 @@ int64_t peak_resident_bytes() {
   getrusage(RUSAGE_SELF, &usage);
   return usage.ru_maxrss;
 #else
-  // Not getrusage: its peak is inherited from the process that started this one.
+  // getrusage is not used: its peak is inherited from the parent process.
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
     long long kilobytes = 0;

@@ -1,4 +1,4 @@
-// What --stats_path says about one process.
+// The content of --stats_path: measurements of one process.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,19 @@
 #include "flags.h"
 
 struct Stats {
-  std::optional<int64_t> load_ns;     // program and method; nothing if it was not loaded
-  std::vector<int64_t> execution_ns;  // wall time of each execution that ended well
+  std::optional<int64_t> load_ns;     // program and method; empty if it was not loaded
+  std::vector<int64_t> execution_ns;  // wall time of each successful execution
   int threads_requested = -1;
   std::optional<int> threads_used;
   std::optional<Sme2> sme2_requested;
-  std::string exit_reason = "ok";  // or the sentence on stderr
+  std::string exit_reason = "ok";  // or the error message on stderr
 };
 
-// Returns the JSON, with the peak of resident memory until now and what XNNPACK was told of SME2.
+// Returns the JSON, with the peak resident memory so far and the answer that XNNPACK received about SME2.
 std::string stats_json(const Stats& stats);
 
 // Returns the JSON of --version.
 std::string version_json();
 
-// Nanoseconds of a clock that never steps.
+// Returns nanoseconds of a monotonic clock.
 int64_t now_ns();

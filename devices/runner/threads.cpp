@@ -6,7 +6,7 @@
 
 #include "errors.h"
 
-// The wheel exports these and ships no header for them. Only called through pointers, so the layout does not matter.
+// The wheel exports these without a header. They are only called through pointers, so the layout does not matter.
 namespace executorch::extension {
 namespace threadpool {
 class ThreadPool {
@@ -26,11 +26,11 @@ int set_threads(int requested) {
   const uint32_t fast_cores = extension::cpuinfo::get_num_performant_cores();
   const uint32_t wanted = requested > 0 ? static_cast<uint32_t>(requested) : fast_cores;
   auto* pool = extension::threadpool::get_threadpool();
-  if (pool == nullptr) throw RunError("the thread pool could not be made");
+  if (pool == nullptr) throw RunError("cannot create the thread pool");
   if (wanted > 0) pool->_unsafe_reset_threadpool(wanted);
   const auto used = static_cast<int>(pool->get_thread_count());
   if (requested > 0 && used != requested) {
-    throw RunError("the thread pool has " + std::to_string(used) + " threads, --cpu_threads asks for " +
+    throw RunError("the thread pool has " + std::to_string(used) + " threads, but --cpu_threads requests " +
                    std::to_string(requested));
   }
   return used;

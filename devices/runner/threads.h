@@ -1,6 +1,6 @@
 // The runtime's thread pool, shared by XNNPACK and the portable kernels.
 #pragma once
 
-// Makes the pool have `requested` threads (-1: as many as there are fast cores) and returns how many it has.
-// Throws RunError if it has another number.
+// Sets the pool to `requested` threads (-1: one per fast core) and returns the number of its threads.
+// Throws RunError if the number differs from the requested one.
 int set_threads(int requested);

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tasks.etdump.reader import read_etdump
+from tasks.runner.binary import read_macho
 from tasks.runner.build import build_runner
 from tasks.runner.bundle import Runner, RunnerError
 from tasks.runner.check import check_bundle
@@ -70,7 +71,7 @@ def linux(qemu: str, aarch64_runner: Runner) -> "Program":
 
 @pytest.fixture
 def android(qemu: str, android_runner: Runner) -> "Program":
-    """Like on a phone: no C library but the one in the bundle."""
+    """As on a phone: no C library except the one in the bundle."""
     from tests.fixtures.runner import Program
 
     return Program([qemu, "-cpu", SME2_CPU, *android_runner.command(str(android_runner.folder))])
@@ -108,7 +109,7 @@ def test_sme2_is_switched_in_one_program_and_shows_in_operator_names(
         np.testing.assert_allclose(ours, np.fromfile(models / f"convolved-output-{number}.bin", np.float32), atol=5e-6)
 
 
-def test_without_the_flag_xnnpack_is_told_the_truth(linux: "Program", models: Path, tmp_path: Path) -> None:
+def test_without_the_flag_xnnpack_sees_what_the_processor_has(linux: "Program", models: Path, tmp_path: Path) -> None:
     assert linux(f"--model_path={models / 'convolved.pte'}", f"--stats_path={tmp_path / 'stats.json'}").code == 0
     stats = read_json(tmp_path / "stats.json")
     assert (stats["sme2_requested"], stats["sme2_told"]) == (None, True)
@@ -118,7 +119,7 @@ def test_sme2_on_is_refused_on_a_processor_without(qemu: str, aarch64_runner: Ru
     run = on(PLAIN_CPU, qemu, aarch64_runner)
     ended = run(f"--model_path={models / 'convolved.pte'}", "--sme2=on")
     assert (ended.code, ended.err.count("\n")) == (2, 1)
-    assert "no SME2" in ended.err
+    assert "does not support SME2" in ended.err
     assert run(f"--model_path={models / 'convolved.pte'}", "--sme2=off").code == 0
 
 
@@ -143,14 +144,14 @@ def test_one_source_makes_all_bundles(aarch64_runner: Runner, android_runner: Ru
         assert runner.variants == ["sme2_on", "sme2_off"]
 
 
-def test_the_android_runner_is_started_by_its_own_loader(android_runner: Runner) -> None:
+def test_the_android_runner_is_started_by_the_loader_in_its_bundle(android_runner: Runner) -> None:
     command = android_runner.command("/data/r")
     assert command == ["/data/r/lib/ld-linux-aarch64.so.1", "--library-path", "/data/r/lib", "/data/r/executor_runner"]
     assert {"lib/libc.so.6", "lib/libm.so.6", "lib/libstdc++.so.6"} <= set(android_runner.files)
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         (b"@executable_path/lib\0", b"@executable_path/bib\0", "looks for its libraries in"),
         (b"\x1d\x00\x00\x00\x10\x00\x00\x00", b"\x1e\x00\x00\x00\x10\x00\x00\x00", "is not signed"),
@@ -159,15 +160,24 @@ def test_the_android_runner_is_started_by_its_own_loader(android_runner: Runner)
     ],
 )
 def test_a_macos_runner_that_would_not_start_is_refused(
-    macos_runner: Runner, tmp_path: Path, old: bytes, new: bytes, said: str
+    macos_runner: Runner, tmp_path: Path, old: bytes, new: bytes, message: str
 ) -> None:
     bundle = shutil.copytree(macos_runner.folder, tmp_path / "bundle")
     check_bundle(bundle, "macos-arm64")
     content = (bundle / "executor_runner").read_bytes()
     assert old in content
     (bundle / "executor_runner").write_bytes(content.replace(old, new))
-    with pytest.raises(RunnerError, match=re.escape(said)):
+    with pytest.raises(RunnerError, match=re.escape(message)):
         check_bundle(bundle, "macos-arm64")
+
+
+def test_a_truncated_macos_runner_is_refused(macos_runner: Runner, tmp_path: Path) -> None:
+    complete = (macos_runner.folder / "executor_runner").read_bytes()
+    program = tmp_path / "executor_runner"
+    for kept in range(0, len(complete), 20_011):
+        program.write_bytes(complete[:kept])
+        with pytest.raises(RunnerError, match=r"executor_runner is not a complete 64-bit Mach-O file$"):
+            read_macho(program)
 
 
 def test_a_missing_cross_compiler_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

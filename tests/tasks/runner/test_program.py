@@ -1,4 +1,4 @@
-"""The runner's program: what it is told, what it writes, and how it refuses."""
+"""The runner's program: its flags, its outputs and its errors."""
 
 import json
 from pathlib import Path
@@ -39,16 +39,14 @@ def test_outputs_are_those_of_eager_pytorch(run: "Program", models: Path, model:
 
 
 @pytest.mark.parametrize("executions", [1, 7, 1000])
-def test_every_execution_is_a_run_of_its_own_in_the_etdump(
-    run: "Program", model: str, tmp_path: Path, executions: int
-) -> None:
+def test_every_execution_is_one_run_in_the_etdump(run: "Program", model: str, tmp_path: Path, executions: int) -> None:
     dump, stats = tmp_path / "model.etdump", tmp_path / "stats.json"
     ended = run(model, f"--num_executions={executions}", "--etdump_path", dump, "--stats_path", stats)
     assert ended.code == 0, ended.err
     read = read_etdump(dump)
     assert read.executions == executions
     assert len(stats_of(stats)["execution_ns"]) == executions
-    # The clock around an execution sees all of what the runtime says it took, and little more.
+    # The clock around an execution measures at least the time that the runtime records.
     assert np.all(read.execute_ns <= stats_of(stats)["execution_ns"])
     assert {"Method::execute", "native_call_cumsum.out"} <= set(read.names)
 
@@ -58,7 +56,7 @@ def test_without_etdump_path_nothing_is_written(run: "Program", model: str, tmp_
     assert not list(tmp_path.iterdir())
 
 
-def test_stats_say_what_it_took(run: "Program", model: str, tmp_path: Path) -> None:
+def test_stats_have_times_memory_and_exit_reason(run: "Program", model: str, tmp_path: Path) -> None:
     path = tmp_path / "stats.json"
     assert run(model, "--num_executions=4", "--cpu_threads=1", f"--stats_path={path}").code == 0
     stats = stats_of(path)
@@ -69,7 +67,7 @@ def test_stats_say_what_it_took(run: "Program", model: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_the_threads_asked_for_are_the_threads_used(run: "Program", model: str, tmp_path: Path, threads: int) -> None:
+def test_the_requested_threads_are_used(run: "Program", model: str, tmp_path: Path, threads: int) -> None:
     path = tmp_path / "stats.json"
     assert run(model, "--cpu_threads", threads, "--stats_path", path).code == 0
     assert (stats_of(path)["threads_requested"], stats_of(path)["threads_used"]) == (threads, threads)
@@ -104,26 +102,27 @@ def test_the_help_names_every_flag(run: "Program") -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
         (["--bad=1"], "unknown flag '--bad=1'"),
         (["stray"], "unknown flag 'stray'"),
         (["--num_executions"], "--num_executions needs a value"),
         (["--num_executions=0"], "at least 1, not '0'"),
-        (["--num_executions=2x"], "whole number of at least 1, not '2x'"),
+        (["--num_executions=2x"], "must be an integer of at least 1, not '2x'"),
         (["--cpu_threads=0"], "at least 1, not '0'"),
-        (["--print_output=loud"], "--print_output is one of all, none, summary, not 'loud'"),
-        (["--sme2=maybe"], "--sme2 is one of off, on, not 'maybe'"),
-        (["--model_path=again.pte"], "--model_path is given twice"),
-        (["--method_name=backward"], "has no method 'backward', only forward"),
+        (["--print_output=loud"], "--print_output must be one of all, none, summary, not 'loud'"),
+        (["--sme2=maybe"], "--sme2 must be one of off, on, not 'maybe'"),
+        (["--model_path=again.pte"], "duplicate flag --model_path; remove one"),
+        (["--method_name=backward"], "unknown method 'backward' of "),
+        (["--method_name=backward"], "; use one of forward"),
         (["--inputs=/nowhere/a.bin"], "cannot read input /nowhere/a.bin: No such file or directory"),
-        (["--inputs=a.bin,b.bin"], "takes 1 inputs, --inputs names 2"),
+        (["--inputs=a.bin,b.bin"], "has 1 inputs, but --inputs lists 2 files"),
     ],
 )
-def test_a_wrong_flag_is_one_line_and_exit_code_2(run: "Program", model: str, flags: list[str], said: str) -> None:
+def test_a_wrong_flag_is_one_line_and_exit_code_2(run: "Program", model: str, flags: list[str], message: str) -> None:
     ended = run(model, *flags)
     assert ended.code == 2
-    assert said in ended.err
+    assert message in ended.err
     assert ended.err.startswith("executor_runner: ")
     assert ended.err.count("\n") == 1
     assert ended.out == ""
@@ -137,7 +136,7 @@ def test_a_model_path_is_needed(run: "Program") -> None:
 def test_an_input_of_the_wrong_size_is_refused(run: "Program", models: Path, model: str) -> None:
     ended = run(model, f"--inputs={models / 'convolved-output-0.bin'}")
     assert ended.code == 2
-    assert "input 0 takes 3072 bytes" in ended.err
+    assert "input 0 needs 3072 bytes" in ended.err
     assert "has 128" in ended.err
 
 
@@ -153,7 +152,7 @@ def test_a_truncated_model_is_refused(run: "Program", models: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("content", [b"\xfa\x84\xff\x01" * 500, None])
-def test_what_is_no_model_is_refused(run: "Program", tmp_path: Path, content: bytes | None) -> None:
+def test_a_file_that_is_not_a_model_is_refused(run: "Program", tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "not a model"
     path.mkdir() if content is None else path.write_bytes(content)
     ended = run(f"--model_path={path}")
@@ -196,7 +195,7 @@ def test_a_device_is_written_to_and_not_replaced_by_a_file(run: "Program", model
     assert (tmp_path / "full").is_symlink()
 
 
-def test_a_place_that_cannot_be_written_is_said(run: "Program", model: str) -> None:
+def test_a_path_that_cannot_be_written_is_reported(run: "Program", model: str) -> None:
     for flag in "--etdump_path", "--stats_path", "--kernel_profile_path":
         ended = run(model, f"{flag}=/nowhere/file")
         assert (ended.code, ended.err) == (
@@ -210,7 +209,7 @@ def test_sme2_on_is_refused_without_sme2(run: "Program", model: str, tmp_path: P
         pytest.skip("this machine has SME2")
     ended = run(model, "--sme2=on", f"--stats_path={tmp_path / 'stats.json'}")
     assert (ended.code, ended.err.count("\n")) == (2, 1)
-    assert "no SME2" in ended.err
+    assert "does not support SME2" in ended.err
     stats = stats_of(tmp_path / "stats.json")
     assert (stats["sme2_requested"], stats["sme2_hardware"], stats["sme2_told"]) == ("on", False, False)
 
