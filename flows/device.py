@@ -18,8 +18,9 @@ from devices.errors import DeviceBusy, DeviceError, FarmError, LeaseLost
 from devices.inventory import DeviceSpec, open_device
 from devices.ondevice.facts import Facts
 from devices.ondevice.job import kill_leftovers
+from devices.ondevice.lease import lease_ttl_s
 from devices.reconnect import probe_until
-from flows.lease import held, lease_ttl_s
+from flows.lease import held
 from flows.progress import board
 from tasks.bundle import SessionRecord, SweepNight, bundles_of
 from tasks.cell import Mode, Variant
@@ -96,7 +97,7 @@ def measure_device(job: DeviceJob) -> DeviceTally:
         board.doing(name, "waiting for the device")
         with (
             open_device(job.device) as device,
-            held(device, job.device, ttl_s=lease_ttl_s(job.spec), wait_s=job.spec.lease_wait_s) as lease,
+            held(device, job.device, ttl_s=_lease_ttl_s(job.spec), wait_s=job.spec.lease_wait_s) as lease,
         ):
             turn = _Turn(job, device, tally)
             turn.run(lease.renew)
@@ -221,6 +222,10 @@ def _record_all(job: DeviceJob, tally: DeviceTally, code: str, reason: str, turn
     for session in _todo(job, facts, tally) if left is None else left:
         runner = job.runners.get((session.cell.variant, session.cell.mode))
         tally.count(record_unmeasured(session, job.device, facts, runner, code, reason, job.places.bundles))
+
+
+def _lease_ttl_s(spec: SweepSpec) -> float:
+    return lease_ttl_s(spec.cooldown_s + spec.settle_s + spec.deadline_s)
 
 
 def _missing(job: DeviceJob, session: PlannedSession) -> tuple[str, str]:

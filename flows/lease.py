@@ -22,20 +22,12 @@ from devices.inventory import DeviceSpec
 from devices.ondevice import lease
 from devices.ondevice.job import kill_leftovers
 from flows.progress import board
-from tasks.spec import SweepSpec
 
 _log = logging.getLogger(__name__)
 # The shortest that the server allows; its client renews by itself and never touches the device.
 _SLOT_LEASE_S = 60
 _GIVE_BACK_S = 10.0
-# Pushing a runner and a model over a slow link, and collecting the files of the session.
-_HOUSEKEEPING_S = 300.0
 _held: set[lease.Lease] = set()
-
-
-def lease_ttl_s(spec: SweepSpec) -> float:
-    """How long the token on a device lives: longer than any session can take, because nothing renews it during one."""
-    return spec.cooldown_s + spec.settle_s + spec.deadline_s + _HOUSEKEEPING_S
 
 
 @contextlib.contextmanager

@@ -28,6 +28,8 @@ from devices.shell import run_script
 logger = logging.getLogger(__name__)
 
 POLL_S = 0.5
+# Pushing a runner and a model over a slow link, and collecting the files of the session.
+_HOUSEKEEPING_S = 300.0
 # Tokens of the leases that this process holds. A lease of this process that is missing here was released while the
 # device was unreachable.
 _held: set[str] = set()
@@ -90,6 +92,11 @@ class Lease:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.release()
+
+
+def lease_ttl_s(session_s: float) -> float:
+    """How long a token lives for sessions of at most `session_s`: longer, because nothing renews it during one."""
+    return session_s + _HOUSEKEEPING_S
 
 
 def acquire(device: Device, holder: str, *, ttl_s: float = 60.0, wait_s: float = 0.0) -> Lease:

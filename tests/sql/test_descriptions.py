@@ -12,7 +12,6 @@ from sql.describe import shared_comments
 from sql.seeds.rows import operator_categories
 from sql.warehouse import query, writing
 from tasks.cell import Mode, Status, Variant
-from tasks.export.precision import Precision
 
 _OWN = re.compile(r"COMMENT ON COLUMN (\w+)\.(\w+) IS '((?:[^']|'')*)';")
 
@@ -82,7 +81,6 @@ CATEGORIES = {category for _, _, category in operator_categories()}
 @pytest.mark.parametrize(
     ("column", "values"),
     [
-        ("precision", set(get_args(Precision))),
         ("variant", set(get_args(Variant))),
         ("mode", set(get_args(Mode))),
         ("status", set(get_args(Status))),
