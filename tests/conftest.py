@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-pytest_plugins = [f"tests.fixtures.{name}" for name in ("devices", "emulator", "farm", "runner", "survival")]
+from tests.fixtures.waiting import SCALE
 
+pytest_plugins = [f"tests.fixtures.{name}" for name in ("devices", "emulator", "farm", "runner", "survival")]
 
 # These need the one virtual lab of the machine, one after the other, and take longest.
 LAB_ROOMS = ("tests/survival/", "tests/lab/")
@@ -21,11 +22,16 @@ def _scope(nodeid: str) -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes longest goes first, the lab before all: one worker is busy with it while the others do the rest."""
+    """Start with the longest tests: one worker is busy with the lab while the others do the rest. Scale time limits."""
     longest = ("the lab", "tests/flows/test_sweep.py", "tests/tasks/session/test_sme2_emulated.py")
     items.sort(key=lambda item: longest.index(scope) if (scope := _scope(item.nodeid)) in longest else len(longest))
+    for item in items:
+        marker = item.get_closest_marker("timeout")
+        seconds = marker.args[0] if marker else float(item.config.getini("timeout"))
+        item.add_marker(pytest.mark.timeout(seconds * SCALE), append=False)
 
 
+# pytest-xdist 3.8 does not honour `--dist loadgroup` and its marker xdist_group under pytest 9.
 class ByFileOrLab(LoadScopeScheduling):  # type: ignore[misc]
     """A file's tests share a worker, and so do all that need the lab."""
 

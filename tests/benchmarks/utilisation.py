@@ -22,14 +22,6 @@ from tasks.var import Var
 DEVICES = 20
 SESSIONS = 6
 SESSION_S = 10
-_RUNNER = f"""#!/bin/sh
-for flag; do case $flag in
-    --etdump_path=*) etdump=${{flag#*=}};; --output_file=*) output=${{flag#*=}};; --model_path=*) model=${{flag#*=}};;
-esac; done
-sleep {SESSION_S}
-cp "$model" "$etdump"
-printf '\\0\\0\\200\\77' >"$output-0.bin"
-"""
 
 
 def main() -> None:
@@ -71,10 +63,11 @@ def measure_all(folder: Path, var: Var, stack: ExitStack) -> list[Turn]:
     from flows.device import DeviceJob
     from flows.sweep import device_step
     from tasks.spec import SweepSpec
-    from tests.fixtures.survival_site import NIGHT, publish_stand_in, write_export
+    from tests.fixtures.plans import NIGHT
+    from tests.fixtures.stand_in import GOOD, publish_stand_in, write_export
 
-    runner = publish_stand_in(folder, var.runners, _RUNNER)
-    export = write_export(var.exports / "linear", 1 << 20)
+    runner = publish_stand_in(var.runners, f"sleep {SESSION_S}\n{GOOD}")
+    export = write_export(var.exports / "linear", input_bytes=1 << 20)
     spec = SweepSpec(
         name="survival",
         models=["linear"],

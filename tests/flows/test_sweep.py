@@ -13,7 +13,8 @@ import pytest
 
 from flows.prefect_server import end_orphans
 from tasks.runner.toolchain import host_platform
-from tests.fixtures.farm import SWEEP, Farm, wait_for
+from tests.fixtures.farm import SWEEP, Farm
+from tests.fixtures.waiting import ENOUGH_S, SCALE
 
 pytestmark = pytest.mark.torch
 pytest.importorskip("executorch", reason="exports and the runner need the export extra")
@@ -67,14 +68,13 @@ def test_a_model_that_cannot_be_exported_stops_nothing_and_is_said(farm: Farm) -
 
 
 def test_a_killed_sweep_goes_on_where_it_was(farm: Farm) -> None:
-    # given a sweep that is killed when its first sessions are done
+    # given a sweep that is killed in its fourth session
     many = SWEEP.replace("sessions: 2", "sessions: 10")
-    process = farm.start("sweep", farm.sweep_file(many), "--inventory", farm.inventory)
-    wait_for(lambda: len(bundles(farm)) >= 3, 120, lambda: f"no bundles; the sweep returned {process.poll()}")
+    process = farm.start_until_held(4, many)
     process.kill()
     process.communicate()
     kept = bundles(farm)
-    assert len(kept) < 21
+    assert len(kept) == 3
     # when it is started again
     done = farm.sweep(many)
     # then it runs only the rest, and nothing is lost or counted twice
@@ -89,14 +89,14 @@ def test_a_killed_sweep_goes_on_where_it_was(farm: Farm) -> None:
 def test_a_sweep_that_is_stopped_leaves_nothing_running_and_goes_on_at_once(farm: Farm) -> None:
     # given a sweep with a server of its own, in the middle of a session
     farm.environment = {name: value for name, value in farm.environment.items() if name != "PREFECT_API_URL"}
-    long = SWEEP.replace("[linear, conv]", "[linear]").replace("executions: 6", "executions: 100000")
-    process = farm.start("sweep", farm.sweep_file(long), "--inventory", farm.inventory)
+    small = SWEEP.replace("[linear, conv]", "[linear]")
+    process = farm.start_until_held(1, small)
     device = farm.folder / "device"
-    wait_for(lambda: any((device / "jobs").glob("*")), 120, lambda: f"no session; the sweep returned {process.poll()}")
+    assert any((device / "jobs").glob("*"))
     (server,) = [int(note.read_text()) for note in farm.var.glob("prefect/own-servers/*")]
     # when it is asked to end
     process.terminate()
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=ENOUGH_S)
     # then it does so at once, says how to go on, and leaves no runner, no lease, no server and no bundle of the session
     assert process.returncode == 128 + signal.SIGTERM
     assert "etfarm: stopping; " in said
@@ -107,18 +107,15 @@ def test_a_sweep_that_is_stopped_leaves_nothing_running_and_goes_on_at_once(farm
         os.kill(server, 0)
     assert bundles(farm) == set()
     # and the next start does the rest
-    assert "sessions: 2 succeeded, 1 discarded" in farm.sweep(long).stdout
+    assert "sessions: 2 succeeded, 1 discarded" in farm.sweep(small).stdout
 
 
 def test_a_sweep_that_is_stopped_is_cancelled_at_its_server(farm: Farm, prefect_api: str) -> None:
     # given a sweep that reports to a server, in the middle of a session
-    long = SWEEP.replace("[linear, conv]", "[linear]").replace("executions: 6", "executions: 100000")
-    process = farm.start("sweep", farm.sweep_file(long.replace("tiny", "stopped")), "--inventory", farm.inventory)
-    jobs = farm.folder / "device" / "jobs"
-    wait_for(lambda: any(jobs.glob("*")), 120, lambda: f"no session; the sweep returned {process.poll()}")
+    process = farm.start_until_held(1, SWEEP.replace("tiny", "stopped"))
     # when it is stopped
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
+    process.communicate(timeout=ENOUGH_S)
     # then the server shows nothing as running, and the sweep and its device's part as cancelled
     assert process.returncode == 128 + signal.SIGINT
     runs = posted(f"{prefect_api}/flow_runs/filter", {"sort": "START_TIME_DESC", "limit": 2})
@@ -127,7 +124,7 @@ def test_a_sweep_that_is_stopped_is_cancelled_at_its_server(farm: Farm, prefect_
 
 def test_the_server_of_a_killed_sweep_is_ended_by_the_next_start_and_no_other_process_is(tmp_path: Path) -> None:
     # given what a killed sweep's server looks like, a live sweep's, and a foreign process with a noted id
-    words = [sys.executable, "-c", "import time; time.sleep(60)", "prefect.server.api.server:create_app"]
+    words = [sys.executable, "-c", "import time; time.sleep(600)", "prefect.server.api.server:create_app"]
     orphan, ours, foreign = [subprocess.Popen(words[:count]) for count in (4, 4, 3)]
     notes = tmp_path / "own-servers"
     notes.mkdir()
@@ -137,7 +134,7 @@ def test_the_server_of_a_killed_sweep_is_ended_by_the_next_start_and_no_other_pr
         # when the next sweep starts
         end_orphans(notes)
         # then only the orphan is ended
-        assert orphan.wait(20) == -signal.SIGTERM
+        assert orphan.wait(ENOUGH_S) == -signal.SIGTERM
         assert (ours.poll(), foreign.poll()) == (None, None)
         assert [note.name for note in notes.iterdir()] == [str(os.getpid())]
     finally:
@@ -154,7 +151,7 @@ def test_two_sweeps_at_once_share_the_work_and_run_nothing_twice(farm: Farm) -> 
     # when the same sweep is started twice at the same moment
     sweep_file = farm.sweep_file(SWEEP)
     both = [farm.start("sweep", sweep_file, "--inventory", farm.inventory) for _ in range(2)]
-    ends = [process.communicate(timeout=240) for process in both]
+    ends = [process.communicate(timeout=240 * SCALE) for process in both]
     # then both end well and every session was run once
     assert [process.returncode for process in both] == [0, 0], ends
     assert farm.ask("SELECT count(*) AS n FROM session_latency") == [{"n": 4}]
@@ -195,7 +192,7 @@ def test_prefects_ui_reads_like_the_sweep(farm: Farm, prefect_api: str) -> None:
 
 
 def posted(url: str, body: dict[str, Any]) -> list[dict[str, Any]]:
-    answer = httpx.post(url, json=body, timeout=30)
+    answer = httpx.post(url, json=body, timeout=ENOUGH_S)
     answer.raise_for_status()
     rows: list[dict[str, Any]] = answer.json()
     return rows

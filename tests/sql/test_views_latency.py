@@ -5,73 +5,73 @@ from typing import Any
 
 import pytest
 
-from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, TRANSPOSE, Farm, etdump_of
+from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, TRANSPOSE, BundleMaker, etdump_of
 
 MS = 1_000_000
 
 
 @pytest.fixture
-def farm(tmp_path: Path) -> Farm:
-    return Farm(tmp_path)
+def maker(tmp_path: Path) -> BundleMaker:
+    return BundleMaker(tmp_path)
 
 
-def test_every_run_has_a_row_with_its_nanoseconds_and_warm_up_is_marked(farm: Farm) -> None:
-    farm.session([1_000_001, 2_000_002], session_id="a" * 16)
-    farm.load()
-    assert farm.ask("SELECT session_id, run_index, is_warmup, execute_ns, execute_ms FROM run_latency ORDER BY 2") == [
+def test_every_run_has_a_row_with_its_nanoseconds_and_warm_up_is_marked(maker: BundleMaker) -> None:
+    maker.session([1_000_001, 2_000_002], session_id="a" * 16)
+    maker.load()
+    assert maker.ask("SELECT session_id, run_index, is_warmup, execute_ns, execute_ms FROM run_latency ORDER BY 2") == [
         ("a" * 16, 0, True, 9_000_009, 9.000009),
         ("a" * 16, 1, False, 1_000_001, 1.000001),
         ("a" * 16, 2, False, 2_000_002, 2.000002),
     ]
 
 
-def test_statistics_of_a_session_leave_warm_up_out(farm: Farm) -> None:
-    farm.session([10 * MS, 20 * MS, 30 * MS, 40 * MS, 100 * MS])
-    farm.load()
-    assert farm.ask("""
+def test_statistics_of_a_session_leave_warm_up_out(maker: BundleMaker) -> None:
+    maker.session([10 * MS, 20 * MS, 30 * MS, 40 * MS, 100 * MS])
+    maker.load()
+    assert maker.ask("""
         SELECT runs, warmup_runs, median_ms, mad_ms, iqr_ms, p90_ms, p95_ms, min_ms, max_ms, round(cv, 6)
         FROM session_latency
     """) == [(5, 1, 30.0, 10.0, 20.0, 76.0, 88.0, 10.0, 100.0, 0.883883)]
 
 
 @pytest.mark.parametrize(("runs", "p99_ms"), [(99, None), (100, 99.01)])
-def test_the_99th_percentile_needs_a_hundred_runs(farm: Farm, runs: int, p99_ms: float | None) -> None:
-    farm.session([number * MS for number in range(1, runs + 1)])
-    farm.load()
-    assert farm.ask("SELECT round(p99_ms, 6) FROM session_latency") == [(p99_ms,)]
+def test_the_99th_percentile_needs_a_hundred_runs(maker: BundleMaker, runs: int, p99_ms: float | None) -> None:
+    maker.session([number * MS for number in range(1, runs + 1)])
+    maker.load()
+    assert maker.ask("SELECT round(p99_ms, 6) FROM session_latency") == [(p99_ms,)]
 
 
-def test_a_session_of_warm_up_alone_has_no_statistics(farm: Farm) -> None:
-    farm.session([MS], warmup_executions=2)
-    farm.load()
-    assert farm.ask("SELECT runs, warmup_runs, median_ms, cv FROM session_latency") == [(0, 2, None, None)]
-    assert farm.ask("SELECT count(*) FROM category_share") == [(0,)]
+def test_a_session_of_warm_up_alone_has_no_statistics(maker: BundleMaker) -> None:
+    maker.session([MS], warmup_executions=2)
+    maker.load()
+    assert maker.ask("SELECT runs, warmup_runs, median_ms, cv FROM session_latency") == [(0, 2, None, None)]
+    assert maker.ask("SELECT count(*) FROM category_share") == [(0,)]
 
 
-def test_a_session_has_what_its_runner_reported(farm: Farm) -> None:
+def test_a_session_has_what_its_runner_reported(maker: BundleMaker) -> None:
     stats = {"load_ns": 5 * MS, "peak_resident_bytes": 1 << 20, "threads_used": 2}
-    farm.session([MS], stats=stats)
-    farm.load()
-    assert farm.ask("SELECT load_ms, peak_resident_bytes, threads_used FROM session_latency") == [(5.0, 1 << 20, 2)]
+    maker.session([MS], stats=stats)
+    maker.load()
+    assert maker.ask("SELECT load_ms, peak_resident_bytes, threads_used FROM session_latency") == [(5.0, 1 << 20, 2)]
 
 
-def test_a_loose_etdump_is_a_session_of_an_unknown_device(farm: Farm, tmp_path: Path) -> None:
+def test_a_loose_etdump_is_a_session_of_an_unknown_device(maker: BundleMaker, tmp_path: Path) -> None:
     (tmp_path / "my model.etdump").write_bytes(etdump_of([(9, {}), (5 * MS, {}), (7 * MS, {})]))
-    farm.load(tmp_path / "my model.etdump")
-    assert farm.ask("""
+    maker.load(tmp_path / "my model.etdump")
+    assert maker.ask("""
         SELECT device, emulated, model, precision, variant, mode, threads, night, runs, warmup_runs, median_ms
         FROM session_latency
     """) == [("unknown", None, "my model", "unknown", "unknown", "timing", None, None, 2, 1, 6.0)]
     assert (
-        farm.ask("SELECT session_id = etdump_sha256[:16], sweep_id = 'loose-' || session_id FROM run_latency")
+        maker.ask("SELECT session_id = etdump_sha256[:16], sweep_id = 'loose-' || session_id FROM run_latency")
         == [(True, True)] * 3
     )
 
 
-def test_shares_of_categories_add_up_to_one_with_unattributed_time(farm: Farm) -> None:
-    farm.session([(100, {CONVOLUTION: 50, LINEAR: 20, MEAN: 5}), (300, {CONVOLUTION: 150, LINEAR: 60, MEAN: 15})])
-    farm.load()
-    assert farm.ask("SELECT category, time_ms * 1e6, share FROM category_share ORDER BY share DESC") == [
+def test_shares_of_categories_add_up_to_one_with_unattributed_time(maker: BundleMaker) -> None:
+    maker.session([(100, {CONVOLUTION: 50, LINEAR: 20, MEAN: 5}), (300, {CONVOLUTION: 150, LINEAR: 60, MEAN: 15})])
+    maker.load()
+    assert maker.ask("SELECT category, time_ms * 1e6, share FROM category_share ORDER BY share DESC") == [
         ("Convolution", 100.0, 0.5),
         ("Unattributed", pytest.approx(50.0), 0.25),
         ("GEMM", 40.0, 0.2),
@@ -79,21 +79,21 @@ def test_shares_of_categories_add_up_to_one_with_unattributed_time(farm: Farm) -
     ]
 
 
-def test_a_delegate_that_reports_more_than_its_call_took_leaves_a_negative_rest(farm: Farm) -> None:
-    farm.session([(100, {CONVOLUTION: 110})])
-    farm.load()
-    assert farm.ask("SELECT category, round(share, 6) FROM category_share ORDER BY share") == [
+def test_a_delegate_that_reports_more_than_its_call_took_leaves_a_negative_rest(maker: BundleMaker) -> None:
+    maker.session([(100, {CONVOLUTION: 110})])
+    maker.load()
+    assert maker.ask("SELECT category, round(share, 6) FROM category_share ORDER BY share") == [
         ("Unattributed", -0.1),
         ("Convolution", 1.1),
     ]
-    assert farm.ask("SELECT round(unattributed_share, 6) FROM session_latency") == [(-0.1,)]
+    assert maker.ask("SELECT round(unattributed_share, 6) FROM session_latency") == [(-0.1,)]
 
 
-def test_operators_differ_by_layout_types_and_kernel_but_not_by_number(farm: Farm) -> None:
+def test_operators_differ_by_layout_types_and_kernel_but_not_by_number(maker: BundleMaker) -> None:
     second = CONVOLUTION.replace("#1", "#2")
-    farm.session([(100, {CONVOLUTION: 30, second: 10, "Convolution (NHWC, F32) DWConv #1": 20, TRANSPOSE: 15})])
-    farm.load()
-    assert farm.ask("""
+    maker.session([(100, {CONVOLUTION: 30, second: 10, "Convolution (NHWC, F32) DWConv #1": 20, TRANSPOSE: 15})])
+    maker.load()
+    assert maker.ask("""
         SELECT operator, kind, category, layout, data_type, microkernel, calls_per_run, time_ms * 1e6, share
         FROM operator_time WHERE category <> 'Unattributed' ORDER BY share DESC
     """) == [
@@ -101,36 +101,36 @@ def test_operators_differ_by_layout_types_and_kernel_but_not_by_number(farm: Far
         ("Convolution", "delegated", "Convolution", "NHWC", "F32", "DWConv", 1.0, 20.0, 0.2),
         ("Transpose", "delegated", "Data Movement", "ND", "X32", None, 1.0, 15.0, 0.15),
     ]
-    assert farm.ask("SELECT operator, share FROM operator_time WHERE category = 'Unattributed' ORDER BY 2") == [
+    assert maker.ask("SELECT operator, share FROM operator_time WHERE category = 'Unattributed' ORDER BY 2") == [
         ("DELEGATE_CALL", 0.0),
         ("Method::execute", 0.25),
     ]
 
 
-def test_portable_weight_is_the_part_of_portable_operators(farm: Farm) -> None:
-    farm.session([(100, {CONVOLUTION: 50, MEAN: 5, "native_call_cat.out": 3})])
-    farm.session([(200, {CONVOLUTION: 50, MEAN: 34})])
-    farm.load()
-    assert farm.ask("""
+def test_portable_weight_is_the_part_of_portable_operators(maker: BundleMaker) -> None:
+    maker.session([(100, {CONVOLUTION: 50, MEAN: 5, "native_call_cat.out": 3})])
+    maker.session([(200, {CONVOLUTION: 50, MEAN: 34})])
+    maker.load()
+    assert maker.ask("""
         SELECT portable_ms * 1e6, share, delegated_ms * 1e6, execute_ms * 1e6, sessions, runs FROM portable_weight
     """) == [(21.0, 0.14, 50.0, 150.0, 2, 2)]
 
 
-def test_sessions_that_differ_in_anything_that_matters_are_not_mixed(farm: Farm) -> None:
-    farm.session([(100, {CONVOLUTION: 60})])
-    farm.session([(100, {CONVOLUTION: 61})], threads=2)
-    farm.session([(100, {CONVOLUTION: 62})], variant="sme2_on")
-    farm.session([(100, {CONVOLUTION: 63})], device__name="phone")
-    farm.session([(100, {CONVOLUTION: 64})], runner__source_sha256="source2")
-    farm.session([(100, {CONVOLUTION: 65})], model__precision="fp16")
-    farm.session([(100, {CONVOLUTION: 66})], sweep__sweep_id="smoke-2026-11-20.2")
-    farm.session([(100, {CONVOLUTION: 67})], runner__source_sha256=None, runner__runner_sha256="other")
-    farm.load()
+def test_sessions_that_differ_in_anything_that_matters_are_not_mixed(maker: BundleMaker) -> None:
+    maker.session([(100, {CONVOLUTION: 60})])
+    maker.session([(100, {CONVOLUTION: 61})], threads=2)
+    maker.session([(100, {CONVOLUTION: 62})], variant="sme2_on")
+    maker.session([(100, {CONVOLUTION: 63})], device__name="phone")
+    maker.session([(100, {CONVOLUTION: 64})], runner__source_sha256="source2")
+    maker.session([(100, {CONVOLUTION: 65})], model__precision="fp16")
+    maker.session([(100, {CONVOLUTION: 66})], sweep__sweep_id="smoke-2026-11-20.2")
+    maker.session([(100, {CONVOLUTION: 67})], runner__source_sha256=None, runner__runner_sha256="other")
+    maker.load()
     shares = "SELECT share, sessions FROM {} ORDER BY share"
     each = [(percent / 100, 1) for percent in range(60, 68)]
-    assert farm.ask("SELECT share, sessions FROM category_share WHERE category = 'Convolution' ORDER BY 1") == each
-    assert farm.ask(shares.format("operator_time WHERE operator = 'Convolution'")) == each
-    assert len(farm.ask(shares.format("portable_weight"))) == 8
+    assert maker.ask("SELECT share, sessions FROM category_share WHERE category = 'Convolution' ORDER BY 1") == each
+    assert maker.ask(shares.format("operator_time WHERE operator = 'Convolution'")) == each
+    assert len(maker.ask(shares.format("portable_weight"))) == 8
 
 
 LATENCY_VIEWS = (
@@ -146,16 +146,18 @@ LATENCY_VIEWS = (
 @pytest.mark.parametrize(
     "ending", [{"mode": "profile"}, {"mode": "trace"}, {"status": "failed"}, {"status": "invalid"}]
 )
-def test_only_timing_sessions_that_succeeded_enter_latency_and_shares(farm: Farm, ending: dict[str, Any]) -> None:
-    farm.session([(100, {CONVOLUTION: 60, MEAN: 5})], **ending)
-    farm.load()
+def test_only_timing_sessions_that_succeeded_enter_latency_and_shares(
+    maker: BundleMaker, ending: dict[str, Any]
+) -> None:
+    maker.session([(100, {CONVOLUTION: 60, MEAN: 5})], **ending)
+    maker.load()
     for view in LATENCY_VIEWS:
-        assert farm.ask(f"SELECT * FROM {view}") == [], view
-    assert farm.ask("SELECT count(*) FROM session_overview") == [(1,)]
+        assert maker.ask(f"SELECT * FROM {view}") == [], view
+    assert maker.ask("SELECT count(*) FROM session_overview") == [(1,)]
 
 
-def test_a_failed_session_is_listed_with_its_reasons(farm: Farm) -> None:
-    farm.session(
+def test_a_failed_session_is_listed_with_its_reasons(maker: BundleMaker) -> None:
+    maker.session(
         status="failed",
         reason_code="runner_crashed",
         reason="the runner was killed by signal 11",
@@ -163,46 +165,46 @@ def test_a_failed_session_is_listed_with_its_reasons(farm: Farm) -> None:
         signal=11,
         session_id="f" * 16,
     )
-    farm.load()
+    maker.load()
     columns = "session_id, status, reason_code, reason, log_tail, signal, attempt, superseded"
-    assert farm.ask(f"SELECT {columns} FROM failed_session") == [
+    assert maker.ask(f"SELECT {columns} FROM failed_session") == [
         ("f" * 16, "failed", "runner_crashed", "the runner was killed by signal 11", "oops", 11, 1, False)
     ]
 
 
-def test_a_failed_session_is_superseded_by_an_attempt_that_succeeded(farm: Farm) -> None:
-    farm.session(status="failed", index=3, reason="it crashed")
-    farm.session(status="failed", index=4, reason="it crashed too")
-    farm.session([100], index=3, attempt=2)
-    farm.load()
-    assert farm.ask("SELECT session_index, superseded FROM failed_session ORDER BY 1") == [(3, True), (4, False)]
+def test_a_failed_session_is_superseded_by_an_attempt_that_succeeded(maker: BundleMaker) -> None:
+    maker.session(status="failed", index=3, reason="it crashed")
+    maker.session(status="failed", index=4, reason="it crashed too")
+    maker.session([100], index=3, attempt=2)
+    maker.load()
+    assert maker.ask("SELECT session_index, superseded FROM failed_session ORDER BY 1") == [(3, True), (4, False)]
 
 
-def test_the_first_session_of_a_device_is_not_a_failure(farm: Farm) -> None:
-    farm.session([100], status="invalid", reason_code="first_session", reason="always discarded", index=-1)
-    farm.session([100])
-    farm.load()
-    assert farm.ask("SELECT * FROM failed_session") == []
-    assert farm.ask("SELECT succeeded, failed, invalid, discarded FROM sweep_overview") == [(1, 0, 0, 1)]
+def test_the_first_session_of_a_device_is_not_a_failure(maker: BundleMaker) -> None:
+    maker.session([100], status="invalid", reason_code="first_session", reason="always discarded", index=-1)
+    maker.session([100])
+    maker.load()
+    assert maker.ask("SELECT * FROM failed_session") == []
+    assert maker.ask("SELECT succeeded, failed, invalid, discarded FROM sweep_overview") == [(1, 0, 0, 1)]
 
 
-def test_accuracy_has_one_row_per_output(farm: Farm) -> None:
+def test_accuracy_has_one_row_per_output(maker: BundleMaker) -> None:
     outputs = [
         {"output": 0, "max_abs_error": 1e-6, "max_rel_error": 1e-3, "nonfinite_mismatches": 0},
         {"output": 1, "max_abs_error": None, "max_rel_error": None, "nonfinite_mismatches": 4},
     ]
-    farm.session([100], accuracy=outputs)
-    farm.load()
+    maker.session([100], accuracy=outputs)
+    maker.load()
     query = "SELECT output, max_abs_error, max_rel_error, nonfinite_mismatches FROM session_accuracy ORDER BY 1"
-    assert farm.ask(query) == [(0, 1e-6, 1e-3, 0), (1, None, None, 4)]
+    assert maker.ask(query) == [(0, 1e-6, 1e-3, 0), (1, None, None, 4)]
 
 
-def test_an_operator_without_a_category_counts_as_other_and_is_listed(farm: Farm) -> None:
-    farm.session([(100, {"Frobnicate (NC, F32) #1": 10, "native_call_frob.out": 20, CONVOLUTION: 30})])
-    farm.session([(100, {"Frobnicate (NC, F16) #2": 10})])
-    farm.load()
-    assert farm.ask("SELECT name, kind, sessions, model FROM unknown_operator ORDER BY name") == [
+def test_an_operator_without_a_category_counts_as_other_and_is_listed(maker: BundleMaker) -> None:
+    maker.session([(100, {"Frobnicate (NC, F32) #1": 10, "native_call_frob.out": 20, CONVOLUTION: 30})])
+    maker.session([(100, {"Frobnicate (NC, F16) #2": 10})])
+    maker.load()
+    assert maker.ask("SELECT name, kind, sessions, model FROM unknown_operator ORDER BY name") == [
         ("Frobnicate", "delegated", 2, "toy"),
         ("frob", "portable", 1, "toy"),
     ]
-    assert farm.ask("SELECT sum(share) FROM operator_time WHERE category = 'Other'") == [(pytest.approx(0.2),)]
+    assert maker.ask("SELECT sum(share) FROM operator_time WHERE category = 'Other'") == [(pytest.approx(0.2),)]

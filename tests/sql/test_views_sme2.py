@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from sql.seeds.rows import sme2_rules
-from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, LINEAR, MEAN, TRANSPOSE, Farm, profile_of
+from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, LINEAR, MEAN, TRANSPOSE, BundleMaker, profile_of
 
 MS = 1_000_000
 QP8 = "Fully Connected (NC, QP8, F32, QC8W) GEMM #1"
@@ -19,34 +19,34 @@ KAI_PACK = "kai_run_lhs_quant_pack_qai8dxp_f32"
 
 
 @pytest.fixture
-def farm(tmp_path: Path) -> Farm:
-    return Farm(tmp_path)
+def maker(tmp_path: Path) -> BundleMaker:
+    return BundleMaker(tmp_path)
 
 
-def both(farm: Farm, off: int, on: int, **changes: Any) -> None:
-    farm.session([off], variant="sme2_off", **changes)
-    farm.session([on], variant="sme2_on", **changes)
+def both(maker: BundleMaker, off: int, on: int, **changes: Any) -> None:
+    maker.session([off], variant="sme2_off", **changes)
+    maker.session([on], variant="sme2_on", **changes)
 
 
-def test_speedup_is_the_ratio_of_the_medians_of_session_medians(farm: Farm) -> None:
+def test_speedup_is_the_ratio_of_the_medians_of_session_medians(maker: BundleMaker) -> None:
     for off_ms, on_ms in ((8, 4), (10, 5), (99, 1)):
-        both(farm, off_ms * MS, on_ms * MS)
-    farm.session([10 * MS, 10 * MS, 90 * MS], variant="sme2_off")  # its own median counts once
-    farm.load()
-    assert farm.ask("""
+        both(maker, off_ms * MS, on_ms * MS)
+    maker.session([10 * MS, 10 * MS, 90 * MS], variant="sme2_off")  # its own median counts once
+    maker.load()
+    assert maker.ask("""
         SELECT sessions_on, sessions_off, median_on_ms, median_off_ms, speedup, saved_ms FROM sme2_speedup
     """) == [(3, 4, 4.0, 10.0, 2.5, 6.0)]
 
 
-def test_speedup_never_mixes_devices_runners_threads_or_modes(farm: Farm) -> None:
-    both(farm, 10 * MS, 5 * MS)
-    both(farm, 10 * MS, 4 * MS, device__name="phone")
-    both(farm, 10 * MS, 2 * MS, threads=4)
-    both(farm, 10 * MS, 1 * MS, mode="profile")
-    farm.session([10 * MS], variant="sme2_off", runner__source_sha256="theirs")
-    farm.session([1 * MS], variant="sme2_on", runner__source_sha256="ours")
-    farm.load()
-    assert farm.ask("SELECT device, threads, runner_source, speedup FROM sme2_speedup ORDER BY ALL") == [
+def test_speedup_never_mixes_devices_runners_threads_or_modes(maker: BundleMaker) -> None:
+    both(maker, 10 * MS, 5 * MS)
+    both(maker, 10 * MS, 4 * MS, device__name="phone")
+    both(maker, 10 * MS, 2 * MS, threads=4)
+    both(maker, 10 * MS, 1 * MS, mode="profile")
+    maker.session([10 * MS], variant="sme2_off", runner__source_sha256="theirs")
+    maker.session([1 * MS], variant="sme2_on", runner__source_sha256="ours")
+    maker.load()
+    assert maker.ask("SELECT device, threads, runner_source, speedup FROM sme2_speedup ORDER BY ALL") == [
         ("host", 1, "ours", None),
         ("host", 1, "source1", 2.0),
         ("host", 1, "theirs", None),
@@ -55,23 +55,23 @@ def test_speedup_never_mixes_devices_runners_threads_or_modes(farm: Farm) -> Non
     ]
 
 
-def test_an_emulated_device_has_no_speedup_anywhere(farm: Farm) -> None:
-    farm.session([(100, {CONVOLUTION: 90})], variant="sme2_off", device__emulated=True)
-    farm.session([(50, {CONVOLUTION_SME2: 40})], variant="sme2_on", device__emulated=True)
-    farm.load()
-    assert farm.ask("SELECT emulated, median_on_ms > 0, speedup, saved_ms FROM sme2_speedup") == [
+def test_an_emulated_device_has_no_speedup_anywhere(maker: BundleMaker) -> None:
+    maker.session([(100, {CONVOLUTION: 90})], variant="sme2_off", device__emulated=True)
+    maker.session([(50, {CONVOLUTION_SME2: 40})], variant="sme2_on", device__emulated=True)
+    maker.load()
+    assert maker.ask("SELECT emulated, median_on_ms > 0, speedup, saved_ms FROM sme2_speedup") == [
         (True, True, None, None)
     ]
-    assert farm.ask("SELECT DISTINCT change_points, change_ms FROM bottleneck_shift") == [(None, None)]
-    assert farm.ask("SELECT DISTINCT speedup, saved_ms FROM operator_speedup") == [(None, None)]
+    assert maker.ask("SELECT DISTINCT change_points, change_ms FROM bottleneck_shift") == [(None, None)]
+    assert maker.ask("SELECT DISTINCT speedup, saved_ms FROM operator_speedup") == [(None, None)]
 
 
-def test_bottleneck_shift_shows_what_takes_a_larger_share_with_sme2(farm: Farm) -> None:
-    farm.session([(1000, {CONVOLUTION: 800, TRANSPOSE: 200})], variant="sme2_off")
-    farm.session([(400, {CONVOLUTION_SME2: 200, TRANSPOSE: 180, MEAN: 20})], variant="sme2_on")
-    farm.session([(100, {CONVOLUTION: 90})], variant="sme2_off", device__name="never-with-sme2")
-    farm.load()
-    assert farm.ask("""
+def test_bottleneck_shift_shows_what_takes_a_larger_share_with_sme2(maker: BundleMaker) -> None:
+    maker.session([(1000, {CONVOLUTION: 800, TRANSPOSE: 200})], variant="sme2_off")
+    maker.session([(400, {CONVOLUTION_SME2: 200, TRANSPOSE: 180, MEAN: 20})], variant="sme2_on")
+    maker.session([(100, {CONVOLUTION: 90})], variant="sme2_off", device__name="never-with-sme2")
+    maker.load()
+    assert maker.ask("""
         SELECT category, share_on, share_off, change_points, round(change_ms * 1e6, 3)
         FROM bottleneck_shift WHERE category <> 'Unattributed' ORDER BY category
     """) == [
@@ -81,14 +81,14 @@ def test_bottleneck_shift_shows_what_takes_a_larger_share_with_sme2(farm: Farm) 
     ]
 
 
-def test_operators_are_matched_though_their_data_types_differ(farm: Farm) -> None:
+def test_operators_are_matched_though_their_data_types_differ(maker: BundleMaker) -> None:
     depthwise = "Convolution (NHWC, F32) DWConv #1"
-    farm.session([(1000, {CONVOLUTION: 600, depthwise: 100, LINEAR: 200})], variant="sme2_off")
-    farm.session([(1000, {CONVOLUTION: 800, depthwise: 100, LINEAR: 200})], variant="sme2_off")
-    farm.session([(400, {CONVOLUTION_SME2: 70, depthwise: 100, MEAN: 20})], variant="sme2_on")
-    farm.load()
+    maker.session([(1000, {CONVOLUTION: 600, depthwise: 100, LINEAR: 200})], variant="sme2_off")
+    maker.session([(1000, {CONVOLUTION: 800, depthwise: 100, LINEAR: 200})], variant="sme2_off")
+    maker.session([(400, {CONVOLUTION_SME2: 70, depthwise: 100, MEAN: 20})], variant="sme2_on")
+    maker.load()
     columns = "operator, microkernel, data_types_on, data_types_off, calls_on, round(speedup, 6)"
-    assert farm.ask(f"SELECT {columns} FROM operator_speedup ORDER BY operator, microkernel") == [
+    assert maker.ask(f"SELECT {columns} FROM operator_speedup ORDER BY operator, microkernel") == [
         ("Convolution", "DWConv", "F32", "F32", 1.0, 1.0),
         ("Convolution", "IGEMM", "PF32", "F32", 1.0, 10.0),
         ("Fully Connected", "GEMM", None, "F32", None, None),
@@ -96,8 +96,8 @@ def test_operators_are_matched_though_their_data_types_differ(farm: Farm) -> Non
     ]
 
 
-def test_coverage_by_name_is_the_part_of_eligible_time_on_sme2(farm: Farm) -> None:
-    farm.session(
+def test_coverage_by_name_is_the_part_of_eligible_time_on_sme2(maker: BundleMaker) -> None:
+    maker.session(
         [
             (
                 1000,
@@ -112,12 +112,12 @@ def test_coverage_by_name_is_the_part_of_eligible_time_on_sme2(farm: Farm) -> No
         ],
         variant="sme2_on",
     )
-    farm.load()
-    assert farm.ask("""
+    maker.load()
+    assert maker.ask("""
         SELECT eligible_ms * 1e6, sme2_ms * 1e6, undecided_ms, name_share, proven_share, eligible_calls, sme2_calls
         FROM sme2_coverage
     """) == [pytest.approx((400.0, 300.0, 0.0, 0.75, 0.75, 3.0, 1.0))]
-    assert farm.ask("SELECT operator, sme2_by_name, likely_reason FROM sme2_operator_coverage ORDER BY operator") == [
+    assert maker.ask("SELECT operator, sme2_by_name, likely_reason FROM sme2_operator_coverage ORDER BY operator") == [
         ("Convolution", "yes", None),
         ("Fully Connected", "no", "XNNPACK keeps fp16 Fully Connected, and with it 1x1 convolutions, off SME2"),
         ("bmm", "no", "portable: XNNPACK did not get it"),
@@ -139,10 +139,10 @@ def test_coverage_by_name_is_the_part_of_eligible_time_on_sme2(farm: Farm) -> No
         ("Batch Matrix Multiply (NC, F32) GEMM #1", "no"),
     ],
 )
-def test_names_show_sme2_except_for_dynamic_int8(farm: Farm, name: str, by_name: str) -> None:
-    farm.session([(100, {name: 50})], variant="sme2_on")
-    farm.load()
-    assert farm.ask("SELECT sme2_by_name FROM sme2_operator_coverage") == [(by_name,)]
+def test_names_show_sme2_except_for_dynamic_int8(maker: BundleMaker, name: str, by_name: str) -> None:
+    maker.session([(100, {name: 50})], variant="sme2_on")
+    maker.load()
+    assert maker.ask("SELECT sme2_by_name FROM sme2_operator_coverage") == [(by_name,)]
 
 
 RULED = {
@@ -183,47 +183,49 @@ def test_each_rule_matches_the_same_names_in_python_and_in_duckdb() -> None:
     ],
 )
 def test_executed_kernels_decide_what_names_leave_undecided(
-    farm: Farm, kernels: dict[str, int] | None, proven: float | None
+    maker: BundleMaker, kernels: dict[str, int] | None, proven: float | None
 ) -> None:
-    farm.session([(100, {QP8: 80})], variant="sme2_on", threads=2)
+    maker.session([(100, {QP8: 80})], variant="sme2_on", threads=2)
     if kernels is not None:
-        farm.session([100], variant="sme2_on", mode="profile", files=profile_of(**kernels))
+        maker.session([100], variant="sme2_on", mode="profile", files=profile_of(**kernels))
     # profiles of another variant, device or runner prove nothing here
-    farm.session([100], variant="sme2_off", mode="profile", files=profile_of(**{KAI_NEON: 7}))
-    farm.session([100], variant="sme2_on", mode="profile", device__name="x", files=profile_of(**{KAI_NEON: 7}))
-    farm.session([100], variant="sme2_on", mode="profile", runner__source_sha256="x", files=profile_of(**{KAI_NEON: 7}))
-    farm.load()
-    assert farm.ask("SELECT name_share, proven_share FROM sme2_coverage WHERE mode = 'timing'") == [(0.0, proven)]
+    maker.session([100], variant="sme2_off", mode="profile", files=profile_of(**{KAI_NEON: 7}))
+    maker.session([100], variant="sme2_on", mode="profile", device__name="x", files=profile_of(**{KAI_NEON: 7}))
+    maker.session(
+        [100], variant="sme2_on", mode="profile", runner__source_sha256="x", files=profile_of(**{KAI_NEON: 7})
+    )
+    maker.load()
+    assert maker.ask("SELECT name_share, proven_share FROM sme2_coverage WHERE mode = 'timing'") == [(0.0, proven)]
 
 
-def test_coverage_has_the_part_of_all_samples_in_sme2_kernels(farm: Farm) -> None:
-    farm.session([(100, {LINEAR: 80})], variant="sme2_on")
+def test_coverage_has_the_part_of_all_samples_in_sme2_kernels(maker: BundleMaker) -> None:
+    maker.session([(100, {LINEAR: 80})], variant="sme2_on")
     kernels = profile_of(**{KAI_SME2: 60, "memcpy": 15, "unresolved": 25})
-    farm.session([100], variant="sme2_on", mode="profile", files=kernels)
-    farm.load()
+    maker.session([100], variant="sme2_on", mode="profile", files=kernels)
+    maker.load()
     columns = "executed_samples, executed_sme2_samples, executed_sme2_share"
-    assert farm.ask(f"SELECT {columns} FROM sme2_coverage") == [(100, 60, 0.6)]
+    assert maker.ask(f"SELECT {columns} FROM sme2_coverage") == [(100, 60, 0.6)]
 
 
-def test_a_profile_has_its_number_of_samples(farm: Farm) -> None:
+def test_a_profile_has_its_number_of_samples(maker: BundleMaker) -> None:
     profile = profile_of(**{KAI_SME2: 60, "unresolved": 20})
-    farm.session([100], mode="profile", variant="sme2_on", threads=2, files=profile)
-    farm.load()
+    maker.session([100], mode="profile", variant="sme2_on", threads=2, files=profile)
+    maker.load()
     columns = "threads, threads_sampled, rate_hz, samples, dropped, unresolved, unresolved_share"
-    assert farm.ask(f"SELECT {columns} FROM session_profile") == [(2, 1, 1000.0, 80, 0, 20, 0.25)]
+    assert maker.ask(f"SELECT {columns} FROM session_profile") == [(2, 1, 1000.0, 80, 0, 20, 0.25)]
 
 
-def test_kernels_that_ran_and_kernels_that_were_selected_are_kept_apart(farm: Farm) -> None:
+def test_kernels_that_ran_and_kernels_that_were_selected_are_kept_apart(maker: BundleMaker) -> None:
     log = (
         "Note (XNNPACK): Using gemm microkernel 'xnn_pf32_gemm_minmax_ukernel_32x32__neonsme2'. (init, gemm.c:1)\n"
         "Note (XNNPACK): Using dwconv microkernel 'xnn_f32_dwconv_minmax_ukernel_9p8c__neonfma'. (init, dw.c:1)\n"
     )
-    farm.session([100], mode="trace", variant="sme2_on", files={"stderr.txt": log.encode()})
+    maker.session([100], mode="trace", variant="sme2_on", files={"stderr.txt": log.encode()})
     profile = profile_of(**{KAI_SME2: 60, "memcpy": 15, "unresolved": 25})
-    farm.session([100], mode="profile", variant="sme2_on", files=profile)
-    farm.load()
+    maker.session([100], mode="profile", variant="sme2_on", files=profile)
+    maker.load()
     columns = "evidence, kernel, weight, share, isa_family, operation, mode"
-    assert farm.ask(f"SELECT {columns} FROM kernel_use ORDER BY evidence, weight DESC, kernel") == [
+    assert maker.ask(f"SELECT {columns} FROM kernel_use ORDER BY evidence, weight DESC, kernel") == [
         ("executed", KAI_SME2, 60, 0.6, "SME2", "matmul", "profile"),
         ("executed", "(unresolved)", 25, 0.25, "unresolved", None, "profile"),
         ("executed", "memcpy", 15, 0.15, "other", None, "profile"),

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.fixtures.survival import MAC, PHONE, Farm, at_once, forget_slot, is_done, wait_for
+from tests.fixtures.survival import LONGEST_S, MAC, PHONE, LabFarm, at_once, forget_slot, is_done
 from tests.fixtures.survival_site import NIGHT, STAGES, Site
+from tests.fixtures.waiting import wait_for
 
 # Beside other workers a test may first wait for the lab, of which a machine has one.
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
@@ -17,7 +18,7 @@ MakeSite = Callable[[str], Site]
 
 @pytest.mark.parametrize("stage", [*STAGES, "bundle"])
 def test_a_killed_farm_started_again_completes_what_was_missing(
-    lab_farm: Farm, site: MakeSite, tmp_path: Path, stage: str
+    lab_farm: LabFarm, site: MakeSite, tmp_path: Path, stage: str
 ) -> None:
     def kill(site: Site) -> None:
         # given a farm that is killed in the first push, or in the second session's run, pull or bundle
@@ -49,7 +50,7 @@ def test_a_killed_farm_started_again_completes_what_was_missing(
     at_once(kill, [site(PHONE), site(MAC)])
 
 
-def test_two_farms_on_one_device_never_measure_at_once(lab_farm: Farm, site: MakeSite, tmp_path: Path) -> None:
+def test_two_farms_on_one_device_never_measure_at_once(lab_farm: LabFarm, site: MakeSite, tmp_path: Path) -> None:
     def share(site: Site) -> None:
         # given a farm in the middle of its second session, and another one, with an inventory of its own, that waits
         first = lab_farm.start_apart(site, tmp_path / f"{site.name}-first")
@@ -57,7 +58,7 @@ def test_two_farms_on_one_device_never_measure_at_once(lab_farm: Farm, site: Mak
         wait_for(lambda: first.poll() is not None or site.is_at("run", None), "the first farm's session")
         assert first.poll() is None, (tmp_path / f"{site.name}-first/log").read_text(encoding="utf-8")
         other = site.renamed(f"{site.name}-of-another-farm")
-        second = lab_farm.start_apart(other, tmp_path / f"{site.name}-second", lease_wait_s=60)
+        second = lab_farm.start_apart(other, tmp_path / f"{site.name}-second", lease_wait_s=LONGEST_S)
         for _ in range(2):
             asked = (site.root / "lease/holders").stat().st_mtime_ns
             wait_for(lambda asked=asked: (site.root / "lease/holders").stat().st_mtime_ns != asked, "the second farm")  # type: ignore[misc]
@@ -69,17 +70,17 @@ def test_two_farms_on_one_device_never_measure_at_once(lab_farm: Farm, site: Mak
         wait_for(lambda: lab_farm.records(other), "the other farm to take over")
         print(f"KNOWN | holder killed -9 | {site.spec.transport} | {time.time() - since:.1f} s | the other measured")
         forget_slot(site)
-        assert lab_farm.start(site, lease_wait_s=60).result(90).failed == 0
-        assert second.wait(60) == 0
+        assert lab_farm.start(site, lease_wait_s=LONGEST_S).result(LONGEST_S).failed == 0
+        assert second.wait(LONGEST_S) == 0
         # then each has all of its sessions, and no two runners were ever there at once
-        lab_farm.assert_whole(site)
-        lab_farm.assert_whole(other)
+        lab_farm.assert_complete(site)
+        lab_farm.assert_complete(other)
         assert len(site.starts()) == 3 + 3 + 1  # the session under way at the kill was started twice
 
     at_once(share, [site(PHONE), site(MAC)])
 
 
-def test_a_farm_whose_lease_ran_out_leaves_the_device_to_the_other(lab_farm: Farm, site: MakeSite) -> None:
+def test_a_farm_whose_lease_ran_out_leaves_the_device_to_the_other(lab_farm: LabFarm, site: MakeSite) -> None:
     def expire(site: Site) -> None:
         # given a farm cut off for so long that its lease ran out in the middle of a session
         running = lab_farm.start_until("run", site)
@@ -88,13 +89,13 @@ def test_a_farm_whose_lease_ran_out_leaves_the_device_to_the_other(lab_farm: Far
         # when another farm takes the device
         since = time.time()
         other = site.renamed(f"{site.name}-of-another-farm")
-        assert lab_farm.start(other).result(60).succeeded == 2
+        assert lab_farm.start(other).result(LONGEST_S).succeeded == 2
         # then the first knows it, measures no more, and completes its part when it is started again
-        assert running.result(60).failed == 2
+        assert running.result(LONGEST_S).failed == 2
         lab_farm.assert_known("lease lost", site, since)
         codes = {record.reason_code for record in lab_farm.records(site) if record.status == "failed"}
         assert codes == {"device_lost", "lease_lost"}
-        lab_farm.assert_whole(other)
+        lab_farm.assert_complete(other)
         lab_farm.complete(site, missing=2)
 
     at_once(expire, [site(PHONE), site(MAC)])

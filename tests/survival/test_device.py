@@ -13,12 +13,13 @@ from tasks.var import Var
 from tests.fixtures.lab import Lab
 from tests.fixtures.survival import LONGEST_S, MAC, PHONE, LabFarm, at_once
 from tests.fixtures.survival_site import Site
+from tests.fixtures.waiting import SCALE
 
 # Beside other workers a test may first wait for the lab, of which a machine has one.
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 MakeSite = Callable[[str], Site]
-DEADLINE_S = 2
+DEADLINE_S = 2 * SCALE
 
 
 def test_a_full_disk_fails_what_does_not_fit_and_says_so(lab_farm: LabFarm, site: MakeSite) -> None:
@@ -69,7 +70,7 @@ def test_a_wrong_clock_changes_nothing(lab_farm: LabFarm, site: MakeSite, lab_up
         for record in lab_farm.records(site):
             assert since - 1 <= datetime.fromisoformat(record.started_at).astimezone(UTC).timestamp() <= time.time()
             assert record.wall_s is not None
-            assert 0 <= record.wall_s < 10
+            assert 0 <= record.wall_s < 10 * SCALE
 
     try:
         # given devices that are a day ahead and a day behind
@@ -108,7 +109,9 @@ def test_a_runner_that_ignores_term_is_ended_and_disturbs_no_other(lab_farm: Lab
         running = lab_farm.start(site, deadline_s=DEADLINE_S)
         began = time.time()
         tally = running.result(LONGEST_S)
-        lab_farm.assert_known("runner ignores TERM", site, began + DEADLINE_S, "was ended after its deadline of 2 s")
+        lab_farm.assert_known(
+            "runner ignores TERM", site, began + DEADLINE_S, f"was killed after its deadline of {DEADLINE_S:g} s"
+        )
         assert (tally.succeeded, tally.failed) == (1, 1)
         lab_farm.complete(site, missing=1, deadline_s=DEADLINE_S)
 

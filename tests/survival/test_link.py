@@ -12,7 +12,7 @@ from deployments.virtual_lab.link_proxy import LinkProxy
 from tests.fixtures.lab import Lab
 from tests.fixtures.survival import LONGEST_S, MAC, OTHER_MAC, PHONE, LabFarm, at_once
 from tests.fixtures.survival_site import STAGES, Site
-from tests.fixtures.waiting import wait_for
+from tests.fixtures.waiting import SCALE, wait_for
 
 # Beside other workers a test may first wait for the lab, of which a machine has one.
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
@@ -47,13 +47,13 @@ def test_a_link_cut_for_good_fails_what_is_left_and_stops_no_other_device(
     lab_farm: LabFarm, site: MakeSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given a device that goes on, and two whose links are cut during a run, for longer than the farm waits
-    monkeypatch.setattr("tasks.session.measure.BLIP_S", 1.0)
+    monkeypatch.setattr("tasks.session.measure.RECONNECT_S", 1.0 * SCALE)
     monkeypatch.setattr("flows.device.RECOVERY_S", 0.0)
-    monkeypatch.setattr("devices.ssh.connect.CONNECT_S", 2.0)
-    monkeypatch.setattr("devices.adb.connect._SETTLE_S", 1.5)
+    monkeypatch.setattr("devices.ssh.connect.CONNECT_S", 2.0 * SCALE)
+    monkeypatch.setattr("devices.adb.connect._SETTLE_S", 1.5 * SCALE)
     healthy = site(OTHER_MAC)
     healthy.at_start(2, "hold")
-    other = lab_farm.start(healthy, deadline_s=120)
+    other = lab_farm.start(healthy, deadline_s=2 * LONGEST_S)
     ended: list[float] = []
 
     def cut(site: Site) -> None:
@@ -73,13 +73,13 @@ def test_a_link_cut_for_good_fails_what_is_left_and_stops_no_other_device(
         lab_farm.complete(site, missing=2)
 
     def go_on_when_the_others_are_lost(_: Site) -> None:
-        wait_for(lambda: len(ended) == 2, "the lost devices' part of the sweep to end", 120)
+        wait_for(lambda: len(ended) == 2, "the lost devices' part of the sweep to end", longest_s=120)
         healthy.go_on()
         assert other.result(LONGEST_S).succeeded == 2
 
     sick = [site(PHONE), site(MAC)]
     at_once(lambda each: go_on_when_the_others_are_lost(each) if each is healthy else cut(each), [*sick, healthy])
-    lab_farm.assert_complete(healthy, deadline_s=120)
+    lab_farm.assert_complete(healthy, deadline_s=2 * LONGEST_S)
 
 
 def test_a_slow_and_stalling_link_is_only_slow(lab_farm: LabFarm, site: MakeSite, lab_up: Lab, tmp_path: Path) -> None:

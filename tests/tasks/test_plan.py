@@ -8,60 +8,14 @@ from typing import Any
 
 import pytest
 
-from tasks.bundle import DeviceRecord, ModelRecord, RunnerRecord, SessionRecord, SweepNight
-from tasks.plan import DISCARDED_INDEX, FIRST_SESSION, PlannedSession, matches, plan_device, planned_of, still_to_run
-from tasks.spec import SweepSpec
-
-NIGHT = SweepNight(sweep_id="smoke-2026-01-02", name="smoke", night="2026-01-02")
-
-
-def a_spec(**changes: Any) -> SweepSpec:
-    return SweepSpec.model_validate(
-        {"name": "smoke", "models": ["linear", "conv"], "precisions": ["fp32", "fp16"], "sessions": 4} | changes
-    )
-
-
-def planned(spec: SweepSpec, *, sme2: bool | None = True, pte: str = "p", runner: str = "r") -> list[PlannedSession]:
-    export, bundle = SimpleNamespace(pte_sha256=pte), SimpleNamespace(runner_sha256=runner)
-    exports: Any = {(model, precision): export for model in spec.models for precision in spec.precisions}
-    runners: Any = {(variant, mode): bundle for variant in spec.variants for mode in spec.modes}
-    return plan_device(spec, NIGHT, "phone", sme2=sme2, exports=exports, runners=runners)
-
-
-def ended(session: PlannedSession, status: str, code: str | None = None) -> SessionRecord:
-    cell = session.cell
-    return SessionRecord.model_validate(
-        {
-            "session_id": session.session_id,
-            "attempt": session.attempt,
-            "sweep": session.sweep,
-            "status": status,
-            "reason_code": code,
-            "started_at": "2026-01-02T03:04:05+00:00",
-            "ended_at": "2026-01-02T03:04:06+00:00",
-            "model": ModelRecord(
-                name=cell.model, precision=cell.precision, seed=session.seed, pte_sha256=session.pte_sha256
-            ),
-            "runner": RunnerRecord(
-                runner_sha256=session.runner_sha256 or "", platform="linux-x86_64", kind="wheel", versions={}
-            ),
-            "variant": cell.variant,
-            "mode": cell.mode,
-            "threads": cell.threads,
-            "executions": cell.executions,
-            "warmup_executions": cell.warmup_executions,
-            "index": session.index,
-            "device": DeviceRecord(name=cell.device, transport="local", emulated=False),
-            "conditions": {"before": None, "after": None},
-            "farm_version": "0",
-        }
-    )
+from tasks.plan import DISCARDED_INDEX, FIRST_SESSION, matches, plan_device, planned_of, still_to_run
+from tests.fixtures.plans import NIGHT, a_spec, ended, planned
 
 
 def test_every_cell_gets_its_sessions_and_one_more_is_discarded_first() -> None:
     # given two models in two precisions, on and off, four sessions a cell
     sessions = planned(a_spec())
-    # then the first is the one discarded by rule, and each of the eight cells has four
+    # then the first is the one discarded automatically, and each of the eight cells has four
     assert sessions[0].index == DISCARDED_INDEX
     assert set(Counter(session.cell for session in sessions[1:]).values()) == {4}
     assert len(sessions) == 1 + 2 * 2 * 2 * 4
@@ -147,6 +101,6 @@ def test_a_record_answers_the_session_that_was_planned() -> None:
 def test_a_selector_says_which_label_does_not_fit() -> None:
     assert matches({"tier": "a"}, {"tier": "a", "site": "b"}) == []
     assert matches({"tier": "a", "soc": "m4"}, {"tier": "b"}) == [
-        "label tier is b, the sweep asks for a",
-        "label soc is not set, the sweep asks for m4",
+        "label tier is b, the sweep selects a",
+        "label soc is not set, the sweep selects m4",
     ]

@@ -15,6 +15,7 @@ from devices.device import Device
 from devices.errors import DeviceError, NoSpaceOnDevice, TransferFailed
 from devices.ondevice import store
 from devices.ondevice.store import StoredEntry, put, put_tree, surplus
+from tests.fixtures.waiting import ENOUGH_S
 
 
 def sha256(path: Path) -> str:
@@ -87,7 +88,7 @@ def test_an_executable_can_be_run_from_the_store(device: Device, tmp_path: Path)
 
     remote = put(device, script, sha256(script), executable=True)
 
-    assert device.run([remote], deadline_s=10).stdout == b"ran\n"
+    assert device.run([remote], deadline_s=ENOUGH_S).stdout == b"ran\n"
 
 
 def test_putting_a_plain_file_does_not_take_the_right_to_run_it(device: Device, tmp_path: Path) -> None:
@@ -97,7 +98,7 @@ def test_putting_a_plain_file_does_not_take_the_right_to_run_it(device: Device, 
 
     remote = put(device, script, sha256(script))
 
-    assert device.run([remote], deadline_s=10).exit_code == 0
+    assert device.run([remote], deadline_s=ENOUGH_S).exit_code == 0
 
 
 def test_a_file_that_arrives_changed_is_refused_and_leaves_nothing(device: Device, blob: Path) -> None:

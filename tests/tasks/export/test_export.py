@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +19,7 @@ import pytest
 
 from tasks.export.export import Export, ExportError, export_model, read_export
 from tasks.export.precision import PRECISIONS
+from tests.fixtures.waiting import SCALE, wait_for
 
 pytestmark = [
     pytest.mark.torch,
@@ -180,7 +180,7 @@ def test_a_killed_export_leaves_nothing_and_the_next_one_succeeds(exports: Path)
     Path("hold").touch()
     with ThreadPoolExecutor(1) as pool:
         exporting = pool.submit(export_model, "own:make", "fp32", exports)
-        _wait_for(Path("started"))
+        wait_for(Path("started").exists, "the export to start")
         (aside,) = exports.glob(".part-*")
         os.kill(int(aside.name.split("-")[1]), signal.SIGKILL)
         with pytest.raises(ExportError, match=r"own:make as fp32: its process was killed, .*; the full log is .*\.log"):
@@ -201,22 +201,19 @@ def test_an_export_ends_with_the_process_that_asked_for_it(exports: Path) -> Non
     Path("hold").touch()
     program = "import pathlib, sys, tasks.export as e; e.export_model('own:make', 'fp32', pathlib.Path(sys.argv[1]))"
     farm = subprocess.Popen([sys.executable, "-c", program, exports])
-    _wait_for(Path("started"))
+    wait_for(Path("started").exists, "the export to start")
     (aside,) = exports.glob(".part-*")
     # when the farm is killed
     farm.kill()
     farm.wait()
     # then the export's process ends too
-    limit = time.monotonic() + 20
-    while _runs(int(aside.name.split("-")[1])):
-        assert time.monotonic() < limit
-        time.sleep(0.02)
+    wait_for(lambda: not _runs(int(aside.name.split("-")[1])), "the export's process to end")
 
 
 def test_a_process_that_a_model_leaves_running_neither_delays_its_export_nor_outlives_it(exports: Path) -> None:
     left = "import subprocess\nPath('left').write_text(str(subprocess.Popen(['sleep', '300']).pid))\n"
     Path("own.py").write_text(OWN_MODEL + left)
-    export_model("own:make", "fp32", exports, deadline_s=120)
+    export_model("own:make", "fp32", exports, deadline_s=120 * SCALE)
     assert not _runs(int(Path("left").read_text()))
 
 
@@ -313,10 +310,3 @@ def _kernel(operator: str) -> str:
 
 def _names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
-
-
-def _wait_for(path: Path) -> None:
-    limit = time.monotonic() + 60
-    while not path.exists():
-        assert time.monotonic() < limit, f"{path} did not appear"
-        time.sleep(0.02)

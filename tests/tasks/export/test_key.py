@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.errors import FarmError
+from devices.errors import FarmError
 from tasks.export.key import export_key, note_used
 
 OWN = "import torch\nraise SystemExit('computing a key must not import the model')\n"

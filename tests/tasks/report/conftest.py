@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.fixtures.warehouse import Farm
+from tests.fixtures.warehouse import BundleMaker
 
 
 @pytest.fixture
-def farm(tmp_path: Path) -> Farm:
-    return Farm(tmp_path)
+def maker(tmp_path: Path) -> BundleMaker:
+    return BundleMaker(tmp_path)

@@ -6,14 +6,14 @@ from tasks.report.markdown import inline
 from tasks.report.page import Code
 from tasks.report.sections.failures import next_step
 from tests.fixtures.report import CODE_SPAN, MS, fill_every_section, markdown_tables, report_of
-from tests.fixtures.warehouse import CONVOLUTION, Farm
+from tests.fixtures.warehouse import CONVOLUTION, BundleMaker
 
 NASTY = "a|b\\|c<script>alert(1)</script>`x`\n**y**"
 
 
-def test_the_page_loads_nothing(farm: Farm) -> None:
-    fill_every_section(farm)
-    report = report_of(farm)
+def test_the_page_loads_nothing(maker: BundleMaker) -> None:
+    fill_every_section(maker)
+    report = report_of(maker)
     assert all(target.startswith("#") for target in report.loaded)
     assert "url(" not in report.html
     assert "@import" not in report.html
@@ -21,18 +21,18 @@ def test_the_page_loads_nothing(farm: Farm) -> None:
     assert "https://" not in report.html
 
 
-def test_every_tag_is_closed_and_every_link_has_a_target(farm: Farm) -> None:
-    fill_every_section(farm)
-    report = report_of(farm)
+def test_every_tag_is_closed_and_every_link_has_a_target(maker: BundleMaker) -> None:
+    fill_every_section(maker)
+    report = report_of(maker)
     assert report.unclosed == []
     assert report.loaded
     for target in report.loaded:
         assert report[target.removeprefix("#")].text
 
 
-def test_markdown_has_the_tables_of_the_html(farm: Farm) -> None:
-    fill_every_section(farm)
-    report = report_of(farm)
+def test_markdown_has_the_tables_of_the_html(maker: BundleMaker) -> None:
+    fill_every_section(maker)
+    report = report_of(maker)
     shown = [table for part in report.parts for table in part.tables]
     listed_in_html_alone = [table for table in shown if "Started UTC" in table[0]]
     assert len(listed_in_html_alone) == 1
@@ -45,11 +45,11 @@ def _bare(row: list[str]) -> list[str]:
     return [cell.replace("(emulated)", "emulated") for cell in row]
 
 
-def test_names_cannot_break_out_of_html_or_markdown(farm: Farm) -> None:
+def test_names_cannot_break_out_of_html_or_markdown(maker: BundleMaker) -> None:
     run = (20 * MS, {CONVOLUTION: 12 * MS, f"native_call_{NASTY}": 4 * MS})
-    farm.session([run], model__name=NASTY, device__name=NASTY)
-    farm.session(status="failed", reason_code=NASTY, reason=NASTY, log_tail=f"```\n{NASTY}\n````", model__name=NASTY)
-    report = report_of(farm)
+    maker.session([run], model__name=NASTY, device__name=NASTY)
+    maker.session(status="failed", reason_code=NASTY, reason=NASTY, log_tail=f"```\n{NASTY}\n````", model__name=NASTY)
+    report = report_of(maker)
     assert report.unclosed == []
     assert "alert(1)</script>" not in report.html
     one_line = NASTY.replace("\n", " ")
@@ -86,15 +86,15 @@ def test_markdown_does_not_interpret_words() -> None:
     assert inline("*a* _b_ <c> [d] #1") == "\\*a\\* \\_b\\_ \\<c\\> \\[d\\] \\#1"
 
 
-def test_a_warehouse_with_only_failures_has_a_report(farm: Farm) -> None:
-    farm.session(
+def test_a_warehouse_with_only_failures_has_a_report(maker: BundleMaker) -> None:
+    maker.session(
         status="failed",
         reason_code="runner_crashed",
         reason="the runner was ended by signal 11 (SIGSEGV)",
         log_tail="loading\nlast words",
         model__pte_sha256=None,
     )
-    report = report_of(farm)
+    report = report_of(maker)
     assert report.contains("No session of this sweep succeeded, so there is no latency.", "latency")
     assert report.contains("runner_crashed on host: one session failed", "failures")
     assert report.contains("The runner was ended by signal 11 (SIGSEGV).", "failures")
@@ -104,29 +104,29 @@ def test_a_warehouse_with_only_failures_has_a_report(farm: Farm) -> None:
     assert "```text\nloading\nlast words\n```" in report.markdown
 
 
-def test_an_attempt_that_succeeded_when_repeated_is_listed_apart(farm: Farm) -> None:
-    farm.session(status="failed", reason_code="device_lost", reason="the cable", attempt=1)
-    farm.session([MS], attempt=2)
-    report = report_of(farm)
+def test_an_attempt_that_succeeded_when_repeated_is_listed_apart(maker: BundleMaker) -> None:
+    maker.session(status="failed", reason_code="device_lost", reason="the cable", attempt=1)
+    maker.session([MS], attempt=2)
+    report = report_of(maker)
     assert report.contains("Every planned session has a result.", "failures")
     assert report.contains("One attempt failed and succeeded when repeated:", "failures")
     assert not report.contains("No result yet")
 
 
-def test_a_session_that_is_discarded_automatically_is_counted_and_not_listed(farm: Farm) -> None:
-    farm.session([MS])
-    farm.session(status="invalid", reason_code="first_session", reason="discarded", index=-1, session_id="d" * 16)
-    failures = report_of(farm)["failures"]
+def test_a_session_that_is_discarded_automatically_is_counted_and_not_listed(maker: BundleMaker) -> None:
+    maker.session([MS])
+    maker.session(status="invalid", reason_code="first_session", reason="discarded", index=-1, session_id="d" * 16)
+    failures = report_of(maker)["failures"]
     assert failures.tables == []
     assert "d" * 16 not in failures.text
     assert "One additional session, the first on its device, was discarded automatically" in failures.words
 
 
-def test_similar_failures_are_one_entry_with_each_log_once(farm: Farm) -> None:
+def test_similar_failures_are_one_entry_with_each_log_once(maker: BundleMaker) -> None:
     for index in range(3):
         log = "the same" if index < 2 else "another"
-        farm.session(status="failed", reason_code="runner_failed", reason="it refused", log_tail=log, index=index)
-    report = report_of(farm)
+        maker.session(status="failed", reason_code="runner_failed", reason="it refused", log_tail=log, index=index)
+    report = report_of(maker)
     assert report.contains("runner_failed on host: three sessions failed", "failures")
     assert len(report["failures"].column("Session")) == 3
     assert report.html.count("<pre>") == 2

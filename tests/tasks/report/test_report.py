@@ -11,40 +11,40 @@ from sql.warehouse import writing
 from tasks.report.render import ReportError, render_report
 from tasks.report.sections.categories import in_tenths
 from tests.fixtures.report import MS, Report, markdown_tables, report_of
-from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, TRANSPOSE, Farm, etdump_of
+from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, TRANSPOSE, BundleMaker, etdump_of
 
 SWEEP = "smoke-2026-11-20"
 
 
-def test_the_median_is_that_of_the_sessions_medians_and_the_sessions_are_counted(farm: Farm) -> None:
-    farm.session([10 * MS, 10 * MS, 11 * MS], index=0)
-    farm.session([20 * MS], index=1)
-    farm.session([12 * MS], index=2)
-    latency = report_of(farm)["latency"]
+def test_the_median_is_that_of_the_sessions_medians_and_the_sessions_are_counted(maker: BundleMaker) -> None:
+    maker.session([10 * MS, 10 * MS, 11 * MS], index=0)
+    maker.session([20 * MS], index=1)
+    maker.session([12 * MS], index=2)
+    latency = report_of(maker)["latency"]
     assert latency.column("Median") == ["12.000"]
     assert latency.column("Between") == ["2.000"]
     assert latency.column("Sessions") == ["3"]
     assert latency.column("Runs") == ["5"]
 
 
-def test_one_session_has_no_distance_between_sessions(farm: Farm) -> None:
-    farm.session([10 * MS])
-    assert report_of(farm)["latency"].column("Between") == ["–"]  # noqa: RUF001
+def test_one_session_has_no_distance_between_sessions(maker: BundleMaker) -> None:
+    maker.session([10 * MS])
+    assert report_of(maker)["latency"].column("Between") == ["–"]  # noqa: RUF001
 
 
-def test_load_time_and_memory_are_those_the_runner_reports(farm: Farm) -> None:
-    farm.session([MS], stats={"load_ns": 5 * MS, "peak_resident_bytes": 3 << 20})
-    latency = report_of(farm)["latency"]
+def test_load_time_and_memory_are_those_the_runner_reports(maker: BundleMaker) -> None:
+    maker.session([MS], stats={"load_ns": 5 * MS, "peak_resident_bytes": 3 << 20})
+    latency = report_of(maker)["latency"]
     assert (latency.column("Load"), latency.column("Peak")) == (["5.0"], ["3.0"])
 
 
-def test_an_emulated_device_is_marked_and_its_times_are_not_shown(farm: Farm) -> None:
+def test_an_emulated_device_is_marked_and_its_times_are_not_shown(maker: BundleMaker) -> None:
     stats = {"load_ns": 7_654_321, "peak_resident_bytes": 1 << 20}
     for variant in ("sme2_on", "sme2_off"):
-        farm.session(
+        maker.session(
             [(3_456_789, {CONVOLUTION: 2_345_678, MEAN: 123_456})], variant=variant, stats=stats, device__emulated=True
         )
-    report = report_of(farm)
+    report = report_of(maker)
     assert report["latency"].column("Median") == ["–", "–"]  # noqa: RUF001
     assert report["latency"].column("Device") == ["host emulated"] * 2
     for time in ("3.4", "2.3", "7.6", "67.8"):  # ms of the run, of the convolution, of loading; the convolution's share
@@ -54,9 +54,9 @@ def test_an_emulated_device_is_marked_and_its_times_are_not_shown(farm: Farm) ->
     assert report.contains("there are no times to base advice on", "advice")
 
 
-def test_shares_add_up_to_100_percent_with_the_unattributed_rest(farm: Farm) -> None:
-    farm.session([(3 * MS, {CONVOLUTION: MS, LINEAR: MS}), (3 * MS, {CONVOLUTION: MS, LINEAR: MS})])
-    report = report_of(farm)
+def test_shares_add_up_to_100_percent_with_the_unattributed_rest(maker: BundleMaker) -> None:
+    maker.session([(3 * MS, {CONVOLUTION: MS, LINEAR: MS}), (3 * MS, {CONVOLUTION: MS, LINEAR: MS})])
+    report = report_of(maker)
     time = report["time"]
     shares = [time.column(name)[0] for name in ("Convolution", "GEMM", "Data", "Elementwise", "Other", "Unattributed")]
     assert sorted(shares) == ["0.0", "0.0", "0.0", "33.3", "33.3", "33.4"]
@@ -78,9 +78,9 @@ def test_rounded_shares_still_add_up_to_one_and_stay_within_a_tenth(seed: int) -
     assert all(abs(rounded[key] - share) < 0.001 for key, share in shares.items())
 
 
-def test_operators_over_5_percent_are_highlighted(farm: Farm) -> None:
-    farm.session([(100 * MS, {CONVOLUTION: 90 * MS, MEAN: 6 * MS, TRANSPOSE: 4 * MS})])
-    report = report_of(farm)
+def test_operators_over_5_percent_are_highlighted(maker: BundleMaker) -> None:
+    maker.session([(100 * MS, {CONVOLUTION: 90 * MS, MEAN: 6 * MS, TRANSPOSE: 4 * MS})])
+    report = report_of(maker)
     operators = report["operators"]
     assert operators.column("Operator") == ["Convolution (NHWC, F32) IGEMM", "mean", "Transpose (ND, X32)"]
     assert operators.column("Kind") == ["delegated", "portable", "delegated"]
@@ -91,20 +91,20 @@ def test_operators_over_5_percent_are_highlighted(farm: Farm) -> None:
     assert "**4.0**" not in report.markdown
 
 
-def test_an_operator_without_a_category_is_named(farm: Farm) -> None:
-    farm.session([(10 * MS, {"Frobnicate (NC) #1": 5 * MS})])
-    assert report_of(farm).contains("Counted as Other because they have no category: Frobnicate", "time")
+def test_an_operator_without_a_category_is_named(maker: BundleMaker) -> None:
+    maker.session([(10 * MS, {"Frobnicate (NC) #1": 5 * MS})])
+    assert report_of(maker).contains("Counted as Other because they have no category: Frobnicate", "time")
 
 
-def test_portable_operators_have_their_weight_and_the_exporters_reason(farm: Farm) -> None:
-    farm.session(
+def test_portable_operators_have_their_weight_and_the_exporters_reason(maker: BundleMaker) -> None:
+    maker.session(
         [(100 * MS, {CONVOLUTION: 60 * MS, MEAN: 20 * MS})],
         model__portable=[
             {"operator": "aten.mean.dim", "count": 2, "reason": "keepdim is off"},
             {"operator": "aten.view_copy.default", "count": 3, "reason": None},
         ],
     )
-    portable = report_of(farm)["portable"]
+    portable = report_of(maker)["portable"]
     assert portable.column("Weight") == ["20.0"]
     heavy, light = portable.tables[1:]
     assert heavy[1:] == [["toy", "fp32", "aten.mean.dim", "2", "20.0", "host", "keepdim is off"]]
@@ -112,11 +112,11 @@ def test_portable_operators_have_their_weight_and_the_exporters_reason(farm: Far
     assert light[1][6] == "the partitioner gave no reason"
 
 
-def test_accuracy_is_the_largest_error_of_all_sessions(farm: Farm) -> None:
+def test_accuracy_is_the_largest_error_of_all_sessions(maker: BundleMaker) -> None:
     for number, error in enumerate((1e-6, 3e-5)):
         output = {"output": 0, "max_abs_error": error, "max_rel_error": None, "nonfinite_mismatches": number}
-        farm.session([MS], accuracy=[output], index=number)
-    report = report_of(farm)
+        maker.session([MS], accuracy=[output], index=number)
+    report = report_of(maker)
     accuracy = report["accuracy"]
     assert accuracy.column("Max abs") == ["3.0e-05"]
     assert accuracy.column("Max rel") == ["–"]  # noqa: RUF001
@@ -124,42 +124,42 @@ def test_accuracy_is_the_largest_error_of_all_sessions(farm: Farm) -> None:
     assert report.contains("Largest absolute output error against eager PyTorch: 3.0e-05 (toy fp32 on host)")
 
 
-def test_the_head_counts_how_sessions_ended(farm: Farm) -> None:
-    farm.session([MS], index=0)
-    farm.session(status="failed", reason_code="runner_crashed", reason="it fell", index=1)
-    farm.session(status="invalid", reason_code="first_session", reason="discarded", index=-1)
-    report = report_of(farm)
+def test_the_head_counts_how_sessions_ended(maker: BundleMaker) -> None:
+    maker.session([MS], index=0)
+    maker.session(status="failed", reason_code="runner_crashed", reason="it fell", index=1)
+    maker.session(status="invalid", reason_code="first_session", reason="discarded", index=-1)
+    report = report_of(maker)
     assert report.contains(
         "Three sessions of one model ran on one device: 1 succeeded, 1 failed and 1 was discarded automatically."
     )
     assert report.contains("No result yet: host (runner_crashed).")
 
 
-def test_the_newest_sweep_is_taken_without_an_id(farm: Farm) -> None:
+def test_the_newest_sweep_is_taken_without_an_id(maker: BundleMaker) -> None:
     for night in ("2026-11-21", "2026-11-20"):
-        farm.session([MS], sweep__sweep_id=f"smoke-{night}", sweep__night=night)
-    report = report_of(farm)
-    assert report.path == farm.bundles.parent / "reports" / "smoke-2026-11-21" / "report.html"
-    assert report_of(farm, SWEEP).path.parent.name == SWEEP
+        maker.session([MS], sweep__sweep_id=f"smoke-{night}", sweep__night=night)
+    report = report_of(maker)
+    assert report.path == maker.bundles.parent / "reports" / "smoke-2026-11-21" / "report.html"
+    assert report_of(maker, SWEEP).path.parent.name == SWEEP
 
 
-def test_a_loose_etdump_has_a_report_too(farm: Farm, tmp_path: Path) -> None:
+def test_a_loose_etdump_has_a_report_too(maker: BundleMaker, tmp_path: Path) -> None:
     (tmp_path / "mine.etdump").write_bytes(
         etdump_of([(9, {}), (5 * MS, {CONVOLUTION: MS}), (7 * MS, {CONVOLUTION: MS})])
     )
-    farm.load(tmp_path / "mine.etdump")
-    report = Report(farm.warehouse, tmp_path / "reports")
+    maker.load(tmp_path / "mine.etdump")
+    report = Report(maker.warehouse, tmp_path / "reports")
     assert report["latency"].column("Median") == ["6.000"]
     assert report["latency"].column("SME2") == ["–"]  # noqa: RUF001
     assert report.contains("night not known")
 
 
-def test_an_unknown_sweep_is_refused_and_the_available_ones_are_listed(farm: Farm) -> None:
-    farm.session([MS])
-    farm.load()
+def test_an_unknown_sweep_is_refused_and_the_available_ones_are_listed(maker: BundleMaker) -> None:
+    maker.session([MS])
+    maker.load()
     with pytest.raises(ReportError, match=f"unknown sweep `other`; available: {SWEEP}"):
-        render_report(farm.warehouse, "other", farm.bundles.parent / "reports")
-    assert not (farm.bundles.parent / "reports").exists()
+        render_report(maker.warehouse, "other", maker.bundles.parent / "reports")
+    assert not (maker.bundles.parent / "reports").exists()
 
 
 def test_an_empty_warehouse_is_refused(tmp_path: Path) -> None:
@@ -169,21 +169,21 @@ def test_an_empty_warehouse_is_refused(tmp_path: Path) -> None:
         render_report(tmp_path / "empty.duckdb", None, tmp_path / "reports")
 
 
-def test_views_of_another_version_are_refused(farm: Farm) -> None:
-    farm.session([MS])
-    farm.load()
-    with writing(farm.warehouse) as connection:
+def test_views_of_another_version_are_refused(maker: BundleMaker) -> None:
+    maker.session([MS])
+    maker.load()
+    with writing(maker.warehouse) as connection:
         connection.execute("DROP VIEW session_accuracy")
     with pytest.raises(ReportError, match="its views do not match this version of etfarm"):
-        render_report(farm.warehouse, None, farm.bundles.parent / "reports")
+        render_report(maker.warehouse, None, maker.bundles.parent / "reports")
 
 
-def test_a_report_that_cannot_be_written_is_an_error(farm: Farm) -> None:
-    farm.session([MS])
-    farm.load()
-    (farm.bundles.parent / "reports").write_text("in the way")
+def test_a_report_that_cannot_be_written_is_an_error(maker: BundleMaker) -> None:
+    maker.session([MS])
+    maker.load()
+    (maker.bundles.parent / "reports").write_text("in the way")
     with pytest.raises(ReportError, match="cannot write the report"):
-        render_report(farm.warehouse, None, farm.bundles.parent / "reports")
+        render_report(maker.warehouse, None, maker.bundles.parent / "reports")
 
 
 def fill(path: Path) -> None:
@@ -192,25 +192,25 @@ def fill(path: Path) -> None:
             stream.write(bytes(4096))
 
 
-def test_a_full_disk_leaves_the_earlier_report(farm: Farm, full_disk: Path) -> None:
-    farm.session([MS])
-    farm.load()
+def test_a_full_disk_leaves_the_earlier_report(maker: BundleMaker, full_disk: Path) -> None:
+    maker.session([MS])
+    maker.load()
     reports = full_disk / "reports"
-    html = render_report(farm.warehouse, None, reports)
+    html = render_report(maker.warehouse, None, reports)
     before = html.read_bytes()
     fill(full_disk / "filler")
     with pytest.raises(ReportError, match="No space left"):
-        render_report(farm.warehouse, None, reports)
+        render_report(maker.warehouse, None, reports)
     assert html.read_bytes() == before
     assert sorted(path.name for path in html.parent.iterdir()) == ["report.html", "report.md"]
 
 
-def test_every_figure_can_be_traced_to_its_sessions(farm: Farm) -> None:
+def test_every_figure_can_be_traced_to_its_sessions(maker: BundleMaker) -> None:
     before = {"taken_at": "2026-11-20T01:00:00+00:00", "temperature_c": 31.5, "battery_percent": 80, "load_1m": 0.1}
-    farm.session(
+    maker.session(
         [MS], session_id="c0ffee" + "0" * 10, conditions={"before": before, "after": {**before, "temperature_c": 36}}
     )
-    report = report_of(farm)
+    report = report_of(maker)
     devices, conditions, runners, models, sessions = report["provenance"].tables
     assert devices[1][:3] == ["host", "local", "board"]
     assert [row[2] for row in conditions[1:]] == ["31.5", "36.0"]
@@ -221,21 +221,21 @@ def test_every_figure_can_be_traced_to_its_sessions(farm: Farm) -> None:
     assert report.contains(f"bundles/{SWEEP}/<session>", "provenance")
 
 
-def test_large_scatter_is_highlighted(farm: Farm) -> None:
+def test_large_scatter_is_highlighted(maker: BundleMaker) -> None:
     for index, median_ms in enumerate((10, 12)):
-        farm.session([median_ms * MS], index=index)
-    report = report_of(farm)
+        maker.session([median_ms * MS], index=index)
+    report = report_of(maker)
     assert "**1.000**" in report.markdown
     assert report.contains("Scatter above 5 % of the median is highlighted", "latency")
 
 
-def test_a_fast_model_has_a_fourth_decimal(farm: Farm) -> None:
-    farm.session([12_300])
-    assert report_of(farm)["latency"].column("Median") == ["0.0123"]
+def test_a_fast_model_has_a_fourth_decimal(maker: BundleMaker) -> None:
+    maker.session([12_300])
+    assert report_of(maker)["latency"].column("Median") == ["0.0123"]
 
 
-def test_a_sweep_id_that_is_a_path_gets_no_report(farm: Farm) -> None:
-    folder = farm.session([MS], sweep__sweep_id="out/side")
-    farm.load(folder)
+def test_a_sweep_id_that_is_a_path_gets_no_report(maker: BundleMaker) -> None:
+    folder = maker.session([MS], sweep__sweep_id="out/side")
+    maker.load(folder)
     with pytest.raises(ReportError, match="is not a folder name"):
-        render_report(farm.warehouse, None, farm.bundles.parent / "reports")
+        render_report(maker.warehouse, None, maker.bundles.parent / "reports")

@@ -15,7 +15,7 @@ from tasks.report.render import SECTIONS
 from tasks.report.sections.categories import CATEGORIES
 from tasks.report.sections.latency import LatencyRow
 from tests.fixtures.report import MS, fill_every_section
-from tests.fixtures.warehouse import Farm
+from tests.fixtures.warehouse import BundleMaker
 
 NO_SWEEP = SweepRow("none", "none", None, 0, 0, 0, 0, 0, 0, None, None)
 
@@ -34,10 +34,10 @@ every_row_class = pytest.mark.parametrize("row_class", ROW_CLASSES, ids=lambda r
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    farm = Farm(tmp_path_factory.mktemp("filled"))
-    fill_every_section(farm)
-    farm.load()
-    return farm.warehouse
+    maker = BundleMaker(tmp_path_factory.mktemp("filled"))
+    fill_every_section(maker)
+    maker.load()
+    return maker.warehouse
 
 
 def test_every_query_of_the_report_has_one_row_class() -> None:
@@ -47,8 +47,10 @@ def test_every_query_of_the_report_has_one_row_class() -> None:
 
 
 @every_row_class
-def test_columns_are_the_fields_of_the_row_class_in_an_empty_warehouse(row_class: type[Row], farm: Farm) -> None:
-    with open_read_only(farm.warehouse) as connection:
+def test_columns_are_the_fields_of_the_row_class_in_an_empty_warehouse(
+    row_class: type[Row], maker: BundleMaker
+) -> None:
+    with open_read_only(maker.warehouse) as connection:
         assert Answers(connection, NO_SWEEP).rows(row_class) == []
 
 
@@ -60,13 +62,13 @@ def test_rows_have_the_values_that_their_class_declares(row_class: type[Row], fi
     assert all(type(row) is row_class for row in rows)
 
 
-def test_another_column_or_type_is_an_error_that_names_it(farm: Farm) -> None:
+def test_another_column_or_type_is_an_error_that_names_it(maker: BundleMaker) -> None:
     @dataclass(frozen=True)
     class RenamedRow(Row):
         query = "unknown_operators"
         operator: str
 
-    with open_read_only(farm.warehouse) as connection:
+    with open_read_only(maker.warehouse) as connection:
         answers = Answers(connection, NO_SWEEP)
         with pytest.raises(
             ReportError, match=r"report_unknown_operators.sql: .* of RenamedRow differ in name, operator"
@@ -74,15 +76,15 @@ def test_another_column_or_type_is_an_error_that_names_it(farm: Farm) -> None:
             answers.rows(RenamedRow)
 
 
-def test_null_in_a_field_that_is_not_optional_is_an_error_that_names_it(farm: Farm) -> None:
+def test_null_in_a_field_that_is_not_optional_is_an_error_that_names_it(maker: BundleMaker) -> None:
     @dataclass(frozen=True)
     class StrictRow(LatencyRow):
         peak_resident_bytes: int
 
-    farm.session([MS])
-    farm.load()
+    maker.session([MS])
+    maker.load()
     with (
-        open_answers(farm.warehouse, None) as answers,
+        open_answers(maker.warehouse, None) as answers,
         pytest.raises(ReportError, match=r"report_latency.sql: its column peak_resident_bytes is NULL .* of StrictRow"),
     ):
         answers.rows(StrictRow)

@@ -2,7 +2,7 @@
 
 from tasks.report.interval import speedup_interval
 from tests.fixtures.report import MS, report_of
-from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, LINEAR, TRANSPOSE, Farm, profile_of
+from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, LINEAR, TRANSPOSE, BundleMaker, profile_of
 
 WITH_SME2 = {"model": "board", "build": "b1", "sme2": True}
 GEMM_F16 = "Fully Connected (NC, F16) GEMM #1"
@@ -11,18 +11,18 @@ EXECUTED = "kai_kernel_matmul_clamp_f32_f32p2vlx1_f32p2vlx1biasf32_sme2_mopa"
 SELECTED = "xnn_pf32_gemm_minmax_ukernel_32x32__neonsme2"
 
 
-def both_ways(farm: Farm, sessions: int, *, emulated: bool = False) -> None:
+def both_ways(maker: BundleMaker, sessions: int, *, emulated: bool = False) -> None:
     """Sessions of 20 ms without SME2 and of 8 ms with it, each a little apart."""
     for index in range(sessions):
         off = (20 * MS + index * 1000, {CONVOLUTION: 16 * MS, TRANSPOSE: 2 * MS})
         on = (8 * MS + index * 1000, {CONVOLUTION_SME2: 4 * MS, TRANSPOSE: 2 * MS})
         for variant, run in (("sme2_off", off), ("sme2_on", on)):
-            farm.session([run], variant=variant, index=index, device__facts=WITH_SME2, device__emulated=emulated)
+            maker.session([run], variant=variant, index=index, device__facts=WITH_SME2, device__emulated=emulated)
 
 
-def test_a_speed_up_comes_with_its_interval_from_five_sessions_a_side(farm: Farm) -> None:
-    both_ways(farm, 5)
-    report = report_of(farm)
+def test_a_speed_up_comes_with_its_interval_from_five_sessions_a_side(maker: BundleMaker) -> None:
+    both_ways(maker, 5)
+    report = report_of(maker)
     sme2 = report["sme2"]
     assert sme2.column("Speed-up") == ["2.50"]
     assert sme2.column("95 %") == ["2.50 to 2.50"]
@@ -30,9 +30,9 @@ def test_a_speed_up_comes_with_its_interval_from_five_sessions_a_side(farm: Farm
     assert report.contains("With SME2 on, runs are 2.50 times as fast as with SME2 off (one comparison).")
 
 
-def test_fewer_sessions_are_insufficient_data_for_an_interval(farm: Farm) -> None:
-    both_ways(farm, 4)
-    sme2 = report_of(farm)["sme2"]
+def test_fewer_sessions_are_insufficient_data_for_an_interval(maker: BundleMaker) -> None:
+    both_ways(maker, 4)
+    sme2 = report_of(maker)["sme2"]
     assert (sme2.column("Speed-up"), sme2.column("95 %")) == (["2.50"], ["insufficient data"])
 
 
@@ -46,9 +46,9 @@ def test_the_interval_holds_the_ratio_and_is_always_the_same() -> None:
     assert interval[1] < 2.2
 
 
-def test_where_the_time_went_is_in_points_and_in_milliseconds(farm: Farm) -> None:
-    both_ways(farm, 1)
-    shift = next(table for table in report_of(farm)["sme2"].tables if table[0][0] == "Category")
+def test_where_the_time_went_is_in_points_and_in_milliseconds(maker: BundleMaker) -> None:
+    both_ways(maker, 1)
+    shift = next(table for table in report_of(maker)["sme2"].tables if table[0][0] == "Category")
     assert shift[1:] == [
         ["Convolution", "80.0", "50.0", "-30.0", "16.000", "4.000", "-12.000"],
         ["Data Movement", "10.0", "25.0", "+15.0", "2.000", "2.000", "0.000"],
@@ -56,74 +56,74 @@ def test_where_the_time_went_is_in_points_and_in_milliseconds(farm: Farm) -> Non
     ]
 
 
-def test_operators_are_matched_across_data_types(farm: Farm) -> None:
-    both_ways(farm, 1)
-    operators = next(table for table in report_of(farm)["sme2"].tables if table[0][1].startswith("Types off"))
+def test_operators_are_matched_across_data_types(maker: BundleMaker) -> None:
+    both_ways(maker, 1)
+    operators = next(table for table in report_of(maker)["sme2"].tables if table[0][1].startswith("Types off"))
     assert operators[1] == ["Convolution IGEMM", "F32", "PF32", "1", "16.000", "4.000", "4.00", "+12.000"]
 
 
-def test_without_a_device_that_has_sme2_the_section_is_one_sentence(farm: Farm) -> None:
-    farm.session([MS], device__facts={"model": "board", "sme2": False})
-    report = report_of(farm)
+def test_without_a_device_that_has_sme2_the_section_is_one_sentence(maker: BundleMaker) -> None:
+    maker.session([MS], device__facts={"model": "board", "sme2": False})
+    report = report_of(maker)
     assert report.contains("No device of this sweep has SME2, so there is nothing to compare.", "sme2")
     assert report["sme2"].tables == []
 
 
-def test_a_device_that_does_not_report_sme2_is_not_counted_as_without_it(farm: Farm) -> None:
-    farm.session([MS])
-    assert report_of(farm).contains("No device of this sweep is known to have SME2", "sme2")
+def test_a_device_that_does_not_report_sme2_is_not_counted_as_without_it(maker: BundleMaker) -> None:
+    maker.session([MS])
+    assert report_of(maker).contains("No device of this sweep is known to have SME2", "sme2")
 
 
-def test_a_device_with_sme2_that_did_not_run_with_it_is_mentioned(farm: Farm) -> None:
-    farm.session([MS], device__facts=WITH_SME2)
-    assert report_of(farm).contains("A device of this sweep has SME2, but no session with SME2 on succeeded", "sme2")
+def test_a_device_with_sme2_that_did_not_run_with_it_is_mentioned(maker: BundleMaker) -> None:
+    maker.session([MS], device__facts=WITH_SME2)
+    assert report_of(maker).contains("A device of this sweep has SME2, but no session with SME2 on succeeded", "sme2")
 
 
-def test_one_side_gives_no_speed_up(farm: Farm) -> None:
-    farm.session([(MS, {CONVOLUTION_SME2: MS})], variant="sme2_on", device__facts=WITH_SME2)
-    report = report_of(farm)
+def test_one_side_gives_no_speed_up(maker: BundleMaker) -> None:
+    maker.session([(MS, {CONVOLUTION_SME2: MS})], variant="sme2_on", device__facts=WITH_SME2)
+    report = report_of(maker)
     assert report.contains("No cell was measured both with SME2 on and with SME2 off", "sme2")
     assert not any(head.startswith("Speed-up") for table in report["sme2"].tables for head in table[0])
 
 
-def test_fp16_calls_that_stay_f16_have_a_sentence(farm: Farm) -> None:
+def test_fp16_calls_that_stay_f16_have_a_sentence(maker: BundleMaker) -> None:
     run = (10 * MS, {GEMM_F16: 3 * MS, GEMM_F16.replace("#1", "#3"): MS, GEMM_PF16: 2 * MS})
-    farm.session([run], variant="sme2_on", model__precision="fp16", device__facts=WITH_SME2)
-    report = report_of(farm)
+    maker.session([run], variant="sme2_on", model__precision="fp16", device__facts=WITH_SME2)
+    report = report_of(maker)
     assert report.contains("2 of 3 Fully Connected calls of toy stay F16 in fp16 with SME2 on.", "sme2")
     left_out = next(table for table in report["sme2"].tables if table[0][-1].startswith("Likely"))
     assert left_out[1][2:5] == ["Fully Connected (F16) GEMM", "2", "66.7"]
     assert "inference" in left_out[0][-1]
 
 
-def test_coverage_is_by_name_and_open_names_are_left_to_kernels(farm: Farm) -> None:
+def test_coverage_is_by_name_and_open_names_are_left_to_kernels(maker: BundleMaker) -> None:
     dynamic = "Fully Connected (NC, QP8, F32, QC8W) GEMM #1"
-    farm.session(
+    maker.session(
         [(10 * MS, {dynamic: 8 * MS})],
         variant="sme2_on",
         model__precision="int8_dynamic",
         device__facts=WITH_SME2,
     )
-    sme2 = report_of(farm)["sme2"]
+    sme2 = report_of(maker)["sme2"]
     assert sme2.column("Share by name") == ["0.0"]
     assert sme2.column("Share proven") == ["–"]  # noqa: RUF001
 
 
-def test_executed_and_selected_kernels_are_listed_apart(farm: Farm) -> None:
+def test_executed_and_selected_kernels_are_listed_apart(maker: BundleMaker) -> None:
     log = f"Note (XNNPACK): Using gemm microkernel '{SELECTED}'. (init_pf32_gemm_config, a.c:495)\n"
-    farm.session([MS], mode="trace", variant="sme2_on", files={"stderr.txt": log.encode()}, device__facts=WITH_SME2)
+    maker.session([MS], mode="trace", variant="sme2_on", files={"stderr.txt": log.encode()}, device__facts=WITH_SME2)
     for variant, kernels in (("sme2_on", {EXECUTED: 90, "memcpy": 10}), ("sme2_off", {"memcpy": 5})):
-        farm.session([MS], mode="profile", variant=variant, files=profile_of(**kernels), device__facts=WITH_SME2)
-    report = report_of(farm)
+        maker.session([MS], mode="profile", variant=variant, files=profile_of(**kernels), device__facts=WITH_SME2)
+    report = report_of(maker)
     executed, selected = (table for table in report["sme2"].tables if table[0][0] == "Kernel")
     assert executed[1:] == [[EXECUTED, "SME2", "0", "90"], ["memcpy", "other", "5", "10"]]
     assert selected[1:] == [[SELECTED, "SME2", "0", "1"]]
     assert report.contains("Not evidence of use: a kernel that XNNPACK's log names (selected).", "sme2")
 
 
-def test_an_emulated_device_shows_operators_and_kernels_and_no_speed_up(farm: Farm) -> None:
-    both_ways(farm, 5, emulated=True)
-    sme2 = report_of(farm)["sme2"]
+def test_an_emulated_device_shows_operators_and_kernels_and_no_speed_up(maker: BundleMaker) -> None:
+    both_ways(maker, 5, emulated=True)
+    sme2 = report_of(maker)["sme2"]
     assert sme2.column("Speed-up") == ["–"]  # noqa: RUF001
     assert sme2.column("95 %") == ["–"]  # noqa: RUF001
     assert sme2.column("On SME2", 1) == ["1"]
@@ -131,11 +131,11 @@ def test_an_emulated_device_shows_operators_and_kernels_and_no_speed_up(farm: Fa
     assert operators[1] == ["Convolution IGEMM", "F32", "PF32", "1", *["–"] * 4]  # noqa: RUF001
 
 
-def test_advice_is_ordered_and_each_item_has_its_figures_and_a_step(farm: Farm) -> None:
+def test_advice_is_ordered_and_each_item_has_its_figures_and_a_step(maker: BundleMaker) -> None:
     slow = {"native_call_mean.out": 10 * MS, TRANSPOSE: 15 * MS, LINEAR: 50 * MS}
     for variant in ("sme2_off", "sme2_on"):
-        farm.session([(100 * MS, slow)], variant=variant, device__facts=WITH_SME2)
-    text = report_of(farm)["advice"].words
+        maker.session([(100 * MS, slow)], variant=variant, device__facts=WITH_SME2)
+    text = report_of(maker)["advice"].words
     delegate = text.index(
         "toy fp32: portable operators take 10.0 % of the time (10.0 ms of 100 ms on host with SME2 off and one thread; "
         "over the bound in 2 of 2 cells). mean (up to 10.0 %): the partitioner gave no reason. No exporter"
@@ -150,20 +150,20 @@ def test_advice_is_ordered_and_each_item_has_its_figures_and_a_step(farm: Farm) 
     assert delegate < movement < kernel
 
 
-def test_advice_about_a_portable_operator_depends_on_the_partitioners_reason(farm: Farm) -> None:
+def test_advice_about_a_portable_operator_depends_on_the_partitioners_reason(maker: BundleMaker) -> None:
     reasons = {
         "aten.mean.dim": "mean.dim only supports keepdim=True",
         "aten.gather.default": "XNNPACK's partitioner has no rule for this operator",
     }
-    farm.session(
+    maker.session(
         [(100 * MS, {"native_call_mean.out": 20 * MS, "native_call_gather.out": 10 * MS})],
         model__portable=[{"operator": name, "count": 1, "reason": reason} for name, reason in reasons.items()],
     )
-    text = report_of(farm)["advice"].words
+    text = report_of(maker)["advice"].words
     assert "aten.mean.dim (up to 20.0 %): mean.dim only supports keepdim=True. Next: call it with keepdim=True" in text
     assert "has no rule for this operator. No exporter setting changes this: rewrite the model without it" in text
 
 
-def test_below_the_bounds_there_is_nothing_to_do(farm: Farm) -> None:
-    farm.session([(100 * MS, {CONVOLUTION: 90 * MS, TRANSPOSE: 10 * MS})])
-    assert report_of(farm).contains("No operator of this sweep is over these bounds.", "advice")
+def test_below_the_bounds_there_is_nothing_to_do(maker: BundleMaker) -> None:
+    maker.session([(100 * MS, {CONVOLUTION: 90 * MS, TRANSPOSE: 10 * MS})])
+    assert report_of(maker).contains("No operator of this sweep is over these bounds.", "advice")

@@ -11,7 +11,7 @@ import pytest
 
 from devices.ondevice.facts import Facts
 from tasks.etdump.xnntrace import read_xnntrace
-from tests.tasks.session.test_measure import _GOOD, a_bench, a_session, measured
+from tests.fixtures.stand_in import GOOD, a_bench, a_session, measured
 
 # Refuses to clear, and to answer without a time stamp; lists one line per process that it is asked for.
 STAND_IN = """#!/bin/sh
@@ -37,7 +37,7 @@ def _logcat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_logcat")
 def test_a_trace_session_on_a_phone_keeps_what_its_runner_logged(tmp_path: Path) -> None:
     # given a phone, and a runner that says which process it is
-    bench = replace(a_bench(tmp_path, "echo $$\n" + _GOOD), facts=Facts(os="android"))
+    bench = replace(a_bench(tmp_path, "echo $$\n" + GOOD), facts=Facts(os="android"))
     session = a_session()
     session = replace(session, cell=replace(session.cell, mode="trace"))
     # when a trace session is run
@@ -53,8 +53,8 @@ def test_a_trace_session_on_a_phone_keeps_what_its_runner_logged(tmp_path: Path)
 
 
 def test_a_phone_without_a_readable_log_fails_the_session_with_the_reason(tmp_path: Path) -> None:
-    bench = replace(a_bench(tmp_path, _GOOD), facts=Facts(os="android"))
+    bench = replace(a_bench(tmp_path, GOOD), facts=Facts(os="android"))
     session = a_session()
     record = measured(tmp_path, bench, replace(session, cell=replace(session.cell, mode="trace")))
     assert record.status == "failed"
-    assert "its log cannot be read (logcat: " in str(record.reason)
+    assert "cannot read its log (logcat: " in str(record.reason)

@@ -3,117 +3,28 @@
 The runners here are stand-ins, shell scripts that misbehave on purpose; the real one is measured in test_sweep.py.
 """
 
-import hashlib
 import os
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from devices.inventory import DeviceSpec
 from devices.limits import Limits
 from devices.local import LocalDevice
-from devices.ondevice.facts import Facts
 from devices.ondevice.job import kill_leftovers
-from tasks.bundle import SessionRecord, bundles_of, read_bundle
-from tasks.cell import Cell
-from tasks.export.export import Export
-from tasks.files import sha256_of
-from tasks.plan import DISCARDED_INDEX, FIRST_SESSION, PlannedSession
-from tasks.runner.bundle import Runner
+from tasks.bundle import bundles_of
+from tasks.plan import DISCARDED_INDEX, FIRST_SESSION
 from tasks.session.measure import Bench, measure
-from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
 from tests.fixtures.paths import ROOT
-from tests.tasks.test_plan import NIGHT
-
-# Reads the flags that it needs, then does what the test asks for.
-_HEAD = """#!/bin/sh
-for flag; do case $flag in
-    --etdump_path=*) etdump=${flag#*=};; --output_file=*) output=${flag#*=};; --model_path=*) model=${flag#*=};;
-esac; done
-"""
-_GOOD = 'cp "$model" "$etdump"; printf "\\0\\0\\200\\77" >"$output-0.bin"\n'
-OPERATOR = "Fully Connected (NC, F32) GEMM #1"
-
-
-def etdump_of(executions: int, operator: str = OPERATOR) -> bytes:
-    events = [
-        Profile(text=operator, start=10, end=20, instruction=1),
-        Profile(name="DELEGATE_CALL", start=5, end=25, instruction=1),
-        Profile(name=METHOD, start=0, end=30),
-    ]
-    return build_etdump([Run(events) for _ in range(executions)])
-
-
-def a_session(variant: str = "sme2_off", index: int = 0) -> PlannedSession:
-    cell = Cell("local", "linear", "fp32", 1, variant, "timing", 3, 1)  # type: ignore[arg-type]
-    return PlannedSession(NIGHT, cell, index, 0, "p", "r")
-
-
-def a_bench(folder: Path, script: str, etdump: bytes | None = None, deadline_s: float = 20) -> Bench:
-    """A bench whose model.pte is the ETDump that the stand-in runner hands out."""
-    export, runner = folder / "export", folder / "runner"
-    for made in (export, runner):
-        made.mkdir()
-    (export / "model.pte").write_bytes(etdump if etdump is not None else etdump_of(3))
-    np.ones(1, np.float32).tofile(export / "output-0.bin")
-    (runner / "executor_runner").write_text(_HEAD + script, encoding="utf-8")
-    (runner / "executor_runner").chmod(0o755)
-    tensor = {"dtype": "float32", "shape": [1]}
-    program = {"sha256": sha256_of(runner / "executor_runner"), "bytes": 1}
-    line = f"executor_runner {program['sha256']}\n"
-    return Bench(
-        device=LocalDevice("local", str(folder / "root")),
-        spec=DeviceSpec(name="local", transport="local"),
-        facts=Facts(os="linux"),
-        export=Export(
-            folder=export,
-            export_key="k",
-            model="linear",
-            precision="fp32",
-            seed=0,
-            pte_sha256=sha256_of(export / "model.pte"),
-            pte_bytes=1,
-            versions={},
-            inputs=[],
-            outputs=[{"file": "output-0.bin", "sha256": sha256_of(export / "output-0.bin"), **tensor}],
-            delegated=[],
-            portable=[],
-            export_s=1.0,
-        ),
-        runner=Runner(
-            folder=runner,
-            kind="registered",
-            platform="linux-x86_64",
-            runner_sha256=hashlib.sha256(line.encode()).hexdigest(),
-            launch=["executor_runner"],
-            variants=["sme2_off"],
-            modes=["timing"],
-            versions={},
-            compiler=None,
-            flags=[],
-            source_sha256=None,
-            build_key=None,
-            files={"executor_runner": program},
-            provenance="a stand-in that misbehaves",
-        ),
-        limits=Limits(),
-        deadline_s=deadline_s,
-        settle_s=0,
-    )
-
-
-def measured(folder: Path, bench: Bench, session: PlannedSession | None = None) -> SessionRecord:
-    record = measure(session or a_session(), bench, folder / "bundles")
-    assert read_bundle(folder / "bundles" / NIGHT.sweep_id / record.session_id).status == record.status
-    return record
+from tests.fixtures.plans import NIGHT
+from tests.fixtures.stand_in import GOOD, OPERATOR, a_bench, a_session, etdump_of, measured
+from tests.fixtures.waiting import SCALE
 
 
 def test_a_session_that_goes_well_succeeds_and_leaves_nothing_on_the_device(tmp_path: Path) -> None:
-    bench = a_bench(tmp_path, _GOOD)
+    bench = a_bench(tmp_path, GOOD)
     record = measured(tmp_path, bench)
     assert (record.status, record.reason_code, record.exit_code) == ("succeeded", None, 0)
     assert record.accuracy is not None
@@ -126,15 +37,15 @@ def test_a_session_that_goes_well_succeeds_and_leaves_nothing_on_the_device(tmp_
 @pytest.mark.parametrize(
     ("script", "code", "sentence"),
     [
-        ("kill -SEGV $$", "runner_crashed", "was ended by signal 11 (SIGSEGV)"),
+        ("kill -SEGV $$", "runner_crashed", "was killed by signal 11 (SIGSEGV)"),
         ("echo no such model >&2; exit 2", "runner_failed", "exited with code 2: no such model"),
-        ("exit 7", "runner_failed", "exited with code 7: it left no word"),
-        ("true", "no_etdump", "wrote no ETDump"),
+        ("exit 7", "runner_failed", "exited with code 7: it printed nothing"),
+        ("true", "no_etdump", "did not write an ETDump"),
         (': >"$etdump"', "bad_etdump", "model.etdump"),
         ('head -c 100 "$model" >"$etdump"', "bad_etdump", "model.etdump"),
         ('echo "not an ETDump, but long enough" >"$etdump"', "bad_etdump", "model.etdump"),
-        ('cp "$model" "$etdump"', "wrong_output", "wrote no output 0"),
-        ('cp "$model" "$etdump"; echo >"$output-0.bin"', "wrong_output", "output 0 has 1 bytes where eager has 4"),
+        ('cp "$model" "$etdump"', "wrong_output", "output 0 is missing"),
+        ('cp "$model" "$etdump"; echo >"$output-0.bin"', "wrong_output", "output 0 has 1 bytes; eager PyTorch returns 4"),
     ],
 )
 def test_a_runner_that_misbehaves_is_a_failed_session_with_its_reason(
@@ -153,38 +64,38 @@ def test_the_log_of_a_failed_runner_is_kept(tmp_path: Path) -> None:
 def test_a_runner_that_hangs_and_ignores_term_is_ended_at_its_deadline(tmp_path: Path) -> None:
     # given a runner that will not go, with a child that will not either
     script = "trap '' TERM; sleep 600 & echo $! >\"$etdump.child\"; wait; while :; do sleep 600; done\n"
-    record = measured(tmp_path, a_bench(tmp_path, script, deadline_s=1))
+    record = measured(tmp_path, a_bench(tmp_path, script, deadline_s=SCALE))
     # then the session failed for that reason, well before its sleep is over
     assert (record.status, record.reason_code) == ("failed", "deadline_exceeded")
-    assert record.reason == "the runner was ended after its deadline of 1 s"
+    assert record.reason == f"the runner was killed after its deadline of {SCALE:g} s"
 
 
 def test_fewer_executions_than_promised_are_no_result(tmp_path: Path) -> None:
-    record = measured(tmp_path, a_bench(tmp_path, _GOOD, etdump_of(2)))
+    record = measured(tmp_path, a_bench(tmp_path, GOOD, etdump_of(2)))
     assert (record.status, record.reason_code) == ("failed", "incomplete_etdump")
-    assert record.reason == "the ETDump holds 2 executions where 3 were promised"
+    assert record.reason == "the ETDump contains 2 executions instead of 3"
 
 
 def test_a_variant_that_the_operators_contradict_is_invalid(tmp_path: Path) -> None:
-    record = measured(tmp_path, a_bench(tmp_path, _GOOD), a_session("sme2_on"))
+    record = measured(tmp_path, a_bench(tmp_path, GOOD), a_session("sme2_on"))
     assert (record.status, record.reason_code) == ("invalid", "variant")
     assert OPERATOR in str(record.reason)
 
 
 def test_a_device_outside_its_limits_makes_the_session_invalid(tmp_path: Path) -> None:
-    bench = replace(a_bench(tmp_path, _GOOD), limits=Limits(max_load_1m=1e-9))
+    bench = replace(a_bench(tmp_path, GOOD), limits=Limits(max_load_1m=1e-9))
     record = measured(tmp_path, bench)
     assert (record.status, record.reason_code) == ("invalid", "load")
     assert str(record.reason).startswith("before the session, load: load_1m is ")
 
 
 def test_the_first_session_is_discarded_by_rule(tmp_path: Path) -> None:
-    record = measured(tmp_path, a_bench(tmp_path, _GOOD), a_session(index=DISCARDED_INDEX))
+    record = measured(tmp_path, a_bench(tmp_path, GOOD), a_session(index=DISCARDED_INDEX))
     assert (record.status, record.reason_code) == ("invalid", FIRST_SESSION)
 
 
 def test_a_device_without_space_fails_the_session_in_one_sentence(tmp_path: Path, full_disk: Path) -> None:
-    bench = replace(a_bench(tmp_path, _GOOD, b"x" * (4 << 20)), device=LocalDevice("local", str(full_disk / "root")))
+    bench = replace(a_bench(tmp_path, GOOD, b"x" * (4 << 20)), device=LocalDevice("local", str(full_disk / "root")))
     record = measured(tmp_path, bench)
     assert (record.status, record.reason_code) == ("failed", "no_space_on_device")
 
@@ -192,13 +103,13 @@ def test_a_device_without_space_fails_the_session_in_one_sentence(tmp_path: Path
 def test_paths_with_spaces_and_quotes_are_just_paths(tmp_path: Path) -> None:
     odd = tmp_path / 'it\'s a "test" $HOME; `id`'
     odd.mkdir()
-    assert measured(odd, a_bench(odd, _GOOD)).status == "succeeded"
+    assert measured(odd, a_bench(odd, GOOD)).status == "succeeded"
 
 
 _CONTROLLER = """
 import sys
 from pathlib import Path
-from tests.tasks.session.test_measure import a_bench, a_session, measure
+from tests.fixtures.stand_in import a_bench, a_session, measure
 folder = Path(sys.argv[1])
 measure(a_session(), a_bench(folder, sys.argv[2]), folder / "bundles")
 """
@@ -216,7 +127,7 @@ def test_a_farm_killed_during_a_session_leaves_no_bundle_and_the_next_start_make
     farm.wait()
     assert list(bundles_of(tmp_path / "bundles", NIGHT.sweep_id)) == []
     # when the session is run again, by whoever got the lease and ended what was left
-    bench = a_bench_again(tmp_path, _GOOD)
+    bench = a_bench_again(tmp_path, GOOD)
     kill_leftovers(bench.device)
     record = measured(tmp_path, bench)
     # then it is one bundle, and a good one
@@ -233,11 +144,11 @@ def a_bench_again(folder: Path, script: str) -> Bench:
 
 def test_a_job_that_ended_while_the_farm_was_dead_is_collected_not_run_again(tmp_path: Path) -> None:
     # given a job that came to its end, but whose bundle was never written
-    counted = f"echo x >>'{tmp_path}/count'; " + _GOOD
+    counted = f"echo x >>'{tmp_path}/count'; " + GOOD
     bench = a_bench(tmp_path, counted)
     blocked = tmp_path / "bundles"
     blocked.write_text("a file where the bundles should be", encoding="utf-8")
-    with pytest.raises(Exception, match="could not be written"):
+    with pytest.raises(Exception, match="cannot write the bundle"):
         measure(a_session(), bench, blocked)
     blocked.unlink()
     # when the session is started again

@@ -1,0 +1,30 @@
+"""More time for devices to answer on a slow machine, so that a test fails only for what it tests."""
+
+import pytest
+
+from devices import reconnect, shell
+from devices.adb import connect as adb_connect
+from devices.adb import device as adb_device
+from devices.ssh import config as ssh_config
+from devices.ssh import connect as ssh_connect
+from devices.ssh import device as ssh_device
+from tests.fixtures.waiting import SCALE
+
+PATIENCE = [
+    (reconnect, "PROBE_DEADLINE_S"),
+    (shell, "SCRIPT_DEADLINE_S"),
+    (adb_connect, "ANSWER_S"),
+    (adb_connect, "_START_SERVER_S"),
+    (adb_connect, "_SETTLE_S"),
+    (adb_device, "SILENCE_S"),
+    (ssh_config, "_ANSWER_S"),
+    (ssh_connect, "CONNECT_S"),
+    (ssh_connect, "AUTHENTICATE_S"),
+    (ssh_device, "SILENCE_S"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, name in PATIENCE:
+        monkeypatch.setattr(module, name, getattr(module, name) * SCALE)
