@@ -11,7 +11,7 @@ import httpx
 from prefect.server.api.server import SubprocessASGIServer
 
 from devices.errors import FarmError
-from tasks.files import write_whole
+from tasks.files import write_complete
 
 _PROGRAM = "prefect.server.api.server:create_app"
 _LEAST_ROOM_BYTES = 16_000_000  # its new database alone takes six
@@ -32,7 +32,7 @@ def start_server(prefect_home: Path) -> None:
             f"the Prefect server of this sweep did not start ({cause}); see `prefect server start`"
         ) from None
     if server.server_process:
-        write_whole(notes / str(os.getpid()), str(server.server_process.pid).encode())
+        write_complete(notes / str(os.getpid()), str(server.server_process.pid).encode())
 
 
 def stop_server() -> None:

@@ -1,4 +1,4 @@
-"""The bundle of a session on disk: written whole, never changed, checked whenever it is read."""
+"""The bundle of a session on disk: published in one step, never changed, checked on every read."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +15,7 @@ from tasks.files import publish_folder, sha256_of
 
 
 class BundleError(FarmError):
-    """A bundle is missing, incomplete or not what its session.json says; the text is one sentence."""
+    """A bundle is missing, incomplete or does not match its session.json; the text is one sentence."""
 
 
 class _Record(BaseModel):
@@ -23,7 +23,7 @@ class _Record(BaseModel):
 
 
 class SweepNight(_Record):
-    """The sweep that a session belongs to: id (name, night and, measured anew, a number), name and night."""
+    """The sweep that a session belongs to: id (name, night and, with --again, a number), name and night."""
 
     sweep_id: str
     name: str
@@ -45,7 +45,7 @@ class ModelRecord(_Record):
 
 
 class RunnerRecord(_Record):
-    """The runner bundle that measured."""
+    """The runner bundle that was used."""
 
     runner_sha256: str
     platform: str
@@ -68,7 +68,7 @@ class DeviceRecord(_Record):
 
 
 class Accuracy(_Record):
-    """One output beside the eager reference; errors are None where no pair of finite values exists."""
+    """One output compared with the eager reference; errors are None without a pair of finite values."""
 
     output: int
     max_abs_error: float | None
@@ -84,7 +84,7 @@ class FileRecord(_Record):
 
 
 class SessionRecord(_Record):
-    """session.json: everything that is known of one session."""
+    """session.json: everything that is known about one session."""
 
     bundle_version: Literal[1] = 1
     session_id: str
@@ -117,10 +117,10 @@ class SessionRecord(_Record):
 
 
 def publish_bundle(bundles: Path, record: SessionRecord, collected: Path) -> SessionRecord:
-    """Write the bundle of `record` with the files of the folder `collected`; return the record that is on disk now.
+    """Write the bundle of `record` with the files of the folder `collected`; return the record as it is on disk.
 
-    The folder `bundles/<sweep_id>/<session_id>` appears whole or not at all; `record.files` is filled in here.
-    Raises BundleError where the disk refuses (full, read-only).
+    The folder `bundles/<sweep_id>/<session_id>` is published completely or not at all; `record.files` is set here.
+    Raises BundleError if the disk is full or read-only.
     """
     final = bundles / record.sweep.sweep_id / record.session_id
     try:
@@ -130,11 +130,11 @@ def publish_bundle(bundles: Path, record: SessionRecord, collected: Path) -> Ses
                 target = aside / source.name
                 target.write_bytes(source.read_bytes())
                 files[source.name] = FileRecord(sha256=sha256_of(target), bytes=target.stat().st_size)
-            whole = record.model_copy(update={"files": files})
-            (aside / "session.json").write_text(whole.model_dump_json(indent=1) + "\n", encoding="utf-8")
+            complete = record.model_copy(update={"files": files})
+            (aside / "session.json").write_text(complete.model_dump_json(indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         raise BundleError(
-            f"{final}: the bundle could not be written ({error.strerror or error}); nothing was left"
+            f"{final}: cannot write the bundle ({error.strerror or error}); no partial bundle is left"
         ) from None
     return read_record(final)
 
@@ -145,9 +145,12 @@ def read_record(folder: Path) -> SessionRecord:
     try:
         return SessionRecord.model_validate_json(path.read_bytes())
     except FileNotFoundError:
-        raise BundleError(f"{folder}: this is no bundle, it holds no session.json") from None
-    except (OSError, ValidationError) as error:
-        raise BundleError(f"{path}: {_first_line(error)}; a bundle is written by etfarm and never edited") from None
+        raise BundleError(f"{folder}: not a bundle: session.json is missing") from None
+    except OSError as error:
+        raise BundleError(f"{path}: cannot be read ({error.strerror})") from None
+    except ValidationError as error:
+        cause = f"does not match its schema ({_first_mistake(error)})"
+        raise BundleError(f"{path}: {cause}; restore the bundle from a backup") from None
 
 
 def read_bundle(folder: Path) -> SessionRecord:
@@ -156,22 +159,20 @@ def read_bundle(folder: Path) -> SessionRecord:
     for name, wanted in record.files.items():
         path = folder / name
         if not path.is_file():
-            raise BundleError(f"{path}: the file is missing from its bundle; restore the bundle from its source")
+            raise BundleError(f"{path}: the file is missing from its bundle; restore the bundle from a backup")
         if path.stat().st_size != wanted.bytes or sha256_of(path) != wanted.sha256:
-            raise BundleError(f"{path}: the file differs from the hash in session.json; restore it from its source")
+            raise BundleError(f"{path}: the file does not match its hash in session.json; restore it from a backup")
     return record
 
 
 def bundles_of(bundles: Path, sweep_id: str) -> Iterator[SessionRecord]:
-    """Yield the record of every bundle of a sweep, in the order of their ids; a damaged one raises BundleError."""
-    # Names with a dot are bundles that somebody else is writing just now.
+    """Yield the record of every bundle of a sweep, in the order of their ids; raises BundleError on a damaged one."""
+    # Folders whose names begin with a dot are still being written.
     for path in sorted((bundles / sweep_id).glob("[!.]*/session.json")):
         yield read_record(path.parent)
 
 
-def _first_line(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        first = error.errors()[0]
-        key = ".".join(str(step) for step in first["loc"])
-        return f"`{key}`: {first['msg']}" if key else first["msg"]
-    return str(error)
+def _first_mistake(error: ValidationError) -> str:
+    first = error.errors()[0]
+    key = ".".join(str(step) for step in first["loc"])
+    return f"`{key}`: {first['msg']}" if key else first["msg"]

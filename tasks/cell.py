@@ -1,4 +1,4 @@
-"""What is measured alike: the words that tell one cell of a sweep from another.
+"""The dimensions of a sweep's cells.
 
 `Precision` is defined beside its recipes (tasks/export/precision.py), `Platform` in devices/platform.py.
 """
@@ -11,15 +11,15 @@ from tasks.export.precision import Precision
 Variant = Literal["sme2_on", "sme2_off"]
 VARIANTS: tuple[Variant, ...] = get_args(Variant)
 Mode = Literal["timing", "profile", "trace"]
-"""timing: latency; profile: kernels that ran, sampled by the farm's runner; trace: kernels that were selected, as a
-registered runner logs them."""
+"""timing: latency; profile: executed kernels, sampled by the farm's runner; trace: selected kernels, logged by a
+registered runner."""
 MODES: tuple[Mode, ...] = get_args(Mode)
 Status = Literal["succeeded", "failed", "invalid"]
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What is measured alike: one model, precision, thread count and variant, in one mode, on one device."""
+    """One configuration: model, precision, thread count, variant, mode and device; measured in several sessions."""
 
     device: str
     model: str

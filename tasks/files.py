@@ -24,10 +24,10 @@ def sha256_of(path: Path) -> str:
 
 @contextlib.contextmanager
 def publish_folder(final: Path) -> Iterator[Path]:
-    """Yield an empty folder beside `final`; on a clean way out it becomes `final` in one rename, else it is removed.
+    """Yield an empty folder beside `final`; rename it to `final` at the end of the block, or remove it on an error.
 
-    A folder of that name that appeared meanwhile wins: two processes that make the same content both end with it.
-    Leftovers of killed processes are removed on the way in, by the process id in their names.
+    If `final` appeared meanwhile, it is kept: two processes that make the same content both use it.
+    Leftovers of killed processes are removed first, by the process id in their names.
     """
     with _aside_folder(final.parent) as aside:
         yield aside
@@ -41,13 +41,13 @@ def publish_folder(final: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """Yield an empty folder for the block alone, outside the var folder; what killed processes left is removed."""
+    """Yield an empty folder outside the var folder, for this block only; leftovers of killed processes are removed."""
     with _aside_folder(Path(tempfile.gettempdir()) / f"etfarm-scratch-{getpass.getuser()}") as folder:
         yield folder
 
 
-def write_whole(path: Path, data: bytes | BinaryIO) -> None:
-    """Write `data` (bytes, or a stream from where it stands) to `path`; a reader sees the old content or the new."""
+def write_complete(path: Path, data: bytes | BinaryIO) -> None:
+    """Write `data` (bytes, or the rest of a stream) to `path`; a reader sees the old content or the new."""
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.parent / f"{_ASIDE}{os.getpid()}-{uuid.uuid4().hex[:8]}"
     try:
@@ -61,7 +61,7 @@ def write_whole(path: Path, data: bytes | BinaryIO) -> None:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what killed processes of this machine left half-written in `folder`."""
+    """Remove partial files and folders in `folder` that killed processes of this machine left."""
     for leftover in folder.glob(f"{_ASIDE}*"):
         pid = leftover.name.removeprefix(_ASIDE).split("-")[0]
         if pid.isdigit() and not _alive(int(pid)):

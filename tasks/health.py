@@ -1,7 +1,8 @@
-"""The health of devices over time, as the farm remembers it: one JSON file per device.
+"""The health of devices over time: one JSON file per device.
 
-Health is independent of state: a device may be idle and quarantined. Three strikes in a row quarantine it for a while;
-afterwards it is suspect and the next strike quarantines it again. A success makes it good. Only the user retires it.
+Health is independent of state: a device may be idle and quarantined. Three strikes in a row quarantine a device for 12
+hours; afterwards it is suspect and the next strike quarantines it again. A success makes it good. Only the user retires
+a device.
 """
 
 import fcntl
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from devices.errors import FarmError
-from tasks.files import write_whole
+from tasks.files import write_complete
 
 STRIKES = 3
 QUARANTINE = timedelta(hours=12)
@@ -23,7 +24,7 @@ QUARANTINE = timedelta(hours=12)
 
 @dataclass(frozen=True)
 class Health:
-    """How far a device is trusted, since when and why; `until` ends a quarantine. Times are ISO, UTC."""
+    """The health of a device, since when and why; `until` is the end of a quarantine. Times are ISO, UTC."""
 
     state: Literal["good", "suspect", "quarantined", "retired"] = "good"
     reason: str | None = None
@@ -42,7 +43,7 @@ class Health:
 
 
 class HealthError(FarmError):
-    """The file of a device is damaged, or the change is not possible; the text is one sentence."""
+    """The health file of a device is damaged, or a change is not possible; the text is one sentence."""
 
 
 class Registry:
@@ -53,7 +54,7 @@ class Registry:
         self._now = now
 
     def health(self, name: str) -> Health:
-        """How far the device is trusted now; an unknown one is good."""
+        """Return the device's health now; an unknown device is good."""
         try:
             health = Health(**json.loads(self._file(name).read_text(encoding="utf-8")))
             expired = health.state == "quarantined" and health.until and _at(health.until) <= self._now()
@@ -61,7 +62,7 @@ class Registry:
             return Health()
         except (ValueError, TypeError) as error:
             raise HealthError(
-                f"{self._file(name)}: the file is damaged ({error}); remove it to trust {name} again"
+                f"{self._file(name)}: the file is damaged ({error}); remove it to reset the health of {name}"
             ) from None
         if expired:
             # One more strike and it is quarantined again.
@@ -80,15 +81,15 @@ class Registry:
         return self._change(name, strike)
 
     def succeed(self, name: str) -> Health:
-        """Record a success: a suspect device is good again; a quarantined or retired one stays as it is."""
+        """Record a success: a suspect device becomes good; a quarantined or retired one does not change."""
         return self._change(name, lambda health: Health() if health.state == "suspect" else health)
 
     def quarantine(self, name: str, reason: str, duration: timedelta = QUARANTINE) -> Health:
-        """Keep the device out of sweeps for a while. HealthError if it is retired."""
+        """Keep the device out of sweeps for `duration`; raises HealthError if it is retired."""
 
         def quarantine(health: Health) -> Health:
             if health.state == "retired":
-                raise HealthError(f"{name} is retired; release it first")
+                raise HealthError(f"{name}: the device is retired; release it first")
             return self._quarantined(reason, duration, health.strikes)
 
         return self._change(name, quarantine)
@@ -113,7 +114,7 @@ class Registry:
             return after
 
     def _write(self, name: str, health: Health) -> None:
-        write_whole(self._file(name), json.dumps(asdict(health), indent=1).encode())
+        write_complete(self._file(name), json.dumps(asdict(health), indent=1).encode())
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -124,7 +125,7 @@ class Registry:
 
     def _file(self, name: str) -> Path:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
-            raise HealthError(f"{name!r} is not the name of a device")
+            raise HealthError(f"{name!r} is not a valid device name; use letters, digits, dots, dashes and underscores")
         return self._folder / f"{name}.json"
 
     def _stamp(self) -> str:

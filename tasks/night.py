@@ -1,4 +1,4 @@
-"""Which sweep of which night results belong to."""
+"""The id of a sweep: its name, its night and, with --again, a number."""
 
 from datetime import date
 from pathlib import Path
@@ -7,9 +7,9 @@ from tasks.bundle import SweepNight
 
 
 def sweep_night(name: str, night: date, bundles: Path, *, again: bool) -> SweepNight:
-    """Return the newest sweep of that name and night, or a new one if `again` asks for it.
+    """Return the newest sweep of that name and night, or a new one if `again`.
 
-    Ids read `smoke-2026-11-20`, and `smoke-2026-11-20.2` for the second time that it is measured anew.
+    Ids have the form `smoke-2026-11-20`; the second sweep of a night is `smoke-2026-11-20.2`.
     """
     first = f"{name}-{night.isoformat()}"
     taken = [1] if (bundles / first).is_dir() else []

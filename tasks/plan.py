@@ -1,4 +1,4 @@
-"""Which sessions a device still owes a sweep, and in which order."""
+"""The sessions of a sweep on one device, their order, and which of them are still to run."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ FIRST_SESSION = "first_session"
 
 @dataclass(frozen=True)
 class PlannedSession:
-    """One session to come: its cell, its place in the series (`index`) and which try of it this is."""
+    """One planned session: its cell, its number in the cell (`index`) and the number of the attempt."""
 
     sweep: SweepNight
     cell: Cell
@@ -32,18 +32,18 @@ class PlannedSession:
 
     @property
     def key(self) -> str:
-        """The same for every attempt at this session, and different for everything else."""
+        """Identifies the session: equal for all its attempts, different for all other sessions."""
         content = [self.sweep.sweep_id, asdict(self.cell), self.index, self.seed, self.pte_sha256, self.runner_sha256]
         return json.dumps(content, sort_keys=True)
 
     @property
     def session_id(self) -> str:
-        """16 hexadecimal digits, always the same for the same session and attempt."""
+        """16 hexadecimal digits, determined by the session and the attempt."""
         return hashlib.sha256(f"{self.key}#{self.attempt}".encode()).hexdigest()[:16]
 
     @property
     def title(self) -> str:
-        """How people read it in Prefect's UI and in logs."""
+        """The name of the session in Prefect's UI and in logs."""
         cell = self.cell
         number = "first" if self.index == DISCARDED_INDEX else f"#{self.index}"
         kind = "" if cell.mode == "timing" else f" {cell.mode}"
@@ -59,11 +59,11 @@ def plan_device(
     exports: Mapping[tuple[str, Precision], Export],
     runners: Mapping[tuple[Variant, Mode], Runner],
 ) -> list[PlannedSession]:
-    """Return every session of `spec` for one device, in the order in which they are to run.
+    """Return all sessions of `spec` for one device, in the order in which they must run.
 
-    `sme2` False leaves `sme2_on` out (None: not known, so it is planned and will say why it failed). Rounds go over
-    all cells in a seeded order, on and off side by side and swapped each round (ABBA), so that drift of the device
-    falls on both alike. The very first session is one that is discarded by rule. Sessions for kernels come last.
+    Without SME2 (`sme2` False) `sme2_on` is left out; if it is unknown (None), it is planned and its sessions may fail.
+    Each round visits all cells in a seeded order, with on and off next to each other and swapped in every round (ABBA):
+    drift of the device affects both equally. The first session is discarded automatically. Kernel modes come last.
     """
     variants: list[Variant] = [variant for variant in spec.variants if variant == "sme2_off" or sme2 is not False]
     order = random.Random(f"{spec.seed}/{sweep.sweep_id}/{device}")
@@ -89,17 +89,17 @@ def plan_device(
             for group in groups:
                 for variant in variants if number % 2 == 0 else variants[::-1]:
                     planned.append(session(group, variant, "timing", number))
-        # One that cannot run anyway (no export, no runner) would leave the device as cold as it was.
-        able = next((first for first in planned if first.pte_sha256 and first.runner_sha256), None)
-        if able:
-            planned.insert(0, replace(able, index=DISCARDED_INDEX))
+        # A session without an export or a runner does not run and would not warm up the device.
+        runnable = next((first for first in planned if first.pte_sha256 and first.runner_sha256), None)
+        if runnable:
+            planned.insert(0, replace(runnable, index=DISCARDED_INDEX))
     kernel_modes: list[Mode] = [mode for mode in spec.modes if mode != "timing"]
     planned += [session(group, variant, mode, 0) for mode in kernel_modes for group in groups for variant in variants]
     return planned
 
 
 def still_to_run(planned: Iterable[PlannedSession], records: Iterable[SessionRecord]) -> list[PlannedSession]:
-    """Leave out what is done, and give what failed before its next attempt number; pure, in the order given."""
+    """Return the sessions that are not done, in the same order; those that failed get the next attempt number."""
     attempts: dict[str, int] = {}
     done: set[str] = set()
     for record in records:
@@ -113,7 +113,7 @@ def still_to_run(planned: Iterable[PlannedSession], records: Iterable[SessionRec
 
 
 def planned_of(record: SessionRecord) -> PlannedSession:
-    """The planned session that a bundle's record answers."""
+    """Return the planned session of a bundle's record."""
     cell = Cell(
         record.device.name,
         record.model.name,
@@ -131,9 +131,9 @@ def planned_of(record: SessionRecord) -> PlannedSession:
 
 
 def matches(selector: Mapping[str, str], labels: Mapping[str, Any]) -> list[str]:
-    """Say why a device with `labels` does not match `selector`; an empty list means that it does."""
+    """Return the reasons why a device with `labels` does not match `selector`; empty if it matches."""
     return [
-        f"label {key} is {labels.get(key, 'not set')!s}, the sweep asks for {wanted}"
+        f"label {key} is {labels.get(key, 'not set')!s}, the sweep selects {wanted}"
         for key, wanted in selector.items()
         if str(labels.get(key)) != wanted
     ]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from sql.errors import WarehouseError
 from sql.warehouse import open_to_copy
-from tasks.files import remove_leftovers, write_whole
+from tasks.files import remove_leftovers, write_complete
 
 _KEPT = 3  # a reader that opens `current` needs its file for as long as opening takes
 
@@ -31,8 +31,8 @@ def publish_snapshot(warehouse: Path, snapshots: Path) -> Path:
         present = sorted(snapshots.glob("warehouse-*.duckdb"), key=_sequence)
         final = snapshots / f"warehouse-{(_sequence(present[-1]) if present else 0) + 1:06d}.duckdb"
         try:
-            write_whole(final, source)
-            write_whole(snapshots / "current", f"{final.name}\n".encode())
+            write_complete(final, source)
+            write_complete(snapshots / "current", f"{final.name}\n".encode())
         except OSError as error:
             raise WarehouseError(
                 f"{final}: the snapshot could not be written ({error.strerror}); readers keep the previous one"

@@ -1,4 +1,4 @@
-"""The sweep file: what the user wants measured."""
+"""The sweep file: what to measure, and how often."""
 
 import re
 from pathlib import Path
@@ -18,7 +18,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 
 
 class SweepSpec(BaseModel):
-    """A matrix of models, precisions, variants and threads, and how each cell of it is measured."""
+    """A matrix of models, precisions, variants and threads, and how each cell is measured."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -32,7 +32,7 @@ class SweepSpec(BaseModel):
     modes: Annotated[list[Mode], Field(min_length=1)] = ["timing"]
     executions: int = Field(default=20, ge=1, le=100_000, description="Executions per session, warm-up ones included.")
     warmup_executions: int = Field(
-        default=3, ge=1, description="First executions of a session that never enter statistics."
+        default=3, ge=1, description="First executions of a session, which are excluded from statistics."
     )
     sessions: int = Field(default=3, ge=1, le=1000, description="Sessions per cell: the n of the statistics.")
     deadline_s: float = Field(default=120, gt=0, le=86_400, description="Wall time after which a session is ended.")
@@ -43,7 +43,7 @@ class SweepSpec(BaseModel):
         default_factory=Limits, description="Conditions that a session must stay within to be valid."
     )
     devices: dict[str, str] = Field(
-        default_factory=dict, description="Labels that a device must carry; none: every device."
+        default_factory=dict, description="Labels that a device must have; empty: every device."
     )
     seed: int = Field(
         default=0, ge=0, lt=2**63, description="Seed of weights, reference inputs and of the order of sessions."
@@ -85,5 +85,5 @@ class SweepSpec(BaseModel):
 
 
 def read_sweep(path: Path) -> SweepSpec:
-    """Read and check a sweep file; raises InputError with one sentence: file, line, and what would be right."""
+    """Read and check a sweep file; raises InputError with one sentence: file, line and correction."""
     return load_checked(path, SweepSpec)

@@ -1,4 +1,4 @@
-"""The one folder under which a run of the farm leaves everything it makes."""
+"""The var folder, which contains all files that the farm writes."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Var:
-    """Names of the places under the var folder (`./var` unless `--var` or ETFARM_VAR says otherwise)."""
+    """Paths under the var folder (default `./var`; set with `--var` or ETFARM_VAR)."""
 
     root: Path
 
@@ -42,10 +42,10 @@ class Var:
 
     @property
     def registry(self) -> Path:
-        """What is known of each device's health."""
+        """The health of each device."""
         return self.root / "devices"
 
     @property
     def prefect_home(self) -> Path:
-        """Prefect's own database and settings."""
+        """Prefect's database and settings."""
         return self.root / "prefect"

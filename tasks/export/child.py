@@ -22,7 +22,7 @@ from tasks.export.export import first_line, os_cause
 from tasks.export.key import EXPORT_VERSION, export_key, is_own, note_used, versions
 from tasks.export.precision import PRECISIONS, Precision
 from tasks.export.zoo import MODELS
-from tasks.files import publish_folder, write_whole
+from tasks.files import publish_folder, write_complete
 
 _LOOK_S = 1.0
 
@@ -73,7 +73,7 @@ def _export_here(model: str, precision: Precision, exports_dir: Path, seed: int)
         built = build(module, inputs, precision, aside)
         head = {"export_version": EXPORT_VERSION, "export_key": key, "model": model, "precision": precision}
         tail = {"seed": seed, "versions": versions(), "export_s": round(time.monotonic() - started, 3)}
-        write_whole(aside / "export.json", json.dumps(head | built | tail, indent=1).encode())
+        write_complete(aside / "export.json", json.dumps(head | built | tail, indent=1).encode())
     return folder
 
 

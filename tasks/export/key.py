@@ -19,7 +19,7 @@ from pathlib import Path
 from devices.errors import FarmError
 from devices.suggest import did_you_mean
 from tasks.export import lower, precision, zoo
-from tasks.files import sha256_of, write_whole
+from tasks.files import sha256_of, write_complete
 
 EXPORT_VERSION = 1
 _DISTRIBUTIONS = ("torch", "torchao", "executorch", "transformers")
@@ -56,7 +56,7 @@ def export_key(model: str, precision_name: str, seed: int, exports_dir: Path) ->
 def note_used(model: str, exports_dir: Path, files: set[Path], distributions: set[str]) -> None:
     """Write down the files and installed distributions that a model of one's own used, for the keys to come."""
     noted = {"files": sorted(map(str, files)), "distributions": sorted(distributions)}
-    write_whole(_used_path(model, exports_dir), json.dumps(noted, indent=1).encode())
+    write_complete(_used_path(model, exports_dir), json.dumps(noted, indent=1).encode())
 
 
 def is_own(model: str) -> bool:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from tasks.files import write_whole
+from tasks.files import write_complete
 from tasks.report import head
 from tasks.report.data import Answers, ReportError, open_answers
 from tasks.report.html import as_html
@@ -56,8 +56,8 @@ def render_report(snapshot: Path, sweep_id: str | None, reports_dir: Path) -> Pa
     folder = reports_dir / name
     html = folder / "report.html"
     try:
-        write_whole(html.with_suffix(".md"), as_markdown(page).encode())
-        write_whole(html, as_html(page).encode())
+        write_complete(html.with_suffix(".md"), as_markdown(page).encode())
+        write_complete(html, as_html(page).encode())
     except OSError as error:
         raise ReportError(
             f"{folder}: cannot write the report: {error.strerror or error}; fix this and run `etfarm report` again"

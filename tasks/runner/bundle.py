@@ -20,7 +20,7 @@ from devices.errors import FarmError
 from devices.platform import Platform
 from devices.suggest import did_you_mean
 from tasks.cell import Mode, Variant
-from tasks.files import publish_folder, remove_leftovers, sha256_of, write_whole
+from tasks.files import publish_folder, remove_leftovers, sha256_of, write_complete
 
 _log = logging.getLogger(__name__)
 _Word = TypeVar("_Word", bound=str)
@@ -144,7 +144,7 @@ def publish_runner(made: Path, runners_dir: Path, described: Mapping[str, Any]) 
             (made / name).rename(aside / name)
         (aside / MANIFEST).write_bytes(text)
     if (folder / MANIFEST).read_bytes() != text:
-        write_whole(folder / MANIFEST, text)
+        write_complete(folder / MANIFEST, text)
     return read_runner(folder)
 
 

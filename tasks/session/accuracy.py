@@ -1,4 +1,4 @@
-"""How far a runner's outputs are from eager PyTorch's."""
+"""The errors of a runner's outputs against eager PyTorch."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,16 +11,16 @@ from tasks.bundle import Accuracy
 
 
 class OutputMismatchError(FarmError):
-    """An output is missing or of another size than the reference; the text is one sentence."""
+    """An output is missing or its size differs from the reference; the text is one sentence."""
 
 
 def compare_outputs(references: Sequence[dict[str, Any]], export_folder: Path, collected: Path) -> list[Accuracy]:
     """Compare `output-N.bin` in `collected` with the eager reference of each output in `export_folder`.
 
     `references` are export.json's outputs (file, dtype, shape). The absolute error of an element is |got - want|, the
-    relative one |got - want| / |want| where want is not 0; each output's largest is returned. Elements of which only
-    one side is finite (or both are, but infinite with other signs) are counted, not measured.
-    Raises OutputMismatchError where an output is missing or has another size.
+    relative error |got - want| / |want| if want is not 0; the largest of each output is returned. An element that is
+    finite on one side only, or infinite with different signs, is counted as a mismatch.
+    Raises OutputMismatchError if an output is missing or has another size.
     """
     return [_compare_one(number, entry, export_folder, collected) for number, entry in enumerate(references)]
 
@@ -29,10 +29,11 @@ def _compare_one(number: int, entry: dict[str, Any], export_folder: Path, collec
     want = np.fromfile(export_folder / entry["file"], dtype=entry["dtype"])
     path = collected / f"output-{number}.bin"
     if not path.is_file():
-        raise OutputMismatchError(f"the runner wrote no output {number}; eager has one of shape {entry['shape']}")
+        raise OutputMismatchError(f"output {number} is missing; eager PyTorch returns one of shape {entry['shape']}")
     if path.stat().st_size != want.nbytes:
+        size_bytes = path.stat().st_size
         raise OutputMismatchError(
-            f"output {number} has {path.stat().st_size} bytes where eager has {want.nbytes} (shape {entry['shape']})"
+            f"output {number} has {size_bytes} bytes; eager PyTorch returns {want.nbytes} (shape {entry['shape']})"
         )
     got = np.fromfile(path, dtype=entry["dtype"]).astype(np.float64)
     want = want.astype(np.float64)

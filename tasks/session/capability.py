@@ -1,4 +1,4 @@
-"""What a device can really do, asked of the runner on the device itself."""
+"""Whether a device has SME2, as reported by the runner on the device."""
 
 import json
 
@@ -12,10 +12,10 @@ _DEADLINE_S = 30.0
 
 
 def runner_sme2(device: Device, spec: DeviceSpec, facts: Facts, runner: Runner) -> bool | None:
-    """Whether the runner finds SME2 on the device, through the inventory's launcher; None if it cannot tell.
+    """Return whether the runner, started with the inventory's launcher, finds SME2; None if it does not report it.
 
-    The operating system's word (`facts.sme2`) is that of the host, not of an emulator that programs are started
-    through, and some systems hide what their processors have. Raises DeviceError where the device fails.
+    `facts.sme2` is the operating system's answer: it describes the host and not an emulator that launches the programs,
+    and some systems hide features of the processor. Raises DeviceError if the device fails.
     """
     if not runner.supports_farm_flags:
         return None

@@ -1,4 +1,4 @@
-"""Whether a session's run may count: every way in which it may not has a code and a sentence."""
+"""Decide whether the result of a session is valid; every reason against it has a code and a sentence."""
 
 import json
 import signal
@@ -17,7 +17,7 @@ from tasks.session.sme2 import variant_contradiction
 
 
 class Unsuccessful(FarmError):
-    """A session has come to its end without a result that counts; `code` is the reason in one word."""
+    """A session has ended without a valid result; `code` is the reason in one word."""
 
     def __init__(self, status: Literal["failed", "invalid"], code: str, reason: str) -> None:
         super().__init__(reason)
@@ -26,7 +26,7 @@ class Unsuccessful(FarmError):
 
 
 def settle(device: Device, limits: Limits, longest_s: float) -> Conditions:
-    """Wait until the device's conditions are inside the limits and return them; Unsuccessful if they never are."""
+    """Wait until the device's conditions are inside the limits and return them; Unsuccessful after `longest_s`."""
     conditions, reasons = wait_until_settled(device, limits, max_wait_s=longest_s)
     if reasons:
         raise Unsuccessful("invalid", _kind(reasons), f"before the session, {'; '.join(reasons)}")
@@ -34,7 +34,7 @@ def settle(device: Device, limits: Limits, longest_s: float) -> Conditions:
 
 
 def read_stats(collected: Path) -> dict[str, Any] | None:
-    """The runner's own account of itself, or None where it wrote none or a broken one."""
+    """Return the runner's stats.json, or None if it is missing or cannot be parsed."""
     try:
         stats = json.loads((collected / "stats.json").read_bytes())
     except (OSError, ValueError):
@@ -43,46 +43,50 @@ def read_stats(collected: Path) -> dict[str, Any] | None:
 
 
 def check_end(job: JobResult, deadline_s: float, collected: Path) -> None:
-    """Raise Unsuccessful unless the runner came to its end by itself and said that all went well."""
+    """Raise Unsuccessful unless the runner ended by itself with exit code 0."""
     if job.deadline_exceeded:
         raise Unsuccessful(
-            "failed", "deadline_exceeded", f"the runner was ended after its deadline of {deadline_s:g} s"
+            "failed", "deadline_exceeded", f"the runner was killed after its deadline of {deadline_s:g} s"
         )
     if job.signal is not None:
-        raise Unsuccessful("failed", "runner_crashed", f"the runner was ended by {_signal_name(job.signal)}")
+        raise Unsuccessful("failed", "runner_crashed", f"the runner was killed by {_signal_name(job.signal)}")
     if job.exit_code != 0:
-        said = _last_line(collected / "stderr.txt")
-        raise Unsuccessful("failed", "runner_failed", f"the runner exited with code {job.exit_code}: {said}")
+        printed = _last_line(collected / "stderr.txt")
+        raise Unsuccessful("failed", "runner_failed", f"the runner exited with code {job.exit_code}: {printed}")
 
 
 def check_result(session: PlannedSession, runner: Runner, stats: dict[str, Any] | None, collected: Path) -> None:
-    """Raise Unsuccessful unless the ETDump is whole, holds what was promised, and shows what was asked for."""
+    """Raise Unsuccessful unless the ETDump is complete and shows the planned executions, threads and variant."""
     cell = session.cell
     path = collected / "model.etdump"
     if not path.is_file():
-        raise Unsuccessful("failed", "no_etdump", "the runner ended well but wrote no ETDump; was it built with one?")
+        way_on = "build it with EXECUTORCH_ENABLE_EVENT_TRACER=ON"
+        reason = f"the runner exited with code 0 but did not write an ETDump; {way_on}"
+        raise Unsuccessful("failed", "no_etdump", reason)
     try:
         dump = read_etdump(path, name="model.etdump")
     except EtdumpError as error:
         raise Unsuccessful("failed", "bad_etdump", str(error)) from None
     if dump.executions != cell.executions:
-        said = f"the ETDump holds {dump.executions} executions where {cell.executions} were promised"
-        raise Unsuccessful("failed", "incomplete_etdump", said)
+        reason = f"the ETDump contains {dump.executions} executions instead of {cell.executions}"
+        raise Unsuccessful("failed", "incomplete_etdump", reason)
     if runner.supports_farm_flags:
         if stats is None:
-            raise Unsuccessful("failed", "no_stats", "the runner ended well but its stats.json is missing or broken")
+            reason = "the runner exited with code 0 but its stats.json is missing or damaged"
+            raise Unsuccessful("failed", "no_stats", reason)
         if stats["threads_used"] != cell.threads:
-            said = f"the runner used {stats['threads_used']} threads where {cell.threads} were asked for"
-            raise Unsuccessful("invalid", "threads", said)
+            reason = f"the runner used {stats['threads_used']} threads instead of {cell.threads}"
+            raise Unsuccessful("invalid", "threads", reason)
     delegated = {dump.names[at] for at in dump.name_id[dump.kind == EventKind.DELEGATED]}
     if contradiction := variant_contradiction(cell.variant, sorted(delegated)):
         raise Unsuccessful("invalid", "variant", contradiction)
 
 
 def check_conditions(session: PlannedSession, after: Conditions | None, limits: Limits) -> None:
-    """Raise Unsuccessful if the device ended outside the limits, or if this session is discarded by rule."""
+    """Raise Unsuccessful if the conditions are outside the limits, or if this session is discarded automatically."""
     if session.index == DISCARDED_INDEX:
-        raise Unsuccessful("invalid", FIRST_SESSION, "the first session of a device in a sweep is discarded by rule")
+        reason = "the first session of a device in a sweep is discarded automatically"
+        raise Unsuccessful("invalid", FIRST_SESSION, reason)
     if after is not None and (reasons := outside(after, limits)):
         raise Unsuccessful("invalid", _kind(reasons), f"after the session, {'; '.join(reasons)}")
 
@@ -100,7 +104,5 @@ def _signal_name(number: int) -> str:
 
 
 def _last_line(stderr: Path) -> str:
-    if not stderr.is_file():
-        return "it left no word on standard error"
-    lines = stderr.read_bytes().decode(errors="replace").strip().splitlines()
-    return lines[-1][:300] if lines else "it left no word on standard error"
+    lines = stderr.read_bytes().decode(errors="replace").strip().splitlines() if stderr.is_file() else []
+    return lines[-1][:300] if lines else "it printed nothing to standard error"

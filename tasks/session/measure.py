@@ -1,4 +1,4 @@
-"""One session on one device, from push to bundle; whatever happens, it ends as a record with a reason."""
+"""Run one session on one device, from push to bundle; every outcome is a record with a reason."""
 
 import contextlib
 import logging
@@ -22,19 +22,19 @@ from tasks.plan import PlannedSession
 from tasks.runner.bundle import Runner
 from tasks.session.accuracy import OutputMismatchError, compare_outputs
 from tasks.session.check import Unsuccessful, check_conditions, check_end, check_result, read_stats, settle
-from tasks.session.logcat import announcing_pid, collect_logcat, logcat_moment
+from tasks.session.logcat import collect_logcat, logcat_moment, recording_pid
 from tasks.session.record import Findings, code_of, log_tail, now, session_record
 
 _log = logging.getLogger(__name__)
-# A link that breaks in the middle of a session is waited for so long before the session is given up.
-BLIP_S = 120.0
-# With less room than this after a run, what went wrong in it is put down to the disk.
+# How long to wait for a lost device during a session before the session fails.
+RECONNECT_S = 120.0
+# With less free space than this after a run, its failure is attributed to the full disk.
 _FULL_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
 class Bench:
-    """What a session needs beside its plan: the device, what the inventory says of it, and what is pushed to it."""
+    """What a session needs in addition to its plan: the device, its inventory entry, and what is pushed to it."""
 
     device: Device
     spec: DeviceSpec
@@ -47,10 +47,10 @@ class Bench:
 
 
 def measure(session: PlannedSession, bench: Bench, bundles: Path) -> SessionRecord:
-    """Run one session and write its bundle; returns the record, whose status says how it ended.
+    """Run one session and write its bundle; return the record with its status.
 
-    Raises BundleError where the bundle itself cannot be written; the finished job then stays on the device, and the
-    next call with the same session collects it instead of running it again.
+    Raises BundleError if the bundle cannot be written; the finished job then stays on the device, and the next call
+    with the same session collects its results instead of running it again.
     """
     started_at = now()
     found = Findings()
@@ -69,12 +69,12 @@ def measure(session: PlannedSession, bench: Bench, bundles: Path) -> SessionReco
             session, bench.spec, bench.facts, bench.export, bench.runner, found, started_at, log_tail(collected)
         )
         published = publish_bundle(bundles, record, collected)
-    _forget_job(bench.device, job_folder)
+    _remove_job(bench.device, job_folder)
     return published
 
 
 def _run(session: PlannedSession, bench: Bench, folder: str, found: Findings, collected: Path) -> JobResult:
-    """Push what is missing, wait for calm, run the job and bring its files home."""
+    """Push what is missing, wait until conditions are inside the limits, run the job and collect its files."""
     device = bench.device
 
     def prepare() -> None:
@@ -83,12 +83,12 @@ def _run(session: PlannedSession, bench: Bench, folder: str, found: Findings, co
         found.command = _command(session, bench, tree, model, inputs, folder)
         _clear_unfinished(device, folder)
 
-    retry_after_reconnect(device, prepare, BLIP_S)
+    retry_after_reconnect(device, prepare, RECONNECT_S)
     _log.info("%s: running", session.title)
     logs_to_logcat = session.cell.mode == "trace" and bench.facts.os == "android"
     since = logcat_moment(device) if logs_to_logcat else ""
-    command = announcing_pid(found.command) if logs_to_logcat else found.command
-    found.job = run_job(device, folder, command, deadline_s=bench.deadline_s, reconnect_s=BLIP_S)
+    command = recording_pid(found.command) if logs_to_logcat else found.command
+    found.job = run_job(device, folder, command, deadline_s=bench.deadline_s, reconnect_s=RECONNECT_S)
 
     def collect() -> None:
         found.after = found.after or read_conditions(device)
@@ -98,12 +98,12 @@ def _run(session: PlannedSession, bench: Bench, folder: str, found: Findings, co
             with contextlib.suppress(FileMissing):
                 device.fetch(f"{folder}/{name}", collected / name)
 
-    retry_after_reconnect(device, collect, BLIP_S)
+    retry_after_reconnect(device, collect, RECONNECT_S)
     return found.job
 
 
 def _judge(session: PlannedSession, bench: Bench, found: Findings, job: JobResult, collected: Path) -> None:
-    """Raise Unsuccessful, or OutputMismatchError, unless everything about the run is as it must be to count."""
+    """Raise Unsuccessful or OutputMismatchError unless the result of the run is valid."""
     try:
         found.stats = read_stats(collected)
         check_end(job, bench.deadline_s, collected)
@@ -119,7 +119,7 @@ def _judge(session: PlannedSession, bench: Bench, found: Findings, job: JobResul
 
 
 def _push(bench: Bench) -> list[str]:
-    """Bring the runner's folder, the model and its inputs to the device, where they are not there; their paths."""
+    """Push the runner's folder, the model and its inputs unless they are already there; return their paths."""
     device, export = bench.device, bench.export
     return [
         put_tree(device, bench.runner.tree(), bench.runner.runner_sha256),
@@ -129,7 +129,7 @@ def _push(bench: Bench) -> list[str]:
 
 
 def _command(session: PlannedSession, bench: Bench, tree: str, model: str, inputs: list[str], folder: str) -> list[str]:
-    """The runner's command line; a registered runner is given the stock runner's flags and no others."""
+    """Return the runner's command line; a registered runner gets only the flags of the stock runner."""
     cell = session.cell
     command = [
         *launch_prefix(bench.spec, bench.facts.os),
@@ -159,15 +159,15 @@ def _files_to_collect(session: PlannedSession, bench: Bench) -> list[str]:
 
 
 def _clear_unfinished(device: Device, folder: str) -> None:
-    """Remove what a killed farm left of this very session, unless its job came to its end: then that is collected.
+    """Remove what a killed farm left of this session, unless its job has ended, in which case it is collected.
 
-    Whoever took the lease has ended every job that was still running, so a job without an end never gets one.
+    Acquiring the lease ended every job that was still running, so a job that has not ended never will.
     """
     run_script(device, "job_clear_unfinished", folder)
 
 
-def _forget_job(device: Device, folder: str) -> None:
-    """The bundle holds everything now; a device that is gone is cleaned by the next holder of its lease."""
+def _remove_job(device: Device, folder: str) -> None:
+    """Remove the job's folder, now that the bundle contains its files; ignored if the device does not answer."""
     with contextlib.suppress(DeviceError):
         remove(device, folder)
 
@@ -181,9 +181,9 @@ def record_unmeasured(
     reason: str,
     bundles: Path,
 ) -> SessionRecord:
-    """Write the bundle of a session that could not even start (no export, no runner, device lost) as failed.
+    """Write the bundle of a session that could not start (export or runner missing, device lost) as failed.
 
-    `runner` is the one that it was planned with: without it the next start would not know this attempt again.
+    `runner` is the runner of the plan; it is part of the session's identity, which the next start compares.
     """
     found = Findings(end=Unsuccessful("failed", code, reason))
     record = session_record(session, spec, facts, None, runner, found, now(), None)

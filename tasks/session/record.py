@@ -1,4 +1,4 @@
-"""session.json of a session: what was planned, what was found, and how it ended, put together."""
+"""Build session.json of a session from its plan, its findings and its end."""
 
 import re
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ _TAIL_BYTES = 4000
 
 @dataclass
 class Findings:
-    """What a session has found so far; every way out of it makes its record from this. No `end`: it succeeded."""
+    """The results of a session so far, from which its record is built; it succeeded if `end` is None."""
 
     before: Conditions | None = None
     after: Conditions | None = None
@@ -45,7 +45,7 @@ def session_record(
     started_at: str,
     tail: str | None,
 ) -> SessionRecord:
-    """The record of a session that ends now; `tail` (of the runner's standard error) is kept if it failed."""
+    """Return the record of a session that ends now; `tail` (of the runner's standard error) is kept if it failed."""
     end, job, cell = found.end, found.job, session.cell
     return SessionRecord(
         session_id=session.session_id,
@@ -83,7 +83,7 @@ def code_of(error: DeviceError) -> str:
 
 
 def log_tail(collected: Path) -> str | None:
-    """The last lines that the runner wrote to standard error; None where it wrote nothing."""
+    """Return the last lines that the runner wrote to standard error; None if it wrote nothing."""
     stderr = collected / "stderr.txt"
     if not stderr.is_file():
         return None
@@ -92,7 +92,7 @@ def log_tail(collected: Path) -> str | None:
 
 
 def now() -> str:
-    """This moment, UTC, ISO 8601 to the millisecond."""
+    """Return the current time: UTC, ISO 8601, milliseconds."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 

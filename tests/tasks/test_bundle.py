@@ -42,11 +42,11 @@ def test_a_changed_or_missing_file_is_refused_in_one_sentence(published: Path) -
 def test_an_edited_record_is_refused_with_its_key(published: Path) -> None:
     path = published / "session.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"status": "fine"}), encoding="utf-8")
-    with pytest.raises(BundleError, match=r"session\.json: does not match its schema \(`status`: Input should be 'succeeded'"):
+    with pytest.raises(BundleError, match=r"session\.json: does not match its schema \(`status`: Input should be"):
         read_bundle(published)
     shutil.rmtree(published)
     published.mkdir()
-    with pytest.raises(BundleError, match="not a bundle: session.json is missing"):
+    with pytest.raises(BundleError, match=r"not a bundle: session\.json is missing"):
         read_bundle(published)
 
 
@@ -109,7 +109,7 @@ def test_a_full_disk_is_said_in_one_sentence_and_leaves_nothing(tmp_path: Path, 
     collected.mkdir()
     (collected / "model.etdump").write_bytes(b"x" * (4 << 20))
     # when it is published there
-    with pytest.raises(BundleError, match="cannot write the bundle \\(No space left on device\\); no partial bundle is left"):
+    with pytest.raises(BundleError, match=r"cannot write the bundle \(No space left on device\); no partial bundle"):
         publish_bundle(full_disk, ended(planned(a_spec())[1], "succeeded"), collected)
     # then nothing half-done is there
     assert list(full_disk.glob("*/*")) == []

@@ -101,7 +101,7 @@ def test_releasing_forgets_everything(registry: Registry) -> None:
 def test_a_retired_device_is_not_quarantined(registry: Registry) -> None:
     registry.retire("phone", "given away")
 
-    with pytest.raises(HealthError, match="phone is retired; release it first"):
+    with pytest.raises(HealthError, match="phone: the device is retired; release it first"):
         registry.quarantine("phone", "hot")
 
 
@@ -129,10 +129,10 @@ def _strike(folder: Path) -> None:
 def test_a_damaged_file_is_said_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "phone.json").write_text('{"state": ')
 
-    with pytest.raises(HealthError, match=r"phone.json: the file is damaged .*; remove it to trust phone again"):
+    with pytest.raises(HealthError, match=r"phone.json: the file is damaged .*; remove it to reset the health of"):
         Registry(tmp_path).health("phone")
 
 
 def test_a_name_that_is_a_path_is_refused(registry: Registry) -> None:
-    with pytest.raises(HealthError, match="not the name of a device"):
+    with pytest.raises(HealthError, match="not a valid device name"):
         registry.strike("../phone", "lost")

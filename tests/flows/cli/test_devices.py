@@ -61,7 +61,7 @@ def test_a_retired_device_stays_out(etfarm: Callable[..., str]) -> None:
 
 def test_why_names_every_label_that_does_not_fit(etfarm: Callable[..., str]) -> None:
     said = etfarm("why", "tier=weekly", "transport=ssh")
-    assert "here: label tier is nightly, the sweep asks for weekly; label transport is local, the sweep asks" in said
+    assert "here: label tier is nightly, the sweep selects weekly; label transport is local, the sweep selects" in said
     assert "`tier` is not a label; write key=value" in etfarm("why", "tier")
 
 

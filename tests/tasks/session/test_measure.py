@@ -45,7 +45,7 @@ def test_a_session_that_goes_well_succeeds_and_leaves_nothing_on_the_device(tmp_
         ('head -c 100 "$model" >"$etdump"', "bad_etdump", "model.etdump"),
         ('echo "not an ETDump, but long enough" >"$etdump"', "bad_etdump", "model.etdump"),
         ('cp "$model" "$etdump"', "wrong_output", "output 0 is missing"),
-        ('cp "$model" "$etdump"; echo >"$output-0.bin"', "wrong_output", "output 0 has 1 bytes; eager PyTorch returns 4"),
+        ('cp "$model" "$etdump"; echo >"$output-0.bin"', "wrong_output", "output 0 has 1 bytes; eager"),
     ],
 )
 def test_a_runner_that_misbehaves_is_a_failed_session_with_its_reason(
