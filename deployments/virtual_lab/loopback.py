@@ -5,6 +5,7 @@ context manager that ends what it started and removes its folder.
 """
 
 import contextlib
+import functools
 import os
 import pwd
 import re
@@ -14,8 +15,10 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from deployments.virtual_lab import adb_server as adb
 from deployments.virtual_lab import processes
@@ -23,8 +26,10 @@ from deployments.virtual_lab.elf import write_loopback_libc
 from deployments.virtual_lab.fetch_packages import Packages, own_loader
 from deployments.virtual_lab.journal import LabError, run_tool
 
-_READY_S = 10.0
+_READY_S = 60.0
+_PORTS_TRIED = 5
 _END_S = 5.0
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -80,16 +85,43 @@ _SSH_CONFIG = """Host loopback
 """
 
 
-@contextlib.contextmanager
-def sshd(port: int = 0) -> Iterator[Sshd]:
+def sshd(port: int = 0) -> AbstractContextManager[Sshd]:
     """Run this machine's sshd for this user on a loopback port (0: a free one).
 
     Raises LabError if openssh-server is not installed.
     """
+    return _on_port(port, _sshd)
+
+
+def adbd(packages: Packages, port: int = 0) -> AbstractContextManager[Adbd]:
+    """Run the downloaded adbd on a loopback port (0: a free one); it serves this machine's shell."""
+    return _on_port(port, functools.partial(_adbd, packages))
+
+
+def adb_server(packages: Packages, port: int = 0) -> AbstractContextManager[int]:
+    """Run a private adb server on a loopback port (0: a free one) and yield the port."""
+    return _on_port(port, functools.partial(_adb_server, packages))
+
+
+@contextlib.contextmanager
+def _on_port(port: int, run: Callable[[int], AbstractContextManager[_T]]) -> Iterator[_T]:
+    """Run a daemon on `port`; for 0, on a free one, and on the next if another program takes it before the daemon."""
+    with contextlib.ExitStack() as stack:
+        for attempt in reversed(range(1 if port else _PORTS_TRIED)):
+            try:
+                daemon = stack.enter_context(run(port or free_port()))
+                break
+            except LabError:
+                if attempt == 0:
+                    raise
+        yield daemon
+
+
+@contextlib.contextmanager
+def _sshd(port: int) -> Iterator[Sshd]:
     program = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
     if not program:
         raise LabError("sshd is not installed: run `apt-get install openssh-server`")
-    port = port or free_port()
     with _folder("sshd") as folder:
         user = pwd.getpwuid(os.geteuid()).pw_name
         _write_sshd_files(program, folder, port, user)
@@ -108,10 +140,8 @@ def sshd(port: int = 0) -> Iterator[Sshd]:
 
 
 @contextlib.contextmanager
-def adbd(packages: Packages, port: int = 0) -> Iterator[Adbd]:
-    """Run the downloaded adbd on a loopback port (0: a free one); it serves this machine's shell."""
+def _adbd(packages: Packages, port: int) -> Iterator[Adbd]:
     tree = packages.tree("phone-amd64")
-    port = port or free_port()
     with _folder("adbd") as folder:
         libraries = folder / "lib"
         libraries.mkdir()
@@ -125,9 +155,7 @@ def adbd(packages: Packages, port: int = 0) -> Iterator[Adbd]:
 
 
 @contextlib.contextmanager
-def adb_server(packages: Packages, port: int = 0) -> Iterator[int]:
-    """Run a private adb server on a loopback port (0: a free one) and yield the port."""
-    port = port or free_port()
+def _adb_server(packages: Packages, port: int) -> Iterator[int]:
     with _folder("adb") as folder:
         command = adb.server_command(packages.adb(), port)
         environment = adb.server_environment(folder / "home")
@@ -142,7 +170,7 @@ def running(
 ) -> Iterator[int]:
     """Run `command` until the block ends, then end it and its descendants; yields its process id once it is ready.
 
-    Raises LabError with the last line of its log if it is not ready within ten seconds.
+    Raises LabError with the last line of its log if it is not ready within a minute.
     """
     with log.open("wb") as output:
         process = subprocess.Popen(

@@ -10,7 +10,10 @@ from tasks.export import zoo
 
 
 def test_names_are_known_without_importing_torch_or_transformers() -> None:
-    script = "import sys; from tasks.export.zoo import MODELS; print(*MODELS); print({'torch', 'transformers'} & {*sys.modules})"
+    script = (
+        "import sys; from tasks.export.zoo import MODELS; print(*MODELS); "
+        "print({'torch', 'transformers'} & {*sys.modules})"
+    )
     lines = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split(
         "\n"
     )
