@@ -1,8 +1,8 @@
 """FlatBuffers tables as numpy columns: every offset, vtable and length is checked against the file before it is used.
 
-Positions are byte offsets from the start of the file. Position 0 holds the size prefix, never a value, so it stands
-for "absent". Memory stays proportional to the file: lengths that add up to more than the file are refused unread.
-Our own, because the flatbuffers package reads one field per Python call and trusts every offset.
+Positions are byte offsets from the start of the file. Position 0 is the size prefix, never a value, so it means
+"absent". Memory stays proportional to the file: lengths that add up to more than the file are refused before reading.
+The flatbuffers package is not used: it reads one field per Python call and does not check offsets.
 """
 
 import numpy as np
@@ -12,11 +12,11 @@ Positions = NDArray[np.int64]
 
 
 class CorruptTables(Exception):
-    """Bytes that contradict themselves; the text completes a sentence that begins with the file's name."""
+    """The file contradicts itself; the text completes a sentence that begins with the file's name."""
 
 
 class Buffer:
-    """A FlatBuffers file as a whole; arrays of positions go in, arrays of numbers or positions come out."""
+    """A FlatBuffers file; methods take arrays of positions and return arrays of numbers or positions."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -49,7 +49,7 @@ class Buffer:
         counts = np.where(at > 0, self.read(at, "<u4"), 0)
         self.require_inside(at, 4 + counts * element_bytes, f"the end of {what}")
         if int(counts.sum()) * element_bytes > self.size_bytes:
-            raise CorruptTables(f"{what}: its lengths are together more than the file")
+            raise CorruptTables(f"{what}: its lengths add up to more than the file")
         return counts
 
     def offset_vectors(self, at: Positions, what: str) -> tuple[Positions, Positions]:
@@ -77,7 +77,7 @@ class Buffer:
 
 
 class Tables:
-    """Tables of one type, read by column. What a vtable says is checked once for all tables that share it."""
+    """Tables of one type, read by column. A vtable is checked once for all tables that share it."""
 
     def __init__(self, buffer: Buffer, at: Positions, what: str) -> None:
         self._buffer = buffer
@@ -92,7 +92,7 @@ class Tables:
         buffer.require_inside(at, self._table_bytes[self._vtable_of], what)
 
     def field(self, slot: int, width: int) -> Positions:
-        """Return where each table holds its field number `slot` of `width` bytes; 0 where it holds none."""
+        """Return the position of field number `slot`, of `width` bytes, in each table; 0 if the field is absent."""
         entry = 4 + 2 * slot
         holders = np.flatnonzero(entry + 2 <= self._vtable_bytes)
         offsets = np.zeros(len(self._vtables), np.int64)
@@ -108,5 +108,5 @@ class Tables:
         return np.where(at > 0, self._buffer.read(at, dtype), default)
 
     def references(self, slot: int, what: str) -> Positions:
-        """Return where field `slot` of each table leads (a table, vector or string); 0 where it is absent."""
+        """Return the position that field `slot` of each table refers to (a table, vector or string); 0 if absent."""
         return self._buffer.follow(self.field(slot, 4), what)

@@ -1,7 +1,7 @@
-"""Take apart the names under which operators appear in an ETDump.
+"""Parse the names of operators in an ETDump.
 
 XNNPACK writes `Convolution (NHWC, PQS8, QS8, QC8W) IGEMM #1`: operator, layout, data types, kernel kind and a number
-that only tells equals apart. A portable operator is `native_call_<operator>.<overload>`.
+that distinguishes equal names. A portable operator is `native_call_<operator>.<overload>`.
 """
 
 import re
@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from tasks.etdump.reader import EventKind
 
-# How the warehouse writes an EventKind.
+# The name of each EventKind in the warehouse.
 KIND_NAMES = {
     EventKind.METHOD: "method",
     EventKind.DELEGATE_CALL: "delegate_call",
@@ -30,7 +30,7 @@ _PORTABLE_PREFIX = "native_call_"
 
 @dataclass(frozen=True)
 class OperatorName:
-    """The parts of an operator's name; None for what the name does not say."""
+    """The parts of an operator's name; None if the name does not contain the part."""
 
     operator: str
     layout: str | None = None
@@ -40,7 +40,7 @@ class OperatorName:
 
 @lru_cache(maxsize=4096)
 def parse_operator(name: str, kind: EventKind) -> OperatorName:
-    """Return the parts of an event's name; a name of no known form is its own operator."""
+    """Return the parts of an event's name; a name of unknown form is returned as the operator."""
     if kind == EventKind.PORTABLE:
         return OperatorName(name.removeprefix(_PORTABLE_PREFIX).split(".")[0])
     found = _DELEGATED.fullmatch(name) if kind == EventKind.DELEGATED else None

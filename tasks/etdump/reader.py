@@ -1,8 +1,8 @@
 """Read an ETDump, the profile that an ExecuTorch runner writes, into numpy columns.
 
 An ETDump is a size-prefixed FlatBuffers file with the identifier `ED00` (`etdump_schema_flatcc.fbs` of the executorch
-wheel). Events stand in completion order: what ran inside a call comes before that call, and `Method::execute` closes
-an execution. Delegates report on clocks of their own, so who belongs to whom is told by instruction ids, not by times.
+wheel). Events are in completion order: events inside a call come before the call, and `Method::execute` is the last
+event of an execution. Delegates use other clocks, so parents are found by instruction ids and not by times.
 """
 
 from dataclasses import dataclass
@@ -17,24 +17,24 @@ from tasks.etdump.flatbuffer import Buffer, CorruptTables, Positions, Tables
 
 _IDENTIFIER = b"ED00"
 _HEADER_BYTES = 12  # size prefix, root offset, identifier
-# An event costs at least its offset, its union table and its own table; a count that needs more is a lie.
+# An event has at least an offset, a union table and its table; a larger count than that allows is corrupt.
 _SMALLEST_EVENT_BYTES = 16
 _LONGEST_NS = 2**62
 
 
 class EtdumpError(FarmError):
-    """A file is no ETDump, is not whole or contradicts itself; nothing of it was used."""
+    """A file is not an ETDump, is truncated or contradicts itself; nothing of it is used."""
 
 
 class EventKind(IntEnum):
-    """What an event is, told by its name."""
+    """The kind of an event, derived from its name."""
 
     METHOD = 0
     """`Method::execute`: one execution, end to end."""
     DELEGATE_CALL = 1
-    """A call into a delegate; wraps what the delegate reports."""
+    """A call into a delegate; contains the events that the delegate reports."""
     OPERATOR_CALL = 2
-    """A call of a portable operator; wraps it."""
+    """A call of a portable operator; contains its event."""
     DELEGATED = 3
     """An operator that a delegate ran and reported."""
     PORTABLE = 4
@@ -54,9 +54,9 @@ _KIND_OF_NAME = {
 class Etdump:
     """The profile events of an ETDump as columns of equal length, one row an event, in file order.
 
-    The `self_ns` of all events of an execution add up to its `execute_ns` exactly, so leaves and the self times of
-    `Method::execute` and its calls (the unattributed time) share it without rest. A delegate that counts in coarser
-    units than the runtime can report more than the call around it took: that call's `self_ns` is then negative.
+    The `self_ns` of all events of an execution add up to its `execute_ns` exactly; the self times of `Method::execute`
+    and its calls are the unattributed time. If a delegate's clock is coarser than the runtime's, its events can be
+    longer than the call that contains them: that call's `self_ns` is then negative.
     """
 
     version: int
@@ -76,7 +76,7 @@ class Etdump:
     instruction_id: NDArray[np.int64]
     """Instruction that the event belongs to; -1 for none. It repeats in an execution that loops."""
     start_ns: NDArray[np.int64]
-    """Start on the clock of who reported the event."""
+    """Start, on the clock of the runtime or delegate that reported the event."""
     end_ns: NDArray[np.int64]
     """End on the same clock; never before the start."""
     dur_ns: NDArray[np.int64]
@@ -90,9 +90,9 @@ class Etdump:
     execute_ns: NDArray[np.int64]
     """Duration of each execution's `Method::execute`."""
     allocation_events: int
-    """Allocation events in the file, which have no row."""
+    """Number of allocation events in the file; they are not rows."""
     debug_events: int
-    """Debug events in the file, which have no row."""
+    """Number of debug events in the file; they are not rows."""
 
 
 def read_etdump(source: Path | bytes, *, name: str | None = None) -> Etdump:
@@ -103,47 +103,47 @@ def read_etdump(source: Path | bytes, *, name: str | None = None) -> Etdump:
         name: what to call it in errors; a file's path if not given.
 
     Raises:
-        EtdumpError: one sentence that names the file and says what is wrong with it.
+        EtdumpError: one sentence with the file and the cause.
     """
     shown = name or (str(source) if isinstance(source, Path) else "ETDump")
     try:
         if isinstance(source, Path):
             source = _read_file(source)
-        _require_whole(source[:_HEADER_BYTES], len(source))
+        _require_complete(source[:_HEADER_BYTES], len(source))
         return _read_columns(Buffer(source))
     except OSError as error:
-        raise EtdumpError(f"{shown} cannot be read: {error.strerror}") from error
+        raise EtdumpError(f"{shown}: cannot be read ({error.strerror})") from error
     except CorruptTables as error:
         raise EtdumpError(f"{shown} {error}") from None
 
 
 def _read_file(path: Path) -> bytes:
-    """Return a file's bytes, unless what it is or its header already speak against reading it."""
+    """Return the bytes of a file; raises CorruptTables, without reading it, if it cannot be a complete ETDump."""
     if path.exists() and not path.is_file():  # a pipe or a device may never end
-        raise CorruptTables("is not a file; an ETDump is one")
+        raise CorruptTables("is not a regular file; pass an .etdump file")
     with path.open("rb") as file:
         header, size_bytes = file.read(_HEADER_BYTES), path.stat().st_size
-        _require_whole(header, size_bytes)
+        _require_complete(header, size_bytes)
         return header + file.read(size_bytes)
 
 
-def _require_whole(header: bytes, size_bytes: int) -> None:
-    """Check what the first bytes promise of a file of `size_bytes`."""
+def _require_complete(header: bytes, size_bytes: int) -> None:
+    """Compare the header with the size of the file; raises CorruptTables if they do not match."""
     if not size_bytes:
-        raise CorruptTables("is empty; the runner wrote no ETDump")
+        raise CorruptTables("is empty; run the model again")
     if len(header) < _HEADER_BYTES:
-        raise CorruptTables(f"is truncated: its {size_bytes} bytes are less than an ETDump's header")
+        raise CorruptTables(f"is truncated: it has {size_bytes} bytes, less than the header; fetch it again")
     if header[8:] != _IDENTIFIER:
-        raise CorruptTables(f"is not an ETDump: bytes 8 to 11 are {header[8:]!r} where {_IDENTIFIER!r} belongs")
-    promised = 4 + int.from_bytes(header[:4], "little")
-    if promised > size_bytes:
-        raise CorruptTables(f"is truncated: it holds {size_bytes} of {promised} bytes; fetch it again")
-    if promised < size_bytes:
-        raise CorruptTables(f"is corrupted: it holds {size_bytes} bytes where its header says {promised}")
+        raise CorruptTables(f"is not an ETDump: bytes 8 to 11 are {header[8:]!r} instead of {_IDENTIFIER!r}")
+    stated = 4 + int.from_bytes(header[:4], "little")
+    if stated > size_bytes:
+        raise CorruptTables(f"is truncated: it has {size_bytes} of {stated} bytes; fetch it again")
+    if stated < size_bytes:
+        raise CorruptTables(f"is corrupted: it has {size_bytes} bytes, but its header states {stated}")
 
 
 def _read_columns(buffer: Buffer) -> Etdump:
-    """Read all columns of a file whose header holds."""
+    """Read all columns of a file with a valid header."""
     try:
         return _columns(buffer)
     except CorruptTables as error:
@@ -199,14 +199,14 @@ def _columns(buffer: Buffer) -> Etdump:
 
 
 def _times(profiles: Tables) -> tuple[Positions, Positions]:
-    """Return start and end of each event; a time beyond 63 bits has wrapped below zero when it gets here."""
+    """Return start and end of each event; a time beyond 63 bits is negative here because it wrapped."""
     start, end = profiles.numbers(6, "<u8", 0), profiles.numbers(7, "<u8", 0)
     if (start < 0).any() or (end < start).any():
         row = int(np.flatnonzero((start < 0) | (end < start))[0])
         raise CorruptTables(f"profile event {row} ends before it starts")
-    # Sums of durations stay exact below this, so no later addition needs to look again.
+    # Below this limit sums of durations cannot overflow, so later additions need no check.
     if float(np.sum(end - start, dtype=np.float64)) > _LONGEST_NS:
-        raise CorruptTables("its events last longer than nanoseconds can count")
+        raise CorruptTables(f"the durations of its events add up to more than {_LONGEST_NS} ns")
     return start, end
 
 
@@ -227,7 +227,7 @@ def _names(buffer: Buffer, profiles: Tables) -> tuple[Positions, tuple[str, ...]
 
 
 def _unless_empty(buffer: Buffer, at: Positions) -> Positions:
-    """Return the positions of strings that hold text, 0 for the others."""
+    """Return the positions of non-empty strings, 0 for the others."""
     return np.where((at > 0) & (buffer.read(at, "<u4") > 0), at, 0)
 
 
@@ -240,8 +240,8 @@ def _kind_of(name: str) -> EventKind:
 def _executions(run: Positions, kind: NDArray[np.uint8], start: Positions) -> tuple[Positions, Positions]:
     """Return the execution of each event, -1 for none, and the rows of `Method::execute`.
 
-    An event belongs to the next `Method::execute` of its run_data. Loading may share that run_data: it is told apart
-    by having begun earlier, on the same clock.
+    An event belongs to the next `Method::execute` of its run_data. Loading may share that run_data; its events began
+    before `Method::execute`, on the same clock.
     """
     methods = np.flatnonzero(kind == EventKind.METHOD)
     if not len(methods):

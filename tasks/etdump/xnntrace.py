@@ -1,7 +1,8 @@
-"""Kernel names and XNNPACK's trace log: which microkernels XNNPACK selected, told by the log of a trace-built runner.
+"""Parse kernel names and the log of a trace-built runner, which lists the microkernels that XNNPACK selected.
 
-"Using" in the log means selected when XNNPACK set a family of kernels up, not executed: a linear model selects igemm
-kernels that it never runs. What executed comes from the runner's own sampling; names parse alike.
+"Using" in the log means that XNNPACK selected the kernel when it initialized a family of kernels, not that it executed
+it: a linear model selects igemm kernels that it never runs. Executed kernels come from the runner's sampling profile,
+whose names have the same form.
 """
 
 import re
@@ -23,7 +24,7 @@ _XNNPACK_TYPE = re.compile(r"xx|p?[a-z]{1,2}\d+(?:u?w|acc)?")
 _XNNPACK_TILE = re.compile(r"\d+x\d+|[uc]\d+v?")
 _XNNPACK_ISA = re.compile(r"(?:neon|sme|sve|sse|ssse|avx|wasm|rvv|hvx|xop|f16c|fma|vfp|armsimd|fp16arith|scalar)\w*")
 _XNNPACK_INSTRUCTION = re.compile(r"neon(fma|dot|i8mm)")
-# Functions beside a kernel carry its name too, and are none.
+# Helper functions contain the name of a kernel but are not kernels.
 _XNNPACK_HELPER = re.compile(r"_get_[mnks]r$")
 
 # kai_{run,kernel}_<operation>_<types>[_<tile>][_<option>][_<isa>[_<instruction>]]
@@ -41,7 +42,7 @@ _RUNNING = re.compile(r"running operator \d+:\d+ \((?P<operator>.*)\) \(\w+, .*:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A microkernel, as its name tells it; None where the name does not."""
+    """The parts of a microkernel's name; None if the name does not contain the part."""
 
     name: str
     family: Literal["xnnpack", "kleidiai"]
@@ -50,7 +51,7 @@ class Kernel:
     operation: str
     """Without its activation: `gemm`, `igemm`, `dwconv`, `matmul`, `rhs_pack_kxn`, .."""
     tile: str | None
-    """Shape of a block: `32x32`, `9p8c`, `1vlx4vl`, or what one step takes: `u8`."""
+    """Shape of a block: `32x32`, `9p8c`, `1vlx4vl`, or the elements per step: `u8`."""
     isa: str | None
     """`neonsme2`, `neonfma`, `sme2`, `scalar`, .."""
     instruction: str | None
@@ -59,13 +60,13 @@ class Kernel:
 
     @property
     def is_sme2(self) -> bool:
-        """Whether the kernel is made of SME2 instructions."""
+        """Whether the kernel uses SME2 instructions."""
         return self.isa_family == "SME2"
 
 
 @dataclass(frozen=True)
 class Selection:
-    """A kernel that XNNPACK selected for one kind of use (`gemm`, `igemm`, `dwconv`, ..), and how often it said so."""
+    """A kernel that XNNPACK selected for one kind of use (`gemm`, `igemm`, `dwconv`, ..), and how often."""
 
     kind: str
     kernel: Kernel
@@ -74,7 +75,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class AssumedDatatype:
-    """The data type that XNNPACK decided on for a node of its graph; `PFP32` and the like are packed for KleidiAI."""
+    """The data type that XNNPACK assumed for a node of its graph; types such as `PFP32` are packed for KleidiAI."""
 
     node: int
     operator: str
@@ -83,23 +84,23 @@ class AssumedDatatype:
 
 @dataclass(frozen=True)
 class Xnntrace:
-    """What a trace log says."""
+    """The content of a trace log."""
 
     selected: tuple[Selection, ...]
-    """In the order in which they first appeared."""
+    """In order of first appearance."""
     assumed: tuple[AssumedDatatype, ...]
     """In the order of the log."""
     running: dict[str, int]
-    """Times that each operator ran, by name."""
+    """Number of times that each operator ran, by name."""
     ignored_lines: int
-    """Lines that are of no interest, or of another process."""
+    """Number of other lines, and lines of other processes."""
     unparsed: tuple[str, ...]
-    """Messages that look like evidence but could not be read: nothing of them is counted."""
+    """Messages of a known kind that could not be parsed; they are not counted."""
 
 
 @cache
 def parse_kernel(name: str) -> Kernel | None:
-    """Read the name of an XNNPACK or KleidiAI kernel; None if it is no kernel's name."""
+    """Parse the name of an XNNPACK or KleidiAI kernel; None if it is not the name of a kernel."""
     if match := _XNNPACK_NAME.fullmatch(name):
         return None if _XNNPACK_HELPER.search(name) else _xnnpack_kernel(name, match)
     if match := _KLEIDIAI_NAME.fullmatch(name):
@@ -162,8 +163,8 @@ def read_xnntrace(source: str | Path, *, pid: int | None = None) -> Xnntrace:
     """Read a trace log: a runner's stderr and stdout, or a phone's logcat in its `threadtime` format.
 
     Args:
-        source: the text, or the file that holds it.
-        pid: the runner's process on a phone; then only lines of logcat with this process count.
+        source: the text, or the file that contains it.
+        pid: the runner's process on a phone; if given, only lines of logcat from this process are counted.
 
     Raises:
         InputError: the file cannot be read.
@@ -192,12 +193,12 @@ def read_xnntrace(source: str | Path, *, pid: int | None = None) -> Xnntrace:
 
 
 def _messages(source: str | Path, pid: int | None) -> Iterator[str]:
-    """Return XNNPACK's message of each line; an empty one for a line that holds none or belongs to another process."""
+    """Yield XNNPACK's message in each line; an empty string for other lines and for lines of other processes."""
     if isinstance(source, Path):
         try:
             source = source.read_text(encoding="utf-8", errors="replace")
         except OSError as error:
-            raise InputError(f"{source} cannot be read: {error.strerror}") from error
+            raise InputError(f"{source}: cannot be read ({error.strerror})") from error
     for line in source.splitlines():
         if match := _LOGCAT.fullmatch(line):
             is_ours = match["tag"] == "XNNPACK" and pid in (None, int(match["pid"]))

@@ -1,4 +1,4 @@
-"""Write the rows of several sessions into the warehouse in one transaction, each of them once and for ever."""
+"""Write the rows of several sessions into the warehouse in one transaction; each session is loaded only once."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _DIMENSIONS = ("sweep", "device", "model", "runner", "series")
 
 
 class Loader:
-    """A batch of sessions on its way into the warehouse: `add` each, then `flush`, all in one transaction."""
+    """Loads a batch of sessions into the warehouse: `add` each, then `flush`, all in one transaction."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, batch: Sequence[Rows]) -> None:
         self._connection = connection
@@ -28,7 +28,7 @@ class Loader:
         self._runs: list[pa.Table] = []
         self._events: list[pa.Table] = []
         self._touched: set[tuple[object, object]] = set()
-        self._forgotten: set[int] = set()
+        self._replaced: set[int] = set()
         self._last_session = self._number("SELECT coalesce(max(session_key), 0) FROM session")
         self._last_before = self._last_session
         self._next_run = self._number("SELECT coalesce(max(run_id), 0) + 1 FROM run")
@@ -37,28 +37,28 @@ class Loader:
         self._sessions = _known_sessions(connection, [rows.session["session_id"] for rows in batch])
 
     def add(self, rows: Rows) -> str | None:
-        """Take in a session of which the warehouse has nothing yet, or return a sentence on why it is refused."""
+        """Add a session that the warehouse does not contain, or return the reason why it is refused."""
         session_id, etdump = rows.session["session_id"], rows.session["etdump_sha256"]
         if session_id in self._sessions:
             return (
-                f"{rows.path}: session {session_id} was loaded before with other content; measure anew with --again, "
-                "or load into a new warehouse"
+                f"{rows.path}: session {session_id} was already loaded with other content; "
+                "measure again with --again, or load into a new warehouse"
             )
         if etdump in self._ledger:
             if not self._is_loose(self._ledger[etdump]):
-                return f"{rows.path}: its ETDump was loaded before from another bundle; a measurement counts once"
-            self._forgotten.add(self._ledger[etdump])
+                return f"{rows.path}: its ETDump was already loaded from another bundle; a measurement is loaded only once"
+            self._replaced.add(self._ledger[etdump])
         self._take(rows)
         return None
 
     def has(self, sha256: str) -> bool:
-        """Whether a file of that content is in the warehouse, or about to be."""
+        """Return whether a file with this content is in the warehouse or in this batch."""
         return sha256 in self._ledger
 
     def flush(self) -> None:
-        """Insert everything that was taken in and bring the aggregates up to date."""
-        if self._forgotten:
-            self._run({"forgotten": pa.table({"session_key": sorted(self._forgotten)})}, "forget")
+        """Insert all added rows and update the aggregates."""
+        if self._replaced:
+            self._run({"forgotten": pa.table({"session_key": sorted(self._replaced)})}, "forget")
         shared = {name: dimension.new for name, dimension in self._dimensions.items()}
         for table, rows in {**shared, "node": self._nodes.new, **self._rows}.items():
             if rows:
@@ -141,9 +141,9 @@ class Loader:
         self._events.append(pa.table(event_columns))
 
     def _is_loose(self, session_key: int) -> bool:
-        """Whether a session that is in the warehouse came as an ETDump without a bundle."""
+        """Return whether a session in the warehouse was loaded from an ETDump without a bundle."""
         if session_key > self._last_before:
-            return False  # it is in this batch, which takes bundles first
+            return False  # it is in this batch, in which bundles come first
         found = self._connection.execute(
             "SELECT count(*) FROM load_ledger WHERE session_key = ? AND kind = 'bundle'", [session_key]
         )
@@ -151,7 +151,7 @@ class Loader:
 
     def _insert(self, table: str, rows: pa.Table) -> None:
         self._connection.register("new_rows", rows)
-        self._connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM new_rows")  # `table` is one of ours
+        self._connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM new_rows")  # `table` is never user input
         self._connection.unregister("new_rows")
 
     def _run(self, inputs: dict[str, pa.Table], *statements: str) -> None:
@@ -167,7 +167,7 @@ class Loader:
 
 
 def known_contents(connection: duckdb.DuckDBPyConnection, hashes: Sequence[str | None]) -> dict[str, int]:
-    """Return those hashes that the ledger holds, each with its session."""
+    """Return the hashes that the ledger contains, each with its session."""
     query = "SELECT sha256, session_key FROM load_ledger WHERE sha256 IN (SELECT unnest(?::VARCHAR[]))"
     return dict(connection.execute(query, [list(hashes)]).fetchall())
 
@@ -178,6 +178,6 @@ def _known_sessions(connection: duckdb.DuckDBPyConnection, session_ids: list[str
 
 
 def _columns(rows: Sequence[Row]) -> pa.Table:
-    """Return rows as a table; what a row does not name is NULL."""
+    """Return rows as a table; a column that is missing in a row is NULL."""
     names = dict.fromkeys(name for row in rows for name in row)
     return pa.table({name: [row.get(name) for row in rows] for name in names})

@@ -1,4 +1,4 @@
-"""Numbers for what many sessions share: devices, models, runners, and the nodes of operator trees."""
+"""Ids for rows that many sessions share: devices, models, runners, and the nodes of operator trees."""
 
 import duckdb
 import numpy as np
@@ -19,7 +19,7 @@ _NodeKey = tuple[int | None, str, str, int, int]
 
 
 class Dimension:
-    """A small table whose rows are entered once and referred to by number; `new` are those that it lacks."""
+    """A small table whose rows are entered once and referred to by id; `new` are the rows to insert."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, table: str) -> None:
         self.new: list[Row] = []
@@ -30,7 +30,7 @@ class Dimension:
         self._last = max(self._ids.values(), default=0)
 
     def enter(self, row: Row) -> tuple[int, bool]:
-        """Return the row's number (0 in a table that has none) and whether it was not there before."""
+        """Return the row's id (0 in a table without ids) and whether the row is new."""
         key = row[self._key]
         if key in self._ids:
             return self._ids[key], False
@@ -43,7 +43,7 @@ class Dimension:
 
 
 class NodeIds:
-    """Numbers of the nodes of operator trees, kept once per model; `new` are those that the warehouse lacks."""
+    """Ids of the nodes of operator trees, stored once per model; `new` are the rows to insert."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self.new: list[Row] = []
@@ -52,7 +52,7 @@ class NodeIds:
         self._of_model: dict[int, dict[_NodeKey, int]] = {}
 
     def of(self, model_id: int, tree: tuple[TreeNode, ...]) -> NDArray[np.int32]:
-        """Return the number of each node of a tree, in its order (parents first)."""
+        """Return the id of each node of a tree, in the tree's order (parents first)."""
         known = self._of_model.setdefault(model_id, {}) or self._load(model_id)
         ids: list[int] = []
         for node in tree:

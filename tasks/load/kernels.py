@@ -1,4 +1,4 @@
-"""Kernel evidence of a bundle: what its runner sampled, or what XNNPACK's trace log says was selected."""
+"""The kernels of a bundle: executed ones from the runner's sampling profile, or selected ones from XNNPACK's log."""
 
 import json
 from collections import Counter
@@ -14,9 +14,9 @@ _LOGS = ("stderr.txt", "stdout.txt", "logcat.txt")  # Notes go to stderr, on And
 
 
 def kernels_of(folder: Path, record: SessionRecord) -> dict[str, list[dict[str, Any]]]:
-    """Return rows of `kernel` and `kernel_profile`: executed of a profile, selected of a trace, none for timing.
+    """Return rows of `kernel` and `kernel_profile`: executed kernels of a profile, selected ones of a trace, or none.
 
-    Raises BundleError where the profile is not what a runner writes.
+    Raises BundleError if the profile cannot be parsed.
     """
     if record.mode == "trace":
         return {"kernel": _selected([folder / name for name in _LOGS if name in record.files])}
@@ -26,7 +26,7 @@ def kernels_of(folder: Path, record: SessionRecord) -> dict[str, list[dict[str, 
             return {"kernel": _executed(profile), "kernel_profile": [{key: profile[key] for key in _QUALITY}]}
         except (KeyError, TypeError, ValueError) as error:
             raise BundleError(
-                f"{folder / PROFILE} is no kernel profile of a runner ({type(error).__name__}: {error}); measure again"
+                f"{folder / PROFILE}: not a kernel profile ({type(error).__name__}: {error}); measure again"
             ) from None
     return {}
 

@@ -1,4 +1,4 @@
-"""Load bundles and loose ETDumps into the warehouse: everything once, whatever is killed, and nothing wrong at all."""
+"""Load bundles and loose ETDumps into the warehouse: each exactly once, also after a crash, and only valid ones."""
 
 import contextlib
 import logging
@@ -16,31 +16,31 @@ from tasks.load.commit import Loader, known_contents
 from tasks.load.rows import Rows, rows_of_bundle, rows_of_etdump
 
 _log = logging.getLogger(__name__)
-_BATCH_EVENTS = 400_000  # about a second of work and 40 MB; a killed load loses no more than one batch of it
+_BATCH_EVENTS = 400_000  # about one second and 40 MB; a killed load loses at most one batch
 _BATCH_SESSIONS = 256
 _RECORD = "session.json"
-_UNFINISHED = ".part-"  # what is being written, or was when its writer was killed
+_UNFINISHED = ".part-"  # prefix of folders that are being written, or whose writer was killed
 
 
 @dataclass
 class LoadResult:
-    """What became of the bundles and loose ETDumps that were found."""
+    """The outcome of loading bundles and loose ETDumps."""
 
     loaded: int = 0
     already: int = 0
-    """In the warehouse before, by content."""
+    """Already in the warehouse, by content."""
     refused: list[tuple[Path, str]] = field(default_factory=list)
-    """With one sentence each; nothing of them was loaded."""
+    """Path and reason of each; nothing of them was loaded."""
 
 
 def load_paths(paths: Sequence[Path], warehouse: Path) -> LoadResult:
-    """Load what `paths` name, or hold at any depth: bundles (folders with session.json) and other .etdump files.
+    """Load `paths` and everything below them: bundles (folders with session.json) and other .etdump files.
 
-    Each is loaded once by content, in transactions of some hundred sessions. What is wrong with one is told in the
-    result and keeps no other from being loaded. Raises WarehouseError where the warehouse itself cannot be written.
+    Each is loaded once by content, in transactions of up to 256 sessions. A damaged bundle is reported in the result
+    and skipped. Raises WarehouseError if the warehouse cannot be written.
     """
     result = LoadResult()
-    fresh = _leave_out_known(_find(paths, result), warehouse, result)
+    fresh = _without_loaded(_find(paths, result), warehouse, result)
     for batch in _batches(fresh, result):
         _commit(batch, warehouse, result)
         _log.info("loaded %d of %d, refused %d", result.loaded, len(fresh), len(result.refused))
@@ -53,17 +53,17 @@ def _find(paths: Iterable[Path], result: LoadResult) -> list[Path]:
     for path in paths:
         inside = list(_search(path))
         if not inside:
-            result.refused.append((path, _why_nothing(path)))
+            result.refused.append((path, _refusal(path)))
         found.update(dict.fromkeys(inside))
-    return sorted(found, key=lambda path: not path.is_dir())  # bundles first: they know more than a loose ETDump
+    return sorted(found, key=lambda path: not path.is_dir())  # bundles first: they contain more than a loose ETDump
 
 
-def _why_nothing(path: Path) -> str:
+def _refusal(path: Path) -> str:
     if path.is_dir():
-        return f"{path} holds neither a bundle nor an .etdump file"
+        return f"{path}: contains neither a bundle nor an .etdump file"
     if path.exists():
-        return f"{path} is no file and no folder; give bundles or .etdump files"
-    return f"{path}: there is no such file or folder"
+        return f"{path}: not a file or folder; pass bundles or .etdump files"
+    return f"{path}: no such file or folder"
 
 
 def _search(path: Path) -> Iterator[Path]:
@@ -78,13 +78,13 @@ def _search(path: Path) -> Iterator[Path]:
             yield from (file for name in sorted(files) if (file := Path(folder, name)).suffix == ".etdump")
 
 
-def _leave_out_known(found: list[Path], warehouse: Path, result: LoadResult) -> list[Path]:
-    """Return what the ledger does not hold yet; a warehouse that does not exist is not made for the question."""
+def _without_loaded(found: list[Path], warehouse: Path, result: LoadResult) -> list[Path]:
+    """Return the paths whose content is not in the ledger yet; does not create a missing warehouse."""
     if not found or not warehouse.exists():
         return found
     hashes: dict[Path, str] = {}
     for path in found:
-        with contextlib.suppress(OSError):  # reading it again will say what is wrong
+        with contextlib.suppress(OSError):  # reported when it is read again
             hashes[path] = sha256_of(path / _RECORD if path.is_dir() else path)
     with writing(warehouse) as connection:
         known = known_contents(connection, list(hashes.values()))
@@ -94,7 +94,7 @@ def _leave_out_known(found: list[Path], warehouse: Path, result: LoadResult) -> 
 
 
 def _batches(paths: Iterable[Path], result: LoadResult) -> Iterator[list[Rows]]:
-    """Read and check each path; yield what holds, in batches of one transaction each."""
+    """Read and check each path; yield the valid ones, in batches of one transaction each."""
     batch: list[Rows] = []
     for path in paths:
         try:
@@ -102,7 +102,7 @@ def _batches(paths: Iterable[Path], result: LoadResult) -> Iterator[list[Rows]]:
         except FarmError as error:
             result.refused.append((path, str(error)))
         except OSError as error:
-            result.refused.append((path, f"{path} cannot be read: {error.strerror}"))
+            result.refused.append((path, f"{path}: cannot be read ({error.strerror})"))
         if len(batch) == _BATCH_SESSIONS or sum(rows.events for rows in batch) >= _BATCH_EVENTS:
             yield batch
             batch = []
@@ -111,7 +111,7 @@ def _batches(paths: Iterable[Path], result: LoadResult) -> Iterator[list[Rows]]:
 
 
 def _commit(batch: list[Rows], warehouse: Path, result: LoadResult) -> None:
-    """Write a batch in one transaction; if rows of it do not fit the warehouse, each session alone."""
+    """Write a batch in one transaction; if the warehouse refuses its rows, write each session separately."""
     outcome = LoadResult()
     try:
         with writing(warehouse) as connection:
@@ -130,7 +130,7 @@ def _commit(batch: list[Rows], warehouse: Path, result: LoadResult) -> None:
                 _commit([rows], warehouse, result)
             return
         cause = " ".join(str(error).split())
-        outcome = LoadResult(refused=[(batch[0].path, f"{batch[0].path} does not fit the warehouse: {cause}")])
+        outcome = LoadResult(refused=[(batch[0].path, f"{batch[0].path}: the warehouse refused its rows ({cause})")])
     result.loaded += outcome.loaded
     result.already += outcome.already
     result.refused += outcome.refused

@@ -1,4 +1,4 @@
-"""What one bundle or loose ETDump becomes in the warehouse: rows by table, before they get numbers of its own."""
+"""Convert one bundle or loose ETDump to rows of the warehouse, by table, before they get ids."""
 
 import hashlib
 import json
@@ -25,11 +25,11 @@ class LoadError(FarmError):
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """One session's rows; `sweep`, `device`, `model`, `runner` and `series` may exist in the warehouse already."""
+    """One session's rows; `sweep`, `device`, `model`, `runner` and `series` may already be in the warehouse."""
 
     path: Path
     sha256: str
-    """Of session.json, or of the loose ETDump: what the ledger knows it by."""
+    """Hash of session.json or of the loose ETDump, which is its key in the ledger."""
     sweep: Row
     device: Row
     model: Row
@@ -37,14 +37,14 @@ class Rows:
     runner: Row | None = None
     series: Row | None = None
     operators: list[Row] = field(default_factory=list)
-    """Of model_operator."""
+    """Rows of model_operator."""
     details: dict[str, list[Row]] = field(default_factory=dict)
-    """By table: what there is several of in a session."""
+    """Rows of the tables with several rows per session, by table."""
     runs: Runs | None = None
 
     @property
     def is_loose(self) -> bool:
-        """Whether this is an ETDump without a bundle."""
+        """Return whether this is an ETDump without a bundle."""
         return bool(self.session["etdump_sha256"] == self.sha256)
 
     @property
@@ -62,7 +62,7 @@ def rows_of_bundle(folder: Path) -> Rows:
     record = read_bundle(folder)
     succeeded = record.status == "succeeded"
     if succeeded and record.mode == "timing" and "model.etdump" not in record.files:
-        raise BundleError(f"{folder}: the session succeeded, yet its bundle holds no model.etdump; restore the bundle")
+        raise BundleError(f"{folder}: model.etdump is missing although the session succeeded; restore the bundle")
     runs = _read_runs(folder / "model.etdump", record) if succeeded and "model.etdump" in record.files else None
     try:
         return Rows(
@@ -83,19 +83,20 @@ def rows_of_bundle(folder: Path) -> Rows:
             runs=runs,
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise LoadError(f"{folder}/session.json: {type(error).__name__} {error}; a bundle is never edited") from error
+        cause = f"does not match its schema ({type(error).__name__}: {error})"
+        raise LoadError(f"{folder}/session.json: {cause}; restore the bundle from a backup") from error
 
 
 def rows_of_etdump(path: Path) -> Rows:
-    """Return the rows of an ETDump of which nothing else is known: its first run counts as warm-up.
+    """Return the rows of an ETDump without a bundle; its first run counts as warm-up.
 
-    Raises EtdumpError, LoadError if it holds no execution, or OSError where it cannot be read.
+    Raises EtdumpError, LoadError if it does not contain an execution, or OSError if it cannot be read.
     """
     content = path.read_bytes()
     sha256 = hashlib.sha256(content).hexdigest()
     runs = runs_of(read_etdump(content, name=str(path)))
     if not len(runs.execute_ns):
-        raise LoadError(f"{path} holds no execution of a model (no Method::execute), so there is nothing to load")
+        raise LoadError(f"{path}: the ETDump contains 0 executions (Method::execute); nothing was loaded")
     session_id = sha256[:16]
     return Rows(
         path=path,
@@ -118,7 +119,7 @@ def rows_of_etdump(path: Path) -> Rows:
 
 
 def printable(text: object) -> str:
-    """Return text that can be stored: bytes of a file's name that are no UTF-8 become question marks."""
+    """Return text that can be stored: bytes of a file's name that are not UTF-8 become question marks."""
     return str(text).encode("utf-8", "replace").decode()
 
 
@@ -126,7 +127,8 @@ def _read_runs(path: Path, record: SessionRecord) -> Runs:
     runs = runs_of(read_etdump(path))
     if len(runs.execute_ns) != record.executions:
         raise LoadError(
-            f"{path} holds {len(runs.execute_ns)} executions where session.json promises {record.executions}"
+            f"{path}: the ETDump contains {len(runs.execute_ns)} executions, but session.json states "
+            f"{record.executions}; restore the bundle from a backup"
         )
     return runs
 
@@ -205,7 +207,7 @@ def _runner(record: SessionRecord) -> Row | None:
 
 
 def _series(record: SessionRecord) -> Row:
-    """What sessions of different nights must share to be compared."""
+    """Return the key that sessions of different nights must share to be compared."""
     facts = record.device.facts
     key = {
         "model": record.model.name,
@@ -222,7 +224,7 @@ def _series(record: SessionRecord) -> Row:
 
 
 def _conditions(record: SessionRecord) -> list[Row]:
-    """A row for each moment; the columns of device_conditions are the fields of Conditions."""
+    """Return a row for each moment; the columns of device_conditions are the fields of Conditions."""
     return [
         {
             **seen.model_dump(),
@@ -244,5 +246,5 @@ def _json(value: Any) -> str:
 
 
 def _utc(moment: datetime) -> datetime:
-    """Return a time as UTC without a zone, as the warehouse keeps it; one without a zone is UTC already."""
+    """Return a time as UTC without a zone, as stored in the warehouse; a time without a zone is UTC already."""
     return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment

@@ -1,4 +1,4 @@
-"""Turn the events of an ETDump into an operator tree and columns that refer to it."""
+"""Convert the events of an ETDump to an operator tree and columns that refer to it."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from tasks.etdump.reader import Etdump, EventKind
 
 @dataclass(frozen=True)
 class TreeNode:
-    """A place in the operator tree: every event of that kind and name under the same parent and instruction."""
+    """A node of the operator tree: all events of one kind and name with the same parent and instruction."""
 
     parent: int
     """Index of the parent in the tree, always lower than the node's own; -1 for `Method::execute`."""
@@ -25,17 +25,17 @@ class TreeNode:
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """The executions of an ETDump: one row a run, one row an event of a run, and the tree that the events refer to."""
+    """The executions of an ETDump: one row per run, one row per event of a run, and the tree of the events."""
 
     execute_ns: NDArray[np.int64]
     run_start_ns: NDArray[np.int64]
     tree: tuple[TreeNode, ...]
     run: NDArray[np.int64]
-    """The event's run, an index into `execute_ns`; this and what follows have one row an event."""
+    """The event's run, an index into `execute_ns`; this and the following columns have one row per event."""
     node: NDArray[np.int64]
     """The event's node, an index into `tree`."""
     start_ns: NDArray[np.int64]
-    """After the start of the event's run."""
+    """Time after the start of the event's run."""
     dur_ns: NDArray[np.int64]
     self_ns: NDArray[np.int64]
 
@@ -43,7 +43,7 @@ class Runs:
 def runs_of(dump: Etdump) -> Runs:
     """Return the executions of an ETDump; events outside any execution (loading) are left out."""
     rows = np.flatnonzero(dump.execution >= 0)
-    position = np.full(len(dump.execution) + 1, -1, np.int64)  # the last element answers for parent -1
+    position = np.full(len(dump.execution) + 1, -1, np.int64)  # the last element is for parent -1
     position[rows] = np.arange(len(rows))
     parent = position[dump.parent[rows]]
     run = dump.execution[rows].astype(np.int64)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.errors import InputError
+from devices.errors import InputError
 from tasks.etdump.xnntrace import AssumedDatatype, parse_kernel, read_xnntrace
 
 # name | data types | operation | tile | isa | instruction | family; "-" where the name does not tell
@@ -191,5 +191,5 @@ def test_a_file_reads_like_its_text_whatever_else_it_holds(tmp_path: Path) -> No
 
 
 def test_a_missing_log_is_refused_in_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"stderr\.txt cannot be read: No such file or directory"):
+    with pytest.raises(InputError, match=r"stderr\.txt: cannot be read \(No such file or directory\)"):
         read_xnntrace(tmp_path / "stderr.txt")

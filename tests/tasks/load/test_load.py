@@ -75,7 +75,7 @@ def test_a_measurement_in_two_bundles_counts_once(maker: BundleMaker) -> None:
     result = maker.load()
     assert result.loaded == 1
     assert result.refused == [
-        (second, f"{second}: its ETDump was loaded before from another bundle; a measurement counts once")
+        (second, f"{second}: its ETDump was already loaded from another bundle; a measurement is loaded only once")
     ]
     assert maker.load().refused == result.refused
 
@@ -86,7 +86,7 @@ def test_a_session_with_other_content_is_refused(maker: BundleMaker, tmp_path: P
     folder = BundleMaker(tmp_path / "another").session([200], session_id="a" * 16)
     [(path, sentence)] = maker.load(folder).refused
     assert path == folder
-    assert f"session {'a' * 16} was loaded before with other content" in sentence
+    assert f"session {'a' * 16} was already loaded with other content" in sentence
     assert maker.ask("SELECT median_ms FROM session_latency") == [(1e-4,)]
 
 
@@ -106,12 +106,12 @@ def test_a_wrong_bundle_is_refused_in_one_sentence_and_the_others_are_loaded(mak
     assert result.loaded == 1
     assert "does not match its hash in session.json" in refusals[changed.name]
     assert "the file is missing" in refusals[missing.name]
-    assert "holds 2 executions where session.json promises 7" in refusals[short.name]
+    assert "contains 2 executions, but session.json states 7" in refusals[short.name]
     assert "`status`" in refusals[strange.name]
     assert "Invalid isoformat string: 'yesterday'" in refusals[night.name]
-    assert "its bundle holds no model.etdump" in refusals[empty.name]
-    assert "session.json: Invalid JSON" in refusals[cut.name]
-    assert "does not fit the warehouse: " in refusals[odd.name]
+    assert "model.etdump is missing" in refusals[empty.name]
+    assert "session.json: does not match its schema (Invalid JSON" in refusals[cut.name]
+    assert "the warehouse refused its rows (" in refusals[odd.name]
     assert "value 1099511627776 can't be cast" in refusals[odd.name]
     assert all("\n" not in sentence for sentence in refusals.values())
     assert maker.ask("SELECT session_id FROM session_overview") == [(good.name,)]
@@ -123,7 +123,7 @@ def test_a_wrong_bundle_is_refused_in_one_sentence_and_the_others_are_loaded(mak
         (b"", "is empty"),
         (b"GIF89a" * 10, "is not an ETDump"),
         (etdump_of([(9, {}), (5, {})])[:-20], "is truncated"),
-        (etdump_of([]), "holds no execution"),
+        (etdump_of([]), "contains 0 executions"),
     ],
 )
 def test_a_damaged_etdump_is_refused_in_one_sentence(
@@ -145,9 +145,9 @@ def test_paths_without_bundles_are_reported_and_no_warehouse_is_created(tmp_path
     warehouse = tmp_path / "w.duckdb"
     result = load_paths([tmp_path / "empty", tmp_path / "nowhere", tmp_path / "pipe.etdump"], warehouse)
     assert [sentence for _, sentence in result.refused] == [
-        f"{tmp_path / 'empty'} holds neither a bundle nor an .etdump file",
-        f"{tmp_path / 'nowhere'}: there is no such file or folder",
-        f"{tmp_path / 'pipe.etdump'} is no file and no folder; give bundles or .etdump files",
+        f"{tmp_path / 'empty'}: contains neither a bundle nor an .etdump file",
+        f"{tmp_path / 'nowhere'}: no such file or folder",
+        f"{tmp_path / 'pipe.etdump'}: not a file or folder; pass bundles or .etdump files",
     ]
     assert not warehouse.exists()
 
@@ -162,7 +162,7 @@ def test_a_file_that_may_not_be_read_is_refused(
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "read_bytes", refuse)  # root may read everything, so the mode of the file has no effect
-    assert load_paths([path], maker.warehouse).refused == [(path, f"{path} cannot be read: Permission denied")]
+    assert load_paths([path], maker.warehouse).refused == [(path, f"{path}: cannot be read (Permission denied)")]
 
 
 def test_a_file_that_is_not_a_warehouse_is_refused_before_anything_is_read(maker: BundleMaker, tmp_path: Path) -> None:
