@@ -31,7 +31,7 @@ class Archive:
 
 
 _DISTRIBUTIONS = {
-    # Debian packages the real adbd since trixie; trixie's own qemu-user is too old for SME2.
+    # Debian packages the real adbd since trixie; trixie's qemu-user is too old for SME2.
     "debian": (("trixie", "trixie-backports"), ("main",), "trixie-backports"),
     "ubuntu": (("resolute",), ("main", "universe"), "resolute"),
 }

@@ -134,7 +134,7 @@ def _lief_errors(path: Path, kind: str) -> Iterator[None]:
 
 
 def _is_complete_elf(elf: "lief.ELF.Binary", size_bytes: int) -> bool:
-    """LIEF reads what it can of a damaged file, so the file's own counts and extents are checked."""
+    """LIEF reads what it can of a damaged file, so its counts and extents are compared with its size."""
     import lief
 
     ends = [segment.file_offset + segment.physical_size for segment in elf.segments]

@@ -50,7 +50,7 @@ class Recipe:
 
     @property
     def versions(self) -> dict[str, str | None]:
-        """Versions of executorch and of the runner's own source."""
+        """Versions of executorch and of the runner's source."""
         found = re.search(r"project\(executor_runner VERSION ([\d.]+)", (self.sources / "CMakeLists.txt").read_text())
         return {"executorch": self.wheel.version, "runner": found[1] if found else None}
 

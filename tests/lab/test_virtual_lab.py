@@ -6,7 +6,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from devices.errors import NoSpaceOnDevice
 from devices.ondevice.conditions import read_conditions
 from devices.ondevice.facts import read_facts
 from tests.fixtures.lab import Lab
+from tests.fixtures.waiting import ENOUGH_S, wait_for
 
 pytestmark = [
     pytest.mark.lab,
@@ -26,27 +26,16 @@ pytestmark = [
 ]
 
 PHONE, SME2_PHONE, MAC = "lab-phone-x86", "lab-phone-sme2", "lab-mac-1"
-WAIT_S = 10.0
 
 
 def output_of(device: Device, *argv: str) -> str:
     """What a command on the device prints."""
-    result = device.run(list(argv), deadline_s=WAIT_S)
+    result = device.run(list(argv), deadline_s=ENOUGH_S)
     assert result.exit_code == 0, result.stderr
     return result.stdout.decode().strip()
 
 
-def eventually(holds: Callable[[], bool]) -> bool:
-    """Whether it holds within WAIT_S seconds."""
-    end = time.monotonic() + WAIT_S
-    while not holds():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.02)
-    return True
-
-
-def greeting(host: str, port: int, wait_s: float = WAIT_S) -> bytes:
+def greeting(host: str, port: int, wait_s: float = ENOUGH_S) -> bytes:
     """The first bytes that a server sends by itself; empty if it accepts no connection or stays silent."""
     try:
         with socket.create_connection((host, port), timeout=wait_s) as connection:
@@ -88,7 +77,9 @@ def test_the_arm64_phone_has_sme2(lab: Lab) -> None:
 
 def test_a_mac_has_nothing_of_linux_except_behind_its_launcher(lab: Lab) -> None:
     mac = lab.device(MAC)
-    absent = mac.run(["sh", "-c", "command -v setsid sha256sum taskset timeout || [ -d /proc/self ]"], deadline_s=5)
+    absent = mac.run(
+        ["sh", "-c", "command -v setsid sha256sum taskset timeout || [ -d /proc/self ]"], deadline_s=ENOUGH_S
+    )
     assert (absent.exit_code, absent.stdout) == (1, b"")
     assert output_of(mac, "/usr/local/bin/linux", "cat", "/proc/self/comm") == "cat"
     assert output_of(mac, "sh", "-c", "printf x | shasum -a 256").startswith("2d711642b726b044")
@@ -101,7 +92,7 @@ def test_devices_reach_the_lab_and_nothing_else(lab: Lab) -> None:
 
 def test_a_second_up_leaves_the_first_alone(lab: Lab) -> None:
     before = {name: lab.part(name).pid for name in (PHONE, SME2_PHONE, MAC)}
-    lab.device(PHONE).run(["touch", "/data/local/tmp/kept"], deadline_s=5)
+    lab.device(PHONE).run(["touch", "/data/local/tmp/kept"], deadline_s=ENOUGH_S)
     lab.up()
     assert {name: lab.part(name).pid for name in before} == before
     assert None not in before.values()
@@ -127,7 +118,7 @@ def test_down_leaves_nothing(lab_down: Lab) -> None:
 def test_down_cleans_up_after_an_up_that_was_killed(lab_down: Lab) -> None:
     before = traces()
     halfway = subprocess.Popen(lab_down.argv("up"), env=lab_down.env(), stdout=subprocess.DEVNULL)
-    assert eventually(lambda: journal.is_noted("process", PHONE))
+    wait_for(lambda: journal.is_noted("process", PHONE), "the first phone to be started")
     halfway.kill()
     halfway.wait()
     lab_down.down()
@@ -162,7 +153,7 @@ def test_only_the_process_that_was_started_is_ended() -> None:
         processes.end(bystander.pid, started - 1)
         assert bystander.poll() is None
         assert processes.end(bystander.pid, started)
-        assert bystander.wait(5) == -9
+        assert bystander.wait(ENOUGH_S) == -9
     finally:
         bystander.kill()
 
@@ -172,23 +163,23 @@ def test_a_cut_link_swallows_packets_until_it_is_restored(lab: Lab) -> None:
     faults.cut_link(mac)
     assert greeting(mac.address, mac.port, wait_s=0.5) == b""
     faults.restore_link(mac)
-    assert eventually(lambda: greeting(mac.address, mac.port) == b"SSH-")
+    wait_for(lambda: greeting(mac.address, mac.port) == b"SSH-", "sshd to answer")
 
 
 @pytest.mark.parametrize("name", [PHONE, SME2_PHONE])
 def test_a_killed_adbd_comes_back(lab: Lab, name: str) -> None:
     phone, serial = lab.part(name), f"{lab.part(name).address}:{lab.part(name).port}"
     faults.kill_daemon(phone)
-    assert eventually(lambda: adb_server.connect(serial, wait_s=1) == "device")
+    wait_for(lambda: adb_server.connect(serial, wait_s=1) == "device", "adbd to answer")
 
 
 def test_a_stopped_sshd_stays_away_until_it_is_started(lab: Lab) -> None:
     mac = lab.part(MAC)
     faults.stop_daemon(mac)
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection((mac.address, mac.port), timeout=WAIT_S)
+        socket.create_connection((mac.address, mac.port), timeout=ENOUGH_S)
     faults.start_daemon(mac)
-    assert eventually(lambda: greeting(mac.address, mac.port) == b"SSH-")
+    wait_for(lambda: greeting(mac.address, mac.port) == b"SSH-", "sshd to answer")
 
 
 def test_a_frozen_sshd_accepts_and_stays_silent(lab: Lab) -> None:
@@ -248,7 +239,7 @@ def test_an_unusable_phone_is_listed_with_its_state(adb_port: int, silent: bool,
     with UnusablePhone(silent=silent) as phone:
         with contextlib.suppress(adb_server.AdbServerError):  # it would wait for the silent one
             adb_server.ask(f"host:connect:{phone.serial}", adb_port, answer_s=0.5)
-        assert eventually(lambda: adb_server.state_of(phone.serial, adb_port) == state)
+        wait_for(lambda: adb_server.state_of(phone.serial, adb_port) == state, f"the phone to be {state}")
 
 
 def test_a_link_is_slow_silent_and_broken_on_request(sshd: loopback.Sshd) -> None:
@@ -260,7 +251,7 @@ def test_a_link_is_slow_silent_and_broken_on_request(sshd: loopback.Sshd) -> Non
         link.stalled = True
         assert greeting("127.0.0.1", link.port, wait_s=0.5) == b""
         link.mend()
-        with socket.create_connection(("127.0.0.1", link.port), timeout=WAIT_S) as connection:
+        with socket.create_connection(("127.0.0.1", link.port), timeout=ENOUGH_S) as connection:
             while not connection.recv(100).endswith(b"\n"):
                 pass
             link.cut()

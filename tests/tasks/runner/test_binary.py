@@ -32,9 +32,9 @@ def elf(machine: int, interpreter: bytes | None) -> bytes:
     return header.ljust(64, b"\0") + struct.pack("<IIQQQQQQ", kind, 0, 120, 0, 0, len(text), 0, 0) + text
 
 
-def macho(processor: int) -> bytes:
+def macho(processor: int, load_commands: int = 0) -> bytes:
     """The least Mach-O file that names a processor."""
-    return struct.pack("<IIIIIIII", 0xFEEDFACF, processor, 0, 2, 0, 0, 0, 0)
+    return struct.pack("<IIIIIIII", 0xFEEDFACF, processor, 0, 2, load_commands, 0, 0, 0)
 
 
 def universal(*parts: bytes) -> bytes:
@@ -58,6 +58,7 @@ def universal(*parts: bytes) -> bytes:
         (elf(0xB7, b"/lib/ld-linux-aarch64.so.1")[:100], ()),
         (macho(ARM64), ("macos-arm64",)),
         (macho(X86), ()),
+        (macho(ARM64, load_commands=0xFFFFFFFF), ()),
         (universal(macho(X86), macho(ARM64)), ("macos-arm64",)),
         (universal(macho(X86)), ()),
         (universal(macho(X86), macho(ARM64))[:100], ()),
@@ -91,7 +92,7 @@ def test_a_program_cut_anywhere_still_names_its_processor_or_is_damaged(host_run
 
 def test_a_macos_program_cut_before_its_load_commands_is_damaged(tmp_path: Path) -> None:
     program = tmp_path / "program"
-    program.write_bytes(struct.pack("<IIIIIIII", 0xFEEDFACF, ARM64, 0, 2, 9, 0, 0, 0))
+    program.write_bytes(macho(ARM64, load_commands=9))
     with pytest.raises(RunnerError, match=r"program is not a complete 64-bit Mach-O file$"):
         read_macho(program)
 
@@ -118,7 +119,7 @@ def test_a_program_with_flipped_bytes_is_read_or_refused_and_prints_nothing(
 
 @linux
 @pytest.mark.torch
-def test_a_bundle_that_has_all_it_needs_passes(bundle: Path, host_runner: Runner) -> None:
+def test_a_complete_bundle_passes(bundle: Path, host_runner: Runner) -> None:
     check_bundle(bundle, host_runner.platform)
     assert "libc.so.6" in missing_libraries(bundle)
 
@@ -149,7 +150,7 @@ def test_a_program_that_looks_elsewhere_for_its_libraries_is_refused(bundle: Pat
 
 @linux
 @pytest.mark.torch
-def test_a_symbol_version_that_a_brought_library_lacks_is_refused(bundle: Path, host_runner: Runner) -> None:
+def test_a_bundled_library_without_a_needed_symbol_version_is_refused(bundle: Path, host_runner: Runner) -> None:
     system = Path(f"/lib/{'x86_64' if host_runner.platform == 'linux-x86_64' else 'aarch64'}-linux-gnu/libc.so.6")
     if not system.exists():
         pytest.skip(f"no C library at {system}")

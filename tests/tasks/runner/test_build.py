@@ -1,9 +1,11 @@
-"""Runner bundles: built once, found again, never half there."""
+"""Runner bundles: built once, found again, never half-written."""
 
 import importlib.metadata
 import importlib.util
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -24,13 +26,16 @@ from pathlib import Path
 from tasks.runner.build import build_runner
 from tasks.runner.toolchain import host_platform
 print(build_runner(host_platform(), Path(sys.argv[1])).folder.name)
-assert not {"torch", "executorch"} & set(sys.modules), "a build is not to import torch"
+assert not {"torch", "executorch"} & set(sys.modules), "a build must not import torch"
 """
 
 
-def start_build(runners: Path) -> "subprocess.Popen[str]":
+def start_build(runners: Path, path: str = os.environ["PATH"]) -> "subprocess.Popen[str]":
     command = [sys.executable, "-c", BUILD, str(runners)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    environment = os.environ | {"PATH": path}
+    return subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
 
 
 @pytest.fixture
@@ -41,7 +46,7 @@ def copied(host_runner: Runner, tmp_path: Path) -> Runner:
     return read_runner(folder)
 
 
-def test_a_bundle_says_what_it_is(host_runner: Runner) -> None:
+def test_a_bundle_is_described_by_its_manifest(host_runner: Runner) -> None:
     manifest = json.loads((host_runner.folder / "manifest.json").read_text())
     assert manifest["manifest_version"] == 1
     assert (manifest["kind"], manifest["platform"]) == ("wheel", host_platform())
@@ -60,7 +65,7 @@ def test_a_second_build_compiles_nothing(host_runner: Runner, monkeypatch: pytes
     assert build_runner(host_runner.platform, host_runner.folder.parent.parent) == host_runner
 
 
-def test_a_changed_source_is_built_anew_and_found_as_the_newest(
+def test_a_changed_source_is_built_again_and_found_as_the_newest(
     copied: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runners = copied.folder.parent.parent
@@ -79,11 +84,11 @@ def test_a_changed_source_is_built_anew_and_found_as_the_newest(
     assert find_runner(runners, copied.platform, "sme2_off", "timing") == copied
 
 
-def test_a_source_that_does_not_compile_is_one_sentence_and_leaves_the_compilers_words(
+def test_a_source_that_does_not_compile_is_one_sentence_and_leaves_the_compilers_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host_runner: Runner
 ) -> None:
     sources = shutil.copytree(recipe.SOURCES, tmp_path / "sources")
-    (sources / "json.cpp").write_text("this is no C++\n")
+    (sources / "json.cpp").write_text("this is not C++\n")
     monkeypatch.setattr(recipe, "SOURCES", sources)
     with pytest.raises(RunnerError, match=r"does not build: .*json\.cpp.*error") as refused:
         build_runner(host_runner.platform, tmp_path / "runners")
@@ -107,10 +112,15 @@ def test_two_builds_at_once_both_end_with_the_same_bundle_without_importing_torc
 
 def test_what_a_killed_build_left_is_gone_after_the_next(tmp_path: Path, host_runner: Runner) -> None:
     folder = tmp_path / "runners" / host_runner.platform
-    process = start_build(tmp_path / "runners")
-    while not list(folder.glob(".part-*/build/*")):
-        assert process.poll() is None, "the build ended before it could be killed"
-    process.kill()
+    # given a build that is killed when it starts `make`
+    tools, started = tmp_path / "tools", tmp_path / "started"
+    tools.mkdir()
+    os.mkfifo(started)
+    (tools / "make").write_text(f"#!/bin/sh\n: >'{started}'; sleep 600\n", encoding="utf-8")
+    (tools / "make").chmod(0o755)
+    process = start_build(tmp_path / "runners", f"{tools}:{os.environ['PATH']}")
+    started.read_bytes()
+    os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
     assert list(folder.glob(".part-*"))
     assert find_runner(tmp_path / "runners", host_runner.platform, "sme2_off", "timing") is None
@@ -119,26 +129,28 @@ def test_what_a_killed_build_left_is_gone_after_the_next(tmp_path: Path, host_ru
 
 
 @pytest.mark.parametrize(
-    ("present", "said"), [([], "no C\\+\\+ compiler on PATH .*install"), (["g++"], "no `make` on PATH .*install")]
+    ("present", "message"), [([], "no C\\+\\+ compiler on PATH .*install"), (["g++"], "no `make` on PATH .*install")]
 )
 def test_a_missing_tool_is_named_with_its_package(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host_runner: Runner, present: list[str], said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host_runner: Runner, present: list[str], message: str
 ) -> None:
     for name in present:
         (tmp_path / name).symlink_to(shutil.which(name) or pytest.skip(f"{name} is not installed"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(RunnerError, match=said):
+    with pytest.raises(RunnerError, match=message):
         build_runner(host_runner.platform, tmp_path / "runners")
     assert not (tmp_path / "runners").exists()
 
 
-def test_a_missing_wheel_is_said_with_the_way_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_wheel_is_reported_with_the_command_that_installs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     with pytest.raises(WheelError, match=r"executorch is not installed for .*pip install"):
         build_runner(host_platform(), tmp_path / "runners")
 
 
-def test_a_folder_that_takes_no_runner_is_said_in_one_sentence(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "runners").mkdir()
     (tmp_path / "runners" / host_platform()).touch()
     with pytest.raises(RunnerError, match=rf"the runner for {host_platform()} cannot be built: .* \(.*/runners/"):

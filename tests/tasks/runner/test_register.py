@@ -1,4 +1,4 @@
-"""Runners that somebody else has built: checked, hashed, and chosen before our own."""
+"""Registered runners: checked, hashed, and preferred to those that the farm builds."""
 
 import shutil
 import subprocess
@@ -13,19 +13,24 @@ from tasks.runner.toolchain import host_platform
 pytestmark = pytest.mark.torch
 
 PROVENANCE = "executorch 1.5.1, built with EXECUTORCH_ENABLE_EVENT_TRACER=ON"
-# Knows the stock flags, and does nothing.
+# Lists the stock flags, and does nothing.
 IDLE = '#include <cstdio>\nint main() { std::puts("--model_path --num_executions --etdump_path"); return 1; }\n'
 
 
 def register(source: Path, runners: Path, **changed: str | Path) -> Runner:
-    told = {"platform": host_platform(), "variant": "sme2_off", "mode": "trace", "provenance": PROVENANCE} | changed
-    return register_runner(source, runners, **told)  # type: ignore[arg-type]
+    arguments = {
+        "platform": host_platform(),
+        "variant": "sme2_off",
+        "mode": "trace",
+        "provenance": PROVENANCE,
+    } | changed
+    return register_runner(source, runners, **arguments)  # type: ignore[arg-type]
 
 
 @pytest.fixture
 def source(host_runner: Runner, tmp_path: Path) -> Path:
-    """A folder with a program that works and its libraries, as somebody would bring it."""
-    return shutil.copytree(host_runner.folder, tmp_path / "somebody's build")
+    """A folder with a program that works and its libraries, as a user would register it."""
+    return shutil.copytree(host_runner.folder, tmp_path / "user's build")
 
 
 @pytest.fixture
@@ -66,7 +71,7 @@ def test_a_registered_runner_comes_before_one_that_was_built_here(
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"platform": "amiga"}, "unknown platform `amiga`: use one of linux-x86_64, .*, android-arm64$"),
         ({"variant": "sme2"}, r"unknown variant `sme2`: use one of sme2_on, sme2_off; did you mean `sme2_on`\?"),
@@ -75,17 +80,17 @@ def test_a_registered_runner_comes_before_one_that_was_built_here(
         ({"platform": "macos-arm64"}, "cannot be registered for macos-arm64: it is a program for "),
     ],
 )
-def test_a_wrong_word_is_refused_with_the_right_ones(
-    source: Path, tmp_path: Path, changed: dict[str, str], said: str
+def test_an_unknown_word_is_refused_with_the_known_ones(
+    source: Path, tmp_path: Path, changed: dict[str, str], message: str
 ) -> None:
     if changed.get("platform") == host_platform():
         pytest.skip("this machine is of that platform")
-    with pytest.raises(RunnerError, match=said):
+    with pytest.raises(RunnerError, match=message):
         register(source, tmp_path / "runners", **changed)
     assert not (tmp_path / "runners").exists()
 
 
-def test_what_is_no_program_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_program_is_refused(tmp_path: Path) -> None:
     (tmp_path / "script").write_text("#!/bin/sh\n")
     with pytest.raises(
         RunnerError, match=r"script cannot be registered for .*: it is not a program for any known platform"
