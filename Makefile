@@ -1,4 +1,4 @@
-# Two commands matter: `make sweep` measures this machine, `make test` proves the farm. Both set up what they need.
+# The two main commands: `make sweep` measures this machine, `make test` tests the farm. Both install what they need.
 PYTHON ?= python3
 VENV   := .venv
 READY  := $(VENV)/.ready
@@ -22,7 +22,7 @@ bench: $(READY)
 
 setup: $(READY)
 
-# Every set-up goes by the committed constraints, so that tomorrow's install is today's.
+# Every setup uses the committed constraints, so the installed versions do not change over time.
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
@@ -37,6 +37,6 @@ lab-up: $(READY)
 lab-down:
 	$(SUDO) python3 -m deployments.virtual_lab.lab down
 
-# The measurements themselves (./var) are never removed by a target: they cannot be made again.
+# Targets never remove the measurements (./var): they cannot be repeated.
 clean:
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache
