@@ -1,5 +1,6 @@
 """The bundle of a session on disk: published in one step, never changed, checked on every read."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -11,7 +12,9 @@ from devices.ondevice.conditions import Conditions
 from devices.ondevice.facts import Facts
 from tasks.cell import Mode, Status, Variant
 from tasks.export.precision import Precision
-from tasks.files import publish_folder, sha256_of
+from tasks.files import UNFINISHED, publish_folder, sha256_of
+
+RECORD = "session.json"
 
 
 class BundleError(FarmError):
@@ -131,7 +134,7 @@ def publish_bundle(bundles: Path, record: SessionRecord, collected: Path) -> Ses
                 target.write_bytes(source.read_bytes())
                 files[source.name] = FileRecord(sha256=sha256_of(target), bytes=target.stat().st_size)
             complete = record.model_copy(update={"files": files})
-            (aside / "session.json").write_text(complete.model_dump_json(indent=1) + "\n", encoding="utf-8")
+            (aside / RECORD).write_text(complete.model_dump_json(indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         raise BundleError(
             f"{final}: cannot write the bundle ({error.strerror or error}); no partial bundle is left"
@@ -141,7 +144,7 @@ def publish_bundle(bundles: Path, record: SessionRecord, collected: Path) -> Ses
 
 def read_record(folder: Path) -> SessionRecord:
     """Read and check session.json alone; raises BundleError with one sentence."""
-    path = folder / "session.json"
+    path = folder / RECORD
     try:
         return SessionRecord.model_validate_json(path.read_bytes())
     except FileNotFoundError:
@@ -168,8 +171,29 @@ def read_bundle(folder: Path) -> SessionRecord:
 def bundles_of(bundles: Path, sweep_id: str) -> Iterator[SessionRecord]:
     """Yield the record of every bundle of a sweep, in the order of their ids; raises BundleError on a damaged one."""
     # Folders whose names begin with a dot are still being written.
-    for path in sorted((bundles / sweep_id).glob("[!.]*/session.json")):
+    for path in sorted((bundles / sweep_id).glob(f"[!.]*/{RECORD}")):
         yield read_record(path.parent)
+
+
+def bundle_sha256(folder: Path) -> str:
+    """Return the hash of session.json, which holds the hashes of all other files; raises OSError."""
+    return sha256_of(folder / RECORD)
+
+
+def find_results(path: Path) -> Iterator[Path]:
+    """Yield the folders of bundles below `path`, and the .etdump files outside any bundle; unfinished ones are skipped.
+
+    `path` itself may be a bundle, its session.json or a file.
+    """
+    if path.is_file():
+        yield path.parent if path.name == RECORD else path
+    for folder, names, files in os.walk(path):
+        names[:] = sorted(name for name in names if not name.startswith(UNFINISHED))
+        if RECORD in files:
+            names.clear()
+            yield Path(folder)
+        else:
+            yield from (file for name in sorted(files) if (file := Path(folder, name)).suffix == ".etdump")
 
 
 def _first_mistake(error: ValidationError) -> str:

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-_ASIDE = ".part-"
+UNFINISHED = ".part-"
+"""How the names of files and folders begin that are still being written."""
 _BLOCK_BYTES = 1 << 22
 
 
@@ -49,7 +50,7 @@ def scratch_folder() -> Iterator[Path]:
 def write_complete(path: Path, data: bytes | BinaryIO) -> None:
     """Write `data` (bytes, or the rest of a stream) to `path`; a reader sees the old content or the new."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.parent / f"{_ASIDE}{os.getpid()}-{uuid.uuid4().hex[:8]}"
+    aside = path.parent / f"{UNFINISHED}{os.getpid()}-{uuid.uuid4().hex[:8]}"
     try:
         with aside.open("wb") as stream:
             shutil.copyfileobj(io.BytesIO(data) if isinstance(data, bytes) else data, stream, _BLOCK_BYTES)
@@ -62,8 +63,8 @@ def write_complete(path: Path, data: bytes | BinaryIO) -> None:
 
 def remove_leftovers(folder: Path) -> None:
     """Remove partial files and folders in `folder` that killed processes of this machine left."""
-    for leftover in folder.glob(f"{_ASIDE}*"):
-        pid = leftover.name.removeprefix(_ASIDE).split("-")[0]
+    for leftover in folder.glob(f"{UNFINISHED}*"):
+        pid = leftover.name.removeprefix(UNFINISHED).split("-")[0]
         if pid.isdigit() and not _alive(int(pid)):
             if leftover.is_dir():
                 shutil.rmtree(leftover, ignore_errors=True)
@@ -75,7 +76,7 @@ def remove_leftovers(folder: Path) -> None:
 def _aside_folder(parent: Path) -> Iterator[Path]:
     parent.mkdir(parents=True, exist_ok=True)
     remove_leftovers(parent)
-    aside = parent / f"{_ASIDE}{os.getpid()}-{uuid.uuid4().hex[:8]}"
+    aside = parent / f"{UNFINISHED}{os.getpid()}-{uuid.uuid4().hex[:8]}"
     aside.mkdir()
     try:
         yield aside

@@ -46,7 +46,7 @@ class Loader:
             )
         if etdump in self._ledger:
             if not self._is_loose(self._ledger[etdump]):
-                return f"{rows.path}: its ETDump was already loaded from another bundle; a measurement is loaded only once"
+                return f"{rows.path}: its ETDump was already loaded from another bundle; it is loaded only once"
             self._replaced.add(self._ledger[etdump])
         self._take(rows)
         return None

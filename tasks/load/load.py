@@ -2,7 +2,6 @@
 
 import contextlib
 import logging
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ import pyarrow as pa
 
 from devices.errors import FarmError
 from sql.warehouse import RowsRefused, writing
+from tasks.bundle import bundle_sha256, find_results
 from tasks.files import sha256_of
 from tasks.load.commit import Loader, known_contents
 from tasks.load.rows import Rows, rows_of_bundle, rows_of_etdump
@@ -18,8 +18,6 @@ from tasks.load.rows import Rows, rows_of_bundle, rows_of_etdump
 _log = logging.getLogger(__name__)
 _BATCH_EVENTS = 400_000  # about one second and 40 MB; a killed load loses at most one batch
 _BATCH_SESSIONS = 256
-_RECORD = "session.json"
-_UNFINISHED = ".part-"  # prefix of folders that are being written, or whose writer was killed
 
 
 @dataclass
@@ -51,7 +49,7 @@ def _find(paths: Iterable[Path], result: LoadResult) -> list[Path]:
     """Return the folders of bundles, then .etdump files outside any bundle, each once."""
     found: dict[Path, None] = {}
     for path in paths:
-        inside = list(_search(path))
+        inside = list(find_results(path))
         if not inside:
             result.refused.append((path, _refusal(path)))
         found.update(dict.fromkeys(inside))
@@ -66,18 +64,6 @@ def _refusal(path: Path) -> str:
     return f"{path}: no such file or folder"
 
 
-def _search(path: Path) -> Iterator[Path]:
-    if path.is_file():
-        yield path.parent if path.name == _RECORD else path
-    for folder, names, files in os.walk(path):
-        names[:] = sorted(name for name in names if not name.startswith(_UNFINISHED))
-        if _RECORD in files:
-            names.clear()
-            yield Path(folder)
-        else:
-            yield from (file for name in sorted(files) if (file := Path(folder, name)).suffix == ".etdump")
-
-
 def _without_loaded(found: list[Path], warehouse: Path, result: LoadResult) -> list[Path]:
     """Return the paths whose content is not in the ledger yet; does not create a missing warehouse."""
     if not found or not warehouse.exists():
@@ -85,7 +71,7 @@ def _without_loaded(found: list[Path], warehouse: Path, result: LoadResult) -> l
     hashes: dict[Path, str] = {}
     for path in found:
         with contextlib.suppress(OSError):  # reported when it is read again
-            hashes[path] = sha256_of(path / _RECORD if path.is_dir() else path)
+            hashes[path] = bundle_sha256(path) if path.is_dir() else sha256_of(path)
     with writing(warehouse) as connection:
         known = known_contents(connection, list(hashes.values()))
     fresh = [path for path in found if hashes.get(path) not in known]

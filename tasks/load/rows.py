@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from devices.errors import FarmError
-from tasks.bundle import BundleError, SessionRecord, read_bundle
+from tasks.bundle import BundleError, SessionRecord, bundle_sha256, read_bundle
 from tasks.etdump.reader import read_etdump
 from tasks.export.precision import RECIPES
-from tasks.files import sha256_of
 from tasks.load.kernels import kernels_of
 from tasks.load.tree import Runs, runs_of
 
@@ -58,7 +57,7 @@ def rows_of_bundle(folder: Path) -> Rows:
 
     Raises BundleError, EtdumpError or LoadError, each with one sentence.
     """
-    sha256 = sha256_of(folder / "session.json")
+    sha256 = bundle_sha256(folder)
     record = read_bundle(folder)
     succeeded = record.status == "succeeded"
     if succeeded and record.mode == "timing" and "model.etdump" not in record.files:

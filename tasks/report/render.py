@@ -1,7 +1,6 @@
 """The report of a sweep as one HTML file and as Markdown."""
 
 import logging
-from collections.abc import Callable
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -11,32 +10,12 @@ from tasks.report import head
 from tasks.report.data import Answers, ReportError, open_answers
 from tasks.report.html import as_html
 from tasks.report.markdown import as_markdown
-from tasks.report.page import Page, Section
-from tasks.report.sections.accuracy import accuracy
-from tasks.report.sections.advice import advice
-from tasks.report.sections.categories import categories
-from tasks.report.sections.failures import failures
-from tasks.report.sections.latency import latency
-from tasks.report.sections.operators import operators
-from tasks.report.sections.portable import portable
-from tasks.report.sections.provenance import provenance
-from tasks.report.sections.sme2 import sme2
+from tasks.report.page import Page
+from tasks.report.sections.contents import SECTIONS
 
 __all__ = ["ReportError", "render_report"]
 
 _log = logging.getLogger(__name__)
-SECTIONS: tuple[Callable[[Answers], Section], ...] = (
-    latency,
-    sme2,
-    categories,
-    operators,
-    portable,
-    advice,
-    accuracy,
-    failures,
-    provenance,
-)
-"""The sections in the order of the report."""
 
 
 def render_report(snapshot: Path, sweep_id: str | None, reports_dir: Path) -> Path:

@@ -75,7 +75,7 @@ def test_a_measurement_in_two_bundles_counts_once(maker: BundleMaker) -> None:
     result = maker.load()
     assert result.loaded == 1
     assert result.refused == [
-        (second, f"{second}: its ETDump was already loaded from another bundle; a measurement is loaded only once")
+        (second, f"{second}: its ETDump was already loaded from another bundle; it is loaded only once")
     ]
     assert maker.load().refused == result.refused
 

@@ -11,8 +11,8 @@ from sql.schema import sql_files
 from sql.warehouse import open_read_only
 from tasks.report.cells import CellRow, PairRow
 from tasks.report.data import Answers, ReportError, Row, SweepRow, open_answers
-from tasks.report.render import SECTIONS
 from tasks.report.sections.categories import CATEGORIES
+from tasks.report.sections.contents import SECTIONS
 from tasks.report.sections.latency import LatencyRow
 from tests.fixtures.report import MS, fill_every_section
 from tests.fixtures.warehouse import BundleMaker
