@@ -28,33 +28,33 @@ _LOOK_S = 1.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Export one model in this process and answer on stdout: {"folder": name} or {"error": cause}."""
+    """Export one model in this process and print the result on stdout: {"folder": name} or {"error": cause}."""
     parser = argparse.ArgumentParser(prog="python -m tasks.export", description=main.__doc__)
     parser.add_argument("model")
     parser.add_argument("precision", choices=PRECISIONS)
     parser.add_argument("exports_dir", type=Path)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--parent", type=int, default=os.getppid(), help="the process that this one ends with")
-    asked = parser.parse_args(arguments)
-    # Libraries print what they like: their stdout goes to the log, the answer to the real one.
+    parser.add_argument("--parent", type=int, default=os.getppid(), help="process id; this process ends with it")
+    options = parser.parse_args(arguments)
+    # Libraries print to stdout, so their stdout goes to the log and the answer to the original stdout.
     answer_to = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     faulthandler.enable()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
-    threading.Thread(target=_end_with_parent, args=(asked.parent,), daemon=True).start()
+    threading.Thread(target=_end_with_parent, args=(options.parent,), daemon=True).start()
     try:
-        answer = {"folder": _export_here(asked.model, asked.precision, asked.exports_dir, asked.seed).name}
+        answer = {"folder": _export_here(options.model, options.precision, options.exports_dir, options.seed).name}
     except Exception as error:
         with contextlib.suppress(OSError):  # the log's disk may be the full one
             traceback.print_exc()
-        answer = {"error": _cause(error, asked.exports_dir)}
+        answer = {"error": _cause(error, options.exports_dir)}
     with answer_to:
         json.dump(answer, answer_to)
     return 1 if "error" in answer else 0
 
 
 def _end_with_parent(parent: int) -> None:
-    """End this process and all that it started when whoever asked for the export was killed."""
+    """End this process and its children when the process that requested the export was killed."""
     while os.getppid() == parent:
         time.sleep(_LOOK_S)
     os.killpg(0, signal.SIGKILL)
@@ -65,7 +65,7 @@ def _export_here(model: str, precision: Precision, exports_dir: Path, seed: int)
     from tasks.export.lower import build
 
     started = time.monotonic()
-    gc.set_threshold(1_000_000, 5, 5)  # else graphs of many small nodes keep the collector busy a sixth of the time
+    gc.set_threshold(1_000_000, 5, 5)  # with the default, garbage collection takes a sixth of the time
     module, inputs = _make(model, exports_dir, seed)
     key = export_key(model, precision, seed, exports_dir)
     folder = exports_dir / key
@@ -78,7 +78,7 @@ def _export_here(model: str, precision: Precision, exports_dir: Path, seed: int)
 
 
 def _make(model: str, exports_dir: Path, seed: int) -> tuple[Any, tuple[Any, ...]]:
-    """Return the seeded module and its example inputs, and note what a model of one's own used for them."""
+    """Return the seeded module and its example inputs; record the files that the user's own model used for them."""
     import torch
 
     from tasks.export.used import watching
@@ -92,18 +92,18 @@ def _make(model: str, exports_dir: Path, seed: int) -> tuple[Any, tuple[Any, ...
         module = importlib.import_module(name)
         factory = getattr(module, factory_name, None)
         if not callable(factory):
-            raise FarmError(f"{module.__file__} has no factory named {factory_name}")
+            raise FarmError(f"{module.__file__} does not define a function named {factory_name}")
         made = factory()
     note_used(model, exports_dir, used.files, used.distributions)
     match made:
         case (torch.nn.Module() as built, tuple(inputs)) if all(isinstance(entry, torch.Tensor) for entry in inputs):
             return built, inputs
-    raise FarmError(f"{factory_name} must return (torch.nn.Module, tuple of tensors), it returned {_shape_of(made)}")
+    raise FarmError(f"{factory_name} must return (torch.nn.Module, tuple of tensors), not {_types_of(made)}")
 
 
-def _shape_of(made: Any) -> str:
+def _types_of(made: Any) -> str:
     if isinstance(made, tuple):
-        return f"({', '.join(_shape_of(entry) for entry in made)})"
+        return f"({', '.join(_types_of(entry) for entry in made)})"
     return type(made).__name__
 
 

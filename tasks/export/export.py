@@ -1,7 +1,7 @@
 """Model -> .pte, ETRecord, seeded reference inputs and eager outputs; made once per content, in a separate process.
 
-That process is `python -m tasks.export` (child.py): torch's memory, a crash or a hang of an export never reaches the
-farm.
+That process is `python -m tasks.export` (child.py): the memory of torch, a crash or a hang of an export does not affect
+the farm.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ class ExportError(FarmError):
 
 @dataclass(frozen=True)
 class Export:
-    """An exported model on disk: its folder and what export.json says of it.
+    """An exported model on disk: its folder and the content of export.json.
 
     `inputs` and `outputs` are {file, dtype, shape, sha256}, `delegated` {operator, count}, `portable` {operator, count,
     reason}; outputs are the eager reference in the same precision, of the fp32 model for int8.
@@ -62,14 +62,14 @@ class Export:
 
     @property
     def etrecord(self) -> Path:
-        """The ETRecord that ties the program's events to the source model."""
+        """The ETRecord, which maps the program's events to the source model."""
         return self.folder / "model.etrecord"
 
 
 def export_model(model: str, precision: str, exports_dir: Path, *, seed: int = 0, deadline_s: float = 900) -> Export:
-    """Return the export of `model` (a short name of the zoo, or package.module:factory), made now if it is not there.
+    """Return the export of `model` (a short name of the zoo, or package.module:factory); create it if it is missing.
 
-    What is there is checked against its hashes and made again where it does not match. ExportError otherwise.
+    An existing export is checked against its hashes and made again if it does not match. Raises ExportError.
     """
     title = f"cannot export {model} as {precision}"
     if precision not in PRECISIONS:
@@ -78,7 +78,7 @@ def export_model(model: str, precision: str, exports_dir: Path, *, seed: int = 0
     exports_dir = exports_dir.absolute()
     try:
         key = export_key(model, precision, seed, exports_dir)
-        found = _take_complete(exports_dir / key)
+        found = _read_if_complete(exports_dir / key)
         if found is not None:
             return found
         missing = [name for name in ("torch", "executorch") if versions()[name] is None]
@@ -86,7 +86,7 @@ def export_model(model: str, precision: str, exports_dir: Path, *, seed: int = 0
             raise ExportError(f"{title}: {' and '.join(missing)} not installed; install the farm's export extra")
         log = exports_dir / "logs" / f"{key}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
-        return _export_aside(model, precision, exports_dir, seed, deadline_s, log)
+        return _export_in_child(model, precision, exports_dir, seed, deadline_s, log)
     except ExportError:
         raise
     except FarmError as error:
@@ -96,21 +96,21 @@ def export_model(model: str, precision: str, exports_dir: Path, *, seed: int = 0
 
 
 def read_export(folder: Path) -> Export:
-    """Return the export in `folder`; ExportError where export.json is missing, damaged or of another version."""
+    """Return the export in `folder`; raises ExportError if export.json is missing, damaged or of another version."""
     try:
         described = json.loads((folder / "export.json").read_bytes())
         if described.pop("export_version") != EXPORT_VERSION:
-            raise ExportError(f"{folder / 'export.json'} was written by another version; export the model again")
+            raise ExportError(f"{folder / 'export.json'}: written by another version; export the model again")
         return Export(folder=folder, **described)
     except FileNotFoundError:
-        raise ExportError(f"{folder} holds no export.json; export the model again") from None
+        raise ExportError(f"{folder}: export.json is missing; export the model again") from None
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         cause = first_line(error)
-        raise ExportError(f"{folder / 'export.json'} is damaged ({cause}); export the model again") from None
+        raise ExportError(f"{folder / 'export.json'}: the file is damaged ({cause}); export the model again") from None
 
 
-def _take_complete(folder: Path) -> Export | None:
-    """Return the export in `folder` if every file is as it was written; move a damaged one out of the way."""
+def _read_if_complete(folder: Path) -> Export | None:
+    """Return the export in `folder` if every file matches its hash; remove a damaged export and return None."""
     if not folder.is_dir():
         return None
     try:
@@ -132,12 +132,12 @@ def _take_complete(folder: Path) -> Export | None:
     return None
 
 
-def _export_aside(model: str, precision: str, exports_dir: Path, seed: int, deadline_s: float, log: Path) -> Export:
-    """Export in a process of its own and return what it published."""
+def _export_in_child(model: str, precision: str, exports_dir: Path, seed: int, deadline_s: float, log: Path) -> Export:
+    """Export in a child process and return the published export."""
     logger.info("exporting %s %s", model, precision)
     arguments = [model, precision, os.fspath(exports_dir), "--seed", str(seed), "--parent", str(os.getpid())]
     try:
-        answer = _ask_child(arguments, log, deadline_s)
+        answer = _run_child(arguments, log, deadline_s)
     finally:
         for folder in (exports_dir, exports_dir / "used"):
             remove_leftovers(folder)
@@ -156,43 +156,43 @@ def _export_aside(model: str, precision: str, exports_dir: Path, seed: int, dead
     return export
 
 
-def _ask_child(arguments: list[str], log: Path, deadline_s: float) -> dict[str, str]:
-    """Run `main` in a process group of its own, killed at the deadline, and return its answer or how it ended."""
-    # -P: the models' folder must not hide the farm's own packages; PYTHONPATH: the child takes those of this process.
+def _run_child(arguments: list[str], log: Path, deadline_s: float) -> dict[str, str]:
+    """Run `main` in a separate process group, killed at the deadline; return its answer or an error."""
+    # -P: the folder of the models must not hide the farm's packages; PYTHONPATH: the child uses those of this process.
     command = [sys.executable, "-P", "-m", "tasks.export", *arguments]
     path = os.pathsep.join(filter(None, [os.fspath(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")]))
-    # A fixed hash seed: sets of names are walked in one order, so the same model gives the same bytes.
+    # With a fixed hash seed, sets of names have the same order and the same model gives the same bytes.
     environment = os.environ | {"PYTHONPATH": path, "PYTHONHASHSEED": "0"}
-    # A file takes the answer, not a pipe: what a model leaves running would keep a pipe open.
-    with tempfile.TemporaryFile() as said, log.open("wb") as stream:
+    # The answer goes to a file and not to a pipe: a process that the model leaves running would keep a pipe open.
+    with tempfile.TemporaryFile() as output, log.open("wb") as stream:
         child = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=said, stderr=stream, env=environment, start_new_session=True
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=stream, env=environment, start_new_session=True
         )
         try:
             child.wait(deadline_s)
         except subprocess.TimeoutExpired:
-            return {"error": f"not finished within {deadline_s:g} s"}
+            return {"error": f"the export did not finish within {deadline_s:g} s"}
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)
             child.wait()
-        said.seek(0)
-        answer: dict[str, str] = json.loads(said.read() or b"{}") or {"error": _how_it_ended(child.returncode)}
+        output.seek(0)
+        answer: dict[str, str] = json.loads(output.read() or b"{}") or {"error": _exit_cause(child.returncode)}
         return answer
 
 
-def _how_it_ended(returncode: int) -> str:
+def _exit_cause(returncode: int) -> str:
     if returncode == -signal.SIGKILL:
-        return "its process was killed, possibly out of memory"
+        return "the export process was killed, possibly out of memory"
     if returncode < 0:
-        return f"its process ended with {signal.Signals(-returncode).name}"
-    return f"its process ended with exit code {returncode}"
+        return f"the export process was killed by {signal.Signals(-returncode).name}"
+    return f"the export process exited with code {returncode}"
 
 
 def os_cause(error: OSError, exports_dir: Path) -> str:
-    """Return what the operating system refused, and what to do about a full disk."""
+    """Return the cause of an operating system error; for a full disk, also what to do."""
     if error.errno == errno.ENOSPC:
-        return f"no space left on the disk of {exports_dir}; free some and export again"
+        return f"no space left on the disk of {exports_dir}; free space and export again"
     return f"{error.strerror}: {error.filename}" if error.filename else first_line(error)
 
 

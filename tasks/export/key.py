@@ -1,8 +1,8 @@
 """The content key of an export, computed without importing torch or the model.
 
-key = SHA-256 of everything that decides the files: the model's name and source, precision, seed, versions, and the
-code that lowers. A model of one's own (`package.module:factory`) may use further modules and data files: the export
-writes down which (exports/used/), and their contents are part of the key from then on.
+key = SHA-256 of everything that determines the files: the model's name and source, precision, seed, versions, and the
+code that lowers. Your own model (`package.module:factory`) may use other modules and data files: the export records
+them (exports/used/), and their contents are part of the key from then on.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ def versions() -> dict[str, str | None]:
 
 
 def export_key(model: str, precision_name: str, seed: int, exports_dir: Path) -> str:
-    """Return the key of this export, 32 hexadecimal digits; FarmError names a model that is not there."""
+    """Return the key of this export, 32 hexadecimal digits; raises FarmError for an unknown model."""
     base = _digest(
         {
             "export_version": EXPORT_VERSION,
@@ -54,13 +54,13 @@ def export_key(model: str, precision_name: str, seed: int, exports_dir: Path) ->
 
 
 def note_used(model: str, exports_dir: Path, files: set[Path], distributions: set[str]) -> None:
-    """Write down the files and installed distributions that a model of one's own used, for the keys to come."""
+    """Record the files and installed distributions that the user's own model used, for later keys."""
     noted = {"files": sorted(map(str, files)), "distributions": sorted(distributions)}
     write_complete(_used_path(model, exports_dir), json.dumps(noted, indent=1).encode())
 
 
 def is_own(model: str) -> bool:
-    """Tell whether a model's name is `package.module:factory` and not a short name of the zoo."""
+    """Return whether a model's name has the form `package.module:factory` and is not a short name of the zoo."""
     return ":" in model
 
 
@@ -69,7 +69,7 @@ def _used_path(model: str, exports_dir: Path) -> Path:
 
 
 def _source_of(model: str) -> Path:
-    """Return the file with the model's factory, found without importing the modules above it or the file itself."""
+    """Return the file that defines the model's factory, without importing it or its parent packages."""
     if not is_own(model):
         if model not in zoo.MODELS:
             known = ", ".join(zoo.MODELS)
@@ -81,12 +81,12 @@ def _source_of(model: str) -> Path:
         raise FarmError("your own model must have the form package.module:factory")
     spec = _find(module)
     if spec is None or spec.origin is None or not Path(spec.origin).is_file():
-        raise FarmError(f"no module {module} in {Path.cwd()} or among the installed packages")
+        raise FarmError(f"module {module} not found in {Path.cwd()} or the installed packages")
     return Path(spec.origin)
 
 
 def _find(module: str) -> ModuleSpec | None:
-    importlib.invalidate_caches()  # a module may have been written a moment ago
+    importlib.invalidate_caches()  # the module may have been written just now
     first, *rest = module.split(".")
     spec = PathFinder.find_spec(first, [os.fspath(Path.cwd())]) or _find_installed(first)
     name = first

@@ -1,7 +1,7 @@
-"""Lower one seeded model to a .pte through XNNPACK, and say what was delegated and what was not.
+"""Lower one seeded model to a .pte with XNNPACK, and list the delegated and the portable operators.
 
 Everything here runs in the export subprocess: torch and executorch are imported inside the functions that need them.
-The text of this file is part of every export's key, so a change here exports anew.
+The text of this file is part of every export's key, so a change here exports every model again.
 """
 
 import hashlib
@@ -25,9 +25,9 @@ _NO_RULE = "XNNPACK's partitioner has no rule for this operator"
 
 
 def build(model: Any, inputs: tuple[Any, ...], precision: Precision, folder: Path) -> dict[str, Any]:
-    """Write model.pte, model.etrecord, input-N.bin and output-N.bin to `folder`; return what export.json says of them.
+    """Write model.pte, model.etrecord, input-N.bin and output-N.bin to `folder`; return their entries of export.json.
 
-    The reference outputs are the eager ones of the module in the same precision, of the fp32 module for int8.
+    The reference outputs are those of the eager module in the same precision, of the fp32 module for int8.
     """
     import torch
 
@@ -60,7 +60,7 @@ def build(model: Any, inputs: tuple[Any, ...], precision: Precision, folder: Pat
 
 
 def _contiguous(tensor: Any, dtype: Any) -> Any:
-    """Return the tensor as the runner reads it from a file; only floating point follows the precision."""
+    """Return the tensor as the runner reads it from a file; only floating-point tensors get the type `dtype`."""
     return (tensor.to(dtype) if tensor.is_floating_point() else tensor).detach().contiguous()
 
 
@@ -72,7 +72,7 @@ def _tensors_of(outputs: Any) -> list[Any]:
     leaves: list[Any] = _pytree.tree_leaves(outputs)
     for leaf in leaves:
         if not isinstance(leaf, torch.Tensor):
-            raise FarmError(f"its forward returns a {type(leaf).__name__}, where only tensors can be compared")
+            raise FarmError(f"its forward returns a {type(leaf).__name__}; it must return only tensors")
     return leaves
 
 
@@ -118,13 +118,13 @@ def _quantize(program: Any, inputs: tuple[Any, ...], *, dynamic: bool) -> Any:
             prepared(*[_shuffled(tensor) for tensor in inputs])
     converted = convert_pt2e(prepared)
     if not any("quantize" in str(node.target) for node in converted.graph.nodes):
-        kind = "linear layer for int8_dynamic" if dynamic else "operator that XNNPACK's quantizer takes"
-        raise FarmError(f"it has no {kind}, so nothing would be int8")
+        kind = "a linear layer" if dynamic else "an operator that XNNPACK's quantizer supports"
+        raise FarmError(f"the model does not contain {kind}, so nothing can be quantized; use fp32 or fp16")
     return torch.export.export(converted, inputs)
 
 
 def _shuffled(tensor: Any) -> Any:
-    """Return the tensor's values in another order: every value stays one that the model may see."""
+    """Return the tensor's values in another order, so all of them remain valid inputs."""
     import torch
 
     return tensor.reshape(-1)[torch.randperm(tensor.numel())].reshape(tensor.shape)
@@ -141,7 +141,7 @@ def _lower(program: Any) -> tuple[Any, list[dict[str, Any]], list[dict[str, Any]
     kept: list[tuple[str, str]] = []
     _sort_operators(edge.exported_program().graph_module, delegated, kept)
     lowered = edge.to_executorch()
-    # A view that shares its input's memory is no call at run time, so it is not a portable operator.
+    # A view that shares its input's memory is not called at run time, so it is not a portable operator.
     views = sum(node.target is memory.view for node in lowered.exported_program().graph_module.graph.nodes)
     portable = Counter(name for _, name in kept) - Counter({"aten.view_copy.default": views})
     ruled = set(partitioner.target_partitioner_configs)
@@ -182,7 +182,7 @@ def _sort_operators(graph_module: Any, delegated: "Counter[str]", kept: list[tup
 
 
 def _operator_name(target: Any) -> str:
-    """Return `aten.add.Tensor` for a torch operator and for the edge dialect's wrapper of it alike."""
+    """Return `aten.add.Tensor` both for a torch operator and for its wrapper in the edge dialect."""
     from executorch.exir.dialects.edge._ops import EdgeOpOverload
 
     return str(target._op if isinstance(target, EdgeOpOverload) else target)
@@ -190,35 +190,35 @@ def _operator_name(target: Any) -> str:
 
 @contextmanager
 def _reasons() -> Iterator[dict[str, list[str]]]:
-    """Collect what the partitioner says while it refuses nodes: {node or operator name: reasons, each once}."""
-    said: dict[str, list[str]] = {}
+    """Collect the partitioner's reasons for refusing nodes: {node or operator name: distinct reasons}."""
+    reasons: dict[str, list[str]] = {}
 
     class Listener(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             node, reason = getattr(record.msg, "node", None), getattr(record.msg, "reason", None)
             if node is not None and reason:
                 for name in (node.name, _operator_name(node.target)):
-                    if reason not in said.setdefault(name, []):
-                        said[name].append(reason)
+                    if reason not in reasons.setdefault(name, []):
+                        reasons[name].append(reason)
 
     # The partitioner logs refusals at DEBUG, on one logger per file.
-    speaker, listener = logging.getLogger(_PARTITIONER_LOGGER), Listener()
-    before = speaker.level, speaker.propagate
-    speaker.addHandler(listener)
-    speaker.setLevel(logging.DEBUG)
-    speaker.propagate = False
+    partitioner, listener = logging.getLogger(_PARTITIONER_LOGGER), Listener()
+    before = partitioner.level, partitioner.propagate
+    partitioner.addHandler(listener)
+    partitioner.setLevel(logging.DEBUG)
+    partitioner.propagate = False
     try:
-        yield said
+        yield reasons
     finally:
-        speaker.removeHandler(listener)
-        speaker.setLevel(before[0])
-        speaker.propagate = before[1]
+        partitioner.removeHandler(listener)
+        partitioner.setLevel(before[0])
+        partitioner.propagate = before[1]
 
 
 def _reason(name: str, kept: list[tuple[str, str]], reasons: dict[str, list[str]], ruled: set[str]) -> str | None:
-    """Return why operator `name` stayed: said of its very nodes, else of the operator, else that it has no rule."""
-    said = [reason for node, operator_name in kept if operator_name == name for reason in reasons.get(node, [])]
-    said = said or reasons.get(name, [])
-    if said:
-        return "; ".join(dict.fromkeys(said))
+    """Return why operator `name` was not delegated: the reasons of its nodes, else of the operator, else `_NO_RULE`."""
+    given = [reason for node, operator_name in kept if operator_name == name for reason in reasons.get(node, [])]
+    given = given or reasons.get(name, [])
+    if given:
+        return "; ".join(dict.fromkeys(given))
     return None if name.split(".", 1)[-1] in ruled else _NO_RULE

@@ -1,4 +1,4 @@
-"""The precisions in which a model can be exported: the one list of them, and how each is made.
+"""The precisions in which a model can be exported, and the recipe of each.
 
 To add one, add its name and its recipe here; `lower.py` changes only if it needs a new kind of quantization.
 The text of this file is part of every export key, so a change here exports every model again.
@@ -13,13 +13,13 @@ PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a model is brought to a precision; the eager reference runs in `float_type`."""
+    """How a model is converted to a precision; the eager reference runs in `float_type`."""
 
     float_type: Literal["float32", "float16"]
     quantization: Literal["static", "dynamic"] | None = None
     """int8 weights per channel; static: activations too, calibrated on seeded data; dynamic: linear layers only."""
     backend: Literal["xnnpack"] = "xnnpack"
-    """What the model is lowered to; part of a series, so that backends are never compared as one."""
+    """The backend that the model is lowered to; part of a series' key."""
 
 
 RECIPES: dict[Precision, Recipe] = {

@@ -1,4 +1,4 @@
-"""What a model's factory uses while it is imported and called: modules and data files, for the content key."""
+"""Record the modules and data files that a model's factory uses when it is imported and called, for the content key."""
 
 import importlib.metadata
 import os
@@ -17,7 +17,7 @@ _SYSTEM = [
 
 
 class Used:
-    """Files (data and modules outside the installed packages) and installed distributions, as they are used."""
+    """The files (data and modules outside the installed packages) and installed distributions that were used."""
 
     def __init__(self) -> None:
         self.files: set[Path] = set()
@@ -34,8 +34,8 @@ class Used:
 def watching() -> Iterator[Used]:
     """Yield a Used that is filled until the block ends.
 
-    Seen are files opened for reading through Python and safetensors; a file that other native code reads on its own
-    is not, and a change in it alone does not export anew.
+    It records files opened for reading through Python and safetensors. Files that other native code reads are not
+    recorded: a change in such a file alone does not cause a new export.
     """
     used, before = Used(), set(sys.modules)
     active = True

@@ -1,8 +1,8 @@
 """The models measured by default: short name -> factory; torch and transformers are imported inside the factories.
 
-A factory takes nothing and returns the module and its example inputs (a tuple of tensors). Its caller seeds torch
-first, so weights and inputs follow from the seed alone: nothing is downloaded. Architectures from transformers are the
-published ones with random weights, which is all that latency needs.
+A factory has no parameters and returns the module and its example inputs (a tuple of tensors). The caller seeds torch
+first, so weights and inputs depend only on the seed; nothing is downloaded. Architectures from transformers are the
+published ones with random weights, which is sufficient for latency.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ Factory = Callable[[], tuple[Any, tuple[Any, ...]]]
 
 
 def toy_cnn() -> tuple[Any, tuple[Any, ...]]:
-    """Return a small CNN on (1, 3, 32, 32) images; its layer norm is an operator that XNNPACK does not take."""
+    """Return a small CNN on (1, 3, 32, 32) images; XNNPACK does not support its layer norm."""
     import torch
     from torch import nn
 
@@ -101,7 +101,7 @@ def _image_model(model: Any, pixels: int) -> tuple[Any, tuple[Any, ...]]:
     import torch
 
     images = torch.rand(1, 3, pixels, pixels)
-    _keep_activations_alive(model, images)
+    _normalize_activations(model, images)
     return _plain_output(model, "logits"), (images,)
 
 
@@ -120,12 +120,12 @@ def _plain_output(model: Any, field: str) -> Any:
     return PlainOutput()
 
 
-def _keep_activations_alive(model: Any, images: Any) -> None:
-    """Give each batch norm the weight 1 and, as its variance, the power of two nearest to what reaches it.
+def _normalize_activations(model: Any, images: Any) -> None:
+    """Set the weight of each batch norm to 1, and its variance to the power of two nearest to its input's variance.
 
-    As transformers makes them, untrained batch norms shrink activations layer by layer, down to 1e-22 and to denormal
-    numbers: outputs that cannot be compared and times that no trained model has. A power of two for a whole layer is
-    the same number on every machine, whatever the last bits of its sums.
+    As transformers initializes them, batch norms shrink activations layer by layer to 1e-22 and to denormal numbers,
+    which cannot be compared and which a trained model does not produce. A power of two is equal on every machine,
+    despite rounding differences in the sums.
     """
     import torch
 

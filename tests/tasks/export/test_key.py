@@ -62,8 +62,8 @@ def test_a_key_is_computed_without_torch(exports: Path) -> None:
     ("model", "words"),
     [
         ("mobilenet_v9", "use one of toy_cnn, mobilenet_v2"),
-        ("ours.absent:make", "no module ours.absent"),
-        ("absent.model:make", "no module absent.model"),
+        ("ours.absent:make", "module ours.absent not found"),
+        ("absent.model:make", "module absent.model not found"),
         ("ours/model.py:make", "package.module:factory"),
         ("ours.model:", "package.module:factory"),
     ],
