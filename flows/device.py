@@ -1,4 +1,4 @@
-"""One device of a sweep: under its lease, one session after the other."""
+"""One device of a sweep: run its sessions one after the other while holding its lease."""
 
 import logging
 import time
@@ -44,10 +44,9 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class DeviceJob:
-    """All that one device needs to do its part of a sweep: the results of the steps before, passed on.
+    """What one device needs for its part of a sweep: the results of the earlier steps.
 
-    A model without an export has its reason in `export_errors`; a variant and mode without a runner, in `runner_error`
-    if the build failed.
+    If a model has no export, the reason is in `export_errors`; if the build of a runner failed, in `runner_error`.
     """
 
     spec: SweepSpec
@@ -75,7 +74,7 @@ class DeviceTally:
     stopped_by: str | None = None
 
     def count(self, record: SessionRecord) -> None:
-        """Count one more session that has come to its end."""
+        """Count a session that has ended."""
         if record.reason_code == FIRST_SESSION:
             self.discarded += 1
         else:
@@ -84,7 +83,7 @@ class DeviceTally:
 
 @flow(name="device", flow_run_name="device {job.device.name}", validate_parameters=False)
 def measure_device(job: DeviceJob) -> DeviceTally:
-    """Run every session that this device still owes the sweep; a failure is recorded and the next session starts."""
+    """Run all remaining sessions of this device; a failure is recorded and the next session starts."""
     tally = DeviceTally(device=job.device.name)
     name = job.device.name
     board.expect(name, 0)
@@ -92,27 +91,27 @@ def measure_device(job: DeviceJob) -> DeviceTally:
         _record_all(job, tally, "device_unusable", job.unusable)
         return tally
     registry = Registry(job.places.registry)
-    turn = None
+    runs = None
     try:
         board.doing(name, "waiting for the device")
         with (
             open_device(job.device) as device,
             held(device, job.device, ttl_s=_lease_ttl_s(job.spec), wait_s=job.spec.lease_wait_s) as lease,
         ):
-            turn = _Turn(job, device, tally)
-            turn.run(lease.renew)
+            runs = _SessionRuns(job, device, tally)
+            runs.run(lease.renew)
         if tally.succeeded:
             registry.succeed(name)
     except DeviceError as error:
         if not isinstance(error, DeviceBusy | LeaseLost):
             registry.strike(name, error.cause)
-        _record_all(job, tally, code_of(error), str(error), turn)
+        _record_all(job, tally, code_of(error), str(error), runs)
     return tally
 
 
 @task(task_run_name="{title}", cache_policy=NO_CACHE)
 def session_step(title: str, work: Callable[[], SessionRecord]) -> State[Any]:
-    """One session as Prefect's UI shows it: its end is the session's, its message the reason."""
+    """Show one session in Prefect's UI: the task's state is the session's status, its message the reason."""
     record = work()
     if record.status == "succeeded":
         return Completed(message=f"bundle {record.session_id}")
@@ -121,20 +120,20 @@ def session_step(title: str, work: Callable[[], SessionRecord]) -> State[Any]:
     return Failed(name=record.status.capitalize(), message=record.reason)
 
 
-class _Turn:
-    """A device's turn: the sessions that are left, and what they share."""
+class _SessionRuns:
+    """Runs the sessions of a device."""
 
     def __init__(self, job: DeviceJob, device: Device, tally: DeviceTally) -> None:
         self.job = job
         self.device = device
         self.tally = tally
         self.facts = job.facts
-        # None until the first look. A session that just failed is not left: the next start of the sweep retries it.
+        # None until the sessions are planned. A failed session is removed too: the next start of the sweep retries it.
         self.left: list[PlannedSession] | None = None
         self._failed_in_a_row = 0
 
     def run(self, renew_lease: Callable[[], None]) -> None:
-        """Go through the sessions; ends early, by DeviceError, only if the device itself is gone."""
+        """Run the sessions; raises DeviceError only if the device itself fails."""
         step = self.job.device.name
         self.facts = self._facts_with_sme2()
         todo = _todo(self.job, self.facts, self.tally)
@@ -157,17 +156,17 @@ class _Turn:
                 self._failed_in_a_row = 0
 
     def _recover_device(self, record: SessionRecord) -> None:
-        """After a failed session: check that the device answers, end leftovers, give up after too many in a row."""
+        """After a failed session: probe the device, end leftover jobs; give up after too many failures in a row."""
         name = self.job.device.name
         probe_until(self.device, RECOVERY_S)
         kill_leftovers(self.device)
         self._failed_in_a_row = self._failed_in_a_row + 1 if record.reason_code in _DEVICE_CODES else 0
         if self._failed_in_a_row == STRIKES:
-            cause = f"given up after {STRIKES} sessions in a row that failed because of the device, the last one with: "
+            cause = f"given up after {STRIKES} sessions in a row that failed because of the device; last error: "
             raise DeviceError(name, cause + str(record.reason).removeprefix(f"{name}: "))
 
     def _facts_with_sme2(self) -> Facts:
-        """The facts, with the answer of the runner about SME2 where there is one."""
+        """Return the facts, with the runner's answer about SME2 if it has one."""
         runner = next(iter(self.job.runners.values()), None)
         answer = runner_sme2(self.device, self.job.device, self.facts, runner) if runner else None
         return self.facts if answer is None else self.facts.model_copy(update={"sme2": answer})
@@ -181,8 +180,8 @@ class _Turn:
 
         state = session_step(session.title, work, return_state=True)
         if not ended:
-            # Nothing was recorded (the disk of this machine is full, say): continuing would measure for nothing.
-            raise FarmError(f"{session.title} left no bundle: {state.message}")
+            # Nothing was recorded, for example because the disk of this machine is full: do not measure further.
+            raise FarmError(f"{session.title}: the bundle could not be written: {state.message}")
         return ended[0]
 
     def _measure(self, session: PlannedSession) -> SessionRecord:
@@ -214,11 +213,11 @@ def _todo(job: DeviceJob, facts: Facts, tally: DeviceTally) -> list[PlannedSessi
     return todo
 
 
-def _record_all(job: DeviceJob, tally: DeviceTally, code: str, reason: str, turn: _Turn | None = None) -> None:
-    """Record every session that is left as failed for the same reason; the next start of the sweep retries them."""
+def _record_all(job: DeviceJob, tally: DeviceTally, code: str, reason: str, runs: _SessionRuns | None = None) -> None:
+    """Record every remaining session as failed for the same reason; the next start of the sweep retries them."""
     _log.error("%s", reason)
-    facts = turn.facts if turn else job.facts
-    left = turn.left if turn else None
+    facts = runs.facts if runs else job.facts
+    left = runs.left if runs else None
     for session in _todo(job, facts, tally) if left is None else left:
         runner = job.runners.get((session.cell.variant, session.cell.mode))
         tally.count(record_unmeasured(session, job.device, facts, runner, code, reason, job.places.bundles))
@@ -229,13 +228,13 @@ def _lease_ttl_s(spec: SweepSpec) -> float:
 
 
 def _missing(job: DeviceJob, session: PlannedSession) -> tuple[str, str]:
-    """The reason code and the reason of a session without an export or a runner."""
+    """Return the reason code and the reason of a session without an export or a runner."""
     cell = session.cell
     if error := job.export_errors.get((cell.model, cell.precision)):
         return "export_failed", error
     platform = job.device.platform or job.facts.platform
     return "no_runner", job.runner_error or (
-        f"there is no runner for {platform}, {cell.variant}, mode {cell.mode}; "
+        f"runner missing for {platform}, {cell.variant}, mode {cell.mode}; "
         "build one with `etfarm runner build` or register one with `etfarm runner register`"
     )
 

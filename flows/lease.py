@@ -1,7 +1,7 @@
-"""One device, one sweep at a time: a slot at the Prefect server, and a token on the device itself.
+"""Exclusive use of a device by one sweep: a slot at the Prefect server, and a token on the device.
 
-The slot makes sweeps of one shared server queue up and shows who waits; the token also keeps farms with other servers
-away, and outlives a partition between this process and its server.
+With the slot, sweeps of a shared server wait in a queue that its UI shows. The token also excludes farms with other
+servers, and stays valid if the connection between this process and its server is lost.
 """
 
 import contextlib
@@ -24,22 +24,22 @@ from devices.ondevice.job import kill_leftovers
 from flows.progress import board
 
 _log = logging.getLogger(__name__)
-# The shortest that the server allows; its client renews by itself and never touches the device.
+# The shortest value that the server allows; Prefect's client renews the slot without using the device.
 _SLOT_LEASE_S = 60
-_GIVE_BACK_S = 10.0
+_RELEASE_S = 10.0
 _held: set[lease.Lease] = set()
 
 
 @contextlib.contextmanager
 def held(device: Device, spec: DeviceSpec, *, ttl_s: float, wait_s: float) -> Iterator[lease.Lease]:
-    """Hold `device` for the block; raises DeviceBusy if others have it for longer than `wait_s`.
+    """Hold `device` for the block; raises DeviceBusy if it is still held by others after `wait_s`.
 
-    `ttl_s` is how long the token on the device outlives its last renewal: longer than a session can last, because
-    nothing may touch the device while it is being measured.
+    The token on the device expires `ttl_s` after its last renewal. That must be longer than a session, because nothing
+    may use the device during a measurement.
     """
     end = time.monotonic() + wait_s
     holder = f"{socket.gethostname()}:{os.getpid()}"
-    # A server that only this sweep uses has no queue, and it would keep a killed sweep's slot for minutes.
+    # A server that only this sweep uses needs no queue, and would keep the slot of a killed sweep for minutes.
     slot = _slot(spec.name, wait_s) if PREFECT_API_URL.value() else contextlib.nullcontext()
     with slot, _acquired(device, holder, ttl_s, end) as token:
         _held.add(token)
@@ -49,24 +49,24 @@ def held(device: Device, spec: DeviceSpec, *, ttl_s: float, wait_s: float) -> It
             _held.discard(token)
 
 
-def give_back_all() -> None:
-    """End what runs on every device that this process holds and give the devices back, in ten seconds at most."""
-    helpers = [threading.Thread(target=_give_back, args=(token,), daemon=True) for token in list(_held)]
-    for helper in helpers:
-        helper.start()
-    end = time.monotonic() + _GIVE_BACK_S
-    for helper in helpers:
-        helper.join(max(end - time.monotonic(), 0.0))
+def release_all() -> None:
+    """End the jobs on all devices that this process holds and release the devices, within ten seconds."""
+    threads = [threading.Thread(target=_release, args=(token,), daemon=True) for token in list(_held)]
+    for thread in threads:
+        thread.start()
+    end = time.monotonic() + _RELEASE_S
+    for thread in threads:
+        thread.join(max(end - time.monotonic(), 0.0))
 
 
-def _give_back(token: lease.Lease) -> None:
+def _release(token: lease.Lease) -> None:
     with contextlib.suppress(DeviceError):
         kill_leftovers(token.device)
         token.release()
 
 
 def _acquired(device: Device, holder: str, ttl_s: float, end: float) -> lease.Lease:
-    """The token, waited for until `end` (monotonic, seconds); the terminal shows who holds it meanwhile."""
+    """Acquire the token, waiting until `end` (monotonic, seconds); the terminal shows the current holder."""
     try:
         return lease.acquire(device, holder, ttl_s=ttl_s)
     except DeviceBusy as busy:
@@ -78,7 +78,7 @@ def _acquired(device: Device, holder: str, ttl_s: float, end: float) -> lease.Le
 def _slot(device: str, wait_s: float) -> Iterator[None]:
     name = f"device:{device}"
     with get_client(sync_client=True) as client:
-        # A limit that does not exist grants everybody a slot, so it is made first.
+        # Without a limit of this name the server grants every request, so create it first.
         client.upsert_global_concurrency_limit_by_name(name, 1)
     logging.getLogger("prefect._internal.concurrency").setLevel(logging.CRITICAL)
     _log.info("%s: waiting for its slot at the Prefect server", device)
@@ -87,5 +87,5 @@ def _slot(device: str, wait_s: float) -> Iterator[None]:
             slot.enter_context(concurrency(name, strict=True, lease_duration=_SLOT_LEASE_S, timeout_seconds=wait_s))
         except TimeoutError:
             cause = f"another sweep at this Prefect server has held it for {wait_s:g} s"
-            raise DeviceBusy(device, cause, "start this sweep again later") from None
+            raise DeviceBusy(device, cause, "run this sweep again later") from None
         yield

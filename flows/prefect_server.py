@@ -1,4 +1,4 @@
-"""A Prefect server for one sweep: it ends with the sweep, or the next sweep ends it if this one was killed."""
+"""A Prefect server for one sweep: it ends with the sweep; if the sweep is killed, the next one ends the server."""
 
 import contextlib
 import os
@@ -14,22 +14,22 @@ from devices.errors import FarmError
 from tasks.files import write_complete
 
 _PROGRAM = "prefect.server.api.server:create_app"
-_LEAST_ROOM_BYTES = 16_000_000  # its new database alone takes six
+_MIN_FREE_BYTES = 16_000_000  # a new database of the server needs 6 MB
 
 
 def start_server(prefect_home: Path) -> None:
-    """Start a server that every Prefect client of this process finds by itself, and that Prefect ends at its exit."""
+    """Start a server that all Prefect clients of this process use, and that ends with this process."""
     notes = prefect_home / "own-servers"
     end_orphans(notes)
     server = SubprocessASGIServer()
-    if shutil.disk_usage(prefect_home).free < _LEAST_ROOM_BYTES:  # it would try for a minute and a half
-        raise FarmError(f"no room on the disk of {prefect_home}; free some and start the sweep again")
+    if shutil.disk_usage(prefect_home).free < _MIN_FREE_BYTES:  # the server would retry for 90 seconds
+        raise FarmError(f"{prefect_home}: the disk is full; free space and run the same command again")
     try:
         server.start()
     except (RuntimeError, httpx.HTTPError) as error:
         cause = str(error).splitlines()[0].rstrip(". ")
         raise FarmError(
-            f"the Prefect server of this sweep did not start ({cause}); see `prefect server start`"
+            f"the Prefect server of this sweep did not start ({cause}); run `prefect server start` to see why"
         ) from None
     if server.server_process:
         write_complete(notes / str(os.getpid()), str(server.server_process.pid).encode())
@@ -41,9 +41,10 @@ def stop_server() -> None:
 
 
 def end_orphans(notes: Path) -> None:
-    """End the servers of sweeps that were killed: they would keep memory and Prefect's database permanently.
+    """End the servers of killed sweeps, which would keep memory and Prefect's database permanently.
 
-    A note is named after the sweep's process and holds the server's; a server whose parent is another is an orphan.
+    The name of a note is the process id of a sweep, its content that of the sweep's server; a server whose parent is
+    another process is an orphan.
     """
     for note in notes.glob("[0-9]*"):
         server = note.read_text(encoding="utf-8")

@@ -1,14 +1,14 @@
-"""What Prefect must be told before it is first imported."""
+"""Prefect's settings, which must be set before it is imported."""
 
 import os
 from pathlib import Path
 
 
 def prepare_prefect(prefect_home: Path) -> None:
-    """Set Prefect's environment: everything stays on this machine, in the var folder, and quiet on the terminal.
+    """Set Prefect's environment: store all data in the var folder of this machine and log only to the UI.
 
-    A value that is already set stays. Leases are kept in files because the default storage, memory, leaks the slot of a
-    device permanently when the server restarts.
+    A variable that is already set is not changed. Leases are stored in files because the default storage, memory, leaks
+    the slot of a device permanently when the server restarts.
     """
     defaults = {
         "PREFECT_HOME": str(prefect_home),

@@ -1,4 +1,4 @@
-"""What a sweep needs before a device measures: exports, a look at every device, runners."""
+"""Prepare a sweep: exports, probes of the devices, and runners."""
 
 import logging
 import os
@@ -30,13 +30,13 @@ from tasks.spec import SweepSpec
 from tasks.var import Var
 
 _log = logging.getLogger(__name__)
-# Exports are single-threaded for most of their time and hold about a gigabyte each.
+# Exports are mostly single-threaded and use about 1 GB of memory each.
 _export_places = threading.BoundedSemaphore(max(1, min(4, os.cpu_count() or 1)))
 
 
 @dataclass(frozen=True)
 class Probe:
-    """What one look at a device found: its facts, or why it cannot be used."""
+    """The result of probing a device: its facts, or why it cannot be used."""
 
     device: DeviceSpec
     facts: Facts = field(default_factory=Facts)
@@ -44,13 +44,13 @@ class Probe:
 
     @property
     def platform(self) -> str | None:
-        """The platform of the runner that this device takes; the inventory entry overrides what the device reports."""
+        """The platform of the runner for this device; the inventory entry overrides what the device reports."""
         return self.device.platform or self.facts.platform
 
 
 @dataclass(frozen=True)
 class Exported:
-    """How the export of one model in one precision ended: an export, or why there is none."""
+    """The result of exporting one model in one precision: an export, or why it failed."""
 
     model: str
     precision: Precision
@@ -83,7 +83,7 @@ def export_all(spec: SweepSpec, places: Var) -> list[Exported]:
 
 
 def build_runners(spec: SweepSpec, platforms: set[str], places: Var) -> dict[str, Runners]:
-    """Build the runners of these platforms side by side; returns the runners by platform."""
+    """Build the runners of these platforms in parallel; return them by platform."""
     board.expect("runner", len(platforms))
     futures = {
         platform: runner_step.submit(platform, spec.variants, spec.modes, places.runners)
@@ -93,7 +93,7 @@ def build_runners(spec: SweepSpec, platforms: set[str], places: Var) -> dict[str
 
 
 def probe_all(devices: list[DeviceSpec], places: Var) -> list[Probe]:
-    """Look at every device side by side; the first failure is raised when all have ended."""
+    """Probe all devices in parallel; the first failure is raised after all have ended."""
     futures = [probe_step.submit(device, places.registry) for device in devices]
     wait(futures)
     return [future.result() for future in futures]
@@ -101,7 +101,7 @@ def probe_all(devices: list[DeviceSpec], places: Var) -> list[Probe]:
 
 @task(task_run_name="export {model} {precision}", cache_policy=NO_CACHE)
 def export_step(model: str, precision: Precision, seed: int, exports_dir: Path) -> State[Any]:
-    """Export one model in one precision; a model that cannot be exported fails this task and nothing else."""
+    """Export one model in one precision; a model that cannot be exported fails only this task."""
     with _export_places:
         board.doing("export", f"{model} {precision}")
         try:
@@ -115,7 +115,7 @@ def export_step(model: str, precision: Precision, seed: int, exports_dir: Path) 
 
 @task(task_run_name="probe {device.name}", cache_policy=NO_CACHE)
 def probe_step(device: DeviceSpec, registry_dir: Path) -> Probe:
-    """Look at one device: whether the farm trusts it, whether it answers, and what it is."""
+    """Probe one device: check its health, check that it answers, and read its facts."""
     registry = Registry(registry_dir)
     health = registry.health(device.name)
     if not health.usable:
@@ -131,7 +131,7 @@ def probe_step(device: DeviceSpec, registry_dir: Path) -> Probe:
 
 @task(task_run_name="runner {platform}", cache_policy=NO_CACHE)
 def runner_step(platform: str, variants: list[Variant], modes: list[Mode], runners_dir: Path) -> Runners:
-    """Build the runner of one platform, once per content, and find the runner of each variant and mode."""
+    """Build the runner of one platform, once per content; return the runner of each variant and mode."""
     board.doing("runner", platform)
     error = None
     try:
@@ -146,5 +146,5 @@ def runner_step(platform: str, variants: list[Variant], modes: list[Mode], runne
 
 
 def data_of(state: State[Any]) -> Any:
-    """What a task returned with its state, of a failed one too."""
+    """Return the result of a task from its state, also of a failed task."""
     return state.data.result if isinstance(state.data, ResultRecord) else state.data

@@ -1,4 +1,4 @@
-"""How far a sweep has come, on the terminal; the same figures go to Prefect's UI from the flows themselves."""
+"""The progress of a sweep on the terminal; the flows also report it to Prefect's UI."""
 
 import contextlib
 import threading
@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 
 class Board:
-    """One bar per step of the sweep; it counts silently until it is shown."""
+    """One progress bar per step of the sweep; methods do nothing until `shown` is entered."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -29,12 +29,12 @@ class Board:
                 self._progress = None
 
     def close(self) -> None:
-        """Leave the terminal as it was, for a process that ends at once."""
+        """Restore the terminal before the process exits."""
         if self._progress is not None:
             self._progress.stop()
 
     def expect(self, step: str, total: int) -> None:
-        """Open the bar of `step` with `total` pieces of work to come."""
+        """Open the bar of `step` with `total` items."""
         with self._lock:
             if self._progress is None:
                 return
@@ -45,21 +45,21 @@ class Board:
             self._print(f"{step}: {total} to do")
 
     def doing(self, step: str, what: str) -> None:
-        """Show what `step` is busy with."""
+        """Show what `step` is doing."""
         with self._lock:
             if self._progress is not None and step in self._bars:
                 self._progress.update(self._bars[step], doing=what)
                 self._print(f"{step}: {what} ...")
 
     def done(self, step: str, what: str, *, failed: bool = False) -> None:
-        """Count one piece of work of `step` as done; a failure stays on the screen."""
+        """Count one item of `step` as done; a failure is also printed."""
         with self._lock:
             if self._progress is not None and step in self._bars:
                 self._progress.update(self._bars[step], advance=1, doing="")
                 self._print(f"{step}: {what}", always=failed)
 
     def _print(self, line: str, *, always: bool = False) -> None:
-        """Where no bar can be drawn (a log file, CI) each change is a separate line."""
+        """Print a line; without a terminal (a log file, CI) lines replace the bars."""
         if self._progress is not None and (always or not self._progress.console.is_terminal):
             self._progress.console.print(line, highlight=False, markup=False, soft_wrap=True)
 

@@ -1,4 +1,4 @@
-"""From bundles to the warehouse, its snapshot and the report."""
+"""Load bundles into the warehouse, publish its snapshot and write the report."""
 
 from pathlib import Path
 
@@ -21,14 +21,14 @@ def load_and_publish(paths: list[Path], var: Path, warehouse: Path | None) -> Lo
 
 
 def readable_warehouse(var: Path, warehouse: Path | None) -> Path:
-    """The file that a reader opens: `warehouse` if given, else the newest snapshot of the var folder."""
+    """Return the file that readers open: `warehouse` if given, else the newest snapshot of the var folder."""
     if warehouse is not None:
         return warehouse
     return newest_snapshot(Var(var).snapshots)
 
 
 def write_report(sweep_id: str | None, var: Path, warehouse: Path | None) -> Path:
-    """Write the report of a sweep (the newest without an id) from a snapshot; returns the path of the HTML."""
+    """Write the report of a sweep (without an id, the newest) from a snapshot; return the path of the HTML file."""
     from tasks.report.render import render_report
 
     return render_report(readable_warehouse(var, warehouse), sweep_id, Var(var).reports)

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and a closed terminal: the sweep ends at once, and leaves nothing running and no device taken."""
+"""On Ctrl-C, SIGTERM and a closed terminal, end the sweep at once, end its jobs and release its devices."""
 
 import contextlib
 import logging
@@ -21,53 +21,53 @@ from prefect.client.schemas.filters import (
 from prefect.client.schemas.objects import StateType
 from prefect.states import Cancelled
 
-from flows.lease import give_back_all
+from flows.lease import release_all
 from flows.prefect_server import stop_server
 from flows.progress import board
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_TELL_S = 5.0
+_CANCEL_S = 5.0
 
 
 @contextlib.contextmanager
 def shutdown_handler(flow_run_id: str | None = None) -> Iterator[None]:
     """End the process cleanly, and the flow run as cancelled, on these signals while the main thread is in the block.
 
-    An exception would wait for the threads of the devices, each of which waits for its runner; so the runners are
-    ended, the devices given back, and the process leaves as a killed one would: nothing is written half. A signal that
-    the process was started to ignore (nohup) stays ignored.
+    An exception would wait for the threads of the devices, which wait for their runners. Instead the runners are ended,
+    the devices are released and the process exits as if killed; files are never left incomplete. A signal that was
+    ignored when the process started (nohup) stays ignored.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     before = {number: signal.getsignal(number) for number in _SIGNALS}
-    heeded = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+    handled = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
     try:
-        for number in heeded:
+        for number in handled:
             signal.signal(number, partial(_on_signal, flow_run_id))
         yield
     finally:
-        for number in heeded:
+        for number in handled:
             signal.signal(number, before[number])
 
 
 def _on_signal(flow_run_id: str | None, number: int, _frame: FrameType | None) -> None:
     for known in _SIGNALS:
         signal.signal(known, signal.SIG_DFL)  # a second signal ends the process at once
-    logging.disable()  # the other threads would only report their lost jobs and server
+    logging.disable()  # the other threads would log the loss of their jobs and server
     board.close()
     sys.stderr.write("etfarm: stopping; the running session is abandoned. Run the same command to resume\n")
     sys.stderr.flush()
-    teller = threading.Thread(target=_tell_prefect, args=(flow_run_id, signal.Signals(number).name), daemon=True)
-    teller.start()
-    give_back_all()
-    teller.join(_TELL_S)
+    cancelling = threading.Thread(target=_cancel_run, args=(flow_run_id, signal.Signals(number).name), daemon=True)
+    cancelling.start()
+    release_all()
+    cancelling.join(_CANCEL_S)
     stop_server()
     os._exit(128 + number)
 
 
-def _tell_prefect(flow_run_id: str | None, cause: str) -> None:
-    """Without this a shared server would show the sweep as running permanently; a server of this sweep ends with it."""
+def _cancel_run(flow_run_id: str | None, cause: str) -> None:
+    """Set the flow runs to cancelled at a shared server, which would otherwise show them as running permanently."""
     if flow_run_id is None or "PREFECT_API_URL" not in os.environ:
         return
     with contextlib.suppress(Exception), get_client(sync_client=True) as client:

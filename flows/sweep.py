@@ -1,4 +1,4 @@
-"""The sweep: exports, runners, devices side by side, warehouse, report."""
+"""The sweep: exports, runners, measurements on all devices in parallel, warehouse, report."""
 
 import logging
 from datetime import date
@@ -57,10 +57,10 @@ def sweep(
 
     Parameters:
         sweep_file: what to measure, and how often.
-        inventory_file: which devices there are.
+        inventory_file: the list of devices.
         again: measure again, even what was already measured tonight.
-        night: the night that the results belong to; today where it is not given.
-        var: the folder for everything that is made.
+        night: the night that the results belong to; default: today.
+        var: the folder for all results.
         warehouse: a DuckDB file to use instead of the var folder's.
 
     The end state is Failed, with the counts in its message, if any session failed or was invalid.
@@ -83,7 +83,7 @@ def sweep(
 
 
 def choose_devices(spec: SweepSpec, inventory_file: str) -> list[DeviceSpec]:
-    """The devices that a sweep's selector matches; raises InputError, with each device's reason, if there are none."""
+    """Return the devices that a sweep's selector matches; raises InputError, with each reason, if none matches."""
     inventory = load_inventory(Path(inventory_file))
     reasons = {device.name: matches(spec.devices, device.selectable_labels()) for device in inventory.devices}
     chosen = [device for device in inventory.devices if not reasons[device.name]]
@@ -95,7 +95,7 @@ def choose_devices(spec: SweepSpec, inventory_file: str) -> list[DeviceSpec]:
 
 @task(task_run_name="{title}", cache_policy=NO_CACHE)
 def device_step(title: str, job: DeviceJob) -> DeviceTally:
-    """One device's part of the sweep, in a separate thread beside the others."""
+    """Measure one device's part of the sweep, in a separate thread."""
     return measure_device(job)
 
 
@@ -116,7 +116,7 @@ def load_step(sweep_id: str, places: Var, warehouse: Path | None) -> None:
 
 @task(task_run_name="report {sweep_id}", cache_policy=NO_CACHE)
 def report_step(sweep_id: str, places: Var, warehouse: Path | None) -> Path:
-    """Write the report and keep it as an artifact of Prefect's too."""
+    """Write the report and publish it as a Prefect artifact."""
     board.expect("report", 1)
     html = write_report(sweep_id, places.root, warehouse)
     create_markdown_artifact(html.with_suffix(".md").read_text(encoding="utf-8"), key="report", description=sweep_id)
@@ -148,7 +148,7 @@ def _job(
 
 
 def _measure_all(jobs: list[DeviceJob]) -> list[DeviceTally]:
-    """Every device's part side by side; a part that fails concerns one device and is reported in the end state."""
+    """Measure all devices in parallel; the failure of one device is reported in the end state."""
     futures = [device_step.submit(f"measure on {job.device.name}", job) for job in jobs]
     wait(futures)
     tallies = []

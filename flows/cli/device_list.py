@@ -20,7 +20,7 @@ _AT_ONCE = 32
 
 
 def device_table(inventory: Path, var: Path) -> str:
-    """One line per device: state and health are two columns, because a device can be idle and quarantined."""
+    """Return one line per device; state and health are separate columns: a device can be idle and quarantined."""
     registry = Registry(Var(var).registry)
 
     def line(spec: DeviceSpec) -> tuple[str, ...]:
@@ -34,7 +34,7 @@ def device_table(inventory: Path, var: Path) -> str:
 
 
 def probe_lines(inventory: Path, name: str) -> str:
-    """The facts and conditions of one device, a line each; raises DeviceError if it cannot be reached."""
+    """Return the facts and conditions of one device, one per line; raises DeviceError if it cannot be reached."""
     with open_device(_device(inventory, name)) as device:
         probe(device)
         known = {**read_facts(device).model_dump(), **read_conditions(device).model_dump()}
@@ -42,7 +42,7 @@ def probe_lines(inventory: Path, name: str) -> str:
 
 
 def why_lines(inventory: Path, selector: list[str], var: Path) -> str:
-    """One line per device: `would be used`, or every reason why not."""
+    """Return one line per device: `would be used`, or all reasons why not."""
     for word in selector:
         if "=" not in word:
             raise InputError(f"`{word}` is not a label; write key=value, such as tier=nightly")
@@ -57,7 +57,7 @@ def why_lines(inventory: Path, selector: list[str], var: Path) -> str:
 
 
 def change_health(inventory: Path, name: str, var: Path, change: Callable[[Registry], Health]) -> str:
-    """Change the health of a device of the inventory; returns a line with its health from now on."""
+    """Change the health of a device of the inventory; return a line with the new health."""
     _device(inventory, name)
     return f"{name}: {change(Registry(Var(var).registry))}"
 

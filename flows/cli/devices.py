@@ -1,4 +1,4 @@
-"""`etfarm devices`: the devices, their state and health, and what the user decides about them."""
+"""`etfarm devices`: show devices, their state and health; quarantine, retire and release them."""
 
 from datetime import timedelta
 from typing import Annotated
@@ -21,7 +21,7 @@ ReasonOption = Annotated[str, typer.Option("--reason", help="Reason, shown to yo
 def devices(
     context: typer.Context, inventory: InventoryOption = DEFAULT_INVENTORY, var: VarOption = DEFAULT_VAR
 ) -> None:
-    """List every device: its state (idle, leased by whom since when, unreachable) and its health, with reasons."""
+    """List every device with its state (idle, leased and by which process, unreachable) and its health."""
     if context.invoked_subcommand is None:
         from flows.cli.device_list import device_table
 

@@ -12,12 +12,12 @@ _HEAVIEST = 25
 
 
 def inspect_etdump(file: Path) -> None:
-    """Print the executions of an ETDump and its slowest operators; raises EtdumpError."""
+    """Print the executions and the slowest operators of an ETDump; raises EtdumpError."""
     dump = read_etdump(file)
     measured = dump.execute_ns[1:] if dump.executions > 1 else dump.execute_ns
     typer.echo(f"{file}: {dump.executions} executions, {len(dump.name_id)} events")
     if not dump.executions:
-        typer.echo("no complete execution: the runner was stopped, or ran no model")
+        typer.echo("0 complete executions: the runner was stopped, or did not execute the model; run it again")
         return
     typer.echo(f"first execution {dump.execute_ns[0] / 1e6:.3f} ms (cold)")
     if dump.executions > 1:
@@ -29,7 +29,7 @@ def inspect_etdump(file: Path) -> None:
 
 
 def _heaviest(dump: Etdump) -> list[tuple[str, float, float, float]]:
-    """Operators by self time per execution, the first (cold) execution left out where there are others."""
+    """Return operators by self time per execution, without the first (cold) execution if there are others."""
     first = 1 if dump.executions > 1 else 0
     counted = dump.execution >= first
     runs = dump.executions - first

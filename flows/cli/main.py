@@ -1,4 +1,4 @@
-"""The command line: the same words as the flows, one sentence for every mistake, an example for every command."""
+"""The command line: the same words as the flows, one sentence for every error, an example for every command."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ from flows.cli.options import (
     InventoryOption,
     VarOption,
     WarehouseOption,
-    sentence_of,
+    error_message,
 )
 from tasks.export.precision import PRECISIONS
 
@@ -138,14 +138,14 @@ def inspect(file: Annotated[Path, typer.Argument(help="Path of an ETDump.")]) ->
 
 
 def main() -> None:
-    """Run the command line; a mistake ends it with one sentence and exit code 2."""
+    """Run the command line; an error of the user ends it with one sentence and exit code 2."""
     try:
         app()
     except Exception as error:
-        sentence = sentence_of(error)
-        if sentence is None:
+        message = error_message(error)
+        if message is None:
             raise
-        typer.echo(f"etfarm: {sentence}", err=True)
+        typer.echo(f"etfarm: {message}", err=True)
         sys.exit(2)
 
 

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the sentence that a command prints for an error."""
+"""Options that several commands share, and the message that a command prints for an error."""
 
 import errno
 from pathlib import Path
@@ -24,8 +24,8 @@ DEFAULT_VAR = Path("var")
 DEFAULT_INVENTORY = Path("deployments/inventories/local.yaml")
 
 
-def sentence_of(error: BaseException) -> str | None:
-    """Return the one sentence of an error that the user can act on, or None for a bug of the farm."""
+def error_message(error: BaseException) -> str | None:
+    """Return the message of an error that the user can act on, or None for a bug of the farm."""
     from devices.errors import FarmError
     from sql.errors import WarehouseError
 

@@ -1,4 +1,4 @@
-"""`etfarm runner`: the programs that run models on devices."""
+"""`etfarm runner`: build or register the programs that run models on devices."""
 
 from pathlib import Path
 from typing import Annotated
@@ -43,7 +43,7 @@ def register(
     variant: Annotated[str, typer.Option(help="Variant it was built for: sme2_on or sme2_off.")],
     mode: Annotated[str, typer.Option(help="timing; or trace if it logs the kernels that XNNPACK selects.")],
     provenance: Annotated[
-        str, typer.Option(prompt="Where does it come from (source, commit, flags)?", help="Source, commit and flags.")
+        str, typer.Option(prompt="Provenance (source, commit, flags)", help="Source, commit and flags.")
     ],
     model: Annotated[Path | None, typer.Option(help="A .pte to run now, as a check that it writes ETDumps.")] = None,
     var: VarOption = DEFAULT_VAR,

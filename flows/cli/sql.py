@@ -14,7 +14,7 @@ from sql.warehouse import query
 
 
 def ask(text_or_file: str, form: str, var: Path, warehouse: Path | None) -> str:
-    """Run one query read-only and return its rows as printable text; raises WarehouseError with DuckDB's words."""
+    """Run one query read-only and return its rows as printable text; raises WarehouseError with DuckDB's message."""
     columns, rows = query(readable_warehouse(var, warehouse), _query_text(text_or_file))
     if form == "csv":
         return _as_csv(columns, rows)
@@ -34,7 +34,7 @@ def _query_text(text_or_file: str) -> str:
 
 
 def _for_json(value: Any) -> Any:
-    """JSON has no word for a figure that is no number."""
+    """Replace NaN and infinite numbers, which JSON does not support, with None."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):

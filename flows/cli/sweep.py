@@ -1,4 +1,4 @@
-"""`etfarm sweep`: a sweep started by hand, with bars on the terminal and the medians at its end."""
+"""`etfarm sweep`: run a sweep with progress bars on the terminal, then print the medians."""
 
 import logging
 import os
@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from devices.errors import FarmError
-from flows.cli.options import sentence_of
+from flows.cli.options import error_message
 from flows.cli.table import as_table
 from flows.prefect_settings import prepare_prefect
 from flows.progress import board
@@ -18,7 +18,7 @@ from tasks.var import Var
 
 
 def run_sweep(file: Path, inventory: Path, *, again: bool, var: Path, warehouse: Path | None) -> int:
-    """Run one sweep in this process; returns 0, or 1 if any session failed or was invalid."""
+    """Run one sweep in this process; return 0, or 1 if any session failed or was invalid."""
     spec = read_sweep(file)
     prefect_home = Var(var.absolute()).prefect_home
     prepare_prefect(prefect_home)
@@ -46,7 +46,7 @@ def run_sweep(file: Path, inventory: Path, *, again: bool, var: Path, warehouse:
         )
     end = data_of(state)
     if not isinstance(end, SweepEnd):
-        cause = (sentence_of(end) if isinstance(end, Exception) else None) or state.message
+        cause = (error_message(end) if isinstance(end, Exception) else None) or state.message
         raise FarmError(f"the sweep stopped: {cause}; run the same command to resume")
     _print_medians(end.sweep_id, var, warehouse)
     typer.echo(end.message)

@@ -1,4 +1,4 @@
-"""Rows as a table of plain text that lines up in any terminal."""
+"""Format rows as a plain-text table."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,7 @@ WIDEST_CELL = 60
 
 
 def as_table(columns: Sequence[str], rows: Sequence[tuple[Any, ...]], *, widest_cell: int = WIDEST_CELL) -> str:
-    """Return the table with a line per row and the number of rows last; long cells are cut with an ellipsis."""
+    """Return the table with one line per row and the number of rows last; long cells are cut with an ellipsis."""
     cells = [[_short(value, widest_cell) for value in row] for row in rows]
     widths = [max(len(line[at]) for line in [list(columns), *cells]) for at in range(len(columns))]
     numeric = [all(isinstance(row[at], int | float | None) for row in rows) for at in range(len(columns))]
