@@ -250,14 +250,14 @@ def test_a_link_is_slow_silent_and_broken_on_request(sshd: loopback.Sshd) -> Non
         assert time.monotonic() - begun >= 0.2
         link.stalled = True
         assert greeting("127.0.0.1", link.port, wait_s=0.5) == b""
-        link.mend()
+        link.restore()
         with socket.create_connection(("127.0.0.1", link.port), timeout=ENOUGH_S) as connection:
             while not connection.recv(100).endswith(b"\n"):
                 pass
             link.cut()
             with pytest.raises(ConnectionResetError):
                 connection.recv(1)
-        link.mend()
+        link.restore()
         assert greeting("127.0.0.1", link.port) == b"SSH-"
 
 

@@ -17,6 +17,7 @@ from tasks.runner.build import build_runner
 from tasks.runner.bundle import Runner, RunnerError, find_runner, read_runner
 from tasks.runner.toolchain import host_platform
 from tasks.runner.wheel import WheelError
+from tests.fixtures.waiting import wait_for
 
 pytestmark = pytest.mark.torch
 
@@ -112,14 +113,15 @@ def test_two_builds_at_once_both_end_with_the_same_bundle_without_importing_torc
 
 def test_what_a_killed_build_left_is_gone_after_the_next(tmp_path: Path, host_runner: Runner) -> None:
     folder = tmp_path / "runners" / host_runner.platform
-    # given a build that is killed when it starts `make`
+    # given a build that is killed when it starts `make`, or `gmake`, which CMake prefers
     tools, started = tmp_path / "tools", tmp_path / "started"
     tools.mkdir()
-    os.mkfifo(started)
-    (tools / "make").write_text(f"#!/bin/sh\n: >'{started}'; sleep 600\n", encoding="utf-8")
-    (tools / "make").chmod(0o755)
+    for name in ("make", "gmake"):
+        (tools / name).write_text(f"#!/bin/sh\n: >'{started}'; sleep 600\n", encoding="utf-8")
+        (tools / name).chmod(0o755)
     process = start_build(tmp_path / "runners", f"{tools}:{os.environ['PATH']}")
-    started.read_bytes()
+    wait_for(lambda: started.exists() or process.poll() is not None, "the build to start make", longest_s=120)
+    assert process.poll() is None, process.communicate()
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
     assert list(folder.glob(".part-*"))
