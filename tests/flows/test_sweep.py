@@ -203,7 +203,7 @@ def test_without_a_server_a_sweep_brings_its_own(farm: Farm) -> None:
     farm.environment = environment
     done = farm.sweep(SWEEP.replace("[linear, conv]", "[linear]"))
     assert done.returncode == 0, done.stderr
-    assert "starting Prefect's own server" in done.stderr
+    assert "starting a Prefect server for this sweep" in done.stderr
 
 
 def test_a_var_folder_with_spaces_and_quotes_is_just_a_folder(farm: Farm) -> None:
