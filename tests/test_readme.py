@@ -1,4 +1,4 @@
-"""The README says what is there: its sweep file is valid, its views exist, its commands are commands."""
+"""The README is true: its sweep file is valid, its views exist, its commands are commands."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""Our ETDump reader beside executorch's Inspector, on ETDumps that the farm's own runner makes here.
+"""Our ETDump reader beside executorch's Inspector, on ETDumps that the farm's runner makes here.
 
 Run: python tests/benchmarks/reader.py
 """

@@ -1,4 +1,4 @@
-"""Every benchmark of the farm, one after the other, each in a process of its own.
+"""Every benchmark of the farm, one after the other, each in a separate process.
 
 Run: make bench
 """

@@ -3,7 +3,7 @@
 Run: python tests/benchmarks/utilisation.py
 
 Ten hosts behind this machine's sshd and ten phones behind ten real adbd (local folders where these are missing), all
-measured by one process with a Prefect server of its own. The runner is a stand-in that sleeps: what is measured is
+measured by one process with its Prefect server. The runner is a stand-in that sleeps: what is measured is
 the farm.
 """
 

@@ -106,14 +106,14 @@ def test_a_file_that_is_not_there_is_named(file: Path) -> None:
     assert complaint(file) == "F: no such file"
 
 
-def test_a_folder_or_bytes_that_are_not_utf8_are_said_not_to_be_text(tmp_path: Path, file: Path) -> None:
+def test_a_folder_or_bytes_that_are_not_utf8_are_refused_as_not_text(tmp_path: Path, file: Path) -> None:
     file.write_bytes(b"name: \xff\xfe\n")
 
     assert complaint(file).startswith("F: cannot be read as UTF-8 text (")
     assert complaint(tmp_path).startswith("F: cannot be read as UTF-8 text (")
 
 
-def test_aliases_of_aliases_do_not_take_for_ever(file: Path) -> None:
+def test_aliases_of_aliases_are_read_in_bounded_time(file: Path) -> None:
     # Given a few lines that mean ten thousand million entries
     lines = ["a0: &a0 [x, x]"] + [f"a{n}: &a{n} [" + ", ".join([f"*a{n - 1}"] * 10) + "]" for n in range(1, 11)]
     file.write_text("\n".join(lines))

@@ -225,7 +225,7 @@ def test_uploading_over_a_folder_fails_and_leaves_nothing(device: Device, tmp_pa
     assert everything_below(Path(device.root)) == [parent]
 
 
-def test_a_full_disk_is_said_and_nothing_half_written_stays(device: Device, tmp_path: Path, full_disk: Path) -> None:
+def test_a_full_disk_is_reported_and_no_partial_file_stays(device: Device, tmp_path: Path, full_disk: Path) -> None:
     (tmp_path / "there").write_bytes(os.urandom(3_000_000))
 
     with pytest.raises(NoSpaceOnDevice, match="no space left"):

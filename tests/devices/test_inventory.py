@@ -1,4 +1,4 @@
-"""The inventory: what a person may write, and what becomes of it."""
+"""The inventory: what the user may write, and what becomes of it."""
 
 import getpass
 import tempfile

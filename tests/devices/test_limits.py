@@ -40,7 +40,7 @@ def test_conditions_outside_the_limits_say_which(limits: Limits, expected: list[
     assert outside(COOL, limits) == expected
 
 
-def test_several_reasons_are_all_said() -> None:
+def test_several_reasons_are_all_listed() -> None:
     hot = Conditions(temperature_c=45.0, thermal_status=3, battery_percent=5, load_1m=9.0)
     limits = Limits(max_temperature_c=40, max_thermal_status=0, min_battery_percent=20, max_load_1m=2)
 

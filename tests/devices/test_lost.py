@@ -1,4 +1,4 @@
-"""Links that break: every loss is said within seconds, and nothing half-done stays behind."""
+"""Links that break: every loss is reported within seconds, and no partial file stays behind."""
 
 import contextlib
 import os
@@ -74,7 +74,7 @@ def test_a_device_is_used_again_when_the_link_is_back(linked: LinkedDevice) -> N
     with pytest.raises(DeviceError):
         probe(linked.device)
 
-    linked.link.mend()
+    linked.link.restore()
 
     probe(linked.device)
 
@@ -94,7 +94,7 @@ def test_a_link_that_breaks_during_an_upload_leaves_no_file(linked: LinkedDevice
 
     assert time.monotonic() - begun < SOON_S
     assert not Path(linked.device.root, "file").exists()
-    linked.link.mend()
+    linked.link.restore()
     linked.device.upload(tmp_path / "there", f"{linked.device.root}/file")
     assert Path(linked.device.root, "file").read_bytes() == (tmp_path / "there").read_bytes()
 
@@ -145,7 +145,7 @@ def test_at_a_deadline_on_a_dead_link_the_device_is_lost_and_not_merely_late(
         linked.device.run(argv, deadline_s=1.0 * SCALE)
 
 
-def test_an_address_where_nobody_answers_is_said_soon(linked: LinkedDevice) -> None:
+def test_an_address_that_does_not_answer_is_reported_soon(linked: LinkedDevice) -> None:
     linked.link.cut()
     begun = time.monotonic()
 

@@ -1,4 +1,4 @@
-"""A whole sweep, typed as a person types it: real models, the real runner, a real Prefect server, a real warehouse."""
+"""A complete sweep from the command line: real models, the real runner, a real Prefect server, a real warehouse."""
 
 import os
 import re
@@ -53,7 +53,7 @@ def test_what_is_done_is_not_run_again_unless_asked(farm: Farm) -> None:
     ]
 
 
-def test_a_model_that_cannot_be_exported_stops_nothing_and_is_said(farm: Farm) -> None:
+def test_a_model_that_cannot_be_exported_stops_nothing_and_is_reported(farm: Farm) -> None:
     # given a sweep with a model that breaks
     (farm.folder / "broken.py").write_text("def model():\n    raise ValueError('no weights here')\n", encoding="utf-8")
     # when it is run

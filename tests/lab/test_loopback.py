@@ -1,4 +1,4 @@
-"""The loopback daemons start on ports that nobody else has."""
+"""The loopback daemons start on ports that no other program has."""
 
 import socket
 

@@ -1,4 +1,4 @@
-"""Daemons that are killed and come back, and devices that are there and say no: said at once, in one sentence."""
+"""Daemons that are killed and come back, and devices that answer and refuse: reported at once, in one sentence."""
 
 import contextlib
 import socket
@@ -55,7 +55,7 @@ def test_a_killed_adb_server_costs_no_session(lab_farm: LabFarm, site: MakeSite,
     lab_farm.assert_complete(phone)
 
 
-def test_a_phone_that_is_unauthorized_or_offline_and_a_wrong_host_key_are_said(
+def test_a_phone_that_is_unauthorized_or_offline_and_a_wrong_host_key_are_reported(
     lab_farm: LabFarm, site: MakeSite, lab_up: Lab, tmp_path: Path
 ) -> None:
     phone, mac = site(PHONE), site(MAC)

@@ -1,4 +1,4 @@
-"""Devices that are full, late, restarted or hang, and runners that do not end: said soon, and nothing else suffers."""
+"""Devices that are full, late, restarted or hang, and runners that do not end: reported soon, and others are unharmed."""
 
 import signal
 import time

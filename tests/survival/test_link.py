@@ -1,4 +1,4 @@
-"""Links that are cut, slow or silent at any moment: the farm knows soon, says it, and no session is lost or doubled."""
+"""Links that are cut, slow or silent at any moment: the farm reports it soon, and no session is lost or doubled."""
 
 import threading
 import time

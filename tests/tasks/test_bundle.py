@@ -1,4 +1,4 @@
-"""A bundle is there whole or not at all, and is not believed where its files differ from what it says."""
+"""A bundle is complete or absent, and is refused where its files differ from their hashes."""
 
 import json
 import os
@@ -103,7 +103,7 @@ def test_a_scratch_folder_goes_with_its_block_and_with_its_process() -> None:
     assert not left.exists()
 
 
-def test_a_full_disk_is_said_in_one_sentence_and_leaves_nothing(tmp_path: Path, full_disk: Path) -> None:
+def test_a_full_disk_is_reported_in_one_sentence_and_leaves_nothing(tmp_path: Path, full_disk: Path) -> None:
     # given a disk without room for the bundle
     collected = tmp_path / "collected"
     collected.mkdir()

@@ -27,7 +27,7 @@ def registry(tmp_path: Path, clock: Clock) -> Registry:
     return Registry(tmp_path / "devices", clock)
 
 
-def test_a_device_that_nobody_spoke_of_is_good(registry: Registry) -> None:
+def test_a_device_without_an_entry_is_good(registry: Registry) -> None:
     assert registry.health("phone") == Health()
     assert registry.health("phone").usable
 
@@ -49,7 +49,7 @@ def test_the_third_strike_in_a_row_quarantines(registry: Registry, clock: Clock)
     assert str(health) == "quarantined until 2026-11-20T15:00:00+00:00: three"
 
 
-def test_a_success_between_strikes_makes_them_count_anew(registry: Registry) -> None:
+def test_a_success_resets_the_count_of_strikes(registry: Registry) -> None:
     registry.strike("phone", "one")
     registry.strike("phone", "two")
     registry.succeed("phone")
@@ -126,7 +126,7 @@ def _strike(folder: Path) -> None:
     Registry(folder).strike("phone", "lost")
 
 
-def test_a_damaged_file_is_said_in_one_sentence(tmp_path: Path) -> None:
+def test_a_damaged_file_is_reported_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "phone.json").write_text('{"state": ')
 
     with pytest.raises(HealthError, match=r"phone.json: the file is damaged .*; remove it to reset the health of"):

@@ -1,10 +1,10 @@
-"""A sweep file says what is measured; a mistake in it is one sentence."""
+"""A sweep file describes what is measured; a mistake in it is one sentence."""
 
 from pathlib import Path
 
 import pytest
 
-from tasks.errors import InputError
+from devices.errors import InputError
 from tasks.spec import SweepSpec, read_sweep
 from tests.fixtures.paths import DEPLOYMENTS
 

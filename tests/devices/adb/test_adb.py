@@ -45,7 +45,7 @@ def test_a_phone_that_is_not_ready_is_refused_with_the_way_on(
 
 
 @pytest.mark.lab
-def test_a_serial_that_nobody_has_is_refused(make_spec: Callable[..., DeviceSpec]) -> None:
+def test_an_unknown_serial_is_refused(make_spec: Callable[..., DeviceSpec]) -> None:
     spec = make_spec("adb").model_copy(update={"address": None, "serial": "NO-SUCH-SERIAL"})
 
     with pytest.raises(DeviceRefused, match=r"'NO-SUCH-SERIAL' not found.*; check its cable or address"):
@@ -53,7 +53,7 @@ def test_a_serial_that_nobody_has_is_refused(make_spec: Callable[..., DeviceSpec
 
 
 @pytest.mark.lab
-def test_an_address_where_nobody_listens_is_refused(make_spec: Callable[..., DeviceSpec]) -> None:
+def test_an_address_without_a_listener_is_refused(make_spec: Callable[..., DeviceSpec]) -> None:
     spec = make_spec("adb").model_copy(update={"address": "127.0.0.1:1"})
 
     with pytest.raises(DeviceRefused, match=r"failed to connect to '?127.0.0.1:1'?.*; check its address"):

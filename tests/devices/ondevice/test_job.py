@@ -157,7 +157,7 @@ def test_the_next_holder_ends_what_still_runs(device: Device, folder: Path, aliv
     assert kill_leftovers(device) == []
 
 
-def test_a_note_of_an_earlier_boot_kills_nobody(device: Device) -> None:
+def test_a_note_of_an_earlier_boot_kills_no_process(device: Device) -> None:
     # Given a note whose process id now belongs to somebody else
     notes = Path(device.root) / "jobs"
     notes.mkdir(parents=True)
@@ -193,7 +193,7 @@ def test_a_job_that_fills_the_disk_still_leaves_its_exit_code(device: Device, fu
     assert ending(result) == (4, None, False)
 
 
-def test_a_disk_that_is_full_before_the_job_is_said(device: Device, full_disk: Path) -> None:
+def test_a_disk_that_is_full_before_the_job_is_reported(device: Device, full_disk: Path) -> None:
     (full_disk / "filled").write_bytes(bytes(1 << 20))
 
     with pytest.raises(DeviceLost, match="accepted a job but did not start it, possibly because its disk is full"):
@@ -257,7 +257,7 @@ def test_a_link_that_blips_costs_nothing(linked: LinkedDevice) -> None:
     linked.link.cut()
     (folder.parent / "go").touch()
     wait_for((folder / "job" / "rc").exists, "the job to end")
-    linked.link.mend()
+    linked.link.restore()
     thread.join()
 
     assert ending(outcome[0]) == (7, None, False)  # type: ignore[arg-type]

@@ -132,7 +132,7 @@ def test_an_expired_lease_is_taken_over_and_its_holder_learns_it(device: Device)
         lease.check()
 
 
-def test_an_expired_lease_that_nobody_took_is_still_ours(device: Device) -> None:
+def test_an_expired_lease_that_was_not_taken_over_is_still_ours(device: Device) -> None:
     with acquire(device, "first farm") as lease:
         expire(device)
 

@@ -125,7 +125,7 @@ def test_a_hash_that_is_none_is_refused(device: Device, blob: Path) -> None:
         put(device, blob, "../../etc/passwd")
 
 
-def test_a_tree_arrives_whole_and_executable(device: Device, tree: dict[str, Path]) -> None:
+def test_a_tree_arrives_complete_and_executable(device: Device, tree: dict[str, Path]) -> None:
     remote = Path(put_tree(device, tree, "ab" * 32))
 
     assert {name: (remote / name).read_bytes() for name in tree} == {
@@ -180,7 +180,7 @@ def test_two_controllers_that_put_the_same_at_once_both_end_with_it(device: Devi
     assert sorted(str(path.relative_to(remote)) for path in remote.rglob("*") if path.is_file()) == sorted(tree)
 
 
-def test_a_full_disk_is_said_when_putting(device: Device, tmp_path: Path, full_disk: Path) -> None:
+def test_a_full_disk_is_reported_when_putting(device: Device, tmp_path: Path, full_disk: Path) -> None:
     device.root = f"{full_disk}/root"
     big = tmp_path / "big"
     big.write_bytes(os.urandom(3_000_000))
@@ -259,7 +259,7 @@ def test_surplus_goes_until_the_rest_fits(limit_bytes: int, expected: list[str])
     assert surplus(entries, limit_bytes) == expected
 
 
-def test_unfinished_uploads_that_nobody_continues_go_in_any_case() -> None:
+def test_abandoned_uploads_are_always_removed() -> None:
     entries = [StoredEntry("incoming/x", 1, idle=True), StoredEntry("incoming/y", 1, idle=False)]
 
     assert surplus(entries, 1000) == ["incoming/x"]

@@ -186,7 +186,7 @@ def test_a_locked_key_is_refused_until_the_agent_has_it(
         agent.communicate()
 
 
-def test_a_host_name_that_nobody_knows_is_a_lost_device(opened: Callable[..., Device]) -> None:
+def test_an_unknown_host_name_is_a_lost_device(opened: Callable[..., Device]) -> None:
     with pytest.raises(DeviceLost, match=r"^test-ssh: cannot reach .*no-such-host.invalid"):
         probe(opened(address="no-such-host.invalid"))
 

@@ -1,4 +1,4 @@
-"""`etfarm devices`: state and health apart, reasons for everything, and a person's word that sweeps keep to."""
+"""`etfarm devices`: state and health apart, reasons for everything, and decisions of the user that sweeps keep to."""
 
 import sys
 from collections.abc import Callable
@@ -47,7 +47,7 @@ def test_a_leased_device_says_by_whom_and_since_when(etfarm: Callable[..., str],
     assert "idle" in etfarm()
 
 
-def test_a_quarantine_says_until_when_and_why_and_ends_when_a_person_says_so(etfarm: Callable[..., str]) -> None:
+def test_a_quarantine_states_its_end_and_reason_and_is_ended_by_the_user(etfarm: Callable[..., str]) -> None:
     assert etfarm("quarantine", "here", "--reason", "swollen battery").startswith("here: quarantined until 2")
     assert "swollen battery" in etfarm("why", "tier=nightly")
     assert etfarm("release", "here") == "here: good\n"

@@ -234,7 +234,7 @@ def test_an_output_that_has_no_room_is_one_sentence() -> None:
     assert ended.stderr.startswith("etfarm: No space left on device; free space")
 
 
-def test_what_was_refused_is_said_and_the_rest_is_loaded(etfarm: Etfarm, dump: Path, tmp_path: Path) -> None:
+def test_what_was_refused_is_reported_and_the_rest_is_loaded(etfarm: Etfarm, dump: Path, tmp_path: Path) -> None:
     (tmp_path / "cut.etdump").write_bytes(dump.read_bytes()[:100])
     ended = etfarm("load", tmp_path, "--warehouse", tmp_path / "w.duckdb")
     assert ended.code == 1

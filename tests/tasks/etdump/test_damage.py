@@ -1,4 +1,4 @@
-"""The ETDump reader on files that are not whole, not ETDumps, or lie: one sentence, or columns, and nothing else."""
+"""The ETDump reader on files that are incomplete, not ETDumps, or lie: one sentence, or columns, and nothing else."""
 
 import os
 import random

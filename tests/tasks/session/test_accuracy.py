@@ -1,4 +1,4 @@
-"""Outputs beside eager: errors are measured where they can be, counted where not, and missing outputs are said."""
+"""Outputs beside eager: errors are measured where they can be, counted where not, and missing outputs are reported."""
 
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ def test_an_output_without_any_finite_pair_has_no_error(tmp_path: Path) -> None:
     assert found.nonfinite_mismatches == 1
 
 
-def test_a_missing_or_short_output_is_said(tmp_path: Path) -> None:
+def test_a_missing_or_short_output_is_reported(tmp_path: Path) -> None:
     references, export, collected = case(tmp_path, [1.0, 2.0], [1.0])
     with pytest.raises(OutputMismatchError, match="output 0 has 4 bytes; eager PyTorch returns 8"):
         compare_outputs(references, export, collected)

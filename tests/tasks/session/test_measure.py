@@ -1,4 +1,4 @@
-"""However a session goes, it ends as one bundle that says how: succeeded, failed or invalid, with the reason.
+"""However a session goes, it ends as one bundle that records how: succeeded, failed or invalid, with the reason.
 
 The runners here are stand-ins, shell scripts that misbehave on purpose; the real one is measured in test_sweep.py.
 """
@@ -89,7 +89,7 @@ def test_a_device_outside_its_limits_makes_the_session_invalid(tmp_path: Path) -
     assert str(record.reason).startswith("before the session, load: load_1m is ")
 
 
-def test_the_first_session_is_discarded_by_rule(tmp_path: Path) -> None:
+def test_the_first_session_is_always_discarded(tmp_path: Path) -> None:
     record = measured(tmp_path, a_bench(tmp_path, GOOD), a_session(index=DISCARDED_INDEX))
     assert (record.status, record.reason_code) == ("invalid", FIRST_SESSION)
 
