@@ -78,7 +78,7 @@ def _start(access: SshAccess, packages: Packages) -> None:
         device.boot(packages)
     start_adb_server(packages)
     for mac in MACS:
-        _wait_until(partial(_greets, mac.address, mac.port), f"sshd of {mac.name} does not answer")
+        _wait_until(partial(_answers_ssh, mac.address, mac.port), f"sshd of {mac.name} does not answer")
     for phone in PHONES:
         state = adb_server.connect(f"{phone.address}:{phone.port}", wait_s=_READY_S)
         if state != "device":
@@ -117,7 +117,7 @@ def status() -> dict[str, dict[str, object]]:
         state = adb_server.state_of(serial) if phone.pid else "down"
         devices[phone.name] = {"serial": serial, "adb_server_port": adb_server.PORT, "state": state}
     for mac in MACS:
-        state = ("ready" if _greets(mac.address, mac.port) else "silent") if mac.pid else "down"
+        state = ("ready" if _answers_ssh(mac.address, mac.port) else "silent") if mac.pid else "down"
         devices[mac.name] = {"address": f"{mac.address}:{mac.port}", "ssh_config": running_config(), "state": state}
     return devices
 
@@ -130,7 +130,7 @@ def _need_root() -> None:
             raise LabError(f"the lab needs `{tool}`: apt-get install iproute2 util-linux mount")
 
 
-def _greets(address: str, port: int) -> bool:
+def _answers_ssh(address: str, port: int) -> bool:
     """Whether an SSH server answers with its protocol's name."""
     try:
         with socket.create_connection((address, port), timeout=1) as connection:

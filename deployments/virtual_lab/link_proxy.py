@@ -18,7 +18,7 @@ class LinkProxy:
 
     delay_s: delay of every byte, in either direction. rate_bytes_per_s: None for no limit. stalled: no byte arrives,
     and no connection ends. cut_after_bytes: after so many bytes of one connection towards the device, all connections
-    are reset, and new ones too until `mend`.
+    are reset, and new ones too until `restore`.
     """
 
     def __init__(self, host: str, target_port: int) -> None:
@@ -46,10 +46,10 @@ class LinkProxy:
         self._thread.join()
 
     def cut(self) -> None:
-        """Reset every connection now, and every new one until `mend`."""
+        """Reset every connection now, and every new one until `restore`."""
         self._loop.call_soon_threadsafe(self._cut)
 
-    def mend(self) -> None:
+    def restore(self) -> None:
         """Forward normally again."""
         self.delay_s, self.rate_bytes_per_s, self.stalled = 0.0, None, False
         self.cut_after_bytes, self.is_cut = None, False

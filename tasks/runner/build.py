@@ -51,7 +51,7 @@ def build_runner(platform: str, runners_dir: Path) -> Runner:
         if runner.build_key == recipe.build_key:
             (runner.folder / MANIFEST).touch()  # find_runner prefers the newest
             return runner
-    base = build_runner("linux-aarch64", runners_dir) if recipe.brings_c_library else None
+    base = build_runner("linux-aarch64", runners_dir) if recipe.carries_c_library else None
     try:
         with _built(runners_dir / platform, recipe, base) as made:
             described = {
@@ -77,7 +77,7 @@ def build_runner(platform: str, runners_dir: Path) -> Runner:
 def _built(parent: Path, recipe: Recipe, base: Runner | None) -> Iterator[Path]:
     """Yield a temporary folder in `parent` with the built program and its libraries, checked.
 
-    A recipe that brings the C library takes all other files from `base`, the runner for Linux.
+    If the recipe carries the C library, the bundle takes all other files from `base`, the runner for Linux.
     """
     with scratch_folder(parent) as scratch:
         bundle = scratch / "bundle"
@@ -88,7 +88,7 @@ def _built(parent: Path, recipe: Recipe, base: Runner | None) -> Iterator[Path]:
                 _collect(recipe, work / "build", bundle)
         else:
             shutil.copytree(base.folder, bundle, ignore=shutil.ignore_patterns(MANIFEST))
-            _bring_c_library(bundle, recipe)
+            _add_c_library(bundle, recipe)
         if recipe.platform == host_platform():
             _check_starts(bundle, recipe)
         else:
@@ -144,7 +144,7 @@ def _collect(recipe: Recipe, build: Path, bundle: Path) -> None:
         shutil.copy2(library, bundle / "lib")
 
 
-def _bring_c_library(bundle: Path, recipe: Recipe) -> None:
+def _add_c_library(bundle: Path, recipe: Recipe) -> None:
     """Copy the C and C++ libraries that the bundle needs from the compiler, and the loader that starts it."""
     shutil.copy2(recipe.toolchain.library(LOADER), bundle / "lib" / LOADER)
     while missing := missing_libraries(bundle):

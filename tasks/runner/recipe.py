@@ -27,14 +27,14 @@ class Recipe:
     cmake: str
 
     @property
-    def brings_c_library(self) -> bool:
+    def carries_c_library(self) -> bool:
         """Android has another C library, so the bundle carries Linux's and its loader, which starts the program."""
         return self.platform == "android-arm64"
 
     @property
     def launch(self) -> list[str]:
         """How to start the program, relative to the bundle's folder."""
-        return [f"lib/{LOADER}", "--library-path", "lib", PROGRAM] if self.brings_c_library else [PROGRAM]
+        return [f"lib/{LOADER}", "--library-path", "lib", PROGRAM] if self.carries_c_library else [PROGRAM]
 
     @property
     def flags(self) -> list[str]:
@@ -59,7 +59,7 @@ class Recipe:
         """64 hexadecimal digits, equal for equal builds."""
         parts = [self.platform, self.source_sha256, self.wheel.version, self.wheel.sha256]
         parts += [self.toolchain.version, *self.flags]
-        if self.brings_c_library:
+        if self.carries_c_library:
             parts.append(sha256_of(self.toolchain.library("libc.so.6")))
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
