@@ -1,4 +1,4 @@
-"""Devices that are full, late, restarted or hang, and runners that do not end: reported soon, and others are unharmed."""
+"""Devices that are full, late, restarted or hang, and runners that do not end: reported soon, without harm to others."""
 
 import signal
 import time
