@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import lief
 
 _ELF_MAGIC = b"\x7fELF"
-_ELF_HEADER_BYTES = 64
+_ELF_HEADER_BYTES, _MACHO_HEADER_BYTES = 64, 32
 _ELF_PLATFORMS: dict[str | None, tuple[Platform, ...]] = {
     "x86_64": ("linux-x86_64",),
     "aarch64": ("linux-aarch64", "android-arm64"),
@@ -129,7 +129,7 @@ def _lief_errors(path: Path, kind: str) -> Iterator[None]:
     try:
         with warnings.catch_warnings(action="ignore"):
             yield
-    except (ValueError, IndexError, TypeError, RuntimeError):
+    except (ValueError, IndexError, TypeError, RuntimeError, MemoryError):
         raise RunnerError(f"{path} is not a complete 64-bit {kind} file") from None
 
 
@@ -139,13 +139,13 @@ def _is_complete_elf(elf: "lief.ELF.Binary", size_bytes: int) -> bool:
 
     ends = [segment.file_offset + segment.physical_size for segment in elf.segments]
     is_64_bit = elf.header.identity_class == lief.ELF.Header.CLASS.ELF64
-    extent_bytes = max([_ELF_HEADER_BYTES, *ends])
-    return is_64_bit and len(ends) == elf.header.numberof_segments and extent_bytes <= size_bytes
+    has_all_segments = len(ends) == elf.header.numberof_segments
+    return is_64_bit and has_all_segments and max([_ELF_HEADER_BYTES, *ends]) <= size_bytes
 
 
 def _is_complete_macho(macho: "lief.MachO.Binary", size_bytes: int) -> bool:
     ends = [macho.fat_offset + segment.file_offset + segment.file_size for segment in macho.segments]
-    return len(macho.commands) == macho.header.nb_cmds and max(ends, default=0) <= size_bytes
+    return len(macho.commands) == macho.header.nb_cmds and max([_MACHO_HEADER_BYTES, *ends]) <= size_bytes
 
 
 def _text(name: str | bytes) -> str:

@@ -90,9 +90,10 @@ def test_a_program_cut_anywhere_still_names_its_processor_or_is_damaged(host_run
     assert set(messages) == {f"{program} is not a complete 64-bit ELF file"}
 
 
-def test_a_macos_program_cut_before_its_load_commands_is_damaged(tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", [macho(ARM64)[:20], macho(ARM64, load_commands=9)])
+def test_a_macos_program_cut_before_its_load_commands_is_damaged(tmp_path: Path, content: bytes) -> None:
     program = tmp_path / "program"
-    program.write_bytes(macho(ARM64, load_commands=9))
+    program.write_bytes(content)
     with pytest.raises(RunnerError, match=r"program is not a complete 64-bit Mach-O file$"):
         read_macho(program)
 
