@@ -1,4 +1,4 @@
-"""Devices that are full, late, restarted or hang, and runners that do not end: reported soon, without harm to others."""
+"""Devices that are full, late, restarted or hang, and runners that do not end: reported soon, others are unharmed."""
 
 import signal
 import time
