@@ -1,6 +1,7 @@
 """Fixtures that several tests share."""
 
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,13 @@ from xdist.scheduler import LoadScopeScheduling
 from tests.fixtures.waiting import SCALE
 
 pytest_plugins = [f"tests.fixtures.{name}" for name in ("devices", "emulator", "farm", "runner", "survival")]
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C end what the tests start, also when a shell started the tests in its background and they ignore it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 # These need the one virtual lab of the machine, one after the other, and take longest.
 LAB_ROOMS = ("tests/survival/", "tests/lab/")
