@@ -30,7 +30,7 @@ def publish_folder(final: Path) -> Iterator[Path]:
     If `final` appeared meanwhile, it is kept: two processes that make the same content both use it.
     Leftovers of killed processes are removed first, by the process id in their names.
     """
-    with _aside_folder(final.parent) as aside:
+    with work_folder(final.parent) as aside:
         yield aside
         _flush(aside)
         try:
@@ -43,7 +43,7 @@ def publish_folder(final: Path) -> Iterator[Path]:
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
     """Yield an empty folder outside the var folder, for this block only; leftovers of killed processes are removed."""
-    with _aside_folder(Path(tempfile.gettempdir()) / f"etfarm-scratch-{getpass.getuser()}") as folder:
+    with work_folder(Path(tempfile.gettempdir()) / f"etfarm-scratch-{getpass.getuser()}") as folder:
         yield folder
 
 
@@ -73,7 +73,8 @@ def remove_leftovers(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _aside_folder(parent: Path) -> Iterator[Path]:
+def work_folder(parent: Path) -> Iterator[Path]:
+    """Yield an empty folder in `parent` for the block alone; what killed processes left there is removed first."""
     parent.mkdir(parents=True, exist_ok=True)
     remove_leftovers(parent)
     aside = parent / f"{UNFINISHED}{os.getpid()}-{uuid.uuid4().hex[:8]}"

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from devices.platform import PLATFORMS
 from tasks.cell import VARIANTS, Mode, Variant
+from tasks.files import work_folder
 from tasks.runner.bundle import (
     MANIFEST,
     PROGRAM,
@@ -21,7 +22,6 @@ from tasks.runner.bundle import (
     known_word,
     publish_runner,
     runners_of,
-    scratch_folder,
 )
 from tasks.runner.check import check_bundle, missing_libraries
 from tasks.runner.recipe import LOADER, Recipe, recipe_for
@@ -79,7 +79,7 @@ def _built(parent: Path, recipe: Recipe, base: Runner | None) -> Iterator[Path]:
 
     If the recipe carries the C library, the bundle takes all other files from `base`, the runner for Linux.
     """
-    with scratch_folder(parent) as scratch:
+    with work_folder(parent.absolute()) as scratch:
         bundle = scratch / "bundle"
         if base is None:
             log = parent.absolute().parent / f"{recipe.platform}-build.log"

@@ -4,14 +4,10 @@ A bundle is a folder `<runners>/<platform>/<runner_sha256[:16]>/` of `executor_r
 the name of a registered one ends with its modes and variants.
 """
 
-import contextlib
 import hashlib
 import json
 import logging
-import os
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -20,7 +16,7 @@ from devices.errors import FarmError
 from devices.platform import Platform
 from devices.suggest import did_you_mean
 from tasks.cell import Mode, Variant
-from tasks.files import publish_folder, remove_leftovers, sha256_of, write_complete
+from tasks.files import publish_folder, sha256_of, write_complete
 
 _log = logging.getLogger(__name__)
 _Word = TypeVar("_Word", bound=str)
@@ -107,21 +103,6 @@ def find_runner(runners_dir: Path, platform: str, variant: str, mode: str) -> Ru
     """
     fitting = [r for r in runners_of(runners_dir, platform) if variant in r.variants and mode in r.modes]
     return max(fitting, key=lambda r: (r.kind == "registered", (r.folder / MANIFEST).stat().st_mtime_ns), default=None)
-
-
-@contextlib.contextmanager
-def scratch_folder(parent: Path) -> Iterator[Path]:
-    """Yield an empty folder in `parent`, removed at the end of the block.
-
-    If this process is killed, the next one to work in `parent` removes it, by the process id in its name.
-    """
-    parent.mkdir(parents=True, exist_ok=True)
-    remove_leftovers(parent)
-    scratch = Path(tempfile.mkdtemp(prefix=f".part-{os.getpid()}-", dir=parent.absolute()))
-    try:
-        yield scratch
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def publish_runner(made: Path, runners_dir: Path, described: Mapping[str, Any]) -> Runner:

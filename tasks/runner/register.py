@@ -8,6 +8,7 @@ from pathlib import Path
 from devices.platform import PLATFORMS, Platform
 from tasks.cell import VARIANTS, Mode
 from tasks.etdump.reader import EtdumpError, read_etdump
+from tasks.files import work_folder
 from tasks.runner.binary import platforms_of
 from tasks.runner.bundle import (
     MANIFEST,
@@ -16,7 +17,6 @@ from tasks.runner.bundle import (
     RunnerError,
     known_word,
     publish_runner,
-    scratch_folder,
 )
 from tasks.runner.toolchain import host_platform
 
@@ -58,7 +58,7 @@ def register_runner(
         raise RunnerError("a registered runner needs its provenance: the commit and options it was built from")
     program = source / PROGRAM if source.is_dir() else source
     _check_platform(program, platform)
-    with scratch_folder(runners_dir / platform) as made:
+    with work_folder((runners_dir / platform).absolute()) as made:
         _copy(source, made)
         if platform == host_platform():
             _check_help(made / PROGRAM, program)
