@@ -11,7 +11,7 @@ from tasks.report.data import Answers, ReportError, open_answers
 from tasks.report.html import as_html
 from tasks.report.markdown import as_markdown
 from tasks.report.page import Page
-from tasks.report.sections.contents import SECTIONS
+from tasks.report.sections.section_list import SECTIONS
 
 __all__ = ["ReportError", "render_report"]
 

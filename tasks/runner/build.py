@@ -24,7 +24,7 @@ from tasks.runner.bundle import (
     runners_of,
 )
 from tasks.runner.check import check_bundle, missing_libraries
-from tasks.runner.recipe import LOADER, Recipe, recipe_for
+from tasks.runner.recipe import LIBRARIES, LOADER, Recipe, recipe_for
 from tasks.runner.toolchain import host_platform
 from tasks.runner.wheel import CMAKE_PACKAGE
 
@@ -140,7 +140,7 @@ def _collect(recipe: Recipe, build: Path, bundle: Path) -> None:
     """Copy the built program, and the libraries of the wheel that it loads, into `bundle`."""
     (bundle / "lib").mkdir(parents=True)
     shutil.copy2(build / PROGRAM, bundle / PROGRAM)
-    for library in [*recipe.wheel.libraries(), *(build / "lib").glob("*.dylib")]:
+    for library in [*recipe.wheel.libraries(LIBRARIES), *(build / "lib").glob("*.dylib")]:
         shutil.copy2(library, bundle / "lib")
 
 

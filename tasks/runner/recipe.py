@@ -13,6 +13,8 @@ from tasks.runner.toolchain import Toolchain, find_cmake, host_platform, toolcha
 from tasks.runner.wheel import Wheel, installed_wheel, wheel_for
 
 SOURCES = Path(__file__).parents[2] / "devices" / "runner"
+# The libraries that a runner loads. The farm does not measure the wheel's others (OpenVINO, QNN, Core ML, MLX).
+LIBRARIES = ("", "_kernels_optimized", "_kernels_quantized", "_backend_xnnpack", "_threadpool", "_etdump")
 LOADER = "ld-linux-aarch64.so.1"
 
 

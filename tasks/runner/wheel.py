@@ -6,6 +6,7 @@ import importlib.util
 import subprocess
 import sys
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,8 +14,6 @@ from devices.errors import FarmError
 from devices.platform import Platform
 from tasks.files import publish_folder
 
-# The libraries that a runner loads. The farm does not measure the wheel's others (OpenVINO, QNN, Core ML, MLX).
-LIBRARIES = ("", "_kernels_optimized", "_kernels_quantized", "_backend_xnnpack", "_threadpool", "_etdump")
 CMAKE_PACKAGE = "lib/cmake/executorch"  # in the wheel's folder
 _USED_FOLDERS = ("executorch/lib/", "executorch/include/", "executorch/share/")
 _PIP_PLATFORMS: dict[Platform, str] = {
@@ -38,9 +37,9 @@ class Wheel:
     sha256: str  # of the lines of its RECORD that a runner depends on
     library_suffix: str
 
-    def libraries(self) -> list[Path]:
-        """Return the libraries that a runner loads; raises WheelError if one is missing from the wheel."""
-        paths = [self.folder / "lib" / f"libexecutorch{name}{self.library_suffix}" for name in LIBRARIES]
+    def libraries(self, names: Sequence[str]) -> list[Path]:
+        """Return the paths of libraries by what follows `libexecutorch`; raises WheelError if one is missing."""
+        paths = [self.folder / "lib" / f"libexecutorch{name}{self.library_suffix}" for name in names]
         for path in paths:
             if not path.is_file():
                 raise WheelError(f"executorch {self.version} has no {path.name}; runners need version 1.5.1 or later")

@@ -12,8 +12,8 @@ from sql.warehouse import open_read_only
 from tasks.report.cells import CellRow, PairRow
 from tasks.report.data import Answers, ReportError, Row, SweepRow, open_answers
 from tasks.report.sections.categories import CATEGORIES
-from tasks.report.sections.contents import SECTIONS
 from tasks.report.sections.latency import LatencyRow
+from tasks.report.sections.section_list import SECTIONS
 from tests.fixtures.report import MS, fill_every_section
 from tests.fixtures.warehouse import BundleMaker
 
