@@ -241,7 +241,8 @@ def test_the_deadline_holds_when_no_controller_is_left(local_device: Device, ali
 
     wait_for((folder / "job" / "rc").exists, "the job to end")
 
-    assert not alive(int((folder / "job" / "pid").read_text().split()[0]))
+    pid = int((folder / "job" / "pid").read_text().split()[0])
+    wait_for(lambda: not alive(pid), "the killed job to be gone")
     assert ending(run_job(local_device, str(folder), ["true"], deadline_s=1)) == (None, signal.SIGKILL, True)
 
 
