@@ -137,6 +137,21 @@ def inspect(file: Annotated[Path, typer.Argument(help="Path of an ETDump.")]) ->
     inspect_etdump(file)
 
 
+@app.command(epilog="Example: etfarm trace 3f0c1a2b4d5e6f70 --run all --output run.json")
+def trace(
+    session: Annotated[str, typer.Argument(help="Id of a session, or the path of a bundle or an .etdump file.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Chrome JSON file to write.")],
+    run: Annotated[
+        str | None, typer.Option("--run", help="Index of a run, or all; the first after the warm-up if omitted.")
+    ] = None,
+    var: VarOption = DEFAULT_VAR,
+) -> None:
+    """Write a trace of a session's runs for Perfetto."""
+    from flows.cli.trace import write_trace
+
+    typer.echo(write_trace(session, run, output, var))
+
+
 def main() -> None:
     """Run the command line; an error of the user ends it with one sentence and exit code 2."""
     try:

@@ -1,0 +1,89 @@
+"""`etfarm trace`: the runs of one session as a trace for Perfetto."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from devices.errors import InputError
+from tasks.bundle import RECORD, read_bundle
+from tasks.etdump.reader import Etdump, read_etdump
+from tasks.etdump.trace import as_chrome_json, slices_of
+from tasks.files import write_complete
+from tasks.var import Var
+
+_ETDUMP = "model.etdump"
+
+
+@dataclass(frozen=True)
+class _Source:
+    """An ETDump to trace: what it is called, its number of warm-up runs, and where it comes from."""
+
+    title: str
+    warmup_runs: int
+    about: dict[str, object]
+    dump: Etdump
+
+
+def write_trace(session: str, run: str | None, output: Path, var: Path) -> str:
+    """Write the trace of one run or of all runs; return a line that names them.
+
+    `run` is an index as in the view run_latency, `all`, or None for the first run after the warm-up ones. Raises
+    InputError, BundleError or EtdumpError.
+    """
+    source = _source(session, var)
+    executions = source.dump.executions
+    if not executions:
+        raise InputError(f"{session}: the ETDump contains 0 complete runs, so there is nothing to trace; measure again")
+    runs, which = _runs(run, executions, min(source.warmup_runs, executions - 1))
+    text = as_chrome_json(source.title, slices_of(source.dump, runs), {**source.about, "runs": which})
+    write_complete(output, text.encode())
+    return f"{output}: {which}; open it at https://ui.perfetto.dev or in speedscope"
+
+
+def _runs(run: str | None, executions: int, warmup_runs: int) -> tuple[list[int], str]:
+    if run == "all":
+        return list(range(executions)), f"all {executions} runs, {warmup_runs} of them warm-up"
+    if run is None:
+        return [warmup_runs], f"run {warmup_runs} of 0 to {executions - 1}, the first after the warm-up"
+    if not run.isdecimal() or int(run) >= executions:
+        raise InputError(f"--run {run}: no such run; use a number from 0 to {executions - 1}, or all")
+    kind = "a warm-up run" if int(run) < warmup_runs else "measured"
+    return [int(run)], f"run {int(run)} of 0 to {executions - 1}, {kind}"
+
+
+def _source(session: str, var: Path) -> _Source:
+    path = Path(session)
+    if path.is_file() and path.name != RECORD:
+        dump = read_etdump(path)
+        return _Source(path.name, 1, {"etdump": path.name}, dump)
+    folder = path.parent if path.name == RECORD else path
+    return _bundle_source(folder if folder.is_dir() else _find_bundle(session, Var(var).bundles))
+
+
+def _bundle_source(folder: Path) -> _Source:
+    record = read_bundle(folder)
+    if _ETDUMP not in record.files:
+        raise InputError(f"{folder}: the session has no ETDump ({record.reason or record.status}); trace another one")
+    about = {
+        "session_id": record.session_id,
+        "sweep_id": record.sweep.sweep_id,
+        "status": record.status,
+        "model": record.model.name,
+        "precision": record.model.precision,
+        "variant": record.variant,
+        "threads": record.threads,
+        "device": record.device.name,
+        "emulated": record.device.emulated,
+        "started_at": record.started_at,
+    }
+    what = f"{record.model.name} {record.model.precision} {record.variant} t{record.threads} on {record.device.name}"
+    return _Source(what, record.warmup_executions, about, read_etdump(folder / _ETDUMP))
+
+
+def _find_bundle(session_id: str, bundles: Path) -> Path:
+    for sweep in sorted(bundles.iterdir()) if bundles.is_dir() else []:
+        if session_id and (sweep / session_id / RECORD).is_file():
+            return sweep / session_id
+    raise InputError(
+        f"{session_id}: neither a session in {bundles} nor a bundle or an .etdump file; "
+        'list sessions with `etfarm sql "SELECT session_id FROM session_overview"`'
+    )

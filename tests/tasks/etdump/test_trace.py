@@ -1,0 +1,151 @@
+"""The trace of an ETDump, read back with nothing of ours: exact durations, nesting, one track a delegate."""
+
+import json
+from collections import defaultdict
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tasks.etdump.reader import EventKind, read_etdump
+from tasks.etdump.trace import as_chrome_json, slices_of
+from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
+
+CONVOLUTION = "Convolution (NHWC, PF32) IGEMM #1"
+LINEAR = "Fully Connected (NC, PF32) GEMM #1"
+SOFTMAX = "Softmax (NC, F32) #1"
+
+
+def execution(start: int, *operators: tuple[str, int, int]) -> Run:
+    """One execution: operators (name, start, nanoseconds after the call's start) in a delegate call of 1000 ns."""
+    call = start + 100
+    return Run(
+        [
+            *(Profile(text=name, start=call + at, end=call + at + ns, instruction=3) for name, at, ns in operators),
+            Profile("DELEGATE_CALL", call, call + 1000, instruction=3),
+            Profile("native_call_mean.out", start + 1210, start + 1290, instruction=4),
+            Profile("OPERATOR_CALL", start + 1200, start + 1300, instruction=4),
+            Profile(METHOD, start, start + 1400),
+        ]
+    )
+
+
+def read_back(data: bytes, runs: list[int]) -> dict[str, list[dict[str, Any]]]:
+    """Write the trace of `runs` and return its slices by track, with `start` and `end` in exact nanoseconds."""
+    text = as_chrome_json("toy", slices_of(read_etdump(data), runs), {"session_id": "s"})
+    trace = json.loads(text, parse_float=Decimal)
+    names = {event["tid"]: event["args"]["name"] for event in trace["traceEvents"] if event["name"] == "thread_name"}
+    tracks = defaultdict(list)
+    for event in trace["traceEvents"]:
+        if event["ph"] == "X":
+            start, dur = Decimal(event["ts"]) * 1000, Decimal(event["dur"]) * 1000
+            assert start == int(start) >= 0
+            tracks[names[event["tid"]]].append({**event, "start": int(start), "end": int(start + dur)})
+    return dict(tracks)
+
+
+def assert_nested(tracks: dict[str, list[dict[str, Any]]]) -> None:
+    """On each track every slice begins after its predecessor, and lies inside a slice that is open or overlaps none."""
+    for slices in tracks.values():
+        assert [each["start"] for each in slices] == sorted(each["start"] for each in slices)
+        open_ends: list[int] = []
+        for each in slices:
+            while open_ends and open_ends[-1] <= each["start"]:
+                open_ends.pop()
+            assert not open_ends or each["end"] <= open_ends[-1], each
+            open_ends.append(each["end"])
+
+
+def times(slices: list[dict[str, Any]]) -> list[tuple[str, int, int]]:
+    return [(each["name"], each["start"], each["end"]) for each in slices]
+
+
+def test_a_run_shows_its_calls_nested_and_each_delegate_on_its_own_track() -> None:
+    # given two executions, and the trace of the second
+    data = build_etdump([execution(5000), execution(7001, (CONVOLUTION, 10, 400), (LINEAR, 410, 0), (SOFTMAX, 410, 7))])
+    tracks = read_back(data, [1])
+    # then calls and portable operators are nested as recorded
+    assert times(tracks["runtime"]) == [
+        (METHOD, 0, 1400),
+        ("DELEGATE_CALL", 100, 1100),
+        ("OPERATOR_CALL", 1200, 1300),
+        ("native_call_mean.out", 1210, 1290),
+    ]
+    # and the delegate's operators follow each other beside their call, where they were recorded
+    assert times(tracks["delegate at instruction 3"]) == [
+        (CONVOLUTION, 110, 510),
+        (LINEAR, 510, 510),
+        (SOFTMAX, 510, 517),
+    ]
+    assert_nested(tracks)
+    assert all("recorded_start_ns" not in each["args"] for slices in tracks.values() for each in slices)
+    assert {each["args"]["run"] for slices in tracks.values() for each in slices} == {1}
+
+
+@pytest.mark.parametrize(
+    ("operators", "shown"),
+    [
+        # overlapping starts: the later one follows
+        ([(CONVOLUTION, 100, 300), (LINEAR, 350, 100)], [100, 400]),
+        # the last one would leave the call: those before it give way
+        ([(CONVOLUTION, 200, 500), (LINEAR, 700, 400)], [100, 600]),
+        # another clock: the first begins with the call
+        ([(CONVOLUTION, 900_000, 300), (LINEAR, 900_400, 100)], [0, 400]),
+        # longer together than their call: they begin with it
+        ([(CONVOLUTION, 0, 900), (LINEAR, 900, 900)], [0, 900]),
+    ],
+)
+def test_an_operator_whose_start_cannot_be_right_is_moved_and_tells_so(
+    operators: list[tuple[str, int, int]], shown: list[int]
+) -> None:
+    # given operators of a delegate whose recorded times do not fit their call, which starts 100 ns after the run
+    tracks = read_back(build_etdump([execution(5000, *operators)]), [0])
+    slices = tracks["delegate at instruction 3"]
+    # then they are shown one after the other with their recorded durations
+    assert [each["start"] - 100 for each in slices] == shown
+    assert [each["end"] - each["start"] for each in slices] == [ns for _, _, ns in operators]
+    assert_nested(tracks)
+    # and those that were moved hold the recorded start
+    for each, (_, at, _) in zip(slices, operators, strict=True):
+        moved = each["start"] - 100 - at
+        assert each["args"].get("start_moved_by_ns", 0) == moved
+        assert each["args"].get("recorded_start_ns", 5100 + at) == 5100 + at
+
+
+def test_all_runs_keep_every_duration_to_the_nanosecond() -> None:
+    # given executions of which one has a call that is shorter than its operators
+    data = build_etdump(
+        [
+            execution(10_000_001, (CONVOLUTION, 0, 333), (LINEAR, 333, 667)),
+            execution(10_001_403, (CONVOLUTION, 5, 1000), (LINEAR, 1000, 1000)),
+            execution(10_002_804, (CONVOLUTION, 0, 1)),
+        ]
+    )
+    # when all are traced
+    tracks = read_back(data, [0, 1, 2])
+    # then the trace contains exactly the events of the ETDump
+    dump = read_etdump(data)
+    wanted = sorted(
+        (dump.names[name], run, dur)
+        for name, run, dur in zip(dump.name_id.tolist(), dump.execution.tolist(), dump.dur_ns.tolist(), strict=True)
+    )
+    shown = sorted(
+        (each["name"], each["args"]["run"], each["end"] - each["start"])
+        for slices in tracks.values()
+        for each in slices
+    )
+    assert shown == wanted
+    assert_nested(tracks)
+    # and the operators of a later run do not overlap those of the run before
+    assert [each["args"]["run"] for each in tracks["delegate at instruction 3"]] == [0, 0, 1, 1, 2]
+
+
+def test_events_of_the_runtime_that_overlap_are_shown_on_different_tracks() -> None:
+    # given two scopes in a run that overlap without one lying inside the other
+    events = [Profile("a", 10, 50, instruction=1), Profile("b", 30, 70, instruction=2), Profile(METHOD, 0, 100)]
+    data = build_etdump([Run(events)])
+    assert (read_etdump(data).kind == EventKind.OTHER).sum() == 2
+    # then neither is moved or shortened
+    tracks = read_back(data, [0])
+    assert times(tracks["runtime"]) == [(METHOD, 0, 100), ("a", 10, 50)]
+    assert times(tracks["runtime, overlapping 1"]) == [("b", 30, 70)]
