@@ -1,6 +1,8 @@
 """The warehouse: one DuckDB file with one writer at a time; readers open copies of it (tasks/snapshot.py)."""
 
 import contextlib
+import functools
+import os
 import random
 import re
 import threading
@@ -12,6 +14,7 @@ from typing import Any, BinaryIO
 import duckdb
 
 from sql.errors import RowsRefused, WarehouseError
+from sql.query import query_errors, start_query
 from sql.schema import bring_up_to_date, check_schema, migrations, update_for_reader
 
 __all__ = [
@@ -24,6 +27,7 @@ __all__ = [
 ]
 
 _PATIENCE_S = 60.0  # a writer's transaction takes about a second; a snapshot of some GB a few
+_MOST_QUERY_MEMORY_BYTES = 8 << 30  # the heaviest views over 100 million events need less than half of it
 _ONE_WRITER = threading.Lock()  # DuckDB keeps other processes out, but lets threads of one process in together
 
 
@@ -44,7 +48,10 @@ def writing(path: Path, *, patience_s: float = _PATIENCE_S) -> Iterator[duckdb.D
 
 @contextlib.contextmanager
 def open_read_only(path: Path, *, patience_s: float = _PATIENCE_S) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a warehouse file or one snapshot for reading; waits up to `patience_s` seconds for a writer."""
+    """Open a warehouse file or one snapshot for reading; waits up to `patience_s` seconds for a writer.
+
+    Queries cannot reach other files, extensions or settings, and never spill to disk.
+    """
     if not path.is_file():
         raise WarehouseError(f"{path}: there is no warehouse here; create one with `etfarm load` or `etfarm sweep`")
     with _opened(path, read_only=True, patience_s=patience_s) as connection:
@@ -74,15 +81,9 @@ def query(path: Path, text: str) -> tuple[list[str], list[tuple[Any, ...]]]:
 
     The query cannot change anything. If it is wrong, raises WarehouseError with DuckDB's message and suggestions.
     """
-    with open_read_only(path) as connection:
-        try:
-            # Its stub does not mention that DuckDB returns None for a text without a statement.
-            answer: duckdb.DuckDBPyConnection | None = connection.execute(text)
-            if answer is None:
-                raise WarehouseError("the query is empty; write one such as SELECT * FROM run_latency")
-            return [column[0] for column in answer.description or []], answer.fetchall()
-        except duckdb.Error as error:
-            raise WarehouseError(f"the query failed: {_with_suggestions(error)}") from None
+    with open_read_only(path) as connection, query_errors():
+        answer = start_query(connection, text)
+        return [column[0] for column in answer.description or []], answer.fetchall()
 
 
 def first_line(error: Exception) -> str:
@@ -90,10 +91,25 @@ def first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0].strip().rstrip(".")
 
 
-def _with_suggestions(error: duckdb.Error) -> str:
-    """Return DuckDB's message in one line, names that it suggests included, without the statement below it."""
-    message = str(error).split("\n\n", maxsplit=1)[0]
-    return " ".join(message.split()).rstrip(".")
+@functools.cache
+def _reader_settings() -> dict[str, str | bool | int | float | list[str]]:
+    """Return the settings of a reader: no other files, no extensions, bounded memory, and no way to change them.
+
+    A query may use half of the machine's memory, at most 8 GiB: a query that needs more is refused before it makes
+    the machine swap or fills the disk.
+    """
+    memory_bytes = min(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2, _MOST_QUERY_MEMORY_BYTES)
+    return {
+        "enable_external_access": "false",
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        "allow_community_extensions": "false",
+        "allow_persistent_secrets": "false",
+        "python_enable_replacements": "false",  # otherwise a name in SQL may mean a variable of this program
+        "memory_limit": f"{memory_bytes >> 20}MiB",
+        "temp_directory": "",
+        "lock_configuration": "true",
+    }
 
 
 @contextlib.contextmanager
@@ -119,7 +135,9 @@ def _connect(path: Path, *, read_only: bool, patience_s: float) -> duckdb.DuckDB
     give_up = time.monotonic() + patience_s
     while True:
         try:
-            return duckdb.connect(str(path), read_only=read_only)
+            if not read_only:
+                return duckdb.connect(str(path))
+            return duckdb.connect(str(path), read_only=True, config=_reader_settings())
         except (duckdb.IOException, duckdb.ConnectionException) as error:
             if "not a valid DuckDB database" in str(error):
                 raise WarehouseError(f"{path} is not a warehouse: it is not a DuckDB file; name another file") from None
