@@ -22,7 +22,8 @@ from devices.ondevice.lease import lease_ttl_s
 from devices.reconnect import probe_until
 from flows.lease import held
 from flows.progress import board
-from tasks.bundle import SessionRecord, SweepNight, bundles_of
+from tasks.bundle import SessionRecord, SweepNight
+from tasks.bundle_store import BundleStore
 from tasks.cell import Mode, Variant
 from tasks.export.export import Export
 from tasks.export.precision import Precision
@@ -58,6 +59,7 @@ class DeviceJob:
     export_errors: dict[tuple[str, Precision], str]
     runners: dict[tuple[Variant, Mode], Runner]
     runner_error: str | None
+    bundles: BundleStore
     places: Var
 
 
@@ -151,14 +153,15 @@ class _SessionRuns:
             board.done(step, _line_of(session, record), failed=record.status == "failed")
             update_progress_artifact(progress, 100.0 * (number + 1) / len(todo))
             if record.status == "failed":
-                self._recover_device(record)
+                self._recover_device(record, renew_lease)
             else:
                 self._failed_in_a_row = 0
 
-    def _recover_device(self, record: SessionRecord) -> None:
+    def _recover_device(self, record: SessionRecord, renew_lease: Callable[[], None]) -> None:
         """After a failed session: probe the device, end leftover jobs; give up after too many failures in a row."""
         name = self.job.device.name
         probe_until(self.device, RECOVERY_S)
+        renew_lease()  # if another farm took the device over, the job that runs there is not a leftover
         kill_leftovers(self.device)
         self._failed_in_a_row = self._failed_in_a_row + 1 if record.reason_code in _DEVICE_CODES else 0
         if self._failed_in_a_row == STRIKES:
@@ -190,7 +193,7 @@ class _SessionRuns:
         runner = job.runners.get((cell.variant, cell.mode))
         if export is None or runner is None:
             code, reason = _missing(job, session)
-            return record_unmeasured(session, job.device, self.facts, runner, code, reason, job.places.bundles)
+            return record_unmeasured(session, job.device, self.facts, runner, code, reason, job.bundles)
         bench = Bench(
             device=self.device,
             spec=job.device,
@@ -201,14 +204,14 @@ class _SessionRuns:
             deadline_s=job.spec.deadline_s,
             settle_s=job.spec.settle_s,
         )
-        return measure(session, bench, job.places.bundles)
+        return measure(session, bench, job.bundles)
 
 
 def _todo(job: DeviceJob, facts: Facts, tally: DeviceTally) -> list[PlannedSession]:
     planned = plan_device(
         job.spec, job.sweep, job.device.name, sme2=facts.sme2, exports=job.exports, runners=job.runners
     )
-    todo = still_to_run(planned, bundles_of(job.places.bundles, job.sweep.sweep_id))
+    todo = still_to_run(planned, job.bundles.records(job.sweep.sweep_id))
     tally.already_done = len(planned) - len(todo)
     return todo
 
@@ -220,7 +223,7 @@ def _record_all(job: DeviceJob, tally: DeviceTally, code: str, reason: str, runs
     left = runs.left if runs else None
     for session in _todo(job, facts, tally) if left is None else left:
         runner = job.runners.get((session.cell.variant, session.cell.mode))
-        tally.count(record_unmeasured(session, job.device, facts, runner, code, reason, job.places.bundles))
+        tally.count(record_unmeasured(session, job.device, facts, runner, code, reason, job.bundles))
 
 
 def _lease_ttl_s(spec: SweepSpec) -> float:

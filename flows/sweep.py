@@ -19,9 +19,10 @@ from devices.inventory import DeviceSpec, load_inventory
 from flows.device import DeviceJob, DeviceTally, measure_device
 from flows.prepare import Exported, Probe, Runners, build_runners, data_of, export_all, probe_all
 from flows.progress import board
-from flows.publish import load_and_publish, write_report
+from flows.publish import load_store, write_report
 from flows.shutdown import shutdown_handler
 from tasks.bundle import SweepNight
+from tasks.bundle_store import BundleStore, open_store
 from tasks.night import sweep_night
 from tasks.plan import matches
 from tasks.spec import SweepSpec, read_sweep
@@ -51,6 +52,7 @@ def sweep(
     again: bool = False,
     night: date | None = None,
     var: str = "var",
+    bundles: str | None = None,
     warehouse: str | None = None,
 ) -> State[Any]:
     """Measure a sweep on every device that its selector matches, load the warehouse and write the report.
@@ -61,6 +63,7 @@ def sweep(
         again: measure again, even what was already measured tonight.
         night: the night that the results belong to; default: today.
         var: the folder for all results.
+        bundles: where bundles are kept: a folder, or a URL such as s3://bucket/prefix; default: the var folder.
         warehouse: a DuckDB file to use instead of the var folder's.
 
     The end state is Failed, with the counts in its message, if any session failed or was invalid.
@@ -69,15 +72,16 @@ def sweep(
         spec = read_sweep(Path(sweep_file))
         chosen = choose_devices(spec, inventory_file)
         places = Var(Path(var).absolute())
-        this_night = sweep_night(spec.name, night or date.today(), places.bundles, again=again)
+        store = open_store(bundles, places)
+        this_night = sweep_night(spec.name, night or date.today(), store.sweep_ids(), again=again)
         _log.info("sweep %s on %s", this_night.sweep_id, ", ".join(device.name for device in chosen))
         exports = export_all(spec, places)
         probes = probe_all(chosen, places)
         runners = build_runners(spec, {probe.platform for probe in probes if probe.platform}, places)
-        jobs = [_job(spec, this_night, probe, exports, runners, places) for probe in probes]
+        jobs = [_job(spec, this_night, probe, exports, runners, store, places) for probe in probes]
         tallies = _measure_all(jobs)
         warehouse_file = Path(warehouse) if warehouse else None
-        load_step(this_night.sweep_id, places, warehouse_file)
+        load_step(this_night.sweep_id, store, places, warehouse_file)
         report = report_step(this_night.sweep_id, places, warehouse_file, return_state=True)
         return _end_state(this_night.sweep_id, tallies, report)
 
@@ -100,10 +104,10 @@ def device_step(title: str, job: DeviceJob) -> DeviceTally:
 
 
 @task(task_run_name="load {sweep_id}", cache_policy=NO_CACHE)
-def load_step(sweep_id: str, places: Var, warehouse: Path | None) -> None:
+def load_step(sweep_id: str, bundles: BundleStore, places: Var, warehouse: Path | None) -> None:
     """Load the sweep's bundles and publish the snapshot."""
     board.expect("load", 1)
-    result = load_and_publish([places.bundles / sweep_id], places.root, warehouse)
+    result = load_store(bundles, sweep_id, places.root, warehouse)
     for _, sentence in result.refused:
         _log.error("%s", sentence)
     refused = "; ".join(sentence for _, sentence in result.refused)
@@ -130,6 +134,7 @@ def _job(
     probe: Probe,
     exports: list[Exported],
     runners: dict[str, Runners],
+    bundles: BundleStore,
     places: Var,
 ) -> DeviceJob:
     of_platform = runners[probe.platform] if probe.platform else Runners()
@@ -143,6 +148,7 @@ def _job(
         export_errors={(each.model, each.precision): each.error for each in exports if each.error},
         runners=of_platform.by_use,
         runner_error=of_platform.error,
+        bundles=bundles,
         places=places,
     )
 

@@ -134,7 +134,7 @@ def publish_bundle(bundles: Path, record: SessionRecord, collected: Path) -> Ses
                 target.write_bytes(source.read_bytes())
                 files[source.name] = FileRecord(sha256=sha256_of(target), bytes=target.stat().st_size)
             complete = record.model_copy(update={"files": files})
-            (aside / RECORD).write_text(complete.model_dump_json(indent=1) + "\n", encoding="utf-8")
+            (aside / RECORD).write_bytes(record_text(complete))
     except OSError as error:
         raise BundleError(
             f"{final}: cannot write the bundle ({error.strerror or error}); no partial bundle is left"
@@ -146,14 +146,25 @@ def read_record(folder: Path) -> SessionRecord:
     """Read and check session.json alone; raises BundleError with one sentence."""
     path = folder / RECORD
     try:
-        return SessionRecord.model_validate_json(path.read_bytes())
+        return parse_record(path.read_bytes(), str(path))
     except FileNotFoundError:
         raise BundleError(f"{folder}: not a bundle: session.json is missing") from None
     except OSError as error:
         raise BundleError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def parse_record(content: bytes, path: str) -> SessionRecord:
+    """Check the content of a session.json, which errors call `path`; raises BundleError with one sentence."""
+    try:
+        return SessionRecord.model_validate_json(content)
     except ValidationError as error:
         cause = f"does not match its schema ({_first_mistake(error)})"
         raise BundleError(f"{path}: {cause}; restore the bundle from a backup") from None
+
+
+def record_text(record: SessionRecord) -> bytes:
+    """Return the content of session.json."""
+    return (record.model_dump_json(indent=1) + "\n").encode()
 
 
 def read_bundle(folder: Path) -> SessionRecord:

@@ -26,6 +26,11 @@ class Var:
         return self.root / "bundles"
 
     @property
+    def bundle_cache(self) -> Path:
+        """Local copies of bundles in object storage, by content; they may be removed at any time."""
+        return self.root / "cache" / "bundles"
+
+    @property
     def warehouse(self) -> Path:
         """The DuckDB file that the loader writes."""
         return self.root / "warehouse" / "warehouse.duckdb"

@@ -12,7 +12,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from tests.fixtures.waiting import SCALE
 
-pytest_plugins = [f"tests.fixtures.{name}" for name in ("devices", "emulator", "farm", "runner", "survival")]
+pytest_plugins = [f"tests.fixtures.{name}" for name in ("devices", "emulator", "farm", "runner", "s3", "survival")]
 
 
 def pytest_configure() -> None:

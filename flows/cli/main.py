@@ -12,6 +12,7 @@ from flows.cli import runner as cli_runner
 from flows.cli.options import (
     DEFAULT_INVENTORY,
     DEFAULT_VAR,
+    BundlesOption,
     InventoryOption,
     VarOption,
     WarehouseOption,
@@ -60,12 +61,13 @@ def sweep(
         bool, typer.Option("--again", help="Measure again, even what was already measured tonight.")
     ] = False,
     var: VarOption = DEFAULT_VAR,
+    bundles: BundlesOption = None,
     warehouse: WarehouseOption = None,
 ) -> None:
     """Run a sweep and write its report; resumes where it stopped."""
     from flows.cli.sweep import run_sweep
 
-    raise typer.Exit(run_sweep(file, inventory, again=again, var=var, warehouse=warehouse))
+    raise typer.Exit(run_sweep(file, inventory, again=again, var=var, bundles=bundles, warehouse=warehouse))
 
 
 @app.command(epilog="Example: etfarm export mobilenet_v2 --precision fp16")
@@ -85,14 +87,23 @@ def export(
 
 @app.command(epilog="Example: etfarm load var/bundles some.etdump --warehouse w.duckdb")
 def load(
-    paths: Annotated[list[Path], typer.Argument(help="Bundles, folders of bundles, or loose .etdump files.")],
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Bundles, folders of bundles, or loose .etdump files; all of --bundles if omitted."),
+    ] = None,
     var: VarOption = DEFAULT_VAR,
+    bundles: BundlesOption = None,
     warehouse: WarehouseOption = None,
 ) -> None:
     """Load bundles or ETDumps into the warehouse, each only once."""
-    from flows.publish import load_and_publish
+    from flows.publish import load_and_publish, load_store
+    from tasks.bundle_store import open_store
+    from tasks.var import Var
 
-    result = load_and_publish(paths, var, warehouse)
+    if paths:
+        result = load_and_publish(paths, var, warehouse)
+    else:
+        result = load_store(open_store(bundles, Var(var)), None, var, warehouse)
     typer.echo(f"{result.loaded} loaded, {result.already} already in the warehouse, {len(result.refused)} refused")
     for _, sentence in result.refused:
         typer.echo(sentence, err=True)
@@ -145,11 +156,14 @@ def trace(
         str | None, typer.Option("--run", help="Index of a run, or all; the first after the warm-up if omitted.")
     ] = None,
     var: VarOption = DEFAULT_VAR,
+    bundles: BundlesOption = None,
 ) -> None:
     """Write a trace of a session's runs for Perfetto."""
     from flows.cli.trace import write_trace
+    from tasks.bundle_store import open_store
+    from tasks.var import Var
 
-    typer.echo(write_trace(session, run, output, var))
+    typer.echo(write_trace(session, run, output, open_store(bundles, Var(var))))
 
 
 def main() -> None:

@@ -16,6 +16,15 @@ WarehouseOption = Annotated[
         "--warehouse", envvar="ETFARM_WAREHOUSE", help="DuckDB file to use instead of the warehouse in --var."
     ),
 ]
+BundlesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--bundles",
+        envvar="ETFARM_BUNDLES",
+        help="Folder or URL of all bundles, such as s3://bucket/prefix; default: in --var.",
+        show_default=False,
+    ),
+]
 InventoryOption = Annotated[
     Path,
     typer.Option("--inventory", help="Inventory file: the list of devices."),

@@ -17,7 +17,9 @@ from tasks.spec import read_sweep
 from tasks.var import Var
 
 
-def run_sweep(file: Path, inventory: Path, *, again: bool, var: Path, warehouse: Path | None) -> int:
+def run_sweep(
+    file: Path, inventory: Path, *, again: bool, var: Path, bundles: str | None, warehouse: Path | None
+) -> int:
     """Run one sweep in this process; return 0, or 1 if any session failed or was invalid."""
     spec = read_sweep(file)
     prefect_home = Var(var.absolute()).prefect_home
@@ -41,6 +43,7 @@ def run_sweep(file: Path, inventory: Path, *, again: bool, var: Path, warehouse:
             inventory_file=str(inventory),
             again=again,
             var=str(var),
+            bundles=bundles,
             warehouse=str(warehouse) if warehouse else None,
             return_state=True,
         )

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from devices.errors import InputError
 from tasks.bundle import RECORD, read_bundle
+from tasks.bundle_store import BundleStore
 from tasks.etdump.reader import Etdump, read_etdump
 from tasks.etdump.trace import as_chrome_json, slices_of
 from tasks.files import write_complete
-from tasks.var import Var
 
 _ETDUMP = "model.etdump"
 
@@ -23,13 +23,13 @@ class _Source:
     dump: Etdump
 
 
-def write_trace(session: str, run: str | None, output: Path, var: Path) -> str:
+def write_trace(session: str, run: str | None, output: Path, bundles: BundleStore) -> str:
     """Write the trace of one run or of all runs; return a line that names them.
 
     `run` is an index as in the view run_latency, `all`, or None for the first run after the warm-up ones. Raises
     InputError, BundleError or EtdumpError.
     """
-    source = _source(session, var)
+    source = _source(session, bundles)
     executions = source.dump.executions
     if not executions:
         raise InputError(f"{session}: the ETDump contains 0 complete runs, so there is nothing to trace; measure again")
@@ -50,13 +50,13 @@ def _runs(run: str | None, executions: int, warmup_runs: int) -> tuple[list[int]
     return [int(run)], f"run {int(run)} of 0 to {executions - 1}, {kind}"
 
 
-def _source(session: str, var: Path) -> _Source:
+def _source(session: str, bundles: BundleStore) -> _Source:
     path = Path(session)
     if path.is_file() and path.name != RECORD:
         dump = read_etdump(path)
         return _Source(path.name, 1, {"etdump": path.name}, dump)
     folder = path.parent if path.name == RECORD else path
-    return _bundle_source(folder if folder.is_dir() else _find_bundle(session, Var(var).bundles))
+    return _bundle_source(folder if folder.is_dir() else _find_bundle(session, bundles))
 
 
 def _bundle_source(folder: Path) -> _Source:
@@ -79,11 +79,10 @@ def _bundle_source(folder: Path) -> _Source:
     return _Source(what, record.warmup_executions, about, read_etdump(folder / _ETDUMP))
 
 
-def _find_bundle(session_id: str, bundles: Path) -> Path:
-    for sweep in sorted(bundles.iterdir()) if bundles.is_dir() else []:
-        if session_id and (sweep / session_id / RECORD).is_file():
-            return sweep / session_id
+def _find_bundle(session_id: str, bundles: BundleStore) -> Path:
+    if folder := bundles.find(session_id):
+        return folder
     raise InputError(
-        f"{session_id}: neither a session in {bundles} nor a bundle or an .etdump file; "
+        f"{session_id}: neither a session in {bundles.location} nor a bundle or an .etdump file; "
         'list sessions with `etfarm sql "SELECT session_id FROM session_overview"`'
     )

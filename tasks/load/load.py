@@ -2,7 +2,7 @@
 
 import contextlib
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -45,6 +45,14 @@ def load_paths(paths: Sequence[Path], warehouse: Path) -> LoadResult:
     return result
 
 
+def loaded_contents(hashes: Collection[str], warehouse: Path) -> set[str]:
+    """Return those of the hashes (of session.json or a loose ETDump) that are loaded; creates no warehouse."""
+    if not hashes or not warehouse.exists():
+        return set()
+    with writing(warehouse) as connection:
+        return set(known_contents(connection, list(hashes)))
+
+
 def _find(paths: Iterable[Path], result: LoadResult) -> list[Path]:
     """Return the folders of bundles, then .etdump files outside any bundle, each once."""
     found: dict[Path, None] = {}
@@ -72,8 +80,7 @@ def _without_loaded(found: list[Path], warehouse: Path, result: LoadResult) -> l
     for path in found:
         with contextlib.suppress(OSError):  # reported when it is read again
             hashes[path] = bundle_sha256(path) if path.is_dir() else sha256_of(path)
-    with writing(warehouse) as connection:
-        known = known_contents(connection, list(hashes.values()))
+    known = loaded_contents(hashes.values(), warehouse)
     fresh = [path for path in found if hashes.get(path) not in known]
     result.already += len(found) - len(fresh)
     return fresh

@@ -15,7 +15,8 @@ from devices.ondevice.job import JobResult, run_job
 from devices.ondevice.store import put, put_tree, remove
 from devices.reconnect import retry_after_reconnect
 from devices.shell import run_script
-from tasks.bundle import SessionRecord, publish_bundle
+from tasks.bundle import SessionRecord
+from tasks.bundle_store import BundleStore
 from tasks.export.export import Export
 from tasks.files import scratch_folder
 from tasks.plan import PlannedSession
@@ -46,7 +47,7 @@ class Bench:
     settle_s: float
 
 
-def measure(session: PlannedSession, bench: Bench, bundles: Path) -> SessionRecord:
+def measure(session: PlannedSession, bench: Bench, bundles: BundleStore) -> SessionRecord:
     """Run one session and write its bundle; return the record with its status.
 
     Raises BundleError if the bundle cannot be written; the finished job then stays on the device, and the next call
@@ -68,7 +69,7 @@ def measure(session: PlannedSession, bench: Bench, bundles: Path) -> SessionReco
         record = session_record(
             session, bench.spec, bench.facts, bench.export, bench.runner, found, started_at, log_tail(collected)
         )
-        published = publish_bundle(bundles, record, collected)
+        published = bundles.publish(record, collected)
     _remove_job(bench.device, job_folder)
     return published
 
@@ -179,7 +180,7 @@ def record_unmeasured(
     runner: Runner | None,
     code: str,
     reason: str,
-    bundles: Path,
+    bundles: BundleStore,
 ) -> SessionRecord:
     """Write the bundle of a session that could not start (export or runner missing, device lost) as failed.
 
@@ -188,4 +189,4 @@ def record_unmeasured(
     found = Findings(end=Unsuccessful("failed", code, reason))
     record = session_record(session, spec, facts, None, runner, found, now(), None)
     with scratch_folder() as nothing:
-        return publish_bundle(bundles, record, nothing)
+        return bundles.publish(record, nothing)

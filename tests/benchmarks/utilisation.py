@@ -17,6 +17,7 @@ from pathlib import Path
 from devices.inventory import DeviceSpec
 from flows.prefect_settings import prepare_prefect
 from tasks.bundle import SessionRecord, bundles_of
+from tasks.bundle_store import LocalStore
 from tasks.var import Var
 
 DEVICES = 20
@@ -89,6 +90,7 @@ def measure_all(folder: Path, var: Var, stack: ExitStack) -> list[Turn]:
             export_errors={},
             runners={("sme2_off", "timing"): runner},
             runner_error=None,
+            bundles=LocalStore(var.bundles),
             places=var,
         )
 

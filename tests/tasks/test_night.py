@@ -1,7 +1,6 @@
 """A night has one sweep of a name until somebody asks to measure again."""
 
 from datetime import date
-from pathlib import Path
 
 import pytest
 
@@ -23,10 +22,7 @@ NIGHT = date(2026, 1, 2)
     ],
 )
 def test_the_newest_sweep_of_the_night_goes_on_unless_again_is_asked(
-    tmp_path: Path, there: list[str], again: bool, wanted: str
+    there: list[str], again: bool, wanted: str
 ) -> None:
-    # given the sweeps that have bundles already
-    for name in there:
-        (tmp_path / name).mkdir()
-    # then the sweep that is started now is
-    assert sweep_night("smoke", NIGHT, tmp_path, again=again).sweep_id == wanted
+    # given the sweeps that have bundles already, then the sweep that is started now is
+    assert sweep_night("smoke", NIGHT, there, again=again).sweep_id == wanted

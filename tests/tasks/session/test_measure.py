@@ -15,6 +15,7 @@ from devices.limits import Limits
 from devices.local import LocalDevice
 from devices.ondevice.job import kill_leftovers
 from tasks.bundle import bundles_of
+from tasks.bundle_store import LocalStore
 from tasks.plan import DISCARDED_INDEX, FIRST_SESSION
 from tasks.session.measure import Bench, measure
 from tests.fixtures.paths import ROOT
@@ -109,9 +110,9 @@ def test_paths_with_spaces_and_quotes_are_just_paths(tmp_path: Path) -> None:
 _CONTROLLER = """
 import sys
 from pathlib import Path
-from tests.fixtures.stand_in import a_bench, a_session, measure
+from tests.fixtures.stand_in import LocalStore, a_bench, a_session, measure
 folder = Path(sys.argv[1])
-measure(a_session(), a_bench(folder, sys.argv[2]), folder / "bundles")
+measure(a_session(), a_bench(folder, sys.argv[2]), LocalStore(folder / "bundles"))
 """
 
 
@@ -149,7 +150,7 @@ def test_a_job_that_ended_while_the_farm_was_dead_is_collected_not_run_again(tmp
     blocked = tmp_path / "bundles"
     blocked.write_text("a file where the bundles should be", encoding="utf-8")
     with pytest.raises(Exception, match="cannot write the bundle"):
-        measure(a_session(), bench, blocked)
+        measure(a_session(), bench, LocalStore(blocked))
     blocked.unlink()
     # when the session is started again
     record = measured(tmp_path, bench)

@@ -1,0 +1,290 @@
+"""Where bundles are kept: a local folder, or object storage (S3 and everything else that fsspec reaches).
+
+Both publish a bundle completely or not at all, and never replace one. In object storage a bundle is
+`<location>/<sweep_id>/<session_id>/session.json`, and beside it its files as `<start of the hash>-<name>`. session.json
+is written last and only if it does not exist yet: it makes the bundle complete. Writers of one session with different
+content therefore never mix, and the first one wins. Credentials come from the environment or the provider's
+configuration, never from the location.
+"""
+
+import contextlib
+import hashlib
+import logging
+import posixpath
+import urllib.parse
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from devices.errors import InputError
+from tasks.bundle import (
+    RECORD,
+    BundleError,
+    FileRecord,
+    SessionRecord,
+    bundles_of,
+    parse_record,
+    publish_bundle,
+    read_bundle,
+    record_text,
+)
+from tasks.files import publish_folder, sha256_of
+from tasks.var import Var
+
+_log = logging.getLogger(__name__)
+_HASH_DIGITS = 16
+
+Known = Callable[[Collection[str]], Collection[str]]
+"""Returns which of some bundles, by the hash of their session.json, a warehouse contains."""
+
+
+@runtime_checkable
+class BundleStore(Protocol):
+    """Bundles by sweep and session; every method raises BundleError if the store does not answer."""
+
+    @property
+    def location(self) -> str:
+        """The folder or URL, for messages."""
+        ...
+
+    def sweep_ids(self) -> list[str]:
+        """Return the ids of all sweeps with bundles."""
+        ...
+
+    def records(self, sweep_id: str) -> Iterator[SessionRecord]:
+        """Yield the record of every bundle of a sweep, in the order of their ids."""
+        ...
+
+    def publish(self, record: SessionRecord, collected: Path) -> SessionRecord:
+        """Keep the bundle of `record` with the files of `collected`; return the record as it is in the store."""
+        ...
+
+    def find(self, session_id: str) -> Path | None:
+        """Return a local folder with the bundle of a session, or None if the store does not contain it."""
+        ...
+
+    def local_folders(self, sweep_id: str | None, known: Known) -> "Found":
+        """Return the bundles of a sweep, or of all, as local folders for loading."""
+        ...
+
+
+@dataclass(frozen=True)
+class Found:
+    """Bundles to load: folders that contain them, the number of those left out, and which could not be fetched."""
+
+    folders: list[Path]
+    already: int = 0
+    """Not fetched, because the warehouse contains them."""
+    refused: tuple[tuple[Path, str], ...] = ()
+    """Name and reason of each."""
+
+
+@dataclass(frozen=True)
+class LocalStore:
+    """Bundles in the folders `root/<sweep_id>/<session_id>`."""
+
+    root: Path
+
+    @property
+    def location(self) -> str:
+        """The folder."""
+        return str(self.root)
+
+    def sweep_ids(self) -> list[str]:
+        """Return the names of the folders in `root`."""
+        return sorted(path.name for path in self.root.iterdir() if path.is_dir()) if self.root.is_dir() else []
+
+    def records(self, sweep_id: str) -> Iterator[SessionRecord]:
+        """Yield the records of a sweep; raises BundleError on a damaged one."""
+        return bundles_of(self.root, sweep_id)
+
+    def publish(self, record: SessionRecord, collected: Path) -> SessionRecord:
+        """Write the bundle beside its place and rename it; raises BundleError if the disk is full or read-only."""
+        return publish_bundle(self.root, record, collected)
+
+    def find(self, session_id: str) -> Path | None:
+        """Return the folder of a session."""
+        folders = (self.root / sweep_id / session_id for sweep_id in self.sweep_ids())
+        return next((folder for folder in folders if session_id and (folder / RECORD).is_file()), None)
+
+    def local_folders(self, sweep_id: str | None, known: Known) -> Found:
+        """Return the folder of the sweep, or of all sweeps; the loader finds the bundles in it."""
+        return Found([self.root / sweep_id if sweep_id else self.root])
+
+
+def open_store(bundles: str | None, var: Var) -> BundleStore:
+    """Return the store at a folder or URL; without one, the folder of the var folder.
+
+    Raises InputError if the URL is not supported or contains credentials.
+    """
+    if bundles is None or "://" not in bundles:
+        return LocalStore(Path(bundles).absolute() if bundles else var.bundles)
+    return ObjectStore(bundles, var.bundle_cache)
+
+
+class ObjectStore:
+    """Bundles below a URL; `cache` is a local folder for those that were fetched."""
+
+    def __init__(self, location: str, cache: Path) -> None:
+        """Raises InputError if the URL is not supported or contains credentials."""
+        self.location = _checked(location)
+        self._cache = cache
+
+    @property
+    def _fs(self) -> Any:
+        return _file_system(self.location)[0]
+
+    @property
+    def _root(self) -> str:
+        return _file_system(self.location)[1]
+
+    def sweep_ids(self) -> list[str]:
+        """Return the names of the folders below the location; raises BundleError if the bucket does not exist."""
+        with self._reported("bundles cannot be listed"):
+            try:
+                entries = self._fs.ls(self._root, detail=False)
+            except FileNotFoundError:
+                bucket = self._root.lstrip("/").partition("/")[0]
+                if not self._fs.exists(bucket):
+                    raise BundleError(f"{self.location}: there is no bucket `{bucket}`; create it") from None
+                return []
+        return sorted(posixpath.basename(entry.rstrip("/")) for entry in entries)
+
+    def records(self, sweep_id: str) -> Iterator[SessionRecord]:
+        """Yield the records of a sweep; raises BundleError on a damaged one."""
+        for path, content in self._record_texts(sweep_id).items():
+            yield parse_record(content, path)
+
+    def publish(self, record: SessionRecord, collected: Path) -> SessionRecord:
+        """Upload the files, then session.json unless there is one; return the record that is in the store."""
+        folder = f"{self._root}/{record.sweep.sweep_id}/{record.session_id}"
+        sources = sorted(path for path in collected.iterdir() if path.is_file())
+        files = {path.name: FileRecord(sha256=sha256_of(path), bytes=path.stat().st_size) for path in sources}
+        complete = record.model_copy(update={"files": files})
+        with self._reported(f"bundle {record.session_id} cannot be written"):
+            if sources:
+                self._fs.put([str(path) for path in sources], _keys(folder, complete))
+            # Another writer of the session may be first; the session then has its result.
+            with contextlib.suppress(FileExistsError):
+                self._fs.pipe_file(f"{folder}/{RECORD}", record_text(complete), mode="create")
+            stored = parse_record(self._fs.cat_file(f"{folder}/{RECORD}"), f"{folder}/{RECORD}")
+            self._remove_leftovers(folder, stored)
+        return stored
+
+    def find(self, session_id: str) -> Path | None:
+        """Return a local copy of a session's bundle, or None."""
+        candidates = [f"{self._root}/{sweep_id}/{session_id}/{RECORD}" for sweep_id in self.sweep_ids()]
+        if not session_id or not candidates:
+            return None
+        with self._reported(f"session {session_id} cannot be read"):
+            texts: dict[str, bytes] = self._fs.cat(candidates, on_error="omit")
+        return next((self._fetch(path, content) for path, content in texts.items()), None)
+
+    def local_folders(self, sweep_id: str | None, known: Known) -> Found:
+        """Return local copies of the bundles that are not `known`; only their session.json files are read otherwise."""
+        texts: dict[str, bytes] = {}
+        for each in [sweep_id] if sweep_id else self.sweep_ids():
+            texts |= self._record_texts(each)
+        hashes = {path: hashlib.sha256(content).hexdigest() for path, content in texts.items()}
+        loaded = set(known(list(hashes.values())))
+        folders, refused = [], []
+        for path, content in texts.items():
+            if hashes[path] in loaded:
+                continue
+            try:
+                folders.append(self._fetch(path, content))
+            except BundleError as error:
+                refused.append((Path(path), str(error)))
+        _log.info("%s: %d bundles fetched, %d already loaded", self.location, len(folders), len(loaded))
+        return Found(folders, len(texts) - len(folders) - len(refused), tuple(refused))
+
+    def _record_texts(self, sweep_id: str) -> dict[str, bytes]:
+        """Return the content of each session.json of a sweep, by path, in the order of the session ids."""
+        with self._reported(f"the bundles of {sweep_id} cannot be read"):
+            paths = [path for path in self._fs.find(f"{self._root}/{sweep_id}") if path.endswith(f"/{RECORD}")]
+            texts: dict[str, bytes] = self._fs.cat(paths) if paths else {}
+            return dict(sorted(texts.items()))
+
+    def _fetch(self, path: str, content: bytes) -> Path:
+        """Return the local folder of the bundle whose session.json is `content`; fetched once, by content."""
+        record = parse_record(content, path)
+        name = f"{record.session_id}-{hashlib.sha256(content).hexdigest()[:_HASH_DIGITS]}"
+        final = self._cache / record.sweep.sweep_id / name
+        if not final.is_dir():
+            with self._reported(f"bundle {record.session_id} cannot be fetched"), publish_folder(final) as aside:
+                keys = _keys(posixpath.dirname(path), record)
+                if keys:
+                    self._fs.get(keys, [str(aside / name) for name in sorted(record.files)])
+                (aside / RECORD).write_bytes(content)
+                _require_complete(aside, posixpath.dirname(path))
+        return final
+
+    def _remove_leftovers(self, folder: str, stored: SessionRecord) -> None:
+        """Remove what other writers of this session uploaded; theirs can no longer become complete."""
+        wanted = {*_keys(folder, stored), f"{folder}/{RECORD}"}
+        leftovers = [path for path in self._fs.find(folder) if path not in wanted]
+        if leftovers:
+            self._fs.rm(leftovers)
+
+    @contextlib.contextmanager
+    def _reported(self, what: str) -> Iterator[None]:
+        """Turn an error of the storage into a BundleError."""
+        try:
+            yield
+        except _storage_errors() as error:
+            cause = getattr(error, "strerror", None) or " ".join(str(error).split()) or type(error).__name__
+            raise BundleError(
+                f"{self.location}: {what} ({cause}); check the location, the network and the credentials"
+            ) from error
+
+
+def _keys(folder: str, record: SessionRecord) -> list[str]:
+    """Return where the files of a bundle are, in the order of their names."""
+    return [f"{folder}/{file.sha256[:_HASH_DIGITS]}-{name}" for name, file in sorted(record.files.items())]
+
+
+def _require_complete(fetched: Path, shown: str) -> None:
+    """Raise BundleError unless the files of a fetched bundle match their hashes."""
+    try:
+        read_bundle(fetched)
+    except BundleError as error:
+        cause = str(error).removeprefix(f"{fetched}/")
+        raise BundleError(f"{shown}: the fetched bundle is damaged: {cause}") from None
+
+
+def _checked(location: str) -> str:
+    if "@" in urllib.parse.urlsplit(location).netloc:
+        scheme = location.partition("://")[0]
+        raise InputError(
+            f"--bundles {scheme}://...: the location contains credentials; remove them and set them in the environment "
+            "(for S3, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY)"
+        )
+    _file_system(location)
+    return location
+
+
+@cache
+def _file_system(location: str) -> tuple[Any, str]:
+    """Return the file system of a URL, which keeps no listings, and the path in it."""
+    from fsspec.core import url_to_fs
+
+    scheme = location.partition("://")[0]
+    try:
+        file_system, path = url_to_fs(location, use_listings_cache=False)
+    except ImportError:
+        raise InputError(
+            f"{location}: the package for {scheme} is missing; install etfarm[s3] for S3, or fsspec's package for it"
+        ) from None
+    except ValueError as error:
+        raise InputError(f"{location}: {scheme} is not supported ({error}); use s3://bucket/prefix") from None
+    return file_system, str(path).rstrip("/")
+
+
+def _storage_errors() -> tuple[type[Exception], ...]:
+    try:
+        from botocore.exceptions import BotoCoreError, ClientError
+    except ImportError:
+        return (OSError,)
+    return (OSError, BotoCoreError, ClientError)
