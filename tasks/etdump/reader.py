@@ -13,13 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devices.errors import FarmError
+from tasks.etdump.executions import find_executions, leave_out_aborted, unfinished_events
 from tasks.etdump.flatbuffer import Buffer, CorruptTables, Positions, Tables
+from tasks.etdump.nesting import Timeline, count_once, parents_by_instruction
 
 _IDENTIFIER = b"ED00"
 _HEADER_BYTES = 12  # size prefix, root offset, identifier
 # An event has at least an offset, a union table and its table; a larger count than that allows is corrupt.
 _SMALLEST_EVENT_BYTES = 16
 _LONGEST_NS = 2**62
+_INIT = "Method::init"
 
 
 class EtdumpError(FarmError):
@@ -66,7 +69,7 @@ class Etdump:
     run_data_index: NDArray[np.int32]
     """Position of the event's run_data in the file."""
     execution: NDArray[np.int32]
-    """Number of the execution that the event belongs to, from 0 in file order; -1 outside any (loading)."""
+    """Number of the execution that the event belongs to, from 0 in file order; -1 outside any (loading, aborted)."""
     name_id: NDArray[np.int32]
     """Index into `names`."""
     kind: NDArray[np.uint8]
@@ -82,13 +85,19 @@ class Etdump:
     dur_ns: NDArray[np.int64]
     """end_ns - start_ns."""
     self_ns: NDArray[np.int64]
-    """dur_ns without the dur_ns of the events whose parent this one is."""
+    """dur_ns without the time of the events inside this one; overlapping times count once, see nesting.py."""
     parent: NDArray[np.int32]
-    """Row of the call or `Method::execute` that this event ran inside; -1 for none."""
+    """Row of the event that this one ran inside: `Method::execute`, a call (always one for a delegated operator that
+    was called), a portable operator or a scope; -1 for none."""
     executions: int
     """Number of executions."""
     execute_ns: NDArray[np.int64]
     """Duration of each execution's `Method::execute`."""
+    loaded_methods: int
+    """Number of `Method::init` events: the runtime writes one for each method that it loads. No event names a method,
+    so the executions of a file with several cannot be told apart; 0 if loading was not recorded."""
+    unfinished_events: int
+    """Number of calls and operators that belong to an execution without `Method::execute`: it was aborted."""
     allocation_events: int
     """Number of allocation events in the file; they are not rows."""
     debug_events: int
@@ -172,11 +181,12 @@ def _columns(buffer: Buffer) -> Etdump:
     chain, instruction = profiles.numbers(1, "<i4", 0), profiles.numbers(2, "<i4", -1)
     start, end = _times(profiles)
     name_id, names, kind = _names(buffer, profiles)
-    execution, methods = _executions(run, kind, start)
-    parent = _parents((run, chain, instruction), kind, execution, methods)
+    events = _timeline(start, end, kind)
+    execution, methods = find_executions(run, events)
+    parent = parents_by_instruction((run, chain, instruction), events, execution, methods)
+    leave_out_aborted(execution, parent, events, methods)
+    parent, self_ns = count_once(events, parent)
     dur = end - start
-    self_ns = dur.copy()
-    np.subtract.at(self_ns, parent[parent >= 0], dur[parent >= 0])
     return Etdump(
         version=int(root.numbers(0, "<u4", 0)[0]),
         names=names,
@@ -193,8 +203,21 @@ def _columns(buffer: Buffer) -> Etdump:
         parent=parent.astype(np.int32),
         executions=len(methods),
         execute_ns=dur[methods],
+        loaded_methods=int(np.count_nonzero(name_id == names.index(_INIT))) if _INIT in names else 0,
+        unfinished_events=unfinished_events(events, execution, chain),
         allocation_events=allocation_events,
         debug_events=debug_events,
+    )
+
+
+def _timeline(start: Positions, end: Positions, kind: NDArray[np.uint8]) -> Timeline:
+    return Timeline(
+        start=start,
+        end=end,
+        is_method=kind == EventKind.METHOD,
+        is_call=(kind == EventKind.DELEGATE_CALL) | (kind == EventKind.OPERATOR_CALL),
+        is_delegated=kind == EventKind.DELEGATED,
+        is_scope=kind == EventKind.OTHER,
     )
 
 
@@ -235,47 +258,3 @@ def _kind_of(name: str) -> EventKind:
     if name.startswith("native_call_"):
         return EventKind.PORTABLE
     return _KIND_OF_NAME.get(name, EventKind.OTHER)
-
-
-def _executions(run: Positions, kind: NDArray[np.uint8], start: Positions) -> tuple[Positions, Positions]:
-    """Return the execution of each event, -1 for none, and the rows of `Method::execute`.
-
-    An event belongs to the next `Method::execute` of its run_data. Loading may share that run_data; its events began
-    before `Method::execute`, on the same clock.
-    """
-    methods = np.flatnonzero(kind == EventKind.METHOD)
-    if not len(methods):
-        return np.full(len(run), -1, np.int64), methods
-    following = np.searchsorted(methods, np.arange(len(run)))
-    method = methods[np.minimum(following, len(methods) - 1)]
-    inside = (following < len(methods)) & (run[method] == run)
-    inside &= (kind != EventKind.OTHER) | (start >= start[method])
-    return np.where(inside, following, -1), methods
-
-
-def _parents(
-    key: tuple[Positions, Positions, Positions],
-    kind: NDArray[np.uint8],
-    execution: Positions,
-    methods: Positions,
-) -> Positions:
-    """Return the row of each event's parent, -1 for none.
-
-    The parent is the next call of the same (run_data, chain, instruction) in the same execution, since a loop repeats
-    an instruction; without such a call, and for calls themselves, it is the execution's `Method::execute`.
-    """
-    rows = len(kind)
-    parent = np.append(methods, -1)[execution]
-    parent[methods] = -1
-    is_call = (kind == EventKind.DELEGATE_CALL) | (kind == EventKind.OPERATOR_CALL)
-    order = np.lexsort(key[::-1])  # stable: within one key the rows keep their order
-    sorted_call = np.where(is_call[order], np.arange(rows), rows)
-    next_call = np.minimum.accumulate(sorted_call[::-1])[::-1]
-    child = order[next_call < rows]
-    call = order[next_call[next_call < rows]]
-    same = (execution[child] == execution[call]) & (key[2][child] != -1)
-    for column in key:
-        same &= column[child] == column[call]
-    same &= ~is_call[child] & (kind[child] != EventKind.METHOD)
-    parent[child[same]] = call[same]
-    return parent
