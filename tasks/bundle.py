@@ -1,11 +1,13 @@
 """The bundle of a session on disk: published in one step, never changed, checked on every read."""
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 
 from devices.errors import FarmError
 from devices.ondevice.conditions import Conditions
@@ -15,6 +17,12 @@ from tasks.export.precision import Precision
 from tasks.files import UNFINISHED, publish_folder, sha256_of
 
 RECORD = "session.json"
+Count = Annotated[int, Field(ge=0)]
+Positive = Annotated[int, Field(ge=1)]
+_SESSION_ID = re.compile(r"[0-9a-f]{16}")
+_COLLECTED = frozenset({"stdout.txt", "stderr.txt", "stats.json"})
+# How keys of counts, sizes and durations end in the parts of session.json that have no schema.
+_COUNTS = ("_ns", "bytes", "count", "cores", "threads_used")
 
 
 class BundleError(FarmError):
@@ -38,10 +46,10 @@ class ModelRecord(_Record):
 
     name: str
     precision: Precision
-    seed: int
+    seed: Count
     export_key: str | None = None
     pte_sha256: str | None = None
-    pte_bytes: int | None = None
+    pte_bytes: Count | None = None
     versions: dict[str, str | None] = {}
     delegated: list[dict[str, Any]] = []
     portable: list[dict[str, Any]] = []
@@ -73,17 +81,17 @@ class DeviceRecord(_Record):
 class Accuracy(_Record):
     """One output compared with the eager reference; errors are None without a pair of finite values."""
 
-    output: int
+    output: Count
     max_abs_error: float | None
     max_rel_error: float | None
-    nonfinite_mismatches: int
+    nonfinite_mismatches: Count
 
 
 class FileRecord(_Record):
     """A file of the bundle."""
 
     sha256: str
-    bytes: int
+    bytes: Count
 
 
 class SessionRecord(_Record):
@@ -91,7 +99,7 @@ class SessionRecord(_Record):
 
     bundle_version: Literal[1] = 1
     session_id: str
-    attempt: int
+    attempt: Positive
     sweep: SweepNight
     status: Status
     reason_code: str | None = None
@@ -103,20 +111,33 @@ class SessionRecord(_Record):
     runner: RunnerRecord | None = None
     variant: Variant
     mode: Mode
-    threads: int
-    executions: int
-    warmup_executions: int
-    index: int
+    threads: Positive
+    executions: Positive
+    warmup_executions: Count
+    index: Annotated[int, Field(ge=-1)]
+    """Number of the session in its cell; -1 for the first session of a device, which is always discarded."""
     device: DeviceRecord
     conditions: dict[Literal["before", "after"], Conditions | None]
     command: list[str] = []
     exit_code: int | None = None
     signal: int | None = None
-    wall_s: float | None = None
+    wall_s: Annotated[float, Field(ge=0)] | None = None
     stats: dict[str, Any] | None = None
     accuracy: list[Accuracy] | None = None
     files: dict[str, FileRecord] = {}
     farm_version: str
+
+    @model_validator(mode="after")
+    def _without_contradictions(self) -> "SessionRecord":
+        for key in ("exit_code", "signal", "reason_code", "reason"):
+            value = getattr(self, key)
+            if self.status == "succeeded" and value:
+                raise PydanticCustomError("contradiction", f"`status` is succeeded, but `{key}` is {value!r}")
+        _require_counts("stats", self.stats)
+        _require_counts("device.facts", self.device.facts.model_dump())
+        _require_counts("model.delegated", self.model.delegated)
+        _require_counts("model.portable", self.model.portable)
+        return self
 
 
 def publish_bundle(bundles: Path, record: SessionRecord, collected: Path) -> SessionRecord:
@@ -148,7 +169,8 @@ def read_record(folder: Path) -> SessionRecord:
     try:
         return parse_record(path.read_bytes(), str(path))
     except FileNotFoundError:
-        raise BundleError(f"{folder}: not a bundle: session.json is missing") from None
+        way_on = "restore it from a backup, or name its .etdump file to load it without its session"
+        raise BundleError(f"{folder}: damaged bundle: session.json is missing; {way_on}") from None
     except OSError as error:
         raise BundleError(f"{path}: cannot be read ({error.strerror})") from None
 
@@ -194,7 +216,8 @@ def bundle_sha256(folder: Path) -> str:
 def find_results(path: Path) -> Iterator[Path]:
     """Yield the folders of bundles below `path`, and the .etdump files outside any bundle; unfinished ones are skipped.
 
-    `path` itself may be a bundle, its session.json or a file.
+    `path` itself may be a bundle, its session.json or a file. A bundle that lost its session.json is yielded as well:
+    its ETDump is not a loose one, since it is one session of a cell and may already be loaded from a copy.
     """
     if path.is_file():
         yield path.parent if path.name == RECORD else path
@@ -203,8 +226,32 @@ def find_results(path: Path) -> Iterator[Path]:
         if RECORD in files:
             names.clear()
             yield Path(folder)
+        elif _was_bundle(Path(folder).name, files):
+            yield Path(folder)
         else:
             yield from (file for name in sorted(files) if (file := Path(folder, name)).suffix == ".etdump")
+
+
+def _was_bundle(name: str, files: list[str]) -> bool:
+    """Return whether a folder without session.json looks like a bundle.
+
+    Two of three signs decide: a name like a session's id, a file that the farm collects beside the ETDump, and an
+    ETDump. A folder of ETDumps, or of the outputs of a runner under other names, shows only one.
+    """
+    signs = [_SESSION_ID.fullmatch(name), _COLLECTED.intersection(files), any(f.endswith(".etdump") for f in files)]
+    return sum(map(bool, signs)) >= 2
+
+
+def _require_counts(key: str, value: object) -> None:
+    """Raise PydanticCustomError if a count, size or duration is negative in a part of session.json without a schema."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            _require_counts(f"{key}.{name}", inner)
+    elif isinstance(value, list):
+        for inner in value:
+            _require_counts(key, inner)
+    elif isinstance(value, int | float) and value < 0 and key.endswith(_COUNTS):
+        raise PydanticCustomError("negative", f"`{key}` is {value}, which is negative")
 
 
 def _first_mistake(error: ValidationError) -> str:

@@ -1,5 +1,6 @@
 """A bundle is complete or absent, and is refused where its files differ from their hashes."""
 
+import functools
 import json
 import os
 import shutil
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.bundle import BundleError, bundles_of, publish_bundle, read_bundle
+from tasks.bundle import BundleError, bundles_of, find_results, publish_bundle, read_bundle
 from tasks.files import publish_folder, remove_leftovers, scratch_folder
 from tests.fixtures.plans import NIGHT, a_spec, ended, planned
 
@@ -46,8 +47,83 @@ def test_an_edited_record_is_refused_with_its_key(published: Path) -> None:
         read_bundle(published)
     shutil.rmtree(published)
     published.mkdir()
-    with pytest.raises(BundleError, match=r"not a bundle: session\.json is missing"):
+    with pytest.raises(BundleError, match=r"damaged bundle: session\.json is missing"):
         read_bundle(published)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "cause"),
+    [
+        ("warmup_executions", -1, "`warmup_executions`: Input should be greater than or equal to 0"),
+        ("executions", 0, "`executions`: Input should be greater than or equal to 1"),
+        ("threads", -3, "`threads`: Input should be greater than or equal to 1"),
+        ("threads", 0, "`threads`: Input should be greater than or equal to 1"),
+        ("attempt", 0, "`attempt`: Input should be greater than or equal to 1"),
+        ("index", -2, "`index`: Input should be greater than or equal to -1"),
+        ("model.pte_bytes", -5, "`model.pte_bytes`: Input should be greater than or equal to 0"),
+        ("model.delegated", [{"operator": "a", "count": -2}], "`model.delegated.count` is -2, which is negative"),
+        ("files", {"a": {"sha256": "b", "bytes": -1}}, "`files.a.bytes`: Input should be greater than or equal to 0"),
+        ("stats", {"load_ns": -7}, "`stats.load_ns` is -7, which is negative"),
+        ("stats", {"execution_ns": [5, -7]}, "`stats.execution_ns` is -7, which is negative"),
+        ("device.facts", {"cores": -8}, "`device.facts.cores` is -8, which is negative"),
+        ("exit_code", 1, "`status` is succeeded, but `exit_code` is 1"),
+        ("signal", 11, "`status` is succeeded, but `signal` is 11"),
+        ("reason_code", "thermal", "`status` is succeeded, but `reason_code` is 'thermal'"),
+        ("reason", "too\nhot", "`status` is succeeded, but `reason` is 'too\\nhot'"),
+    ],
+)
+def test_a_record_that_cannot_be_true_is_refused_with_its_key(
+    published: Path, key: str, value: object, cause: str
+) -> None:
+    # given a session that succeeded, and one of its values changed
+    path = published / "session.json"
+    record = json.loads(path.read_text())
+    *steps, last = key.split(".")
+    functools.reduce(lambda part, step: part[step], steps, record)[last] = value
+    path.write_text(json.dumps(record), encoding="utf-8")
+    # when it is read, then one sentence names the key
+    with pytest.raises(BundleError) as refused:
+        read_bundle(published)
+    assert str(refused.value) == (f"{path}: does not match its schema ({cause}); restore the bundle from a backup")
+
+
+def test_a_record_with_the_least_values_is_read(published: Path) -> None:
+    path = published / "session.json"
+    least: dict[str, object] = {
+        "warmup_executions": 0,
+        "executions": 1,
+        "threads": 1,
+        "index": -1,
+        "exit_code": 0,
+        "wall_s": 0.0,
+    }
+    least["stats"] = {"load_ns": 0, "priority": -20}
+    path.write_text(json.dumps(json.loads(path.read_text()) | least), encoding="utf-8")
+    assert read_bundle(published).warmup_executions == 0
+
+
+def test_a_session_that_failed_keeps_its_exit_code_and_reason(published: Path) -> None:
+    path = published / "session.json"
+    ending = {"status": "failed", "exit_code": 1, "reason_code": "runner_failed", "reason": "the runner failed"}
+    path.write_text(json.dumps(json.loads(path.read_text()) | ending), encoding="utf-8")
+    assert read_bundle(published).exit_code == 1
+
+
+def test_a_folder_that_lost_its_session_is_found_as_a_bundle_and_loose_etdumps_as_themselves(tmp_path: Path) -> None:
+    # given damaged bundles, each of which shows two of three signs, and folders that show one
+    damaged = ["0123456789abcdef", "copy of a session", "fedcba9876543210"]
+    for name in (*damaged, "aaaaaaaaaaaaaaaa", "runs", "logs"):
+        (tmp_path / name).mkdir()
+    for name in ("0123456789abcdef/model.etdump", "copy of a session/model.etdump", "copy of a session/stderr.txt"):
+        (tmp_path / name).touch()
+    for name in ("fedcba9876543210/stdout.txt", "aaaaaaaaaaaaaaaa/x.bin", "runs/a.etdump", "runs/a.txt"):
+        (tmp_path / name).touch()
+    (tmp_path / "logs" / "stdout.txt").touch()
+    # when results are looked for, then the damaged bundles are folders, and an ETDump among other files is itself
+    assert list(find_results(tmp_path)) == [*(tmp_path / name for name in damaged), tmp_path / "runs" / "a.etdump"]
+    # and an ETDump that is named is not judged by its folder
+    named = tmp_path / "0123456789abcdef" / "model.etdump"
+    assert list(find_results(named)) == [named]
 
 
 def test_a_session_has_one_bundle_however_often_it_is_published(published: Path, tmp_path: Path) -> None:
