@@ -9,8 +9,9 @@ from typing import Any
 
 from devices.errors import FarmError
 from tasks.bundle import BundleError, SessionRecord, bundle_sha256, read_bundle
-from tasks.etdump.reader import read_etdump
+from tasks.etdump.reader import Etdump, read_etdump
 from tasks.export.precision import RECIPES
+from tasks.load.consistent import contradiction
 from tasks.load.kernels import kernels_of
 from tasks.load.tree import Runs, runs_of
 
@@ -57,8 +58,8 @@ def rows_of_bundle(folder: Path) -> Rows:
 
     Raises BundleError, EtdumpError or LoadError, each with one sentence.
     """
-    sha256 = bundle_sha256(folder)
     record = read_bundle(folder)
+    sha256 = bundle_sha256(folder)
     succeeded = record.status == "succeeded"
     if succeeded and record.mode == "timing" and "model.etdump" not in record.files:
         raise BundleError(f"{folder}: model.etdump is missing although the session succeeded; restore the bundle")
@@ -93,7 +94,7 @@ def rows_of_etdump(path: Path) -> Rows:
     """
     content = path.read_bytes()
     sha256 = hashlib.sha256(content).hexdigest()
-    runs = runs_of(read_etdump(content, name=str(path)))
+    runs = _consistent_runs(read_etdump(content, name=str(path)), str(path), warmup_executions=1)
     if not len(runs.execute_ns):
         raise LoadError(f"{path}: the ETDump contains 0 executions (Method::execute); nothing was loaded")
     session_id = sha256[:16]
@@ -123,12 +124,19 @@ def printable(text: object) -> str:
 
 
 def _read_runs(path: Path, record: SessionRecord) -> Runs:
-    runs = runs_of(read_etdump(path))
+    runs = _consistent_runs(read_etdump(path), str(path), record.warmup_executions)
     if len(runs.execute_ns) != record.executions:
         raise LoadError(
             f"{path}: the ETDump contains {len(runs.execute_ns)} executions, but session.json states "
             f"{record.executions}; restore the bundle from a backup"
         )
+    return runs
+
+
+def _consistent_runs(dump: Etdump, shown: str, warmup_executions: int) -> Runs:
+    runs = runs_of(dump)
+    if cause := contradiction(dump, runs, warmup_executions):
+        raise LoadError(f"{shown}: {cause}")
     return runs
 
 

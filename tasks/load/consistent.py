@@ -1,0 +1,89 @@
+"""Refuse an ETDump whose executions are not repeated measurements of one method; such figures must not be pooled."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.etdump.reader import Etdump
+from tasks.load.tree import Runs
+
+_CALLS = ("delegate_call", "operator_call")
+_OPERATORS = ("delegated", "portable")
+
+
+def contradiction(dump: Etdump, runs: Runs, warmup_executions: int) -> str | None:
+    """Return why the executions of an ETDump cannot be pooled as one latency, as a sentence; None if they can.
+
+    No event names its method. Several methods show in the number of methods that the process loaded or, if loading was
+    not recorded, in instructions that ran other operators in some executions: in one method an instruction is always
+    the same call of the same operators, although a branch can skip it and a loop can repeat it.
+    """
+    if dump.loaded_methods > 1:
+        return (
+            f"the process loaded {dump.loaded_methods} methods, and an ETDump does not record which one an execution "
+            "ran; measure one method per process"
+        )
+    if dump.unfinished_events:
+        return f"{dump.unfinished_events} of its events belong to an execution that did not end; run the model again"
+    if difference := _difference(runs):
+        return f"its executions belong to different methods: {difference}; measure one method per process"
+    measured = runs.execute_ns[warmup_executions:]
+    if len(measured) and not measured.any():
+        return (
+            "every measured execution lasts 0 ns: the clock of the runner does not run or is too coarse; "
+            "measure with another runner"
+        )
+    return None
+
+
+def _difference(runs: Runs) -> str | None:
+    """Return what an instruction ran in one execution and not in another one that reached it, None if nothing."""
+    if _are_alike(runs):
+        return None
+    group_of = _groups(runs)
+    events = np.flatnonzero(group_of[runs.node] >= 0)
+    run, node = runs.run[events], runs.node[events]
+    node_runs = np.unique(node * len(runs.execute_ns) + run)
+    group_runs = np.unique(group_of[node] * len(runs.execute_ns) + run)
+    in_node = np.bincount(node_runs // len(runs.execute_ns), minlength=len(group_of))
+    in_group = np.bincount(group_runs // len(runs.execute_ns), minlength=len(group_of))
+    differing = np.flatnonzero((group_of >= 0) & (in_node != in_group[group_of]))
+    if not len(differing):
+        return None
+    found = int(differing[0])
+    with_it = np.unique(run[node == found])
+    without = np.setdiff1d(run[group_of[node] == group_of[found]], with_it)
+    operator = runs.tree[found]
+    return (
+        f"instruction {operator.instruction_id} ran {operator.name} in execution {with_it[0]} "
+        f"and not in execution {without[0]}"
+    )
+
+
+def _are_alike(runs: Runs) -> bool:
+    """Return whether all executions have the same events in the same order, as those without branches have."""
+    count = len(runs.execute_ns)
+    if not count or len(runs.node) % count:
+        return False
+    each = len(runs.node) // count
+    return bool((np.bincount(runs.run, minlength=count) == each).all() and _repeats(runs.node, each))
+
+
+def _repeats(node: NDArray[np.int64], each: int) -> bool:
+    return bool((node.reshape(-1, each) == node[:each]).all())
+
+
+def _groups(runs: Runs) -> NDArray[np.int64]:
+    """Return the group of each node, -1 for none: an execution that has one node of a group must have all of them.
+
+    A group is the operators of a call, or the calls of an instruction, of which a method has one.
+    """
+    numbers: dict[tuple[int, ...], int] = {}
+    groups = []
+    for node in runs.tree:
+        key: tuple[int, ...] | None = None
+        if node.kind in _CALLS:
+            key = (node.parent, node.chain_index, node.instruction_id)
+        elif node.kind in _OPERATORS and runs.tree[node.parent].kind in _CALLS:
+            key = (node.parent,)
+        groups.append(-1 if key is None else numbers.setdefault(key, len(numbers)))
+    return np.array(groups, np.int64)
