@@ -114,7 +114,10 @@ def _reader_settings() -> dict[str, str | bool | int | float | list[str]]:
 
 @contextlib.contextmanager
 def _opened(path: Path, *, read_only: bool, patience_s: float) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Connect, and turn errors of DuckDB and the disk inside the block into WarehouseError."""
+    """Connect, and turn errors of DuckDB inside the block into WarehouseError, for a writer those of the disk too.
+
+    A reader's OSError comes from where it puts the rows, and stays as it is.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with (
@@ -125,6 +128,8 @@ def _opened(path: Path, *, read_only: bool, patience_s: float) -> Iterator[duckd
     except (duckdb.DataError, duckdb.IntegrityError, duckdb.ProgrammingError) as error:
         raise RowsRefused(f"{path}: rows were refused ({first_line(error)}); none of them was stored") from error
     except (duckdb.Error, OSError) as error:
+        if read_only and isinstance(error, OSError):
+            raise
         verb = "read" if read_only else "written"
         raise WarehouseError(
             f"{path}: the warehouse could not be {verb} ({first_line(error)}); its previous content is intact"

@@ -47,18 +47,25 @@ def scratch_folder() -> Iterator[Path]:
         yield folder
 
 
-def write_complete(path: Path, data: bytes | BinaryIO) -> None:
-    """Write `data` (bytes, or the rest of a stream) to `path`; a reader sees the old content or the new."""
+@contextlib.contextmanager
+def complete_file(path: Path) -> Iterator[BinaryIO]:
+    """Yield a stream; at the end of the block its content replaces `path`, or on an error `path` stays as it was."""
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.parent / f"{UNFINISHED}{os.getpid()}-{uuid.uuid4().hex[:8]}"
     try:
         with aside.open("wb") as stream:
-            shutil.copyfileobj(io.BytesIO(data) if isinstance(data, bytes) else data, stream, _BLOCK_BYTES)
+            yield stream
             stream.flush()
             os.fsync(stream.fileno())
         aside.replace(path)
     finally:
         aside.unlink(missing_ok=True)
+
+
+def write_complete(path: Path, data: bytes | BinaryIO) -> None:
+    """Write `data` (bytes, or the rest of a stream) to `path`; a reader sees the old content or the new."""
+    with complete_file(path) as stream:
+        shutil.copyfileobj(io.BytesIO(data) if isinstance(data, bytes) else data, stream, _BLOCK_BYTES)
 
 
 def remove_leftovers(folder: Path) -> None:

@@ -126,8 +126,12 @@ def report(
 def sql(
     query: Annotated[str, typer.Argument(help="SQL text, or the path of a .sql file.")],
     format: Annotated[
-        Literal["table", "csv", "json"], typer.Option("--format", help="Output format: table, csv or json.")
-    ] = "table",
+        Literal["table", "csv", "json", "markdown"] | None,
+        typer.Option("--format", help="Output format; table if omitted."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", help="File to write: .csv, .json, .parquet, .arrow or .md.")
+    ] = None,
     var: VarOption = DEFAULT_VAR,
     warehouse: WarehouseOption = None,
 ) -> None:
@@ -137,7 +141,7 @@ def sql(
     """
     from flows.cli.sql import ask
 
-    typer.echo(ask(query, format, var, warehouse), nl=False)
+    ask(query, format, output, var, warehouse)
 
 
 @app.command(epilog="Example: etfarm inspect model.etdump")

@@ -1,27 +1,31 @@
-"""`etfarm sql`: rows of the warehouse as a table, CSV or JSON."""
+"""`etfarm sql`: rows of the warehouse, printed or written to a file."""
 
-import csv
-import io
-import json
-import math
 from pathlib import Path
-from typing import Any
+
+import typer
 
 from devices.errors import InputError
-from flows.cli.table import as_table
+from flows.cli.formats import as_text, output_file, write_rows
 from flows.publish import readable_warehouse
-from sql.warehouse import query
+from sql.answer import answered
 
 
-def ask(text_or_file: str, form: str, var: Path, warehouse: Path | None) -> str:
-    """Run one query read-only and return its rows as printable text; raises WarehouseError with DuckDB's message."""
-    columns, rows = query(readable_warehouse(var, warehouse), _query_text(text_or_file))
-    if form == "csv":
-        return _as_csv(columns, rows)
-    if form == "json":
-        named = [dict(zip(columns, map(_for_json, row), strict=True)) for row in rows]
-        return json.dumps(named, indent=1, default=str) + "\n"
-    return as_table(columns, rows)
+def ask(text_or_file: str, form: str | None, output: Path | None, var: Path, warehouse: Path | None) -> None:
+    """Run one query and print its rows, as a table without `form`, or write them to `output` by its suffix.
+
+    Raises InputError and WarehouseError.
+    """
+    if output is not None and form is not None:
+        raise InputError("--format and --output exclude each other; the suffix of the file decides its format")
+    place, query = readable_warehouse(var, warehouse), _query_text(text_or_file)
+    if output is None:
+        with answered(place, query) as answer:
+            for piece in as_text(answer, form or "table"):
+                typer.echo(piece, nl=False)
+        return
+    with output_file(output) as stream, answered(place, query) as answer:
+        write_rows(answer, stream, output)
+    typer.echo(f"{output}: {answer.rows} row{'' if answer.rows == 1 else 's'}")
 
 
 def _query_text(text_or_file: str) -> str:
@@ -31,20 +35,3 @@ def _query_text(text_or_file: str) -> str:
         return Path(text_or_file).read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(f"{text_or_file}: the query file cannot be read ({error.strerror})") from None
-
-
-def _for_json(value: Any) -> Any:
-    """Replace NaN and infinite numbers, which JSON does not support, with None."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _for_json(inner) for key, inner in value.items()}
-    return [_for_json(inner) for inner in value] if isinstance(value, list | tuple) else value
-
-
-def _as_csv(columns: list[str], rows: list[tuple[Any, ...]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    return text.getvalue()

@@ -1,0 +1,121 @@
+"""The formats in which `etfarm sql` prints or writes rows, each a block at a time."""
+
+import contextlib
+import csv
+import io
+import json
+import math
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from devices.errors import InputError
+from flows.cli.table import short_text, table_lines
+from sql.answer import Answer, distinct_names
+from tasks.files import complete_file, remove_leftovers
+from tasks.report.markdown import escaped
+
+_TEXT_FORMATS = {".csv": "csv", ".json": "json", ".md": "markdown"}
+_SUFFIXES = (".csv", ".json", ".parquet", ".arrow", ".md")
+
+
+def as_text(answer: Answer, form: str) -> Iterator[str]:
+    """Yield the rows in pieces, as `table`, `csv`, `json` or `markdown`."""
+    match form:
+        case "csv":
+            return _as_csv(answer)
+        case "json":
+            return _as_json(answer)
+        case "markdown":
+            return _as_markdown(answer)
+        case _:
+            return table_lines(answer.columns, answer.blocks())
+
+
+@contextlib.contextmanager
+def output_file(file: Path) -> Iterator[BinaryIO]:
+    """Yield a stream whose content becomes `file` at the end of the block; on an error the file stays as it was.
+
+    Raises InputError if rows cannot be written to a file of this name.
+    """
+    if file.suffix not in _SUFFIXES:
+        raise InputError(f"{file}: unknown output format; end its name in {', '.join(_SUFFIXES)}")
+    if file.is_dir():
+        raise InputError(f"{file}: is a folder; name a file")
+    remove_leftovers(file.parent)
+    with complete_file(file) as stream:
+        yield stream
+
+
+def write_rows(answer: Answer, stream: BinaryIO, file: Path) -> None:
+    """Write all rows to the stream of `file` in the format of its suffix.
+
+    Raises InputError if the format cannot store a column.
+    """
+    if file.suffix in _TEXT_FORMATS:
+        for piece in as_text(answer, _TEXT_FORMATS[file.suffix]):
+            stream.write(piece.encode())
+        return
+    try:
+        _write_arrow(answer, stream, file.suffix)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        cause = " ".join(str(error).split())
+        raise InputError(
+            f"{file}: this format cannot store a column ({cause}); cast the column, or write .csv"
+        ) from None
+
+
+def _write_arrow(answer: Answer, stream: BinaryIO, suffix: str) -> None:
+    schema, batches = answer.batches()
+    if suffix == ".parquet":
+        with parquet.ParquetWriter(stream, schema, compression="zstd") as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+        return
+    with pa.ipc.new_file(stream, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+
+
+def _as_csv(answer: Answer) -> Iterator[str]:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(answer.columns)
+    for block in answer.blocks():
+        writer.writerows(block)
+        yield text.getvalue()
+        text.seek(0)
+        text.truncate()
+    yield text.getvalue()
+
+
+def _as_json(answer: Answer) -> Iterator[str]:
+    names = distinct_names(answer.columns)
+    before = "[\n"
+    for block in answer.blocks():
+        rows = (dict(zip(names, map(_for_json, row), strict=True)) for row in block)
+        yield before + ",\n".join(textwrap.indent(json.dumps(row, indent=1, default=str), " ") for row in rows)
+        before = ",\n"
+    yield "[]\n" if before == "[\n" else "\n]\n"
+
+
+def _for_json(value: Any) -> Any:
+    """Replace NaN and infinite numbers, which JSON does not support, with None."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _for_json(inner) for key, inner in value.items()}
+    return [_for_json(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _as_markdown(answer: Answer) -> Iterator[str]:
+    def line(cells: list[str]) -> str:
+        return f"| {' | '.join(cells)} |\n"
+
+    yield line([escaped(column) for column in answer.columns]) + line(["---"] * len(answer.columns))
+    for block in answer.blocks():
+        yield "".join(line([escaped(short_text(value)) for value in row]) for row in block)

@@ -1,0 +1,192 @@
+"""`etfarm sql`: every format, files that are complete or absent, bounded memory, and Ctrl-C."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from flows.cli.sql import ask
+from sql.answer import distinct_names
+from sql.errors import WarehouseError
+from sql.warehouse import open_read_only, writing
+from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
+
+FORMATS = [".csv", ".json", ".parquet", ".arrow", ".md"]
+# It prints rows for hours.
+ENDLESS = "SELECT range FROM range(10_000_000_000_000)"
+# It computes for hours before it has a row.
+ENDLESS_COUNT = "SELECT count(*) FROM range(10_000_000_000_000) WHERE hash(range) = 0"
+
+
+@pytest.fixture(scope="module")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("asked") / "warehouse.duckdb"
+    with writing(path):
+        pass
+    return path
+
+
+@pytest.fixture
+def write(warehouse: Path, tmp_path: Path) -> Callable[[str, str], Path]:
+    """Write the rows of a query to a file with this suffix and return its path."""
+
+    def run(query: str, suffix: str) -> Path:
+        file = tmp_path / f"out{suffix}"
+        ask(query, None, file, tmp_path, warehouse)
+        return file
+
+    return run
+
+
+def start(*words: object, folder: Path) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "flows.cli.main", "sql", *map(str, words)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder)
+
+
+def columns_and_rows(file: Path) -> tuple[list[str], list[list[Any]]]:
+    """Read a file back with an independent reader of its format."""
+    if file.suffix == ".json":
+        rows = json.loads(file.read_text(encoding="utf-8"))
+        return list(rows[0]), [list(row.values()) for row in rows]
+    if file.suffix in (".parquet", ".arrow"):
+        table = parquet.read_table(file) if file.suffix == ".parquet" else pa.ipc.open_file(file).read_all()
+        return table.schema.names, [list(row) for row in zip(*table.to_pydict().values(), strict=True)]
+    text = file.read_text(encoding="utf-8")
+    if file.suffix == ".csv":
+        header, *body = list(csv.reader(text.splitlines()))
+    else:
+        header, rule, *body = [
+            [cell.replace("\\", "") for cell in line.strip("| ").split(" | ")] for line in text.splitlines()
+        ]
+        assert set(rule) == {"---"}
+    return header, [[int(cell) if cell.isdigit() else cell for cell in row] for row in body]
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_rows_are_written_in_the_format_of_the_suffix(
+    write: Callable[[str, str], Path], capsys: pytest.CaptureFixture[str], suffix: str
+) -> None:
+    file = write("SELECT range AS n, 'mobilenet_v2' AS model FROM range(2)", suffix)
+    assert columns_and_rows(file) == (["n", "model"], [[0, "mobilenet_v2"], [1, "mobilenet_v2"]])
+    assert capsys.readouterr().out == f"{file}: 2 rows\n"
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_columns_of_one_name_survive(write: Callable[[str, str], Path], suffix: str) -> None:
+    columns, rows = columns_and_rows(write("SELECT 1 AS ms, 2 AS ms, 3 AS ms", suffix))
+    assert rows == [[1, 2, 3]]
+    assert columns == (["ms", "ms", "ms"] if suffix in (".csv", ".md") else ["ms", "ms_1", "ms_2"])
+
+
+def test_columns_of_one_name_survive_on_the_terminal(
+    warehouse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ask("SELECT 1 AS ms, 2 AS ms", "json", None, tmp_path, warehouse)
+    assert json.loads(capsys.readouterr().out) == [{"ms": 1, "ms_1": 2}]
+    ask("SELECT 1 AS ms, 2 AS ms", None, None, tmp_path, warehouse)
+    assert capsys.readouterr().out == "ms  ms\n--  --\n 1   2\n(1 row)\n"
+
+
+def test_repeated_columns_are_named_as_duckdb_names_them(warehouse: Path) -> None:
+    with open_read_only(warehouse) as connection:
+        connection.execute("CREATE TEMP TABLE named AS SELECT 1 AS a, 2 AS a, 3 AS A, 4 AS a_1")
+        named = [row[0] for row in connection.execute("DESCRIBE named").fetchall()]
+    assert distinct_names(["a", "a", "A", "a_1"]) == named == ["a", "a_1", "A_2", "a_1_1"]
+
+
+def test_special_characters_do_not_break_a_markdown_table(write: Callable[[str, str], Path]) -> None:
+    text = write("SELECT 'a|b' || chr(10) || '<c>_d' AS x, NULL AS y", ".md").read_text(encoding="utf-8")
+    assert text == "| x | y |\n| --- | --- |\n| a\\|b \\<c\\>\\_d |  |\n"
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_a_query_that_fails_late_leaves_the_file_as_it_was(
+    write: Callable[[str, str], Path], tmp_path: Path, suffix: str
+) -> None:
+    # given a file from before, and a query that fails after 300 000 rows
+    (tmp_path / f"out{suffix}").write_text("from before", encoding="utf-8")
+    query = "SELECT CASE WHEN range < 300_000 THEN range ELSE error('too late') END FROM range(300_001)"
+    # when it is written
+    with pytest.raises(WarehouseError, match="too late"):
+        write(query, suffix)
+    # then the file is as it was, and nothing else is there
+    assert [path.name for path in tmp_path.iterdir()] == [f"out{suffix}"]
+    assert (tmp_path / f"out{suffix}").read_text(encoding="utf-8") == "from before"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["SELECT 1", "--output", "rows.xlsx"], "rows.xlsx: unknown output format; end its name in .csv, .json, "),
+        (["SELECT 1", "--output", "rows"], "rows: unknown output format"),
+        (["SELECT 1", "--output", "rows.csv", "--format", "json"], "--format and --output exclude each other"),
+        (["SELECT INTERVAL 1 DAY AS i", "--output", "rows.parquet"], "rows.parquet: this format cannot store a column"),
+        (["SELECT nothing FROM run_latency", "--output", "rows.csv"], 'Referenced column "nothing" not found'),
+        (["SELECT 1", "--output", "folder.csv"], "folder.csv: is a folder; name a file"),
+    ],
+)
+def test_a_mistake_about_the_output_is_one_sentence_and_leaves_no_file(
+    warehouse: Path, tmp_path: Path, words: list[str], message: str
+) -> None:
+    (tmp_path / "folder.csv").mkdir()
+    process = start(*words, "--warehouse", warehouse, folder=tmp_path)
+    out, err = process.communicate(timeout=ENOUGH_S)
+    assert (process.returncode, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("etfarm: ")
+    assert message in err
+    assert [path.name for path in tmp_path.iterdir()] == ["folder.csv"]
+
+
+def test_all_rows_of_a_long_table_are_printed(
+    warehouse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ask("SELECT range AS n FROM range(25_000)", None, None, tmp_path, warehouse)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].strip() == "n"
+    assert [int(line) for line in lines[2:-1]] == list(range(25_000))
+    assert lines[-1] == "(25000 rows)"
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_big_result_does_not_stay_in_memory(warehouse: Path, tmp_path: Path, suffix: str) -> None:
+    # given a result of 600 MB, and a small one to compare with
+    peak_bytes = []
+    for count in (1, 2_000_000):
+        query = f"SELECT range, md5(range::VARCHAR) || repeat('x', 270) AS text FROM range({count})"
+        process = start(query, "--warehouse", warehouse, "--output", f"out{suffix}", folder=tmp_path)
+        # when it is written
+        _, status, used = os.wait4(process.pid, 0)
+        assert status == 0
+        peak_bytes.append(used.ru_maxrss * (1 if sys.platform == "darwin" else 1024))
+    # then the process needs only a part of it
+    assert peak_bytes[1] - peak_bytes[0] < 300e6
+
+
+@pytest.mark.parametrize(("query", "rows"), [(ENDLESS, 10_000), (ENDLESS_COUNT, 0)])
+def test_ctrl_c_ends_a_query_at_once(warehouse: Path, tmp_path: Path, query: str, rows: int) -> None:
+    # given a query that runs for hours, which prints rows or has opened its output file
+    goal = ("--format", "csv") if rows else ("--output", "out.csv")
+    process = start(query, *goal, "--warehouse", warehouse, folder=tmp_path)
+    assert process.stdout
+    if rows:
+        assert [process.stdout.readline() for _ in range(rows + 1)][-1] == f"{rows - 1}\n"
+    else:
+        wait_for(lambda: list(tmp_path.glob(".part-*")), "the output file to be opened")
+    # when the user presses Ctrl-C
+    pressed = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=ENOUGH_S)
+    # then it ends at once, without a traceback, and leaves no file
+    assert time.monotonic() - pressed < SCALE
+    assert (process.returncode, err) == (130, "")
+    assert list(tmp_path.iterdir()) == []
