@@ -11,7 +11,19 @@ _OPERATORS = ("delegated", "portable")
 
 
 def contradiction(dump: Etdump, runs: Runs, warmup_executions: int) -> str | None:
-    """Return why the executions of an ETDump cannot be pooled as one latency, as a sentence; None if they can.
+    """Return why the executions of an ETDump cannot be pooled as one latency, None if they can.
+
+    The text completes a sentence that begins with the name of the file.
+    """
+    return (
+        several_methods(dump, runs)
+        or unfinished_execution(dump)
+        or clock_without_time(runs.execute_ns[warmup_executions:])
+    )
+
+
+def several_methods(dump: Etdump, runs: Runs) -> str | None:
+    """Return why the executions are not all of one method, None if nothing shows that.
 
     No event names its method. Several methods show in the number of methods that the process loaded or, if loading was
     not recorded, in instructions that ran other operators in some executions: in one method an instruction is always
@@ -22,17 +34,26 @@ def contradiction(dump: Etdump, runs: Runs, warmup_executions: int) -> str | Non
             f"the process loaded {dump.loaded_methods} methods, and an ETDump does not record which one an execution "
             "ran; measure one method per process"
         )
-    if dump.unfinished_events:
-        return f"{dump.unfinished_events} of its events belong to an execution that did not end; run the model again"
     if difference := _difference(runs):
         return f"its executions belong to different methods: {difference}; measure one method per process"
-    measured = runs.execute_ns[warmup_executions:]
-    if len(measured) and not measured.any():
-        return (
-            "every measured execution lasts 0 ns: the clock of the runner does not run or is too coarse; "
-            "measure with another runner"
-        )
     return None
+
+
+def unfinished_execution(dump: Etdump) -> str | None:
+    """Return how much of the file belongs to an aborted execution, None if nothing does."""
+    if not dump.unfinished_events:
+        return None
+    return f"{dump.unfinished_events} of its events belong to an execution that did not end; run the model again"
+
+
+def clock_without_time(measured_ns: NDArray[np.int64]) -> str | None:
+    """Return why durations of executions are no measurement, None if they are one or if there are none."""
+    if not len(measured_ns) or measured_ns.any():
+        return None
+    return (
+        "every measured execution lasts 0 ns: the clock of the runner does not run or is too coarse; "
+        "measure with another runner"
+    )
 
 
 def _difference(runs: Runs) -> str | None:
