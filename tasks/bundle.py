@@ -42,11 +42,11 @@ class SweepNight(_Record):
 
 
 class ModelRecord(_Record):
-    """The exported model that was measured; hashes are None where the export failed."""
+    """The exported model that was measured; what is None was not recorded, or the export failed."""
 
     name: str
     precision: Precision
-    seed: Count
+    seed: Count | None = None
     export_key: str | None = None
     pte_sha256: str | None = None
     pte_bytes: Count | None = None
@@ -94,6 +94,19 @@ class FileRecord(_Record):
     bytes: Count
 
 
+class ImportRecord(_Record):
+    """Where a session comes from that the farm did not measure."""
+
+    source: str
+    experiment: str
+    files: list[str]
+    """Relative to the imported folder."""
+    stated_by: list[str]
+    """The configurations and manifests that describe it."""
+    moment_is: str
+    """What `started_at` and `ended_at` were taken from."""
+
+
 class SessionRecord(_Record):
     """session.json: everything that is known about one session."""
 
@@ -125,6 +138,7 @@ class SessionRecord(_Record):
     stats: dict[str, Any] | None = None
     accuracy: list[Accuracy] | None = None
     files: dict[str, FileRecord] = {}
+    imported: ImportRecord | None = None
     farm_version: str
 
     @model_validator(mode="after")

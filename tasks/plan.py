@@ -25,7 +25,7 @@ class PlannedSession:
     sweep: SweepNight
     cell: Cell
     index: int
-    seed: int
+    seed: int | None
     pte_sha256: str | None
     runner_sha256: str | None
     attempt: int = 1

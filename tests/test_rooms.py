@@ -26,6 +26,7 @@ PACKAGES: dict[str, set[str]] = {
     "tasks.etdump": set(),
     "tasks.runner": {"tasks.etdump"},
     "tasks.session": {"tasks.export", "tasks.etdump", "tasks.runner"},
+    "tasks.kit": {"tasks.etdump", "tasks.export", "tasks.session"},
     "tasks.load": {"tasks.etdump", "tasks.export"},
     "tasks.report": {"tasks.export"},
     "flows.cli": set(),

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from flows.cli import devices as cli_devices
+from flows.cli import kit as cli_kit
 from flows.cli import runner as cli_runner
 from flows.cli.options import (
     DEFAULT_INVENTORY,
@@ -29,6 +30,7 @@ app = typer.Typer(
 )
 app.add_typer(cli_runner.app, name="runner")
 app.add_typer(cli_devices.app, name="devices")
+app.add_typer(cli_kit.app, name="kit")
 
 
 def _print_version(wanted: bool) -> None:

@@ -3,10 +3,10 @@
 import json
 from pathlib import Path
 
-import boto3
 import pytest
 
 from tests.fixtures.farm import Farm
+from tests.fixtures.s3 import s3_client
 
 SWEEP = "name: tiny\nmodels: [linear]\nvariants: [sme2_off]\nexecutions: 6\nwarmup_executions: 2\nsessions: 2\n"
 SESSIONS = 3  # one of them is discarded
@@ -28,7 +28,7 @@ def test_a_sweep_resumes_from_s3_and_is_loaded_and_traced_from_there(
     assert again.returncode == 0, again.stderr
     assert "sessions: 3 already done" in again.stdout
     assert not (farm.var / "bundles").exists()
-    listed = boto3.client("s3").list_objects_v2(Bucket=bucket)["Contents"]
+    listed = s3_client().list_objects_v2(Bucket=bucket)["Contents"]
     records = [entry["Key"] for entry in listed if entry["Key"].endswith("/session.json")]
     assert len(records) == SESSIONS
     # and its latencies are in the warehouse

@@ -4,7 +4,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import boto3
 import pytest
 
 from devices.errors import InputError
@@ -13,6 +12,7 @@ from tasks.bundle_store import BundleStore, ObjectStore, open_store
 from tasks.files import sha256_of
 from tasks.var import Var
 from tests.fixtures.plans import NIGHT, a_spec, ended, planned
+from tests.fixtures.s3 import s3_client
 
 SESSIONS = planned(a_spec())
 
@@ -36,7 +36,7 @@ def remote(bucket: str, tmp_path: Path) -> BundleStore:
 
 
 def keys(bucket: str) -> list[str]:
-    listed = boto3.client("s3").list_objects_v2(Bucket=bucket)
+    listed = s3_client().list_objects_v2(Bucket=bucket)
     return [entry["Key"] for entry in listed.get("Contents", [])]
 
 
@@ -84,7 +84,7 @@ def test_a_bundle_in_s3_begins_to_exist_with_its_session_json(bucket: str, tmp_p
     # given the uploads of a farm that was killed before it wrote session.json
     store = remote(bucket, tmp_path)
     prefix = f"farm/bundles/{NIGHT.sweep_id}/{SESSIONS[1].session_id}"
-    boto3.client("s3").put_object(Bucket=bucket, Key=f"{prefix}/0123456789abcdef-stdout.txt", Body=b"half")
+    s3_client().put_object(Bucket=bucket, Key=f"{prefix}/0123456789abcdef-stdout.txt", Body=b"half")
     assert list(store.records(NIGHT.sweep_id)) == []
     assert store.find(SESSIONS[1].session_id) is None
     # when the session is measured again
@@ -136,7 +136,7 @@ def test_a_damaged_bundle_in_s3_is_reported_and_the_others_are_fetched(bucket: s
     store = remote(bucket, tmp_path)
     damaged, good = publish(store, tmp_path, 1), publish(store, tmp_path, 2)
     key = next(key for key in keys(bucket) if damaged in key and key.endswith("-stdout.txt"))
-    boto3.client("s3").put_object(Bucket=bucket, Key=key, Body=b"hallo")
+    s3_client().put_object(Bucket=bucket, Key=key, Body=b"hallo")
     # when both are fetched
     found = store.local_folders(None, lambda _hashes: set())
     # then one is a folder, and one is refused in a sentence

@@ -1,0 +1,62 @@
+"""Import results of the profiling kit into the store of bundles, and export a sweep as its CSV files."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from devices.errors import InputError
+from devices.suggest import did_you_mean
+from tasks.bundle import SessionRecord
+from tasks.bundle_store import open_store
+from tasks.export.precision import PRECISIONS
+from tasks.files import write_complete
+from tasks.kit.bundles import import_kit
+from tasks.kit.config import read_configs
+from tasks.kit.export import export_bundle
+from tasks.kit.results import find_kit_results
+from tasks.kit.sweep_file import sweep_text
+from tasks.var import Var
+
+
+def import_results(
+    folder: Path, device: str | None, precision: str | None, var: Path, bundles: str | None
+) -> Iterator[str]:
+    """Publish bundles and write a sweep file per model; yield lines that describe the outcome. Raises InputError."""
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder; pass a results folder of the kit or its checkout")
+    known = next((each for each in PRECISIONS if each == precision), None)
+    if precision and known is None:
+        raise InputError(f"--precision {precision}: unknown precision; use one of {', '.join(PRECISIONS)}")
+    configs = read_configs(folder)
+    results = find_kit_results(folder, configs, known)
+    if not results:
+        raise InputError(f"{folder}: contains no results of the kit (*_t<threads>.etdump or *_xnntrace.log)")
+    store = open_store(bundles, Var(var))
+    done = import_kit(results, folder, store, device=device)
+    new = done.published
+    yield f"{len(new)} bundles written to {store.location} ({_ends(new)}), {done.already} already there"
+    yield from (f"{each.imported.files[0]}: {each.reason}" for each in new if each.imported and each.reason)
+    for model in dict.fromkeys(result.model for result in results):
+        name = "kit-" + "".join(letter if letter.isalnum() else "-" for letter in model.lower())
+        path = Var(var).root / "imports" / f"{name}.yaml"
+        write_complete(path, sweep_text(name, [each for each in results if each.model == model]).encode())
+        yield f"sweep file: {path}"
+    yield "load them with: etfarm load"
+
+
+def export_sweep(sweep_id: str, output: Path, var: Path, bundles: str | None) -> str:
+    """Write the CSV files of a sweep; return a line with their number. Raises InputError if the sweep is unknown."""
+    store = open_store(bundles, Var(var))
+    known = store.sweep_ids()
+    if sweep_id not in known:
+        raise InputError(f"{sweep_id}: no such sweep in {store.location}{did_you_mean(sweep_id, known)}")
+    written = 0
+    for record in store.records(sweep_id):
+        if record.status == "succeeded" and (folder := store.find(record.session_id)):
+            written += len(export_bundle(folder, output))
+    return f"{output}: {written} files of {sweep_id}"
+
+
+def _ends(records: list[SessionRecord]) -> str:
+    counts = Counter(record.status for record in records)
+    return ", ".join(f"{count} {status}" for status, count in counts.items()) or "nothing new"
