@@ -115,10 +115,13 @@ def update_for_reader(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _refresh(connection: duckdb.DuckDBPyConnection) -> None:
-    """Replace seeds, macros and views if those in the warehouse are not this farm's."""
-    wanted = _wanted_parts()
-    if _parts(connection) == wanted:
+    """Replace seeds, macros, views and cells if those in the warehouse are not this farm's."""
+    wanted, present = _wanted_parts(), _parts(connection)
+    if present == wanted:
         return
+    if present.get("cells") != wanted["cells"]:
+        for file in _cell_files():
+            connection.execute(file.text)
     connection.execute("DELETE FROM operator_category")
     connection.execute(
         "INSERT INTO operator_category SELECT unnest(?::VARCHAR[]), unnest(?::VARCHAR[]), unnest(?::VARCHAR[])",
@@ -139,9 +142,16 @@ def _parts(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
 def _wanted_parts() -> dict[str, str]:
     code = "".join(file.sha256 for file in (*macros(), *views()))
     return {
+        "cells": _sha256("".join(file.sha256 for file in _cell_files())),
         "operator_category": _sha256(repr(operator_categories())),
         "views": _sha256(code + COLUMNS.read_text(encoding="utf-8")),
     }
+
+
+def _cell_files() -> tuple[SqlFile, ...]:
+    """Return the files that make all cells and their aggregates, in order."""
+    files = {file.name: file for file in sql_files("loading")}
+    return tuple(files[name] for name in ("cell_begin", "cell_reset", "cell_add", "cell_refresh"))
 
 
 def _has_table(connection: duckdb.DuckDBPyConnection, name: str) -> bool:

@@ -61,6 +61,9 @@ def _print_medians(sweep_id: str, var: Path, warehouse: Path | None) -> None:
     from sql.warehouse import open_read_only
 
     query = files("sql").joinpath("queries/medians.sql").read_text(encoding="utf-8")
-    with open_read_only(readable_warehouse(var, warehouse)) as connection:
+    with readable_warehouse(var, warehouse) as readable, open_read_only(readable) as connection:
         answer = connection.execute(query, {"sweep_id": sweep_id})
-        typer.echo(as_table([column[0] for column in answer.description or []], answer.fetchall()))
+        columns, rows = [column[0] for column in answer.description or []], answer.fetchall()
+    if not any(row[-1] for row in rows):  # every name has one content
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
+    typer.echo(as_table(columns, rows))

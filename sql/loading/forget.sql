@@ -1,5 +1,8 @@
 -- Remove loose ETDumps whose bundle is being loaded, since it describes the same runs; `forgotten` holds their
 -- session_key.
+INSERT INTO touched_cell
+SELECT DISTINCT cell_id FROM session_cell WHERE session_key IN (SELECT session_key FROM forgotten);
+DELETE FROM session_cell WHERE session_key IN (SELECT session_key FROM forgotten);
 DELETE FROM event WHERE run_id IN (SELECT run_id FROM run WHERE session_key IN (SELECT session_key FROM forgotten));
 DELETE FROM run WHERE session_key IN (SELECT session_key FROM forgotten);
 DELETE FROM run_summary WHERE session_key IN (SELECT session_key FROM forgotten);

@@ -1,4 +1,5 @@
--- One row per cell of the sweep $sweep_id: the median of its session medians. Emulated devices have no times.
+-- One row per cell of the sweep $sweep_id: the median of its session medians. Emulated devices have no times. `differs`
+-- tells cells of one name apart.
 SELECT
     device || CASE WHEN emulated THEN ' (emulated)' ELSE '' END AS device,
     model,
@@ -8,8 +9,10 @@ SELECT
     count(*) AS sessions,
     sum(runs)::BIGINT AS runs,
     CASE WHEN _has_times(emulated) THEN round(median(median_ms), 4) END AS "median ms",
-    CASE WHEN _has_times(emulated) THEN round(median(mad_ms), 4) END AS "MAD ms"
+    CASE WHEN _has_times(emulated) THEN round(median(mad_ms), 4) END AS "MAD ms",
+    differs
 FROM session_latency
+LEFT JOIN _differs USING (cell)
 WHERE sweep_id = $sweep_id
-GROUP BY device, emulated, model, precision, variant, threads
-ORDER BY device, model, precision, variant, threads
+GROUP BY cell, device, emulated, model, precision, variant, threads, differs
+ORDER BY device, model, precision, variant, threads, differs

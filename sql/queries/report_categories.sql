@@ -6,10 +6,13 @@ SELECT
     precision,
     variant,
     threads,
-    runner_source,
+    cell,
+    differs,
     category,
     time_ms,
-    share
+    share,
+    resolution_ms
 FROM category_share
+LEFT JOIN _differs USING (cell)
 WHERE sweep_id = $sweep_id AND _has_times(emulated)
-ORDER BY model, device, threads, precision <> 'fp32', precision, variant, runner_source, category;
+ORDER BY model, device, threads, precision <> 'fp32', precision, variant, differs, cell, category;

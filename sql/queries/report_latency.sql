@@ -9,7 +9,8 @@ cell AS (
         precision,
         variant,
         threads,
-        runner_source,
+        cell,
+        differs,
         count(*) AS sessions,
         sum(runs) AS runs,
         median(median_ms) AS median_ms,
@@ -19,6 +20,7 @@ cell AS (
         median(load_ms) AS load_ms,
         max(peak_resident_bytes) AS peak_resident_bytes
     FROM session_latency
+    LEFT JOIN _differs USING (cell)
     WHERE sweep_id = $sweep_id AND runs > 0
     GROUP BY ALL
 )
@@ -30,4 +32,4 @@ SELECT
     CASE WHEN _has_times(emulated) THEN p90_ms END AS p90_ms,
     CASE WHEN _has_times(emulated) THEN load_ms END AS load_ms
 FROM cell
-ORDER BY model, emulated, device, threads, precision <> 'fp32', precision, variant, runner_source;
+ORDER BY model, emulated, device, threads, precision <> 'fp32', precision, variant, differs, cell;

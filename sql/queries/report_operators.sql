@@ -1,4 +1,5 @@
--- The operators that take the most time: ten per cell, and any others above 5 % (FLAGGED_SHARE of the report).
+-- The operators that take the most time: ten per cell, and any others above 5 % (FLAGGED_SHARE of the report). Those below
+-- the resolution of their clock are counted and not ranked.
 WITH
 ranked AS (
     SELECT
@@ -8,24 +9,25 @@ ranked AS (
         precision,
         variant,
         threads,
-        runner_source,
-        operator || CASE
-            WHEN coalesce(layout, data_type) IS NULL THEN ''
-            ELSE ' (' || concat_ws(', ', layout, data_type) || ')'
-        END || coalesce(' ' || microkernel, '') AS operator,
+        cell,
+        differs,
+        _operator_name(operator, layout, data_type, microkernel) AS operator,
         category,
         kind,
         calls_per_run,
         time_ms,
         share,
+        below_resolution,
+        count(*) FILTER (below_resolution) OVER (PARTITION BY cell) AS unresolved,
         row_number() OVER (
-            PARTITION BY model, device, precision, variant, threads, runner_source
-            ORDER BY time_ms DESC, operator, data_type, microkernel
+            PARTITION BY cell
+            ORDER BY below_resolution, time_ms DESC, operator, data_type, microkernel
         ) AS place
     FROM operator_time
+    LEFT JOIN _differs USING (cell)
     WHERE sweep_id = $sweep_id AND _has_times(emulated) AND category <> 'Unattributed'
 )
-SELECT * EXCLUDE (place)
+SELECT * EXCLUDE (place, below_resolution)
 FROM ranked
-WHERE (place <= 10 AND time_ms > 0) OR share > 0.05
-ORDER BY model, device, threads, precision <> 'fp32', precision, variant, runner_source, place;
+WHERE NOT below_resolution AND ((place <= 10 AND time_ms > 0) OR share > 0.05)
+ORDER BY model, device, threads, precision <> 'fp32', precision, variant, differs, cell, place;

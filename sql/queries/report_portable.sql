@@ -6,10 +6,12 @@ SELECT
     precision,
     variant,
     threads,
-    runner_source,
+    cell,
+    differs,
     portable_ms,
     share,
     execute_ms
 FROM portable_weight
+LEFT JOIN _differs USING (cell)
 WHERE sweep_id = $sweep_id AND _has_times(emulated)
-ORDER BY model, device, threads, precision <> 'fp32', precision, variant, runner_source;
+ORDER BY model, device, threads, precision <> 'fp32', precision, variant, differs, cell;

@@ -5,7 +5,8 @@ SELECT
     emulated IS TRUE AS emulated,
     precision,
     threads,
-    runner_source,
+    cell,
+    differs,
     eligible_calls,
     sme2_calls,
     CASE WHEN _has_times(emulated) THEN name_share END AS name_share,
@@ -13,5 +14,6 @@ SELECT
     executed_samples,
     executed_sme2_samples
 FROM sme2_coverage
+LEFT JOIN _differs USING (cell)
 WHERE sweep_id = $sweep_id AND variant = 'sme2_on'
-ORDER BY model, emulated, device, threads, precision <> 'fp32', precision, runner_source;
+ORDER BY model, emulated, device, threads, precision <> 'fp32', precision, differs, cell;

@@ -3,8 +3,7 @@ WITH
 cell AS (
     SELECT
         model,
-        device,
-        threads,
+        cell,
         sum(calls_per_run) AS calls,
         sum(calls_per_run) FILTER (data_type = 'F16') AS plain_calls
     FROM sme2_operator_coverage

@@ -1,5 +1,20 @@
--- The twelve heaviest kernels of each cell: executed ones (sampled) apart from those that XNNPACK only selected.
+-- The twelve heaviest kernels of each pair: executed ones (sampled) apart from those that XNNPACK only selected. A pair that
+-- is timed as well has the id that its times have.
 WITH
+timed AS (
+    SELECT subject_pair, min(pair) AS timed_pair
+    FROM _pair
+    WHERE sweep_id = $sweep_id
+    GROUP BY subject_pair
+),
+used AS (
+    SELECT kernel_use.*, coalesce(timed_pair, subject_pair) AS pair, differs
+    FROM kernel_use
+    JOIN cell USING (cell)
+    LEFT JOIN timed USING (subject_pair)
+    LEFT JOIN _differs USING (cell_id, cell)
+    WHERE kernel_use.sweep_id = $sweep_id
+),
 side AS (
     SELECT
         model,
@@ -7,32 +22,26 @@ side AS (
         emulated IS TRUE AS emulated,
         precision,
         threads,
-        runner_source,
+        pair,
+        max(differs) AS differs,
         evidence,
         kernel,
         isa_family,
         coalesce(sum(weight) FILTER (variant = 'sme2_off'), 0) AS weight_off,
         coalesce(sum(weight) FILTER (variant = 'sme2_on'), 0) AS weight_on
-    FROM kernel_use
-    WHERE sweep_id = $sweep_id
+    FROM used
     GROUP BY ALL
 ),
 ranked AS (
     SELECT
         *,
-        row_number() OVER (
-            PARTITION BY model, device, precision, threads, runner_source, evidence
-            ORDER BY weight_on DESC, weight_off DESC, kernel
-        ) AS place_on,
-        row_number() OVER (
-            PARTITION BY model, device, precision, threads, runner_source, evidence
-            ORDER BY weight_off DESC, weight_on DESC, kernel
-        ) AS place_off
+        row_number() OVER (PARTITION BY pair, evidence ORDER BY weight_on DESC, weight_off DESC, kernel) AS place_on,
+        row_number() OVER (PARTITION BY pair, evidence ORDER BY weight_off DESC, weight_on DESC, kernel) AS place_off
     FROM side
 )
 SELECT * EXCLUDE (place_on, place_off)
 FROM ranked
 WHERE place_on <= 12 OR place_off <= 12
 ORDER BY
-    model, emulated, device, threads, precision <> 'fp32', precision, runner_source, evidence, weight_on DESC,
+    model, emulated, device, threads, precision <> 'fp32', precision, differs, pair, evidence, weight_on DESC,
     weight_off DESC, kernel;

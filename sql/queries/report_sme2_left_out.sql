@@ -3,15 +3,15 @@
 WITH
 left_out AS (
     SELECT
-        model,
-        precision,
+        covered.model,
+        covered.precision,
         operator || coalesce(' (' || data_type || ')', '') || coalesce(' ' || microkernel, '') AS operator,
         calls_per_run,
-        CASE WHEN _has_times(emulated) THEN time_ms / nullif(eligible_ms, 0) END AS share,
+        CASE WHEN _has_times(covered.emulated) THEN time_ms / nullif(eligible_ms, 0) END AS share,
         likely_reason
-    FROM sme2_operator_coverage
-    JOIN sme2_coverage USING (sweep_id, device, emulated, model, precision, variant, mode, threads, runner_source)
-    WHERE sweep_id = $sweep_id AND variant = 'sme2_on' AND likely_reason IS NOT NULL
+    FROM sme2_operator_coverage AS covered
+    JOIN sme2_coverage USING (cell)
+    WHERE covered.sweep_id = $sweep_id AND covered.variant = 'sme2_on' AND likely_reason IS NOT NULL
 )
 SELECT
     model,

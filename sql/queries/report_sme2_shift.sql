@@ -5,14 +5,17 @@ SELECT
     emulated IS TRUE AS emulated,
     precision,
     threads,
-    runner_source,
+    pair,
+    differs,
     category,
     share_off,
     share_on,
     change_points,
     time_off_ms,
     time_on_ms,
-    change_ms
+    change_ms,
+    below_resolution
 FROM bottleneck_shift
+JOIN _pair_differs USING (pair)
 WHERE sweep_id = $sweep_id AND _has_times(emulated) AND (time_off_ms <> 0 OR time_on_ms <> 0)
-ORDER BY model, device, threads, precision <> 'fp32', precision, runner_source, time_off_ms DESC, category;
+ORDER BY model, device, threads, precision <> 'fp32', precision, differs, pair, time_off_ms DESC, category;

@@ -2,16 +2,13 @@
 WITH
 medians AS (
     SELECT
-        device,
-        model,
-        precision,
-        threads,
-        runner_source,
-        list(median_ms ORDER BY session_id) FILTER (variant = 'sme2_on') AS medians_on_ms,
-        list(median_ms ORDER BY session_id) FILTER (variant = 'sme2_off') AS medians_off_ms
+        _session.pair,
+        list(median_ms ORDER BY session_id) FILTER (_session.variant = 'sme2_on') AS medians_on_ms,
+        list(median_ms ORDER BY session_id) FILTER (_session.variant = 'sme2_off') AS medians_off_ms
     FROM session_latency
-    WHERE sweep_id = $sweep_id AND runs > 0 AND _has_times(emulated)
-    GROUP BY ALL
+    JOIN _session USING (session_id)
+    WHERE _session.sweep_id = $sweep_id AND runs > 0 AND _has_times(_session.emulated)
+    GROUP BY _session.pair
 )
 SELECT
     model,
@@ -19,7 +16,8 @@ SELECT
     emulated IS TRUE AS emulated,
     precision,
     threads,
-    runner_source,
+    pair,
+    differs,
     sessions_on,
     sessions_off,
     CASE WHEN _has_times(emulated) THEN median_on_ms END AS median_on_ms,
@@ -28,6 +26,7 @@ SELECT
     medians_on_ms,
     medians_off_ms
 FROM sme2_speedup
-LEFT JOIN medians USING (device, model, precision, threads, runner_source)
+LEFT JOIN medians USING (pair)
+JOIN _pair_differs USING (pair)
 WHERE sweep_id = $sweep_id
-ORDER BY model, emulated, device, threads, precision <> 'fp32', precision, runner_source;
+ORDER BY model, emulated, device, threads, precision <> 'fp32', precision, differs, pair;

@@ -27,7 +27,6 @@ class Loader:
         self._rows: dict[str, list[Row]] = defaultdict(list)
         self._runs: list[pa.Table] = []
         self._events: list[pa.Table] = []
-        self._touched: set[tuple[object, object]] = set()
         self._replaced: set[int] = set()
         self._last_session = self._number("SELECT coalesce(max(session_key), 0) FROM session")
         self._last_before = self._last_session
@@ -57,6 +56,7 @@ class Loader:
 
     def flush(self) -> None:
         """Insert all added rows and update the aggregates."""
+        self._run({}, "cell_begin")
         if self._replaced:
             self._run({"forgotten": pa.table({"session_key": sorted(self._replaced)})}, "forget")
         shared = {name: dimension.new for name, dimension in self._dimensions.items()}
@@ -68,10 +68,7 @@ class Loader:
             self._insert("run", new["new_run"])
             self._insert("event", new["new_event"])
             self._run(new, "run_summary", "session_node")
-        if self._touched:
-            series, nights = zip(*self._touched, strict=True)
-            touched = pa.table({"series_id": list(series), "night": list(nights)})
-            self._run({"touched": touched}, "series_night_remove", "series_night_add")
+        self._run({}, "cell_add", "cell_refresh")
 
     def _take(self, rows: Rows) -> None:
         self._last_session += 1
@@ -84,7 +81,6 @@ class Loader:
             self._rows["model_operator"] += [{"model_id": model_id, **row} for row in rows.operators]
         if rows.series is not None:
             self._dimensions["series"].enter(rows.series)
-            self._touched.add((rows.series["series_id"], rows.sweep["night"]))
         self._rows["session"].append(
             {
                 **session_key,

@@ -2,66 +2,60 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from tasks.cell import VARIANTS
 from tasks.export.precision import PRECISIONS
 from tasks.report.data import Row
 from tasks.report.page import Cell, Column, Tag
-from tasks.report.text import NOTHING, code, counted, number
+from tasks.report.text import NOTHING, code, counted, number, words
 
 _PRECISION_ORDER: dict[str, int] = {precision: place for place, precision in enumerate(PRECISIONS)}
+_LABELLED = ("device", "variant", "threads")
 _VARIANT_WORDS: dict[str, str] = {variant: variant.removeprefix("sme2_") for variant in VARIANTS}
 
 
 @dataclass(frozen=True)
-class PairRow(Row):
-    """A row about two cells that differ only in SME2."""
+class NamedRow(Row):
+    """A row about a cell or a pair of cells; `differs` tells it from others of its name, None if there are none."""
 
     model: str
     device: str
     emulated: bool
     precision: str
     threads: int | None
-    runner_source: str | None
+    differs: str | None
 
 
 @dataclass(frozen=True)
-class CellRow(PairRow):
+class PairRow(NamedRow):
+    """A row about two cells that differ only in SME2."""
+
+    pair: str
+
+
+@dataclass(frozen=True)
+class CellRow(NamedRow):
     """A row about one cell."""
 
+    cell: str
     variant: str
 
 
-class CellKey(NamedTuple):
-    """What tells a cell, or a pair of cells (`variant` None), from every other one of its sweep."""
-
-    model: str
-    device: str
-    precision: str
-    variant: str | None
-    threads: int | None
-    runner_source: str | None
-
-
-def cell_of(row: PairRow) -> CellKey:
-    """The key of the cell (or pair) that a row is about."""
-    variant = row.variant if isinstance(row, CellRow) else None
-    return CellKey(row.model, row.device, row.precision, variant, row.threads, row.runner_source)
+def cell_of(row: NamedRow) -> str:
+    """The id of the cell or pair that a row is about."""
+    if isinstance(row, CellRow):
+        return row.cell
+    assert isinstance(row, PairRow)
+    return row.pair
 
 
 class CellNames:
     """Names cells (or pairs) among others of their sweep; labels leave out what is the same for all of them."""
 
-    def __init__(self, rows: Sequence[PairRow]) -> None:
-        found = {cell_of(row) for row in rows}
-        self._has_variant = any(key.variant is not None for key in found)
-        self._several = {
-            name
-            for name, values in zip(CellKey._fields, zip(*found, strict=True), strict=False)
-            if len(set(values)) > 1
-        }
-        self._shows_runner = len(found) > len({key[:-1] for key in found})
+    def __init__(self, rows: Sequence[NamedRow]) -> None:
+        self._has_variant = any(isinstance(row, CellRow) for row in rows)
+        self._several = {name for name in _LABELLED if len({getattr(row, name, None) for row in rows}) > 1}
+        self._shows_difference = any(row.differs for row in rows)
 
     @property
     def has_several_variants(self) -> bool:
@@ -69,17 +63,17 @@ class CellNames:
         return "variant" in self._several
 
     def columns(self) -> list[Column]:
-        """The heads of the columns that name a cell; the runner's only if cells differ in nothing else."""
+        """The heads of the columns that name a cell; what differs only if one name covers several contents."""
         return [
             Column("Model"),
             Column("Device"),
             Column("Precision"),
             *([Column("SME2")] if self._has_variant else []),
             Column("Threads", numeric=True),
-            *([Column("Runner source")] if self._shows_runner else []),
+            *([Column("What differs")] if self._shows_difference else []),
         ]
 
-    def cells(self, row: PairRow) -> list[Cell]:
+    def cells(self, row: NamedRow) -> list[Cell]:
         """The cells under those heads."""
         return [
             code(row.model),
@@ -87,10 +81,10 @@ class CellNames:
             Cell(row.precision),
             *([variant_cell(row.variant)] if isinstance(row, CellRow) else []),
             number(row.threads, 0),
-            *([code(_short(row.runner_source))] if self._shows_runner else []),
+            *([words(row.differs)] if self._shows_difference else []),
         ]
 
-    def label(self, row: PairRow) -> str:
+    def label(self, row: NamedRow) -> str:
         """One line that tells this cell from the others of its model: `pixel-9 · fp16 · SME2 on · 2 threads`."""
         parts = [row.device] if "device" in self._several else []
         parts.append(row.precision)
@@ -98,8 +92,8 @@ class CellNames:
             parts.append(f"SME2 {variant_word(row.variant)}")
         if "threads" in self._several:
             parts.append(_threads(row.threads))
-        if self._shows_runner:
-            parts.append(f"runner {_short(row.runner_source)}")
+        if row.differs:
+            parts.append(row.differs)
         return " · ".join(parts)
 
 
@@ -135,14 +129,10 @@ def device_cell(device: str, *, emulated: bool) -> Cell:
     return Cell((device, Tag("emulated")) if emulated else device)
 
 
-def emulated_devices(rows: Iterable[PairRow]) -> list[str]:
+def emulated_devices(rows: Iterable[NamedRow]) -> list[str]:
     """The names of the emulated devices among rows, each once."""
     return sorted({row.device for row in rows if row.emulated})
 
 
 def _threads(threads: int | None) -> str:
     return "threads unknown" if threads is None else f"{threads} {'thread' if threads == 1 else 'threads'}"
-
-
-def _short(runner_source: str | None) -> str:
-    return "unknown" if runner_source is None else runner_source[:8]

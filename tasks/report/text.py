@@ -40,6 +40,11 @@ def percent(share: float | None, *, tone: Tone = "", bar: bool = False) -> Cell:
     return Cell(f"{100 * share:.1f}", sort=share, tone=tone, share=min(max(share, 0.0), 1.0) if bar else None)
 
 
+def at_most_percent(share: float) -> Cell:
+    """A cell with the bound of a share that cannot be measured: `< 3.2`."""
+    return Cell(f"< {100 * share:.1f}", sort=0.0, tone="quiet")
+
+
 def scientific(value: float | None) -> Cell:
     """A cell for errors: two significant digits with an exponent, 0 as 0, a dash for None."""
     if value is None:

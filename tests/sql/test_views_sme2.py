@@ -30,7 +30,8 @@ def both(maker: BundleMaker, off: int, on: int, **changes: Any) -> None:
 
 def test_speedup_is_the_ratio_of_the_medians_of_session_medians(maker: BundleMaker) -> None:
     for off_ms, on_ms in ((8, 4), (10, 5), (99, 1)):
-        both(maker, off_ms * MS, on_ms * MS)
+        maker.session([off_ms * MS] * 3, variant="sme2_off")
+        maker.session([on_ms * MS] * 3, variant="sme2_on")
     maker.session([10 * MS, 10 * MS, 90 * MS], variant="sme2_off")  # its own median counts once
     maker.load()
     assert maker.ask("""
@@ -83,9 +84,9 @@ def test_bottleneck_shift_shows_what_takes_a_larger_share_with_sme2(maker: Bundl
 
 def test_operators_are_matched_though_their_data_types_differ(maker: BundleMaker) -> None:
     depthwise = "Convolution (NHWC, F32) DWConv #1"
-    maker.session([(1000, {CONVOLUTION: 600, depthwise: 100, LINEAR: 200})], variant="sme2_off")
-    maker.session([(1000, {CONVOLUTION: 800, depthwise: 100, LINEAR: 200})], variant="sme2_off")
-    maker.session([(400, {CONVOLUTION_SME2: 70, depthwise: 100, MEAN: 20})], variant="sme2_on")
+    maker.session([(1000_000, {CONVOLUTION: 600_000, depthwise: 100_000, LINEAR: 200_000})], variant="sme2_off")
+    maker.session([(1000_000, {CONVOLUTION: 800_000, depthwise: 100_000, LINEAR: 200_000})], variant="sme2_off")
+    maker.session([(400_000, {CONVOLUTION_SME2: 70_000, depthwise: 100_000, MEAN: 20_000})], variant="sme2_on")
     maker.load()
     columns = "operator, microkernel, data_types_on, data_types_off, calls_on, round(speedup, 6)"
     assert maker.ask(f"SELECT {columns} FROM operator_speedup ORDER BY operator, microkernel") == [
@@ -93,6 +94,16 @@ def test_operators_are_matched_though_their_data_types_differ(maker: BundleMaker
         ("Convolution", "IGEMM", "PF32", "F32", 1.0, 10.0),
         ("Fully Connected", "GEMM", None, "F32", None, None),
         ("mean", None, None, None, 1.0, None),
+    ]
+
+
+def test_an_operator_below_the_resolution_of_its_clock_has_no_speedup(maker: BundleMaker) -> None:
+    maker.session([(50_000, {CONVOLUTION: 0, LINEAR: 30_000})], variant="sme2_off")
+    maker.session([(20_000, {CONVOLUTION_SME2: 1_000, LINEAR: 10_000})], variant="sme2_on")
+    maker.load()
+    assert maker.ask("SELECT operator, speedup, below_resolution FROM operator_speedup ORDER BY operator") == [
+        ("Convolution", None, True),
+        ("Fully Connected", 3.0, False),
     ]
 
 
@@ -187,13 +198,18 @@ def test_executed_kernels_decide_what_names_leave_undecided(
 ) -> None:
     maker.session([(100, {QP8: 80})], variant="sme2_on", threads=2)
     if kernels is not None:
-        maker.session([100], variant="sme2_on", mode="profile", files=profile_of(**kernels))
-    # profiles of another variant, device or runner prove nothing here
-    maker.session([100], variant="sme2_off", mode="profile", files=profile_of(**{KAI_NEON: 7}))
-    maker.session([100], variant="sme2_on", mode="profile", device__name="x", files=profile_of(**{KAI_NEON: 7}))
-    maker.session(
-        [100], variant="sme2_on", mode="profile", runner__source_sha256="x", files=profile_of(**{KAI_NEON: 7})
-    )
+        maker.session([100], variant="sme2_on", mode="profile", threads=2, files=profile_of(**kernels))
+    # profiles of another variant, device, runner, program or thread count prove nothing here
+    others: list[dict[str, Any]] = [
+        {"variant": "sme2_off"},
+        {"device__name": "x"},
+        {"runner__source_sha256": "x"},
+        {"model__pte_sha256": "x"},
+        {"threads": 1},
+    ]
+    for other in others:
+        profile = {"variant": "sme2_on", "mode": "profile", "threads": 2, **other}
+        maker.session([100], files=profile_of(**{KAI_NEON: 7}), **profile)
     maker.load()
     assert maker.ask("SELECT name_share, proven_share FROM sme2_coverage WHERE mode = 'timing'") == [(0.0, proven)]
 

@@ -19,13 +19,18 @@ SELECT
     isa,
     library,
     count(DISTINCT session_key) AS sessions,
-    runner_source
+    runner_source,
+    cell,
+    pte_sha256,
+    runner_sha256,
+    serial,
+    build
 FROM kernel
 JOIN _session USING (session_key)
 WHERE status = 'succeeded'
 GROUP BY
     cell, sweep_id, night, device, emulated, model, precision, variant, mode, threads, runner_source,
-    name, evidence, isa_family, operation, data_type, isa, library;
+    pte_sha256, runner_sha256, serial, build, name, evidence, isa_family, operation, data_type, isa, library;
 
 COMMENT ON VIEW kernel_use IS 'Kernels of sessions of the same cell: those that ran (sampled, with their share) apart from those that XNNPACK only selected.';
 COMMENT ON COLUMN kernel_use.kernel IS 'Name of the kernel or another function; `(unresolved)` for samples whose function has no name in its library.';

@@ -16,7 +16,12 @@ SELECT
     dropped,
     unresolved,
     unresolved / nullif(samples, 0) AS unresolved_share,
-    runner_source
+    runner_source,
+    cell,
+    pte_sha256,
+    runner_sha256,
+    serial,
+    build
 FROM kernel_profile
 JOIN _session USING (session_key)
 WHERE status = 'succeeded';

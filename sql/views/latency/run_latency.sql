@@ -16,7 +16,12 @@ SELECT
     execute_ns / 1e6 AS execute_ms,
     etdump_sha256,
     status,
-    runner_source
+    runner_source,
+    cell,
+    pte_sha256,
+    runner_sha256,
+    serial,
+    build
 FROM run
 JOIN _timing_session USING (session_key);
 

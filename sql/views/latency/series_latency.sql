@@ -1,14 +1,14 @@
 CREATE OR REPLACE VIEW series_latency AS
 SELECT
     series_id,
-    night,
-    model,
-    precision,
-    variant,
-    threads,
-    device_model,
+    series_night.night,
+    series.model,
+    series.precision,
+    series.variant,
+    series.threads,
+    series.device_model,
     os_build,
-    emulated,
+    series.emulated,
     sessions,
     median_ns / 1e6 AS median_ms,
     mad_ns / 1e6 AS mad_ms,
@@ -18,19 +18,27 @@ SELECT
     executorch_version,
     runner_sha256,
     backend,
-    seed
+    series.seed,
+    sweep_id,
+    device,
+    cell,
+    serial,
+    build,
+    row_number() OVER (
+        PARTITION BY series_id, series_night.night ORDER BY last_started_at DESC NULLS LAST, cell_id DESC
+    ) = 1 AS is_newest
 FROM series_night
-JOIN series USING (series_id);
+JOIN series USING (series_id)
+JOIN cell USING (cell_id);
 
-COMMENT ON VIEW series_latency IS 'What may be compared over nights: per series and night, the median of its sessions'' medians.';
+COMMENT ON VIEW series_latency IS 'What may be compared over nights: each cell of a series and night, with the median of its sessions'' medians. `WHERE is_newest` leaves one cell per series and night.';
 COMMENT ON COLUMN series_latency.series_id IS 'Hash of model, seed, backend, precision, threads, variant, device model, OS build and emulation. Versions are not part of it, so an upgrade shows as a step.';
 COMMENT ON COLUMN series_latency.device_model IS 'Model of the device, or its name if the model is unknown: phones of one model share a series.';
 COMMENT ON COLUMN series_latency.os_build IS 'Build of the operating system.';
-COMMENT ON COLUMN series_latency.sessions IS 'Sessions of the night that succeeded.';
+COMMENT ON COLUMN series_latency.sessions IS 'Sessions of the cell that succeeded.';
 COMMENT ON COLUMN series_latency.median_ms IS 'Median of their medians, in milliseconds.';
 COMMENT ON COLUMN series_latency.mad_ms IS 'Median absolute deviation of their medians in milliseconds, not scaled by 1.4826.';
 COMMENT ON COLUMN series_latency.min_ms IS 'Fastest of their medians in milliseconds.';
 COMMENT ON COLUMN series_latency.max_ms IS 'Slowest of their medians in milliseconds.';
-COMMENT ON COLUMN series_latency.pte_sha256 IS 'SHA-256 of the .pte file; NULL here and below if the night used several.';
-COMMENT ON COLUMN series_latency.executorch_version IS 'Version of ExecuTorch in the runner.';
 COMMENT ON COLUMN series_latency.backend IS 'Delegate that the model was exported for.';
+COMMENT ON COLUMN series_latency.is_newest IS 'Whether the cell is the one of its series and night that was measured last.';

@@ -10,8 +10,8 @@ latency AS (
         quantile_cont(execute_ns, [0.25, 0.75, 0.9, 0.95, 0.99]) FILTER (NOT is_warmup) AS quantiles_ns,
         min(execute_ns) FILTER (NOT is_warmup) / 1e6 AS min_ms,
         max(execute_ns) FILTER (NOT is_warmup) / 1e6 AS max_ms,
-        stddev_samp(execute_ns) FILTER (NOT is_warmup) / avg(execute_ns) FILTER (NOT is_warmup) AS cv,
-        sum(unattributed_ns) FILTER (NOT is_warmup) / sum(execute_ns) FILTER (NOT is_warmup) AS unattributed_share
+        stddev_samp(execute_ns) FILTER (NOT is_warmup) / nullif(avg(execute_ns) FILTER (NOT is_warmup), 0) AS cv,
+        sum(unattributed_ns) FILTER (NOT is_warmup) / nullif(sum(execute_ns) FILTER (NOT is_warmup), 0) AS unattributed_share
     FROM run
     JOIN run_summary USING (session_key, run_id)
     GROUP BY session_key
@@ -45,7 +45,12 @@ SELECT
     runner_source,
     slot AS session_index,
     started_at,
-    series_id
+    series_id,
+    cell,
+    pte_sha256,
+    runner_sha256,
+    serial,
+    build
 FROM latency
 JOIN _timing_session USING (session_key);
 

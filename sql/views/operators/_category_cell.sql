@@ -1,16 +1,20 @@
 CREATE OR REPLACE VIEW _category_cell AS
 WITH
 category_total AS (
-    SELECT cell, category, sum(self_ns) AS self_ns
-    FROM _operator_session
-    GROUP BY cell, category
+    SELECT cell_id, category, sum(time_ms) AS time_ms, sum(share) AS share, sum(resolution_ms) AS resolution_ms
+    FROM _operator_cell
+    GROUP BY cell_id, category
 )
 SELECT
     _cell.*,
     category,
-    self_ns / runs / 1e6 AS time_ms,
-    self_ns / sum(self_ns) OVER (PARTITION BY cell) AS share
+    time_ms,
+    share,
+    -- What the delegate's operators lost by rounding down is in the time that none of them accounts for.
+    CASE
+        WHEN category = 'Unattributed' THEN sum(resolution_ms) OVER (PARTITION BY cell_id) ELSE resolution_ms
+    END AS resolution_ms
 FROM category_total
-JOIN _cell USING (cell);
+JOIN _cell USING (cell_id);
 
 COMMENT ON VIEW _category_cell IS 'The rows of category_share with the numbers of their cell and pair. Private: may change with any version.';

@@ -14,7 +14,14 @@ SELECT
     share,
     sessions,
     runs,
-    runner_source
+    runner_source,
+    resolution_ms,
+    time_ms < resolution_ms AS below_resolution,
+    cell,
+    pte_sha256,
+    runner_sha256,
+    serial,
+    build
 FROM _category_cell;
 
-COMMENT ON VIEW category_share IS 'Where the time of Method::execute goes, by category, in all measured runs of a cell. The shares of a cell add up to 1.';
+COMMENT ON VIEW category_share IS 'Where the time of Method::execute goes, by category: the sums of operator_time. The shares of a cell add up to 1.';

@@ -1,19 +1,4 @@
 CREATE OR REPLACE VIEW operator_time AS
-WITH
-operator_total AS (
-    SELECT
-        cell,
-        operator,
-        kind,
-        category,
-        layout,
-        data_type,
-        microkernel,
-        sum(calls) AS calls,
-        sum(self_ns) AS self_ns
-    FROM _operator_session
-    GROUP BY ALL
-)
 SELECT
     sweep_id,
     night,
@@ -27,16 +12,23 @@ SELECT
     operator,
     kind,
     category,
-    calls / runs AS calls_per_run,
-    self_ns / runs / 1e6 AS time_ms,
-    self_ns / sum(self_ns) OVER (PARTITION BY cell) AS share,
+    calls_per_run,
+    time_ms,
+    share,
     layout,
     data_type,
     microkernel,
     sessions,
     runs,
-    runner_source
-FROM operator_total
-JOIN _cell USING (cell);
+    runner_source,
+    resolution_ms,
+    time_ms < resolution_ms AS below_resolution,
+    cell,
+    pte_sha256,
+    runner_sha256,
+    serial,
+    build
+FROM _operator_cell
+JOIN _cell USING (cell_id);
 
-COMMENT ON VIEW operator_time IS 'Where the time of Method::execute goes, by operator, layout, data types and kernel, in all measured runs of a cell. The shares of a cell add up to 1.';
+COMMENT ON VIEW operator_time IS 'Where the time of Method::execute goes, by operator, layout, data types and kernel. A time is the median over the sessions of a cell of the mean over the runs of a session; the shares of a cell add up to 1.';

@@ -2,15 +2,13 @@ CREATE OR REPLACE VIEW portable_weight AS
 WITH
 cell_total AS (
     SELECT
-        cell,
-        sum(portable_ns) AS portable_ns,
-        sum(delegated_ns) AS delegated_ns,
-        sum(execute_ns) AS execute_ns
-    FROM run
-    JOIN run_summary USING (session_key, run_id)
-    JOIN _session USING (session_key)
-    WHERE NOT is_warmup
-    GROUP BY cell
+        cell_id,
+        coalesce(sum(time_ms) FILTER (kind = 'portable'), 0) AS portable_ms,
+        coalesce(sum(share) FILTER (kind = 'portable'), 0) AS share,
+        coalesce(sum(time_ms) FILTER (kind = 'delegated'), 0) AS delegated_ms,
+        sum(time_ms) AS execute_ms
+    FROM _operator_cell
+    GROUP BY cell_id
 )
 SELECT
     sweep_id,
@@ -22,18 +20,22 @@ SELECT
     variant,
     mode,
     threads,
-    portable_ns / runs / 1e6 AS portable_ms,
-    portable_ns / execute_ns AS share,
-    delegated_ns / runs / 1e6 AS delegated_ms,
-    execute_ns / runs / 1e6 AS execute_ms,
+    portable_ms,
+    share,
+    delegated_ms,
+    execute_ms,
     sessions,
     runs,
-    runner_source
+    runner_source,
+    cell,
+    pte_sha256,
+    runner_sha256,
+    serial,
+    build
 FROM cell_total
-JOIN _cell USING (cell);
+JOIN _cell USING (cell_id);
 
-COMMENT ON VIEW portable_weight IS 'How much of Method::execute runs in portable operators, in all measured runs of a cell.';
-COMMENT ON COLUMN portable_weight.portable_ms IS 'Milliseconds per run in portable operators, on average.';
-COMMENT ON COLUMN portable_weight.share IS 'Portable part of Method::execute, 0 to 1.';
-COMMENT ON COLUMN portable_weight.delegated_ms IS 'Milliseconds per run in delegated operators, on average.';
-COMMENT ON COLUMN portable_weight.execute_ms IS 'Milliseconds of Method::execute per run, on average.';
+COMMENT ON VIEW portable_weight IS 'How much of Method::execute runs in portable operators: the sums of operator_time.';
+COMMENT ON COLUMN portable_weight.portable_ms IS 'Milliseconds in portable operators in one run.';
+COMMENT ON COLUMN portable_weight.delegated_ms IS 'Milliseconds in delegated operators in one run.';
+COMMENT ON COLUMN portable_weight.execute_ms IS 'Milliseconds of one run: the sum over all operators and the unattributed time.';

@@ -30,7 +30,12 @@ SELECT
     slot AS session_index,
     exit_code,
     signal,
-    started_at
+    started_at,
+    cell,
+    pte_sha256,
+    runner_sha256,
+    serial,
+    build
 FROM _session
 WHERE status <> 'succeeded' AND reason_code IS DISTINCT FROM 'first_session';
 

@@ -14,7 +14,12 @@ SELECT
     max_abs_error,
     max_rel_error,
     nonfinite_mismatches,
-    runner_source
+    runner_source,
+    cell,
+    pte_sha256,
+    runner_sha256,
+    serial,
+    build
 FROM accuracy
 JOIN _session USING (session_key)
 WHERE status = 'succeeded';

@@ -21,7 +21,12 @@ SELECT
     frequency_mhz,
     load_1m,
     free_memory_bytes,
-    free_disk_bytes
+    free_disk_bytes,
+    cell,
+    pte_sha256,
+    runner_sha256,
+    serial,
+    build
 FROM device_conditions
 JOIN _session USING (session_key);
 

@@ -26,7 +26,13 @@ SELECT
     sme2_hardware,
     sme2_told,
     farm_version,
-    runner_source
+    runner_source,
+    seed,
+    cell,
+    pte_sha256,
+    runner_sha256,
+    serial,
+    build
 FROM _session;
 
 COMMENT ON VIEW session_overview IS 'Every session, however it ended.';

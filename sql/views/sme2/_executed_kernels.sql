@@ -9,17 +9,13 @@ sampled AS (
     WHERE status = 'succeeded' AND evidence = 'executed'
 )
 SELECT
-    sweep_id,
-    device,
-    model,
-    precision,
-    variant,
-    runner_source,
+    subject,
     sum(weight) AS samples,
     coalesce(sum(weight) FILTER (isa_family = 'SME2'), 0) AS sme2_samples,
-    coalesce(sum(weight) FILTER (is_qp8 AND isa_family = 'SME2'), 0) / sum(weight) FILTER (is_qp8) AS qp8_sme2_share
+    coalesce(sum(weight) FILTER (is_qp8 AND isa_family = 'SME2'), 0)
+    / nullif(sum(weight) FILTER (is_qp8), 0) AS qp8_sme2_share
 FROM sampled
-GROUP BY ALL;
+GROUP BY subject;
 
 COMMENT ON VIEW _executed_kernels IS 'What the samples of profile sessions show of SME2. Private: may change with any version.';
 COMMENT ON COLUMN _executed_kernels.samples IS 'All samples.';

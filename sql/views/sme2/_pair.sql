@@ -1,16 +1,24 @@
 CREATE OR REPLACE VIEW _pair AS
-SELECT DISTINCT
+SELECT
     pair,
-    sweep_id,
-    night,
-    device,
-    emulated,
-    model,
-    precision,
-    mode,
-    threads,
-    runner_source
-FROM _timing_session
-WHERE variant IN ('sme2_on', 'sme2_off');
+    any_value(subject_pair) AS subject_pair,
+    any_value(sweep_id) AS sweep_id,
+    any_value(night) AS night,
+    any_value(device) AS device,
+    any_value(emulated) AS emulated,
+    any_value(model) AS model,
+    any_value(precision) AS precision,
+    any_value(mode) AS mode,
+    any_value(threads) AS threads,
+    any_value(runner_source) AS runner_source,
+    any_value(pte_sha256) AS pte_sha256,
+    any_value(runner_sha256) AS runner_sha256,
+    any_value(serial) AS serial,
+    any_value(build) AS build,
+    max(differs) AS differs
+FROM _cell
+LEFT JOIN _differs USING (cell_id, cell)
+WHERE variant IN ('sme2_on', 'sme2_off')
+GROUP BY pair;
 
-COMMENT ON VIEW _pair IS 'What is measured alike but for SME2, with one side or both. Private: may change with any version.';
+COMMENT ON VIEW _pair IS 'Cells that are equal but for SME2, with one side or both. Private: may change with any version.';

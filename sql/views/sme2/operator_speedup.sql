@@ -1,18 +1,21 @@
 CREATE OR REPLACE VIEW operator_speedup AS
 WITH
-session_operator AS (
+cell_total AS (
     SELECT
-        session_key,
+        pair,
+        variant,
         operator,
-        microkernel,
+        _operator_cell.microkernel,
         kind,
         category,
         string_agg(DISTINCT data_type, ' | ' ORDER BY data_type) AS data_types,
-        sum(calls) / any_value(runs) AS calls_per_run,
-        sum(self_ns) / any_value(runs) / 1e6 AS time_ms
-    FROM _operator_session
+        sum(calls_per_run) AS calls,
+        sum(time_ms) AS time_ms,
+        sum(time_ms) < sum(resolution_ms) AS below_resolution
+    FROM _operator_cell
+    JOIN _cell USING (cell_id)
     WHERE category <> 'Unattributed'
-    GROUP BY ALL
+    GROUP BY pair, variant, operator, _operator_cell.microkernel, kind, category
 ),
 side AS (
     SELECT
@@ -23,13 +26,13 @@ side AS (
         category,
         max(data_types) FILTER (variant = 'sme2_on') AS data_types_on,
         max(data_types) FILTER (variant = 'sme2_off') AS data_types_off,
-        median(calls_per_run) FILTER (variant = 'sme2_on') AS calls_on,
-        median(calls_per_run) FILTER (variant = 'sme2_off') AS calls_off,
-        median(time_ms) FILTER (variant = 'sme2_on') AS time_on_ms,
-        median(time_ms) FILTER (variant = 'sme2_off') AS time_off_ms
-    FROM session_operator
-    JOIN _session USING (session_key)
-    GROUP BY ALL
+        max(calls) FILTER (variant = 'sme2_on') AS calls_on,
+        max(calls) FILTER (variant = 'sme2_off') AS calls_off,
+        max(time_ms) FILTER (variant = 'sme2_on') AS time_on_ms,
+        max(time_ms) FILTER (variant = 'sme2_off') AS time_off_ms,
+        bool_or(below_resolution) AS below_resolution
+    FROM cell_total
+    GROUP BY pair, operator, microkernel, kind, category
 )
 SELECT
     sweep_id,
@@ -51,8 +54,16 @@ SELECT
     calls_off,
     time_on_ms,
     time_off_ms,
-    CASE WHEN _has_times(emulated) THEN time_off_ms / nullif(time_on_ms, 0) END AS speedup,
-    CASE WHEN _has_times(emulated) THEN time_off_ms - time_on_ms END AS saved_ms
+    CASE
+        WHEN _has_times(emulated) AND NOT below_resolution THEN time_off_ms / nullif(time_on_ms, 0)
+    END AS speedup,
+    CASE WHEN _has_times(emulated) THEN time_off_ms - time_on_ms END AS saved_ms,
+    below_resolution,
+    pair,
+    pte_sha256,
+    runner_sha256,
+    serial,
+    build
 FROM side
 JOIN _pair USING (pair)
 WINDOW both_sides AS (PARTITION BY pair)
@@ -63,7 +74,8 @@ COMMENT ON COLUMN operator_speedup.data_types_on IS 'Data types in its names wit
 COMMENT ON COLUMN operator_speedup.data_types_off IS 'Data types in its names without SME2.';
 COMMENT ON COLUMN operator_speedup.calls_on IS 'Calls per run with SME2.';
 COMMENT ON COLUMN operator_speedup.calls_off IS 'Calls per run without SME2.';
-COMMENT ON COLUMN operator_speedup.time_on_ms IS 'Milliseconds per run with SME2, on average, as the median over sessions; NULL if it did not run.';
-COMMENT ON COLUMN operator_speedup.time_off_ms IS 'Milliseconds per run without SME2, on average, as the median over sessions; NULL if it did not run.';
-COMMENT ON COLUMN operator_speedup.speedup IS 'time_off_ms / time_on_ms: above 1 means that SME2 is faster. NULL if a side is missing and on emulated devices.';
+COMMENT ON COLUMN operator_speedup.time_on_ms IS 'Milliseconds in one run with SME2; NULL if it did not run.';
+COMMENT ON COLUMN operator_speedup.time_off_ms IS 'Milliseconds in one run without SME2; NULL if it did not run.';
+COMMENT ON COLUMN operator_speedup.speedup IS 'time_off_ms / time_on_ms: above 1 means that SME2 is faster. NULL if a side is missing or below the resolution, and on emulated devices.';
 COMMENT ON COLUMN operator_speedup.saved_ms IS 'time_off_ms - time_on_ms; NULL if a side is missing and on emulated devices.';
+COMMENT ON COLUMN operator_speedup.below_resolution IS 'Whether its calls with or without SME2 take less than the resolution of their times, see operator_time.resolution_ms.';

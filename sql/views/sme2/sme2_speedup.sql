@@ -2,15 +2,15 @@ CREATE OR REPLACE VIEW sme2_speedup AS
 WITH
 side AS (
     SELECT
-        pair,
-        count(*) FILTER (variant = 'sme2_on') AS sessions_on,
-        count(*) FILTER (variant = 'sme2_off') AS sessions_off,
-        median(median_ms) FILTER (variant = 'sme2_on') AS median_on_ms,
-        median(median_ms) FILTER (variant = 'sme2_off') AS median_off_ms
+        _session.pair,
+        count(*) FILTER (_session.variant = 'sme2_on') AS sessions_on,
+        count(*) FILTER (_session.variant = 'sme2_off') AS sessions_off,
+        median(median_ms) FILTER (_session.variant = 'sme2_on') AS median_on_ms,
+        median(median_ms) FILTER (_session.variant = 'sme2_off') AS median_off_ms
     FROM session_latency
-    JOIN _session USING (session_id, variant)
+    JOIN _session USING (session_id)
     WHERE runs > 0
-    GROUP BY pair
+    GROUP BY _session.pair
 )
 SELECT
     sweep_id,
@@ -26,12 +26,17 @@ SELECT
     sessions_off,
     median_on_ms,
     median_off_ms,
-    CASE WHEN _has_times(emulated) THEN median_off_ms / median_on_ms END AS speedup,
-    CASE WHEN _has_times(emulated) THEN median_off_ms - median_on_ms END AS saved_ms
+    CASE WHEN _has_times(emulated) THEN median_off_ms / nullif(median_on_ms, 0) END AS speedup,
+    CASE WHEN _has_times(emulated) THEN median_off_ms - median_on_ms END AS saved_ms,
+    pair,
+    pte_sha256,
+    runner_sha256,
+    serial,
+    build
 FROM side
 JOIN _pair USING (pair);
 
-COMMENT ON VIEW sme2_speedup IS 'What SME2 gains: sessions with it compared with sessions without it in the same sweep, on the same device, model, precision, threads and runner source. The unit is the session.';
+COMMENT ON VIEW sme2_speedup IS 'What SME2 gains: sessions with it compared with sessions without it that is equal to it in everything else, see cell_overview. The unit is the session.';
 COMMENT ON COLUMN sme2_speedup.sessions_on IS 'Sessions with SME2.';
 COMMENT ON COLUMN sme2_speedup.sessions_off IS 'Sessions without SME2.';
 COMMENT ON COLUMN sme2_speedup.median_on_ms IS 'Median of the medians of sessions with SME2; NULL if there is none.';

@@ -29,6 +29,5 @@ COMMENT ON COLUMN runner_overview.kind IS 'wheel (built by the farm) or register
 COMMENT ON COLUMN runner_overview.source_sha256 IS 'SHA-256 of its source; NULL if unknown.';
 COMMENT ON COLUMN runner_overview.compiler IS 'Compiler that built it.';
 COMMENT ON COLUMN runner_overview.runner_version IS 'Version of the runner.';
-COMMENT ON COLUMN runner_overview.executorch_version IS 'Version of ExecuTorch in it.';
 COMMENT ON COLUMN runner_overview.versions IS 'All versions recorded in its manifest, JSON.';
 COMMENT ON COLUMN runner_overview.provenance IS 'Where a registered runner comes from.';

@@ -85,7 +85,7 @@ def _reasons(rows: Iterable[PortableOperatorRow]) -> Iterator[Text]:
 
 
 def _move_less(answers: Answers) -> Iterator[Text]:
-    movement = [row for row in answers.rows(CategoryRow) if row.category == _DATA_MOVEMENT]
+    movement = [row for row in answers.rows(CategoryRow) if row.category == _DATA_MOVEMENT and row.is_resolved]
     for worst, also in _worst(movement, _DATA_MOVEMENT_SHARE):
         heavy = [
             row

@@ -9,7 +9,17 @@ from sql.seeds.rows import operator_categories
 from tasks.report.cells import CellNames, CellRow, cell_of
 from tasks.report.data import Answers, Row
 from tasks.report.page import Block, Cell, Code, Column, Fold, Paragraph, Section, Segment, StackChart, Table, Text
-from tasks.report.text import codes, counted, joined, ms_digits, number, percent, separated
+from tasks.report.text import (
+    at_most_percent,
+    codes,
+    counted,
+    joined,
+    ms_digits,
+    number,
+    percent,
+    rounded_percent,
+    separated,
+)
 
 _OTHER = "Other"
 _REST = "Unattributed"
@@ -19,6 +29,7 @@ CATEGORIES = (*sorted(_KNOWN, key=lambda name: (name not in _COMPUTE, name)), _O
 """All categories in the order of columns, bars and colours: those that compute most first, the rest last."""
 NO_TIMES = "No session on a real device succeeded, so there are no times to break down."
 _MOST_BARS_IN_SIGHT = 40
+_MOST_UNCERTAINTY = 0.2
 
 
 @dataclass(frozen=True)
@@ -29,6 +40,19 @@ class CategoryRow(CellRow):
     category: str
     time_ms: float
     share: float
+    resolution_ms: float
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether the time is long enough for the clock that measured it."""
+        return self.time_ms >= self.resolution_ms
+
+    @property
+    def bounds_ms(self) -> tuple[float, float]:
+        """The shortest and the longest time that the clock allows: delegated operators are rounded down."""
+        if self.category == _REST:
+            return self.time_ms - self.resolution_ms, self.time_ms
+        return self.time_ms, self.time_ms + self.resolution_ms
 
 
 @dataclass(frozen=True)
@@ -51,45 +75,48 @@ def categories(answers: Answers) -> Section:
         Paragraph(
             f"Shares of Method::execute. {_REST} is time that no operator accounts for: the runtime itself, and what a "
             "delegate does between its operators. A 1x1 convolution may run as Fully Connected and then counts as "
-            "GEMM. Emulated devices are left out."
+            "GEMM. A share with < is below the resolution of the delegate's clock, 1 \u00b5s per call. Emulated "
+            "devices are left out."
         )
     ]
     for model, of_model in groupby(cells, key=lambda cell: cell[0].model):
-        blocks.append(_chart(model, list(of_model), names))
+        blocks += _chart(model, list(of_model), names)
     blocks.append(_table(cells, names))
-    return Section("time", title, [*blocks, *_unknown(answers)], list(_summary(rows)))
+    return Section("time", title, [*blocks, *_unknown(answers)], list(_summary(cells)))
 
 
-def in_tenths(shares: dict[str, float]) -> dict[str, float]:
-    """Round shares to tenths of a percent so that they still add up to exactly 1 (largest remainder)."""
-    thousandths = {key: share * 1000 for key, share in shares.items()}
-    rounded = {key: int(value // 1) for key, value in thousandths.items()}
-    missing = round(sum(thousandths.values())) - sum(rounded.values())
-    by_rest = sorted(thousandths, key=lambda key: rounded[key] - thousandths[key])
-    for key in by_rest[:missing]:
-        rounded[key] += 1
-    return {key: value / 1000 for key, value in rounded.items()}
+def _by_category(cell: list[CategoryRow]) -> dict[str, CategoryRow]:
+    """The row of each category in a cell; one that is not known any more counts as Other."""
+    return {row.category if row.category in CATEGORIES else _OTHER: row for row in cell}
 
 
-def _shares_of(cell: list[CategoryRow]) -> dict[str, float]:
-    """The rounded share of every category in a cell; a category that is not known any more counts as Other."""
-    shares = dict.fromkeys(CATEGORIES, 0.0)
-    for row in cell:
-        shares[row.category if row.category in shares else _OTHER] += row.share
-    return in_tenths(shares)
+def _chart(model: str, cells: list[list[CategoryRow]], names: CellNames) -> Iterator[Block]:
+    clear = [cell for cell in cells if _uncertainty(cell) <= _MOST_UNCERTAINTY]
+    if len(clear) < len(cells):
+        yield Paragraph(
+            (
+                f"Not drawn: {counted(len(cells) - len(clear), 'cell')} of ",
+                Code(model),
+                f", in which more than {rounded_percent(_MOST_UNCERTAINTY)} of the time is below the resolution of the "
+                "delegate's clock, 1 \u00b5s per call.",
+            ),
+            tone="quiet",
+        )
+    bars = [(names.label(cell[0]), _segments({row.category: row.share for row in cell})) for cell in clear]
+    if bars:
+        chart = StackChart(f"{model}: shares of Method::execute", CATEGORIES, bars)
+        many = len(bars) > _MOST_BARS_IN_SIGHT
+        yield Fold((Code(model), f": chart of {counted(len(bars), 'cell')}"), [chart]) if many else chart
 
 
-def _chart(model: str, cells: list[list[CategoryRow]], names: CellNames) -> Block:
-    bars = [(names.label(cell[0]), _segments(_shares_of(cell))) for cell in cells]
-    chart = StackChart(f"{model}: shares of Method::execute", CATEGORIES, bars)
-    if len(bars) > _MOST_BARS_IN_SIGHT:
-        return Fold((Code(model), f": chart of {counted(len(bars), 'cell')}"), [chart])
-    return chart
+def _uncertainty(cell: list[CategoryRow]) -> float:
+    """The part of a cell's time that the delegate's clock cannot assign to an operator."""
+    return sum(row.resolution_ms for row in cell if row.category == _REST) / (_time_ms(cell) or 1.0)
 
 
 def _segments(shares: dict[str, float]) -> list[Segment]:
     """Place the shares end to end; a negative one, where a delegate reports too much, is drawn as 0."""
-    drawn = {category: max(0.0, share) for category, share in shares.items()}
+    drawn = {category: max(0.0, shares.get(category, 0.0)) for category in CATEGORIES}
     total = sum(drawn.values()) or 1.0
     segments, start = [], 0.0
     for category, share in drawn.items():
@@ -103,20 +130,26 @@ def _table(cells: list[list[CategoryRow]], names: CellNames) -> Table:
     columns = [
         *names.columns(),
         *(Column(category, "%", True) for category in CATEGORIES),
-        Column("Sum", "%", True),
-        Column("Time", "ms", True, "Method::execute, mean of all runs"),
+        Column("Sum", "%", True, "of the shares before they are rounded"),
+        Column("Time", "ms", True, "sum of the categories, each the median over sessions of a session's mean"),
     ]
     digits = ms_digits(_time_ms(cell) for cell in cells)
     return Table(columns, [[*names.cells(cell[0]), *_numbers(cell, digits)] for cell in cells])
 
 
 def _numbers(cell: list[CategoryRow], digits: int) -> list[Cell]:
-    shares = _shares_of(cell)
+    rows, total_ms = _by_category(cell), _time_ms(cell)
     return [
-        *(percent(share) for share in shares.values()),
-        percent(sum(shares.values())),
-        number(_time_ms(cell), digits),
+        *(_share(rows.get(category), total_ms) for category in CATEGORIES),
+        percent(sum(row.share for row in cell)),
+        number(total_ms, digits),
     ]
+
+
+def _share(row: CategoryRow | None, total_ms: float) -> Cell:
+    if row is None:
+        return percent(0.0)
+    return percent(row.share) if row.is_resolved else at_most_percent(row.bounds_ms[1] / (total_ms or 1.0))
 
 
 def _time_ms(cell: list[CategoryRow]) -> float:
@@ -135,20 +168,33 @@ def _unknown(answers: Answers) -> Iterator[Paragraph]:
         )
 
 
-def _summary(rows: list[CategoryRow]) -> Iterator[Text]:
-    """The category with the largest share, by model, over all cells of the model."""
-    largest: dict[str, list[tuple[str, float]]] = defaultdict(list)
-    for model, group in groupby(rows, key=lambda row: row.model):
-        totals: dict[str, float] = defaultdict(float)
-        for row in group:
-            totals[row.category] += row.share
-        category = max(totals, key=lambda name: totals[name])
-        largest[category].append((model, totals[category] / sum(totals.values())))
+def _summary(cells: list[list[CategoryRow]]) -> Iterator[Text]:
+    """The category with the largest share, by model; where the clock cannot tell which one it is, that is stated."""
+    largest: dict[str, dict[str, list[float]]] = defaultdict(dict)
+    undecided = []
+    for model, of_model in groupby(cells, key=lambda cell: cell[0].model):
+        known = [top for cell in of_model if (top := _largest(cell))]
+        for row in known:
+            largest[row.category].setdefault(model, []).append(row.share)
+        if not known:
+            undecided.append(model)
     parts = [
-        joined(f"{category} in ", codes(model for model, _ in models), f" ({_span([share for _, share in models])})")
+        joined(f"{category} in ", codes(models), f" ({_span([share for found in models.values() for share in found])})")
         for category, models in sorted(largest.items(), key=lambda entry: -len(entry[1]))
     ]
-    yield joined("Largest share of the time: ", separated(parts, "; "), ".")
+    if parts:
+        yield joined("Largest share of the time: ", separated(parts, "; "), ".")
+    if undecided:
+        yield joined(
+            "Where the time of ", codes(undecided), " goes is not known: the delegate's clock has a resolution of "
+            "1 \u00b5s per call, and their operators are not long enough for it."
+        )  # fmt: skip
+
+
+def _largest(cell: list[CategoryRow]) -> CategoryRow | None:
+    """The category that takes most of the time whatever the clock rounded off, None if it cannot be told."""
+    top = max(cell, key=lambda row: row.bounds_ms[0])
+    return top if all(row is top or row.bounds_ms[1] <= top.bounds_ms[0] for row in cell) else None
 
 
 def _span(shares: list[float]) -> str:

@@ -1,5 +1,6 @@
 """The report's section on operators: those that take the most time in each cell."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -7,7 +8,7 @@ from tasks.report.cells import CellNames, CellRow, cell_of
 from tasks.report.data import Answers
 from tasks.report.page import Block, Cell, Code, Column, Fold, Paragraph, Section, Table
 from tasks.report.sections.categories import NO_TIMES
-from tasks.report.text import calls, code, in_percent, listed, ms_digits, number, percent, rounded_percent
+from tasks.report.text import calls, code, counted, in_percent, listed, ms_digits, number, percent, rounded_percent
 
 FLAGGED_SHARE = 0.05
 """Operators above this share of Method::execute are highlighted; report_operators.sql lists every one of them."""
@@ -32,6 +33,8 @@ class OperatorRow(CellRow):
     calls_per_run: float
     time_ms: float
     share: float
+    unresolved: int
+    """Operators of the cell that are below the resolution of their clock, and not among the rows."""
 
 
 def operators(answers: Answers) -> Section:
@@ -65,9 +68,19 @@ def _fold(cell: list[OperatorRow], names: CellNames, *, is_open: bool) -> Fold:
             Code(cell[0].model),
             f" · {names.label(cell[0])} \u2014 {heaviest or f'none over {rounded_percent(FLAGGED_SHARE)}'}",
         ),
-        [Table(_COLUMNS, [_cells(row, digits) for row in cell])],
+        [Table(_COLUMNS, [_cells(row, digits) for row in cell]), *_unresolved(cell[0].unresolved)],
         is_open=is_open,
     )
+
+
+def _unresolved(count: int) -> Iterator[Paragraph]:
+    if count:
+        verb = "takes" if count == 1 else "take"
+        yield Paragraph(
+            f"{counted(count, 'more operator').capitalize()} {verb} less than 1 \u00b5s per call, the resolution of "
+            "the delegate's clock, and cannot be ranked.",
+            tone="quiet",
+        )
 
 
 def _cells(row: OperatorRow, digits: int) -> list[Cell]:

@@ -71,7 +71,12 @@ def _weights(rows: list[PortableRow]) -> Table:
     digits = ms_digits(row.execute_ms for row in rows)
     columns = [
         *names.columns(),
-        Column("Portable", "ms", True, "mean of all runs, as is Method::execute"),
+        Column(
+            "Portable",
+            "ms",
+            True,
+            "sum of its operators' medians over sessions; Method::execute likewise with all operators",
+        ),
         Column("Method::execute", "ms", True),
         Column("Weight", "%", True),
     ]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tasks.report.cells import CellNames, PairRow
+from tasks.report.cells import CellNames, NamedRow
 from tasks.report.data import Answers, Row
 from tasks.report.page import Block, Cell, Code, Column, Heading, Paragraph, Points, Table, Text
 from tasks.report.text import calls, code, number, percent
@@ -29,10 +29,11 @@ _LEFT_OUT_COLUMNS = (
 
 
 @dataclass(frozen=True)
-class CoverageRow(PairRow):
+class CoverageRow(NamedRow):
     """How much of what SME2 could run did run on it in one cell with SME2; an emulated device has calls, no times."""
 
     query = "sme2_coverage"
+    cell: str
     eligible_calls: float
     sme2_calls: float
     name_share: float | None

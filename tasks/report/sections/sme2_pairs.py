@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
-from tasks.report.cells import CellKey, CellNames, PairRow, cell_of
+from tasks.report.cells import CellNames, PairRow, cell_of
 from tasks.report.data import Answers
 from tasks.report.page import Block, Cell, Code, Column, Fold, Table, Tag
 from tasks.report.sections.sme2_speedup import SpeedupRow
-from tasks.report.text import TIMES, calls, code, in_ms, number, percent, signed, words
+from tasks.report.text import NOTHING, TIMES, calls, code, in_ms, number, percent, signed, words
 
 GAINED = 1.1
 """A speed-up below this counts as none: one sweep cannot show smaller ones."""
@@ -40,7 +40,7 @@ _KERNEL_TABLES = {
 
 @dataclass(frozen=True)
 class ShiftRow(PairRow):
-    """The time of a category with SME2 off and on. Emulated devices are left out."""
+    """The time of a category with SME2 off and on, not printed below the resolution. Emulated devices are left out."""
 
     query = "sme2_shift"
     category: str
@@ -50,6 +50,7 @@ class ShiftRow(PairRow):
     time_off_ms: float | None
     time_on_ms: float | None
     change_ms: float | None
+    below_resolution: bool
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ class PairOperatorRow(PairRow):
     time_on_ms: float | None
     speedup: float | None
     saved_ms: float | None
+    below_resolution: bool
     share_on: float | None
     is_eligible: bool
     likely_reason: str | None
@@ -99,7 +101,7 @@ def pairs(answers: Answers) -> list[Block]:
     operators = _by_pair(answers.rows(PairOperatorRow))
     kernels = _by_pair(answers.rows(KernelRow))
     speedups = {cell_of(row): row for row in answers.rows(SpeedupRow)}
-    found: dict[CellKey, PairRow] = {}
+    found: dict[str, PairRow] = {}
     for row in (*answers.rows(ShiftRow), *answers.rows(PairOperatorRow), *answers.rows(KernelRow)):
         found.setdefault(cell_of(row), row)
     names = CellNames(list(found.values()))
@@ -115,7 +117,7 @@ def pairs(answers: Answers) -> list[Block]:
 PairRowT = TypeVar("PairRowT", bound=PairRow)
 
 
-def _by_pair(rows: list[PairRowT]) -> defaultdict[CellKey, list[PairRowT]]:
+def _by_pair(rows: list[PairRowT]) -> defaultdict[str, list[PairRowT]]:
     found = defaultdict(list)
     for row in rows:
         found[cell_of(row)].append(row)
@@ -130,19 +132,19 @@ def _gain(row: SpeedupRow | None) -> str:
 
 def _shift(rows: list[ShiftRow]) -> Iterator[Table]:
     if rows:
-        cells = [
-            [
-                Cell(row.category),
-                percent(row.share_off),
-                percent(row.share_on),
-                signed(row.change_points, 1),
-                number(row.time_off_ms, 3),
-                number(row.time_on_ms, 3),
-                signed(row.change_ms, 3),
-            ]
-            for row in rows
-        ]
+        cells = [[Cell(row.category), *([NOTHING] * 6 if row.below_resolution else _shifted(row))] for row in rows]
         yield Table(_SHIFT_COLUMNS, cells, caption="Where the time went")
+
+
+def _shifted(row: ShiftRow) -> list[Cell]:
+    return [
+        percent(row.share_off),
+        percent(row.share_on),
+        signed(row.change_points, 1),
+        number(row.time_off_ms, 3),
+        number(row.time_on_ms, 3),
+        signed(row.change_ms, 3),
+    ]
 
 
 def _operators(rows: list[PairOperatorRow]) -> Iterator[Table]:
@@ -153,14 +155,20 @@ def _operators(rows: list[PairOperatorRow]) -> Iterator[Table]:
                 words(row.data_types_off),
                 words(row.data_types_on),
                 calls(row.calls_per_run),
-                number(row.time_off_ms, 3),
-                number(row.time_on_ms, 3),
-                number(row.speedup, 2, tone="flag" if row.did_not_gain else ""),
-                signed(row.saved_ms, 3),
+                *([NOTHING] * 4 if row.below_resolution else _gained(row)),
             ]
             for row in rows
         ]
         yield Table(_OPERATOR_COLUMNS, cells, caption="Operators that SME2 could run, and others over 5 %")
+
+
+def _gained(row: PairOperatorRow) -> list[Cell]:
+    return [
+        number(row.time_off_ms, 3),
+        number(row.time_on_ms, 3),
+        number(row.speedup, 2, tone="flag" if row.did_not_gain else ""),
+        signed(row.saved_ms, 3),
+    ]
 
 
 def _kernels(rows: list[KernelRow]) -> Iterator[Table]:

@@ -254,7 +254,7 @@ def test_a_malformed_profile_is_refused(maker: BundleMaker) -> None:
     assert maker.load(maker.bundles).loaded == 1
 
 
-def test_the_nights_of_a_series_are_updated_and_compare_only_what_is_comparable(maker: BundleMaker) -> None:
+def test_the_nights_of_a_series_are_updated_with_each_cell_apart(maker: BundleMaker) -> None:
     ms = 1_000_000
     night: dict[str, Any] = {"sweep__sweep_id": "smoke-2026-11-21", "sweep__night": "2026-11-21"}
     upgrade: dict[str, Any] = {
@@ -271,12 +271,13 @@ def test_the_nights_of_a_series_are_updated_and_compare_only_what_is_comparable(
     maker.session([70 * ms], **night, **upgrade, threads=4)
     maker.session([80 * ms], **night, **upgrade, device__facts={"model": "board", "build": "b2"})
     maker.load()
-    columns = "night::VARCHAR, threads, os_build, sessions, median_ms, mad_ms, executorch_version, pte_sha256"
-    assert maker.ask(f"SELECT {columns} FROM series_latency ORDER BY 1, 2, 3") == [
-        ("2026-11-20", 1, "b1", 3, 12.0, 2.0, "1.5.1", "p1"),
-        ("2026-11-21", 1, "b1", 1, 20.0, 0.0, "1.6.0", "p2"),
-        ("2026-11-21", 1, "b2", 1, 80.0, 0.0, "1.6.0", "p2"),
-        ("2026-11-21", 4, "b1", 1, 70.0, 0.0, "1.6.0", "p2"),
+    columns = "night::VARCHAR, threads, os_build, device, sessions, median_ms, mad_ms, executorch_version, pte_sha256"
+    assert maker.ask(f"SELECT {columns} FROM series_latency ORDER BY 1, 2, 3, 4") == [
+        ("2026-11-20", 1, "b1", "host", 2, 13.5, 3.5, "1.5.1", "p1"),
+        ("2026-11-20", 1, "b1", "its-twin", 1, 12.0, 0.0, "1.5.1", "p1"),
+        ("2026-11-21", 1, "b1", "host", 1, 20.0, 0.0, "1.6.0", "p2"),
+        ("2026-11-21", 1, "b2", "host", 1, 80.0, 0.0, "1.6.0", "p2"),
+        ("2026-11-21", 4, "b1", "host", 1, 70.0, 0.0, "1.6.0", "p2"),
     ]
     of_the_step = "threads = 1 AND os_build = 'b1'"
     assert maker.ask(f"SELECT count(DISTINCT series_id) FROM series_latency WHERE {of_the_step}") == [(1,)]

@@ -9,7 +9,7 @@ import pytest
 
 from sql.schema import sql_files
 from sql.warehouse import open_read_only
-from tasks.report.cells import CellRow, PairRow
+from tasks.report.cells import CellRow, NamedRow, PairRow
 from tasks.report.data import Answers, ReportError, Row, SweepRow, open_answers
 from tasks.report.sections.categories import CATEGORIES
 from tasks.report.sections.latency import LatencyRow
@@ -24,7 +24,7 @@ def row_classes(base: type[Row] = Row) -> Iterator[type[Row]]:
     """The row classes of the report's modules, which render.py imports."""
     for row_class in base.__subclasses__():
         yield from row_classes(row_class)
-        if row_class not in (PairRow, CellRow) and row_class.__module__.startswith("tasks.report."):
+        if row_class not in (NamedRow, PairRow, CellRow) and row_class.__module__.startswith("tasks.report."):
             yield row_class
 
 

@@ -1,0 +1,81 @@
+-- Give each new session its cell. This is the one rule about what may be pooled: sessions are pooled, and runs of them
+-- compared, only if everything in `content` is equal. Facts of a device that change on their own (host name, labels,
+-- free memory, cores that are online) stay out of it.
+CREATE OR REPLACE TEMP TABLE session_content AS
+WITH
+content AS (
+    SELECT
+        session_key,
+        sweep_id,
+        sweep.night,
+        device.name AS device,
+        emulated,
+        serial,
+        build,
+        os_version,
+        device.platform,
+        device_model,
+        soc,
+        sme2,
+        model.name AS model,
+        precision,
+        seed,
+        pte_sha256,
+        runner_sha256,
+        coalesce(source_sha256, runner_sha256) AS runner_source,
+        runner.executorch_version,
+        variant,
+        mode,
+        threads,
+        executions,
+        warmup_executions
+    FROM session
+    JOIN sweep USING (sweep_id)
+    JOIN device USING (device_id)
+    JOIN model USING (model_id)
+    LEFT JOIN runner USING (runner_id)
+    WHERE session_key NOT IN (SELECT session_key FROM session_cell)
+),
+hashed AS (
+    SELECT
+        *,
+        -- JSON keeps NULL apart from a text, and one column apart from the next.
+        json_array(
+            sweep_id,
+            json_array(device, emulated, serial, build, os_version, platform, device_model, soc, sme2),
+            json_array(model, precision, seed, pte_sha256),
+            json_array(runner_sha256, runner_source),
+            threads
+        ) AS shared
+    FROM content
+)
+SELECT
+    * EXCLUDE (shared),
+    left(sha256(json_array(shared, variant, mode, executions, warmup_executions)::VARCHAR), 16) AS cell,
+    left(sha256(json_array(shared, mode, executions, warmup_executions)::VARCHAR), 16) AS pair,
+    left(sha256(json_array(shared, variant)::VARCHAR), 16) AS subject,
+    left(sha256(shared::VARCHAR), 16) AS subject_pair
+FROM hashed;
+
+INSERT INTO cell BY NAME
+WITH
+new AS (
+    SELECT DISTINCT ON (cell) *
+    FROM session_content
+    WHERE cell NOT IN (SELECT cell FROM cell)
+    ORDER BY cell, session_key
+)
+SELECT
+    (SELECT coalesce(max(cell_id), 0) FROM cell) + row_number() OVER (ORDER BY session_key) AS cell_id,
+    * EXCLUDE (session_key)
+FROM new;
+
+INSERT INTO session_cell BY NAME
+SELECT session_key, cell_id
+FROM session_content
+JOIN cell USING (cell);
+
+INSERT INTO touched_cell BY NAME
+SELECT DISTINCT cell_id
+FROM session_content
+JOIN cell USING (cell);

@@ -1,0 +1,51 @@
+CREATE OR REPLACE VIEW cell_overview AS
+WITH
+counted AS (
+    SELECT
+        cell_id,
+        count(*) AS sessions,
+        count(*) FILTER (status = 'succeeded') AS succeeded,
+        min(started_at) AS started_at,
+        max(ended_at) AS ended_at
+    FROM session_cell
+    JOIN session USING (session_key)
+    GROUP BY cell_id
+)
+SELECT
+    cell,
+    sweep_id,
+    night,
+    device,
+    emulated,
+    model,
+    precision,
+    variant,
+    mode,
+    threads,
+    executions,
+    warmup_executions,
+    differs,
+    sessions,
+    succeeded,
+    started_at,
+    ended_at,
+    pair,
+    serial,
+    build,
+    os_version,
+    platform,
+    device_model,
+    soc,
+    sme2,
+    seed,
+    pte_sha256,
+    runner_sha256,
+    runner_source,
+    executorch_version
+FROM counted
+JOIN cell USING (cell_id)
+LEFT JOIN _differs USING (cell_id, cell);
+
+COMMENT ON VIEW cell_overview IS 'What is measured alike: each cell with everything that its sessions have in common. Only sessions of one cell are pooled.';
+COMMENT ON COLUMN cell_overview.differs IS 'What tells the cell from others of the same name (sweep, device, model, precision, variant, mode, threads); NULL if there are none.';
+COMMENT ON COLUMN cell_overview.sessions IS 'Sessions of the cell, however they ended.';

@@ -1,0 +1,20 @@
+CREATE OR REPLACE VIEW _operator_cell AS
+SELECT
+    cell_id,
+    kind,
+    operator,
+    layout,
+    data_type,
+    microkernel,
+    CASE
+        WHEN kind IN ('method', 'delegate_call', 'operator_call') THEN 'Unattributed'
+        ELSE coalesce(category, 'Other')
+    END AS category,
+    calls_per_run,
+    time_ns / 1e6 AS time_ms,
+    share,
+    CASE WHEN kind = 'delegated' THEN calls_per_run * _delegate_clock_ms() ELSE 0 END AS resolution_ms
+FROM cell_operator
+LEFT JOIN operator_category USING (operator, kind);
+
+COMMENT ON VIEW _operator_cell IS 'Time of each operator in each cell. Private: may change with any version.';

@@ -1,0 +1,44 @@
+CREATE OR REPLACE VIEW _sme2_operator AS
+WITH
+eligible AS (
+    SELECT
+        cell_id,
+        found.operator,
+        kind,
+        category,
+        found.data_type,
+        found.microkernel,
+        sme2_by_name,
+        sum(calls_per_run) AS calls_per_run,
+        sum(time_ms) AS time_ms
+    FROM _operator_cell AS found
+    JOIN _sme2_by_name AS known
+        ON known.operator = found.operator
+            AND known.layout IS NOT DISTINCT FROM found.layout
+            AND known.data_type IS NOT DISTINCT FROM found.data_type
+            AND known.microkernel IS NOT DISTINCT FROM found.microkernel
+    WHERE _sme2_could_serve(category, found.microkernel)
+    GROUP BY ALL
+)
+SELECT
+    _cell.*,
+    operator,
+    kind,
+    category,
+    data_type,
+    microkernel,
+    calls_per_run,
+    time_ms,
+    sme2_by_name,
+    -- The names of dynamic int8 are the same with and without SME2: only the kernels that ran decide.
+    CASE sme2_by_name WHEN 'yes' THEN 1 WHEN 'no' THEN 0 ELSE qp8_sme2_share END AS sme2_share,
+    samples,
+    sme2_samples
+FROM eligible
+JOIN _cell USING (cell_id)
+LEFT JOIN _executed_kernels USING (subject);
+
+COMMENT ON VIEW _sme2_operator IS 'The rows of sme2_operator_coverage with the numbers of their cell. Private: may change with any version.';
+COMMENT ON COLUMN _sme2_operator.sme2_share IS 'As in sme2_operator_coverage.';
+COMMENT ON COLUMN _sme2_operator.samples IS 'All samples of profile sessions of the same content; NULL if there are none.';
+COMMENT ON COLUMN _sme2_operator.sme2_samples IS 'Part of samples in SME2 kernels.';
