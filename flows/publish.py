@@ -1,12 +1,18 @@
 """Load bundles into the warehouse, publish its snapshot and write the report."""
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
 from devices.errors import InputError
+from sql.warehouse import copy_for_reader
 from tasks.bundle_store import BundleStore
+from tasks.files import scratch_folder
 from tasks.load.load import LoadResult, load_paths, loaded_contents
 from tasks.snapshot import newest_snapshot, publish_snapshot
 from tasks.var import Var
+
+_WRITABLE = 0o222  # for its owner, its group or others
 
 
 def load_and_publish(paths: list[Path], var: Path, warehouse: Path | None) -> LoadResult:
@@ -26,7 +32,10 @@ def load_store(bundles: BundleStore, sweep_id: str | None, var: Path, warehouse:
     """
     target = warehouse or Var(var).warehouse
     found = bundles.local_folders(sweep_id, lambda hashes: loaded_contents(hashes, target))
-    result = load_and_publish(found.folders, var, warehouse)
+    # Without a folder of bundles, a warehouse that was loaded from elsewhere is still published again.
+    default = Var(var).bundles
+    folders = [folder for folder in found.folders if folder != default or default.exists() or not target.is_file()]
+    result = load_and_publish(folders, var, warehouse)
     result.already += found.already
     result.refused += found.refused
     return result
@@ -34,19 +43,33 @@ def load_store(bundles: BundleStore, sweep_id: str | None, var: Path, warehouse:
 
 def _publish(var: Path, warehouse: Path | None) -> None:
     places = Var(var)
-    if warehouse is None and places.warehouse.is_file():
+    if _is_of_var(var, warehouse) and places.warehouse.is_file():
         publish_snapshot(places.warehouse, places.snapshots)
 
 
-def readable_warehouse(var: Path, warehouse: Path | None) -> Path:
-    """Return the file that readers open: `warehouse` if given, else the newest snapshot of the var folder."""
-    if warehouse is not None:
-        return warehouse
-    return newest_snapshot(Var(var).snapshots)
+def _is_of_var(var: Path, warehouse: Path | None) -> bool:
+    return warehouse is None or warehouse.resolve() == Var(var).warehouse.resolve()
+
+
+@contextlib.contextmanager
+def readable_warehouse(var: Path, warehouse: Path | None) -> Iterator[Path]:
+    """Yield a file that readers may keep open without blocking a load: never a file that is written to.
+
+    It is the newest snapshot of the var folder, or a private copy of another `warehouse`. A warehouse without
+    permission to write, such as a published snapshot, is yielded itself. Raises WarehouseError.
+    """
+    if warehouse is None or _is_of_var(var, warehouse):
+        yield newest_snapshot(Var(var).snapshots)
+    elif warehouse.is_file() and not warehouse.stat().st_mode & _WRITABLE:
+        yield warehouse
+    else:
+        with scratch_folder() as folder:
+            yield copy_for_reader(warehouse, folder)
 
 
 def write_report(sweep_id: str | None, var: Path, warehouse: Path | None) -> Path:
     """Write the report of a sweep (without an id, the newest) from a snapshot; return the path of the HTML file."""
     from tasks.report.render import render_report
 
-    return render_report(readable_warehouse(var, warehouse), sweep_id, Var(var).reports)
+    with readable_warehouse(var, warehouse) as readable:
+        return render_report(readable, sweep_id, Var(var).reports)

@@ -47,11 +47,14 @@ def query_errors() -> Iterator[None]:
             "the query failed: it needs more memory than a query may use (half of the machine's, at most 8 GiB); "
             "select fewer rows or columns, or aggregate them"
         ) from None
+    except duckdb.InterruptException:
+        # An error in one of DuckDB's threads stops the others, and it may report that one of those was stopped.
+        raise WarehouseError("the query failed while rows were fetched; run it again to see the cause") from None
     except duckdb.Error as error:
         raise WarehouseError(f"the query failed: {_with_suggestions(error)}") from None
 
 
 def _with_suggestions(error: duckdb.Error) -> str:
     """Return DuckDB's message in one line, names that it suggests included, without the statement below it."""
-    message = str(error).split("\n\n", maxsplit=1)[0]
+    message = str(error).split("query result\nError: ")[-1].split("\n\n", maxsplit=1)[0]
     return " ".join(message.split()).rstrip(".")

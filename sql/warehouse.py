@@ -5,6 +5,7 @@ import functools
 import os
 import random
 import re
+import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from sql.schema import bring_up_to_date, check_schema, migrations, update_for_re
 __all__ = [
     "RowsRefused",
     "WarehouseError",
+    "copy_for_reader",
     "open_read_only",
     "open_to_copy",
     "query",
@@ -27,6 +29,8 @@ __all__ = [
 ]
 
 _PATIENCE_S = 60.0  # a writer's transaction takes about a second; a snapshot of some GB a few
+_MISSING = "{}: there is no warehouse here; create one with `etfarm load` or `etfarm sweep`"
+_BLOCK_BYTES = 1 << 22
 _MOST_QUERY_MEMORY_BYTES = 8 << 30  # the heaviest views over 100 million events need less than half of it
 _ONE_WRITER = threading.Lock()  # DuckDB keeps other processes out, but lets threads of one process in together
 
@@ -53,7 +57,7 @@ def open_read_only(path: Path, *, patience_s: float = _PATIENCE_S) -> Iterator[d
     Queries cannot reach other files, extensions or settings, and never spill to disk.
     """
     if not path.is_file():
-        raise WarehouseError(f"{path}: there is no warehouse here; create one with `etfarm load` or `etfarm sweep`")
+        raise WarehouseError(_MISSING.format(path))
     with _opened(path, read_only=True, patience_s=patience_s) as connection:
         if check_schema(connection, path) == len(migrations()):
             update_for_reader(connection)
@@ -74,6 +78,26 @@ def open_to_copy(path: Path) -> Iterator[BinaryIO]:
         bring_up_to_date(connection, path)
         connection.execute("CHECKPOINT")
         yield source
+
+
+def copy_for_reader(path: Path, folder: Path) -> Path:
+    """Copy a warehouse that others may write to into `folder`, and return the copy, which nobody else opens.
+
+    Writers wait only while it is copied, not while the copy is read; the file itself stays as it is. Raises
+    WarehouseError, or OSError if there is no room.
+    """
+    if not path.is_file():
+        raise WarehouseError(_MISSING.format(path))
+    copy = folder / path.name
+    # As in open_to_copy, the descriptor outlives the connection. A killed writer leaves committed rows in the .wal.
+    with path.open("rb") as source, _opened(path, read_only=True, patience_s=_PATIENCE_S) as connection:
+        check_schema(connection, path)
+        with copy.open("wb") as target:
+            shutil.copyfileobj(source, target, _BLOCK_BYTES)
+        log = path.with_name(f"{path.name}.wal")
+        if log.is_file():
+            shutil.copyfile(log, folder / log.name)
+    return copy
 
 
 def query(path: Path, text: str) -> tuple[list[str], list[tuple[Any, ...]]]:

@@ -1,26 +1,53 @@
 """Snapshots: published copies of the warehouse, which readers open and writers never touch."""
 
+import hashlib
+from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from sql.errors import WarehouseError
 from sql.warehouse import open_to_copy
-from tasks.files import remove_leftovers, write_complete
+from tasks.files import complete_file, remove_leftovers, sha256_of, write_complete
 
 _KEPT = 3  # a reader that opens `current` needs its file for as long as opening takes
+_ALWAYS_HASHED_BYTES = 16 << 20  # hashing takes about 10 ms
+_BLOCK_BYTES = 1 << 22
+_READ_ONLY = 0o444
+
+
+@dataclass(frozen=True)
+class _Published:
+    """A snapshot as it was published; without a hash if an older version wrote `current`, which held the name alone."""
+
+    name: str
+    sha256: str | None = None
+    size_bytes: int = 0
+    mtime_ns: int = 0
+
+    def text(self) -> str:
+        return f"{self.name}\nsha256 {self.sha256}\nsize_bytes {self.size_bytes}\nmtime_ns {self.mtime_ns}\n"
 
 
 def newest_snapshot(snapshots: Path) -> Path:
-    """Return the file of the newest snapshot; raises WarehouseError if none was published yet."""
-    try:
-        return snapshots / (snapshots / "current").read_text(encoding="utf-8").strip()
-    except OSError:
+    """Return the file of the newest snapshot, after a check that it is as it was published.
+
+    Its size and modification time are compared; its hash too if the time differs or the file has at most 16 MiB, so
+    that opening a snapshot of many GB stays fast. Raises WarehouseError if none was published yet, or if the newest one
+    is missing or was changed.
+    """
+    published = _read_current(snapshots / "current")
+    file = snapshots / published.name
+    if not file.is_file():
+        raise WarehouseError(f"{file}: the newest snapshot is missing; publish it again with `etfarm load`")
+    if not _is_unchanged(file, published):
         raise WarehouseError(
-            f"{snapshots}: no snapshot was published here yet; publish one with `etfarm load` or `etfarm sweep`"
-        ) from None
+            f"{file}: the snapshot was changed after it was published; publish it again with `etfarm load`"
+        )
+    return file
 
 
 def publish_snapshot(warehouse: Path, snapshots: Path) -> Path:
-    """Copy the warehouse to a new `snapshots/warehouse-<seq>.duckdb` and make `current` name it.
+    """Copy the warehouse to a new read-only `snapshots/warehouse-<seq>.duckdb`; make `current` name it, with its hash.
 
     Returns the new file and removes all but the last few. Writers wait meanwhile, readers are not affected.
     Raises WarehouseError.
@@ -31,8 +58,12 @@ def publish_snapshot(warehouse: Path, snapshots: Path) -> Path:
         present = sorted(snapshots.glob("warehouse-*.duckdb"), key=_sequence)
         final = snapshots / f"warehouse-{(_sequence(present[-1]) if present else 0) + 1:06d}.duckdb"
         try:
-            write_complete(final, source)
-            write_complete(snapshots / "current", f"{final.name}\n".encode())
+            with complete_file(final) as target:
+                sha256 = _copy(source, target)
+            final.chmod(_READ_ONLY)
+            status = final.stat()
+            published = _Published(final.name, sha256, status.st_size, status.st_mtime_ns)
+            write_complete(snapshots / "current", published.text().encode())
         except OSError as error:
             raise WarehouseError(
                 f"{final}: the snapshot could not be written ({error.strerror}); readers keep the previous one"
@@ -40,6 +71,48 @@ def publish_snapshot(warehouse: Path, snapshots: Path) -> Path:
         for old in [*present, final][:-_KEPT]:
             old.unlink()
         return final
+
+
+def _read_current(current: Path) -> _Published:
+    try:
+        name, *facts = current.read_text(encoding="utf-8").splitlines() or [""]
+    except OSError:
+        raise WarehouseError(
+            f"{current.parent}: no snapshot was published here yet; publish one with `etfarm load` or `etfarm sweep`"
+        ) from None
+    try:
+        if not (name.startswith("warehouse-") and name == Path(name).name):
+            raise ValueError
+        known = dict(fact.split(" ") for fact in facts)
+        return (
+            _Published(name, known["sha256"], int(known["size_bytes"]), int(known["mtime_ns"]))
+            if facts
+            else _Published(name)
+        )
+    except (ValueError, KeyError):
+        raise WarehouseError(
+            f"{current}: does not name a snapshot as it was published; publish one again with `etfarm load`"
+        ) from None
+
+
+def _is_unchanged(file: Path, published: _Published) -> bool:
+    if published.sha256 is None:
+        return True
+    status = file.stat()
+    if status.st_size != published.size_bytes:
+        return False
+    if status.st_mtime_ns == published.mtime_ns and status.st_size > _ALWAYS_HASHED_BYTES:
+        return True
+    return sha256_of(file) == published.sha256
+
+
+def _copy(source: BinaryIO, target: BinaryIO) -> str:
+    """Copy the rest of a stream and return the SHA-256 of what was copied."""
+    digest = hashlib.sha256()
+    while block := source.read(_BLOCK_BYTES):
+        digest.update(block)
+        target.write(block)
+    return digest.hexdigest()
 
 
 def _sequence(snapshot: Path) -> int:

@@ -17,14 +17,15 @@ def ask(text_or_file: str, form: str | None, output: Path | None, var: Path, war
     """
     if output is not None and form is not None:
         raise InputError("--format and --output exclude each other; the suffix of the file decides its format")
-    place, query = readable_warehouse(var, warehouse), _query_text(text_or_file)
-    if output is None:
-        with answered(place, query) as answer:
-            for piece in as_text(answer, form or "table"):
-                typer.echo(piece, nl=False)
-        return
-    with output_file(output) as stream, answered(place, query) as answer:
-        write_rows(answer, stream, output)
+    with readable_warehouse(var, warehouse) as readable:
+        query = _query_text(text_or_file)
+        if output is None:
+            with answered(readable, query) as answer:
+                for piece in as_text(answer, form or "table"):
+                    typer.echo(piece, nl=False)
+            return
+        with output_file(output) as stream, answered(readable, query) as answer:
+            write_rows(answer, stream, output)
     typer.echo(f"{output}: {answer.rows} row{'' if answer.rows == 1 else 's'}")
 
 

@@ -1,11 +1,15 @@
 """Snapshots of the warehouse: readers see what was published, and nothing that a publisher left half-done."""
 
+import hashlib
+import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import tasks.snapshot
 from sql.warehouse import WarehouseError, open_read_only, query, writing
 from tasks.snapshot import newest_snapshot, publish_snapshot
 
@@ -96,3 +100,92 @@ def test_the_writers_lock_holds_while_a_snapshot_is_copied(
     monkeypatch.setattr(Path, "replace", look)
     publish_snapshot(warehouse, tmp_path / "snapshots")
     assert results == [True, True]
+
+
+def test_a_snapshot_is_read_only_and_current_records_its_hash(warehouse: Path, tmp_path: Path) -> None:
+    snapshot = publish_snapshot(warehouse, tmp_path / "snapshots")
+    assert snapshot.stat().st_mode & 0o777 == 0o444
+    name, *facts = (snapshot.parent / "current").read_text(encoding="utf-8").splitlines()
+    assert name == snapshot.name
+    assert facts[0] == f"sha256 {hashlib.sha256(snapshot.read_bytes()).hexdigest()}"
+
+
+def overwritten(snapshot: Path) -> None:
+    """Change one byte, and hide it from a look at size and time."""
+    before = snapshot.stat()
+    content = bytearray(snapshot.read_bytes())
+    content[-1] ^= 1
+    snapshot.chmod(0o644)
+    snapshot.write_bytes(content)
+    os.utime(snapshot, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def grown(snapshot: Path) -> None:
+    snapshot.chmod(0o644)
+    with snapshot.open("ab") as stream:
+        stream.write(b"x")
+
+
+@pytest.mark.parametrize("change", [overwritten, grown])
+def test_a_changed_snapshot_is_refused_until_it_is_published_again(
+    warehouse: Path, tmp_path: Path, change: Callable[[Path], None]
+) -> None:
+    # given a snapshot that was changed after it was published
+    snapshots = tmp_path / "snapshots"
+    change(publish_snapshot(warehouse, snapshots))
+    # when a reader looks for it, then it is refused in words
+    expected = r"warehouse-000001\.duckdb: the snapshot was changed after .*; publish it again with `etfarm load`$"
+    with pytest.raises(WarehouseError, match=expected):
+        newest_snapshot(snapshots)
+    # and the next one is accepted
+    second = publish_snapshot(warehouse, snapshots)
+    assert newest_snapshot(snapshots) == second
+
+
+def test_a_snapshot_that_was_only_copied_is_accepted(warehouse: Path, tmp_path: Path) -> None:
+    snapshot = publish_snapshot(warehouse, tmp_path / "snapshots")
+    os.utime(snapshot, (0, 0))
+    assert newest_snapshot(snapshot.parent) == snapshot
+
+
+def test_a_big_snapshot_is_hashed_only_if_its_time_differs(
+    warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a snapshot that counts as big
+    monkeypatch.setattr(tasks.snapshot, "_ALWAYS_HASHED_BYTES", 0)
+    hashed: list[Path] = []
+
+    def noted(path: Path) -> str:
+        hashed.append(path)
+        return "another"
+
+    monkeypatch.setattr(tasks.snapshot, "sha256_of", noted)
+    snapshot = publish_snapshot(warehouse, tmp_path / "snapshots")
+    # when its time is as it was recorded, then it is not read
+    assert newest_snapshot(snapshot.parent) == snapshot
+    assert hashed == []
+    # when its time differs, then its hash decides
+    os.utime(snapshot, (0, 0))
+    with pytest.raises(WarehouseError, match="was changed after it was published"):
+        newest_snapshot(snapshot.parent)
+    assert hashed == [snapshot]
+
+
+def test_a_snapshot_that_was_removed_is_reported_with_what_to_do(warehouse: Path, tmp_path: Path) -> None:
+    publish_snapshot(warehouse, tmp_path / "snapshots").unlink()
+    with pytest.raises(WarehouseError, match="the newest snapshot is missing; publish it again with `etfarm load`"):
+        newest_snapshot(tmp_path / "snapshots")
+
+
+def test_a_pointer_of_an_older_version_is_still_read(warehouse: Path, tmp_path: Path) -> None:
+    snapshot = publish_snapshot(warehouse, tmp_path / "snapshots")
+    (snapshot.parent / "current").write_text(f"{snapshot.name}\n", encoding="utf-8")
+    assert newest_snapshot(snapshot.parent) == snapshot
+
+
+@pytest.mark.parametrize("text", ["", "../../etc/passwd\n", "warehouse-000001.duckdb\nsha256\n"])
+def test_a_damaged_pointer_is_one_sentence(warehouse: Path, tmp_path: Path, text: str) -> None:
+    snapshots = publish_snapshot(warehouse, tmp_path / "snapshots").parent
+    (snapshots / "current").write_text(text, encoding="utf-8")
+    with pytest.raises(WarehouseError, match="current: does not name a snapshot as it was published"):
+        newest_snapshot(snapshots)
