@@ -30,7 +30,10 @@ def test_every_public_view_is_in_the_readme() -> None:
 
 
 COMMANDS = sorted(
-    {match.group(1) for match in re.finditer(r"etfarm ((?:runner |devices )?[a-z]+)\b", "".join(blocks("sh")))}
+    {
+        match.group(1)
+        for match in re.finditer(r"etfarm ((?:runner |devices |warehouse )?[a-z]+)\b", "".join(blocks("sh")))
+    }
 )
 
 

@@ -10,6 +10,7 @@ import typer
 from flows.cli import devices as cli_devices
 from flows.cli import kit as cli_kit
 from flows.cli import runner as cli_runner
+from flows.cli import warehouse as cli_warehouse
 from flows.cli.options import (
     DEFAULT_INVENTORY,
     DEFAULT_VAR,
@@ -30,6 +31,7 @@ app = typer.Typer(
 )
 app.add_typer(cli_runner.app, name="runner")
 app.add_typer(cli_devices.app, name="devices")
+app.add_typer(cli_warehouse.app, name="warehouse")
 app.add_typer(cli_kit.app, name="kit")
 
 
@@ -118,7 +120,7 @@ def report(
     var: VarOption = DEFAULT_VAR,
     warehouse: WarehouseOption = None,
 ) -> None:
-    """Write the report of a sweep (HTML and Markdown); print its path."""
+    """Write a sweep's report (HTML and Markdown); print its path."""
     from flows.publish import write_report
 
     typer.echo(write_report(sweep_id, var, warehouse))

@@ -8,10 +8,12 @@ from typing import get_args
 import pytest
 
 from sql import schema
-from sql.describe import shared_comments
+from sql.describe import shared_comments, table_comments
+from sql.dictionary import data_dictionary
 from sql.seeds.rows import operator_categories
 from sql.warehouse import query, writing
 from tasks.cell import Mode, Status, Variant
+from tests.fixtures.paths import ROOT
 
 _OWN = re.compile(r"COMMENT ON COLUMN (\w+)\.(\w+) IS '((?:[^']|'')*)';")
 
@@ -90,3 +92,47 @@ CATEGORIES = {category for _, _, category in operator_categories()}
 def test_a_comment_lists_exactly_the_values_of_its_column(column: str, values: set[str]) -> None:
     listed = re.split("[;.(]", shared_comments()[column])[0].strip()
     assert set(re.split(", | or ", listed)) == values
+
+
+def test_every_table_and_every_column_of_it_has_a_comment(warehouse: Path) -> None:
+    _, tables = query(warehouse, "SELECT table_name FROM duckdb_tables() WHERE coalesce(trim(comment), '') = ''")
+    assert tables == []
+    _, columns = query(
+        warehouse,
+        """
+        SELECT table_name, column_name FROM duckdb_columns()
+        WHERE NOT internal AND coalesce(trim(comment), '') = ''
+        """,
+    )
+    assert columns == [], "add them to sql/columns.csv as table.column"
+
+
+def test_every_comment_of_a_table_is_used(warehouse: Path) -> None:
+    columns = "SELECT table_name || '.' || column_name FROM duckdb_columns() WHERE NOT internal"
+    _, known = query(warehouse, f"{columns} UNION SELECT table_name || '.*' FROM duckdb_tables()")
+    assert set(table_comments()) - {name for (name,) in known} == set()
+
+
+def test_no_comment_of_a_table_repeats_a_shared_one() -> None:
+    shared = shared_comments()
+    repeated = [key for key, comment in table_comments().items() if shared.get(key.split(".")[1]) == comment]
+    assert repeated == []
+
+
+def test_the_data_dictionary_is_fresh() -> None:
+    committed = (ROOT / "sql/DICTIONARY.md").read_text(encoding="utf-8")
+    assert committed == data_dictionary(), "run: etfarm warehouse docs -o sql/DICTIONARY.md"
+
+
+def test_the_data_dictionary_has_every_public_view_and_every_table_with_its_columns(warehouse: Path) -> None:
+    text = data_dictionary()
+    _, names = query(
+        warehouse,
+        """
+        SELECT view_name FROM duckdb_views() WHERE NOT internal AND NOT starts_with(view_name, '_')
+        UNION ALL SELECT table_name FROM duckdb_tables()
+        """,
+    )
+    assert sorted(re.findall(r"^### (\w+)$", text, re.MULTILINE)) == sorted(name for (name,) in names)
+    assert "| `median_ms` | DOUBLE | Median latency in milliseconds. |" in text
+    assert "| `self_ns` | BIGINT | Nanoseconds that it lasted without its children. |" in text
