@@ -36,7 +36,7 @@ def write_trace(session: str, run: str | None, output: Path, bundles: BundleStor
     runs, which = _runs(run, executions, min(source.warmup_runs, executions - 1))
     text = as_chrome_json(source.title, slices_of(source.dump, runs), {**source.about, "runs": which})
     write_complete(output, text.encode())
-    return f"{output}: {which}; open it at https://ui.perfetto.dev or in speedscope"
+    return f"{output}: {which}; open it at https://ui.perfetto.dev"
 
 
 def _runs(run: str | None, executions: int, warmup_runs: int) -> tuple[list[int], str]:

@@ -1,10 +1,11 @@
-"""A trace of an ETDump's runs in the Chrome JSON format, which Perfetto, chrome://tracing and speedscope open.
+"""A trace of an ETDump's runs in the Chrome JSON format, which Perfetto and other viewers open.
 
-JSON and not Perfetto's protobuf: it needs no package, more viewers open it, and thousandths of its microseconds are
-exact nanoseconds.
+JSON and not Perfetto's protobuf: it needs no package, and more viewers open it. Its times are fractional microseconds,
+which viewers cut off or round to nanoseconds, or calculate with; `_Microseconds` makes all of them right.
 """
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -44,7 +45,7 @@ def slices_of(dump: Etdump, runs: Sequence[int]) -> list[Slice]:
 
 def as_chrome_json(title: str, slices: Sequence[Slice], about: Mapping[str, object]) -> str:
     """Return the JSON text of a trace; times are microseconds after its first slice, `about` describes its origin."""
-    zero = min((each.start_ns for each in slices), default=0)
+    clock = _Microseconds(slices)
     tracks = {track: number for number, track in enumerate(dict.fromkeys(each.track for each in slices), 1)}
     events: list[dict[str, Any]] = [{"ph": "M", "pid": 1, "name": "process_name", "args": {"name": title}}]
     for track, number in tracks.items():
@@ -58,14 +59,42 @@ def as_chrome_json(title: str, slices: Sequence[Slice], about: Mapping[str, obje
             "tid": tracks[each.track],
             "name": each.name,
             "cat": each.args["kind"],
-            "ts": (each.start_ns - zero) / 1000,
-            "dur": each.dur_ns / 1000,
+            "ts": clock.start(each),
+            "dur": clock.duration(each),
             "args": each.args,
         }
         for each in slices
     ]
     lines = ",\n".join(json.dumps(event) for event in events)
     return f'{{"displayTimeUnit":"ns","otherData":{json.dumps(about)},"traceEvents":[\n{lines}\n]}}\n'
+
+
+class _Microseconds:
+    """Times as floating-point microseconds after the first slice.
+
+    Perfetto cuts off what is below a nanosecond: of 1001 ns, which are 1000.9999999999999 in floating point, it would
+    show 1000. So the clock runs fast by 0.4 ns over the trace, and no time is below its nanosecond. Other viewers add
+    and subtract times, and an end after the next start by a rounding error looks like nesting. So times are multiples
+    of one power of two, of which sums and differences are exact.
+    """
+
+    def __init__(self, slices: Sequence[Slice]) -> None:
+        self._zero_ns = min((each.start_ns for each in slices), default=0)
+        length_ns = max((each.start_ns + each.dur_ns for each in slices), default=0) - self._zero_ns
+        self._per_ns = (1 + 0.4 / max(length_ns, 1)) / 1000
+        self._step = 2.0 ** (math.frexp(length_ns / 1000 + 1)[1] - 52)
+
+    def start(self, each: Slice) -> float:
+        return self._at(each.start_ns)
+
+    def duration(self, each: Slice) -> float:
+        duration = self._at(each.start_ns + each.dur_ns) - self._at(each.start_ns)
+        while int(duration * 1000) < each.dur_ns:  # a few nanoseconds in a trace of seconds
+            duration += self._step
+        return duration
+
+    def _at(self, moment_ns: int) -> float:
+        return math.ceil((moment_ns - self._zero_ns) * self._per_ns / self._step) * self._step
 
 
 def _runtime_slices(dump: Etdump, runs: Sequence[int]) -> Iterator[Slice]:

@@ -2,7 +2,6 @@
 
 import json
 from collections import defaultdict
-from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -31,29 +30,41 @@ def execution(start: int, *operators: tuple[str, int, int]) -> Run:
 
 
 def read_back(data: bytes, runs: list[int]) -> dict[str, list[dict[str, Any]]]:
-    """Write the trace of `runs` and return its slices by track, with `start` and `end` in exact nanoseconds."""
+    """Write the trace of `runs` and return its slices by track, with `start` and `end` in nanoseconds as viewers read.
+
+    Perfetto multiplies the floating-point microseconds and cuts the rest off; others round.
+    """
     text = as_chrome_json("toy", slices_of(read_etdump(data), runs), {"session_id": "s"})
-    trace = json.loads(text, parse_float=Decimal)
+    trace = json.loads(text)
     names = {event["tid"]: event["args"]["name"] for event in trace["traceEvents"] if event["name"] == "thread_name"}
     tracks = defaultdict(list)
     for event in trace["traceEvents"]:
         if event["ph"] == "X":
-            start, dur = Decimal(event["ts"]) * 1000, Decimal(event["dur"]) * 1000
-            assert start == int(start) >= 0
-            tracks[names[event["tid"]]].append({**event, "start": int(start), "end": int(start + dur)})
+            start, dur = int(event["ts"] * 1000.0), int(event["dur"] * 1000.0)
+            assert (start, dur) == (round(event["ts"] * 1000.0), round(event["dur"] * 1000.0))
+            tracks[names[event["tid"]]].append({**event, "start": start, "end": start + dur})
     return dict(tracks)
 
 
 def assert_nested(tracks: dict[str, list[dict[str, Any]]]) -> None:
-    """On each track every slice begins after its predecessor, and lies inside a slice that is open or overlaps none."""
+    """On each track every slice begins after its predecessor, and lies inside a slice that is open or overlaps none.
+
+    That holds in nanoseconds, in sums of the file's microseconds, and in those after the track's first slice.
+    """
     for slices in tracks.values():
-        assert [each["start"] for each in slices] == sorted(each["start"] for each in slices)
-        open_ends: list[int] = []
-        for each in slices:
-            while open_ends and open_ends[-1] <= each["start"]:
-                open_ends.pop()
-            assert not open_ends or each["end"] <= open_ends[-1], each
-            open_ends.append(each["end"])
+        base = slices[0]["ts"]
+        for starts, ends in (
+            ([each["start"] for each in slices], [each["end"] for each in slices]),
+            ([each["ts"] for each in slices], [each["ts"] + each["dur"] for each in slices]),
+            ([each["ts"] - base for each in slices], [each["ts"] - base + each["dur"] for each in slices]),
+        ):
+            assert starts == sorted(starts)
+            open_ends: list[float] = []
+            for start, end in zip(starts, ends, strict=True):
+                while open_ends and open_ends[-1] <= start:
+                    open_ends.pop()
+                assert not open_ends or end <= open_ends[-1]
+                open_ends.append(end)
 
 
 def times(slices: list[dict[str, Any]]) -> list[tuple[str, int, int]]:
@@ -138,6 +149,25 @@ def test_all_runs_keep_every_duration_to_the_nanosecond() -> None:
     assert_nested(tracks)
     # and the operators of a later run do not overlap those of the run before
     assert [each["args"]["run"] for each in tracks["delegate at instruction 3"]] == [0, 0, 1, 1, 2]
+
+
+def test_operators_that_follow_each_other_stay_neighbours_in_floating_point() -> None:
+    # given a thousand operators of odd lengths, each beginning where the one before ends, and some of 0 ns
+    lengths = [(number * 7919) % 3001 if number % 5 else 0 for number in range(1000)]
+    starts = [17 + sum(lengths[:number]) for number in range(1000)]
+    events = [
+        Profile(text=f"Add (ND) #{number}", start=start, end=start + ns, instruction=0)
+        for number, (start, ns) in enumerate(zip(starts, lengths, strict=True))
+    ]
+    end = 17 + sum(lengths)
+    data = build_etdump([Run([*events, Profile("DELEGATE_CALL", 0, end, instruction=0), Profile(METHOD, 0, end)])])
+    # then no rounding makes one begin before its predecessor ends, or changes its length
+    tracks = read_back(data, [0])
+    assert_nested(tracks)
+    [operators] = [slices for track, slices in tracks.items() if track != "runtime"]
+    assert [each["end"] - each["start"] for each in operators] == lengths
+    ends = [each["ts"] + each["dur"] for each in operators]
+    assert all(end <= after["ts"] for end, after in zip(ends, operators[1:], strict=False))
 
 
 def test_events_of_the_runtime_that_overlap_are_shown_on_different_tracks() -> None:
