@@ -10,11 +10,12 @@ _DRAWS = 4000
 
 
 def speedup_interval(off_ms: Sequence[float], on_ms: Sequence[float]) -> tuple[float, float] | None:
-    """The 95 % interval of median(off_ms) / median(on_ms) from a bootstrap over sessions; None if a side has too few.
+    """The 95 % interval of median(off_ms) / median(on_ms) from a bootstrap over sessions.
 
+    None if a side has too few sessions, or if a median of the second is 0, below the resolution of its clock.
     The same sessions always give the same interval.
     """
-    if min(len(off_ms), len(on_ms)) < LEAST_SESSIONS:
+    if min(len(off_ms), len(on_ms)) < LEAST_SESSIONS or min(on_ms) <= 0:
         return None
     generator = np.random.default_rng(0)
     off, on = (

@@ -41,7 +41,9 @@ def percent(share: float | None, *, tone: Tone = "", bar: bool = False) -> Cell:
 
 
 def at_most_percent(share: float) -> Cell:
-    """A cell with the bound of a share that cannot be measured: `< 3.2`."""
+    """A cell with the bound of a share that cannot be measured: `< 3.2`; a dash if the bound excludes nothing."""
+    if share >= 1:
+        return NOTHING
     return Cell(f"< {100 * share:.1f}", sort=0.0, tone="quiet")
 
 

@@ -11,6 +11,8 @@ from devices.limits import Limits, outside, wait_until_settled
 from devices.ondevice.conditions import Conditions
 from devices.ondevice.job import JobResult
 from tasks.etdump.reader import EtdumpError, EventKind, read_etdump
+from tasks.load.consistent import several_methods, unfinished_execution
+from tasks.load.tree import runs_of
 from tasks.plan import DISCARDED_INDEX, FIRST_SESSION, PlannedSession
 from tasks.runner.bundle import Runner
 from tasks.session.sme2 import variant_contradiction
@@ -70,6 +72,8 @@ def check_result(session: PlannedSession, runner: Runner, stats: dict[str, Any] 
     if dump.executions != cell.executions:
         reason = f"the ETDump contains {dump.executions} executions instead of {cell.executions}"
         raise Unsuccessful("failed", "incomplete_etdump", reason)
+    if contradiction := several_methods(dump, runs_of(dump)) or unfinished_execution(dump):
+        raise Unsuccessful("failed", "bad_etdump", f"model.etdump: {contradiction}")
     if runner.supports_farm_flags:
         if stats is None:
             reason = "the runner exited with code 0 but its stats.json is missing or damaged"
@@ -78,8 +82,8 @@ def check_result(session: PlannedSession, runner: Runner, stats: dict[str, Any] 
             reason = f"the runner used {stats['threads_used']} threads instead of {cell.threads}"
             raise Unsuccessful("invalid", "threads", reason)
     delegated = {dump.names[at] for at in dump.name_id[dump.kind == EventKind.DELEGATED]}
-    if contradiction := variant_contradiction(cell.variant, sorted(delegated)):
-        raise Unsuccessful("invalid", "variant", contradiction)
+    if reason := variant_contradiction(cell.variant, sorted(delegated)):
+        raise Unsuccessful("invalid", "variant", reason)
 
 
 def check_conditions(session: PlannedSession, after: Conditions | None, limits: Limits) -> None:

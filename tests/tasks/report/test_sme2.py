@@ -46,6 +46,10 @@ def test_the_interval_holds_the_ratio_and_is_always_the_same() -> None:
     assert interval[1] < 2.2
 
 
+def test_medians_below_the_clock_have_no_interval() -> None:
+    assert speedup_interval([1.0] * 5, [0.0, 1.0, 1.0, 1.0, 1.0]) is None
+
+
 def test_where_the_time_went_is_in_points_and_in_milliseconds(maker: BundleMaker) -> None:
     both_ways(maker, 1)
     shift = next(table for table in report_of(maker)["sme2"].tables if table[0][0] == "Category")

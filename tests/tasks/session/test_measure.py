@@ -18,6 +18,7 @@ from tasks.bundle import bundles_of
 from tasks.bundle_store import LocalStore
 from tasks.plan import DISCARDED_INDEX, FIRST_SESSION
 from tasks.session.measure import Bench, measure
+from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
 from tests.fixtures.paths import ROOT
 from tests.fixtures.plans import NIGHT
 from tests.fixtures.stand_in import GOOD, OPERATOR, a_bench, a_session, etdump_of, measured
@@ -75,6 +76,22 @@ def test_fewer_executions_than_promised_are_no_result(tmp_path: Path) -> None:
     record = measured(tmp_path, a_bench(tmp_path, GOOD, etdump_of(2)))
     assert (record.status, record.reason_code) == ("failed", "incomplete_etdump")
     assert record.reason == "the ETDump contains 2 executions instead of 3"
+
+
+def test_executions_of_two_methods_are_no_result(tmp_path: Path) -> None:
+    # given a runner whose executions run different operators at the same place
+    runs = [
+        Run([
+            Profile(text=operator, start=10, end=20, instruction=1),
+            Profile(name="DELEGATE_CALL", start=5, end=25, instruction=1),
+            Profile(name=METHOD, start=0, end=30),
+        ])
+        for operator in ("Add (ND) #1", "Add (ND) #1", "Softmax (NC, F32) #1")
+    ]  # fmt: skip
+    record = measured(tmp_path, a_bench(tmp_path, GOOD, build_etdump(runs)))
+    # then the session fails as it ends, and not when its bundle is loaded
+    assert (record.status, record.reason_code) == ("failed", "bad_etdump")
+    assert "different methods" in str(record.reason)
 
 
 def test_a_variant_that_the_operators_contradict_is_invalid(tmp_path: Path) -> None:
