@@ -12,8 +12,7 @@ import hashlib
 import logging
 import posixpath
 import urllib.parse
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -24,20 +23,19 @@ from tasks.bundle import (
     BundleError,
     FileRecord,
     SessionRecord,
-    bundles_of,
     parse_record,
-    publish_bundle,
     read_bundle,
     record_text,
 )
 from tasks.files import publish_folder, sha256_of
+from tasks.forgotten import FOLDER, Forgotten, parse_forgotten
+from tasks.local_store import Found, Known, LocalStore
 from tasks.var import Var
 
 _log = logging.getLogger(__name__)
 _HASH_DIGITS = 16
 
-Known = Callable[[Collection[str]], Collection[str]]
-"""Returns which of some bundles, by the hash of their session.json, a warehouse contains."""
+__all__ = ["BundleStore", "LocalStore", "ObjectStore", "open_store"]
 
 
 @runtime_checkable
@@ -53,6 +51,10 @@ class BundleStore(Protocol):
         """Return the ids of all sweeps with bundles."""
         ...
 
+    def session_ids(self, sweep_id: str) -> list[str]:
+        """Return the ids of the sessions of a sweep that have a bundle, damaged ones included."""
+        ...
+
     def records(self, sweep_id: str) -> Iterator[SessionRecord]:
         """Yield the record of every bundle of a sweep, in the order of their ids."""
         ...
@@ -65,53 +67,17 @@ class BundleStore(Protocol):
         """Return a local folder with the bundle of a session, or None if the store does not contain it."""
         ...
 
-    def local_folders(self, sweep_id: str | None, known: Known) -> "Found":
+    def local_folders(self, sweep_id: str | None, known: Known) -> Found:
         """Return the bundles of a sweep, or of all, as local folders for loading."""
         ...
 
+    def forget(self, record: Forgotten) -> None:
+        """Record sessions that are left out of all figures from now on."""
+        ...
 
-@dataclass(frozen=True)
-class Found:
-    """Bundles to load: folders that contain them, the number of those left out, and which could not be fetched."""
-
-    folders: list[Path]
-    already: int = 0
-    """Not fetched, because the warehouse contains them."""
-    refused: tuple[tuple[Path, str], ...] = ()
-    """Name and reason of each."""
-
-
-@dataclass(frozen=True)
-class LocalStore:
-    """Bundles in the folders `root/<sweep_id>/<session_id>`."""
-
-    root: Path
-
-    @property
-    def location(self) -> str:
-        """The folder."""
-        return str(self.root)
-
-    def sweep_ids(self) -> list[str]:
-        """Return the names of the folders in `root`."""
-        return sorted(path.name for path in self.root.iterdir() if path.is_dir()) if self.root.is_dir() else []
-
-    def records(self, sweep_id: str) -> Iterator[SessionRecord]:
-        """Yield the records of a sweep; raises BundleError on a damaged one."""
-        return bundles_of(self.root, sweep_id)
-
-    def publish(self, record: SessionRecord, collected: Path) -> SessionRecord:
-        """Write the bundle beside its place and rename it; raises BundleError if the disk is full or read-only."""
-        return publish_bundle(self.root, record, collected)
-
-    def find(self, session_id: str) -> Path | None:
-        """Return the folder of a session."""
-        folders = (self.root / sweep_id / session_id for sweep_id in self.sweep_ids())
-        return next((folder for folder in folders if session_id and (folder / RECORD).is_file()), None)
-
-    def local_folders(self, sweep_id: str | None, known: Known) -> Found:
-        """Return the folder of the sweep, or of all sweeps; the loader finds the bundles in it."""
-        return Found([self.root / sweep_id if sweep_id else self.root])
+    def forgotten(self) -> dict[str, str]:
+        """Return the reason of each forgotten session, by its id."""
+        ...
 
 
 def open_store(bundles: str | None, var: Var) -> BundleStore:
@@ -150,7 +116,13 @@ class ObjectStore:
                 if not self._fs.exists(bucket):
                     raise BundleError(f"{self.location}: there is no bucket `{bucket}`; create it") from None
                 return []
-        return sorted(posixpath.basename(entry.rstrip("/")) for entry in entries)
+        return sorted({posixpath.basename(entry.rstrip("/")) for entry in entries} - {FOLDER})
+
+    def session_ids(self, sweep_id: str) -> list[str]:
+        """Return the ids of the sessions of a sweep that have a session.json."""
+        with self._reported(f"the bundles of {sweep_id} cannot be listed"):
+            paths = self._fs.find(f"{self._root}/{sweep_id}")
+        return sorted(posixpath.basename(posixpath.dirname(path)) for path in paths if path.endswith(f"/{RECORD}"))
 
     def records(self, sweep_id: str) -> Iterator[SessionRecord]:
         """Yield the records of a sweep; raises BundleError on a damaged one."""
@@ -199,6 +171,22 @@ class ObjectStore:
                 refused.append((Path(path), str(error)))
         _log.info("%s: %d bundles fetched, %d already loaded", self.location, len(folders), len(loaded))
         return Found(folders, len(texts) - len(folders) - len(refused), tuple(refused))
+
+    def forget(self, record: Forgotten) -> None:
+        """Upload a record of forgotten sessions."""
+        with self._reported("forgotten sessions cannot be recorded"):
+            self._fs.pipe_file(f"{self._root}/{FOLDER}/{record.file_name}", record.text())
+
+    def forgotten(self) -> dict[str, str]:
+        """Return the reason of each forgotten session, by its id; raises BundleError if a record is damaged."""
+        with self._reported("records of forgotten sessions cannot be read"):
+            paths = self._fs.find(f"{self._root}/{FOLDER}")
+            texts: dict[str, bytes] = self._fs.cat(paths) if paths else {}
+        reasons: dict[str, str] = {}
+        for path, content in sorted(texts.items()):
+            record = parse_forgotten(content, path)
+            reasons |= dict.fromkeys(record.sessions, record.reason)
+        return reasons
 
     def _record_texts(self, sweep_id: str) -> dict[str, bytes]:
         """Return the content of each session.json of a sweep, by path, in the order of the session ids."""

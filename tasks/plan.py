@@ -3,7 +3,7 @@
 import hashlib
 import json
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -98,14 +98,20 @@ def plan_device(
     return planned
 
 
-def still_to_run(planned: Iterable[PlannedSession], records: Iterable[SessionRecord]) -> list[PlannedSession]:
-    """Return the sessions that are not done, in the same order; those that failed get the next attempt number."""
+def still_to_run(
+    planned: Iterable[PlannedSession], records: Iterable[SessionRecord], forgotten: Container[str] = frozenset()
+) -> list[PlannedSession]:
+    """Return the sessions that are not done, in the same order.
+
+    Those that failed, and those whose ids are `forgotten`, get the next attempt number and so another session id.
+    """
     attempts: dict[str, int] = {}
     done: set[str] = set()
     for record in records:
         key = planned_of(record).key
         attempts[key] = max(attempts.get(key, 0), record.attempt)
-        if record.status == "succeeded" or record.reason_code == FIRST_SESSION:
+        counts = record.status == "succeeded" or record.reason_code == FIRST_SESSION
+        if counts and record.session_id not in forgotten:
             done.add(key)
     return [
         replace(session, attempt=attempts.get(session.key, 0) + 1) for session in planned if session.key not in done

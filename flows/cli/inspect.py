@@ -6,9 +6,9 @@ import numpy as np
 import typer
 
 from flows.cli.table import as_table
+from tasks.etdump.consistent import clock_without_time, several_methods, unfinished_execution
 from tasks.etdump.reader import Etdump, read_etdump
-from tasks.load.consistent import clock_without_time, several_methods, unfinished_execution
-from tasks.load.tree import runs_of
+from tasks.etdump.tree import runs_of
 
 _HEAVIEST = 25
 

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from sql.schema import sql_files
+from tasks.etdump.tree import Runs
 from tasks.load.dimensions import Dimension, NodeIds
 from tasks.load.rows import Row, Rows, printable
-from tasks.load.tree import Runs
 
 _STATEMENTS = {file.name: file.text for file in sql_files("loading")}
 _DIMENSIONS = ("sweep", "device", "model", "runner", "series")
@@ -68,6 +68,8 @@ class Loader:
             self._insert("run", new["new_run"])
             self._insert("event", new["new_event"])
             self._run(new, "run_summary", "session_node")
+        if self._replaced:
+            self._run({}, "forget_orphans")
         self._run({}, "cell_add", "cell_refresh")
 
     def _take(self, rows: Rows) -> None:

@@ -4,8 +4,8 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.etdump.tree import TreeNode
 from tasks.load.rows import Row
-from tasks.load.tree import TreeNode
 
 _PRESENT = {
     "sweep": "SELECT sweep_id, 0 FROM sweep",

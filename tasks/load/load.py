@@ -29,16 +29,19 @@ class LoadResult:
     """Already in the warehouse, by content."""
     refused: list[tuple[Path, str]] = field(default_factory=list)
     """Path and reason of each; nothing of them was loaded."""
+    forgotten: int = 0
+    """Left out because `etfarm forget` named them."""
 
 
-def load_paths(paths: Sequence[Path], warehouse: Path) -> LoadResult:
+def load_paths(paths: Sequence[Path], warehouse: Path, forgotten: Container[str] = frozenset()) -> LoadResult:
     """Load `paths` and everything below them: bundles (folders with session.json) and other .etdump files.
 
     Each is loaded once by content, in transactions of up to 256 sessions. A damaged bundle is reported in the result
-    and skipped. Raises WarehouseError if the warehouse cannot be written.
+    and skipped; sessions whose ids are `forgotten` are counted and skipped. Raises WarehouseError if the warehouse cannot be written.
     """
     result = LoadResult()
-    fresh = _without_loaded(_find(paths, result), warehouse, result)
+    found = without_forgotten(_find(paths, result), forgotten)
+    fresh = _without_loaded(found.folders, warehouse, result)
     for batch in _batches(fresh, result):
         _commit(batch, warehouse, result)
         _log.info("loaded %d of %d, refused %d", result.loaded, len(fresh), len(result.refused))

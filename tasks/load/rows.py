@@ -9,11 +9,11 @@ from typing import Any
 
 from devices.errors import FarmError
 from tasks.bundle import BundleError, SessionRecord, bundle_sha256, read_bundle
+from tasks.etdump.consistent import contradiction
 from tasks.etdump.reader import Etdump, read_etdump
+from tasks.etdump.tree import Runs, runs_of
 from tasks.export.precision import RECIPES
-from tasks.load.consistent import contradiction
 from tasks.load.kernels import kernels_of
-from tasks.load.tree import Runs, runs_of
 
 Row = dict[str, Any]
 LOOSE_SWEEP = "loose"

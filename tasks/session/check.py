@@ -10,9 +10,9 @@ from devices.errors import FarmError
 from devices.limits import Limits, outside, wait_until_settled
 from devices.ondevice.conditions import Conditions
 from devices.ondevice.job import JobResult
+from tasks.etdump.consistent import several_methods, unfinished_execution
 from tasks.etdump.reader import EtdumpError, EventKind, read_etdump
-from tasks.load.consistent import several_methods, unfinished_execution
-from tasks.load.tree import runs_of
+from tasks.etdump.tree import runs_of
 from tasks.plan import DISCARDED_INDEX, FIRST_SESSION, PlannedSession
 from tasks.runner.bundle import Runner
 from tasks.session.sme2 import variant_contradiction
@@ -82,8 +82,8 @@ def check_result(session: PlannedSession, runner: Runner, stats: dict[str, Any] 
             reason = f"the runner used {stats['threads_used']} threads instead of {cell.threads}"
             raise Unsuccessful("invalid", "threads", reason)
     delegated = {dump.names[at] for at in dump.name_id[dump.kind == EventKind.DELEGATED]}
-    if reason := variant_contradiction(cell.variant, sorted(delegated)):
-        raise Unsuccessful("invalid", "variant", reason)
+    if contradiction := variant_contradiction(cell.variant, sorted(delegated)):
+        raise Unsuccessful("invalid", "variant", contradiction)
 
 
 def check_conditions(session: PlannedSession, after: Conditions | None, limits: Limits) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.etdump.reader import Etdump
-from tasks.load.tree import Runs
+from tasks.etdump.tree import Runs
 
 _CALLS = ("delegate_call", "operator_call")
 _OPERATORS = ("delegated", "portable")
