@@ -211,7 +211,7 @@ def _todo(job: DeviceJob, facts: Facts, tally: DeviceTally) -> list[PlannedSessi
     planned = plan_device(
         job.spec, job.sweep, job.device.name, sme2=facts.sme2, exports=job.exports, runners=job.runners
     )
-    todo = still_to_run(planned, job.bundles.records(job.sweep.sweep_id))
+    todo = still_to_run(planned, job.bundles.records(job.sweep.sweep_id), job.bundles.forgotten())
     tally.already_done = len(planned) - len(todo)
     return todo
 

@@ -50,8 +50,10 @@ def export_sweep(sweep_id: str, output: Path, var: Path, bundles: str | None) ->
     known = store.sweep_ids()
     if sweep_id not in known:
         raise InputError(f"{sweep_id}: no such sweep in {store.location}{did_you_mean(sweep_id, known)}")
-    written = 0
+    written, forgotten = 0, store.forgotten()
     for record in store.records(sweep_id):
+        if record.session_id in forgotten:
+            continue
         if record.status == "succeeded" and (folder := store.find(record.session_id)):
             written += len(export_bundle(folder, output))
     return f"{output}: {written} files of {sweep_id}"

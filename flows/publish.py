@@ -6,8 +6,9 @@ from pathlib import Path
 
 from devices.errors import InputError
 from sql.warehouse import copy_for_reader
-from tasks.bundle_store import BundleStore
+from tasks.bundle_store import BundleStore, open_store
 from tasks.files import scratch_folder
+from tasks.keep.forget import forget_sessions
 from tasks.load.load import LoadResult, load_paths, loaded_contents
 from tasks.snapshot import newest_snapshot, publish_snapshot
 from tasks.var import Var
@@ -15,13 +16,21 @@ from tasks.var import Var
 _WRITABLE = 0o222  # for its owner, its group or others
 
 
-def load_and_publish(paths: list[Path], var: Path, warehouse: Path | None) -> LoadResult:
-    """Load bundles or ETDumps; the var folder's warehouse also publishes a snapshot for its readers."""
+def load_and_publish(
+    paths: list[Path], var: Path, warehouse: Path | None, bundles: BundleStore | None = None
+) -> LoadResult:
+    """Load bundles or ETDumps; the var folder's warehouse also publishes a snapshot for its readers.
+
+    Sessions that `bundles` (default: the store of the var folder) records as forgotten are left out. They are removed
+    if the warehouse contains them, because an `etfarm forget` was killed or ran at the same time.
+    """
     for path in paths:
         if not path.exists():
             raise InputError(f"{path}: no such file or folder; pass bundles or .etdump files")
-    result = load_paths(paths, warehouse or Var(var).warehouse)
-    _publish(var, warehouse)
+    store, target = bundles or open_store(None, Var(var)), warehouse or Var(var).warehouse
+    result = load_paths(paths, target, store.forgotten())
+    forget_sessions(target, store.forgotten())  # after the load: nothing that was forgotten meanwhile stays
+    publish_of(var, warehouse)
     return result
 
 
@@ -35,13 +44,14 @@ def load_store(bundles: BundleStore, sweep_id: str | None, var: Path, warehouse:
     # Without a folder of bundles, a warehouse that was loaded from elsewhere is still published again.
     default = Var(var).bundles
     folders = [folder for folder in found.folders if folder != default or default.exists() or not target.is_file()]
-    result = load_and_publish(folders, var, warehouse)
+    result = load_and_publish(folders, var, warehouse, bundles)
     result.already += found.already
     result.refused += found.refused
     return result
 
 
-def _publish(var: Path, warehouse: Path | None) -> None:
+def publish_of(var: Path, warehouse: Path | None) -> None:
+    """Publish a snapshot of the var folder's warehouse; nothing for another `warehouse` or a missing one."""
     places = Var(var)
     if _is_of_var(var, warehouse) and places.warehouse.is_file():
         publish_snapshot(places.warehouse, places.snapshots)

@@ -99,7 +99,7 @@ def plan_device(
 
 
 def still_to_run(
-    planned: Iterable[PlannedSession], records: Iterable[SessionRecord], forgotten: Container[str] = frozenset()
+    planned: Iterable[PlannedSession], records: Iterable[SessionRecord], forgotten: Container[str] = ()
 ) -> list[PlannedSession]:
     """Return the sessions that are not done, in the same order.
 

@@ -12,7 +12,8 @@ from xdist.scheduler import LoadScopeScheduling
 
 from tests.fixtures.waiting import SCALE
 
-pytest_plugins = [f"tests.fixtures.{name}" for name in ("devices", "emulator", "farm", "runner", "s3", "survival")]
+_FIXTURES = ("command", "devices", "emulator", "farm", "runner", "s3", "survival")
+pytest_plugins = [f"tests.fixtures.{name}" for name in _FIXTURES]
 
 
 def pytest_configure() -> None:

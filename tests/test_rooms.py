@@ -28,6 +28,7 @@ PACKAGES: dict[str, set[str]] = {
     "tasks.session": {"tasks.export", "tasks.etdump", "tasks.runner"},
     "tasks.kit": {"tasks.etdump", "tasks.export", "tasks.session"},
     "tasks.load": {"tasks.etdump", "tasks.export"},
+    "tasks.keep": {"tasks.export", "tasks.load", "tasks.runner"},
     "tasks.report": {"tasks.export"},
     "flows.cli": set(),
 }

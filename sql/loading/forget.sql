@@ -1,20 +1,16 @@
--- Remove loose ETDumps whose bundle is being loaded, since it describes the same runs; `forgotten` holds their
--- session_key.
+-- Remove the sessions whose session_key is in `forgotten`: every table with that column. What they shared with others
+-- stays until forget_orphans.
 INSERT INTO touched_cell
 SELECT DISTINCT cell_id FROM session_cell WHERE session_key IN (SELECT session_key FROM forgotten);
-DELETE FROM session_cell WHERE session_key IN (SELECT session_key FROM forgotten);
 DELETE FROM event WHERE run_id IN (SELECT run_id FROM run WHERE session_key IN (SELECT session_key FROM forgotten));
 DELETE FROM run WHERE session_key IN (SELECT session_key FROM forgotten);
 DELETE FROM run_summary WHERE session_key IN (SELECT session_key FROM forgotten);
 DELETE FROM session_node WHERE session_key IN (SELECT session_key FROM forgotten);
+DELETE FROM session_cell WHERE session_key IN (SELECT session_key FROM forgotten);
+DELETE FROM thinned_session WHERE session_key IN (SELECT session_key FROM forgotten);
+DELETE FROM device_conditions WHERE session_key IN (SELECT session_key FROM forgotten);
+DELETE FROM accuracy WHERE session_key IN (SELECT session_key FROM forgotten);
+DELETE FROM kernel WHERE session_key IN (SELECT session_key FROM forgotten);
+DELETE FROM kernel_profile WHERE session_key IN (SELECT session_key FROM forgotten);
 DELETE FROM load_ledger WHERE session_key IN (SELECT session_key FROM forgotten);
-DELETE FROM node WHERE model_id IN (
-    SELECT model_id FROM session WHERE session_key IN (SELECT session_key FROM forgotten)
-);
-DELETE FROM model WHERE model_id IN (
-    SELECT model_id FROM session WHERE session_key IN (SELECT session_key FROM forgotten)
-);
-DELETE FROM sweep WHERE sweep_id IN (
-    SELECT sweep_id FROM session WHERE session_key IN (SELECT session_key FROM forgotten)
-);
 DELETE FROM session WHERE session_key IN (SELECT session_key FROM forgotten);

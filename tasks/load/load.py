@@ -2,7 +2,7 @@
 
 import contextlib
 import logging
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from sql.warehouse import RowsRefused, writing
 from tasks.bundle import bundle_sha256, find_results
 from tasks.files import sha256_of
 from tasks.load.commit import Loader, known_contents
-from tasks.load.rows import Rows, rows_of_bundle, rows_of_etdump
+from tasks.load.rows import Rows, rows_of_bundle, rows_of_etdump, session_id_of
 
 _log = logging.getLogger(__name__)
 _BATCH_EVENTS = 400_000  # about one second and 40 MB; a killed load loses at most one batch
@@ -33,15 +33,16 @@ class LoadResult:
     """Left out because `etfarm forget` named them."""
 
 
-def load_paths(paths: Sequence[Path], warehouse: Path, forgotten: Container[str] = frozenset()) -> LoadResult:
+def load_paths(paths: Sequence[Path], warehouse: Path, forgotten: Container[str] = ()) -> LoadResult:
     """Load `paths` and everything below them: bundles (folders with session.json) and other .etdump files.
 
     Each is loaded once by content, in transactions of up to 256 sessions. A damaged bundle is reported in the result
-    and skipped; sessions whose ids are `forgotten` are counted and skipped. Raises WarehouseError if the warehouse cannot be written.
+    and skipped; sessions whose ids are `forgotten` are counted and skipped. Raises WarehouseError if the warehouse
+    cannot be written.
     """
     result = LoadResult()
-    found = without_forgotten(_find(paths, result), forgotten)
-    fresh = _without_loaded(found.folders, warehouse, result)
+    found = _without_forgotten(_find(paths, result), forgotten, result)
+    fresh = _without_loaded(found, warehouse, result)
     for batch in _batches(fresh, result):
         _commit(batch, warehouse, result)
         _log.info("loaded %d of %d, refused %d", result.loaded, len(fresh), len(result.refused))
@@ -73,6 +74,14 @@ def _refusal(path: Path) -> str:
     if path.exists():
         return f"{path}: not a file or folder; pass bundles or .etdump files"
     return f"{path}: no such file or folder"
+
+
+def _without_forgotten(found: list[Path], forgotten: Container[str], result: LoadResult) -> list[Path]:
+    if not forgotten:
+        return found
+    kept = [path for path in found if session_id_of(path) not in forgotten]
+    result.forgotten = len(found) - len(kept)
+    return kept
 
 
 def _without_loaded(found: list[Path], warehouse: Path, result: LoadResult) -> list[Path]:

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from devices.errors import FarmError
-from tasks.bundle import BundleError, SessionRecord, bundle_sha256, read_bundle
+from tasks.bundle import RECORD, BundleError, SessionRecord, bundle_sha256, read_bundle
 from tasks.etdump.consistent import contradiction
 from tasks.etdump.reader import Etdump, read_etdump
 from tasks.etdump.tree import Runs, runs_of
 from tasks.export.precision import RECIPES
+from tasks.files import sha256_of
 from tasks.load.kernels import kernels_of
 
 Row = dict[str, Any]
@@ -97,7 +98,7 @@ def rows_of_etdump(path: Path) -> Rows:
     runs = _consistent_runs(read_etdump(content, name=str(path)), str(path), warmup_executions=1)
     if not len(runs.execute_ns):
         raise LoadError(f"{path}: the ETDump contains 0 executions (Method::execute); nothing was loaded")
-    session_id = sha256[:16]
+    session_id = _loose_id(sha256)
     return Rows(
         path=path,
         sha256=sha256,
@@ -118,9 +119,23 @@ def rows_of_etdump(path: Path) -> Rows:
     )
 
 
+def session_id_of(path: Path) -> str | None:
+    """Return the session id of a bundle's folder or a loose ETDump, read without its other files; None if damaged."""
+    try:
+        if not path.is_dir():
+            return _loose_id(sha256_of(path))
+        return str(json.loads((path / RECORD).read_bytes())["session_id"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
 def printable(text: object) -> str:
     """Return text that can be stored: bytes of a file's name that are not UTF-8 become question marks."""
     return str(text).encode("utf-8", "replace").decode()
+
+
+def _loose_id(sha256: str) -> str:
+    return sha256[:16]
 
 
 def _read_runs(path: Path, record: SessionRecord) -> Runs:

@@ -79,6 +79,18 @@ def test_what_succeeded_is_not_run_again() -> None:
     assert still_to_run(sessions, done) == sessions[4:]
 
 
+def test_what_was_forgotten_is_measured_again_under_a_new_id() -> None:
+    # given a session that failed once, then succeeded, and was forgotten
+    sessions = planned(a_spec())
+    records = [ended(sessions[1], "failed", "device_lost"), ended(replace(sessions[1], attempt=2), "succeeded")]
+    # when the sweep is started again
+    again = still_to_run(sessions, records, forgotten={records[1].session_id})
+    # then it is its third attempt, whose id is that of no bundle
+    assert len(again) == len(sessions)
+    assert again[1].attempt == 3
+    assert again[1].session_id not in {record.session_id for record in records}
+
+
 def test_what_failed_is_tried_again_under_a_new_id() -> None:
     # given one session that failed twice
     sessions = planned(a_spec())
