@@ -150,6 +150,8 @@ def _opened(path: Path, *, read_only: bool, patience_s: float) -> Iterator[duckd
         ):
             yield connection
     except (duckdb.DataError, duckdb.IntegrityError, duckdb.ProgrammingError) as error:
+        if read_only:
+            raise WarehouseError(f"{path}: the warehouse could not be read ({first_line(error)})") from error
         raise RowsRefused(f"{path}: rows were refused ({first_line(error)}); none of them was stored") from error
     except (duckdb.Error, OSError) as error:
         if read_only and isinstance(error, OSError):

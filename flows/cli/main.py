@@ -104,36 +104,14 @@ def load(
     from tasks.bundle_store import open_store
     from tasks.var import Var
 
-    store = open_store(bundles, Var(var))
     if paths:
-        result = load_and_publish(paths, var, warehouse, store)
+        result = load_and_publish(paths, var, warehouse)
     else:
-        result = load_store(store, None, var, warehouse)
-    forgotten = f", {result.forgotten} forgotten (left out)" if result.forgotten else ""
-    counts = f"{result.loaded} loaded, {result.already} already in the warehouse, {len(result.refused)} refused"
-    typer.echo(counts + forgotten)
+        result = load_store(open_store(bundles, Var(var)), None, var, warehouse)
+    typer.echo(f"{result.loaded} loaded, {result.already} already in the warehouse, {len(result.refused)} refused")
     for _, sentence in result.refused:
         typer.echo(sentence, err=True)
     raise typer.Exit(1 if result.refused else 0)
-
-
-@app.command(epilog='Example: etfarm forget smoke-2026-11-20 --reason "wrong governor"')
-def forget(
-    target: Annotated[str, typer.Argument(help="Id of a sweep or a session.")],
-    reason: Annotated[str, typer.Option("--reason", help="Why; recorded beside the bundles.")],
-    var: VarOption = DEFAULT_VAR,
-    bundles: BundlesOption = None,
-    warehouse: WarehouseOption = None,
-) -> None:
-    """Leave sessions out of all figures, permanently; their bundles stay.
-
-    The sweep measures them again, as new sessions, when it is started again in the same night.
-    """
-    from flows.forget import forget_target
-    from tasks.bundle_store import open_store
-    from tasks.var import Var
-
-    typer.echo(forget_target(target, reason, open_store(bundles, Var(var)), var, warehouse))
 
 
 @app.command(epilog="Example: etfarm report")
@@ -148,9 +126,19 @@ def report(
     typer.echo(write_report(sweep_id, var, warehouse))
 
 
-@app.command(epilog='Example: etfarm sql "SELECT model, median_ms FROM session_latency" --format csv')
+@app.command(
+    epilog='Example: etfarm sql "SELECT model, median_ms FROM session_latency" --format csv, or: etfarm sql '
+    "slowest-operators --model mobilenet_v2",
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+)
 def sql(
-    query: Annotated[str, typer.Argument(help="SQL text, or the path of a .sql file.")],
+    context: typer.Context,
+    query: Annotated[
+        str | None, typer.Argument(help="SQL text, the path of a .sql file, or the name of a question.")
+    ] = None,
+    list_questions: Annotated[
+        bool, typer.Option("--list", help="List the named questions with their options.")
+    ] = False,
     format: Annotated[
         Literal["table", "csv", "json", "markdown"] | None,
         typer.Option("--format", help="Output format; table if omitted."),
@@ -161,13 +149,20 @@ def sql(
     var: VarOption = DEFAULT_VAR,
     warehouse: WarehouseOption = None,
 ) -> None:
-    """Query the warehouse with SQL.
+    """Query the warehouse with SQL or a named question.
 
     List the views and their descriptions with: etfarm sql "SELECT view_name, comment FROM duckdb_views()"
     """
+    from devices.errors import InputError
+    from flows.cli.questions import question_list
     from flows.cli.sql import ask
 
-    ask(query, format, output, var, warehouse)
+    if list_questions:
+        typer.echo(question_list(), nl=False)
+        return
+    if query is None:
+        raise InputError("name a question, or pass SQL or a .sql file; list the questions with `etfarm sql --list`")
+    ask(query, format, output, var, warehouse, context.args)
 
 
 @app.command(epilog="Example: etfarm inspect model.etdump")

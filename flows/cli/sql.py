@@ -1,30 +1,42 @@
 """`etfarm sql`: rows of the warehouse, printed or written to a file."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import typer
 
 from devices.errors import InputError
 from flows.cli.formats import as_text, output_file, write_rows
+from flows.cli.questions import named_question, parameters_of
 from flows.publish import readable_warehouse
 from sql.answer import answered
 
 
-def ask(text_or_file: str, form: str | None, output: Path | None, var: Path, warehouse: Path | None) -> None:
+def ask(
+    text: str,
+    form: str | None,
+    output: Path | None,
+    var: Path,
+    warehouse: Path | None,
+    options: Sequence[str] = (),
+) -> None:
     """Run one query and print its rows, as a table without `form`, or write them to `output` by its suffix.
 
-    Raises InputError and WarehouseError.
+    `text` is SQL, the path of a .sql file or the name of a question with its `options`. Raises InputError and
+    WarehouseError.
     """
     if output is not None and form is not None:
         raise InputError("--format and --output exclude each other; the suffix of the file decides its format")
+    question = named_question(text)
+    parameters = parameters_of(question, options)
     with readable_warehouse(var, warehouse) as readable:
-        query = _query_text(text_or_file)
+        query = question.text if question else _query_text(text)
         if output is None:
-            with answered(readable, query) as answer:
+            with answered(readable, query, parameters) as answer:
                 for piece in as_text(answer, form or "table"):
                     typer.echo(piece, nl=False)
             return
-        with output_file(output) as stream, answered(readable, query) as answer:
+        with output_file(output) as stream, answered(readable, query, parameters) as answer:
             write_rows(answer, stream, output)
     typer.echo(f"{output}: {answer.rows} row{'' if answer.rows == 1 else 's'}")
 

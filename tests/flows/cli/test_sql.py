@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,8 +19,10 @@ from pyarrow import parquet
 from flows.cli.sql import ask
 from sql.answer import distinct_names
 from sql.errors import WarehouseError
+from sql.question import questions
 from sql.warehouse import open_read_only, writing
 from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
+from tests.fixtures.warehouse import LINEAR, BundleMaker
 
 FORMATS = [".csv", ".json", ".parquet", ".arrow", ".md"]
 # It prints rows for hours.
@@ -190,3 +193,52 @@ def test_ctrl_c_ends_a_query_at_once(warehouse: Path, tmp_path: Path, query: str
     assert time.monotonic() - pressed < SCALE
     assert (process.returncode, err) == (130, "")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def measured(tmp_path: Path) -> Path:
+    """A warehouse with one session each of two models."""
+    maker = BundleMaker(tmp_path / "made")
+    for model in ("toy", "mobilenet_v2"):
+        maker.session([(10_000_000, {LINEAR: 6_000_000})] * 3, model__name=model)
+    maker.load()
+    return maker.warehouse
+
+
+def test_a_question_is_asked_by_its_name_with_its_options(
+    measured: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ask("slowest-operators", "json", None, tmp_path, measured, ["--model", "mobilenet_v2", "--precision=fp32"])
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["model"], row["operator"], row["time_ms"]) for row in rows] == [("mobilenet_v2", "Fully Connected", 6)]
+    ask("slowest-operators", "json", None, tmp_path, measured)
+    assert len(json.loads(capsys.readouterr().out)) == 2
+
+
+def test_questions_are_listed_with_their_options(tmp_path: Path) -> None:
+    out, err = start("--list", folder=tmp_path).communicate(timeout=ENOUGH_S)
+    assert err == ""
+    assert [line.split()[0] for line in out.splitlines()] == sorted(questions())
+    assert re.search(r"^slowest-operators +Which operators .*\(--model, --device, .*--sweep\)$", out, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["slowest-operator"],
+            "unknown question `slowest-operator`; did you mean `slowest-operators`?; list",
+        ),
+        (["slowest-operators", "--since", "2026-11-20"], "--since: not an option of slowest-operators; use --model, "),
+        (["slowest-operators", "--modl", "toy"], "; did you mean `--model`?"),
+        (["slowest-operators", "--model"], "--model: its value is missing; write --model VALUE"),
+        (["SELECT 1", "--model", "toy"], "--model: unknown option or second argument; only a named question has more"),
+        (["what-got-slower", "--since", "yesterday"], "the query failed: Conversion Error: invalid date field format"),
+        ([], "name a question, or pass SQL or a .sql file; list the questions with `etfarm sql --list`"),
+    ],
+)
+def test_a_mistake_in_a_question_is_one_sentence(measured: Path, words: list[str], message: str) -> None:
+    process = start(*words, "--warehouse", measured, folder=measured.parent)
+    out, err = process.communicate(timeout=ENOUGH_S)
+    assert (process.returncode, out, err.count("\n")) == (2, "", 1)
+    assert message in err

@@ -1,0 +1,49 @@
+"""Named questions on the command line: `etfarm sql NAME --model ...`, and their list."""
+
+import re
+from collections.abc import Sequence
+
+from devices.errors import InputError
+from devices.suggest import did_you_mean
+from sql.question import Question, questions
+
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_LIST = "list them with `etfarm sql --list`"
+
+
+def question_list() -> str:
+    """Return each question with its options, one per line."""
+    known = questions().values()
+    width = max(len(question.name) for question in known)
+    return "".join(f"{each.name:{width}}  {each.summary} ({', '.join(_options(each))})\n" for each in known)
+
+
+def named_question(text: str) -> Question | None:
+    """Return the question of this name, or None for SQL text or a file; raises InputError for an unknown name."""
+    if text in questions():
+        return questions()[text]
+    if _NAME.fullmatch(text):
+        raise InputError(f"unknown question `{text}`{did_you_mean(text, questions())}; {_LIST}, or pass SQL")
+    return None
+
+
+def parameters_of(question: Question | None, words: Sequence[str]) -> dict[str, str | None]:
+    """Return the parameters that options such as `--model mobilenet_v2` set, None for the others; raises InputError."""
+    values: dict[str, str | None] = dict.fromkeys(question.parameters if question else ())
+    remaining = iter(words)
+    for word in remaining:
+        option, has_value, value = word.partition("=")
+        if question is None:
+            raise InputError(f"{option}: unknown option or second argument; only a named question has more: {_LIST}")
+        if option not in _options(question):
+            near = did_you_mean(option, _options(question))
+            raise InputError(f"{option}: not an option of {question.name}; use {', '.join(_options(question))}{near}")
+        given = value if has_value else next(remaining, None)
+        if given is None:
+            raise InputError(f"{option}: its value is missing; write {option} VALUE")
+        values[option.removeprefix("--")] = given
+    return values
+
+
+def _options(question: Question) -> list[str]:
+    return [f"--{parameter}" for parameter in question.parameters]

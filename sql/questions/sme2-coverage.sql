@@ -1,0 +1,19 @@
+-- How much of what SME2 could serve ran on it, by model? Emulated devices count calls only.
+SELECT
+    model,
+    precision,
+    device,
+    emulated,
+    sweep_id,
+    threads,
+    sme2_calls / nullif(eligible_calls, 0) AS call_share,
+    CASE WHEN _has_times(emulated) THEN name_share END AS time_share,
+    CASE WHEN _has_times(emulated) THEN proven_share END AS proven_time_share,
+    cell
+FROM sme2_coverage
+WHERE variant = 'sme2_on'
+    AND ($model IS NULL OR model = $model)
+    AND ($device IS NULL OR device = $device)
+    AND ($precision IS NULL OR precision = $precision)
+    AND ($sweep IS NULL OR sweep_id = $sweep)
+ORDER BY model, precision, device, sweep_id, threads, cell;

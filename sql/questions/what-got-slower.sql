@@ -1,0 +1,63 @@
+-- What got slower since a date (--since; the newest night of each series if omitted), compared with the night before it?
+WITH
+-- One figure per night: of the cell of a device that was measured last.
+nightly AS (
+    SELECT
+        series_id,
+        device,
+        night,
+        series_latency.model,
+        series_latency.precision,
+        series_latency.variant,
+        series_latency.threads,
+        median_ms,
+        mad_ms,
+        cell
+    FROM series_latency
+    JOIN (SELECT cell, ended_at FROM cell_overview) USING (cell)
+    WHERE _has_times(emulated)
+        AND ($model IS NULL OR model = $model)
+        AND ($device IS NULL OR device = $device)
+        AND ($precision IS NULL OR precision = $precision)
+    QUALIFY row_number() OVER (PARTITION BY series_id, device, night ORDER BY ended_at DESC, cell) = 1
+),
+dated AS (
+    SELECT *, night >= coalesce($since::DATE, max(night) OVER (PARTITION BY series_id, device)) AS is_after
+    FROM nightly
+),
+compared AS (
+    SELECT
+        device,
+        model,
+        precision,
+        variant,
+        threads,
+        max(night) FILTER (NOT is_after) AS night_before,
+        max(night) FILTER (is_after) AS night_after,
+        arg_max(median_ms, night) FILTER (NOT is_after) AS before_ms,
+        arg_max(median_ms, night) FILTER (is_after) AS after_ms,
+        arg_max(mad_ms, night) FILTER (NOT is_after) AS before_mad_ms,
+        arg_max(mad_ms, night) FILTER (is_after) AS after_mad_ms,
+        arg_max(cell, night) FILTER (NOT is_after) AS cell_before,
+        arg_max(cell, night) FILTER (is_after) AS cell_after
+    FROM dated
+    GROUP BY series_id, device, model, precision, variant, threads
+)
+SELECT
+    device,
+    model,
+    precision,
+    variant,
+    threads,
+    night_before,
+    night_after,
+    before_ms,
+    after_ms,
+    after_ms / nullif(before_ms, 0) AS ratio,
+    before_mad_ms,
+    after_mad_ms,
+    cell_before,
+    cell_after
+FROM compared
+WHERE after_ms > before_ms
+ORDER BY ratio DESC, device, model, precision, variant, threads;

@@ -1,0 +1,10 @@
+-- Where does SME2 bring nothing: which models gain less than 2 % from it?
+SELECT sweep_id, device, model, precision, threads, sessions_on, sessions_off, median_on_ms, median_off_ms, speedup, pair
+FROM sme2_speedup
+WHERE speedup < 1.02
+    AND _has_times(emulated)
+    AND ($model IS NULL OR model = $model)
+    AND ($device IS NULL OR device = $device)
+    AND ($precision IS NULL OR precision = $precision)
+    AND ($sweep IS NULL OR sweep_id = $sweep)
+ORDER BY speedup, sweep_id, device, model, precision, threads;

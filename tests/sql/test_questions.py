@@ -1,0 +1,187 @@
+"""Named questions: given sessions, a question with its parameters, the expected rows."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sql import schema
+from sql.answer import answered
+from sql.question import questions
+from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, LINEAR, MEAN, BundleMaker
+
+MS = 1_000_000
+
+
+@pytest.fixture
+def maker(tmp_path: Path) -> BundleMaker:
+    return BundleMaker(tmp_path)
+
+
+def ask(maker: BundleMaker, name: str, columns: str, **parameters: str) -> list[tuple[Any, ...]]:
+    """Load all bundles and return these columns of a question's rows."""
+    maker.load()
+    question = questions()[name]
+    assert set(parameters) <= set(question.parameters)
+    with answered(maker.warehouse, question.text, dict.fromkeys(question.parameters) | parameters) as answer:
+        rows = [dict(zip(answer.columns, row, strict=True)) for block in answer.blocks() for row in block]
+    return [tuple(row[column] for column in columns.split()) for row in rows]
+
+
+def night(date: str) -> dict[str, Any]:
+    return {
+        "sweep__sweep_id": f"smoke-{date}",
+        "sweep__night": date,
+        "started_at": f"{date}T01:00:00+00:00",
+        "ended_at": f"{date}T01:00:09+00:00",
+    }
+
+
+EMULATED: dict[str, Any] = {"device__name": "qemu", "device__emulated": True}
+
+
+def test_what_got_slower_compares_the_newest_night_since_a_date_with_the_one_before(maker: BundleMaker) -> None:
+    # given three nights of one model that gets slower twice, and one that gets faster
+    for date, slow_ms, fast_ms in (("2026-11-18", 10, 10), ("2026-11-19", 12, 9), ("2026-11-20", 18, 8)):
+        maker.session([slow_ms * MS] * 3, **night(date))
+        maker.session([fast_ms * MS] * 3, model__name="fast", **night(date))
+        maker.session([slow_ms * MS] * 3, **night(date), **EMULATED)
+    columns = "model before_ms after_ms ratio"
+    # then only the slower one is listed, against the last night before the date; emulated devices never
+    assert ask(maker, "what-got-slower", columns) == [("toy", 12.0, 18.0, 1.5)]
+    assert ask(maker, "what-got-slower", columns, since="2026-11-19") == [("toy", 10.0, 18.0, 1.8)]
+    assert ask(maker, "what-got-slower", columns, model="fast") == []
+
+
+def test_what_to_delegate_first_ranks_portable_operators_by_their_share(maker: BundleMaker) -> None:
+    maker.session([(10 * MS, {LINEAR: 6 * MS, MEAN: 3 * MS})] * 3)
+    maker.session([(10 * MS, {LINEAR: 2 * MS, MEAN: 8 * MS})] * 3, model__name="other")
+    maker.session([(10 * MS, {MEAN: 9 * MS})] * 3, **EMULATED)
+    columns = "model operator share"
+    assert ask(maker, "what-to-delegate-first", columns) == [("other", "mean", 0.8), ("toy", "mean", 0.3)]
+    assert ask(maker, "what-to-delegate-first", columns, model="toy") == [("toy", "mean", 0.3)]
+
+
+def test_sme2_brings_nothing_where_it_gains_less_than_2_percent(maker: BundleMaker) -> None:
+    for model, off_ms, on_ms in (("gains", 10, 5), ("same", 10, 10), ("loses", 10, 20)):
+        maker.session([off_ms * MS] * 3, variant="sme2_off", model__name=model)
+        maker.session([on_ms * MS] * 3, variant="sme2_on", model__name=model)
+    for variant in ("sme2_off", "sme2_on"):
+        maker.session([10 * MS] * 3, variant=variant, **EMULATED)
+    assert ask(maker, "where-sme2-brings-nothing", "model speedup") == [("loses", 0.5), ("same", 1.0)]
+
+
+def test_the_noisiest_series_come_first_relative_to_their_median(maker: BundleMaker) -> None:
+    for model, medians_ms in (("calm", (10, 10, 11)), ("noisy", (10, 15, 20)), ("single", (10,))):
+        for median_ms in medians_ms:
+            maker.session([median_ms * MS] * 3, model__name=model)
+    for median_ms in (1, 9):
+        maker.session([median_ms * MS] * 3, **EMULATED)
+    assert ask(maker, "noisiest-series", "model sessions median_ms relative_range") == [
+        ("noisy", 3, 15.0, 10 / 15),
+        ("calm", 3, 10.0, 0.1),
+    ]
+
+
+def test_utilisation_is_the_part_of_a_devices_time_in_which_a_runner_ran(maker: BundleMaker) -> None:
+    # given two sessions of 3 s in 20 s on one device, one of 9 s in 9 s on another
+    times: dict[str, Any] = {"started_at": "2026-11-20T01:00:11+00:00", "ended_at": "2026-11-20T01:00:20+00:00"}
+    maker.session([MS], wall_s=3.0)
+    maker.session([MS], wall_s=3.0, **times)
+    maker.session([MS], wall_s=9.0, device__name="phone")
+    columns = "device sessions runner_s span_s utilisation"
+    assert ask(maker, "device-utilisation", columns) == [("host", 2, 6.0, 20.0, 0.3), ("phone", 1, 9.0, 9.0, 1.0)]
+    assert ask(maker, "device-utilisation", "device", device="phone") == [("phone",)]
+
+
+def test_the_cost_of_a_sweep_is_given_by_device(maker: BundleMaker) -> None:
+    # given a success and a failure of 9 s each, one hour apart in all
+    maker.session([MS])
+    later: dict[str, Any] = {"started_at": "2026-11-20T01:59:51+00:00", "ended_at": "2026-11-20T02:00:00+00:00"}
+    maker.session(status="failed", reason_code="crashed", reason="it crashed", **later)
+    columns = "device sessions succeeded device_hours lost_s s_per_success"
+    assert ask(maker, "sweep-cost", columns, night="2026-11-20") == [("host", 2, 1, 1.0, 9.0, 3600.0)]
+    assert ask(maker, "sweep-cost", columns, night="2026-11-21") == []
+
+
+def test_what_differs_lists_the_fields_in_which_two_cells_differ(maker: BundleMaker) -> None:
+    # given two cells of one model, exported twice
+    maker.session([10 * MS] * 3)
+    maker.session([20 * MS] * 3, model__pte_sha256="p2")
+    maker.load()
+    cells = dict(maker.ask("SELECT pte_sha256, cell FROM session_overview"))
+    # when they are compared
+    answer = ask(maker, "what-differs", "field of_cell of_other", cell=cells["p1"], other=cells["p2"])
+    # then the file and the median are listed, and nothing that is equal
+    fields = {field: (one, other) for field, one, other in answer}
+    assert fields["pte_sha256"] == ("p1", "p2")
+    assert fields["median_ms"] == ("10.0", "20.0")
+    assert not {"cell", "device", "model", "sweep_id", "sessions"} & set(fields)
+
+
+def test_the_slowest_operators_come_first(maker: BundleMaker) -> None:
+    maker.session([(10 * MS, {LINEAR: 6 * MS, MEAN: 3 * MS})] * 3)
+    maker.session([(99 * MS, {LINEAR: 98 * MS})] * 3, model__name="other")
+    maker.session([(999 * MS, {LINEAR: 998 * MS})] * 3, **EMULATED)
+    assert ask(maker, "slowest-operators", "operator kind time_ms", model="toy") == [
+        ("Fully Connected", "delegated", 6.0),
+        ("mean", "portable", 3.0),
+    ]
+    assert ask(maker, "slowest-operators", "model device")[0] == ("other", "host")
+
+
+def test_the_newest_failures_come_first_with_their_reasons(maker: BundleMaker) -> None:
+    for date, reason in (("2026-11-18", "no memory"), ("2026-11-20", "it crashed")):
+        maker.session(status="failed", reason_code="failed", reason=reason, **night(date))
+    columns = "sweep_id reason"
+    newest, oldest = ("smoke-2026-11-20", "it crashed"), ("smoke-2026-11-18", "no memory")
+    assert ask(maker, "newest-failures", columns) == [newest, oldest]
+    assert ask(maker, "newest-failures", columns, since="2026-11-19") == [newest]
+
+
+def test_the_hottest_devices_come_first(maker: BundleMaker) -> None:
+    for device, temperature_c in (("cool", 30.0), ("hot", 50.0), ("unknown", None)):
+        conditions = {"taken_at": "2026-11-20T01:00:00+00:00", "temperature_c": temperature_c}
+        maker.session([MS], device__name=device, conditions__before=conditions)
+    maker.session([MS], conditions__before={"temperature_c": 99.0}, **EMULATED)
+    assert ask(maker, "hottest-devices", "device max_temperature_c") == [
+        ("hot", 50.0),
+        ("cool", 30.0),
+        ("unknown", None),
+    ]
+
+
+def test_portable_weight_is_ranked_by_model(maker: BundleMaker) -> None:
+    for model, portable_ms in (("light", 1), ("heavy", 7)):
+        maker.session([(10 * MS, {LINEAR: 2 * MS, MEAN: portable_ms * MS})] * 3, model__name=model)
+    maker.session([(10 * MS, {MEAN: 10 * MS})] * 3, **EMULATED)
+    assert ask(maker, "portable-weight", "model portable_ms share") == [("heavy", 7.0, 0.7), ("light", 1.0, 0.1)]
+
+
+def test_sme2_coverage_is_given_by_model_and_emulated_devices_have_calls_only(maker: BundleMaker) -> None:
+    operators = {CONVOLUTION_SME2: 6 * MS, LINEAR: 2 * MS}
+    maker.session([(10 * MS, operators)] * 3, variant="sme2_on")
+    maker.session([(10 * MS, {CONVOLUTION: 8 * MS})] * 3, variant="sme2_off")
+    maker.session([(10 * MS, operators)] * 3, variant="sme2_on", **EMULATED)
+    assert ask(maker, "sme2-coverage", "device call_share time_share") == [
+        ("host", 0.5, 0.75),
+        ("qemu", 0.5, None),
+    ]
+
+
+def test_every_question_has_a_summary_and_reads_public_views_only() -> None:
+    views = {file.name for file in schema.views() if not file.name.startswith("_")}
+    assert len(questions()) >= 12
+    for question in questions().values():
+        assert question.text.startswith("-- "), question.name
+        assert "?" in question.summary, question.name
+        named = set(re.findall(r"(?<!DISTINCT )(?:FROM|JOIN) \(?(?:SELECT [\w, ]+ FROM )?(\w+)", question.text))
+        own = set(re.findall(r"^(\w+) AS \($", question.text, re.MULTILINE))
+        assert named - own <= views, question.name
+
+
+def test_every_question_that_shows_times_leaves_emulated_devices_out() -> None:
+    for question in questions().values():
+        if re.search(r"_ms\b|temperature", question.text):
+            assert "_has_times(emulated)" in question.text, question.name
