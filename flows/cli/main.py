@@ -104,14 +104,36 @@ def load(
     from tasks.bundle_store import open_store
     from tasks.var import Var
 
+    store = open_store(bundles, Var(var))
     if paths:
-        result = load_and_publish(paths, var, warehouse)
+        result = load_and_publish(paths, var, warehouse, store)
     else:
-        result = load_store(open_store(bundles, Var(var)), None, var, warehouse)
-    typer.echo(f"{result.loaded} loaded, {result.already} already in the warehouse, {len(result.refused)} refused")
+        result = load_store(store, None, var, warehouse)
+    forgotten = f", {result.forgotten} forgotten (left out)" if result.forgotten else ""
+    counts = f"{result.loaded} loaded, {result.already} already in the warehouse, {len(result.refused)} refused"
+    typer.echo(counts + forgotten)
     for _, sentence in result.refused:
         typer.echo(sentence, err=True)
     raise typer.Exit(1 if result.refused else 0)
+
+
+@app.command(epilog='Example: etfarm forget smoke-2026-11-20 --reason "wrong governor"')
+def forget(
+    target: Annotated[str, typer.Argument(help="Id of a sweep or a session.")],
+    reason: Annotated[str, typer.Option("--reason", help="Why; recorded beside the bundles.")],
+    var: VarOption = DEFAULT_VAR,
+    bundles: BundlesOption = None,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Leave sessions out of all figures, permanently; their bundles stay.
+
+    The sweep measures them again, as new sessions, when it is started again in the same night.
+    """
+    from flows.forget import forget_target
+    from tasks.bundle_store import open_store
+    from tasks.var import Var
+
+    typer.echo(forget_target(target, reason, open_store(bundles, Var(var)), var, warehouse))
 
 
 @app.command(epilog="Example: etfarm report")
