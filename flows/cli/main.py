@@ -125,7 +125,7 @@ def forget(
     bundles: BundlesOption = None,
     warehouse: WarehouseOption = None,
 ) -> None:
-    """Leave sessions out of all figures, permanently; their bundles stay.
+    """Leave sessions out of all figures; their bundles stay.
 
     The sweep measures them again, as new sessions, when it is started again in the same night.
     """
