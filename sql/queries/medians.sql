@@ -12,7 +12,7 @@ SELECT
     CASE WHEN _has_times(emulated) THEN round(median(mad_ms), 4) END AS "MAD ms",
     differs
 FROM session_latency
-LEFT JOIN _differs USING (cell)
+LEFT JOIN _differs USING (cell, sweep_id)
 WHERE sweep_id = $sweep_id
 GROUP BY cell, device, emulated, model, precision, variant, threads, differs
 ORDER BY device, model, precision, variant, threads, differs

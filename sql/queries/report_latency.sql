@@ -20,7 +20,7 @@ cell AS (
         median(load_ms) AS load_ms,
         max(peak_resident_bytes) AS peak_resident_bytes
     FROM session_latency
-    LEFT JOIN _differs USING (cell)
+    LEFT JOIN _differs USING (cell, sweep_id)
     WHERE sweep_id = $sweep_id AND runs > 0
     GROUP BY ALL
 )

@@ -24,7 +24,7 @@ ranked AS (
             ORDER BY below_resolution, time_ms DESC, operator, data_type, microkernel
         ) AS place
     FROM operator_time
-    LEFT JOIN _differs USING (cell)
+    LEFT JOIN _differs USING (cell, sweep_id)
     WHERE sweep_id = $sweep_id AND _has_times(emulated) AND category <> 'Unattributed'
 )
 SELECT * EXCLUDE (place, below_resolution)

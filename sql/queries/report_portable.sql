@@ -12,6 +12,6 @@ SELECT
     share,
     execute_ms
 FROM portable_weight
-LEFT JOIN _differs USING (cell)
+LEFT JOIN _differs USING (cell, sweep_id)
 WHERE sweep_id = $sweep_id AND _has_times(emulated)
 ORDER BY model, device, threads, precision <> 'fp32', precision, variant, differs, cell;

@@ -14,6 +14,6 @@ SELECT
     executed_samples,
     executed_sme2_samples
 FROM sme2_coverage
-LEFT JOIN _differs USING (cell)
+LEFT JOIN _differs USING (cell, sweep_id)
 WHERE sweep_id = $sweep_id AND variant = 'sme2_on'
 ORDER BY model, emulated, device, threads, precision <> 'fp32', precision, differs, cell;

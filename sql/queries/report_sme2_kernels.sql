@@ -10,9 +10,9 @@ timed AS (
 used AS (
     SELECT kernel_use.*, coalesce(timed_pair, subject_pair) AS pair, differs
     FROM kernel_use
-    JOIN cell USING (cell)
+    JOIN cell USING (cell, sweep_id)
     LEFT JOIN timed USING (subject_pair)
-    LEFT JOIN _differs USING (cell_id, cell)
+    LEFT JOIN _differs USING (cell_id, cell, sweep_id)
     WHERE kernel_use.sweep_id = $sweep_id
 ),
 side AS (

@@ -3,13 +3,14 @@ WITH
 counted AS (
     SELECT
         cell_id,
+        sweep_id,
         count(*) AS sessions,
         count(*) FILTER (status = 'succeeded') AS succeeded,
         min(started_at) AS started_at,
         max(ended_at) AS ended_at
     FROM session_cell
     JOIN session USING (session_key)
-    GROUP BY cell_id
+    GROUP BY cell_id, sweep_id
 )
 SELECT
     cell,
@@ -43,8 +44,8 @@ SELECT
     runner_source,
     executorch_version
 FROM counted
-JOIN cell USING (cell_id)
-LEFT JOIN _differs USING (cell_id, cell);
+JOIN cell USING (cell_id, sweep_id)
+LEFT JOIN _differs USING (cell_id, cell, sweep_id);
 
 COMMENT ON VIEW cell_overview IS 'What is measured alike: each cell with everything that its sessions have in common. Only sessions of one cell are pooled.';
 COMMENT ON COLUMN cell_overview.differs IS 'What tells the cell from others of the same name (sweep, device, model, precision, variant, mode, threads); NULL if there are none.';

@@ -12,7 +12,7 @@ SELECT
     coalesce(name, '(unresolved)') AS kernel,
     evidence,
     sum(weight)::BIGINT AS weight,
-    CASE WHEN evidence = 'executed' THEN sum(weight) / sum(sum(weight)) OVER (PARTITION BY cell, evidence) END AS share,
+    CASE WHEN evidence = 'executed' THEN sum(weight) / sum(sum(weight)) OVER (PARTITION BY sweep_id, cell, evidence) END AS share,
     CASE WHEN name IS NULL THEN 'unresolved' ELSE coalesce(isa_family, 'other') END AS isa_family,
     operation,
     data_type,

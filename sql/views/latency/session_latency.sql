@@ -3,6 +3,7 @@ WITH
 latency AS (
     SELECT
         session_key,
+        sweep_id,
         count(*) FILTER (NOT is_warmup) AS runs,
         count(*) FILTER (is_warmup) AS warmup_runs,
         median(execute_ns) FILTER (NOT is_warmup) / 1e6 AS median_ms,
@@ -14,7 +15,8 @@ latency AS (
         sum(unattributed_ns) FILTER (NOT is_warmup) / nullif(sum(execute_ns) FILTER (NOT is_warmup), 0) AS unattributed_share
     FROM run
     JOIN run_summary USING (session_key, run_id)
-    GROUP BY session_key
+    JOIN session USING (session_key)
+    GROUP BY session_key, sweep_id
 )
 SELECT
     session_id,
@@ -52,7 +54,7 @@ SELECT
     serial,
     build
 FROM latency
-JOIN _timing_session USING (session_key);
+JOIN _timing_session USING (session_key, sweep_id);
 
 COMMENT ON VIEW session_latency IS 'Every timing session that succeeded: the unit of statistics. Warm-up runs are excluded from every number.';
 COMMENT ON COLUMN session_latency.runs IS 'Measured runs; every statistic is NULL if there are none.';

@@ -1,9 +1,15 @@
 CREATE OR REPLACE VIEW _category_cell AS
 WITH
 category_total AS (
-    SELECT cell_id, category, sum(time_ms) AS time_ms, sum(share) AS share, sum(resolution_ms) AS resolution_ms
+    SELECT
+        cell_id,
+        sweep_id,
+        category,
+        sum(time_ms) AS time_ms,
+        sum(share) AS share,
+        sum(resolution_ms) AS resolution_ms
     FROM _operator_cell
-    GROUP BY cell_id, category
+    GROUP BY cell_id, sweep_id, category
 )
 SELECT
     _cell.*,
@@ -12,9 +18,9 @@ SELECT
     share,
     -- What the delegate's operators lost by rounding down is in the time that none of them accounts for.
     CASE
-        WHEN category = 'Unattributed' THEN sum(resolution_ms) OVER (PARTITION BY cell_id) ELSE resolution_ms
+        WHEN category = 'Unattributed' THEN sum(resolution_ms) OVER (PARTITION BY cell_id, _cell.sweep_id) ELSE resolution_ms
     END AS resolution_ms
 FROM category_total
-JOIN _cell USING (cell_id);
+JOIN _cell USING (cell_id, sweep_id);
 
 COMMENT ON VIEW _category_cell IS 'The rows of category_share with the numbers of their cell and pair. Private: may change with any version.';

@@ -29,6 +29,6 @@ SELECT
     serial,
     build
 FROM _operator_cell
-JOIN _cell USING (cell_id);
+JOIN _cell USING (cell_id, sweep_id);
 
 COMMENT ON VIEW operator_time IS 'Where the time of Method::execute goes, by operator, layout, data types and kernel. A time is the median over the sessions of a cell of the mean over the runs of a session; the shares of a cell add up to 1.';

@@ -3,12 +3,13 @@ WITH
 cell_total AS (
     SELECT
         cell_id,
+        sweep_id,
         coalesce(sum(time_ms) FILTER (kind = 'portable'), 0) AS portable_ms,
         coalesce(sum(share) FILTER (kind = 'portable'), 0) AS share,
         coalesce(sum(time_ms) FILTER (kind = 'delegated'), 0) AS delegated_ms,
         sum(time_ms) AS execute_ms
     FROM _operator_cell
-    GROUP BY cell_id
+    GROUP BY cell_id, sweep_id
 )
 SELECT
     sweep_id,
@@ -33,7 +34,7 @@ SELECT
     serial,
     build
 FROM cell_total
-JOIN _cell USING (cell_id);
+JOIN _cell USING (cell_id, sweep_id);
 
 COMMENT ON VIEW portable_weight IS 'How much of Method::execute runs in portable operators: the sums of operator_time.';
 COMMENT ON COLUMN portable_weight.portable_ms IS 'Milliseconds in portable operators in one run.';

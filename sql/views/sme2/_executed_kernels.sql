@@ -10,12 +10,13 @@ sampled AS (
 )
 SELECT
     subject,
+    sweep_id,
     sum(weight) AS samples,
     coalesce(sum(weight) FILTER (isa_family = 'SME2'), 0) AS sme2_samples,
     coalesce(sum(weight) FILTER (is_qp8 AND isa_family = 'SME2'), 0)
     / nullif(sum(weight) FILTER (is_qp8), 0) AS qp8_sme2_share
 FROM sampled
-GROUP BY subject;
+GROUP BY subject, sweep_id;
 
 COMMENT ON VIEW _executed_kernels IS 'What the samples of profile sessions show of SME2. Private: may change with any version.';
 COMMENT ON COLUMN _executed_kernels.samples IS 'All samples.';

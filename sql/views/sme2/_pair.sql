@@ -1,8 +1,8 @@
 CREATE OR REPLACE VIEW _pair AS
 SELECT
     pair,
+    sweep_id,
     any_value(subject_pair) AS subject_pair,
-    any_value(sweep_id) AS sweep_id,
     any_value(night) AS night,
     any_value(device) AS device,
     any_value(emulated) AS emulated,
@@ -14,11 +14,9 @@ SELECT
     any_value(pte_sha256) AS pte_sha256,
     any_value(runner_sha256) AS runner_sha256,
     any_value(serial) AS serial,
-    any_value(build) AS build,
-    max(differs) AS differs
+    any_value(build) AS build
 FROM _cell
-LEFT JOIN _differs USING (cell_id, cell)
 WHERE variant IN ('sme2_on', 'sme2_off')
-GROUP BY pair;
+GROUP BY pair, sweep_id;
 
 COMMENT ON VIEW _pair IS 'Cells that are equal but for SME2, with one side or both. Private: may change with any version.';

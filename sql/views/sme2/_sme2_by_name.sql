@@ -9,7 +9,7 @@ SELECT
         WHEN bool_or(sme2 = 'undecided') THEN 'undecided'
         ELSE 'no'
     END AS sme2_by_name
-FROM (SELECT DISTINCT operator, layout, data_type, microkernel FROM cell_operator) AS known
+FROM (SELECT DISTINCT operator, layout, data_type, microkernel FROM node) AS known
 LEFT JOIN _sme2_rule() ON regexp_matches(_operator_name(operator, layout, data_type, microkernel), pattern)
 GROUP BY operator, layout, data_type, microkernel;
 

@@ -3,6 +3,7 @@ WITH
 eligible AS (
     SELECT
         cell_id,
+        sweep_id,
         found.operator,
         kind,
         category,
@@ -35,8 +36,8 @@ SELECT
     samples,
     sme2_samples
 FROM eligible
-JOIN _cell USING (cell_id)
-LEFT JOIN _executed_kernels USING (subject);
+JOIN _cell USING (cell_id, sweep_id)
+LEFT JOIN _executed_kernels USING (subject, sweep_id);
 
 COMMENT ON VIEW _sme2_operator IS 'The rows of sme2_operator_coverage with the numbers of their cell. Private: may change with any version.';
 COMMENT ON COLUMN _sme2_operator.sme2_share IS 'As in sme2_operator_coverage.';

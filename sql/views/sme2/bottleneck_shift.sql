@@ -3,6 +3,7 @@ WITH
 side AS (
     SELECT
         pair,
+        sweep_id,
         category,
         sum(time_ms) FILTER (variant = 'sme2_on') AS on_ms,
         sum(time_ms) FILTER (variant = 'sme2_off') AS off_ms,
@@ -10,7 +11,7 @@ side AS (
         sum(share) FILTER (variant = 'sme2_off') AS off_share,
         bool_or(time_ms < resolution_ms) AS below_resolution
     FROM _category_cell
-    GROUP BY pair, category
+    GROUP BY pair, sweep_id, category
 )
 SELECT
     sweep_id,
@@ -36,8 +37,8 @@ SELECT
     serial,
     build
 FROM side
-JOIN _pair USING (pair)
-WINDOW both_sides AS (PARTITION BY pair)
+JOIN _pair USING (pair, sweep_id)
+WINDOW both_sides AS (PARTITION BY pair, sweep_id)
 QUALIFY count(on_ms) OVER both_sides > 0 AND count(off_ms) OVER both_sides > 0;
 
 COMMENT ON VIEW bottleneck_shift IS 'Where the time goes with and without SME2, by category. Only what was measured both ways.';

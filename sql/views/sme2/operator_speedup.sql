@@ -3,6 +3,7 @@ WITH
 cell_total AS (
     SELECT
         pair,
+        sweep_id,
         variant,
         operator,
         _operator_cell.microkernel,
@@ -13,13 +14,14 @@ cell_total AS (
         sum(time_ms) AS time_ms,
         sum(time_ms) < sum(resolution_ms) AS below_resolution
     FROM _operator_cell
-    JOIN _cell USING (cell_id)
+    JOIN _cell USING (cell_id, sweep_id)
     WHERE category <> 'Unattributed'
-    GROUP BY pair, variant, operator, _operator_cell.microkernel, kind, category
+    GROUP BY pair, sweep_id, variant, operator, _operator_cell.microkernel, kind, category
 ),
 side AS (
     SELECT
         pair,
+        sweep_id,
         operator,
         microkernel,
         kind,
@@ -32,7 +34,7 @@ side AS (
         max(time_ms) FILTER (variant = 'sme2_off') AS time_off_ms,
         bool_or(below_resolution) AS below_resolution
     FROM cell_total
-    GROUP BY pair, operator, microkernel, kind, category
+    GROUP BY pair, sweep_id, operator, microkernel, kind, category
 )
 SELECT
     sweep_id,
@@ -65,8 +67,8 @@ SELECT
     serial,
     build
 FROM side
-JOIN _pair USING (pair)
-WINDOW both_sides AS (PARTITION BY pair)
+JOIN _pair USING (pair, sweep_id)
+WINDOW both_sides AS (PARTITION BY pair, sweep_id)
 QUALIFY count(time_on_ms) OVER both_sides > 0 AND count(time_off_ms) OVER both_sides > 0;
 
 COMMENT ON VIEW operator_speedup IS 'Each operator with and without SME2. Operators are matched by name and kind of kernel, since numbers and data types differ between the variants. Only what was measured both ways.';

@@ -3,14 +3,15 @@ WITH
 side AS (
     SELECT
         _session.pair,
+        sweep_id,
         count(*) FILTER (_session.variant = 'sme2_on') AS sessions_on,
         count(*) FILTER (_session.variant = 'sme2_off') AS sessions_off,
         median(median_ms) FILTER (_session.variant = 'sme2_on') AS median_on_ms,
         median(median_ms) FILTER (_session.variant = 'sme2_off') AS median_off_ms
     FROM session_latency
-    JOIN _session USING (session_id)
+    JOIN _session USING (session_id, sweep_id)
     WHERE runs > 0
-    GROUP BY _session.pair
+    GROUP BY _session.pair, sweep_id
 )
 SELECT
     sweep_id,
@@ -34,7 +35,7 @@ SELECT
     serial,
     build
 FROM side
-JOIN _pair USING (pair);
+JOIN _pair USING (pair, sweep_id);
 
 COMMENT ON VIEW sme2_speedup IS 'What SME2 gains: sessions with it compared with sessions without it that is equal to it in everything else, see cell_overview. The unit is the session.';
 COMMENT ON COLUMN sme2_speedup.sessions_on IS 'Sessions with SME2.';
