@@ -100,10 +100,12 @@ def test_every_package_of_a_room_is_in_this_map() -> None:
 
 def test_no_files_need_each_other_in_a_circle() -> None:
     graph = {name: {other for other in imports(path) if other != name} for name, path in MODULES.items()}
+    circle: list[str] = []
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
-        pytest.fail(f"a circle: {' -> '.join(error.args[1])}")
+        circle = error.args[1]
+    assert circle == []
 
 
 def test_only_exporting_and_building_runners_need_torch_or_executorch() -> None:

@@ -170,7 +170,7 @@ def test_a_cut_link_swallows_packets_until_it_is_restored(lab: Lab) -> None:
 def test_a_killed_adbd_comes_back(lab: Lab, name: str) -> None:
     phone, serial = lab.part(name), f"{lab.part(name).address}:{lab.part(name).port}"
     faults.kill_daemon(phone)
-    wait_for(lambda: adb_server.connect(serial, wait_s=1) == "device", "adbd to answer")
+    assert wait_for(lambda: adb_server.connect(serial, wait_s=1) == "device", "adbd to answer")
 
 
 def test_a_stopped_sshd_stays_away_until_it_is_started(lab: Lab) -> None:

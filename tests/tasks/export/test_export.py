@@ -210,7 +210,7 @@ def test_an_export_ends_with_the_process_that_asked_for_it(exports: Path) -> Non
     farm.kill()
     farm.wait()
     # then the export's process ends too
-    wait_for(lambda: not _runs(int(aside.name.split("-")[1])), "the export's process to end")
+    assert wait_for(lambda: not _runs(int(aside.name.split("-")[1])), "the export's process to end")
 
 
 def test_a_process_that_a_model_leaves_running_neither_delays_its_export_nor_outlives_it(exports: Path) -> None:
