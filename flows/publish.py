@@ -53,11 +53,12 @@ def load_store(bundles: BundleStore, sweep_id: str | None, var: Path, warehouse:
 def publish_of(var: Path, warehouse: Path | None) -> None:
     """Publish a snapshot of the var folder's warehouse; nothing for another `warehouse` or a missing one."""
     places = Var(var)
-    if _is_of_var(var, warehouse) and places.warehouse.is_file():
+    if is_of_var(var, warehouse) and places.warehouse.is_file():
         publish_snapshot(places.warehouse, places.snapshots)
 
 
-def _is_of_var(var: Path, warehouse: Path | None) -> bool:
+def is_of_var(var: Path, warehouse: Path | None) -> bool:
+    """Return whether `warehouse` (None: not named) is the one of the var folder, which has snapshots."""
     return warehouse is None or warehouse.resolve() == Var(var).warehouse.resolve()
 
 
@@ -68,7 +69,7 @@ def readable_warehouse(var: Path, warehouse: Path | None) -> Iterator[Path]:
     It is the newest snapshot of the var folder, or a private copy of another `warehouse`. A warehouse without
     permission to write, such as a published snapshot, is yielded itself. Raises WarehouseError.
     """
-    if warehouse is None or _is_of_var(var, warehouse):
+    if warehouse is None or is_of_var(var, warehouse):
         yield newest_snapshot(Var(var).snapshots)
     elif warehouse.is_file() and not warehouse.stat().st_mode & _WRITABLE:
         yield warehouse

@@ -22,6 +22,7 @@ __all__ = [
     "RowsRefused",
     "WarehouseError",
     "copy_for_reader",
+    "exclusive",
     "open_read_only",
     "open_to_copy",
     "query",
@@ -32,7 +33,9 @@ _PATIENCE_S = 60.0  # a writer's transaction takes about a second; a snapshot of
 _MISSING = "{}: there is no warehouse here; create one with `etfarm load` or `etfarm sweep`"
 _BLOCK_BYTES = 1 << 22
 _MOST_QUERY_MEMORY_BYTES = 8 << 30  # the heaviest views over 100 million events need less than half of it
-_ONE_WRITER = threading.Lock()  # DuckDB keeps other processes out, but lets threads of one process in together
+
+# DuckDB keeps other processes out, but lets threads of one process in together.
+_one_writer: dict[Path, threading.Lock] = {}
 
 
 @contextlib.contextmanager
@@ -74,10 +77,21 @@ def open_to_copy(path: Path) -> Iterator[BinaryIO]:
         raise WarehouseError(f"{path}: there is no warehouse to publish; create one with `etfarm load`")
     # POSIX drops DuckDB's lock as soon as this process closes any other descriptor of the file, so the descriptor to
     # copy from is opened before the connection and closed after it.
-    with path.open("rb") as source, _opened(path, read_only=False, patience_s=_PATIENCE_S) as connection:
+    with path.open("rb") as source, exclusive(path):
+        yield source
+
+
+@contextlib.contextmanager
+def exclusive(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a warehouse that is up to date and complete in its file, so that nobody else can write to it meanwhile.
+
+    For copying or replacing the file: writers wait, up to their patience, and then open what is at `path`. Creates a
+    missing warehouse. Raises WarehouseError.
+    """
+    with _opened(path, read_only=False, patience_s=_PATIENCE_S) as connection:
         bring_up_to_date(connection, path)
         connection.execute("CHECKPOINT")
-        yield source
+        yield connection
 
 
 def copy_for_reader(path: Path, folder: Path) -> Path:
@@ -145,7 +159,7 @@ def _opened(path: Path, *, read_only: bool, patience_s: float) -> Iterator[duckd
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with (
-            contextlib.nullcontext() if read_only else _ONE_WRITER,
+            contextlib.nullcontext() if read_only else _one_writer.setdefault(path.absolute(), threading.Lock()),
             contextlib.closing(_connect(path, read_only=read_only, patience_s=patience_s)) as connection,
         ):
             yield connection
@@ -165,10 +179,13 @@ def _opened(path: Path, *, read_only: bool, patience_s: float) -> Iterator[duckd
 def _connect(path: Path, *, read_only: bool, patience_s: float) -> duckdb.DuckDBPyConnection:
     give_up = time.monotonic() + patience_s
     while True:
+        before = _inode(path)
         try:
-            if not read_only:
-                return duckdb.connect(str(path))
-            return duckdb.connect(str(path), read_only=True, config=_reader_settings())
+            config = _reader_settings() if read_only else {}
+            connection = duckdb.connect(str(path), read_only=read_only, config=config)
+            if before in (None, _inode(path)):
+                return connection
+            connection.close()  # the file was replaced after it was opened: what is written to it would be lost
         except (duckdb.IOException, duckdb.ConnectionException) as error:
             if "not a valid DuckDB database" in str(error):
                 raise WarehouseError(f"{path} is not a warehouse: it is not a DuckDB file; name another file") from None
@@ -177,6 +194,13 @@ def _connect(path: Path, *, read_only: bool, patience_s: float) -> duckdb.DuckDB
             if time.monotonic() >= give_up:
                 raise WarehouseError(f"{path} is open in another process{_holder(error)}; close it there") from None
             time.sleep(random.uniform(0.005, 0.05))
+
+
+def _inode(path: Path) -> int | None:
+    try:
+        return path.stat().st_ino
+    except FileNotFoundError:
+        return None
 
 
 def _is_locked(error: Exception) -> bool:

@@ -29,7 +29,7 @@ from tasks.bundle import (
 )
 from tasks.files import publish_folder, sha256_of
 from tasks.forgotten import FOLDER, Forgotten, parse_forgotten
-from tasks.local_store import Found, Known, LocalStore
+from tasks.local_store import Found, Known, LocalStore, Verified
 from tasks.var import Var
 
 _log = logging.getLogger(__name__)
@@ -69,6 +69,10 @@ class BundleStore(Protocol):
 
     def local_folders(self, sweep_id: str | None, known: Known) -> Found:
         """Return the bundles of a sweep, or of all, as local folders for loading."""
+        ...
+
+    def verify(self, sweep_id: str) -> Iterator[Verified]:
+        """Read every file of a sweep's bundles and compare it with its hash."""
         ...
 
     def forget(self, record: Forgotten) -> None:
@@ -171,6 +175,23 @@ class ObjectStore:
                 refused.append((Path(path), str(error)))
         _log.info("%s: %d bundles fetched, %d already loaded", self.location, len(folders), len(loaded))
         return Found(folders, len(texts) - len(folders) - len(refused), tuple(refused))
+
+    def verify(self, sweep_id: str) -> Iterator[Verified]:
+        """Read every file of a sweep's bundles and compare it with its hash; needs no space on disk."""
+        for path, content in self._record_texts(sweep_id).items():
+            folder, sha256 = posixpath.dirname(path), hashlib.sha256(content).hexdigest()
+            session_id, damage = posixpath.basename(folder), None
+            try:
+                record = parse_record(content, path)
+                with self._reported(f"bundle {session_id} cannot be read"):
+                    texts = self._fs.cat(_keys(folder, record), on_error="omit") if record.files else {}
+                present = {hashlib.sha256(text).hexdigest() for text in texts.values()}
+                if wrong := sorted(name for name, file in record.files.items() if file.sha256 not in present):
+                    cause = "missing, or not matching its hash in session.json; restore it from a backup"
+                    damage = f"{folder}: {', '.join(wrong)}: {cause}"
+            except BundleError as error:
+                damage = str(error)
+            yield Verified(session_id, sweep_id, sha256, damage, 0 if damage else len(record.files))
 
     def forget(self, record: Forgotten) -> None:
         """Upload a record of forgotten sessions."""

@@ -4,8 +4,17 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.bundle import RECORD, BundleError, SessionRecord, bundles_of, publish_bundle
-from tasks.files import write_complete
+from tasks.bundle import (
+    RECORD,
+    BundleError,
+    SessionRecord,
+    bundle_sha256,
+    bundles_of,
+    find_results,
+    publish_bundle,
+    read_bundle,
+)
+from tasks.files import sha256_of, write_complete
 from tasks.forgotten import FOLDER, Forgotten, parse_forgotten
 
 Known = Callable[[Collection[str]], Collection[str]]
@@ -21,6 +30,19 @@ class Found:
     """Not fetched, because the warehouse contains them."""
     refused: tuple[tuple[Path, str], ...] = ()
     """Name and reason of each."""
+
+
+@dataclass(frozen=True)
+class Verified:
+    """A bundle whose files were read and compared with their hashes."""
+
+    session_id: str
+    sweep_id: str
+    sha256: str | None
+    """Of session.json, or of an ETDump outside any bundle; None if it cannot be read."""
+    damage: str | None = None
+    """What is wrong with it, in one sentence."""
+    files: int = 0
 
 
 @dataclass(frozen=True)
@@ -60,6 +82,20 @@ class LocalStore:
     def local_folders(self, sweep_id: str | None, known: Known) -> Found:
         """Return the folder of the sweep, or of all sweeps; the loader finds the bundles in it."""
         return Found([self.root / sweep_id if sweep_id else self.root])
+
+    def verify(self, sweep_id: str) -> Iterator[Verified]:
+        """Read every file of a sweep's bundles and compare it with its hash."""
+        for path in find_results(self.root / sweep_id):
+            sha256 = None
+            try:
+                sha256 = bundle_sha256(path) if path.is_dir() else sha256_of(path)
+                count = len(read_bundle(path).files) if path.is_dir() else 1
+                yield Verified(path.name if path.is_dir() else sha256[:16], sweep_id, sha256, files=count)
+            except BundleError as error:
+                yield Verified(path.name, sweep_id, sha256, str(error))
+            except OSError as error:
+                cause = f"cannot be read ({error.strerror}); restore the bundle from a backup"
+                yield Verified(path.name, sweep_id, sha256, f"{path}: {cause}")
 
     def forget(self, record: Forgotten) -> None:
         """Record forgotten sessions durably; raises BundleError if the disk is full or read-only."""

@@ -28,18 +28,18 @@ class _Published:
         return f"{self.name}\nsha256 {self.sha256}\nsize_bytes {self.size_bytes}\nmtime_ns {self.mtime_ns}\n"
 
 
-def newest_snapshot(snapshots: Path) -> Path:
+def newest_snapshot(snapshots: Path, *, always_hashed: bool = False) -> Path:
     """Return the file of the newest snapshot, after a check that it is as it was published.
 
-    Its size and modification time are compared; its hash too if the time differs or the file has at most 16 MiB, so
-    that opening a snapshot of many GB stays fast. Raises WarehouseError if none was published yet, or if the newest one
-    is missing or was changed.
+    Its size and modification time are compared; its hash too if it is `always_hashed`, the time differs or the file has
+    at most 16 MiB, so that opening a snapshot of many GB stays fast. Raises WarehouseError if none was published yet,
+    or if the newest one is missing or was changed.
     """
     published = _read_current(snapshots / "current")
     file = snapshots / published.name
     if not file.is_file():
         raise WarehouseError(f"{file}: the newest snapshot is missing; publish it again with `etfarm load`")
-    if not _is_unchanged(file, published):
+    if not _is_unchanged(file, published, always_hashed=always_hashed):
         raise WarehouseError(
             f"{file}: the snapshot was changed after it was published; publish it again with `etfarm load`"
         )
@@ -95,13 +95,14 @@ def _read_current(current: Path) -> _Published:
         ) from None
 
 
-def _is_unchanged(file: Path, published: _Published) -> bool:
+def _is_unchanged(file: Path, published: _Published, *, always_hashed: bool) -> bool:
     if published.sha256 is None:
         return True
     status = file.stat()
     if status.st_size != published.size_bytes:
         return False
-    if status.st_mtime_ns == published.mtime_ns and status.st_size > _ALWAYS_HASHED_BYTES:
+    is_large = status.st_size > _ALWAYS_HASHED_BYTES
+    if status.st_mtime_ns == published.mtime_ns and is_large and not always_hashed:
         return True
     return sha256_of(file) == published.sha256
 

@@ -105,10 +105,7 @@ def load(
     from tasks.var import Var
 
     store = open_store(bundles, Var(var))
-    if paths:
-        result = load_and_publish(paths, var, warehouse, store)
-    else:
-        result = load_store(store, None, var, warehouse)
+    result = load_and_publish(paths, var, warehouse, store) if paths else load_store(store, None, var, warehouse)
     forgotten = f", {result.forgotten} forgotten (left out)" if result.forgotten else ""
     counts = f"{result.loaded} loaded, {result.already} already in the warehouse, {len(result.refused)} refused"
     typer.echo(counts + forgotten)

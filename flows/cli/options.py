@@ -1,6 +1,9 @@
 """Options that several commands share, and the message that a command prints for an error."""
 
+import contextlib
 import errno
+import logging
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -31,6 +34,26 @@ InventoryOption = Annotated[
 ]
 DEFAULT_VAR = Path("var")
 DEFAULT_INVENTORY = Path("deployments/inventories/local.yaml")
+
+
+class _ToStderr(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        typer.echo(record.getMessage(), err=True)
+
+
+@contextlib.contextmanager
+def progress_on_stderr() -> Iterator[None]:
+    """Print what the flows and tasks log inside the block to standard error, a line each."""
+    handler, loggers = _ToStderr(), [logging.getLogger(room) for room in ("flows", "tasks")]
+    for logger in loggers:
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeHandler(handler)
+            logger.setLevel(logging.NOTSET)
 
 
 def error_message(error: BaseException) -> str | None:

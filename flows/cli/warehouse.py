@@ -1,13 +1,13 @@
-"""`etfarm warehouse`: where the warehouse is, and what is in it."""
+"""`etfarm warehouse`: where the warehouse is, what is in it, whether it is right, and how to build it again."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from flows.cli.options import DEFAULT_VAR, VarOption
+from flows.cli.options import DEFAULT_VAR, BundlesOption, VarOption, WarehouseOption, progress_on_stderr
 
-app = typer.Typer(help="Find the warehouse and its documentation.", no_args_is_help=True)
+app = typer.Typer(help="Find, check and rebuild the warehouse; its documentation.", no_args_is_help=True)
 
 
 @app.command(epilog='Example: etfarm warehouse path (then: duckdb -readonly "$(etfarm warehouse path)")')
@@ -32,3 +32,43 @@ def docs(
         return
     write_complete(output, data_dictionary().encode())
     typer.echo(output)
+
+
+@app.command(epilog="Example: etfarm warehouse rebuild --bundles s3://bucket/prefix")
+def rebuild(var: VarOption = DEFAULT_VAR, bundles: BundlesOption = None, warehouse: WarehouseOption = None) -> None:
+    """Build the warehouse again from all bundles and replace it.
+
+    The views of both are compared first. Stopped at any time, the present warehouse stays as it is. Forgotten sessions
+    stay forgotten; events that `etfarm prune` removed come back.
+    """
+    from flows.rebuild import rebuild_warehouse
+    from tasks.bundle_store import open_store
+    from tasks.var import Var
+
+    with progress_on_stderr():
+        done = rebuild_warehouse(open_store(bundles, Var(var)), var, warehouse)
+    for line in done.differing:
+        typer.echo(line)
+    compared = "nothing to compare with" if not done.compared else f"{len(done.differing)} views differ"
+    compared = "all views are identical" if done.compared and not done.differing else compared
+    thinned = f"; events of {done.thinned} thinned sessions are back" if done.thinned else ""
+    typer.echo(f"{done.sessions} sessions, {compared}{thinned}")
+    for sentence in done.refused:
+        typer.echo(sentence, err=True)
+    raise typer.Exit(1 if done.refused else 0)
+
+
+@app.command(epilog="Example: etfarm warehouse check")
+def check(var: VarOption = DEFAULT_VAR, bundles: BundlesOption = None, warehouse: WarehouseOption = None) -> None:
+    """Compare tables, aggregates, snapshot and bundles; exit 1 on a finding."""
+    from flows.check import check_warehouse
+    from tasks.bundle_store import open_store
+    from tasks.var import Var
+
+    with progress_on_stderr():
+        checked = check_warehouse(open_store(bundles, Var(var)), var, warehouse)
+    for finding in checked.findings:
+        typer.echo(finding)
+    if not checked.findings:
+        typer.echo(checked.counts)
+    raise typer.Exit(1 if checked.findings else 0)

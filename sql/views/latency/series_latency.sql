@@ -25,7 +25,7 @@ SELECT
     serial,
     build,
     row_number() OVER (
-        PARTITION BY series_id, series_night.night ORDER BY last_started_at DESC NULLS LAST, cell_id DESC
+        PARTITION BY series_id, series_night.night ORDER BY last_started_at DESC NULLS LAST, cell DESC
     ) = 1 AS is_newest
 FROM series_night
 JOIN series USING (series_id)

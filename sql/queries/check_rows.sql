@@ -1,0 +1,67 @@
+-- One row per kind of contradiction between the tables of a warehouse: what is wrong, and how many rows it concerns.
+WITH
+finding AS (
+    SELECT 'sessions without a row in load_ledger' AS finding, count(*) AS found
+    FROM session
+    WHERE session_key NOT IN (SELECT session_key FROM load_ledger)
+    UNION ALL
+    SELECT 'rows of load_ledger without their session', count(*)
+    FROM load_ledger
+    WHERE session_key NOT IN (SELECT session_key FROM session)
+    UNION ALL
+    SELECT 'sessions whose ETDump is not in load_ledger', count(*)
+    FROM session
+    WHERE etdump_sha256 NOT IN (SELECT sha256 FROM load_ledger)
+    UNION ALL
+    SELECT 'sessions whose number of runs is not their number of executions', count(*)
+    FROM (
+        SELECT session_key, any_value(executions) AS executions, count(run_id) AS runs
+        FROM session
+        LEFT JOIN run USING (session_key)
+        GROUP BY session_key, etdump_sha256
+        HAVING runs != CASE WHEN etdump_sha256 IS NULL THEN 0 ELSE any_value(executions) END
+    )
+    UNION ALL
+    SELECT 'runs without a session', count(*)
+    FROM run
+    WHERE session_key NOT IN (SELECT session_key FROM session)
+    UNION ALL
+    SELECT 'runs that are stored twice', count(*) - count(DISTINCT run_id)
+    FROM run
+    UNION ALL
+    SELECT 'events without a run or a node', count(*)
+    FROM event
+    LEFT JOIN run USING (run_id)
+    LEFT JOIN node USING (node_id)
+    WHERE run.run_id IS NULL OR node.node_id IS NULL
+    UNION ALL
+    SELECT 'runs without events that were not thinned', count(*)
+    FROM run
+    ANTI JOIN event USING (run_id)
+    WHERE session_key NOT IN (SELECT session_key FROM thinned_session)
+    UNION ALL
+    SELECT 'events of sessions that were thinned', count(*)
+    FROM event
+    JOIN run USING (run_id)
+    WHERE session_key IN (SELECT session_key FROM thinned_session)
+    UNION ALL
+    SELECT 'sessions that are not in exactly one cell', count(*)
+    FROM (
+        SELECT session_key
+        FROM session
+        LEFT JOIN session_cell USING (session_key)
+        LEFT JOIN cell USING (cell_id)
+        GROUP BY session_key
+        HAVING count(cell.cell_id) != 1
+    )
+    UNION ALL
+    SELECT 'sessions without their sweep, device, model or runner', count(*)
+    FROM session
+    WHERE sweep_id NOT IN (SELECT sweep_id FROM sweep)
+        OR device_id NOT IN (SELECT device_id FROM device)
+        OR model_id NOT IN (SELECT model_id FROM model)
+        OR runner_id NOT IN (SELECT runner_id FROM runner)
+)
+SELECT finding, found
+FROM finding
+WHERE found > 0

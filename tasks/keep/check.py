@@ -1,0 +1,108 @@
+"""Check a warehouse: its tables against each other, its aggregates against its events, its ledger against bundles."""
+
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+import duckdb
+
+from sql.quoting import identifier
+from sql.schema import sql_files
+from tasks.bundle import bundle_sha256
+from tasks.files import sha256_of
+from tasks.keep.checksum import checksum
+from tasks.local_store import Verified
+
+_REBUILD = "rebuild the warehouse with `etfarm warehouse rebuild`"
+_OF_CELLS = ("cell_operator", "series_night")
+_OF_SESSIONS = ("run_summary", "session_node")
+_NOT_THINNED = "WHERE session_key NOT IN (SELECT session_key FROM thinned_session)"
+_LOADED = """
+SELECT sha256, session_id, sweep_id, path, kind = 'bundle' OR sha256 = etdump_sha256 AND NOT has_bundle AS is_own
+FROM load_ledger
+JOIN session USING (session_key)
+JOIN (
+    SELECT session_key, bool_or(kind = 'bundle') AS has_bundle FROM load_ledger GROUP BY session_key
+) USING (session_key)
+WHERE is_own
+ORDER BY sweep_id, session_id
+"""
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    """A session in the warehouse, and where it was loaded from."""
+
+    session_id: str
+    sweep_id: str
+    path: Path
+
+
+def check_rows(connection: duckdb.DuckDBPyConnection) -> Iterator[str]:
+    """Yield a sentence for each contradiction between the tables of the warehouse."""
+    text = files("sql").joinpath("queries/check_rows.sql").read_text(encoding="utf-8")
+    for finding, found in connection.execute(text).fetchall():
+        yield f"warehouse: {found} {finding}; {_REBUILD}"
+
+
+def check_aggregates(connection: duckdb.DuckDBPyConnection) -> Iterator[str]:
+    """Compute each aggregate again, with the statements of a load, and yield a sentence for each that differs.
+
+    The statements write into temporary tables, which come before the warehouse's own of the same name. Aggregates of
+    thinned sessions have no events to compute them from, and are left out.
+    """
+    [(database,)] = connection.execute("SELECT current_database()").fetchall()
+    statements = {file.name: file.text for file in sql_files("loading")}
+    stored = {table: f"{identifier(database)}.main.{table}" for table in (*_OF_CELLS, *_OF_SESSIONS)}
+    connection.execute(f"CREATE TEMP TABLE cell AS FROM {identifier(database)}.main.cell")
+    _empty(connection, stored, _OF_CELLS)
+    connection.execute(statements["cell_begin"] + "INSERT INTO touched_cell SELECT cell_id FROM cell")
+    connection.execute(statements["cell_refresh"])
+    _empty(connection, stored, _OF_SESSIONS)
+    connection.execute(f"CREATE TEMP VIEW new_run AS SELECT * FROM run {_NOT_THINNED}")
+    connection.execute("CREATE TEMP VIEW new_event AS SELECT * FROM event WHERE run_id IN (SELECT run_id FROM new_run)")
+    connection.execute(statements["run_summary"])
+    connection.execute(statements["session_node"])
+    for table, present in stored.items():
+        rows = _NOT_THINNED if table in _OF_SESSIONS else ""
+        before, now = (
+            checksum(connection, f"SELECT * FROM {present} {rows}"),
+            checksum(connection, f"FROM temp.{table}"),
+        )
+        if before != now:
+            counts = f"{before.rows} rows, {now.rows} computed"
+            yield f"warehouse: {table} is not what its sessions give ({counts}); {_REBUILD}"
+
+
+def check_ledger(
+    connection: duckdb.DuckDBPyConnection, verified: Mapping[str, Verified], forgotten: Container[str]
+) -> Iterator[str]:
+    """Yield a sentence for each session that is in the store or in the warehouse and not in the other.
+
+    `verified` are the bundles of the store, by the hash of their session.json.
+    """
+    rows = connection.execute(_LOADED).fetchall()
+    loaded = {row[0]: _Loaded(row[1], row[2], Path(row[3])) for row in rows}
+    for sha256, session in loaded.items():
+        shown = f"session {session.session_id} of {session.sweep_id}"
+        if session.session_id in forgotten:
+            yield f"{shown}: forgotten, but still in the warehouse; run `etfarm load`"
+        elif sha256 not in verified and not _is_there(session.path, sha256):
+            yield f"{shown}: in the warehouse, but {session.path} is not what was loaded; restore it from a backup"
+    for sha256, bundle in verified.items():
+        if sha256 not in loaded and not bundle.damage and bundle.session_id not in forgotten:
+            yield f"session {bundle.session_id} of {bundle.sweep_id}: not in the warehouse; load it with `etfarm load`"
+
+
+def _empty(connection: duckdb.DuckDBPyConnection, stored: Mapping[str, str], tables: tuple[str, ...]) -> None:
+    for table in tables:
+        connection.execute(f"CREATE TEMP TABLE {table} AS FROM {stored[table]} LIMIT 0")
+
+
+def _is_there(path: Path, sha256: str) -> bool:
+    """Return whether a bundle or a loose ETDump outside the store still has the content that was loaded."""
+    try:
+        return (bundle_sha256(path) if path.is_dir() else sha256_of(path)) == sha256
+    except OSError:
+        return False

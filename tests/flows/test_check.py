@@ -1,0 +1,141 @@
+"""`etfarm warehouse check` finds each kind of damage, names it in one line, and finds nothing in what is right."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sql.warehouse import writing
+from tasks.bundle_store import LocalStore, open_store
+from tasks.forgotten import Forgotten
+from tasks.local_store import Verified
+from tasks.var import Var
+from tests.fixtures.command import Etfarm, Kept
+from tests.fixtures.s3 import s3_client
+from tests.fixtures.warehouse import CONVOLUTION, MEAN
+
+SESSION = f"{2:016x}"
+
+
+@pytest.fixture
+def farm(kept: Kept, etfarm: Etfarm) -> Kept:
+    """Three sessions of a cell, loaded."""
+    for index in range(3):
+        kept.session([(100 + index, {CONVOLUTION: 60, MEAN: 5})] * 2, index=index)
+    assert etfarm("load")[0] == 0
+    return kept
+
+
+def changed(statement: str) -> Callable[[Kept], None]:
+    def change(farm: Kept) -> None:
+        with writing(farm.warehouse) as connection:
+            connection.execute(statement)
+
+    return change
+
+
+def bundle(farm: Kept) -> Path:
+    return farm.bundles / "smoke-2026-11-20" / SESSION
+
+
+def add_bundle(farm: Kept) -> None:
+    farm.session([100], index=7)
+
+
+def change_etdump(farm: Kept) -> None:
+    (bundle(farm) / "model.etdump").write_bytes(b"x")
+
+
+def remove_bundle(farm: Kept) -> None:
+    bundle(farm).rename(farm.var.root / "elsewhere")
+
+
+def change_snapshot(farm: Kept) -> None:
+    [snapshot] = farm.var.snapshots.glob("*.duckdb")
+    snapshot.chmod(0o644)
+    snapshot.write_bytes(snapshot.read_bytes() + b"x")
+
+
+def forget_in_the_record_alone(farm: Kept) -> None:
+    LocalStore(farm.bundles).forget(Forgotten(reason="x", forgotten_at="2026", sessions={SESSION: "smoke-2026-11-20"}))
+
+
+DAMAGES: dict[str, tuple[Callable[[Kept], None], list[str]]] = {
+    "a bundle that was not loaded": (add_bundle, ["not in the warehouse; load it"]),
+    "a changed file": (change_etdump, ["model.etdump: the file does not match its hash"]),
+    "a lost bundle": (remove_bundle, ["is not what was loaded; restore it"]),
+    "a changed snapshot": (change_snapshot, ["the snapshot was changed"]),
+    "a forgotten session that is still there": (forget_in_the_record_alone, ["forgotten, but still in the warehouse"]),
+    "a changed run summary": (changed("UPDATE run_summary SET other_ns = 1 WHERE run_id = 1"), ["run_summary is not"]),
+    "a changed cell": (changed("UPDATE cell_operator SET share = 0.5"), ["cell_operator is not"]),
+    "a changed night": (changed("UPDATE series_night SET median_ns = 5"), ["series_night is not"]),
+    "a lost aggregate": (
+        changed("DELETE FROM session_node WHERE session_key = 2"),
+        ["session_node is not what its sessions give (10 rows, 15 computed)", "cell_operator is not"],
+    ),
+    "lost events": (
+        changed("DELETE FROM event WHERE run_id = 1"),
+        ["1 runs without events", "run_summary is not"],
+    ),
+    "a run that is stored twice": (
+        changed("INSERT INTO run SELECT * FROM run WHERE run_id = 1"),
+        ["1 runs that are stored twice", "whose number of runs is not", "run_summary is not"],
+    ),
+    "a session without its place in the ledger": (
+        changed("DELETE FROM load_ledger WHERE session_key = 2"),
+        ["1 sessions without a row in load_ledger", "whose ETDump is not in load_ledger", "not in the warehouse"],
+    ),
+}
+
+
+def test_a_farm_without_damage_has_no_finding(farm: Kept, etfarm: Etfarm) -> None:
+    # given a farm that also has a failed session, a forgotten one and one whose events were removed by a rule
+    farm.session(status="failed", reason_code="crash")
+    farm.session([70], sweep__sweep_id="other-2026-11-20")
+    etfarm("load")
+    etfarm("forget", "other-2026-11-20", "--reason", "x")
+    with writing(farm.warehouse) as connection:
+        connection.execute("INSERT INTO thinned_session VALUES (2, now()::TIMESTAMP)")
+        connection.execute("DELETE FROM event WHERE run_id IN (SELECT run_id FROM run WHERE session_key = 2)")
+    # when it is checked
+    code, printed = etfarm("warehouse", "check")
+    # then one line has the counts
+    assert code == 0
+    [line] = [line for line in printed.splitlines() if not line.startswith("check")]
+    assert line == "no finding: 5 bundles with 4 files, 4 sessions (1 thinned), 9 runs, 30 events"
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_each_damage_is_found(farm: Kept, etfarm: Etfarm, damage: str) -> None:
+    cause, sentences = DAMAGES[damage]
+    cause(farm)
+    code, printed = etfarm("warehouse", "check")
+    findings = [line for line in printed.splitlines() if not line.startswith("check")]
+    assert code == 1
+    assert all(any(sentence in line for line in findings) for sentence in sentences), printed
+    assert len(findings) == len(sentences), printed
+
+
+def test_a_changed_file_in_object_storage_is_found(bucket: str, farm: Kept, tmp_path: Path) -> None:
+    # given a store in S3 with a bundle, of which a file is changed
+    store = open_store(f"s3://{bucket}/farm", Var(tmp_path / "other"))
+    [record] = [each for each in LocalStore(farm.bundles).records("smoke-2026-11-20") if each.session_id == SESSION]
+    collected = tmp_path / "collected"
+    collected.mkdir()
+    (collected / "model.etdump").write_bytes((bundle(farm) / "model.etdump").read_bytes())
+    store.publish(record, collected)
+    [good] = store.verify("smoke-2026-11-20")
+    assert (good.session_id, good.damage, good.files) == (SESSION, None, 1)
+    [key] = [
+        entry["Key"] for entry in s3_client().list_objects_v2(Bucket=bucket)["Contents"] if "etdump" in entry["Key"]
+    ]
+    for change in ({"Body": b"x"}, None):
+        if change:
+            s3_client().put_object(Bucket=bucket, Key=key, **change)
+        else:
+            s3_client().delete_object(Bucket=bucket, Key=key)
+        # when it is verified
+        [damaged] = store.verify("smoke-2026-11-20")
+        # then its file is named
+        assert isinstance(damaged, Verified)
+        assert "model.etdump: missing, or not matching its hash" in str(damaged.damage)
