@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from devices.errors import FarmError
 from sql.warehouse import RowsRefused, writing
 from tasks.bundle import bundle_sha256, find_results
 from tasks.files import sha256_of
 from tasks.load.commit import Loader, known_contents
-from tasks.load.rows import Rows, rows_of_bundle, rows_of_etdump, session_id_of
+from tasks.load.parse import parse
+from tasks.load.rows import Rows, session_id_of
 
 _log = logging.getLogger(__name__)
 _BATCH_EVENTS = 400_000  # about one second and 40 MB; a killed load loses at most one batch
@@ -98,16 +98,14 @@ def _without_loaded(found: list[Path], warehouse: Path, result: LoadResult) -> l
     return fresh
 
 
-def _batches(paths: Iterable[Path], result: LoadResult) -> Iterator[list[Rows]]:
+def _batches(paths: Sequence[Path], result: LoadResult) -> Iterator[list[Rows]]:
     """Read and check each path; yield the valid ones, in batches of one transaction each."""
     batch: list[Rows] = []
-    for path in paths:
-        try:
-            batch.append(rows_of_bundle(path) if path.is_dir() else rows_of_etdump(path))
-        except FarmError as error:
-            result.refused.append((path, str(error)))
-        except OSError as error:
-            result.refused.append((path, f"{path}: cannot be read ({error.strerror})"))
+    for path, parsed in parse(paths):
+        if isinstance(parsed, str):
+            result.refused.append((path, parsed))
+        else:
+            batch.append(parsed)
         if len(batch) == _BATCH_SESSIONS or sum(rows.events for rows in batch) >= _BATCH_EVENTS:
             yield batch
             batch = []
