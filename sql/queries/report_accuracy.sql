@@ -1,21 +1,26 @@
--- The largest error of each output over all sessions that succeeded, emulated devices included.
+-- The largest error of each output over the sessions of one content, all modes together, emulated devices included.
 WITH
 worst AS (
     SELECT
-        model,
-        device,
-        emulated IS TRUE AS emulated,
-        precision,
-        variant,
+        cell.model,
+        cell.device,
+        cell.emulated IS TRUE AS emulated,
+        cell.precision,
+        cell.variant,
+        cell.threads,
+        cell.subject AS cell,
+        max(differs) AS differs,
         output,
         max(max_abs_error) AS max_abs_error,
         max(max_rel_error) AS max_rel_error,
         max(nonfinite_mismatches) AS nonfinite_mismatches,
         count(DISTINCT session_id) AS sessions
     FROM session_accuracy
+    JOIN cell USING (cell, sweep_id)
+    LEFT JOIN _differs USING (cell_id, sweep_id)
     WHERE sweep_id = $sweep_id
     GROUP BY ALL
 )
 SELECT *
 FROM worst
-ORDER BY model, emulated, device, precision <> 'fp32', precision, variant, output;
+ORDER BY model, emulated, device, threads, precision <> 'fp32', precision, variant, differs, cell, output;

@@ -57,6 +57,19 @@ def test_contents_that_share_a_name_are_never_pooled_and_are_told_apart(
     assert told in [differs for (differs,) in maker.ask("SELECT differs FROM cell_overview")]
 
 
+def test_the_medians_on_the_terminal_tell_contents_of_one_name_apart(maker: BundleMaker) -> None:
+    # given a model that was changed between two starts of a sweep, three sessions each
+    for _ in range(3):
+        maker.session([2 * US])
+        maker.session([90 * US], model__pte_sha256="changed0" * 8)
+    maker.load()
+    # when its medians are printed
+    (medians,) = [file.text for file in sql_files("queries") if file.name == "medians"]
+    rows = maker.ask(medians.replace("$sweep_id", "'smoke-2026-11-20'"))
+    # then there are two lines and no figure between the two
+    assert [(row[5], row[7], row[9]) for row in rows] == [(3, 0.09, "pte changed0"), (3, 0.002, "pte p1")]
+
+
 def test_a_name_with_one_content_needs_nothing_to_tell_it_apart(maker: BundleMaker) -> None:
     maker.session([MS])
     maker.session([MS], session_id="b" * 16)

@@ -3,16 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tasks.report.cells import device_cell, variant_cell
-from tasks.report.data import Answers, Row
+from tasks.report.cells import CellNames, CellRow
+from tasks.report.data import Answers
 from tasks.report.page import Block, Cell, Code, Column, Paragraph, Section, Table, Text
-from tasks.report.text import code, codes, joined, number, scientific
+from tasks.report.text import codes, joined, number, scientific
 
 _COLUMNS = (
-    Column("Model"),
-    Column("Device"),
-    Column("Precision"),
-    Column("SME2"),
     Column("Output", "", True),
     Column("Max abs error", "", True, "largest absolute difference of an element from eager PyTorch"),
     Column("Max rel error", "", True, "largest difference relative to eager's value, without elements where that is 0"),
@@ -22,15 +18,10 @@ _COLUMNS = (
 
 
 @dataclass(frozen=True)
-class AccuracyRow(Row):
-    """The largest errors of one output over the sessions of a model on a device."""
+class AccuracyRow(CellRow):
+    """The largest errors of one output over the sessions of one content; `cell` is equal for its modes."""
 
     query = "accuracy"
-    model: str
-    device: str
-    emulated: bool
-    precision: str
-    variant: str
     output: int
     max_abs_error: float | None
     max_rel_error: float | None
@@ -49,7 +40,8 @@ def accuracy(answers: Answers) -> Section:
         )
     ]
     if rows:
-        blocks.append(Table(_COLUMNS, [_cells(row) for row in rows]))
+        names = CellNames(rows)
+        blocks.append(Table([*names.columns(), *_COLUMNS], [[*names.cells(row), *_cells(row)] for row in rows]))
     else:
         blocks.append(Paragraph("No outputs were compared in this sweep."))
     return Section("accuracy", "Accuracy against eager PyTorch", blocks, list(_summary(rows)))
@@ -57,10 +49,6 @@ def accuracy(answers: Answers) -> Section:
 
 def _cells(row: AccuracyRow) -> list[Cell]:
     return [
-        code(row.model),
-        device_cell(row.device, emulated=row.emulated),
-        Cell(row.precision),
-        variant_cell(row.variant),
         number(row.output, 0),
         scientific(row.max_abs_error),
         scientific(row.max_rel_error),

@@ -80,9 +80,10 @@ def test_the_same_share_is_the_same_number_everywhere(maker: BundleMaker) -> Non
 
 def test_contents_that_share_a_name_are_listed_apart_with_what_differs(maker: BundleMaker) -> None:
     # given a model that was changed between two starts of a sweep
+    exact = {"output": 0, "max_abs_error": 1e-6, "max_rel_error": 1e-3, "nonfinite_mismatches": 0}
     for _ in range(2):
-        maker.session([(2 * MS, {CONVOLUTION: MS})])
-        maker.session([(90 * MS, {CONVOLUTION: 80 * MS})], model__pte_sha256="changed0" * 8)
+        maker.session([(2 * MS, {CONVOLUTION: MS})], accuracy=[exact])
+        maker.session([(90 * MS, {CONVOLUTION: 80 * MS})], accuracy=[exact], model__pte_sha256="changed0" * 8)
     report = report_of(maker)
     # then every section has two rows, each with its own figures, and nothing in between
     latency = report["latency"]
@@ -91,6 +92,7 @@ def test_contents_that_share_a_name_are_listed_apart_with_what_differs(maker: Bu
     assert latency.column("What differs") == ["pte changed0", "pte p1"]
     assert report["time"].column("Convolution") == ["88.9", "50.0"]
     assert report["time"].column("Sum") == ["100.0", "100.0"]
+    assert report["accuracy"].column("What differs") == ["pte changed0", "pte p1"]
 
 
 def test_what_is_below_the_clock_of_the_delegate_is_neither_printed_nor_ranked(maker: BundleMaker) -> None:
