@@ -51,8 +51,14 @@ typical AS (
     FROM session_operator
     GROUP BY cell_id, kind, operator, layout, data_type, microkernel
 )
-SELECT *, time_ns / nullif(sum(time_ns) OVER (PARTITION BY cell_id), 0) AS share
+SELECT *, time_ns / nullif(sum(time_ns) OVER whole_cell, 0) AS share
 FROM typical
+-- Adding up in one order makes the same share of the same bundles each time.
+WINDOW whole_cell AS (
+    PARTITION BY cell_id
+    ORDER BY time_ns, kind, operator, layout, data_type, microkernel
+    ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+)
 ORDER BY cell_id, time_ns DESC;
 
 -- Figures of a night come from sessions: executions of one process are not independent of each other.

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -12,6 +13,7 @@ from sql.schema import sql_files
 from tasks.etdump.tree import Runs
 from tasks.load.dimensions import Dimension, NodeIds
 from tasks.load.rows import Row, Rows, printable
+from tasks.load.sums import sums_of_nodes, sums_of_runs
 
 _STATEMENTS = {file.name: file.text for file in sql_files("loading")}
 _DIMENSIONS = ("sweep", "device", "model", "runner", "series")
@@ -25,8 +27,7 @@ class Loader:
         self._dimensions = {table: Dimension(connection, table) for table in _DIMENSIONS}
         self._nodes = NodeIds(connection)
         self._rows: dict[str, list[Row]] = defaultdict(list)
-        self._runs: list[pa.Table] = []
-        self._events: list[pa.Table] = []
+        self._facts: dict[str, list[pa.Table]] = defaultdict(list)
         self._replaced: set[int] = set()
         self._last_session = self._number("SELECT coalesce(max(session_key), 0) FROM session")
         self._last_before = self._last_session
@@ -63,11 +64,8 @@ class Loader:
         for table, rows in {**shared, "node": self._nodes.new, **self._rows}.items():
             if rows:
                 self._insert(table, _columns(rows))
-        if self._runs:
-            new = {"new_run": pa.concat_tables(self._runs), "new_event": pa.concat_tables(self._events)}
-            self._insert("run", new["new_run"])
-            self._insert("event", new["new_event"])
-            self._run(new, "run_summary", "session_node")
+        for table, parts in self._facts.items():
+            self._insert(table, pa.concat_tables(parts))
         if self._replaced:
             self._run({}, "forget_orphans")
         self._run({}, "cell_add", "cell_refresh")
@@ -120,23 +118,34 @@ class Loader:
     def _take_runs(self, runs: Runs, model_id: int, warmup_executions: int) -> None:
         run_ids = np.arange(len(runs.execute_ns)) + self._next_run
         self._next_run += len(run_ids)
-        run_columns = {
-            "run_id": run_ids,
-            "session_key": np.full(len(run_ids), self._last_session, np.int32),
-            "run_index": np.arange(len(run_ids), dtype=np.int32),
-            "is_warmup": np.arange(len(run_ids)) < warmup_executions,
-            "start_ns": runs.run_start_ns,
-            "execute_ns": runs.execute_ns,
+        session_keys = np.full(len(run_ids), self._last_session, np.int32)
+        node_ids = self._nodes.of(model_id, runs.tree)
+        nodes, sums = sums_of_nodes(runs, warmup_executions)
+        facts: dict[str, dict[str, Any]] = {
+            "run": {
+                "run_id": run_ids,
+                "session_key": session_keys,
+                "run_index": np.arange(len(run_ids), dtype=np.int32),
+                "is_warmup": np.arange(len(run_ids)) < warmup_executions,
+                "start_ns": runs.run_start_ns,
+                "execute_ns": runs.execute_ns,
+            },
+            "event": {
+                "run_id": run_ids[runs.run],
+                "node_id": node_ids[runs.node],
+                "start_ns": runs.start_ns,
+                "dur_ns": runs.dur_ns,
+                "self_ns": runs.self_ns,
+            },
+            "run_summary": {"run_id": run_ids, "session_key": session_keys, **sums_of_runs(runs)},
+            "session_node": {
+                "session_key": np.full(len(nodes), self._last_session, np.int32),
+                "node_id": node_ids[nodes],
+                **sums,
+            },
         }
-        event_columns = {
-            "run_id": run_ids[runs.run],
-            "node_id": self._nodes.of(model_id, runs.tree)[runs.node],
-            "start_ns": runs.start_ns,
-            "dur_ns": runs.dur_ns,
-            "self_ns": runs.self_ns,
-        }
-        self._runs.append(pa.table(run_columns))
-        self._events.append(pa.table(event_columns))
+        for table, columns in facts.items():
+            self._facts[table].append(pa.table(columns))
 
     def _is_loose(self, session_key: int) -> bool:
         """Return whether a session in the warehouse was loaded from an ETDump without a bundle."""

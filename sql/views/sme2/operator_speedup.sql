@@ -9,7 +9,7 @@ cell_total AS (
         _operator_cell.microkernel,
         kind,
         category,
-        string_agg(DISTINCT data_type, ' | ' ORDER BY data_type) AS data_types,
+        nullif(array_to_string(list_sort(list_distinct(list(data_type))), ' | '), '') AS data_types,
         sum(calls_per_run) AS calls,
         sum(time_ms) AS time_ms,
         sum(time_ms) < sum(resolution_ms) AS below_resolution
