@@ -7,10 +7,10 @@ from pathlib import Path
 from flows.publish import is_of_var
 from sql.errors import WarehouseError
 from sql.warehouse import copy_for_reader, open_read_only
+from tasks.bundle import Verified
 from tasks.bundle_store import BundleStore
 from tasks.files import work_folder
 from tasks.keep.check import check_aggregates, check_ledger, check_rows
-from tasks.local_store import Verified
 from tasks.snapshot import newest_snapshot
 from tasks.var import Var
 

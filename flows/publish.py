@@ -1,15 +1,18 @@
 """Load bundles into the warehouse, publish its snapshot and write the report."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 
 from devices.errors import InputError
 from sql.warehouse import copy_for_reader
+from tasks.bundle import BundleError, find_results
 from tasks.bundle_store import BundleStore, open_store
 from tasks.files import scratch_folder
+from tasks.keep.archive import load_archive
 from tasks.keep.forget import forget_sessions
 from tasks.load.load import LoadResult, load_paths, loaded_contents
+from tasks.packed import find_archives
 from tasks.snapshot import newest_snapshot, publish_snapshot
 from tasks.var import Var
 
@@ -28,10 +31,24 @@ def load_and_publish(
         if not path.exists():
             raise InputError(f"{path}: no such file or folder; pass bundles or .etdump files")
     store, target = bundles or open_store(None, Var(var)), warehouse or Var(var).warehouse
-    result = load_paths(paths, target, store.forgotten())
+    result = _load_all(paths, target, store.forgotten())
     forget_sessions(target, store.forgotten())  # after the load: nothing that was forgotten meanwhile stays
     publish_of(var, warehouse)
     return result
+
+
+def _load_all(paths: list[Path], warehouse: Path, forgotten: Container[str]) -> LoadResult:
+    """Load paths, and the archives of bundles among and in them, one archive after the other."""
+    archives = {archive: None for path in paths for archive in find_archives(path)}
+    plain = [path for path in paths if path not in archives and (not find_archives(path) or any(find_results(path)))]
+    total = load_paths(plain, warehouse, forgotten)
+    for archive in archives:
+        try:
+            result = load_archive(archive, warehouse, forgotten)
+        except BundleError as error:
+            result = LoadResult(refused=[(archive, str(error))])
+        total.add(result)
+    return total
 
 
 def load_store(bundles: BundleStore, sweep_id: str | None, var: Path, warehouse: Path | None) -> LoadResult:

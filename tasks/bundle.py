@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -152,6 +153,19 @@ class SessionRecord(_Record):
         _require_counts("model.delegated", self.model.delegated)
         _require_counts("model.portable", self.model.portable)
         return self
+
+
+@dataclass(frozen=True)
+class Verified:
+    """A bundle whose files were read and compared with their hashes."""
+
+    session_id: str
+    sweep_id: str
+    sha256: str | None
+    """Of session.json, or of an ETDump outside any bundle; None if it cannot be read."""
+    damage: str | None = None
+    """What is wrong with it, in one sentence."""
+    files: int = 0
 
 
 def publish_bundle(bundles: Path, record: SessionRecord, collected: Path) -> SessionRecord:

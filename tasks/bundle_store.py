@@ -23,13 +23,14 @@ from tasks.bundle import (
     BundleError,
     FileRecord,
     SessionRecord,
+    Verified,
     parse_record,
     read_bundle,
     record_text,
 )
 from tasks.files import publish_folder, sha256_of
 from tasks.forgotten import FOLDER, Forgotten, parse_forgotten
-from tasks.local_store import Found, Known, LocalStore, Verified
+from tasks.local_store import Found, Known, LocalStore
 from tasks.var import Var
 
 _log = logging.getLogger(__name__)
@@ -90,7 +91,7 @@ def open_store(bundles: str | None, var: Var) -> BundleStore:
     Raises InputError if the URL is not supported or contains credentials.
     """
     if bundles is None or "://" not in bundles:
-        return LocalStore(Path(bundles).absolute() if bundles else var.bundles)
+        return LocalStore(Path(bundles).absolute() if bundles else var.bundles, var.bundle_cache)
     return ObjectStore(bundles, var.bundle_cache)
 
 

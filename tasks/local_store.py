@@ -1,21 +1,26 @@
 """Bundles in a folder, and what every store of bundles returns for loading."""
 
+import hashlib
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from heapq import merge
 from pathlib import Path
 
 from tasks.bundle import (
     RECORD,
     BundleError,
     SessionRecord,
+    Verified,
     bundle_sha256,
     bundles_of,
     find_results,
+    parse_record,
     publish_bundle,
     read_bundle,
 )
-from tasks.files import sha256_of, write_complete
+from tasks.files import publish_folder, sha256_of, write_complete
 from tasks.forgotten import FOLDER, Forgotten, parse_forgotten
+from tasks.packed import SUFFIX, archive_of, find_archives, packed_records, unpack, verify_archive
 
 Known = Callable[[Collection[str]], Collection[str]]
 """Returns which of some bundles, by the hash of their session.json, a warehouse contains."""
@@ -33,23 +38,12 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Verified:
-    """A bundle whose files were read and compared with their hashes."""
-
-    session_id: str
-    sweep_id: str
-    sha256: str | None
-    """Of session.json, or of an ETDump outside any bundle; None if it cannot be read."""
-    damage: str | None = None
-    """What is wrong with it, in one sentence."""
-    files: int = 0
-
-
-@dataclass(frozen=True)
 class LocalStore:
-    """Bundles in the folders `root/<sweep_id>/<session_id>`."""
+    """Bundles in the folders `root/<sweep_id>/<session_id>`; those of old sweeps in `root/<sweep_id>.tar.zst`."""
 
     root: Path
+    cache: Path | None = None
+    """Where packed bundles are unpacked when they are needed; default: cache/bundles beside `root`."""
 
     @property
     def location(self) -> str:
@@ -57,34 +51,56 @@ class LocalStore:
         return str(self.root)
 
     def sweep_ids(self) -> list[str]:
-        """Return the names of the folders in `root`."""
+        """Return the names of the folders in `root` and of the archives."""
         if not self.root.is_dir():
             return []
-        return sorted(path.name for path in self.root.iterdir() if path.is_dir() and path.name != FOLDER)
+        names = {path.name for path in self.root.glob("[!.]*") if path.is_dir()} - {FOLDER}
+        return sorted(names | {path.name.removesuffix(SUFFIX) for path in find_archives(self.root)})
 
     def session_ids(self, sweep_id: str) -> list[str]:
         """Return the names of the bundles of a sweep, damaged ones included."""
-        return sorted(path.parent.name for path in (self.root / sweep_id).glob(f"[!.]*/{RECORD}"))
+        unpacked = {path.parent.name for path in (self.root / sweep_id).glob(f"[!.]*/{RECORD}")}
+        return sorted(unpacked | {session_id for session_id, _ in packed_records(archive_of(self.root, sweep_id))})
 
     def records(self, sweep_id: str) -> Iterator[SessionRecord]:
         """Yield the records of a sweep; raises BundleError on a damaged one."""
-        return bundles_of(self.root, sweep_id)
+        archive = archive_of(self.root, sweep_id)
+        packed = dict(packed_records(archive))
+        unpacked = (record for record in bundles_of(self.root, sweep_id) if record.session_id not in packed)
+        of_archive = (parse_record(text, f"{archive}: {session_id}") for session_id, text in sorted(packed.items()))
+        yield from merge(unpacked, of_archive, key=lambda record: record.session_id)
 
     def publish(self, record: SessionRecord, collected: Path) -> SessionRecord:
         """Write the bundle beside its place and rename it; raises BundleError if the disk is full or read-only."""
+        archive = archive_of(self.root, record.sweep.sweep_id)
+        for session_id, text in packed_records(archive):
+            if session_id == record.session_id:
+                return parse_record(text, f"{archive}: {session_id}")
         return publish_bundle(self.root, record, collected)
 
     def find(self, session_id: str) -> Path | None:
-        """Return the folder of a session."""
+        """Return the folder of a session; a packed one is unpacked into the cache first."""
         folders = (self.root / sweep_id / session_id for sweep_id in self.sweep_ids())
-        return next((folder for folder in folders if session_id and (folder / RECORD).is_file()), None)
+        if found := next((folder for folder in folders if session_id and (folder / RECORD).is_file()), None):
+            return found
+        for archive in find_archives(self.root):
+            for packed_id, text in packed_records(archive):
+                if packed_id == session_id:
+                    return self._unpacked(archive, session_id, hashlib.sha256(text).hexdigest())
+        return None
 
     def local_folders(self, sweep_id: str | None, known: Known) -> Found:
-        """Return the folder of the sweep, or of all sweeps; the loader finds the bundles in it."""
-        return Found([self.root / sweep_id if sweep_id else self.root])
+        """Return the folder and the archive of the sweep, or the folder of all; the loader finds the bundles in it."""
+        if sweep_id is None:
+            return Found([self.root])
+        archive = archive_of(self.root, sweep_id)
+        places = [place for place in (self.root / sweep_id, archive) if place.exists()]
+        return Found(places or [self.root / sweep_id])
 
     def verify(self, sweep_id: str) -> Iterator[Verified]:
         """Read every file of a sweep's bundles and compare it with its hash."""
+        if (archive := archive_of(self.root, sweep_id)).is_file():
+            yield from verify_archive(archive, sweep_id)
         for path in find_results(self.root / sweep_id):
             sha256 = None
             try:
@@ -96,6 +112,17 @@ class LocalStore:
             except OSError as error:
                 cause = f"cannot be read ({error.strerror}); restore the bundle from a backup"
                 yield Verified(path.name, sweep_id, sha256, f"{path}: {cause}")
+
+    def _unpacked(self, archive: Path, session_id: str, sha256: str) -> Path:
+        cache = self.cache or self.root.parent / "cache" / "bundles"
+        final = cache / archive.name.removesuffix(SUFFIX) / f"{session_id}-{sha256[:16]}"
+        if not final.is_dir():
+            with publish_folder(final) as aside:
+                [bundle] = unpack(archive, {session_id}, aside)
+                for path in bundle.iterdir():
+                    path.rename(aside / path.name)
+                bundle.rmdir()
+        return final
 
     def forget(self, record: Forgotten) -> None:
         """Record forgotten sessions durably; raises BundleError if the disk is full or read-only."""

@@ -133,6 +133,33 @@ def forget(
     typer.echo(forget_target(target, reason, open_store(bundles, Var(var)), var, warehouse))
 
 
+@app.command(epilog="Example: etfarm prune --pack-after 60 --yes")
+def prune(
+    yes: Annotated[bool, typer.Option("--yes", help="Do it; otherwise print what would be done.")] = False,
+    thin_after: Annotated[
+        int, typer.Option(min=0, help="Days after which the events of a night are removed; figures stay.")
+    ] = 180,
+    pack_after: Annotated[
+        int, typer.Option(min=0, help="Days after which the bundles of a sweep become one archive.")
+    ] = 30,
+    unused_after: Annotated[
+        int, typer.Option(min=0, help="Days after which exports and built runners without a bundle are removed.")
+    ] = 30,
+    var: VarOption = DEFAULT_VAR,
+    bundles: BundlesOption = None,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Free space: thin old nights, pack old bundles, drop caches.
+
+    Prints what would be done unless --yes is given. The newest night, and what it uses, is never touched.
+    """
+    from flows.cli.prune import run_prune
+    from flows.prune import Rules
+
+    rules = Rules(thin_days=thin_after, pack_days=pack_after, unused_days=unused_after)
+    raise typer.Exit(run_prune(rules, yes=yes, var=var, bundles=bundles, warehouse=warehouse))
+
+
 @app.command(epilog="Example: etfarm report")
 def report(
     sweep_id: Annotated[str | None, typer.Argument(help="Id of the sweep; the newest if omitted.")] = None,

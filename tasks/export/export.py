@@ -80,6 +80,7 @@ def export_model(model: str, precision: str, exports_dir: Path, *, seed: int = 0
         key = export_key(model, precision, seed, exports_dir)
         found = _read_if_complete(exports_dir / key)
         if found is not None:
+            (found.folder / "export.json").touch()  # in use: `etfarm prune` leaves it
             return found
         missing = [name for name in ("torch", "executorch") if versions()[name] is None]
         if missing:

@@ -9,10 +9,9 @@ import duckdb
 
 from sql.quoting import identifier
 from sql.schema import sql_files
-from tasks.bundle import bundle_sha256
+from tasks.bundle import Verified, bundle_sha256
 from tasks.files import sha256_of
 from tasks.keep.checksum import checksum
-from tasks.local_store import Verified
 
 _REBUILD = "rebuild the warehouse with `etfarm warehouse rebuild`"
 _OF_CELLS = ("cell_operator", "series_night")

@@ -32,6 +32,13 @@ class LoadResult:
     forgotten: int = 0
     """Left out because `etfarm forget` named them."""
 
+    def add(self, other: "LoadResult") -> None:
+        """Add the counts and refusals of another load."""
+        self.loaded += other.loaded
+        self.already += other.already
+        self.refused += other.refused
+        self.forgotten += other.forgotten
+
 
 def load_paths(paths: Sequence[Path], warehouse: Path, forgotten: Container[str] = ()) -> LoadResult:
     """Load `paths` and everything below them: bundles (folders with session.json) and other .etdump files.
@@ -134,6 +141,4 @@ def _commit(batch: list[Rows], warehouse: Path, result: LoadResult) -> None:
             return
         cause = " ".join(str(error).split())
         outcome = LoadResult(refused=[(batch[0].path, f"{batch[0].path}: the warehouse refused its rows ({cause})")])
-    result.loaded += outcome.loaded
-    result.already += outcome.already
-    result.refused += outcome.refused
+    result.add(outcome)

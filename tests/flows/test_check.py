@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from sql.warehouse import writing
+from tasks.bundle import Verified
 from tasks.bundle_store import LocalStore, open_store
 from tasks.forgotten import Forgotten
-from tasks.local_store import Verified
 from tasks.var import Var
 from tests.fixtures.command import Etfarm, Kept
 from tests.fixtures.s3 import s3_client

@@ -1,0 +1,98 @@
+"""Pack the bundles of a sweep into one archive; the folders go only after the archive was read back completely."""
+
+import contextlib
+import fcntl
+import logging
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from devices.errors import FarmError
+from tasks.bundle import RECORD, BundleError, bundle_sha256, read_bundle
+from tasks.files import UNFINISHED, complete_file, remove_leftovers, work_folder
+from tasks.packed import archive_of, packed_records, unpack, verify_archive, write_archive
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Sizes of a sweep's bundles before and after they were packed."""
+
+    bundles: int
+    before_bytes: int
+    after_bytes: int
+
+
+@contextlib.contextmanager
+def only_one(root: Path) -> Iterator[None]:
+    """Keep other processes that prune the bundles in `root` out of the block; raises FarmError if one is there."""
+    root.mkdir(parents=True, exist_ok=True)
+    with (root / ".prune.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise FarmError(f"{root}: another `etfarm prune` is running; wait until it ends") from None
+        yield
+
+
+def size_of(folder: Path) -> int:
+    """Return the bytes of all files below a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def pack_sweep(root: Path, sweep_id: str) -> Packed:
+    """Move the bundles of `root/<sweep_id>` into the sweep's archive, beside those that it contains already.
+
+    Killed at any time, each bundle is in its folder or in the archive. Raises BundleError if a bundle is damaged, the
+    folder contains anything else, or the disk is full; the folders then stay. Call it inside `only_one`.
+    """
+    folder, archive = root / sweep_id, archive_of(root, sweep_id)
+    remove_leftovers(folder)
+    bundles = {path.name: path for path in sorted(folder.iterdir()) if not path.name.startswith(UNFINISHED)}
+    wanted = {session_id: _checked(path) for session_id, path in bundles.items()}
+    before = size_of(folder)
+    try:
+        with work_folder(root) as scratch:
+            packed = {session_id for session_id, _ in packed_records(archive)}
+            older = unpack(archive, packed - set(bundles), scratch) if packed else []
+            wanted |= {path.name: bundle_sha256(path) for path in older}
+            _log.info("packing %s: %d bundles", sweep_id, len(bundles))
+            with complete_file(archive) as stream:
+                write_archive(stream, sweep_id, {**{path.name: path for path in older}, **bundles})
+                stream.flush()
+                _require_complete(Path(stream.name), sweep_id, wanted)
+                _log.info("verified %s", sweep_id)
+    except OSError as error:
+        raise BundleError(f"{archive}: cannot be written ({error.strerror}); the bundles stay in {folder}") from None
+    _log.info("removing the folder of %s", sweep_id)
+    for path in bundles.values():
+        aside = folder / f"{UNFINISHED}{os.getpid()}-{path.name}"
+        path.rename(aside)
+        shutil.rmtree(aside)
+    with contextlib.suppress(OSError):  # a bundle was published meanwhile
+        folder.rmdir()
+    _log.info("packed %s", sweep_id)
+    return Packed(len(bundles), before, archive.stat().st_size)
+
+
+def _checked(bundle: Path) -> str:
+    """Return the hash of a bundle's session.json; raises BundleError unless its files are complete and nothing else."""
+    if not bundle.is_dir():
+        raise BundleError(f"{bundle}: not a bundle, so its sweep is not packed; move it elsewhere")
+    record = read_bundle(bundle)
+    others = sorted({path.name for path in bundle.iterdir()} - {*record.files, RECORD})
+    if others:
+        raise BundleError(
+            f"{bundle / others[0]}: not a file of its bundle, so its sweep is not packed; move it elsewhere"
+        )
+    return bundle_sha256(bundle)
+
+
+def _require_complete(archive: Path, sweep_id: str, wanted: dict[str, str]) -> None:
+    verified = list(verify_archive(archive, sweep_id))
+    damage = next((bundle.damage for bundle in verified if bundle.damage), None)
+    if damage or {bundle.session_id: bundle.sha256 for bundle in verified} != wanted:
+        raise BundleError(f"{sweep_id}: the archive differs from the bundles when read back; check the disk")
