@@ -60,7 +60,10 @@ def rebuild(var: VarOption = DEFAULT_VAR, bundles: BundlesOption = None, warehou
 
 @app.command(epilog="Example: etfarm warehouse check")
 def check(var: VarOption = DEFAULT_VAR, bundles: BundlesOption = None, warehouse: WarehouseOption = None) -> None:
-    """Compare tables, aggregates, snapshot and bundles; exit 1 on a finding."""
+    """Compare tables, aggregates, snapshot and bundles.
+
+    Prints a line per finding and exits with 1 if there is any.
+    """
     from flows.check import check_warehouse
     from tasks.bundle_store import open_store
     from tasks.var import Var
