@@ -1,5 +1,11 @@
-"""Snapshots: published copies of the warehouse, which readers open and writers never touch."""
+"""Snapshots: published copies of the warehouse, which readers open and writers never touch.
 
+Where the file system can share blocks between files (XFS, Btrfs), a snapshot shares those of the warehouse: publishing
+then writes nothing and takes as long as hashing, about a quarter of the time of a copy. Elsewhere (ext4) the file is
+copied and hashed in one pass. Copying only what changed would save that, but a reader may have the older copy open.
+"""
+
+import fcntl
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +19,7 @@ _KEPT = 3  # a reader that opens `current` needs its file for as long as opening
 _ALWAYS_HASHED_BYTES = 16 << 20  # hashing takes about 10 ms
 _BLOCK_BYTES = 1 << 22
 _READ_ONLY = 0o444
+_FICLONE = 0x40049409  # ioctl of Linux: share the blocks of another file until one of the two is written to
 
 
 @dataclass(frozen=True)
@@ -108,12 +115,23 @@ def _is_unchanged(file: Path, published: _Published, *, always_hashed: bool) -> 
 
 
 def _copy(source: BinaryIO, target: BinaryIO) -> str:
-    """Copy the rest of a stream and return the SHA-256 of what was copied."""
+    """Copy a file from its start and return the SHA-256 of what was copied."""
+    shares_blocks = _clone(source, target)
     digest = hashlib.sha256()
     while block := source.read(_BLOCK_BYTES):
         digest.update(block)
-        target.write(block)
+        if not shares_blocks:
+            target.write(block)
     return digest.hexdigest()
+
+
+def _clone(source: BinaryIO, target: BinaryIO) -> bool:
+    """Let a file share the blocks of another one; returns False if the file system cannot."""
+    try:
+        fcntl.ioctl(target.fileno(), _FICLONE, source.fileno())
+    except OSError:
+        return False
+    return True
 
 
 def _sequence(snapshot: Path) -> int:

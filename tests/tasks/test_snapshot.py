@@ -189,3 +189,21 @@ def test_a_damaged_pointer_is_one_sentence(warehouse: Path, tmp_path: Path, text
     (snapshots / "current").write_text(text, encoding="utf-8")
     with pytest.raises(WarehouseError, match="current: does not name a snapshot as it was published"):
         newest_snapshot(snapshots)
+
+
+def test_a_snapshot_that_shares_blocks_is_checked_by_the_hash_of_its_content(
+    warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a file system that shares blocks: here the kernel's part of it is a copy of the bytes
+    def share(target: int, request: int, source: int) -> None:
+        assert request == tasks.snapshot._FICLONE
+        os.pwrite(target, os.pread(source, os.fstat(source).st_size, 0), 0)
+
+    monkeypatch.setattr("tasks.snapshot.fcntl.ioctl", share)
+    add_sweep(warehouse, "first")
+    snapshot = publish_snapshot(warehouse, tmp_path / "snapshots")
+    # Then the bytes are the warehouse's, once, and the hash is theirs
+    assert snapshot.read_bytes() == warehouse.read_bytes()
+    assert newest_snapshot(tmp_path / "snapshots") == snapshot
+    sha256 = hashlib.sha256(warehouse.read_bytes()).hexdigest()
+    assert f"sha256 {sha256}" in (tmp_path / "snapshots" / "current").read_text()
