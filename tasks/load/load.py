@@ -16,7 +16,7 @@ from tasks.load.parse import parse
 from tasks.load.rows import Rows, session_id_of
 
 _log = logging.getLogger(__name__)
-_BATCH_EVENTS = 400_000  # about one second and 40 MB; a killed load loses at most one batch
+_BATCH_EVENTS = 1_000_000  # about one second and 50 MB; a killed load loses at most one batch
 _BATCH_SESSIONS = 256
 
 

@@ -18,7 +18,7 @@ from tasks.load.rows import Rows, rows_of_bundle, rows_of_etdump
 
 _log = logging.getLogger(__name__)
 _ETDUMP = "model.etdump"
-_WORTH_BYTES = 150 << 20  # reading them takes one core longer than starting processes does, about 1 second
+_WORTH_BYTES = 300 << 20  # about 4 million events; below, starting processes costs two cores more than it saves
 _MOST_PROCESSES = 8  # one process inserts about as fast as this many read
 _AHEAD = 4  # bundles per process that are read before they are needed
 
