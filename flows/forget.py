@@ -1,5 +1,6 @@
 """Forget sessions: record it beside the bundles, remove them from the warehouse, publish a snapshot without them."""
 
+import logging
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from tasks.bundle_store import BundleStore
 from tasks.forgotten import Forgotten
 from tasks.keep.forget import forget_sessions, sweeps_of_sessions
 from tasks.var import Var
+
+_log = logging.getLogger(__name__)
 
 
 def forget_target(target: str, reason: str, bundles: BundleStore, var: Path, warehouse: Path | None) -> str:
@@ -26,6 +29,7 @@ def forget_target(target: str, reason: str, bundles: BundleStore, var: Path, war
     if new:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         bundles.forget(Forgotten(reason=reason.strip(), forgotten_at=now, sessions=new))
+        _log.info("%d sessions are recorded as forgotten", len(new))
     removed = forget_sessions(file, sessions)
     publish_of(var, warehouse)
     known = f", {len(sessions) - len(new)} were already forgotten" if len(new) < len(sessions) else ""

@@ -1,5 +1,6 @@
 """Remove sessions from the warehouse, with everything that only they used."""
 
+import logging
 from collections.abc import Collection
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pyarrow as pa
 from sql.schema import sql_files
 from sql.warehouse import writing
 
+_log = logging.getLogger(__name__)
 _KEYS = "SELECT session_key FROM session WHERE session_id IN (SELECT unnest(?::VARCHAR[]))"
 _STEPS = ("cell_begin", "forget", "forget_orphans", "cell_refresh")
 
@@ -26,6 +28,7 @@ def forget_sessions(warehouse: Path, session_ids: Collection[str]) -> int:
             connection.register("forgotten", pa.table({"session_key": keys}))
             for step in _STEPS:
                 connection.execute(statements[step])
+            _log.info("%d sessions are removed from %s", len(keys), warehouse)
         return len(keys)
 
 

@@ -11,9 +11,21 @@ from tasks.forgotten import Forgotten
 from tasks.keep.forget import forget_sessions
 from tasks.var import Var
 from tests.fixtures.command import Etfarm, Kept
+from tests.fixtures.gated import go_on, stopped_at
 from tests.fixtures.warehouse import CONVOLUTION, MEAN, profile_of
 
 CONDITIONS = {"temperature_c": 40.0}
+_FORGET = """
+from pathlib import Path
+from flows.forget import forget_target
+from tasks.bundle_store import LocalStore
+forget_target(sys.argv[3], "x", LocalStore(Path(sys.argv[1])), Path(sys.argv[2]), None)
+"""
+_LOAD = """
+from pathlib import Path
+from flows.publish import load_and_publish
+load_and_publish([Path(sys.argv[1])], Path(sys.argv[2]), None)
+"""
 KEPT_TABLES = {"operator_category", "schema_migration", "schema_part"}
 
 
@@ -86,17 +98,32 @@ def test_loading_a_forgotten_sweep_again_does_nothing_and_tells_it(kept: Kept, e
     assert set(LocalStore(kept.bundles).forgotten().values()) == {"wrong wheel"}
 
 
-def test_a_forget_that_was_killed_after_its_record_is_finished_by_the_next_load(kept: Kept, etfarm: Etfarm) -> None:
-    # given a session in the warehouse that is recorded as forgotten
+@pytest.mark.parametrize("moment", ["1 sessions are recorded", "1 sessions are removed"])
+def test_a_forget_that_is_killed_is_finished_by_the_next_load(kept: Kept, etfarm: Etfarm, moment: str) -> None:
+    # given two sessions, and a forget of the first that is killed at this moment
+    first, second = kept.session([100]), kept.session([300], index=1)
+    etfarm("load")
+    with stopped_at(moment, _FORGET, kept.bundles, kept.var.root, first.name):
+        pass
+    # then the warehouse still has both, and a check tells what is left to do
+    assert query(kept.warehouse, "SELECT median_ms FROM series_latency")[1] == [(0.0002,)]
+    assert "forgotten, but still in the warehouse" in etfarm("warehouse", "check")[1]
+    # and the next load does it
+    etfarm("load")
+    assert kept.session_ids() == [second.name]
+    assert kept.ask("SELECT median_ms FROM series_latency") == [(0.0003,)]
+    assert etfarm("warehouse", "check")[0] == 0
+
+
+def test_a_session_that_is_forgotten_while_it_is_loaded_is_not_in_the_warehouse(kept: Kept, etfarm: Etfarm) -> None:
+    # given a load that has committed a session, and has not ended
     folder = kept.session([100])
-    etfarm("load")
-    LocalStore(kept.bundles).forget(
-        Forgotten(reason="wrong", forgotten_at="2026-11-21T00:00:00Z", sessions={folder.name: "smoke-2026-11-20"})
-    )
-    assert kept.session_ids() == [folder.name]
-    # when anything is loaded
-    etfarm("load")
-    # then it is removed
+    with stopped_at("loaded 1", _LOAD, kept.bundles, kept.var.root) as load:
+        # when the session is recorded as forgotten, and the load goes on
+        record = Forgotten(reason="x", forgotten_at="2026", sessions={folder.name: "smoke-2026-11-20"})
+        LocalStore(kept.bundles).forget(record)
+        go_on(load)
+    # then the load has removed it again
     assert kept.session_ids() == []
 
 

@@ -2,7 +2,6 @@
 
 import shutil
 import subprocess
-import sys
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,22 +15,15 @@ from tasks.bundle_store import LocalStore
 from tasks.keep.pack import only_one, pack_sweep
 from tasks.keep.unused import unused_folders
 from tests.fixtures.command import Etfarm, Kept
-from tests.fixtures.paths import ROOT
+from tests.fixtures.gated import stopped_at
 from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, profile_of
 
 OLD, NEW = "smoke-2026-01-02", f"smoke-{date.today().isoformat()}"
-# Prints each line of progress and waits for the test before going on.
 _PRUNE = """
-import logging, sys
 from datetime import date
 from pathlib import Path
 from flows.prune import Rules, plan_prune, prune
 from tasks.bundle_store import LocalStore
-class Gate(logging.Handler):
-    def emit(self, record):
-        print(record.getMessage(), flush=True)
-        sys.stdin.readline()
-logging.basicConfig(level=logging.INFO, handlers=[Gate()])
 store, var = LocalStore(Path(sys.argv[1])), Path(sys.argv[2])
 for line in prune(plan_prune(Rules(30, 30, 30), store, var, None, date.today()), store, var, None):
     logging.info("done: %s", line)
@@ -149,14 +141,8 @@ def test_a_prune_that_is_killed_loses_nothing(farm: Kept, etfarm: Etfarm, moment
     store = LocalStore(farm.bundles)
     records = list(store.records(OLD))
     # when a prune is killed at this moment
-    command = [sys.executable, "-c", _PRUNE, str(farm.bundles), str(farm.var.root)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
-        assert process.stdin
-        assert process.stdout
-        while not process.stdout.readline().startswith(moment):
-            process.stdin.write("go on\n")
-            process.stdin.flush()
-        process.kill()
+    with stopped_at(moment, _PRUNE, farm.bundles, farm.var.root):
+        pass
     # then every bundle is there and complete, and the next prune ends what was begun
     assert list(store.records(OLD)) == records
     assert etfarm("warehouse", "check")[0] == 0

@@ -9,20 +9,14 @@ import pytest
 
 from sql.warehouse import exclusive, query, writing
 from tests.fixtures.command import Etfarm, Kept
+from tests.fixtures.gated import go_on, stopped_at
 from tests.fixtures.paths import ROOT
 from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, LINEAR, MEAN, profile_of
 
-# Prints each line of progress and waits for the test before going on.
 _REBUILD = """
-import logging, sys
 from pathlib import Path
 from flows.rebuild import rebuild_warehouse
 from tasks.bundle_store import LocalStore
-class Gate(logging.Handler):
-    def emit(self, record):
-        print(record.getMessage(), flush=True)
-        sys.stdin.readline()
-logging.basicConfig(level=logging.INFO, handlers=[Gate()])
 rebuild_warehouse(LocalStore(Path(sys.argv[1])), Path(sys.argv[2]), None)
 """
 
@@ -119,14 +113,8 @@ def test_a_rebuild_that_is_killed_leaves_a_complete_warehouse(kept: Kept, etfarm
     etfarm("load")
     rows = kept.ask("SELECT * FROM session_latency ORDER BY ALL")
     # when a rebuild is killed at this moment
-    command = [sys.executable, "-c", _REBUILD, str(kept.bundles), str(kept.var.root)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
-        assert process.stdin
-        assert process.stdout
-        while not process.stdout.readline().startswith(moment):
-            process.stdin.write("go on\n")
-            process.stdin.flush()
-        process.kill()
+    with stopped_at(moment, _REBUILD, kept.bundles, kept.var.root):
+        pass
     # then the warehouse is complete, can be checked and written to, and the next rebuild leaves nothing behind
     assert query(kept.warehouse, "SELECT * FROM session_latency ORDER BY ALL")[1] == rows
     assert etfarm("warehouse", "check")[0] == 0
@@ -134,6 +122,22 @@ def test_a_rebuild_that_is_killed_leaves_a_complete_warehouse(kept: Kept, etfarm
     assert etfarm("load") == (0, "1 loaded, 8 already in the warehouse, 0 refused\n")
     assert "9 sessions, all views are identical" in etfarm("warehouse", "rebuild")[1]
     assert sorted(path.name for path in kept.warehouse.parent.iterdir()) == ["snapshots", "warehouse.duckdb"]
+
+
+def test_a_load_that_waits_for_a_rebuild_loads_into_the_new_file(kept: Kept, etfarm: Etfarm) -> None:
+    # given a rebuild that is about to replace the warehouse
+    fill(kept)
+    etfarm("load")
+    with stopped_at("replacing", _REBUILD, kept.bundles, kept.var.root) as rebuild:
+        # when a session arrives and is loaded at the same time
+        kept.session([100], index=9)
+        command = [sys.executable, "-m", "flows.cli.main", "load", "--var", str(kept.var.root)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as load:
+            go_on(rebuild)
+            # then the load adds it to the warehouse that is there afterwards
+            assert load.communicate()[0] == "1 loaded, 8 already in the warehouse, 0 refused\n"
+    assert query(kept.warehouse, "SELECT count(*) FROM session_overview")[1] == [(9,)]
+    assert etfarm("warehouse", "check")[0] == 0
 
 
 def test_a_full_disk_leaves_the_warehouse_as_it_was(full_disk: Path, etfarm: Etfarm, kept: Kept) -> None:
