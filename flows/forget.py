@@ -22,7 +22,7 @@ def forget_target(target: str, reason: str, bundles: BundleStore, var: Path, war
     the store and the warehouse do not contain `target`, BundleError or WarehouseError.
     """
     if not reason.strip():
-        raise InputError("--reason: the text is empty; state why, for those who miss the sessions later")
+        raise InputError("--reason: the text is empty; state why the sessions are forgotten")
     file = warehouse or Var(var).warehouse
     sessions, before = _sessions_of(target, bundles, file), bundles.forgotten()
     new = {session_id: sweep_id for session_id, sweep_id in sessions.items() if session_id not in before}

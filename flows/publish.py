@@ -6,10 +6,10 @@ from pathlib import Path
 
 from devices.errors import InputError
 from sql.warehouse import copy_for_reader
-from tasks.bundle import BundleError, find_results
+from tasks.bundle import find_results
 from tasks.bundle_store import BundleStore, open_store
 from tasks.files import scratch_folder
-from tasks.keep.archive import load_archive
+from tasks.keep.archive import load_archives
 from tasks.keep.forget import forget_sessions
 from tasks.load.load import LoadResult, load_paths, loaded_contents
 from tasks.packed import find_archives
@@ -38,17 +38,12 @@ def load_and_publish(
 
 
 def _load_all(paths: list[Path], warehouse: Path, forgotten: Container[str]) -> LoadResult:
-    """Load paths, and the archives of bundles among and in them, one archive after the other."""
-    archives = {archive: None for path in paths for archive in find_archives(path)}
+    """Load paths, and the archives of bundles among and in them."""
+    archives = list(dict.fromkeys(archive for path in paths for archive in find_archives(path)))
     plain = [path for path in paths if path not in archives and (not find_archives(path) or any(find_results(path)))]
-    total = load_paths(plain, warehouse, forgotten)
-    for archive in archives:
-        try:
-            result = load_archive(archive, warehouse, forgotten)
-        except BundleError as error:
-            result = LoadResult(refused=[(archive, str(error))])
-        total.add(result)
-    return total
+    result = load_paths(plain, warehouse, forgotten)
+    result.add(load_archives(archives, warehouse, forgotten))
+    return result
 
 
 def load_store(bundles: BundleStore, sweep_id: str | None, var: Path, warehouse: Path | None) -> LoadResult:

@@ -36,21 +36,23 @@ def find_archives(path: Path) -> list[Path]:
 def packed_records(archive: Path) -> Iterator[tuple[str, bytes]]:
     """Yield the id of each session and the content of its session.json; nothing if there is no archive."""
     if archive.is_file():
-        for session_id, name, stream in _members(archive):
-            if name != RECORD:
-                return
-            yield session_id, stream.read()
+        with _damage(archive):
+            for session_id, name, stream in _members(archive):
+                if name != RECORD:
+                    return
+                yield session_id, stream.read()
 
 
 def unpack(archive: Path, wanted: Container[str], folder: Path) -> list[Path]:
     """Write the bundles of the `wanted` sessions to `folder/<session_id>` and return these folders, unchecked."""
     written: dict[str, Path] = {}
-    for session_id, name, stream in _members(archive):
-        if session_id in wanted:
-            bundle = written.setdefault(session_id, folder / session_id)
-            bundle.mkdir(parents=True, exist_ok=True)
-            with (bundle / name).open("wb") as target:
-                shutil.copyfileobj(stream, target, _BLOCK_BYTES)
+    with _damage(archive):
+        for session_id, name, stream in _members(archive):
+            if session_id in wanted:
+                bundle = written.setdefault(session_id, folder / session_id)
+                bundle.mkdir(parents=True, exist_ok=True)
+                with (bundle / name).open("wb") as target:
+                    shutil.copyfileobj(stream, target, _BLOCK_BYTES)
     return list(written.values())
 
 
@@ -72,16 +74,13 @@ def verify_archive(archive: Path, sweep_id: str) -> Iterator[Verified]:
     records: dict[str, tuple[str, SessionRecord | BundleError]] = {}
     found: dict[str, dict[str, str]] = {}
     try:
-        for session_id, name, stream in _members(archive):
-            if name == RECORD:
-                content = stream.read()
-                sha256 = hashlib.sha256(content).hexdigest()
-                try:
-                    records[session_id] = sha256, parse_record(content, f"{archive}: {session_id}/{RECORD}")
-                except BundleError as error:
-                    records[session_id] = sha256, error
-            else:
-                found.setdefault(session_id, {})[name] = hashlib.file_digest(stream, "sha256").hexdigest()
+        with _damage(archive):
+            for session_id, name, stream in _members(archive):
+                if name == RECORD:
+                    content = stream.read()
+                    records[session_id] = hashlib.sha256(content).hexdigest(), _parsed(archive, session_id, content)
+                else:
+                    found.setdefault(session_id, {})[name] = hashlib.file_digest(stream, "sha256").hexdigest()
     except BundleError as error:
         yield Verified(archive.name, sweep_id, None, str(error))
     for session_id, (sha256, record) in records.items():
@@ -94,9 +93,16 @@ def verify_archive(archive: Path, sweep_id: str) -> Iterator[Verified]:
         yield Verified(session_id, sweep_id, sha256, damage if differs else None, len(files))
 
 
+def _parsed(archive: Path, session_id: str, content: bytes) -> SessionRecord | BundleError:
+    try:
+        return parse_record(content, f"{archive}: {session_id}/{RECORD}")
+    except BundleError as error:
+        return error
+
+
 def _members(archive: Path) -> Iterator[tuple[str, str, io.BufferedReader]]:
-    """Yield session id, file name and content of each file; raises BundleError if the archive is damaged."""
-    with _damage(archive), zstd.open(archive, "rb") as stream, tarfile.open(fileobj=stream, mode="r|") as tar:
+    """Yield session id, file name and content of each file; call it inside `_damage`, and read the content there."""
+    with zstd.open(archive, "rb") as stream, tarfile.open(fileobj=stream, mode="r|") as tar:
         for member in tar:
             steps = member.name.split("/")
             content = tar.extractfile(member)

@@ -1,10 +1,11 @@
-"""Load the bundles of an archive into the warehouse."""
+"""Load the bundles of archives into the warehouse."""
 
 import hashlib
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from pathlib import Path
 
 from sql.warehouse import writing
+from tasks.bundle import BundleError
 from tasks.files import work_folder
 from tasks.load.load import LoadResult, load_paths, loaded_contents
 from tasks.packed import SUFFIX, packed_records, unpack
@@ -12,22 +13,40 @@ from tasks.packed import SUFFIX, packed_records, unpack
 _PATHS = "UPDATE load_ledger SET path = ? || substr(path, ?) WHERE starts_with(path, ?)"
 
 
-def load_archive(archive: Path, warehouse: Path, forgotten: Container[str]) -> LoadResult:
-    """Load the bundles of an archive that are neither loaded nor forgotten.
+def load_archives(archives: Iterable[Path], warehouse: Path, forgotten: Container[str]) -> LoadResult:
+    """Load the bundles of archives that are neither loaded nor forgotten, one archive after the other.
 
     They are unpacked beside the warehouse and removed again; the ledger names the folders that they were packed from.
-    Raises BundleError if the archive is damaged.
+    A damaged archive is reported in the result and skipped.
     """
-    hashes = {session_id: hashlib.sha256(text).hexdigest() for session_id, text in packed_records(archive)}
-    left_out = [session_id for session_id in hashes if session_id in forgotten]
-    loaded = loaded_contents(hashes.values(), warehouse)
-    wanted = {key for key, sha256 in hashes.items() if sha256 not in loaded and key not in forgotten}
-    result = LoadResult(already=len(hashes) - len(left_out) - len(wanted), forgotten=len(left_out))
-    if wanted:
-        with work_folder(warehouse.parent) as folder:
+    result = LoadResult()
+    hashes: dict[Path, dict[str, str]] = {}
+    for archive in archives:
+        try:
+            texts = dict(packed_records(archive))
+        except BundleError as error:
+            result.refused.append((archive, str(error)))
+            continue
+        kept = {key: hashlib.sha256(text).hexdigest() for key, text in texts.items() if key not in forgotten}
+        result.forgotten += len(texts) - len(kept)
+        hashes[archive] = kept
+    loaded = loaded_contents([sha256 for kept in hashes.values() for sha256 in kept.values()], warehouse)
+    for archive, kept in hashes.items():
+        wanted = {session_id for session_id, sha256 in kept.items() if sha256 not in loaded}
+        result.already += len(kept) - len(wanted)
+        if wanted:
+            result.add(_load(archive, wanted, warehouse))
+    return result
+
+
+def _load(archive: Path, wanted: Container[str], warehouse: Path) -> LoadResult:
+    with work_folder(warehouse.parent) as folder:
+        try:
             unpack(archive, wanted, folder)
-            result.add(load_paths([folder], warehouse))
-            with writing(warehouse) as connection:
-                origin, prefix = str(archive).removesuffix(SUFFIX), str(folder)
-                connection.execute(_PATHS, [origin, len(prefix) + 1, prefix])
+        except BundleError as error:
+            return LoadResult(refused=[(archive, str(error))])
+        result = load_paths([folder], warehouse)
+        with writing(warehouse) as connection:
+            origin, prefix = str(archive).removesuffix(SUFFIX), str(folder)
+            connection.execute(_PATHS, [origin, len(prefix) + 1, prefix])
     return result

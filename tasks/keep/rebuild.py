@@ -41,7 +41,8 @@ def compare(present: duckdb.DuckDBPyConnection, rebuilt: Path, forgotten: Contai
             more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
             raise WarehouseError(
                 f"the warehouse was not replaced: {len(missing)} of its sessions cannot be loaded again "
-                f"({', '.join(missing[:_SHOWN])}{more}); restore their bundles, or give them up with `etfarm forget`"
+                f"({', '.join(missing[:_SHOWN])}{more}); restore their bundles, "
+                "or remove the sessions with `etfarm forget`"
             )
         _log.info("comparing the views of the present warehouse")
         before = view_checksums(present)
