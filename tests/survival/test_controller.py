@@ -16,6 +16,11 @@ pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 MakeSite = Callable[[str], Site]
 
 
+@pytest.mark.fault(
+    stage="{stage}",
+    done="kill -9 of the farm",
+    holds="the next start collects a finished job and runs only what is missing",
+)
 @pytest.mark.parametrize("stage", [*STAGES, "bundle"])
 def test_a_killed_farm_started_again_completes_what_was_missing(
     lab_farm: LabFarm, site: MakeSite, tmp_path: Path, stage: str
@@ -50,6 +55,9 @@ def test_a_killed_farm_started_again_completes_what_was_missing(
     at_once(kill, [site(PHONE), site(MAC)])
 
 
+@pytest.mark.fault(
+    stage="run", done="a second farm starts on the same device", holds="it waits and measures nothing at the same time"
+)
 def test_two_farms_on_one_device_never_measure_at_once(lab_farm: LabFarm, site: MakeSite, tmp_path: Path) -> None:
     def share(site: Site) -> None:
         # given a farm in the middle of its second session, and another one, with an inventory of its own, that waits
@@ -80,6 +88,11 @@ def test_two_farms_on_one_device_never_measure_at_once(lab_farm: LabFarm, site: 
     at_once(share, [site(PHONE), site(MAC)])
 
 
+@pytest.mark.fault(
+    stage="run",
+    done="the lease expires and another farm takes the device",
+    holds="the first farm stops and ends no job of the other",
+)
 def test_a_farm_whose_lease_ran_out_leaves_the_device_to_the_other(lab_farm: LabFarm, site: MakeSite) -> None:
     def expire(site: Site) -> None:
         # given a farm cut off for so long that its lease ran out in the middle of a session

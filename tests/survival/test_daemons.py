@@ -20,6 +20,11 @@ pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 MakeSite = Callable[[str], Site]
 
 
+@pytest.mark.fault(
+    stage="{stage}",
+    done="kill -9 of adbd or sshd with its connections",
+    holds="the farm reconnects and every session succeeds",
+)
 @pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_daemon_that_is_killed_and_back_costs_no_session(lab_farm: LabFarm, site: MakeSite, stage: str) -> None:
@@ -40,6 +45,9 @@ def test_a_daemon_that_is_killed_and_back_costs_no_session(lab_farm: LabFarm, si
     at_once(kill, [site(PHONE), site(MAC)])
 
 
+@pytest.mark.fault(
+    stage="{stage}", done="kill -9 of the adb server", holds="it is started again and every session succeeds"
+)
 @pytest.mark.parametrize("stage", ["push", "run"])
 def test_a_killed_adb_server_costs_no_session(lab_farm: LabFarm, site: MakeSite, stage: str) -> None:
     phone = site(PHONE)
@@ -55,6 +63,11 @@ def test_a_killed_adb_server_costs_no_session(lab_farm: LabFarm, site: MakeSite,
     lab_farm.assert_complete(phone)
 
 
+@pytest.mark.fault(
+    stage="connect",
+    done="a phone is unauthorized or offline, a host key is wrong",
+    holds="each session fails with what to do",
+)
 def test_a_phone_that_is_unauthorized_or_offline_and_a_wrong_host_key_are_reported(
     lab_farm: LabFarm, site: MakeSite, lab_up: Lab, tmp_path: Path
 ) -> None:
@@ -91,6 +104,11 @@ def test_a_phone_that_is_unauthorized_or_offline_and_a_wrong_host_key_are_report
     lab_farm.complete(again, missing=3)
 
 
+@pytest.mark.fault(
+    stage="connect",
+    done="the serial of one phone begins with that of another",
+    holds="no session runs on the wrong phone",
+)
 def test_of_two_phones_with_one_serial_prefix_the_right_one_is_used(
     lab_farm: LabFarm, lab_up: Lab, tmp_path: Path, site: MakeSite
 ) -> None:

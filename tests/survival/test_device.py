@@ -22,6 +22,7 @@ MakeSite = Callable[[str], Site]
 DEADLINE_S = 2 * SCALE
 
 
+@pytest.mark.fault(stage="push", done="the disk of the device is full", holds="sessions fail with that reason")
 def test_a_full_disk_fails_what_does_not_fit_and_says_so(lab_farm: LabFarm, site: MakeSite) -> None:
     def fill(site: Site) -> None:
         # given a device without room for the model's input
@@ -40,6 +41,9 @@ def test_a_full_disk_fails_what_does_not_fit_and_says_so(lab_farm: LabFarm, site
     at_once(fill, [site(PHONE), site(MAC)])
 
 
+@pytest.mark.fault(
+    stage="run", done="the runner fills the disk of the device", holds="only that session fails, and the next has room"
+)
 def test_a_disk_that_a_run_fills_fails_that_session_alone(lab_farm: LabFarm, site: MakeSite) -> None:
     def fill(site: Site) -> None:
         # given a runner that writes more than there is room for
@@ -60,6 +64,7 @@ def test_a_disk_that_a_run_fills_fails_that_session_alone(lab_farm: LabFarm, sit
     at_once(fill, [site(PHONE), site(MAC)])
 
 
+@pytest.mark.fault(stage="run", done="the clock of the device is a day ahead or behind", holds="every session succeeds")
 def test_a_wrong_clock_changes_nothing(lab_farm: LabFarm, site: MakeSite, lab_up: Lab) -> None:
     sites = [site(PHONE), site(MAC)]
 
@@ -86,6 +91,7 @@ def test_a_wrong_clock_changes_nothing(lab_farm: LabFarm, site: MakeSite, lab_up
     at_once(lambda each: lab_farm.complete(each, missing=0), sites)
 
 
+@pytest.mark.fault(stage="run", done="the device restarts", holds="only that session fails, with that reason")
 def test_a_restart_during_a_run_is_seen_as_such(lab_farm: LabFarm, site: MakeSite, lab_up: Lab) -> None:
     def restart(site: Site) -> None:
         running = lab_farm.start_until("run", site)
@@ -103,6 +109,9 @@ def test_a_restart_during_a_run_is_seen_as_such(lab_farm: LabFarm, site: MakeSit
     at_once(restart, [site(PHONE), site(MAC)])
 
 
+@pytest.mark.fault(
+    stage="run", done="the runner ignores TERM at its deadline", holds="it is killed and the next session succeeds"
+)
 def test_a_runner_that_ignores_term_is_ended_and_disturbs_no_other(lab_farm: LabFarm, site: MakeSite) -> None:
     def hang(site: Site) -> None:
         site.at_start(2, "hang")
@@ -118,6 +127,11 @@ def test_a_runner_that_ignores_term_is_ended_and_disturbs_no_other(lab_farm: Lab
     at_once(hang, [site(PHONE), site(MAC)])
 
 
+@pytest.mark.fault(
+    stage="run",
+    done="the job and its watchdog are stopped",
+    holds="the session fails after its deadline and the next one runs",
+)
 def test_a_device_that_answers_probes_and_hangs_on_jobs_is_known(lab_farm: LabFarm, site: MakeSite) -> None:
     def hang(site: Site) -> None:
         # given a job that never ends, and whose watchdog stands still, on a device that does everything else
@@ -139,6 +153,7 @@ def test_a_device_that_answers_probes_and_hangs_on_jobs_is_known(lab_farm: LabFa
     at_once(hang, [site(PHONE), site(MAC)])
 
 
+@pytest.mark.fault(stage="run", done="every job fails to start", holds="the device is given up after three sessions")
 def test_a_device_that_fails_three_sessions_in_a_row_is_given_up(lab_farm: LabFarm, site: MakeSite) -> None:
     # given a device that answers probes, and on which no job can be started
     mac = site(MAC)
