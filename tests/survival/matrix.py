@@ -65,7 +65,7 @@ def main() -> None:
     file = Path(sys.argv[1]) if sys.argv[1:] else README
     os.chdir(ROOT)
     collector = _Collector()
-    code = pytest.main(["--collect-only", "-p", "no:terminal", "-n0", "-m", "fault"], [collector])
+    code = pytest.main(["--collect-only", "-qqq", "-n0", "-m", "fault"], [collector])
     if code != pytest.ExitCode.OK:
         sys.exit(f"the tests could not be collected: {code!r}")
     file.write_text(text_of(collector.cases), encoding="utf-8")
