@@ -12,6 +12,7 @@ from devices.shell import run_script
 
 # Broken or missing sensors report values outside this range.
 _PLAUSIBLE_C = (1.0, 125.0)
+_LARGEST = 1e15
 
 
 class Conditions(BaseModel):
@@ -41,16 +42,25 @@ def read_conditions(device: Device) -> Conditions:
     return parse_conditions(sections(run_script(device, "conditions", device.root)))
 
 
-def parse_conditions(printed: dict[str, str]) -> Conditions:
-    """Return the conditions from the sections that a device printed just now."""
-    readers = {"android": _android, "macos": _macos, "linux": _linux}
-    disk = printed.get("disk", "").splitlines()
+def conditions_at(printed: str, moment: datetime) -> Conditions | None:
+    """Return the conditions that the script printed on the device at `moment` (UTC); None if it was interrupted."""
+    found = sections(printed)
+    return parse_conditions(found, moment) if found.get("system") in _READERS else None
+
+
+def parse_conditions(printed: dict[str, str], taken_at: datetime | None = None) -> Conditions:
+    """Return the conditions from the sections that a device printed at `taken_at` (default: just now)."""
     return Conditions(
-        taken_at=datetime.now(UTC),
-        load_1m=_first(r"([\d.]+)", printed.get("load", "")),
-        free_disk_bytes=int(disk[-1].split()[3]) * 1024 if len(disk) > 1 else None,
-        **readers[printed["system"]](printed),
+        taken_at=taken_at or datetime.now(UTC),
+        load_1m=_first(r"(\d+\.?\d*)", printed.get("load", "")),
+        free_disk_bytes=_free_disk(printed.get("disk", "")),
+        **_READERS[printed["system"]](printed),
     )
+
+
+def _free_disk(df: str) -> int | None:
+    kilobytes = df.splitlines()[-1].split()[3:4] if df else []
+    return int(kilobytes[0]) * 1024 if kilobytes and kilobytes[0].isdecimal() else None
 
 
 def _linux(printed: dict[str, str]) -> dict[str, Any]:
@@ -58,7 +68,7 @@ def _linux(printed: dict[str, str]) -> dict[str, Any]:
     return {
         **_kernel(printed),
         "temperature_c": max(_zone_temperatures(printed), default=None),
-        "battery_percent": int(battery[0]) if battery and battery[0].isdigit() else None,
+        "battery_percent": int(battery[0]) if battery and battery[0].isdecimal() else None,
         "charging": battery[1] == "Charging" if len(battery) > 1 else None,
     }
 
@@ -112,7 +122,7 @@ def _macos_free_memory(vm_stat: str) -> int | None:
 
 def _kernel(printed: dict[str, str]) -> dict[str, Any]:
     governors = sorted(set(printed.get("governors", "").split()))
-    frequencies = [int(word) for word in printed.get("frequencies", "").split() if word.isdigit()]
+    frequencies = [int(word) for word in printed.get("frequencies", "").split() if word.isdecimal()]
     kilobytes = _first(r"(\d+)", printed.get("memory", ""))
     return {
         "governor": ",".join(governors) or None,
@@ -128,5 +138,10 @@ def _zone_temperatures(printed: dict[str, str]) -> list[float]:
 
 
 def _first(pattern: str, text: str) -> float | None:
-    found = re.search(pattern, text)
-    return float(found[1]) if found else None
+    """Return the first number that the pattern finds; None if there is none, or one beyond every plausible value."""
+    found = re.search(pattern, text, re.ASCII)
+    value = float(found[1]) if found else None
+    return value if value is not None and value < _LARGEST else None
+
+
+_READERS = {"android": _android, "macos": _macos, "linux": _linux}

@@ -3,9 +3,12 @@
 A job belongs to its folder on the device. An atomic mkdir creates `<folder>/job/`: the caller that created it starts
 the job, all others attach to it. The job runs in a separate session and process group and writes to that folder
 
-    pid    group id, boot, begin on the device's clock, group id of the watchdog, start token
-    late   present if the watchdog ended the job
-    rc     exit status, begin, end; written under another name, then renamed
+    identity        names the request: a job of another identity is never taken for this one
+    pid             group id, boot, begin on the device's clock, group id of the watchdog, start token
+    before, after   the conditions directly before and after the command
+    ended           present when the command has ended
+    late            present if the watchdog ended the job
+    rc              exit status, begin, end, date; written under another name, then renamed
 
 The watchdog runs in another session on the device and enforces the deadline even without a controller.
 `<root>/jobs/` contains a copy of `pid` for every running job: the next holder of the device uses it to end the job.
@@ -15,9 +18,11 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 from devices.device import CommandResult, Device
 from devices.errors import DeadlineExceeded, DeviceError, DeviceLost, DeviceRefused
+from devices.ondevice.conditions import Conditions, conditions_at
 from devices.reconnect import reconnect
 from devices.shell import command_words, run_script, script_text, split_status
 
@@ -29,18 +34,27 @@ END_GRACE_S = 12.0
 _LOST = {
     "rebooted": "was restarted while a job ran on it",
     "gone": "a job was killed and left no exit status",
+    "foreign": "already has the job of another request",
     "unstarted": "accepted a job but did not start it, possibly because its disk is full",
 }
 
 
 @dataclass(frozen=True)
 class JobResult:
-    """How a job ended: either `exit_code` or `signal` is None; `wall_s` is measured by the device's clock (10 ms)."""
+    """How a job ended: either `exit_code` or `signal` is None; `wall_s` is measured by the device's clock (10 ms).
+
+    `started_at` and `ended_at` are UTC by the controller's clock. The conditions are None if the device could not
+    record them, for example because the job was killed.
+    """
 
     exit_code: int | None
     signal: int | None
     deadline_exceeded: bool
     wall_s: float
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    before: Conditions | None = None
+    after: Conditions | None = None
 
 
 def run_job(
@@ -49,18 +63,19 @@ def run_job(
     argv: Sequence[str],
     *,
     deadline_s: float,
+    identity: str = "any",
     env: Mapping[str, str] | None = None,
     reconnect_s: float = 120.0,
 ) -> JobResult:
     """Run a command on the device, detached, in `folder` (created if missing; use a new one for every attempt).
 
-    Its streams are written to `stdout.txt` and `stderr.txt` in that folder. If the folder's job was started before,
-    the call attaches to it and does not run the command again. The device ends the job at `deadline_s`, which is a
-    result and not an error. After a lost connection it retries for `reconnect_s`. Raises DeviceLost if the device does
-    not come back, was restarted, or has no result of the job.
+    Its streams are written to `stdout.txt` and `stderr.txt` in that folder. If the folder's job was started before
+    with the same `identity` (one word), the call attaches to it and does not run the command again. The device ends
+    the job at `deadline_s`, which is a result and not an error. After a lost connection it retries for `reconnect_s`.
+    Raises DeviceLost if the device does not come back, was restarted, or has no result of this job.
     """
-    scripts = [script_text("job"), script_text("job_watchdog")]
-    words = ["sh", "-c", script_text("job_run"), "sh", folder, device.root, f"{deadline_s:g}", *scripts]
+    scripts = [script_text("job"), script_text("job_watchdog"), script_text("conditions")]
+    words = ["sh", "-c", script_text("job_run"), "sh", folder, device.root, f"{deadline_s:g}", identity, *scripts]
     try:
         result = _attached(device, [*words, *command_words(argv, env, folder)], deadline_s, reconnect_s)
     except DeadlineExceeded:
@@ -69,7 +84,15 @@ def run_job(
     if result.exit_code != 0:
         printed = result.stderr.decode(errors="replace").strip()
         raise DeviceError(device.name, f"cannot start a job in {folder} ({printed or result.signal})")
-    return _result(device, folder, result.stdout.decode(errors="replace").split())
+    return _result(device, folder, result.stdout.decode(errors="replace"))
+
+
+def keep_matching(device: Device, folder: str, identity: str) -> bool:
+    """Return whether the job of `folder` has ended and is of this identity; anything else in `folder` is removed.
+
+    Call it while holding the lease, which ended every job: one that has not ended never will.
+    """
+    return run_script(device, "job_keep_matching", folder, identity).strip() == "ended"
 
 
 def kill_leftovers(device: Device) -> list[int]:
@@ -93,10 +116,25 @@ def _attached(device: Device, words: list[str], deadline_s: float, reconnect_s: 
             reconnect(device, reconnect_s)
 
 
-def _result(device: Device, folder: str, printed: list[str]) -> JobResult:
-    if not printed or printed[0] != "ended" or len(printed) < 4:
-        cause = _LOST.get(printed[0] if printed else "", f"printed {' '.join(printed)!r} about a job")
+def _result(device: Device, folder: str, printed: str) -> JobResult:
+    first, _, rest = printed.partition("\n")
+    words = first.split()
+    if not words or words[0] != "ended" or len(words) < 6:
+        cause = _LOST.get(words[0] if words else "", f"printed {first!r} about a job")
         raise DeviceLost(device.name, f"{cause} (in {folder})", "run it again in a new folder")
-    exit_code, number = split_status(int(printed[1]))
-    wall_s = max(float(printed[3]) - float(printed[2]), 0.0)
-    return JobResult(exit_code, number, printed[-1] == "late", wall_s)
+    exit_code, number = split_status(int(words[1]))
+    begin, end, clock_at_end, clock_now = map(float, words[2:6])
+    wall_s = max(end - begin, 0.0)
+    ended_at = datetime.now(UTC) - timedelta(seconds=max(clock_now - clock_at_end, 0.0))
+    started_at = ended_at - timedelta(seconds=wall_s)
+    before, _, after = rest.removeprefix("%before\n").partition("%after\n")
+    return JobResult(
+        exit_code,
+        number,
+        words[-1] == "late",
+        wall_s,
+        started_at,
+        ended_at,
+        conditions_at(before, started_at),
+        conditions_at(after, ended_at),
+    )

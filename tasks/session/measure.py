@@ -1,20 +1,22 @@
 """Run one session on one device, from push to bundle; every outcome is a record with a reason."""
 
 import contextlib
+import hashlib
+import json
 import logging
+import socket
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
 from devices.device import Device
 from devices.errors import DeviceError, FileMissing
 from devices.inventory import DeviceSpec, launch_prefix
-from devices.limits import Limits
-from devices.ondevice.conditions import read_conditions
+from devices.limits import Limits, outside
 from devices.ondevice.facts import Facts
-from devices.ondevice.job import JobResult, run_job
-from devices.ondevice.store import put, put_tree, remove
+from devices.ondevice.job import JobResult, keep_matching, run_job
+from devices.ondevice.store import blob_path, put, put_tree, remove, tree_path
 from devices.reconnect import retry_after_reconnect
-from devices.shell import run_script
 from tasks.bundle import SessionRecord
 from tasks.bundle_store import BundleStore
 from tasks.export.export import Export
@@ -58,7 +60,7 @@ def measure(session: PlannedSession, bench: Bench, bundles: BundleStore) -> Sess
     job_folder = f"{bench.device.root}/sessions/{session.session_id}"
     with scratch_folder() as collected:
         try:
-            job = _run(session, bench, job_folder, found, collected)
+            job = _run(session, bench, job_folder, bundles.location, found, collected)
             _judge(session, bench, found, job, collected)
         except Unsuccessful as end:
             found.end = end
@@ -74,25 +76,35 @@ def measure(session: PlannedSession, bench: Bench, bundles: BundleStore) -> Sess
     return published
 
 
-def _run(session: PlannedSession, bench: Bench, folder: str, found: Findings, collected: Path) -> JobResult:
-    """Push what is missing, wait until conditions are inside the limits, run the job and collect its files."""
+def _run(
+    session: PlannedSession, bench: Bench, folder: str, location: str, found: Findings, collected: Path
+) -> JobResult:
+    """Push what is missing, wait until conditions are inside the limits, run the job and collect its files.
+
+    A job that a killed farm left is collected instead if it has ended and is the one that would be run now.
+    """
     device = bench.device
+    logs_to_logcat = session.cell.mode == "trace" and bench.facts.os == "android"
+    found.command = _command(session, bench, folder)
+    command = recording_pid(found.command) if logs_to_logcat else found.command
+    identity = _job_identity(session, bench, command, location)
+    if logs_to_logcat:
+        identity = uuid.uuid4().hex  # its log begins at the start of this call: a job of an earlier one is run again
 
     def prepare() -> None:
-        tree, model, *inputs = _push(bench)
-        found.before = settle(device, bench.limits, bench.settle_s)
-        found.command = _command(session, bench, tree, model, inputs, folder)
-        _clear_unfinished(device, folder)
+        if not keep_matching(device, folder, identity):
+            _push(bench)
+            found.before = settle(device, bench.limits, bench.settle_s)
 
     retry_after_reconnect(device, prepare, RECONNECT_S)
     _log.info("%s: running", session.title)
-    logs_to_logcat = session.cell.mode == "trace" and bench.facts.os == "android"
     since = logcat_moment(device) if logs_to_logcat else ""
-    command = recording_pid(found.command) if logs_to_logcat else found.command
-    found.job = run_job(device, folder, command, deadline_s=bench.deadline_s, reconnect_s=RECONNECT_S)
+    found.job = run_job(
+        device, folder, command, deadline_s=bench.deadline_s, identity=identity, reconnect_s=RECONNECT_S
+    )
+    found.before, found.after = found.job.before or found.before, found.job.after
 
     def collect() -> None:
-        found.after = found.after or read_conditions(device)
         if logs_to_logcat:
             collect_logcat(device, folder, since, collected / "logcat.txt")
         for name in _files_to_collect(session, bench):
@@ -111,6 +123,7 @@ def _judge(session: PlannedSession, bench: Bench, found: Findings, job: JobResul
         check_result(session, bench.runner, found.stats, collected)
         found.accuracy = compare_outputs(bench.export.outputs, bench.export.folder, collected)
         check_conditions(session, found.after, bench.limits)
+        _check_own_conditions(job, bench.limits)
     except Unsuccessful as end:
         free_bytes = found.after.free_disk_bytes if found.after else None
         if free_bytes is None or free_bytes >= _FULL_BYTES:
@@ -119,18 +132,43 @@ def _judge(session: PlannedSession, bench: Bench, found: Findings, job: JobResul
         raise Unsuccessful(end.status, "no_space_on_device", reason) from None
 
 
-def _push(bench: Bench) -> list[str]:
-    """Push the runner's folder, the model and its inputs unless they are already there; return their paths."""
+def _check_own_conditions(job: JobResult, limits: Limits) -> None:
+    """Raise Unsuccessful unless the job recorded its conditions and started inside the limits."""
+    if job.before is None or job.after is None:
+        reason = "the device did not record its conditions before and after the run; free space on its disk"
+        raise Unsuccessful("failed", "no_conditions", reason)
+    if reasons := outside(job.before, limits):
+        kind = reasons[0].partition(":")[0]
+        raise Unsuccessful("invalid", kind, f"before the session, {'; '.join(reasons)}")
+
+
+def _job_identity(session: PlannedSession, bench: Bench, command: list[str], location: str) -> str:
+    """Return a hash of everything that makes a job this session's: a job that differs in any part is not collected.
+
+    The command contains the launcher, the cores, the executions and the hashes of what is pushed. `location`, where
+    the bundles are kept, tells farms apart that measure the same sweep on the same night.
+    """
+    asked = [session.session_id, session.attempt, session.pte_sha256, session.runner_sha256]
+    where = [socket.gethostname(), location if "://" in location else str(Path(location).resolve())]
+    text = json.dumps([asked, where, command, bench.deadline_s])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _push(bench: Bench) -> None:
+    """Push the runner's folder, the model and its inputs unless they are already there."""
     device, export = bench.device, bench.export
-    return [
-        put_tree(device, bench.runner.tree(), bench.runner.runner_sha256),
-        put(device, export.pte, export.pte_sha256),
-        *(put(device, export.folder / entry["file"], entry["sha256"]) for entry in export.inputs),
-    ]
+    put_tree(device, bench.runner.tree(), bench.runner.runner_sha256)
+    put(device, export.pte, export.pte_sha256)
+    for entry in export.inputs:
+        put(device, export.folder / entry["file"], entry["sha256"])
 
 
-def _command(session: PlannedSession, bench: Bench, tree: str, model: str, inputs: list[str], folder: str) -> list[str]:
+def _command(session: PlannedSession, bench: Bench, folder: str) -> list[str]:
     """Return the runner's command line; a registered runner gets only the flags of the stock runner."""
+    device = bench.device
+    tree = tree_path(device, bench.runner.runner_sha256)
+    model = blob_path(device, bench.export.pte_sha256)
+    inputs = [blob_path(device, entry["sha256"]) for entry in bench.export.inputs]
     cell = session.cell
     command = [
         *launch_prefix(bench.spec, bench.facts.os),
@@ -157,14 +195,6 @@ def _files_to_collect(session: PlannedSession, bench: Bench) -> list[str]:
         if session.cell.mode == "profile":
             names.append("kernel_profile.json")
     return names
-
-
-def _clear_unfinished(device: Device, folder: str) -> None:
-    """Remove what a killed farm left of this session, unless its job has ended, in which case it is collected.
-
-    Acquiring the lease ended every job that was still running, so a job that has not ended never will.
-    """
-    run_script(device, "job_clear_unfinished", folder)
 
 
 def _remove_job(device: Device, folder: str) -> None:

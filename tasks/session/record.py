@@ -45,7 +45,10 @@ def session_record(
     started_at: str,
     tail: str | None,
 ) -> SessionRecord:
-    """Return the record of a session that ends now; `tail` (of the runner's standard error) is kept if it failed."""
+    """Return the record of a session that ends now; `tail` (of the runner's standard error) is kept if it failed.
+
+    Its times are those of the job; `started_at` is used if no job has ended.
+    """
     end, job, cell = found.end, found.job, session.cell
     return SessionRecord(
         session_id=session.session_id,
@@ -55,8 +58,8 @@ def session_record(
         reason_code=end.code if end else None,
         reason=str(end) if end else None,
         log_tail=tail if end and end.status == "failed" else None,
-        started_at=started_at,
-        ended_at=now(),
+        started_at=_text_of(job.started_at) if job and job.started_at else started_at,
+        ended_at=_text_of(job.ended_at) if job and job.ended_at else now(),
         model=_model_record(session, export),
         runner=_runner_record(runner) if runner else None,
         variant=cell.variant,
@@ -93,7 +96,11 @@ def log_tail(collected: Path) -> str | None:
 
 def now() -> str:
     """Return the current time: UTC, ISO 8601, milliseconds."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+    return _text_of(datetime.now(UTC))
+
+
+def _text_of(moment: datetime) -> str:
+    return moment.isoformat(timespec="milliseconds")
 
 
 def _model_record(session: PlannedSession, export: Export | None) -> ModelRecord:

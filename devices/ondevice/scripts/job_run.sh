@@ -1,14 +1,20 @@
 #!/bin/sh
-# Arguments: FOLDER ROOT DEADLINE JOB_SCRIPT WATCHDOG_SCRIPT COMMAND [ARGUMENT ...]
+# Arguments: FOLDER ROOT DEADLINE IDENTITY JOB_SCRIPT WATCHDOG_SCRIPT CONDITIONS_SCRIPT COMMAND [ARGUMENT ...]
 # Start the job of FOLDER unless it was started before, and wait for its end: as its parent, without load during the
 # measurement, or by polling if another call started it.
-# Prints `ended STATUS BEGIN END [late]`, `rebooted`, `gone` or `unstarted`.
+# Prints `rebooted`, `gone`, `unstarted`, `foreign` (a job of another identity), or
+#     ended STATUS BEGIN END CLOCK_AT_END CLOCK_NOW [late]
+#     %before   followed by the conditions before the command
+#     %after    followed by the conditions after it
+# The two clock values are in seconds of one clock: the device's date if the device was restarted since.
 # needs: job_common
 
-folder=$1; root=$2; deadline=$3; job_script=$4; watchdog_script=$5; shift 5
+folder=$1; root=$2; deadline=$3; identity=$4; job_script=$5; watchdog_script=$6; conditions_script=$7; shift 7
 mkdir -p "$folder" && cd "$folder" || exit 1
 if mkdir job 2>/dev/null; then
-    own_session sh -c "$job_script" sh "$folder" "$root" "$deadline" "$watchdog_script" "$@" >/dev/null 2>&1 &
+    echo "$identity" >job/identity
+    own_session sh -c "$job_script" sh "$folder" "$root" "$deadline" "$watchdog_script" "$conditions_script" "$@" \
+        >/dev/null 2>&1 &
     wait $!
 fi
 here=$(boot); looks=0; misses=0
@@ -30,6 +36,11 @@ while [ ! -e job/rc ]; do
     looks=$((looks + 1))
     if [ "$misses" -gt 0 ] || [ "$looks" -lt 20 ]; then sleep 0.1; else sleep 1; fi
 done
+[ "$(cat job/identity)" = "$identity" ] || { echo foreign; exit 0; }
 late=; [ ! -e job/late ] || late=late
-read -r ended <job/rc
-echo "ended $ended $late"
+read -r status begin end date <job/rc
+read -r _ there _ <job/pid
+if [ "$here" = "$there" ]; then clock="$end $(now)"; else clock="$date $(date +%s)"; fi
+echo "ended $status $begin $end $clock $late"
+echo %before; cat job/before
+echo %after; cat job/after

@@ -1,16 +1,22 @@
 #!/bin/sh
 # Arguments: JOB TOKEN DEADLINE NOTE
-# Enforce the deadline of a job from another session, even without a controller.
+# Enforce the deadline of a job from another session, even without a controller. A job whose command has ended gets five
+# seconds to record the conditions.
 # needs: job_common
 
 job=$1; token=$2; deadline=$3; note=$4
+exit_with_job() {
+    turns=$1
+    while [ "$turns" -gt 0 ]; do sleep 0.2; [ ! -e job/rc ] || exit 0; turns=$((turns - 1)); done
+}
 sleep "$deadline"
+[ ! -e job/ended ] || exit_with_job 25
 [ ! -e job/rc ] && still_ours "$job" "$token" || exit
 : >job/late
 kill -TERM "-$job"
-# shellcheck disable=SC2034 # only counts
-for turn in 1 2 3 4 5; do sleep 0.2; [ -e job/rc ] && exit; done
+exit_with_job 5
+[ ! -e job/ended ] || exit_with_job 25
 kill -KILL "-$job"
 read -r _ _ begin _ <job/pid
-finish "137 $begin $(now)"
+finish "137 $begin $(now) $(date +%s)"
 rm -f "$note"

@@ -7,13 +7,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from devices.device import Device
 from devices.errors import DeviceError, DeviceLost
-from devices.ondevice.job import JobResult, kill_leftovers, run_job
+from devices.ondevice.job import JobResult, keep_matching, kill_leftovers, run_job
 from tests.fixtures.devices import LinkedDevice
 from tests.fixtures.paths import ROOT
 from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
@@ -75,6 +76,42 @@ def test_a_job_that_was_run_is_not_run_again(device: Device, folder: Path) -> No
     assert (folder.parent / "count").read_text() == "ran\n"
 
 
+@pytest.mark.fault(
+    stage="run",
+    done="the folder of a job contains the job of another request",
+    holds="its result is not taken for this one",
+)
+def test_a_job_of_another_identity_is_not_attached(device: Device, folder: Path) -> None:
+    run_job(device, str(folder), ["true"], deadline_s=ENOUGH_S, identity="first")
+
+    with pytest.raises(DeviceLost, match="already has the job of another request"):
+        run_job(device, str(folder), ["true"], deadline_s=ENOUGH_S, identity="second")
+
+
+def test_only_an_ended_job_of_the_same_identity_is_kept(device: Device, folder: Path) -> None:
+    run_job(device, str(folder), ["true"], deadline_s=ENOUGH_S, identity="first")
+    assert keep_matching(device, str(folder), "first")
+    assert not keep_matching(device, str(folder), "second")
+    assert not folder.exists()
+
+    # a job that has not ended, and a folder of an earlier version of the farm
+    (folder / "job").mkdir(parents=True)
+    assert not keep_matching(device, str(folder), "first")
+    assert not folder.exists()
+
+
+def test_a_job_records_its_times_and_the_conditions_around_its_command(device: Device, folder: Path) -> None:
+    began = datetime.now(UTC)
+
+    result = run_job(device, str(folder), ["sleep", "0.3"], deadline_s=ENOUGH_S)
+
+    assert result.before is not None
+    assert result.after is not None
+    assert began <= result.before.taken_at == result.started_at <= result.ended_at == result.after.taken_at  # type: ignore[operator]
+    assert result.after.load_1m is not None
+    assert result.ended_at <= datetime.now(UTC)  # type: ignore[operator]
+
+
 def test_two_controllers_of_one_folder_share_one_job(device: Device, folder: Path) -> None:
     argv = ["sh", "-c", "echo ran >>../count; sleep 0.3; exit 5"]
     workers = [in_background(lambda: run_job(device, str(folder), argv, deadline_s=ENOUGH_S)) for _ in range(3)]
@@ -85,6 +122,7 @@ def test_two_controllers_of_one_folder_share_one_job(device: Device, folder: Pat
     assert (folder.parent / "count").read_text() == "ran\n"
 
 
+@pytest.mark.fault(stage="run", done="the job does not end", holds="the device ends it at its deadline")
 def test_at_the_deadline_the_device_ends_the_job(device: Device, folder: Path) -> None:
     result = run_job(device, str(folder), ["sleep", "60"], deadline_s=0.4 * SCALE)
 
@@ -92,6 +130,7 @@ def test_at_the_deadline_the_device_ends_the_job(device: Device, folder: Path) -
     assert result.wall_s < 3 * SCALE
 
 
+@pytest.mark.fault(stage="run", done="the job and its child ignore TERM", holds="both are killed at the deadline")
 def test_a_job_that_ignores_term_is_killed_with_its_children(
     device: Device, folder: Path, alive: Callable[[int], bool]
 ) -> None:
@@ -103,6 +142,7 @@ def test_a_job_that_ignores_term_is_killed_with_its_children(
     wait_for(lambda: not any(alive(int(pid)) for pid in (folder / "pids").read_text().split()), "its processes to end")
 
 
+@pytest.mark.fault(stage="run", done="the runner leaves a process in the background", holds="it ends with the session")
 def test_what_a_job_leaves_behind_in_the_background_is_ended(
     device: Device, folder: Path, alive: Callable[[int], bool]
 ) -> None:
@@ -122,6 +162,7 @@ def test_nothing_of_a_job_outlives_it(device: Device, folder: Path, alive: Calla
     assert list((Path(device.root) / "jobs").iterdir()) == []
 
 
+@pytest.mark.fault(stage="run", done="the job and its shell are killed with -9", holds="an error, never a result")
 def test_a_killed_job_is_a_lost_device_and_not_a_result(device: Device, folder: Path) -> None:
     thread, outcome = in_background(lambda: run_job(device, str(folder), ["sleep", "60"], deadline_s=ENOUGH_S))
     wait_for((folder / "job" / "pid").exists, "the job to start")
@@ -133,6 +174,7 @@ def test_a_killed_job_is_a_lost_device_and_not_a_result(device: Device, folder: 
     assert "a job was killed and left no exit status" in str(outcome[0])
 
 
+@pytest.mark.fault(stage="run", done="the device is restarted", holds="an error, never a result")
 def test_a_restart_of_the_device_is_seen_as_such(device: Device, folder: Path) -> None:
     # Given a job that was running when the device went down: it is of another boot and has no exit status
     run_job(device, str(folder), ["true"], deadline_s=ENOUGH_S)
@@ -157,6 +199,9 @@ def test_the_next_holder_ends_what_still_runs(device: Device, folder: Path, aliv
     assert kill_leftovers(device) == []
 
 
+@pytest.mark.fault(
+    stage="start", done="the process id of an old job now belongs to another process", holds="no process is killed"
+)
 def test_a_note_of_an_earlier_boot_kills_no_process(device: Device) -> None:
     # Given a note whose process id now belongs to somebody else
     notes = Path(device.root) / "jobs"
@@ -185,14 +230,20 @@ def test_a_job_that_cannot_start_says_why(device: Device, full_disk: Path) -> No
         run_job(device, f"{blocked}/session", ["true"], deadline_s=ENOUGH_S)
 
 
+@pytest.mark.fault(
+    stage="run", done="the job fills the disk of the device", holds="its exit status and conditions are recorded"
+)
 def test_a_job_that_fills_the_disk_still_leaves_its_exit_code(device: Device, full_disk: Path) -> None:
     script = "head -c 3000000 /dev/zero >filled; exit 4"
 
     result = run_job(device, f"{full_disk}/session", ["sh", "-c", script], deadline_s=ENOUGH_S)
 
     assert ending(result) == (4, None, False)
+    assert result.after is not None
+    assert result.after.load_1m is not None
 
 
+@pytest.mark.fault(stage="start", done="the disk of the device is full", holds="reported; nothing is measured")
 def test_a_disk_that_is_full_before_the_job_is_reported(device: Device, full_disk: Path) -> None:
     (full_disk / "filled").write_bytes(bytes(1 << 20))
 
@@ -213,6 +264,7 @@ def controller(device: Device, folder: Path, script: str, deadline_s: float) -> 
     return subprocess.Popen([sys.executable, "-c", CONTROLLER, *arguments], cwd=ROOT)
 
 
+@pytest.mark.fault(stage="run", done="controller killed with -9", holds="the job ends and is collected once")
 def test_a_job_of_a_killed_controller_is_collected_by_the_next(local_device: Device) -> None:
     # Given a controller killed with -9 while its job runs
     folder = Path(local_device.root) / "session"
@@ -232,6 +284,9 @@ def test_a_job_of_a_killed_controller_is_collected_by_the_next(local_device: Dev
     assert (folder.parent / "count").read_text() == "ran\n"
 
 
+@pytest.mark.fault(
+    stage="run", done="controller killed with -9 while the job hangs", holds="the device ends the job at its deadline"
+)
 def test_the_deadline_holds_when_no_controller_is_left(local_device: Device, alive: Callable[[int], bool]) -> None:
     folder = Path(local_device.root) / "session"
     first = controller(local_device, folder, 'trap "" TERM; sleep 60; sleep 60', 1)
@@ -246,6 +301,9 @@ def test_the_deadline_holds_when_no_controller_is_left(local_device: Device, ali
     assert ending(run_job(local_device, str(folder), ["true"], deadline_s=1)) == (None, signal.SIGKILL, True)
 
 
+@pytest.mark.fault(
+    stage="run", done="the link to the device is cut and restored", holds="the job is collected and was run once"
+)
 @pytest.mark.lab
 def test_a_link_that_blips_costs_nothing(linked: LinkedDevice) -> None:
     folder = Path(linked.device.root) / "session"
@@ -265,6 +323,7 @@ def test_a_link_that_blips_costs_nothing(linked: LinkedDevice) -> None:
     assert (folder.parent / "count").read_text() == "ran\n"
 
 
+@pytest.mark.fault(stage="run", done="the link to the device is cut and not restored", holds="given up in bounded time")
 @pytest.mark.lab
 def test_a_link_that_stays_away_is_given_up_in_bounded_time(linked: LinkedDevice) -> None:
     folder = Path(linked.device.root) / "session"
