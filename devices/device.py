@@ -7,6 +7,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from devices.errors import OutputTooLong
+
+# The limit of a fetched file for which the caller gives none.
+FILE_LIMIT_BYTES = 256 << 20
+
 
 @dataclass(frozen=True)
 class CommandResult:
@@ -31,10 +36,12 @@ class Device(ABC):
     `root` is the absolute folder on the device that belongs to the farm. `platform` is the platform of the programs
     that the device runs; it is set only where the inventory launches them through an emulator, and None otherwise.
     The store is pruned to `store_limit_bytes` after every addition; None means never.
+    A command may print `output_limit_bytes` to both streams together; more is never kept in memory.
     Methods may be called from several threads.
     """
 
     store_limit_bytes: int | None = None
+    output_limit_bytes: int = 32 << 20
 
     def __init__(self, name: str, root: str, platform: str | None = None) -> None:
         self.name = name
@@ -52,8 +59,9 @@ class Device(ABC):
     ) -> CommandResult:
         """Run a command to its end with an empty standard input; a non-zero exit is a result, not an error.
 
-        A missing program or `cwd` is exit code 127, as in a shell. `deadline_s` is wall-clock time: at its end the
-        process group is killed and DeadlineExceeded raised. DeviceLost if the device stops answering.
+        A missing program or `cwd` is exit code 127, as in a shell. `deadline_s` is wall-clock time without the time to
+        connect: at its end the process group is killed and DeadlineExceeded raised. A command that prints more than
+        `output_limit_bytes` is killed in the same way: OutputTooLong. DeviceLost if the device stops answering.
         """
 
     @abstractmethod
@@ -64,8 +72,17 @@ class Device(ABC):
         """
 
     @abstractmethod
-    def fetch(self, remote: str, local: Path) -> None:
-        """Copy a file from the device; `local` is complete or untouched. FileMissing, TransferFailed, DeviceLost."""
+    def fetch(self, remote: str, local: Path, *, limit_bytes: int = FILE_LIMIT_BYTES) -> None:
+        """Copy a regular file of at most `limit_bytes` from the device; `local` is complete or untouched.
+
+        The limit is enforced while the content arrives: more is neither kept in memory nor written. Raises FileRefused
+        for a larger file, a link or a folder, FileMissing, TransferFailed, DeviceLost.
+        """
+
+    def too_long(self, argv: Sequence[str]) -> OutputTooLong:
+        """Return the error to raise when a command printed more than `output_limit_bytes` and was killed."""
+        cause = f"`{argv[0]}` printed more than its limit of {self.output_limit_bytes} bytes and was killed"
+        return OutputTooLong(self.name, cause)
 
     @abstractmethod
     def close(self) -> None:

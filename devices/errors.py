@@ -51,5 +51,13 @@ class NoSpaceOnDevice(TransferFailed):
     """The disk of the device is full."""
 
 
+class FileRefused(TransferFailed):
+    """The file to fetch is larger than its limit, or is not a regular file."""
+
+
+class OutputTooLong(DeviceError):
+    """A command printed more than its limit and its process group was killed."""
+
+
 class FileMissing(TransferFailed):
     """The file to fetch is not on the device."""

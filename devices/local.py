@@ -2,6 +2,7 @@
 
 import errno
 import os
+import selectors
 import shutil
 import signal
 import subprocess
@@ -11,11 +12,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from devices.device import CommandResult, Device
+from devices.bounded import check_fetchable, save
+from devices.device import FILE_LIMIT_BYTES, CommandResult, Device
 from devices.errors import DeadlineExceeded, DeviceRefused, FileMissing, NoSpaceOnDevice, TransferFailed
 from devices.shell import command_words
 
 TERM_GRACE_S = 0.5
+_CHUNK_BYTES = 1 << 20
 
 
 class LocalDevice(Device):
@@ -38,7 +41,7 @@ class LocalDevice(Device):
         except OSError as error:
             raise DeviceRefused(self.name, f"cannot start `{argv[0]}` ({error.strerror})") from None
         try:
-            stdout, stderr = process.communicate(timeout=deadline_s)
+            stdout, stderr = self._read_until_end(process, argv, begun + deadline_s)
         except subprocess.TimeoutExpired:
             _end_group(process)
             cause = f"`{argv[0]}` ran longer than its deadline of {deadline_s:g} s and was killed"
@@ -56,14 +59,42 @@ class LocalDevice(Device):
             raise TransferFailed(self.name, f"the local file {local} does not exist")
         self._copy(local, Path(remote))
 
-    def fetch(self, remote: str, local: Path) -> None:
+    def fetch(self, remote: str, local: Path, *, limit_bytes: int = FILE_LIMIT_BYTES) -> None:
         """See Device.fetch."""
-        if not Path(remote).is_file():
-            raise FileMissing(self.name, f"file {remote} does not exist on the device")
-        self._copy(Path(remote), local)
+        try:
+            status = Path(remote).lstat()
+            check_fetchable(self.name, remote, status.st_mode, status.st_size, limit_bytes)
+            with Path(remote).open("rb", buffering=0) as source:
+                save(self.name, remote, iter(lambda: source.read(_CHUNK_BYTES), b""), local, limit_bytes)
+        except (FileNotFoundError, NotADirectoryError):
+            raise FileMissing(self.name, f"file {remote} does not exist on the device") from None
+        except OSError as error:
+            raise TransferFailed(self.name, f"cannot fetch {remote} ({error.strerror})") from None
 
     def close(self) -> None:
         """Do nothing: there is no connection."""
+
+    def _read_until_end(self, process: subprocess.Popen[bytes], argv: Sequence[str], end: float) -> tuple[bytes, bytes]:
+        """Return both streams of a process that ended; subprocess.TimeoutExpired at `end` (monotonic, seconds)."""
+        streams = {stream.fileno(): bytearray() for stream in (process.stdout, process.stderr) if stream}
+        with selectors.DefaultSelector() as selector:
+            for descriptor in streams:
+                selector.register(descriptor, selectors.EVENT_READ)
+            while selector.get_map():
+                left_s = end - time.monotonic()
+                if left_s <= 0:
+                    raise subprocess.TimeoutExpired(list(argv), 0)
+                for key, _ in selector.select(left_s):
+                    block = os.read(key.fd, _CHUNK_BYTES)
+                    streams[key.fd] += block
+                    if not block:
+                        selector.unregister(key.fd)
+                if sum(map(len, streams.values())) > self.output_limit_bytes:
+                    raise self.too_long(argv)
+        process.wait(max(end - time.monotonic(), 0.0))
+        _close_streams(process)
+        out, err = streams.values()
+        return bytes(out), bytes(err)
 
     def _copy(self, source: Path, target: Path) -> None:
         part = target.with_name(f".{uuid.uuid4().hex}.part")
@@ -88,6 +119,10 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
             process.wait(TERM_GRACE_S)
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+    _close_streams(process)
+
+
+def _close_streams(process: subprocess.Popen[bytes]) -> None:
     for stream in (process.stdout, process.stderr):
         if stream is not None:
             stream.close()

@@ -10,12 +10,13 @@ from devices.errors import DeadlineExceeded, DeviceLost, DeviceRefused
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
-PROBE_DEADLINE_S = 3.0
+# A login shell that reads long start-up files delays every command.
+PROBE_DEADLINE_S = 10.0
 _PAUSE_S = 1.0
 
 
 def probe(device: Device) -> None:
-    """Run `true` with a deadline of three seconds; raises DeviceLost or DeviceRefused if that fails.
+    """Run `true` with a deadline of PROBE_DEADLINE_S; raises DeviceLost or DeviceRefused if that fails.
 
     Opening a connection has a separate deadline.
     """

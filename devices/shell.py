@@ -15,6 +15,7 @@ from devices.device import Device
 from devices.errors import DeadlineExceeded, DeviceError, DeviceLost, DeviceRefused, NoSpaceOnDevice
 
 SCRIPT_DEADLINE_S = 30.0
+_MOST_SHOWN_BYTES = 400
 
 
 @cache
@@ -78,7 +79,7 @@ def call(device: Device, argv: Sequence[str], *, deadline_s: float = SCRIPT_DEAD
         raise DeviceLost(device.name, cause) from None
     if result.exit_code == 0:
         return result.stdout.decode(errors="replace")
-    printed = result.stderr.decode(errors="replace").strip().replace("\n", " ")
+    printed = " ".join(result.stderr[:_MOST_SHOWN_BYTES].decode(errors="replace").split())
     if "No space left" in printed:
         raise NoSpaceOnDevice(device.name, f"its disk is full under {device.root}", "free space there")
     raise DeviceError(device.name, f"a housekeeping command ended with {result.exit_code or result.signal}: {printed}")
@@ -102,6 +103,13 @@ def remove_path(device: Device, *paths: str, deadline_s: float = SCRIPT_DEADLINE
 def free_bytes(device: Device, folder: str) -> int | None:
     """Return the free space of the disk that contains a folder; None if the device does not report it."""
     result = device.run(["df", "-Pk", "--", folder], deadline_s=SCRIPT_DEADLINE_S)
-    words = result.stdout.decode(errors="replace").splitlines()[-1:]
-    fields = words[0].split() if words else []
-    return int(fields[3]) * 1024 if len(fields) > 3 and fields[3].isdigit() else None
+    return available_bytes(result.stdout.decode(errors="replace"))
+
+
+def available_bytes(df: str) -> int | None:
+    """Return the available space that `df -Pk` printed for one disk; None if it printed something else.
+
+    The columns are found from the percentage, since the name of a disk or a share may contain blanks.
+    """
+    found = re.search(r"\s[0-9]+\s+[0-9]+\s+([0-9]{1,15})\s+[0-9]+%\s+/[^\n]*\s*$", df)
+    return int(found[1]) * 1024 if found else None

@@ -3,13 +3,14 @@
 import select
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from devices.adb.connect import AdbLink
 from devices.adb.stream import CHUNK_BYTES, ShellOutput, SyncRefused, SyncStream
-from devices.device import CommandResult, Device
+from devices.bounded import check_fetchable, save
+from devices.device import FILE_LIMIT_BYTES, CommandResult, Device
 from devices.errors import (
     DeadlineExceeded,
     DeviceError,
@@ -46,6 +47,9 @@ class AdbDevice(Device):
         """See Device.run. Exit codes 129 to 159 are reported as signals: adb cannot tell the difference."""
         begun = time.monotonic()
         output = self._shell(command_line(argv, env, cwd), deadline_s)
+        if output.size_bytes > self.output_limit_bytes:
+            self._end_group(output.pid)
+            raise self.too_long(argv)
         if output.status is None:
             self._end_group(output.pid)
             cause = f"`{argv[0]}` ran longer than its deadline of {deadline_s:g} s and was killed"
@@ -69,54 +73,43 @@ class AdbDevice(Device):
                 remove_path(self, part)
             raise
 
-    def fetch(self, remote: str, local: Path) -> None:
+    def fetch(self, remote: str, local: Path, *, limit_bytes: int = FILE_LIMIT_BYTES) -> None:
         """See Device.fetch."""
-        part = local.with_name(f".{uuid.uuid4().hex}.part")
         try:
-            local.parent.mkdir(parents=True, exist_ok=True)
-            self._receive(remote, part)
-            part.replace(local)
-        except OSError as error:
-            raise TransferFailed(self.name, f"cannot write {local} ({error.strerror})") from None
-        finally:
-            part.unlink(missing_ok=True)
+            with self._link.open("sync:") as stream:
+                sync = SyncStream(stream)
+                mode, size_bytes = sync.status(remote)
+                if not mode:
+                    raise FileMissing(self.name, f"file {remote} does not exist on the device")
+                check_fetchable(self.name, remote, mode, size_bytes, limit_bytes)
+                sync.request("RECV", remote)
+                save(self.name, remote, sync.chunks(), local, limit_bytes)
+        except SyncRefused as refused:
+            if "No such file" in str(refused):
+                raise FileMissing(self.name, f"file {remote} does not exist on the device") from None
+            raise TransferFailed(self.name, f"cannot fetch {remote} ({refused})") from None
 
     def close(self) -> None:
         """Do nothing: the connection belongs to the adb server, and other processes may use it."""
 
     def _send(self, local: Path, remote: str) -> None:
         try:
-            with local.open("rb") as source, self._sync("SEND", f"{remote},{_REGULAR_FILE}") as stream:
+            with local.open("rb") as source, self._link.open("sync:") as stream:
+                sync = SyncStream(stream)
+                sync.request("SEND", f"{remote},{_REGULAR_FILE}")
                 while block := source.read(16 * CHUNK_BYTES):
-                    stream.send(block)
-                stream.finish(int(local.stat().st_mtime))
+                    sync.send(block)
+                sync.finish(int(local.stat().st_mtime))
         except SyncRefused as refused:
             if "No space left" in str(refused):
                 raise NoSpaceOnDevice(self.name, f"no space left for {remote}", "free space there") from None
             raise TransferFailed(self.name, f"cannot upload {local} to {remote} ({refused})") from None
 
-    def _receive(self, remote: str, local: Path) -> None:
-        try:
-            with local.open("wb") as target, self._sync("RECV", remote) as stream:
-                for chunk in stream.chunks():
-                    try:
-                        target.write(chunk)
-                    except OSError as error:
-                        raise TransferFailed(self.name, f"cannot write {local} ({error.strerror})") from None
-        except SyncRefused as refused:
-            if "No such file" in str(refused) or "Is a directory" in str(refused):
-                raise FileMissing(self.name, f"file {remote} does not exist on the device") from None
-            raise TransferFailed(self.name, f"cannot fetch {remote} ({refused})") from None
-
-    @contextmanager
-    def _sync(self, kind: str, path: str) -> Iterator[SyncStream]:
-        with self._link.open("sync:") as stream:
-            sync = SyncStream(stream)
-            sync.request(kind, path)
-            yield sync
-
     def _shell(self, line: str, deadline_s: float) -> ShellOutput:
-        """Run a command line until it ends or for `deadline_s`, connecting excluded; then `status` is None."""
+        """Run a command line until it ends, or for `deadline_s` without connecting, or until it prints too much.
+
+        Unless it ended, `status` is None.
+        """
         size_bytes = len(line.encode())
         if size_bytes > _LONGEST_LINE_BYTES:
             cause = f"a command line of {size_bytes} bytes is longer than the limit of {_LONGEST_LINE_BYTES}"
@@ -131,6 +124,8 @@ class AdbDevice(Device):
                     if not received:
                         raise EOFError("the connection ended during a command")
                     output.feed(received)
+                    if output.size_bytes > self.output_limit_bytes:
+                        break
                     last_received = time.monotonic()
                 elif time.monotonic() - last_received >= SILENCE_S:
                     self._ping()
@@ -139,8 +134,8 @@ class AdbDevice(Device):
 
     def _ping(self) -> None:
         """Make adbd answer without starting a process on the phone; detects a link that discards all data."""
-        with self._sync("STAT", "/") as stream:
-            stream.read(16)
+        with self._link.open("sync:") as stream:
+            SyncStream(stream).status("/")
 
     def _end_group(self, pid: int | None) -> None:
         """Kill the process group; raises DeviceLost if the phone does not do it."""

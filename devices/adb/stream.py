@@ -32,6 +32,11 @@ class ShellOutput:
         self._name = name
         self._unread = bytearray()
 
+    @property
+    def size_bytes(self) -> int:
+        """How much of the output, and of a packet that is incomplete, is in memory."""
+        return len(self.stdout) + len(self.stderr) + len(self._unread)
+
     def feed(self, received: bytes) -> None:
         """Process the next bytes of the stream."""
         self._unread += received
@@ -57,7 +62,10 @@ class ShellOutput:
 
 
 class SyncStream:
-    """Requests and answers about files; raises EOFError when the stream ends, SyncRefused when adbd refuses."""
+    """Requests and answers about files; raises EOFError when the stream ends, SyncRefused when adbd refuses.
+
+    adbd sends at most 64 KB at once; a longer part is refused before it is read.
+    """
 
     def __init__(self, stream: socket.socket) -> None:
         self._stream = stream
@@ -70,6 +78,12 @@ class SyncStream:
         """Send a part of a file in one call, split into chunks of 64 KB, adbd's limit."""
         chunks = (block[start : start + CHUNK_BYTES] for start in range(0, len(block), CHUNK_BYTES))
         self._stream.sendall(b"".join(_packet("DATA", chunk) for chunk in chunks))
+
+    def status(self, path: str) -> tuple[int, int]:
+        """Return (mode, size modulo 2^32) of a file, of the link itself if it is one; (0, 0) if it does not exist."""
+        self.request("STAT", path)
+        _, mode, size_bytes, _ = struct.unpack("<4sIII", self.read(16))
+        return mode, size_bytes
 
     def finish(self, modified_s: int) -> None:
         """End a sent file, with its modification time; raises SyncRefused if adbd could not store it."""
@@ -101,6 +115,8 @@ class SyncStream:
 
     def _head(self) -> tuple[bytes, int]:
         kind, length = struct.unpack("<4sI", self.read(8))
+        if kind != b"DONE" and length > CHUNK_BYTES:
+            raise SyncRefused(f"a part of {length} bytes is longer than the limit of {CHUNK_BYTES}")
         return kind, length
 
 

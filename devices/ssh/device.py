@@ -2,7 +2,6 @@
 
 import select
 import signal
-import stat
 import threading
 import time
 import uuid
@@ -12,8 +11,9 @@ from pathlib import Path, PurePosixPath
 
 import paramiko
 
-from devices.device import CommandResult, Device
-from devices.errors import DeadlineExceeded, DeviceLost, FileMissing, NoSpaceOnDevice, TransferFailed
+from devices.bounded import check_fetchable, save
+from devices.device import FILE_LIMIT_BYTES, CommandResult, Device
+from devices.errors import DeadlineExceeded, DeviceLost, DeviceRefused, FileMissing, NoSpaceOnDevice, TransferFailed
 from devices.shell import command_line, end_group_line, free_bytes, make_folder, take_pid
 from devices.ssh.config import SshAddress
 from devices.ssh.connect import Connection, connect
@@ -54,11 +54,14 @@ class SshDevice(Device):
         """See Device.run."""
         begun = time.monotonic()
         with self._live_transport() as transport:
+            end = time.monotonic() + deadline_s
             channel = self._start(transport, command_line(argv, env, cwd))
             try:
-                streams = _Streams(self.name, channel)
-                if not self._read_until_end(transport, streams, begun + deadline_s):
+                streams = _Streams(self.name, channel, self.output_limit_bytes)
+                if not self._read_until_end(transport, streams, end):
                     self._end_group(transport, streams.pid)
+                    if streams.too_long():
+                        raise self.too_long(argv)
                     cause = f"`{argv[0]}` ran longer than its deadline of {deadline_s:g} s and was killed"
                     raise DeadlineExceeded(self.name, cause)
                 code, number = self._exit_of(channel)
@@ -84,23 +87,19 @@ class SshDevice(Device):
                 sftp.remove(part)
             raise self._upload_error(local, remote, error) from None
 
-    def fetch(self, remote: str, local: Path) -> None:
+    def fetch(self, remote: str, local: Path, *, limit_bytes: int = FILE_LIMIT_BYTES) -> None:
         """See Device.fetch."""
-        part = local.with_name(f".{uuid.uuid4().hex}.part")
         try:
             with self._transfer() as sftp:
-                attributes = sftp.stat(remote)
-                if not stat.S_ISREG(attributes.st_mode or 0):
-                    raise FileMissing(self.name, f"{remote} is not a file")
-                local.parent.mkdir(parents=True, exist_ok=True)
-                sftp.get(remote, str(part))
-            part.replace(local)
+                status = sftp.lstat(remote)
+                size_bytes = status.st_size or 0
+                check_fetchable(self.name, remote, status.st_mode or 0, size_bytes, limit_bytes)
+                with sftp.open(remote, "rb") as file:
+                    save(self.name, remote, _chunks(file, size_bytes), local, limit_bytes)
         except FileNotFoundError:
             raise FileMissing(self.name, f"file {remote} does not exist on the device") from None
         except OSError as error:
             raise TransferFailed(self.name, f"cannot fetch {remote} to {local} ({error})") from None
-        finally:
-            part.unlink(missing_ok=True)
 
     def close(self) -> None:
         """See Device.close."""
@@ -137,8 +136,7 @@ class SshDevice(Device):
         with self._live_transport() as transport:
             with self._lock:
                 if self._sftp is None or self._sftp.get_channel().closed:  # type: ignore[union-attr]
-                    with _answer_within(transport, SILENCE_S):
-                        self._sftp = paramiko.SFTPClient.from_transport(transport)
+                    self._sftp = self._open_sftp(transport)
                 sftp = self._sftp
             if sftp is None:
                 raise EOFError("the SFTP session could not be opened")
@@ -151,18 +149,37 @@ class SshDevice(Device):
                     raise EOFError("the connection ended during a transfer") from None
                 raise
 
+    def _open_sftp(self, transport: paramiko.Transport) -> paramiko.SFTPClient | None:
+        try:
+            with _answer_within(transport, SILENCE_S):
+                return paramiko.SFTPClient.from_transport(transport)
+        except paramiko.ChannelException as error:
+            raise self._too_many_sessions(error) from None
+        except (paramiko.SSHException, EOFError) as error:
+            if not transport.is_active():
+                raise
+            way_on = "enable `Subsystem sftp internal-sftp` in the host's sshd_config"
+            raise DeviceRefused(self.name, f"its SSH server does not offer SFTP ({error})", way_on) from None
+
+    def _too_many_sessions(self, error: paramiko.ChannelException) -> DeviceRefused:
+        cause = f"its SSH server refuses another session on the same connection ({error.text})"
+        return DeviceRefused(self.name, cause, "set `MaxSessions 10` or more in the host's sshd_config")
+
     def _start(self, transport: paramiko.Transport, line: str) -> paramiko.Channel:
-        channel = transport.open_session(timeout=SILENCE_S)
+        try:
+            channel = transport.open_session(timeout=SILENCE_S)
+        except paramiko.ChannelException as error:
+            raise self._too_many_sessions(error) from None
         with _answer_within(transport, SILENCE_S):
             channel.exec_command(line)
         return channel
 
     def _read_until_end(self, transport: paramiko.Transport, streams: "_Streams", end: float) -> bool:
-        """Read both streams until the command ends; False if `end` (monotonic, seconds) comes first."""
+        """Read both streams until the command ends; False if `end` (monotonic, seconds) or their limit comes first."""
         last_received = time.monotonic()
         while not streams.complete():
             now = time.monotonic()
-            if now >= end:
+            if now >= end or streams.too_long():
                 return False
             if now - last_received > SILENCE_S:
                 # The SSH server answers without starting a process; detects a link that discards all data.
@@ -189,7 +206,8 @@ class SshDevice(Device):
             raise TimeoutError("a command did not start before its deadline")
         channel = self._start(transport, end_group_line(pid))
         try:
-            if not self._read_until_end(transport, _Streams(self.name, channel), time.monotonic() + SILENCE_S):
+            streams = _Streams(self.name, channel, self.output_limit_bytes)
+            if not self._read_until_end(transport, streams, time.monotonic() + SILENCE_S):
                 raise TimeoutError("a command over its deadline could not be killed")
         finally:
             channel.close()
@@ -202,6 +220,18 @@ class SshDevice(Device):
         if free is not None and free < local.stat().st_size:
             return NoSpaceOnDevice(self.name, f"no space left for {remote}", "free space there")
         return TransferFailed(self.name, f"cannot upload {local} to {remote} ({error})")
+
+
+def _chunks(file: paramiko.SFTPFile, size_bytes: int) -> Iterator[bytes]:
+    """Yield the content of a file, of which the first `size_bytes` are requested ahead; OSError if it is shorter."""
+    if size_bytes:
+        file.prefetch(size_bytes)
+    received = 0
+    while chunk := file.read(_CHUNK):
+        received += len(chunk)
+        yield chunk
+    if received < size_bytes:
+        raise OSError(f"{received} of {size_bytes} bytes arrived")
 
 
 @contextmanager
@@ -221,9 +251,10 @@ def _answer_within(transport: paramiko.Transport, wait_s: float) -> Iterator[Non
 class _Streams:
     """The output of a command on its channel so far. The process id was the first line of stdout and is removed."""
 
-    def __init__(self, name: str, channel: paramiko.Channel) -> None:
+    def __init__(self, name: str, channel: paramiko.Channel, limit_bytes: int) -> None:
         self.pid: int | None = None
         self._name = name
+        self._limit_bytes = limit_bytes
         self.stdout = bytearray()
         self.stderr = bytearray()
         self._channel = channel
@@ -235,6 +266,10 @@ class _Streams:
         ended = channel.closed or (channel.eof_received and channel.exit_status_ready())
         return bool(ended and not unread and not channel.recv_ready() and not channel.recv_stderr_ready())
 
+    def too_long(self) -> bool:
+        """Return whether more than the limit was printed."""
+        return len(self.stdout) + len(self.stderr) > self._limit_bytes
+
     def read(self, wait_s: float) -> bool:
         """Wait up to `wait_s` for output and read it; return whether there was any."""
         channel = self._channel
@@ -243,9 +278,9 @@ class _Streams:
         else:
             select.select([channel], [], [], wait_s)
         before = len(self.stdout) + len(self.stderr)
-        while channel.recv_ready():
+        if channel.recv_ready():
             self.stdout += channel.recv(_CHUNK)
-        while channel.recv_stderr_ready():
+        if channel.recv_stderr_ready():
             self.stderr += channel.recv_stderr(_CHUNK)
         received = len(self.stdout) + len(self.stderr) > before
         if self.pid is None:

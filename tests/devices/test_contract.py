@@ -15,6 +15,7 @@ from devices.ondevice.facts import read_facts
 from devices.reconnect import probe
 from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
 
+ANY = 1 << 40
 ODD_NAMES = ["with blank", 'it\'s "quoted"', "größe-模型", "-rf", "$HOME `id`", "semi;colon&pipe|", "back\\slash", "*"]
 
 
@@ -148,7 +149,7 @@ def test_files_of_any_name_go_there_and_back(device: Device, tmp_path: Path) -> 
 
     for name, remote in zip(ODD_NAMES, remotes, strict=True):
         device.upload(there, remote)
-        device.fetch(remote, tmp_path / "back" / name)
+        device.fetch(remote, tmp_path / "back" / name, limit_bytes=ANY)
 
     assert {(tmp_path / "back" / name).read_bytes() for name in ODD_NAMES} == {there.read_bytes()}
     assert sorted(everything_below(Path(device.root))) == sorted(Path(remote) for remote in remotes)
@@ -159,7 +160,7 @@ def test_thirty_megabytes_go_there_and_back(device: Device, tmp_path: Path) -> N
     there.write_bytes(os.urandom(30_000_001))
 
     device.upload(there, f"{device.root}/big")
-    device.fetch(f"{device.root}/big", tmp_path / "back")
+    device.fetch(f"{device.root}/big", tmp_path / "back", limit_bytes=ANY)
 
     assert (tmp_path / "back").read_bytes() == there.read_bytes()
 
@@ -168,7 +169,7 @@ def test_an_empty_file_goes_there_and_back(device: Device, tmp_path: Path) -> No
     (tmp_path / "there").touch()
 
     device.upload(tmp_path / "there", f"{device.root}/empty")
-    device.fetch(f"{device.root}/empty", tmp_path / "back")
+    device.fetch(f"{device.root}/empty", tmp_path / "back", limit_bytes=0)
 
     assert (tmp_path / "back").read_bytes() == b""
 
@@ -193,7 +194,7 @@ def test_fetching_a_file_that_is_not_there_leaves_the_local_one_alone(device: De
     local.write_text("precious")
 
     with pytest.raises(FileMissing, match=f"^{device.name}: file /no/such file does not exist on the device$"):
-        device.fetch("/no/such file", local)
+        device.fetch("/no/such file", local, limit_bytes=ANY)
 
     assert local.read_text() == "precious"
     assert everything_below(tmp_path) == [local]
@@ -201,7 +202,7 @@ def test_fetching_a_file_that_is_not_there_leaves_the_local_one_alone(device: De
 
 def test_fetching_a_folder_is_refused(device: Device, tmp_path: Path) -> None:
     with pytest.raises(TransferFailed):
-        device.fetch("/usr", tmp_path / "local")
+        device.fetch("/usr", tmp_path / "local", limit_bytes=ANY)
 
     assert everything_below(tmp_path) == []
 

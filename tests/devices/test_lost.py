@@ -123,7 +123,7 @@ def test_a_link_that_breaks_during_a_fetch_leaves_no_local_file(
     begun = time.monotonic()
 
     with pytest.raises(DeviceLost):
-        linked.device.fetch(str(remote), folder / "file")
+        linked.device.fetch(str(remote), folder / "file", limit_bytes=20_000_000)
 
     breaker.join()
     assert time.monotonic() - begun < 2 * SOON_S

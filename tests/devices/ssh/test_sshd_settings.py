@@ -1,0 +1,95 @@
+"""Hosts whose sshd is slow or restricted: a slow login is waited for, a missing permission is named."""
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from devices.device import Device
+from devices.errors import DeviceRefused
+from devices.inventory import DeviceSpec, open_device
+from devices.reconnect import probe
+from devices.ssh import connect as ssh_connect
+from tests.fixtures.waiting import ENOUGH_S, SCALE
+
+if TYPE_CHECKING:
+    from deployments.virtual_lab.loopback import Sshd
+
+pytestmark = pytest.mark.lab
+
+
+@pytest.fixture
+def restricted(
+    sshd: "Sshd", make_spec: Callable[..., DeviceSpec], tmp_path: Path
+) -> Callable[[str, str], AbstractContextManager[Device]]:
+    """Opens a device behind another sshd, which has one line of its configuration replaced."""
+    from deployments.virtual_lab import loopback
+
+    @contextmanager
+    def opened(old: str, new: str) -> Iterator[Device]:
+        port = loopback.free_port()
+        text = (sshd.log.parent / "sshd_config").read_text()
+        assert old in text
+        config = tmp_path / "sshd_config"
+        config.write_text(text.replace(old, new).replace(f":{sshd.port}\n", f":{port}\n"))
+        program = shutil.which("sshd", path="/usr/sbin:/usr/bin")
+        link: Any = SimpleNamespace(port=port)
+        command = [str(program), "-D", "-e", "-f", str(config)]
+        with (
+            loopback.running(command, tmp_path / "sshd.log", lambda: loopback._listens(port)),
+            open_device(make_spec("ssh", link)) as device,
+        ):
+            yield device
+
+    return opened
+
+
+@pytest.mark.fault(stage="connect", done="an SSH login takes longer than a probe", holds="the device is usable")
+def test_a_slow_login_does_not_count_against_a_commands_deadline(
+    make_spec: Callable[..., DeviceSpec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a login that takes twice as long as a command may run
+    deadline_s = 1.0 * SCALE
+    enter = ssh_connect._enter
+
+    def enter_slowly(*arguments: Any) -> Any:
+        time.sleep(2 * deadline_s)
+        return enter(*arguments)
+
+    monkeypatch.setattr(ssh_connect, "_enter", enter_slowly)
+    monkeypatch.setattr("devices.reconnect.PROBE_DEADLINE_S", deadline_s)
+
+    with open_device(make_spec("ssh")) as device:
+        probe(device)
+
+
+@pytest.mark.fault(stage="push", done="sshd has no SFTP subsystem", holds="the message names it and the setting")
+def test_a_host_without_sftp_is_refused_with_the_setting(
+    restricted: Callable[[str, str], AbstractContextManager[Device]], tmp_path: Path
+) -> None:
+    (tmp_path / "there").write_text("x")
+    with restricted("Subsystem sftp internal-sftp", "") as device:
+        probe(device)
+
+        with pytest.raises(DeviceRefused, match=r"does not offer SFTP \(.*\); enable `Subsystem sftp internal-sftp`"):
+            device.upload(tmp_path / "there", f"{device.root}/file")
+
+        assert device.run(["echo", "here"], deadline_s=ENOUGH_S).stdout == b"here\n"
+
+
+@pytest.mark.fault(stage="push", done="sshd allows one session", holds="the message names it and the setting")
+def test_a_host_that_allows_one_session_is_refused_with_the_setting(
+    restricted: Callable[[str, str], AbstractContextManager[Device]], tmp_path: Path
+) -> None:
+    (tmp_path / "there").write_text("x")
+    with (
+        restricted("MaxSessions 100", "MaxSessions 1") as device,
+        pytest.raises(DeviceRefused, match=r"refuses another session .*; set `MaxSessions 10`"),
+    ):
+        # the first command or transfer leaves a session open
+        device.upload(tmp_path / "there", f"{device.root}/file")
