@@ -16,14 +16,20 @@ from devices.ondevice.facts import Facts
 from tasks.cell import Mode, Status, Variant
 from tasks.export.precision import Precision
 from tasks.files import UNFINISHED, publish_folder, sha256_of
+from tasks.ranges import (
+    MOST_INT,
+    Count,
+    Positive,
+    SmallCount,
+    SmallInt,
+    first_mistake,
+    require_counts,
+    require_stats,
+)
 
 RECORD = "session.json"
-Count = Annotated[int, Field(ge=0)]
-Positive = Annotated[int, Field(ge=1)]
 _SESSION_ID = re.compile(r"[0-9a-f]{16}")
 _COLLECTED = frozenset({"stdout.txt", "stderr.txt", "stats.json"})
-# How keys of counts, sizes and durations end in the parts of session.json that have no schema.
-_COUNTS = ("_ns", "bytes", "count", "cores", "threads_used")
 
 
 class BundleError(FarmError):
@@ -82,7 +88,7 @@ class DeviceRecord(_Record):
 class Accuracy(_Record):
     """One output compared with the eager reference; errors are None without a pair of finite values."""
 
-    output: Count
+    output: SmallCount
     max_abs_error: float | None
     max_rel_error: float | None
     nonfinite_mismatches: Count
@@ -127,14 +133,14 @@ class SessionRecord(_Record):
     mode: Mode
     threads: Positive
     executions: Positive
-    warmup_executions: Count
-    index: Annotated[int, Field(ge=-1)]
+    warmup_executions: SmallCount
+    index: Annotated[int, Field(ge=-1, le=MOST_INT)]
     """Number of the session in its cell; -1 for the first session of a device, which is always discarded."""
     device: DeviceRecord
     conditions: dict[Literal["before", "after"], Conditions | None]
     command: list[str] = []
-    exit_code: int | None = None
-    signal: int | None = None
+    exit_code: SmallInt | None = None
+    signal: SmallInt | None = None
     wall_s: Annotated[float, Field(ge=0)] | None = None
     stats: dict[str, Any] | None = None
     accuracy: list[Accuracy] | None = None
@@ -148,10 +154,12 @@ class SessionRecord(_Record):
             value = getattr(self, key)
             if self.status == "succeeded" and value:
                 raise PydanticCustomError("contradiction", f"`status` is succeeded, but `{key}` is {value!r}")
-        _require_counts("stats", self.stats)
-        _require_counts("device.facts", self.device.facts.model_dump())
-        _require_counts("model.delegated", self.model.delegated)
-        _require_counts("model.portable", self.model.portable)
+        require_stats(self.stats)
+        require_counts("device.facts", self.device.facts.model_dump())
+        for moment, seen in self.conditions.items():
+            require_counts(f"conditions.{moment}", seen.model_dump() if seen else None)
+        require_counts("model.delegated", self.model.delegated)
+        require_counts("model.portable", self.model.portable)
         return self
 
 
@@ -208,7 +216,7 @@ def parse_record(content: bytes, path: str) -> SessionRecord:
     try:
         return SessionRecord.model_validate_json(content)
     except ValidationError as error:
-        cause = f"does not match its schema ({_first_mistake(error)})"
+        cause = f"does not match its schema ({first_mistake(error)})"
         raise BundleError(f"{path}: {cause}; restore the bundle from a backup") from None
 
 
@@ -268,21 +276,3 @@ def _was_bundle(name: str, files: list[str]) -> bool:
     """
     signs = [_SESSION_ID.fullmatch(name), _COLLECTED.intersection(files), any(f.endswith(".etdump") for f in files)]
     return sum(map(bool, signs)) >= 2
-
-
-def _require_counts(key: str, value: object) -> None:
-    """Raise PydanticCustomError if a count, size or duration is negative in a part of session.json without a schema."""
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            _require_counts(f"{key}.{name}", inner)
-    elif isinstance(value, list):
-        for inner in value:
-            _require_counts(key, inner)
-    elif isinstance(value, int | float) and value < 0 and key.endswith(_COUNTS):
-        raise PydanticCustomError("negative", f"`{key}` is {value}, which is negative")
-
-
-def _first_mistake(error: ValidationError) -> str:
-    first = error.errors()[0]
-    key = ".".join(str(step) for step in first["loc"])
-    return f"`{key}`: {first['msg']}" if key else first["msg"]

@@ -1,16 +1,42 @@
 """The kernels of a bundle: executed ones from the runner's sampling profile, or selected ones from XNNPACK's log."""
 
-import json
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tasks.bundle import BundleError, SessionRecord
 from tasks.etdump.xnntrace import parse_kernel, read_xnntrace
+from tasks.ranges import Count, SmallCount, first_mistake
 
 PROFILE = "kernel_profile.json"
-_QUALITY = ("rate_hz", "samples", "dropped", "unresolved", "threads")
+_QUALITY = {"rate_hz", "samples", "dropped", "unresolved", "threads"}
 _LOGS = ("stderr.txt", "stdout.txt", "logcat.txt")  # Notes go to stderr, on Android to logcat
+
+
+class _Samples(BaseModel):
+    """How often samples fell into one function; without a name, into a library whose functions have none."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
+
+    samples: Count
+    name: str | None = None
+    library: str | None = None
+
+
+class _Profile(BaseModel):
+    """kernel_profile.json."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
+
+    rate_hz: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    samples: Count
+    dropped: Count
+    unresolved: Count
+    threads: SmallCount
+    kernels: list[_Samples]
+    unresolved_libraries: list[_Samples] | None = None
 
 
 def kernels_of(folder: Path, record: SessionRecord) -> dict[str, list[dict[str, Any]]]:
@@ -22,22 +48,20 @@ def kernels_of(folder: Path, record: SessionRecord) -> dict[str, list[dict[str, 
         return {"kernel": _selected([folder / name for name in _LOGS if name in record.files])}
     if PROFILE in record.files:
         try:
-            profile = json.loads((folder / PROFILE).read_bytes())
-            return {"kernel": _executed(profile), "kernel_profile": [{key: profile[key] for key in _QUALITY}]}
-        except (KeyError, TypeError, ValueError) as error:
-            raise BundleError(
-                f"{folder / PROFILE}: not a kernel profile ({type(error).__name__}: {error}); measure again"
-            ) from None
+            profile = _Profile.model_validate_json((folder / PROFILE).read_bytes())
+        except ValidationError as error:
+            cause = f"not a kernel profile ({first_mistake(error)})"
+            raise BundleError(f"{folder / PROFILE}: {cause}; measure the session again") from None
+        return {"kernel": _executed(profile), "kernel_profile": [profile.model_dump(include=_QUALITY)]}
     return {}
 
 
-def _executed(profile: dict[str, Any]) -> list[dict[str, Any]]:
-    unresolved = profile.get("unresolved_libraries")
-    if unresolved is None and profile["unresolved"]:
-        unresolved = [{"samples": profile["unresolved"]}]
+def _executed(profile: _Profile) -> list[dict[str, Any]]:
+    unresolved = profile.unresolved_libraries
+    if unresolved is None and profile.unresolved:
+        unresolved = [_Samples(samples=profile.unresolved)]
     return [
-        _row("executed", entry.get("name"), int(entry["samples"]), entry.get("library"))
-        for entry in (*profile["kernels"], *(unresolved or []))
+        _row("executed", entry.name, entry.samples, entry.library) for entry in (*profile.kernels, *(unresolved or []))
     ]
 
 

@@ -6,9 +6,7 @@ from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pyarrow as pa
-
-from sql.warehouse import RowsRefused, writing
+from sql.warehouse import RowsRefused, WarehouseError, writing
 from tasks.bundle import bundle_sha256, find_results
 from tasks.files import sha256_of
 from tasks.load.commit import Loader, known_contents
@@ -134,7 +132,9 @@ def _commit(batch: list[Rows], warehouse: Path, result: LoadResult) -> None:
                 else:
                     outcome.loaded += 1
             loader.flush()
-    except (RowsRefused, pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+    except Exception as error:  # rows that nobody foresaw must not keep the others from being loaded
+        if isinstance(error, WarehouseError) and not isinstance(error, RowsRefused):
+            raise
         if len(batch) > 1:
             for rows in batch:
                 _commit([rows], warehouse, result)

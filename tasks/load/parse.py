@@ -20,6 +20,7 @@ _log = logging.getLogger(__name__)
 _ETDUMP = "model.etdump"
 _WORTH_BYTES = 300 << 20  # about 4 million events; below, starting processes costs two cores more than it saves
 _MOST_PROCESSES = 8  # one process inserts about as fast as this many read
+_MOST_CAUSE = 300
 _AHEAD = 4  # bundles per process that are read before they are needed
 
 
@@ -48,6 +49,10 @@ def _parse(path: Path) -> Rows | str:
         return str(error)
     except OSError as error:
         return f"{path}: cannot be read ({error.strerror})"
+    except Exception as error:  # a bundle that nobody foresaw must not keep the others from being loaded
+        _log.debug("%s", path, exc_info=True)
+        cause = " ".join(f"{type(error).__name__}: {error}".split())[:_MOST_CAUSE]
+        return f"{path}: cannot be loaded ({cause}); report this error and measure again"
 
 
 def _processes() -> int:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -18,6 +19,7 @@ from tasks.load.kernels import kernels_of
 
 Row = dict[str, Any]
 LOOSE_SWEEP = "loose"
+_SESSION_ID = re.compile(r"[0-9a-f]{16}(?![0-9a-f])")
 
 
 class LoadError(FarmError):
@@ -83,7 +85,7 @@ def rows_of_bundle(folder: Path) -> Rows:
             },
             runs=runs,
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         cause = f"does not match its schema ({type(error).__name__}: {error})"
         raise LoadError(f"{folder}/session.json: {cause}; restore the bundle from a backup") from error
 
@@ -120,13 +122,17 @@ def rows_of_etdump(path: Path) -> Rows:
 
 
 def session_id_of(path: Path) -> str | None:
-    """Return the session id of a bundle's folder or a loose ETDump, read without its other files; None if damaged."""
+    """Return the session id of a bundle's folder or a loose ETDump, read without its other files.
+
+    If session.json is damaged, it is the id that the folder's name begins with; None if there is none.
+    """
     try:
         if not path.is_dir():
             return _loose_id(sha256_of(path))
         return str(json.loads((path / RECORD).read_bytes())["session_id"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        found = _SESSION_ID.match(path.name)
+        return found[0] if found else None
 
 
 def printable(text: object) -> str:
