@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -188,7 +189,7 @@ def publish_bundle(bundles: Path, record: SessionRecord, collected: Path) -> Ses
             files = {}
             for source in sorted(path for path in collected.iterdir() if path.is_file()):
                 target = aside / source.name
-                target.write_bytes(source.read_bytes())
+                shutil.copyfile(source, target)
                 files[source.name] = FileRecord(sha256=sha256_of(target), bytes=target.stat().st_size)
             complete = record.model_copy(update={"files": files})
             (aside / RECORD).write_bytes(record_text(complete))

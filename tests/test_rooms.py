@@ -25,7 +25,7 @@ PACKAGES: dict[str, set[str]] = {
     "tasks.export": set(),
     "tasks.etdump": set(),
     "tasks.runner": {"tasks.etdump"},
-    "tasks.session": {"tasks.export", "tasks.etdump", "tasks.runner"},
+    "tasks.session": {"tasks.export", "tasks.etdump", "tasks.load", "tasks.runner"},
     "tasks.kit": {"tasks.etdump", "tasks.export", "tasks.session"},
     "tasks.load": {"tasks.etdump", "tasks.export"},
     "tasks.keep": {"tasks.export", "tasks.load", "tasks.runner"},

@@ -1,6 +1,6 @@
 """Whether a device has SME2, as reported by the runner on the device."""
 
-import json
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from devices.device import Device
 from devices.inventory import DeviceSpec, launch_prefix
@@ -9,6 +9,12 @@ from devices.ondevice.store import put_tree
 from tasks.runner.bundle import Runner
 
 _DEADLINE_S = 30.0
+
+
+class _Version(BaseModel):
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    sme2_hardware: bool | None = None
 
 
 def runner_sme2(device: Device, spec: DeviceSpec, facts: Facts, runner: Runner) -> bool | None:
@@ -23,7 +29,6 @@ def runner_sme2(device: Device, spec: DeviceSpec, facts: Facts, runner: Runner) 
     command = [*launch_prefix(spec, facts.os), *runner.command(folder), "--version"]
     result = device.run(command, deadline_s=_DEADLINE_S)
     try:
-        answer = json.loads(result.stdout)["sme2_hardware"]
-    except (ValueError, KeyError, TypeError):
+        return _Version.model_validate_json(result.stdout).sme2_hardware
+    except ValidationError:
         return None
-    return answer if isinstance(answer, bool) else None

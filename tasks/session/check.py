@@ -1,6 +1,5 @@
 """Decide whether the result of a session is valid; every reason against it has a code and a sentence."""
 
-import json
 import signal
 from pathlib import Path
 from typing import Any, Literal
@@ -10,11 +9,12 @@ from devices.errors import FarmError
 from devices.limits import Limits, outside, wait_until_settled
 from devices.ondevice.conditions import Conditions
 from devices.ondevice.job import JobResult
-from tasks.etdump.consistent import several_methods, unfinished_execution
+from tasks.etdump.consistent import contradiction
 from tasks.etdump.reader import EtdumpError, EventKind, read_etdump
 from tasks.etdump.tree import runs_of
 from tasks.plan import DISCARDED_INDEX, FIRST_SESSION, PlannedSession
 from tasks.runner.bundle import Runner
+from tasks.session.logs import last_lines
 from tasks.session.sme2 import variant_contradiction
 
 
@@ -35,15 +35,6 @@ def settle(device: Device, limits: Limits, longest_s: float) -> Conditions:
     return conditions
 
 
-def read_stats(collected: Path) -> dict[str, Any] | None:
-    """Return the runner's stats.json, or None if it is missing or cannot be parsed."""
-    try:
-        stats = json.loads((collected / "stats.json").read_bytes())
-    except (OSError, ValueError):
-        return None
-    return stats if isinstance(stats, dict) else None
-
-
 def check_end(job: JobResult, deadline_s: float, collected: Path) -> None:
     """Raise Unsuccessful unless the runner ended by itself with exit code 0."""
     if job.deadline_exceeded:
@@ -53,8 +44,10 @@ def check_end(job: JobResult, deadline_s: float, collected: Path) -> None:
     if job.signal is not None:
         raise Unsuccessful("failed", "runner_crashed", f"the runner was killed by {_signal_name(job.signal)}")
     if job.exit_code != 0:
-        printed = _last_line(collected / "stderr.txt")
-        raise Unsuccessful("failed", "runner_failed", f"the runner exited with code {job.exit_code}: {printed}")
+        printed = last_lines(collected / "stderr.txt", 1) or ["it printed nothing to standard error"]
+        raise Unsuccessful(
+            "failed", "runner_failed", f"the runner exited with code {job.exit_code}: {printed[0][:300]}"
+        )
 
 
 def check_result(session: PlannedSession, runner: Runner, stats: dict[str, Any] | None, collected: Path) -> None:
@@ -72,18 +65,25 @@ def check_result(session: PlannedSession, runner: Runner, stats: dict[str, Any] 
     if dump.executions != cell.executions:
         reason = f"the ETDump contains {dump.executions} executions instead of {cell.executions}"
         raise Unsuccessful("failed", "incomplete_etdump", reason)
-    if contradiction := several_methods(dump, runs_of(dump)) or unfinished_execution(dump):
-        raise Unsuccessful("failed", "bad_etdump", f"model.etdump: {contradiction}")
+    if cause := contradiction(dump, runs_of(dump), cell.warmup_executions):
+        raise Unsuccessful("failed", "bad_etdump", f"model.etdump: {cause}")
     if runner.supports_farm_flags:
-        if stats is None:
-            reason = "the runner exited with code 0 but its stats.json is missing or damaged"
-            raise Unsuccessful("failed", "no_stats", reason)
-        if stats["threads_used"] != cell.threads:
-            reason = f"the runner used {stats['threads_used']} threads instead of {cell.threads}"
-            raise Unsuccessful("invalid", "threads", reason)
+        _check_stats(stats, cell.threads)
     delegated = {dump.names[at] for at in dump.name_id[dump.kind == EventKind.DELEGATED]}
-    if contradiction := variant_contradiction(cell.variant, sorted(delegated)):
-        raise Unsuccessful("invalid", "variant", contradiction)
+    if cause := variant_contradiction(cell.variant, sorted(delegated)):
+        raise Unsuccessful("invalid", "variant", cause)
+
+
+def _check_stats(stats: dict[str, Any] | None, threads: int) -> None:
+    if stats is None:
+        raise Unsuccessful("failed", "no_stats", "the runner exited with code 0 but its stats.json is missing")
+    for name in ("load_ns", "threads_used"):
+        if stats[name] is None:
+            reason = f"stats.json: `{name}` is null although the runner exited with code 0; check the runner"
+            raise Unsuccessful("failed", "bad_stats", reason)
+    if stats["threads_used"] != threads:
+        reason = f"the runner used {stats['threads_used']} threads instead of {threads}"
+        raise Unsuccessful("invalid", "threads", reason)
 
 
 def check_conditions(session: PlannedSession, after: Conditions | None, limits: Limits) -> None:
@@ -105,8 +105,3 @@ def _signal_name(number: int) -> str:
         return f"signal {number} ({signal.Signals(number).name})"
     except ValueError:
         return f"signal {number}"
-
-
-def _last_line(stderr: Path) -> str:
-    lines = stderr.read_bytes().decode(errors="replace").strip().splitlines() if stderr.is_file() else []
-    return lines[-1][:300] if lines else "it printed nothing to standard error"

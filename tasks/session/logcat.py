@@ -11,6 +11,7 @@ from devices.errors import DeviceError
 from devices.shell import call
 
 _DEADLINE_S = 30.0
+_MOST_SHOWN_BYTES = 400
 PID_FILE = "runner.pid"
 
 
@@ -33,6 +34,6 @@ def collect_logcat(device: Device, folder: str, since: str, local: Path) -> None
     command = ["logcat", "-d", "-v", "threadtime", "-T", since, f"--pid={pid}"]
     result = device.run(command, deadline_s=_DEADLINE_S)
     if result.exit_code != 0:
-        printed = result.stderr.decode(errors="replace").strip()
+        printed = result.stderr[:_MOST_SHOWN_BYTES].decode(errors="replace").strip()
         raise DeviceError(device.name, f"cannot read its log (logcat: {printed})", "check `adb shell logcat -d`")
     local.write_bytes(result.stdout)

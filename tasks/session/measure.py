@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devices.device import Device
-from devices.errors import DeviceError, FileMissing
+from devices.errors import DeviceError
 from devices.inventory import DeviceSpec, launch_prefix
 from devices.limits import Limits, outside
 from devices.ondevice.facts import Facts
@@ -24,7 +24,9 @@ from tasks.files import scratch_folder
 from tasks.plan import PlannedSession
 from tasks.runner.bundle import Runner
 from tasks.session.accuracy import OutputMismatchError, compare_outputs
-from tasks.session.check import Unsuccessful, check_conditions, check_end, check_result, read_stats, settle
+from tasks.session.check import Unsuccessful, check_conditions, check_end, check_result, settle
+from tasks.session.finish import checked_record, unexpected
+from tasks.session.gate import collect_files, file_limits, read_stats
 from tasks.session.logcat import collect_logcat, logcat_moment, recording_pid
 from tasks.session.record import Findings, code_of, log_tail, now, session_record
 
@@ -68,9 +70,14 @@ def measure(session: PlannedSession, bench: Bench, bundles: BundleStore) -> Sess
             found.end = Unsuccessful("failed", "wrong_output", str(error))
         except DeviceError as error:
             found.end = Unsuccessful("failed", code_of(error), str(error))
-        record = session_record(
-            session, bench.spec, bench.facts, bench.export, bench.runner, found, started_at, log_tail(collected)
-        )
+        except Exception as error:
+            found.end = unexpected(error, session.title, collected)
+
+        def build(found: Findings, facts: Facts) -> SessionRecord:
+            tail = log_tail(collected)
+            return session_record(session, bench.spec, facts, bench.export, bench.runner, found, started_at, tail)
+
+        record = checked_record(build, found, bench.facts, session.title, collected)
         published = bundles.publish(record, collected)
     _remove_job(bench.device, job_folder)
     return published
@@ -107,9 +114,8 @@ def _run(
     def collect() -> None:
         if logs_to_logcat:
             collect_logcat(device, folder, since, collected / "logcat.txt")
-        for name in _files_to_collect(session, bench):
-            with contextlib.suppress(FileMissing):
-                device.fetch(f"{folder}/{name}", collected / name)
+        limits = file_limits(session, bench.export, bench.runner)
+        found.refused = collect_files(device, folder, limits, collected, session.cell.mode)
 
     retry_after_reconnect(device, collect, RECONNECT_S)
     return found.job
@@ -118,8 +124,13 @@ def _run(
 def _judge(session: PlannedSession, bench: Bench, found: Findings, job: JobResult, collected: Path) -> None:
     """Raise Unsuccessful or OutputMismatchError unless the result of the run is valid."""
     try:
-        found.stats = read_stats(collected)
+        try:
+            found.stats = read_stats(collected)
+        except Unsuccessful as end:
+            found.refused.append(end)
         check_end(job, bench.deadline_s, collected)
+        if found.refused:
+            raise found.refused[0]
         check_result(session, bench.runner, found.stats, collected)
         found.accuracy = compare_outputs(bench.export.outputs, bench.export.folder, collected)
         check_conditions(session, found.after, bench.limits)
@@ -185,16 +196,6 @@ def _command(session: PlannedSession, bench: Bench, folder: str) -> list[str]:
         if cell.mode == "profile":
             command.append(f"--kernel_profile_path={folder}/kernel_profile.json")
     return command
-
-
-def _files_to_collect(session: PlannedSession, bench: Bench) -> list[str]:
-    names = ["stdout.txt", "stderr.txt", "model.etdump"]
-    names += [f"output-{number}.bin" for number in range(len(bench.export.outputs))]
-    if bench.runner.supports_farm_flags:
-        names.append("stats.json")
-        if session.cell.mode == "profile":
-            names.append("kernel_profile.json")
-    return names
 
 
 def _remove_job(device: Device, folder: str) -> None:

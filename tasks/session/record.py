@@ -17,9 +17,9 @@ from tasks.export.export import Export
 from tasks.plan import PlannedSession
 from tasks.runner.bundle import Runner
 from tasks.session.check import Unsuccessful
+from tasks.session.logs import last_lines
 
 _TAIL_LINES = 20
-_TAIL_BYTES = 4000
 
 
 @dataclass
@@ -32,6 +32,8 @@ class Findings:
     job: JobResult | None = None
     stats: dict[str, Any] | None = None
     accuracy: list[Accuracy] | None = None
+    refused: list[Unsuccessful] = field(default_factory=list)
+    """Files that the gate refused."""
     end: Unsuccessful | None = None
 
 
@@ -87,11 +89,7 @@ def code_of(error: DeviceError) -> str:
 
 def log_tail(collected: Path) -> str | None:
     """Return the last lines that the runner wrote to standard error; None if it wrote nothing."""
-    stderr = collected / "stderr.txt"
-    if not stderr.is_file():
-        return None
-    lines = stderr.read_bytes()[-_TAIL_BYTES:].decode(errors="replace").splitlines()[-_TAIL_LINES:]
-    return "\n".join(lines) or None
+    return "\n".join(last_lines(collected / "stderr.txt", _TAIL_LINES)) or None
 
 
 def now() -> str:
