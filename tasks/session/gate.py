@@ -91,6 +91,6 @@ def read_stats(collected: Path) -> dict[str, Any] | None:
 
 
 def _etdump_limit(executions: int, export: Export) -> int:
-    operators = sum(entry["count"] for entry in (*export.delegated, *export.portable))
+    operators = sum(int(entry["count"]) for entry in (*export.delegated, *export.portable))
     events = executions * (_EVENTS_PER_EXECUTION + _EVENTS_PER_OPERATOR * operators)
     return min(_EMPTY_BYTES + events * _EVENT_BYTES, _MOST_ETDUMP_BYTES)
