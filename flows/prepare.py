@@ -10,7 +10,7 @@ from typing import Any
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
-from prefect.futures import wait
+from prefect.futures import PrefectFuture, wait
 from prefect.results import ResultRecord  # type: ignore[attr-defined]
 from prefect.states import Completed, Failed
 
@@ -23,7 +23,7 @@ from flows.progress import board
 from tasks.cell import Mode, Variant
 from tasks.export.export import Export, export_model
 from tasks.export.precision import Precision
-from tasks.health import Registry
+from tasks.health import HealthError, Registry
 from tasks.runner.build import build_runner
 from tasks.runner.bundle import Runner, find_runner
 from tasks.spec import SweepSpec
@@ -89,14 +89,14 @@ def build_runners(spec: SweepSpec, platforms: set[str], places: Var) -> dict[str
         platform: runner_step.submit(platform, spec.variants, spec.modes, places.runners)
         for platform in sorted(platforms)
     }
-    return {platform: future.result() for platform, future in futures.items()}
+    return {platform: _runners_of(platform, future) for platform, future in futures.items()}
 
 
 def probe_all(devices: list[DeviceSpec], places: Var) -> list[Probe]:
-    """Probe all devices in parallel; the first failure is raised after all have ended."""
+    """Probe all devices in parallel; a device whose probe fails is unusable, the others are not affected."""
     futures = [probe_step.submit(device, places.registry) for device in devices]
     wait(futures)
-    return [future.result() for future in futures]
+    return [_probe_of(device, future) for device, future in zip(devices, futures, strict=True)]
 
 
 @task(task_run_name="export {model} {precision}", cache_policy=NO_CACHE)
@@ -117,15 +117,17 @@ def export_step(model: str, precision: Precision, seed: int, exports_dir: Path) 
 def probe_step(device: DeviceSpec, registry_dir: Path) -> Probe:
     """Probe one device: check its health, check that it answers, and read its facts."""
     registry = Registry(registry_dir)
-    health = registry.health(device.name)
-    if not health.usable:
-        return Probe(device=device, unusable=f"{device.name} is {health}; see `etfarm devices release --help`")
     try:
+        health = registry.health(device.name)
+        if not health.usable:
+            return Probe(device=device, unusable=f"{device.name} is {health}; see `etfarm devices release --help`")
         with open_device(device) as opened:
             probe_until(opened, RECOVERY_S)
             return Probe(device, read_facts(opened))
     except DeviceError as error:
         registry.strike(device.name, error.cause)
+        return Probe(device=device, unusable=str(error))
+    except HealthError as error:
         return Probe(device=device, unusable=str(error))
 
 
@@ -143,6 +145,26 @@ def runner_step(platform: str, variants: list[Variant], modes: list[Mode], runne
     found = {use: runner for use in uses if (runner := find_runner(runners_dir, platform, *use))}
     board.done("runner", f"{platform}: {error or 'ready'}", failed=error is not None)
     return Runners(found, error)
+
+
+def _probe_of(device: DeviceSpec, future: PrefectFuture[Any]) -> Probe:
+    """Return the probe; if the step itself failed, the device is unusable."""
+    result = future.result(raise_on_failure=False)
+    if isinstance(result, Probe):
+        return result
+    return Probe(device, unusable=f"{device.name}: the probe itself failed ({_one_line(result)}); report this error")
+
+
+def _runners_of(platform: str, future: PrefectFuture[Any]) -> Runners:
+    """Return the runners; if the step itself failed, no session of the platform can run."""
+    result = future.result(raise_on_failure=False)
+    if isinstance(result, Runners):
+        return result
+    return Runners(error=f"{platform}: the runner's step itself failed ({_one_line(result)}); report this error")
+
+
+def _one_line(error: object) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 def data_of(state: State[Any]) -> Any:

@@ -10,19 +10,23 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass as checked_dataclass
+
 from devices.errors import FarmError
 from tasks.files import write_complete
+from tasks.ranges import first_mistake
 
 STRIKES = 3
 QUARANTINE = timedelta(hours=12)
 
 
-@dataclass(frozen=True)
+@checked_dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class Health:
     """The health of a device, since when and why; `until` is the end of a quarantine. Times are ISO, UTC."""
 
@@ -42,6 +46,9 @@ class Health:
         return f"{self.state}{until}" + (f": {self.reason}" if self.reason else "")
 
 
+_HEALTH = TypeAdapter(Health)
+
+
 class HealthError(FarmError):
     """The health file of a device is damaged, or a change is not possible; the text is one sentence."""
 
@@ -54,15 +61,19 @@ class Registry:
         self._now = now
 
     def health(self, name: str) -> Health:
-        """Return the device's health now; an unknown device is good."""
+        """Return the device's health now; an unknown device is good. Raises HealthError if its file is damaged."""
+        path = self._file(name)
         try:
-            health = Health(**json.loads(self._file(name).read_text(encoding="utf-8")))
+            health = _HEALTH.validate_json(path.read_bytes())
             expired = health.state == "quarantined" and health.until and _at(health.until) <= self._now()
         except FileNotFoundError:
             return Health()
+        except OSError as error:
+            raise HealthError(f"{path}: cannot be read ({error.strerror}); remove it to reset {name}") from None
         except (ValueError, TypeError) as error:
+            cause = first_mistake(error) if isinstance(error, ValidationError) else str(error)
             raise HealthError(
-                f"{self._file(name)}: the file is damaged ({error}); remove it to reset the health of {name}"
+                f"{path}: the file is damaged ({cause}); remove it to reset the health of {name}"
             ) from None
         if expired:
             # One more strike and it is quarantined again.
@@ -95,8 +106,10 @@ class Registry:
         return self._change(name, quarantine)
 
     def release(self, name: str) -> Health:
-        """Clear a quarantine or retirement."""
-        return self._change(name, lambda _: Health())
+        """Clear a quarantine or retirement; also replaces a damaged file."""
+        with self._locked():
+            self._write(name, Health())
+        return Health()
 
     def retire(self, name: str, reason: str) -> Health:
         """Keep the device out of sweeps permanently."""

@@ -6,10 +6,14 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from devices.device import Device
+from devices.errors import DeviceError
 from devices.shell import run_script
 
 # `uname -m` -> the name of the architecture in the platforms of runner bundles.
 _ARCHES = {"arm64": "aarch64", "aarch64": "aarch64", "x86_64": "x86_64", "amd64": "x86_64"}
+_MOST_SYSTEM = 40
+_MOST_TEXT = 300
+_MOST_CORES = 2**31 - 1
 
 
 class Facts(BaseModel):
@@ -36,16 +40,23 @@ class Facts(BaseModel):
 
 
 def read_facts(device: Device) -> Facts:
-    """Read what the device is; raises DeviceError if it does not answer."""
-    return parse_facts(sections(run_script(device, "facts")), device.platform)
+    """Read what the device is; raises DeviceError if it does not answer or its system is not supported."""
+    printed = sections(run_script(device, "facts"))
+    if (system := printed.get("system", "")) not in _READERS:
+        shown = system if len(system) <= _MOST_SYSTEM else f"{system[:_MOST_SYSTEM]}..."
+        raise DeviceError(device.name, f"its system reads {shown!r}", "the farm measures on linux, macos and android")
+    return parse_facts(printed, device.platform)
 
 
 def sections(text: str) -> dict[str, str]:
-    """Split the output of a script that uses `scripts/sections.sh` into key -> the lines below it."""
+    """Split the output of a script that uses `scripts/sections.sh` into key -> the lines below it.
+
+    The first line of a key opens its section: what a command prints never replaces an earlier one.
+    """
     found: dict[str, str] = {}
     key = ""
     for line in text.splitlines():
-        if re.fullmatch(r"@[a-z0-9]+", line):
+        if re.fullmatch(r"@[a-z0-9]+", line) and line[1:] not in found:
             key = line[1:]
             found[key] = ""
         else:
@@ -55,16 +66,20 @@ def sections(text: str) -> dict[str, str]:
 
 def parse_facts(printed: dict[str, str], platform: str | None) -> Facts:
     """Return the facts from the sections that a device printed; `platform` overrides the platform of its programs."""
-    readers = {"android": _android, "macos": _macos, "linux": _linux}
     system, machine = printed["system"], printed.get("arch", "")
     arch = machine if system == "macos" else _ARCHES.get(machine, machine)
-    facts = Facts(
-        os=system,
-        arch=arch,
-        hostname=printed.get("hostname") or None,
-        platform=f"{system}-{_platform_arch(system, arch)}",
-        **readers[system](printed),
-    )
+    if not re.fullmatch(r"\w{1,32}", arch, re.ASCII):
+        arch = ""
+    known: dict[str, Any] = {
+        "os": system,
+        "arch": arch or None,
+        "hostname": printed.get("hostname") or None,
+        "platform": f"{system}-{_platform_arch(system, arch)}" if arch else None,
+        **_READERS[system](printed),
+    }
+    for key, value in known.items():
+        known[key] = value[:_MOST_TEXT] if isinstance(value, str) else value
+    facts = Facts(**known)
     if platform and platform != facts.platform:
         # Programs run through a launcher, whose processor is not the one that the device reports.
         sme2 = False if platform.endswith("x86_64") else None
@@ -107,7 +122,7 @@ def _macos(printed: dict[str, str]) -> dict[str, Any]:
         "os_version": version.get("ProductVersion"),
         "model": known.get("hw.model"),
         "soc": known.get("machdep.cpu.brand_string"),
-        "cores": _number(known.get("hw.ncpu")),
+        "cores": _number(known.get("hw.ncpu"), _MOST_CORES),
         "memory_bytes": _number(known.get("hw.memsize")),
         "sme2": printed.get("sme2") == "1",
         "serial": None,
@@ -116,11 +131,12 @@ def _macos(printed: dict[str, str]) -> dict[str, Any]:
 
 
 def _proc(printed: dict[str, str]) -> dict[str, Any]:
-    kilobytes = _number((printed.get("memory", "").split() or ["", ""])[1])
+    words = printed.get("memory", "").split()
+    kilobytes = _number(words[1], 2**53) if len(words) > 1 else None
     features = _field(printed.get("cpuinfo", ""), "Features")
     x86 = _ARCHES.get(printed.get("arch", "")) == "x86_64"
     return {
-        "cores": _number(printed.get("cores")),
+        "cores": _number(printed.get("cores"), _MOST_CORES),
         "memory_bytes": kilobytes * 1024 if kilobytes is not None else None,
         "sme2": "sme2" in features.split() if features else (False if x86 else None),
     }
@@ -133,5 +149,11 @@ def _field(text: str, *names: str) -> str | None:
     return None
 
 
-def _number(text: str | None) -> int | None:
-    return int(text) if text and text.strip().isdigit() else None
+def _number(text: str | None, most: int = 2**63 - 1) -> int | None:
+    """Return a number that fits its column in the warehouse; None for everything else."""
+    digits = (text or "").strip()
+    value = int(digits) if re.fullmatch(r"[0-9]{1,19}", digits) else None
+    return value if value is not None and value <= most else None
+
+
+_READERS = {"android": _android, "macos": _macos, "linux": _linux}

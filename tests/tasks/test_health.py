@@ -126,10 +126,51 @@ def _strike(folder: Path) -> None:
     Registry(folder).strike("phone", "lost")
 
 
-def test_a_damaged_file_is_reported_in_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "phone.json").write_text('{"state": ')
+@pytest.mark.fault(
+    stage="probe",
+    done="the health file of a device is truncated, nested 100,000 deep, binary, or has values of other types",
+    holds="one sentence names the file and how to reset it",
+)
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"state": ',
+        b"",
+        b"[" * 100_000,
+        b"\xff\xfe\x00",
+        b"[]",
+        b'{"state": "fine"}',
+        b'{"state": "suspect", "strikes": "two"}',
+        b'{"state": "quarantined", "until": "soon"}',
+        b'{"state": "quarantined", "until": 5}',
+        b'{"state": "good", "reason": "\\ud800"}',
+        b'{"state": "good", "colour": "red"}',
+    ],
+)
+def test_a_damaged_file_is_reported_in_one_sentence(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "phone.json").write_bytes(content)
 
-    with pytest.raises(HealthError, match=r"phone.json: the file is damaged .*; remove it to reset the health of"):
+    for use in (Registry(tmp_path).health, Registry(tmp_path).succeed):
+        with pytest.raises(HealthError) as damaged:
+            use("phone")
+        sentence = str(damaged.value)
+        assert sentence.startswith(f"{tmp_path}/phone.json: the file is damaged (")
+        assert sentence.endswith("); remove it to reset the health of phone")
+        assert "\n" not in sentence
+        assert len(sentence) < 500
+
+
+def test_a_damaged_file_is_reset_by_a_release(tmp_path: Path) -> None:
+    (tmp_path / "phone.json").write_bytes(b"{")
+
+    assert Registry(tmp_path).release("phone") == Health()
+    assert Registry(tmp_path).health("phone") == Health()
+
+
+def test_a_file_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "phone.json").mkdir()
+
+    with pytest.raises(HealthError, match=r"phone.json: cannot be read \(Is a directory\)"):
         Registry(tmp_path).health("phone")
 
 

@@ -1,9 +1,14 @@
 """Facts and conditions from what Linux, macOS and Android print."""
 
+from typing import Any
+
 import pytest
 
+from devices.device import CommandResult
+from devices.errors import DeviceError
+from devices.local import LocalDevice
 from devices.ondevice.conditions import parse_conditions
-from devices.ondevice.facts import parse_facts, sections
+from devices.ondevice.facts import parse_facts, read_facts, sections
 
 ANDROID_FACTS = """@system
 android
@@ -298,3 +303,70 @@ def test_linux_conditions() -> None:
         "free_memory_bytes": 7000000 * 1024,
         "free_disk_bytes": 89000000 * 1024,
     }
+
+
+class Printing(LocalDevice):
+    """A device that answers every command with one text."""
+
+    def __init__(self, text: bytes) -> None:
+        super().__init__("odd", "/nowhere")
+        self.text = text
+
+    def run(self, argv: Any, **_: Any) -> CommandResult:
+        return CommandResult(tuple(argv), 0, None, self.text, b"", 0.1)
+
+
+@pytest.mark.fault(
+    stage="probe",
+    done="the device answers with an unknown system, with nothing, or with binary data",
+    holds="one sentence names the device and what to do",
+)
+@pytest.mark.parametrize(
+    ("printed", "shown"),
+    [
+        (b"@system\nwindows\n", "'windows'"),
+        (b"@system\n@system\n", "'@system'"),
+        (b"@system\n\n", "''"),
+        (b"", "''"),
+        (b"\xff\xfe" * 500, "''"),
+        (b"@system\n" + b"x" * 10_000, "xxx...'"),
+    ],
+)
+def test_a_device_with_an_unknown_system_is_named_in_one_sentence(printed: bytes, shown: str) -> None:
+    with pytest.raises(DeviceError) as refused:
+        read_facts(Printing(printed))
+    sentence = str(refused.value)
+    assert sentence.startswith("odd: its system reads '")
+    assert shown in sentence
+    assert sentence.endswith("; the farm measures on linux, macos and android")
+    assert len(sentence) < 200
+
+
+@pytest.mark.fault(
+    stage="probe",
+    done="a fact of the device reads like a section, is endless, or is a number that fits no column",
+    holds="the other facts are read; what cannot be stored is unknown",
+)
+def test_facts_that_cannot_be_stored_are_unknown() -> None:
+    # given a device whose host name is `@system`, and whose numbers are too large or no digits of ASCII
+    lines = {
+        "system": "linux",
+        "hostname": "@system",
+        "arch": "aarch64/../..",
+        "cores": "9" * 20,
+        "memory": f"MemTotal: {'9' * 5000} kB",
+        "kernel": "k" * 100_000,
+        "product": "\N{SUPERSCRIPT TWO}",
+    }
+    printed = "".join(f"@{key}\n{value}\n" for key, value in lines.items())
+    # when its facts are read
+    facts = read_facts(Printing(printed.encode()))
+    # then the system is still known, and nothing is too long or too large
+    assert (facts.os, facts.hostname, facts.model) == ("linux", "@system", "\N{SUPERSCRIPT TWO}")
+    assert (facts.cores, facts.memory_bytes, facts.arch, facts.platform) == (None, None, None, None)
+    assert facts.build == "k" * 300
+
+
+def test_a_number_in_other_digits_is_unknown() -> None:
+    facts = read_facts(Printing("@system\nlinux\n@arch\nx86_64\n@cores\n\N{SUPERSCRIPT TWO}\n".encode()))
+    assert (facts.cores, facts.platform) == (None, "linux-x86_64")

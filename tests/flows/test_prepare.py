@@ -1,0 +1,96 @@
+"""Before a sweep measures: what goes wrong with one device or platform ends that one's part only."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from prefect import flow
+from prefect.settings import PREFECT_API_URL, temporary_settings
+
+from devices.device import Device
+from devices.inventory import DeviceSpec
+from devices.ondevice import facts
+from devices.ondevice.facts import Facts, parse_facts
+from flows.prepare import Probe, Runners, build_runners, probe_all
+from tasks.runner.toolchain import host_platform
+from tasks.spec import SweepSpec
+from tasks.var import Var
+
+
+@pytest.fixture(autouse=True)
+def _server(prefect_api: str) -> Iterator[None]:
+    with temporary_settings({PREFECT_API_URL: prefect_api}):
+        yield
+
+
+def a_device(tmp_path: Path, name: str) -> DeviceSpec:
+    return DeviceSpec.model_validate({"name": name, "transport": "local", "root": str(tmp_path / name)})
+
+
+@pytest.mark.fault(
+    stage="probe",
+    done="one device's health file is damaged, another reports an unknown system, a third fails unexpectedly",
+    holds="these three are unusable, each with a sentence; the fourth is measured",
+)
+def test_a_device_whose_probe_fails_does_not_stop_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # given four devices, of which three are broken in different ways
+    places = Var(tmp_path / "var")
+    devices = [a_device(tmp_path, name) for name in ("damaged", "windows", "odd", "sound")]
+    places.registry.mkdir(parents=True)
+    (places.registry / "damaged.json").write_bytes(b"[" * 100_000)
+
+    def read(device: Device) -> Facts:
+        if device.name == "odd":
+            raise ZeroDivisionError("nobody\nexpected this")
+        return parse_facts({"system": "linux", "arch": "x86_64"}, None)
+
+    real = facts.read_facts
+    monkeypatch.setattr(facts, "run_script", lambda _device, _name: "@system\nwindows\n")
+    monkeypatch.setattr(
+        "flows.prepare.read_facts", lambda device: real(device) if device.name == "windows" else read(device)
+    )
+
+    # when all are probed
+    @flow
+    def probing() -> list[Probe]:
+        return probe_all(devices, places)
+
+    probes = probing()
+    # then each broken one has its sentence, and the last one is usable
+    assert [probe.device.name for probe in probes] == ["damaged", "windows", "odd", "sound"]
+    damaged, windows, odd, sound = probes
+    assert str(damaged.unusable).endswith("remove it to reset the health of damaged")
+    assert windows.unusable == "windows: its system reads 'windows'; the farm measures on linux, macos and android"
+    assert odd.unusable == "odd: the probe itself failed (ZeroDivisionError: nobody expected this); report this error"
+    assert (sound.unusable, sound.platform) == (None, "linux-x86_64")
+
+
+@pytest.mark.fault(
+    stage="probe",
+    done="building the runner of one platform fails unexpectedly",
+    holds="that platform has no runner, with a sentence; the other platform has its runners",
+)
+def test_a_platform_whose_runner_fails_does_not_stop_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a platform whose build ends with an error that nobody foresaw
+    spec = SweepSpec.model_validate({"name": "smoke", "models": ["linear"]})
+
+    def build(platform: str, _: Path) -> None:
+        if platform == "linux-odd":
+            raise ZeroDivisionError("nobody\nexpected this")
+
+    monkeypatch.setattr("flows.prepare.build_runner", build)
+    # when the runners of two platforms are built
+    platforms = {"linux-odd", host_platform()}
+
+    @flow
+    def building() -> dict[str, Runners]:
+        return build_runners(spec, platforms, Var(tmp_path))
+
+    runners = building()
+    # then only the odd one has an error
+    assert runners[host_platform()].error is None
+    assert runners["linux-odd"].error == (
+        "linux-odd: the runner's step itself failed (ZeroDivisionError: nobody expected this); report this error"
+    )
