@@ -10,7 +10,8 @@ from devices.limits import Limits, outside, wait_until_settled
 from devices.ondevice.conditions import Conditions
 from devices.ondevice.job import JobResult
 from tasks.etdump.consistent import contradiction
-from tasks.etdump.reader import EtdumpError, EventKind, read_etdump
+from tasks.etdump.event_kind import EventKind
+from tasks.etdump.reader import EtdumpError, read_etdump
 from tasks.etdump.tree import runs_of
 from tasks.plan import DISCARDED_INDEX, FIRST_SESSION, PlannedSession
 from tasks.runner.bundle import Runner
@@ -22,7 +23,7 @@ class Unsuccessful(FarmError):
     """A session has ended without a valid result; `code` is the reason in one word."""
 
     def __init__(self, status: Literal["failed", "invalid"], code: str, reason: str) -> None:
-        super().__init__(reason)
+        super().__init__(reason.encode(errors="replace").decode())  # session.json is UTF-8
         self.status = status
         self.code = code
 

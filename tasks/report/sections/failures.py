@@ -29,7 +29,7 @@ _NEXT_STEPS = {
     "not_loadable": f"Check the field that the reason names, then {_AGAIN}",
     "farm_error": "Report the error with farm_error.txt of the bundle, then run the sweep again",
     "no_stats": f"Check the device for a full disk, then {_AGAIN}",
-    "wrong_output": "Compare the outputs of the export with those of the model's forward: number, size or values differ",
+    "wrong_output": "Compare the outputs of the export with those of the model: their number, size or values differ",
     "threads": "Lower `threads` to the cores of the device that its `cpu_affinity` allows",
     "variant": "Compare `sme2_told` in stats.json with the operator names; do not compare the variants of this device",
     "thermal": "Cool the device, raise `cooldown_s` or `settle_s`, or raise `max_temperature_c`",
