@@ -3,10 +3,10 @@
 import numpy as np
 
 from tasks.etdump.flatbuffer import Positions
-from tasks.etdump.nesting import Timeline
+from tasks.etdump.nesting import Rows, Timeline
 
 
-def find_executions(run: Positions, events: Timeline) -> tuple[Positions, Positions]:
+def find_executions(run: Rows, events: Timeline) -> tuple[Rows, Positions]:
     """Return the execution of each event, -1 for none, and the rows of `Method::execute`.
 
     An event belongs to the next `Method::execute` of its run_data. Loading and an execution that was aborted may share
@@ -15,21 +15,22 @@ def find_executions(run: Positions, events: Timeline) -> tuple[Positions, Positi
     """
     methods = np.flatnonzero(events.is_method)
     if not len(methods):
-        return np.full(len(run), -1, np.int64), methods
-    rows = np.arange(len(run))
-    following = np.searchsorted(methods, rows)
-    method = methods[np.minimum(following, len(methods) - 1)]
+        return np.full(len(run), -1, np.int32), methods
+    following = np.cumsum(events.is_method, dtype=np.int32) - events.is_method
+    method = methods.astype(np.int32)[np.minimum(following, len(methods) - 1)]
     inside = (following < len(methods)) & (run[method] == run)
     early = inside & ~events.is_delegated & (events.start < events.start[method])
     # A scope that began earlier may end in the middle of the execution, so it shows nothing about its neighbours.
     aborted = np.flatnonzero(early & ~events.is_scope)
-    last_aborted = np.full(len(methods) + 1, -1, np.int64)
-    np.maximum.at(last_aborted, following[aborted], aborted)
-    inside &= ~early & (rows > last_aborted[following])
-    return np.where(inside, following, -1), methods
+    inside &= ~early
+    if len(aborted):
+        last_aborted = np.full(len(methods) + 1, -1, np.int32)
+        np.maximum.at(last_aborted, following[aborted], aborted.astype(np.int32))
+        inside &= np.arange(len(run), dtype=np.int32) > last_aborted[following]
+    return np.where(inside, following, np.int32(-1)), methods
 
 
-def leave_out_aborted(execution: Positions, parent: Positions, events: Timeline, methods: Positions) -> None:
+def leave_out_aborted(execution: Rows, parent: Rows, events: Timeline, methods: Positions) -> None:
     """Take delegated operators of an aborted call, which has no event, out of the next execution.
 
     They began before `Method::execute` and have no call, or a call whose other operators began after it, which shows
@@ -45,7 +46,7 @@ def leave_out_aborted(execution: Positions, parent: Positions, events: Timeline,
     execution[aborted] = parent[aborted] = -1
 
 
-def unfinished_events(events: Timeline, execution: Positions, chain: Positions) -> int:
+def unfinished_events(events: Timeline, execution: Rows, chain: Rows) -> int:
     """Return the number of calls and operators outside any execution; a delegate that reports loading has no chain."""
     outside = (execution < 0) & ~events.is_method & ~events.is_scope & (chain >= 0)
     return int(np.count_nonzero(outside))

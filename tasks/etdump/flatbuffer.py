@@ -1,15 +1,21 @@
 """FlatBuffers tables as numpy columns: every offset, vtable and length is checked against the file before it is used.
 
 Positions are byte offsets from the start of the file. Position 0 is the size prefix, never a value, so it means
-"absent". Memory stays proportional to the file: lengths that add up to more than the file are refused before reading.
+"absent". Memory stays proportional to the file: lengths that add up to more than the file are refused before reading,
+and long lists are read in blocks.
 The flatbuffers package is not used: it reads one field per Python call and does not check offsets.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 Positions = NDArray[np.int64]
+BLOCK = 4096
+"""Elements that are read at once: the memory for intermediate results does not depend on the size of the file."""
+_LONGEST_TEXT_BYTES = 4096
+_FEW = 8
 
 
 class CorruptTables(Exception):
@@ -53,28 +59,31 @@ class Buffer:
             raise CorruptTables(f"{what}: its lengths add up to more than the file")
         return counts
 
-    def offset_vectors(self, at: Positions, what: str) -> tuple[Positions, Positions]:
-        """Return (index into `at`, table position) of every element of the vectors of tables at `at`, in order."""
+    def offset_vectors(self, at: Positions, what: str) -> Iterator[tuple[Positions, Positions]]:
+        """Yield (index into `at`, table position) of the elements of the vectors of tables at `at`, block by block."""
         counts = self.lengths(at, 4, what)
-        owner = np.repeat(np.arange(len(at)), counts)
-        within = np.arange(len(owner)) - (np.cumsum(counts) - counts)[owner]
-        return owner, self.follow(at[owner] + 4 + 4 * within, f"an element of {what}")
+        ends = np.cumsum(counts)
+        for first in range(0, int(counts.sum()), BLOCK):
+            element = np.arange(first, min(first + BLOCK, ends[-1]))
+            owner = np.searchsorted(ends, element, side="right")
+            within = element - (ends - counts)[owner]
+            yield owner, self.follow(at[owner] + 4 + 4 * within, f"an element of {what}")
 
-    def strings(self, at: Positions, what: str) -> tuple[Positions, list[str]]:
-        """Return (index into texts, distinct texts) of the strings at present positions; each is decoded once."""
-        places, place_of = np.unique(at, return_inverse=True)
-        ends = places + 4 + self.lengths(places, 1, what)
+    def strings(self, at: Positions, what: str) -> tuple[Positions, list[bytes]]:
+        """Return (index into texts, texts) of the strings at present positions, one text a position."""
+        if (at[1:] > at[:-1]).all() or (at[1:] < at[:-1]).all():  # as a runner writes them, each once
+            places, place_of = at, np.arange(len(at))
+        else:
+            places, place_of = np.unique(at, return_inverse=True)
+        lengths = self.lengths(places, 1, what)
+        if (lengths > _LONGEST_TEXT_BYTES).any():
+            raise CorruptTables(f"{what} has {lengths.max()} bytes, more than {_LONGEST_TEXT_BYTES}")
+        ends = places + 4 + lengths
         self.require_inside(ends, 1, f"the end of {what}")
         if self.read(ends, "u1").any():
             raise CorruptTables(f"{what} does not end with a zero byte")
         data = self._data
-        raw = [data[start:end] for start, end in zip((places + 4).tolist(), ends.tolist(), strict=True)]
-        number_of = {text: number for number, text in enumerate(dict.fromkeys(raw))}
-        numbers = np.fromiter(map(number_of.__getitem__, raw), np.int64, len(raw))
-        try:
-            return numbers[place_of], [text.decode() for text in number_of]
-        except UnicodeDecodeError as error:
-            raise CorruptTables(f"{what} is not text: {error.object[:40]!r}") from None
+        return place_of, [data[start:end] for start, end in zip((places + 4).tolist(), ends.tolist(), strict=True)]
 
 
 class Tables:
@@ -85,8 +94,7 @@ class Tables:
         self._at = at
         self._what = what
         buffer.require_inside(at, 4, what)
-        # Millions of tables share a few vtables, so hashing finds them faster than np.unique, which sorts all.
-        self._vtable_of, self._vtables = pd.factorize(at - buffer.read(at, "<i4"), sort=True)
+        self._vtables, self._vtable_of = _distinct(at - buffer.read(at, "<i4"))
         buffer.require_inside(self._vtables, 4, f"the vtable of {what}")
         self._vtable_bytes = buffer.read(self._vtables, "<u2")
         self._table_bytes = buffer.read(self._vtables + 2, "<u2")
@@ -112,3 +120,19 @@ class Tables:
     def references(self, slot: int, what: str) -> Positions:
         """Return the position that field `slot` of each table refers to (a table, vector or string); 0 if absent."""
         return self._buffer.follow(self.field(slot, 4), what)
+
+
+def _distinct(values: Positions) -> tuple[Positions, Positions]:
+    """Return (distinct values, index of each value among them); fast for a few distinct values, without sorting."""
+    found: list[int] = []
+    index = np.zeros(len(values), np.int64)
+    missing = np.ones(len(values), np.bool_)
+    while missing.any():
+        if len(found) == _FEW:
+            distinct, index = np.unique(values, return_inverse=True)
+            return distinct, index
+        found.append(int(values[missing.argmax()]))
+        same = values == found[-1]
+        index[same] = len(found) - 1
+        missing &= ~same
+    return np.array(found, np.int64), index

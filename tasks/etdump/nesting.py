@@ -13,6 +13,7 @@ operator calls another, a custom operator opens a profiling scope, a delegate ru
 
 import bisect
 import heapq
+from array import array
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,6 +24,9 @@ from numpy.typing import NDArray
 from tasks.etdump.flatbuffer import Positions
 
 Flags = NDArray[np.bool_]
+Rows = NDArray[np.int32]
+_BLOCK = 4096
+_WORD = (1 << 64) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,22 +42,20 @@ class Timeline:
     """Anything else, such as a profiling scope or a move."""
 
 
-def parents_by_instruction(
-    key: tuple[Positions, Positions, Positions], events: Timeline, execution: Positions, methods: Positions
-) -> Positions:
+def parents_by_instruction(key: tuple[Rows, Rows, Rows], events: Timeline, execution: Rows, methods: Positions) -> Rows:
     """Return the row of the call or `Method::execute` that each event belongs to, -1 for none.
 
     It is the next call of the same (run_data, chain, instruction) in the same execution, since a loop repeats an
     instruction; without such a call, and for calls themselves, it is the execution's `Method::execute`.
     """
     rows = len(events.start)
-    parent = np.append(methods, -1)[execution]
+    parent = np.append(methods, -1).astype(np.int32)[execution]
     parent[methods] = -1
-    order = np.lexsort(key[::-1])  # stable: within one key the rows keep their order
-    sorted_call = np.where(events.is_call[order], np.arange(rows), rows)
-    next_call = np.minimum.accumulate(sorted_call[::-1])[::-1]
-    child = order[next_call < rows]
-    call = order[next_call[next_call < rows]]
+    order = np.lexsort(key[::-1]).astype(np.int32)  # stable: within one key the rows keep their order
+    next_call = np.where(events.is_call[order], np.arange(rows, dtype=np.int32), np.int32(rows))
+    np.minimum.accumulate(next_call[::-1], out=next_call[::-1])
+    has_call = next_call < rows
+    child, call = order[has_call], order[next_call[has_call]]
     same = (execution[child] == execution[call]) & (key[2][child] != -1)
     for column in key:
         same &= column[child] == column[call]
@@ -62,7 +64,7 @@ def parents_by_instruction(
     return parent
 
 
-def count_once(events: Timeline, parent: Positions) -> tuple[Positions, Positions]:
+def count_once(events: Timeline, parent: Rows) -> tuple[Rows, Positions]:
     """Return (parent, self time) of each event, given the parents that instruction ids tell, -1 for none.
 
     The self times of an execution add up to its `Method::execute` exactly. A delegated operator keeps its parent.
@@ -75,7 +77,7 @@ def count_once(events: Timeline, parent: Positions) -> tuple[Positions, Position
     return overlaps.parent, self_ns
 
 
-def _parents_of_overlapping(events: Timeline, parent: Positions) -> set[int]:
+def _parents_of_overlapping(events: Timeline, parent: Rows) -> set[int]:
     """Return the parents whose children do not follow each other on one clock."""
     found: set[int] = set()
     of_method = events.is_method[parent]  # without a parent it is the last event's flag, which is not used
@@ -92,21 +94,20 @@ def _parents_of_overlapping(events: Timeline, parent: Positions) -> set[int]:
 class _Overlaps:
     """The arrays that resolving changes: parents, counted times, and whose time each is a part of."""
 
-    def __init__(self, events: Timeline, parent: Positions) -> None:
+    def __init__(self, events: Timeline, parent: Rows) -> None:
         self.parent = parent.copy()
         self.owner = parent.copy()
         """The call or method that an event's counted time is taken from; -1 for none."""
         self.counted = events.end - events.start
         """Time of an event without that of the events inside it that have the same owner."""
         self._events = events
-        self._children: dict[int, list[int]] = defaultdict(list)
+        self._moved_to: dict[int, list[int]] = defaultdict(list)
 
     def resolve(self, owners: set[int]) -> None:
         """Resolve the overlaps among the children of each of `owners`."""
         if not owners:
             return
-        for row in np.flatnonzero(self.owner >= 0).tolist():
-            self._children[int(self.owner[row])].append(row)
+        self._sort_children()
         # From the outermost to the innermost, since children are moved inwards: the outer event completes later.
         waiting = [-owner for owner in owners]
         heapq.heapify(waiting)
@@ -116,28 +117,60 @@ class _Overlaps:
                 owners.add(inner)
                 heapq.heappush(waiting, -inner)
 
+    def _sort_children(self) -> None:
+        """Sort all rows by owner and then outer events first: the longer of two or, if equal, the later one."""
+        events, latest_first = self._events, np.flatnonzero(self.owner >= 0)[::-1].astype(np.int32)
+        order = np.lexsort((-events.end[latest_first], events.start[latest_first], self.owner[latest_first]))
+        self._children = latest_first[order]
+        self._owners, first = np.unique(self.owner[self._children], return_index=True)
+        self._bounds = np.append(first, len(order))
+        above = self.owner[self._children]
+        strays = events.start[self._children] < events.start[above]
+        strays |= events.end[self._children] > events.end[above]
+        strays &= events.is_delegated[self._children]
+        self._on_another_clock = set(above[strays].tolist())
+
+    def _children_of(self, owner: int) -> Rows:
+        """Return the children that an owner had at first, outer events first."""
+        place = int(np.searchsorted(self._owners, owner))
+        if place == len(self._owners) or self._owners[place] != owner:
+            return self._children[:0]
+        return self._children[self._bounds[place] : self._bounds[place + 1]]
+
     def _resolve(self, owner: int) -> set[int]:
         """Resolve the overlaps among the children of one event; return the calls that children were moved to."""
-        events, rows = self._events, self._children[owner]
-        delegated = [row for row in rows if events.is_delegated[row]]
-        others = [row for row in rows if not events.is_delegated[row]]
-        if all(events.start[owner] <= events.start[row] and events.end[row] <= events.end[owner] for row in delegated):
-            return self._nest(rows)
+        events, rows, moved = self._events, self._children_of(owner), self._moved_to.pop(owner, [])
+        if owner not in self._on_another_clock:
+            return self._nest(rows, moved)
+        is_delegated = events.is_delegated[rows]
+        others = rows[~is_delegated]
         if events.is_call[owner]:
-            self.counted[[row for row in others if events.is_scope[row]]] = 0
-            others = [row for row in others if not events.is_scope[row]]
-        self._nest(delegated)
-        return self._nest(others)
+            self.counted[others[events.is_scope[others]]] = 0
+            self.counted[[row for row in moved if events.is_scope[row]]] = 0
+            others = others[~events.is_scope[others]]
+            moved = [row for row in moved if not events.is_scope[row]]
+        self._nest(rows[is_delegated], [])
+        return self._nest(others, moved)
 
-    def _nest(self, rows: list[int]) -> set[int]:
+    def _in_order(self, rows: Rows) -> Iterator[int]:
+        for first in range(0, len(rows), _BLOCK):
+            block = rows[first : first + _BLOCK]
+            start, end = self._events.start[block].tolist(), self._events.end[block].tolist()
+            yield from map(_ranked, start, end, block.tolist())
+
+    def _nest(self, rows: Rows, moved: list[int]) -> set[int]:
         """Leave to each event the time that no event inside it has; return the calls that events were moved to."""
         events, opened, moved_to = self._events, _Opened(), set[int]()
-        # Outer events first: the longer one or, of two with equal times, the one that completed later.
-        waiting = [(int(events.start[row]), -int(events.end[row]), -row) for row in rows]
+        waiting = [_ranked(int(events.start[row]), int(events.end[row]), row) for row in moved]
         heapq.heapify(waiting)
-        while waiting:
-            begin, end, row = heapq.heappop(waiting)
-            end, row = -end, -row
+        sequence = self._in_order(rows)
+        following = next(sequence, None)
+        while waiting or following is not None:
+            if following is None or (waiting and waiting[0] < following):
+                ranked = heapq.heappop(waiting)
+            else:
+                ranked, following = following, next(sequence, None)
+            begin, end, row = _parts(ranked)
             opened.close(begin)
             if events.is_scope[row] and opened.ending_before(end) is not None:
                 self.counted[row] = 0
@@ -147,13 +180,13 @@ class _Overlaps:
                     self.counted[around] += self.counted[scope]
                 self.counted[scope] = 0
             if (free_at := opened.ending_before(end)) is not None:
-                heapq.heappush(waiting, (free_at, -end, -row))
+                heapq.heappush(waiting, _ranked(free_at, end, row))
                 continue
             outer = opened.innermost()
             if outer is not None and events.is_call[outer] and not events.is_delegated[row]:
                 moved_to.add(outer)
                 self.owner[row] = self.parent[row] = outer
-                self._children[outer].append(row)
+                self._moved_to[outer].append(row)
                 continue
             self.counted[row] = end - begin
             if outer is not None:
@@ -164,13 +197,22 @@ class _Overlaps:
         return moved_to
 
 
+def _ranked(begin: int, end: int, row: int) -> int:
+    """Return a number that sorts by begin, the later end, the later row; it takes less memory than a tuple."""
+    return begin << 128 | (_WORD - end) << 64 | (_WORD - row)
+
+
+def _parts(ranked: int) -> tuple[int, int, int]:
+    return ranked >> 128, _WORD - (ranked >> 64 & _WORD), _WORD - (ranked & _WORD)
+
+
 class _Opened:
     """The events that have begun and not ended, each one inside the one before it; every step is fast at any depth."""
 
     def __init__(self) -> None:
-        self._rows: list[int] = []
-        self._ends: list[int] = []
-        self._scopes: list[int] = []
+        self._rows = array("q")
+        self._ends = array("q")
+        self._scopes = array("q")
         """Places of the scopes."""
 
     def add(self, row: int, end: int, *, is_scope: bool) -> None:

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tasks.etdump.reader import EventKind
+from tasks.etdump.event_kind import EventKind
 
 # The name of each EventKind in the warehouse.
 KIND_NAMES = {

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from tasks.etdump.event_kind import EventKind
 from tasks.etdump.operators import KIND_NAMES
-from tasks.etdump.reader import Etdump, EventKind
+from tasks.etdump.reader import Etdump
 
 RUNTIME = "runtime"
 

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from tasks.etdump.event_kind import EventKind
 from tasks.etdump.operators import KIND_NAMES, OperatorName, parse_operator
-from tasks.etdump.reader import Etdump, EventKind
+from tasks.etdump.reader import Etdump
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from tasks.bundle import SessionRecord, read_bundle
-from tasks.etdump.reader import Etdump, EventKind, read_etdump
+from tasks.etdump.event_kind import EventKind
+from tasks.etdump.reader import Etdump, read_etdump
 from tasks.etdump.xnntrace import parse_kernel, read_xnntrace
 from tasks.export.precision import RECIPES
 from tasks.files import write_complete

@@ -12,7 +12,8 @@ from typing import Literal
 
 from devices.errors import InputError
 from tasks.cell import Mode, Variant
-from tasks.etdump.reader import Etdump, EtdumpError, EventKind, read_etdump
+from tasks.etdump.event_kind import EventKind
+from tasks.etdump.reader import Etdump, EtdumpError, read_etdump
 from tasks.export.precision import PRECISIONS, Precision
 from tasks.kit.config import Experiment, KitConfig, kit_files
 from tasks.session.sme2 import variant_contradiction

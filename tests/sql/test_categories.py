@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from sql.seeds.rows import operator_categories
+from tasks.etdump.event_kind import EventKind
 from tasks.etdump.operators import OperatorName, parse_operator
-from tasks.etdump.reader import EventKind
 
 CATEGORY = {(operator, kind): category for operator, kind, category in operator_categories()}
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from tasks.etdump.reader import Etdump, EventKind, read_etdump
+from tasks.etdump.event_kind import EventKind
+from tasks.etdump.reader import Etdump, read_etdump
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
 
 CONVOLUTION = "Convolution (NHWC, F32) IGEMM #1"

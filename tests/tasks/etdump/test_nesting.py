@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from tasks.etdump.reader import Etdump, EventKind, read_etdump
+from tasks.etdump.event_kind import EventKind
+from tasks.etdump.reader import Etdump, read_etdump
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
 
 FAST, SLOW = "Convolution (NHWC, F32) IGEMM #1", "Fully Connected (NC, F32) GEMM #1"

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tasks.etdump.reader import Etdump, EventKind, read_etdump
+from tasks.etdump.event_kind import EventKind
+from tasks.etdump.reader import Etdump, read_etdump
 from tests.fixtures.etdump_builder import METHOD, Allocation, Debug, Profile, Run, build_etdump
 
 CONVOLUTION = "Convolution (NHWC, PF32) IGEMM #1"

@@ -1,0 +1,179 @@
+"""The profile events of an ETDump as compact columns, read block by block.
+
+What is kept of an event takes 34 bytes; the smallest event of a file takes 16, one of a runner about 80. Positions and
+texts are needed for one block of events at a time.
+"""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.etdump.event_kind import EventKind, kind_of
+from tasks.etdump.flatbuffer import Buffer, CorruptTables, Positions, Tables
+
+INIT = "Method::init"
+# An event has at least an offset, a union table and its table; a larger count than that allows is corrupt.
+_SMALLEST_EVENT_BYTES = 16
+# An event of a runner whose name no other event has takes at least this. A text in memory takes several times its bytes
+# in the file, so the limit keeps the memory for texts proportional to the file; some thousand are always allowed.
+_SMALLEST_NAMED_EVENT_BYTES = 64
+_MANY_NAMES = 2048
+_LONGEST_NS = 2**62
+_BY_NAME = 255
+
+
+@dataclass(frozen=True, eq=False)
+class EventColumns:
+    """The profile events of a file, one row an event, in file order; see Etdump."""
+
+    names: tuple[str, ...]
+    run: NDArray[np.int32]
+    name_id: NDArray[np.int32]
+    kind: NDArray[np.uint8]
+    chain: NDArray[np.int32]
+    instruction: NDArray[np.int32]
+    start_ns: NDArray[np.int64]
+    end_ns: NDArray[np.int64]
+    allocation_events: int
+    debug_events: int
+
+
+def read_event_columns(buffer: Buffer, root: Tables) -> EventColumns:
+    """Read the profile events of a file; raises CorruptTables."""
+    texts, times, counted = _Texts(buffer), _Times(), [0, 0]
+    blocks: dict[str, list[NDArray[Any]]] = {name: [] for name in _TYPES}
+    for run, profiles in _profile_blocks(buffer, root, counted):
+        name_id, kind = texts.names(profiles)
+        start, end = times.read(profiles)
+        columns = (run, name_id, kind, profiles.numbers(1, "<i4", 0), profiles.numbers(2, "<i4", -1), start, end)
+        for name, column in zip(_TYPES, columns, strict=True):
+            blocks[name].append(np.asarray(column, _TYPES[name]))
+    names, kind_of_name = texts.take()
+    # Each list of blocks is dropped before the next column is joined.
+    joined = {name: np.concatenate([np.empty(0, _TYPES[name]), *blocks.pop(name)]) for name in _TYPES}
+    by_name = joined["kind"] == _BY_NAME
+    joined["kind"][by_name] = kind_of_name[joined["name_id"][by_name]]
+    return EventColumns(names=names, allocation_events=counted[0], debug_events=counted[1], **joined)
+
+
+_TYPES: dict[str, type[np.number[Any]]] = {
+    "run": np.int32,
+    "name_id": np.int32,
+    "kind": np.uint8,
+    "chain": np.int32,
+    "instruction": np.int32,
+    "start_ns": np.int64,
+    "end_ns": np.int64,
+}
+
+
+def _profile_blocks(buffer: Buffer, root: Tables, counted: list[int]) -> Iterator[tuple[Positions, Tables]]:
+    """Yield (run_data of each profile event, profile events); add up the allocation and debug events in `counted`."""
+    run, lists_at = _event_lists(buffer, root)
+    listed = int(buffer.lengths(lists_at, 4, "a list of events").sum())
+    if listed * _SMALLEST_EVENT_BYTES > buffer.size_bytes:
+        raise CorruptTables(f"it lists {listed} events, more than fit in {buffer.size_bytes} bytes")
+    for owner, events_at in buffer.offset_vectors(lists_at, "a list of events"):
+        events = Tables(buffer, events_at, "an event")
+        profile_at, allocation_at, debug_at = (events.references(slot, "an event") for slot in range(3))
+        if ((profile_at > 0) + (allocation_at > 0).astype(int) + (debug_at > 0) != 1).any():
+            raise CorruptTables("an event is not exactly one of profile, allocation and debug event")
+        counted[0] += int(np.count_nonzero(allocation_at))
+        counted[1] += int(np.count_nonzero(debug_at))
+        rows = np.flatnonzero(profile_at)
+        yield run[owner[rows]], Tables(buffer, profile_at[rows], "a profile event")
+
+
+def _event_lists(buffer: Buffer, root: Tables) -> tuple[Positions, Positions]:
+    """Return (run_data, position) of every list of events that is not empty."""
+    found_in, found, before = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0
+    for _, runs_at in buffer.offset_vectors(root.references(1, "the list of runs"), "the list of runs"):
+        lists_at = Tables(buffer, runs_at, "a run").references(3, "a list of events")
+        filled = np.flatnonzero(buffer.lengths(lists_at, 4, "a list of events"))
+        found_in.append(before + filled)
+        found.append(lists_at[filled])
+        before += len(runs_at)
+    return np.concatenate(found_in), np.concatenate(found)
+
+
+class _Times:
+    """Reads start and end of events and keeps their sum, which later additions rely on."""
+
+    def __init__(self) -> None:
+        self._rows = 0
+        self._sum_ns = 0.0
+
+    def read(self, profiles: Tables) -> tuple[Positions, Positions]:
+        """Return start and end of each event; a time beyond 63 bits is negative here because it wrapped."""
+        start, end = profiles.numbers(6, "<u8", 0), profiles.numbers(7, "<u8", 0)
+        if (start < 0).any() or (end < start).any():
+            row = self._rows + int(np.flatnonzero((start < 0) | (end < start))[0])
+            raise CorruptTables(f"profile event {row} ends before it starts")
+        # Below this limit sums of durations cannot overflow, so later additions need no check.
+        self._sum_ns += float(np.sum(end - start, dtype=np.float64))
+        if self._sum_ns > _LONGEST_NS:
+            raise CorruptTables(f"the durations of its events add up to more than {_LONGEST_NS} ns")
+        self._rows += len(start)
+        return start, end
+
+
+class _Texts:
+    """The distinct names of events: a text, or the number that a delegate gave its event."""
+
+    def __init__(self, buffer: Buffer) -> None:
+        self._buffer = buffer
+        self._number_of: dict[bytes | int, int] = {}
+        self._bytes = 0
+
+    def names(self, profiles: Tables) -> tuple[Positions, NDArray[np.uint8]]:
+        """Return (index into names, kind) of each event; an empty string counts as absent, as in devtools."""
+        name_at, text_at = (self._unless_empty(profiles.references(slot, "a name")) for slot in (0, 4))
+        number = profiles.numbers(3, "<i4", -1)
+        at = np.where(name_at > 0, name_at, text_at)
+        name_id = np.empty(len(at), np.int64)
+        text_of, texts = self._buffer.strings(at[at > 0], "a name")
+        name_id[at > 0] = self._numbers(texts)[text_of]
+        numbers, number_of = np.unique(number[at == 0], return_inverse=True)
+        name_id[at == 0] = self._numbers(numbers.tolist())[number_of]
+        kind = np.full(len(at), _BY_NAME, np.uint8)
+        kind[(name_at == 0) & ((text_at > 0) | (number != -1))] = EventKind.DELEGATED
+        kind[(at == 0) & (number == -1)] = EventKind.OTHER
+        return name_id, kind
+
+    def take(self) -> tuple[tuple[str, ...], NDArray[np.uint8]]:
+        """Return all names and the kind that each tells; this object then has none."""
+        known = list(self._number_of)
+        self._number_of.clear()
+        try:
+            names = tuple(_shown(name) for name in known)
+        except UnicodeDecodeError as error:
+            raise CorruptTables(f"a name is not text: {error.object[:40]!r}") from None
+        return names, np.fromiter(map(kind_of, names), np.uint8, len(names))
+
+    def _unless_empty(self, at: Positions) -> Positions:
+        """Return the positions of non-empty strings, 0 for the others."""
+        return np.where((at > 0) & (self._buffer.read(at, "<u4") > 0), at, 0)
+
+    def _numbers(self, names: Sequence[bytes | int]) -> Positions:
+        """Return the index of each name, after adding those that are new."""
+        number_of, known = self._number_of, len(self._number_of)
+        here = {name: number_of.setdefault(name, len(number_of)) for name in dict.fromkeys(names)}
+        found = np.fromiter(map(here.__getitem__, names), np.int64, len(names))
+        if len(number_of) > max(_MANY_NAMES, self._buffer.size_bytes // _SMALLEST_NAMED_EVENT_BYTES):
+            raise CorruptTables(f"it has {len(number_of)} different names, more than fit in its bytes")
+        if len(number_of) > known:
+            fresh = itertools.islice(reversed(number_of), len(number_of) - known)
+            self._bytes += sum(len(name) for name in fresh if isinstance(name, bytes))
+            if self._bytes > self._buffer.size_bytes:
+                raise CorruptTables("its names are together longer than the file")
+        return found
+
+
+def _shown(name: bytes | int) -> str:
+    if isinstance(name, bytes):
+        return name.decode()
+    return "(unnamed)" if name == -1 else f"delegate:{name}"

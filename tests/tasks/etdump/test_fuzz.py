@@ -1,0 +1,34 @@
+"""20,000 mutated ETDumps; `python -m tests.benchmarks.fuzz` reads a million."""
+
+import pytest
+
+from tests.fixtures.etdump_fuzz import Outcome, large_files, mutated, outcome_of, small_files
+
+MUTATIONS, PARTS = 20_000, 10
+
+
+@pytest.mark.fault(
+    stage="load",
+    done="a tenth of 20,000 ETDumps: bits flipped, cut, blocks removed, doubled or exchanged, offsets at extremes",
+    holds="columns or one sentence, in 1 s of processor time and 4 times the file's size of memory",
+)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_mutated_etdumps_are_read_or_refused_in_one_sentence(part: int) -> None:
+    # when a part of the mutations is read
+    outcomes = {index: outcome_of(mutated(0, index)) for index in range(part, MUTATIONS, PARTS)}
+    # then every one kept the promises, and neither all were accepted nor all refused
+    assert {index: outcome.failure for index, outcome in outcomes.items() if outcome.failure} == {}
+    assert 0.05 < sum(outcome.accepted for outcome in outcomes.values()) / len(outcomes) < 0.5
+
+
+@pytest.mark.parametrize("data", [*small_files(), *large_files()], ids=len)
+def test_undamaged_etdumps_of_every_shape_take_less_than_four_times_their_size(data: bytes) -> None:
+    # given a file in which nested scopes, overlapping operators or distinct names take the most memory for its size
+    outcome = outcome_of(data)
+    # then it is read within the limits
+    assert outcome == Outcome(True, outcome.cpu_s, outcome.times_the_file, None)
+
+
+def test_a_mutation_is_determined_by_its_numbers() -> None:
+    assert mutated(3, 5) == mutated(3, 5)
+    assert len({mutated(3, index) for index in range(50)}) > 40
