@@ -4,11 +4,9 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
-from uuid import UUID
+from typing import Any
 
 from prefect import flow, task
-from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
@@ -20,8 +18,10 @@ from devices.ondevice.facts import Facts
 from devices.ondevice.job import kill_leftovers
 from devices.ondevice.lease import lease_ttl_s
 from devices.reconnect import probe_until
+from flows.artifacts import ProgressArtifact
 from flows.lease import held
 from flows.progress import board
+from flows.server_watch import ServerGoneError, run_flow
 from tasks.bundle import SessionRecord, SweepNight
 from tasks.bundle_store import BundleStore
 from tasks.cell import Mode, Variant
@@ -83,9 +83,21 @@ class DeviceTally:
             setattr(self, record.status, getattr(self, record.status) + 1)
 
 
-@flow(name="device", flow_run_name="device {job.device.name}", validate_parameters=False)
 def measure_device(job: DeviceJob) -> DeviceTally:
-    """Run all remaining sessions of this device; a failure is recorded and the next session starts."""
+    """Run all remaining sessions of this device; a failure is recorded and the next session starts.
+
+    Prefect's UI shows it as a flow run. If the server does not answer, the sessions are run without it.
+    """
+    try:
+        return run_flow(device_flow, job=job)
+    except ServerGoneError as gone:
+        _log.warning("%s", gone)
+        return device_flow.fn(job)
+
+
+@flow(name="device", flow_run_name="device {job.device.name}", validate_parameters=False)
+def device_flow(job: DeviceJob) -> DeviceTally:
+    """The flow of `measure_device`."""
     tally = DeviceTally(device=job.device.name)
     name = job.device.name
     board.expect(name, 0)
@@ -141,7 +153,7 @@ class _SessionRuns:
         todo = _todo(self.job, self.facts, self.tally)
         self.left = list(todo)
         board.expect(step, len(todo))
-        progress = cast(UUID, create_progress_artifact(0.0, key=_artifact_key(step), description=f"Sessions on {step}"))
+        progress = ProgressArtifact(step)
         for number, session in enumerate(todo):
             renew_lease()
             if number and self.job.spec.cooldown_s:
@@ -151,7 +163,7 @@ class _SessionRuns:
             self.left.pop(0)
             self.tally.count(record)
             board.done(step, _line_of(session, record), failed=record.status == "failed")
-            update_progress_artifact(progress, 100.0 * (number + 1) / len(todo))
+            progress.update(100.0 * (number + 1) / len(todo))
             if record.status == "failed":
                 self._recover_device(record, renew_lease)
             else:
@@ -246,7 +258,3 @@ def _line_of(session: PlannedSession, record: SessionRecord) -> str:
     if record.reason_code == FIRST_SESSION:
         return f"{session.title}: discarded automatically"
     return f"{session.title}: {record.status}" + (f": {record.reason}" if record.reason else "")
-
-
-def _artifact_key(name: str) -> str:
-    return "sessions-" + "".join(letter if letter.isalnum() else "-" for letter in name.lower())

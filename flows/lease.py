@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 
+import httpx
 from prefect.client.orchestration import get_client
 from prefect.concurrency.sync import concurrency
 from prefect.settings import PREFECT_API_URL
@@ -22,6 +23,7 @@ from devices.inventory import DeviceSpec
 from devices.ondevice import lease
 from devices.ondevice.job import kill_leftovers
 from flows.progress import board
+from flows.server_watch import ServerGoneError
 
 _log = logging.getLogger(__name__)
 # The shortest value that the server allows; Prefect's client renews the slot without using the device.
@@ -76,16 +78,31 @@ def _acquired(device: Device, holder: str, ttl_s: float, end: float) -> lease.Le
 
 @contextlib.contextmanager
 def _slot(device: str, wait_s: float) -> Iterator[None]:
+    """Hold the device's slot; without an answer of the server the token on the device alone excludes other farms."""
     name = f"device:{device}"
-    with get_client(sync_client=True) as client:
-        # Without a limit of this name the server grants every request, so create it first.
-        client.upsert_global_concurrency_limit_by_name(name, 1)
     logging.getLogger("prefect._internal.concurrency").setLevel(logging.CRITICAL)
     _log.info("%s: waiting for its slot at the Prefect server", device)
-    with contextlib.ExitStack() as slot:
-        try:
-            slot.enter_context(concurrency(name, strict=True, lease_duration=_SLOT_LEASE_S, timeout_seconds=wait_s))
-        except TimeoutError:
-            cause = f"another sweep at this Prefect server has held it for {wait_s:g} s"
-            raise DeviceBusy(device, cause, "run this sweep again later") from None
+    slot = contextlib.ExitStack()
+    try:
+        with get_client(sync_client=True) as client:
+            # Without a limit of this name the server grants every request, so create it first.
+            client.upsert_global_concurrency_limit_by_name(name, 1)
+        slot.enter_context(
+            concurrency(
+                name,
+                strict=True,
+                lease_duration=_SLOT_LEASE_S,
+                timeout_seconds=wait_s,
+                raise_on_lease_renewal_failure=False,  # a server that is gone ends no measurement
+            )
+        )
+    except TimeoutError:
+        cause = f"another sweep at this Prefect server has held it for {wait_s:g} s"
+        raise DeviceBusy(device, cause, "run this sweep again later") from None
+    except (httpx.HTTPError, ServerGoneError) as error:
+        _log.warning("%s: no slot at the Prefect server (%s)", device, error)
+    try:
         yield
+    finally:
+        with contextlib.suppress(httpx.HTTPError, ServerGoneError):
+            slot.close()

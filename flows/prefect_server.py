@@ -1,38 +1,51 @@
 """A Prefect server for one sweep: it ends with the sweep; if the sweep is killed, the next one ends the server."""
 
+import atexit
 import contextlib
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
+import sys
+import time
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import NoReturn
 
 import httpx
+import prefect
 from prefect.server.api.server import SubprocessASGIServer
+from prefect.settings import PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS, get_current_settings
 
 from devices.errors import FarmError
+from flows.progress import board
 from tasks.files import write_complete
 
 _PROGRAM = "prefect.server.api.server:create_app"
 _MIN_FREE_BYTES = 16_000_000  # a new database of the server needs 6 MB
+_DATABASE = "prefect.db"
+_POLL_S = 0.1
 
 
 def start_server(prefect_home: Path) -> None:
-    """Start a server that all Prefect clients of this process use, and that ends with this process."""
-    notes = prefect_home / "own-servers"
-    end_orphans(notes)
-    server = SubprocessASGIServer()
+    """Start a server that all Prefect clients of this process use, and that ends with this process.
+
+    If its database is damaged, it is kept under another name and the server starts with a new one: it only describes
+    past runs; everything that was measured is in the bundles. Raises FarmError.
+    """
+    end_orphans(notes_of(prefect_home))
     if shutil.disk_usage(prefect_home).free < _MIN_FREE_BYTES:  # the server would retry for 90 seconds
         raise FarmError(f"{prefect_home}: the disk is full; free space and run the same command again")
-    try:
-        server.start()
-    except (RuntimeError, httpx.HTTPError) as error:
-        cause = str(error).splitlines()[0].rstrip(". ")
+    cause = _start(prefect_home)
+    if cause and (kept := set_damaged_database_aside(prefect_home, cause)):
+        board.tell(kept)
+        cause = _start(prefect_home)
+    if cause:
         raise FarmError(
-            f"the Prefect server of this sweep did not start ({cause}); run `prefect server start` to see why"
-        ) from None
-    if server.server_process:
-        write_complete(notes / str(os.getpid()), str(server.server_process.pid).encode())
+            f"the Prefect server of this sweep did not start: {cause}; its log is {_log_of(prefect_home)}; "
+            "fix the cause, or set PREFECT_API_URL to a running server"
+        )
 
 
 def stop_server() -> None:
@@ -40,20 +53,119 @@ def stop_server() -> None:
     SubprocessASGIServer().stop()
 
 
+def exit_at_once(code: int) -> NoReturn:
+    """End this process although Prefect's threads still try, for minutes, to send to a server that is gone."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    stop_server()
+    os._exit(code)
+
+
+def set_damaged_database_aside(prefect_home: Path, cause: str = "") -> str | None:
+    """Rename the server's database if it is damaged; return a sentence that names both, or None if it is sound.
+
+    A database elsewhere (PREFECT_API_DATABASE_CONNECTION_URL) is never touched.
+    """
+    database = prefect_home / _DATABASE
+    url = get_current_settings().server.database.connection_url
+    if not database.exists() or str(database) not in (url.get_secret_value() if url else ""):
+        return None
+    damage = _damage_of(database) or (cause if "Can't locate revision" in cause else None)
+    if damage is None:
+        return None
+    kept = database.with_name(f"{_DATABASE}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
+    for suffix in ("", "-wal", "-shm"):
+        with contextlib.suppress(FileNotFoundError):
+            database.with_name(_DATABASE + suffix).rename(kept.with_name(kept.name + suffix))
+    return f"{database}: damaged ({damage}); kept as {kept.name} and replaced by a new one; no result is lost"
+
+
+def notes_of(prefect_home: Path) -> Path:
+    """Return the folder that notes which server belongs to which sweep."""
+    return prefect_home / "own-servers"
+
+
 def end_orphans(notes: Path) -> None:
-    """End the servers of killed sweeps, which would keep memory and Prefect's database permanently.
+    """End the servers of killed sweeps, which would keep memory and Prefect's database permanently."""
+    for note, server in orphans(notes):
+        if server is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(server, signal.SIGTERM)
+        note.unlink(missing_ok=True)
+
+
+def orphans(notes: Path) -> list[tuple[Path, int | None]]:
+    """Return the notes of sweeps that have ended, with the process id of their server if it still runs.
 
     The name of a note is the process id of a sweep, its content that of the sweep's server; a server whose parent is
     another process is an orphan.
     """
-    for note in notes.glob("[0-9]*"):
+    found: list[tuple[Path, int | None]] = []
+    for note in sorted(notes.glob("[0-9]*")):
         server = note.read_text(encoding="utf-8")
         words = ["ps", "-ww", "-o", "ppid=", "-o", "args=", "-p", server]
         listed = subprocess.run(words, capture_output=True, text=True, check=False).stdout
         parent, _, command = listed.strip().partition(" ")
-        if _PROGRAM in command and parent == note.name:
-            continue
-        if _PROGRAM in command:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(int(server), signal.SIGTERM)
-        note.unlink(missing_ok=True)
+        if _PROGRAM not in command:
+            found.append((note, None))
+        elif parent != note.name:
+            found.append((note, int(server)))
+    return found
+
+
+def _start(prefect_home: Path) -> str | None:
+    """Start the server and wait until it answers; return why it does not."""
+    server = SubprocessASGIServer()
+    server.port = server.find_available_port()
+    with _log_of(prefect_home).open("wb") as log:
+        server.server_process = process = subprocess.Popen(
+            _command(server.port), env=_environment(), stdout=log, stderr=log
+        )
+    server.running = True  # Prefect's clients would start another one
+    write_complete(notes_of(prefect_home) / str(os.getpid()), str(process.pid).encode())
+    atexit.register(server.stop)
+    longest_s = PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS.value()
+    end = time.monotonic() + longest_s
+    while process.poll() is None and time.monotonic() < end:
+        with contextlib.suppress(httpx.HTTPError):
+            if httpx.get(f"{server.api_url}/health", timeout=longest_s).status_code == httpx.codes.OK:
+                return None
+        time.sleep(_POLL_S)
+    cause = _last_line(_log_of(prefect_home)) if process.poll() is not None else f"no answer within {longest_s:g} s"
+    server.stop()
+    return cause
+
+
+def _command(port: int) -> list[str]:
+    """The command line of Prefect's own temporary server."""
+    folder = str(prefect.__module_path__.parent)
+    uvicorn = [sys.executable, "-m", "uvicorn", "--app-dir", folder, "--factory", _PROGRAM]
+    return [*uvicorn, "--host", "127.0.0.1", "--port", str(port), "--log-level", "error", "--lifespan", "on"]
+
+
+def _environment() -> dict[str, str]:
+    marks = {"PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1", "PREFECT__SERVER_FINAL": "1"}
+    settings = get_current_settings().to_environment_variables(exclude_unset=True)
+    return os.environ | marks | settings | {"PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "ERROR"}
+
+
+def _log_of(prefect_home: Path) -> Path:
+    return prefect_home / "own-server.log"
+
+
+def _damage_of(database: Path) -> str | None:
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
+            answer: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    except sqlite3.OperationalError:  # locked, or not readable
+        return None
+    except sqlite3.DatabaseError as error:
+        return str(error)
+    return None if answer == "ok" else answer.splitlines()[-1]
+
+
+def _last_line(log: Path) -> str:
+    lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines()]
+    # The errors of SQLAlchemy end with a line of background reading.
+    told = [line for line in lines if line and "(Background on" not in line and "Application startup" not in line]
+    return told[-1].rpartition("Error: ")[2].rstrip(". ") if told else "it printed nothing"

@@ -16,6 +16,8 @@ def prepare_prefect(prefect_home: Path) -> None:
         "DO_NOT_TRACK": "1",
         "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
         "PREFECT_SERVER_CONCURRENCY_MAXIMUM_CONCURRENCY_SLOT_WAIT_SECONDS": "1",
+        # A silent server: each request is repeated five times.
+        "PREFECT_API_REQUEST_TIMEOUT": "20",
         "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "90",
         "PREFECT_LOGGING_EXTRA_LOGGERS": "flows,tasks,devices,sql",
         "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",

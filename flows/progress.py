@@ -33,6 +33,11 @@ class Board:
         if self._progress is not None:
             self._progress.stop()
 
+    def tell(self, line: str) -> None:
+        """Print a line."""
+        with self._lock:
+            self._print(line, always=True)
+
     def expect(self, step: str, total: int) -> None:
         """Open the bar of `step` with `total` items."""
         with self._lock:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, cast
 
 from prefect import flow, runtime, task
-from prefect.artifacts import create_markdown_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.futures import PrefectFuture, wait
@@ -16,6 +15,7 @@ from pydantic import BaseModel
 
 from devices.errors import InputError
 from devices.inventory import DeviceSpec, load_inventory
+from flows.artifacts import show_report
 from flows.device import DeviceJob, DeviceTally, measure_device
 from flows.prepare import Exported, Probe, Runners, build_runners, data_of, export_all, probe_all
 from flows.progress import board
@@ -123,7 +123,7 @@ def report_step(sweep_id: str, places: Var, warehouse: Path | None) -> Path:
     """Write the report and publish it as a Prefect artifact."""
     board.expect("report", 1)
     html = write_report(sweep_id, places.root, warehouse)
-    create_markdown_artifact(html.with_suffix(".md").read_text(encoding="utf-8"), key="report", description=sweep_id)
+    show_report(html.with_suffix(".md").read_text(encoding="utf-8"), sweep_id)
     board.done("report", str(html))
     return html
 

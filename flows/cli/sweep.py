@@ -4,6 +4,7 @@ import logging
 import os
 from importlib.resources import files
 from pathlib import Path
+from typing import cast
 
 import typer
 from rich.console import Console
@@ -28,32 +29,41 @@ def run_sweep(
     typer.echo(f"etfarm: sweep {spec.name}; results go to {var}", err=True)
     if "PREFECT_API_URL" not in os.environ:
         typer.echo("starting a Prefect server for this sweep (set PREFECT_API_URL to use a running one)", err=True)
-    from flows.prefect_server import start_server
+    from flows.prefect_server import exit_at_once, start_server
     from flows.prepare import data_of
+    from flows.server_watch import check_server, run_flow, watch
     from flows.shutdown import shutdown_handler
     from flows.sweep import SweepEnd, choose_devices, sweep
 
     choose_devices(spec, str(inventory))
     logging.getLogger("httpx").setLevel(logging.WARNING)
     with shutdown_handler(), board.shown(console):
-        if "PREFECT_API_URL" not in os.environ:
+        if "PREFECT_API_URL" in os.environ:
+            check_server()
+        else:
             start_server(prefect_home)
-        state = sweep(
-            sweep_file=str(file),
-            inventory_file=str(inventory),
-            again=again,
-            var=str(var),
-            bundles=bundles,
-            warehouse=str(warehouse) if warehouse else None,
-            return_state=True,
-        )
-    end = data_of(state)
-    if not isinstance(end, SweepEnd):
-        cause = (error_message(end) if isinstance(end, Exception) else None) or state.message
-        raise FarmError(f"the sweep stopped: {cause}; run the same command to resume")
+        with watch.watching():
+            try:
+                state = run_flow(
+                    sweep,
+                    sweep_file=str(file),
+                    inventory_file=str(inventory),
+                    again=again,
+                    var=str(var),
+                    bundles=bundles,
+                    warehouse=str(warehouse) if warehouse else None,
+                )
+            except Exception as error:
+                cause = error_message(error) or f"{type(error).__name__}: {error}"
+                raise FarmError(f"the sweep stopped: {cause}; run the same command to resume") from error
+            note, is_lost = watch.note, watch.is_lost
+    end = cast(SweepEnd, data_of(state))
     _print_medians(end.sweep_id, var, warehouse)
-    typer.echo(end.message)
-    return 1 if state.is_failed() else 0
+    typer.echo("; ".join(filter(None, [end.message, note])))
+    code = 1 if state.is_failed() else 0
+    if is_lost:
+        exit_at_once(code)
+    return code
 
 
 def _print_medians(sweep_id: str, var: Path, warehouse: Path | None) -> None:

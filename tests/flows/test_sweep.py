@@ -3,15 +3,12 @@
 import os
 import re
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from flows.prefect_server import end_orphans
 from tasks.runner.toolchain import host_platform
 from tests.fixtures.farm import SWEEP, Farm
 from tests.fixtures.waiting import ENOUGH_S, SCALE
@@ -121,27 +118,6 @@ def test_a_sweep_that_is_stopped_is_cancelled_at_its_server(farm: Farm, prefect_
     assert process.returncode == 128 + signal.SIGINT
     runs = posted(f"{prefect_api}/flow_runs/filter", {"sort": "START_TIME_DESC", "limit": 2})
     assert [run["state_name"] for run in runs] == ["Cancelled", "Cancelled"]
-
-
-def test_the_server_of_a_killed_sweep_is_ended_by_the_next_start_and_no_other_process_is(tmp_path: Path) -> None:
-    # given what a killed sweep's server looks like, a live sweep's, and a foreign process with a noted id
-    words = [sys.executable, "-c", "import time; time.sleep(600)", "prefect.server.api.server:create_app"]
-    orphan, ours, foreign = [subprocess.Popen(words[:count]) for count in (4, 4, 3)]
-    notes = tmp_path / "own-servers"
-    notes.mkdir()
-    for farm, server in (("999999999", orphan), (str(os.getpid()), ours), ("999999998", foreign)):
-        (notes / farm).write_text(str(server.pid))
-    try:
-        # when the next sweep starts
-        end_orphans(notes)
-        # then only the orphan is ended
-        assert orphan.wait(ENOUGH_S) == -signal.SIGTERM
-        assert (ours.poll(), foreign.poll()) == (None, None)
-        assert [note.name for note in notes.iterdir()] == [str(os.getpid())]
-    finally:
-        for process in (orphan, ours, foreign):
-            process.kill()
-            process.wait()
 
 
 def bundles(farm: Farm) -> set[str]:

@@ -1,0 +1,32 @@
+"""What a sweep shows in Prefect's UI beside its runs; without an answer of the server it shows nothing."""
+
+import contextlib
+from typing import cast
+from uuid import UUID
+
+import httpx
+from prefect.artifacts import create_markdown_artifact, create_progress_artifact, update_progress_artifact
+
+from flows.server_watch import ServerGoneError
+
+
+class ProgressArtifact:
+    """The progress of a device."""
+
+    def __init__(self, device: str) -> None:
+        key = "sessions-" + "".join(letter if letter.isalnum() else "-" for letter in device.lower())
+        self._id: UUID | None = None
+        with contextlib.suppress(httpx.HTTPError, ServerGoneError):
+            self._id = cast(UUID, create_progress_artifact(0.0, key=key, description=f"Sessions on {device}"))
+
+    def update(self, percent: float) -> None:
+        """Show that `percent` (0 to 100) of the sessions have ended."""
+        if self._id is not None:
+            with contextlib.suppress(httpx.HTTPError, ServerGoneError):
+                update_progress_artifact(self._id, percent)
+
+
+def show_report(markdown: str, sweep_id: str) -> None:
+    """Show the report of a sweep."""
+    with contextlib.suppress(httpx.HTTPError, ServerGoneError):
+        create_markdown_artifact(markdown, key="report", description=sweep_id)
