@@ -16,6 +16,7 @@ from devices.errors import DeadlineExceeded, DeviceError, DeviceLost, DeviceRefu
 
 SCRIPT_DEADLINE_S = 30.0
 _MOST_SHOWN_BYTES = 400
+_MOST_PRINTED_BYTES = 4 << 20
 
 
 @cache
@@ -77,6 +78,9 @@ def call(device: Device, argv: Sequence[str], *, deadline_s: float = SCRIPT_DEAD
     except DeadlineExceeded:
         cause = f"a housekeeping command did not end within {deadline_s:g} s"
         raise DeviceLost(device.name, cause) from None
+    if len(result.stdout) > _MOST_PRINTED_BYTES:
+        cause = f"a housekeeping command printed {len(result.stdout)} bytes; the limit is {_MOST_PRINTED_BYTES}"
+        raise DeviceError(device.name, cause)
     if result.exit_code == 0:
         return result.stdout.decode(errors="replace")
     printed = " ".join(result.stderr[:_MOST_SHOWN_BYTES].decode(errors="replace").split())

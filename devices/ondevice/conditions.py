@@ -1,18 +1,25 @@
 """The current state of a device: temperature, battery, clock speed, load, free space. One script, one round trip."""
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
 from devices.device import Device
+from devices.errors import DeviceError
 from devices.ondevice.facts import sections
-from devices.shell import run_script
+from devices.shell import available_bytes, run_script
 
 # Broken or missing sensors report values outside this range.
 _PLAUSIBLE_C = (1.0, 125.0)
 _LARGEST = 1e15
+_MOST_PERCENT = 100
+_MOST_BYTES = 2**62
+_PERCENT = re.compile("100|[0-9]{1,2}")
+_KILOHERTZ = re.compile("[0-9]{1,9}")
+_MOST_TEXT = 100
 
 
 class Conditions(BaseModel):
@@ -38,8 +45,12 @@ class Conditions(BaseModel):
 
 
 def read_conditions(device: Device) -> Conditions:
-    """Read the current state of the device; raises DeviceError if it does not answer."""
-    return parse_conditions(sections(run_script(device, "conditions", device.root)))
+    """Read the current state of the device; raises DeviceError if it does not answer, or with something else."""
+    found = sections(run_script(device, "conditions", device.root))
+    if (system := found.get("system", "")) not in _READERS:
+        cause = f"the script that reads its conditions printed {system[:_MOST_TEXT]!r} as its system"
+        raise DeviceError(device.name, cause, "check what its shell prints before every command")
+    return parse_conditions(found)
 
 
 def conditions_at(printed: str, moment: datetime) -> Conditions | None:
@@ -53,14 +64,9 @@ def parse_conditions(printed: dict[str, str], taken_at: datetime | None = None) 
     return Conditions(
         taken_at=taken_at or datetime.now(UTC),
         load_1m=_first(r"(\d+\.?\d*)", printed.get("load", "")),
-        free_disk_bytes=_free_disk(printed.get("disk", "")),
+        free_disk_bytes=available_bytes(printed.get("disk", "")),
         **_READERS[printed["system"]](printed),
     )
-
-
-def _free_disk(df: str) -> int | None:
-    kilobytes = df.splitlines()[-1].split()[3:4] if df else []
-    return int(kilobytes[0]) * 1024 if kilobytes and kilobytes[0].isdecimal() else None
 
 
 def _linux(printed: dict[str, str]) -> dict[str, Any]:
@@ -68,7 +74,7 @@ def _linux(printed: dict[str, str]) -> dict[str, Any]:
     return {
         **_kernel(printed),
         "temperature_c": max(_zone_temperatures(printed), default=None),
-        "battery_percent": int(battery[0]) if battery and battery[0].isdecimal() else None,
+        "battery_percent": int(battery[0]) if battery and _PERCENT.fullmatch(battery[0]) else None,
         "charging": battery[1] == "Charging" if len(battery) > 1 else None,
     }
 
@@ -77,17 +83,17 @@ def _android(printed: dict[str, str]) -> dict[str, Any]:
     thermal, battery = printed.get("thermal", ""), printed.get("battery", "")
     current = thermal.partition("Current temperatures from HAL")[2] or thermal
     # mType 3 is the skin sensor, which throttling depends on; it varies less than the processor sensors.
-    skin = [float(value) for value in re.findall(r"mValue=([\d.]+), mType=3\b", current)]
+    skin = _plausible(float(value) for value in re.findall(r"mValue=([0-9]+\.?[0-9]*), mType=3\b", current))
     tenths = _first(r"temperature: (\d+)", battery)
-    zones = max(_zone_temperatures(printed), default=None)
+    of_battery = [] if tenths is None else _plausible([tenths / 10])
     status = _first(r"Thermal Status: (\d+)", thermal)
     level = _first(r"level: (\d+)", battery)
     plugged = _first(r"status: (\d+)", battery)
     return {
         **_kernel(printed),
-        "temperature_c": max(skin) if skin else tenths / 10 if tenths is not None else zones,
+        "temperature_c": max(skin or of_battery or _zone_temperatures(printed), default=None),
         "thermal_status": int(status) if status is not None else None,
-        "battery_percent": int(level) if level is not None else None,
+        "battery_percent": int(level) if level is not None and level <= _MOST_PERCENT else None,
         "charging": plugged == 2 if plugged is not None else None,
     }
 
@@ -97,7 +103,7 @@ def _macos(printed: dict[str, str]) -> dict[str, Any]:
     level = _first(r"(\d+)%", battery)
     return {
         "thermal_status": _macos_thermal_status(thermal),
-        "battery_percent": int(level) if level is not None else None,
+        "battery_percent": int(level) if level is not None and level <= _MOST_PERCENT else None,
         "charging": "; charging" in battery if level is not None else None,
         "free_memory_bytes": _macos_free_memory(printed.get("memory", "")),
     }
@@ -117,15 +123,16 @@ def _macos_free_memory(vm_stat: str) -> int | None:
     if page is None:
         return None
     pages = [_first(rf"Pages {kind}:\s+(\d+)", vm_stat) or 0 for kind in ("free", "inactive", "speculative")]
-    return int(page * sum(pages))
+    free_bytes = int(page * sum(pages))
+    return free_bytes if free_bytes <= _MOST_BYTES else None
 
 
 def _kernel(printed: dict[str, str]) -> dict[str, Any]:
     governors = sorted(set(printed.get("governors", "").split()))
-    frequencies = [int(word) for word in printed.get("frequencies", "").split() if word.isdecimal()]
+    frequencies = [int(word) for word in printed.get("frequencies", "").split() if _KILOHERTZ.fullmatch(word)]
     kilobytes = _first(r"(\d+)", printed.get("memory", ""))
     return {
-        "governor": ",".join(governors) or None,
+        "governor": ",".join(governors)[:_MOST_TEXT] or None,
         "frequency_mhz": max(frequencies) / 1000 if frequencies else None,
         "free_memory_bytes": int(kilobytes) * 1024 if kilobytes is not None else None,
     }
@@ -133,8 +140,12 @@ def _kernel(printed: dict[str, str]) -> dict[str, Any]:
 
 def _zone_temperatures(printed: dict[str, str]) -> list[float]:
     """Return the plausible zone temperatures in degrees Celsius; the kernel reports thousandths."""
-    values = [int(number) / 1000 for number in re.findall(r" (-?\d+)\s*$", printed.get("zones", ""), re.MULTILINE)]
-    return [value for value in values if _PLAUSIBLE_C[0] <= value <= _PLAUSIBLE_C[1]]
+    found = re.findall(r" (-?[0-9]{1,9})\s*$", printed.get("zones", ""), re.MULTILINE)
+    return _plausible(int(number) / 1000 for number in found)
+
+
+def _plausible(temperatures_c: Iterable[float]) -> list[float]:
+    return [value for value in temperatures_c if _PLAUSIBLE_C[0] <= value <= _PLAUSIBLE_C[1]]
 
 
 def _first(pattern: str, text: str) -> float | None:
