@@ -39,11 +39,17 @@ def load_and_publish(
 
 def _load_all(paths: list[Path], warehouse: Path, forgotten: Container[str]) -> LoadResult:
     """Load paths, and the archives of bundles among and in them."""
-    archives = list(dict.fromkeys(archive for path in paths for archive in find_archives(path)))
-    plain = [path for path in paths if path not in archives and (not find_archives(path) or any(find_results(path)))]
-    result = load_paths(plain, warehouse, forgotten)
+    archives, others = archives_and_others(paths)
+    result = load_paths(others, warehouse, forgotten)
     result.add(load_archives(archives, warehouse, forgotten))
     return result
+
+
+def archives_and_others(paths: list[Path]) -> tuple[list[Path], list[Path]]:
+    """Return the archives of bundles among and in some paths, and the paths that contain anything else."""
+    archives = list(dict.fromkeys(archive for path in paths for archive in find_archives(path)))
+    others = [path for path in paths if path not in archives and (not find_archives(path) or any(find_results(path)))]
+    return archives, others
 
 
 def load_store(bundles: BundleStore, sweep_id: str | None, var: Path, warehouse: Path | None) -> LoadResult:

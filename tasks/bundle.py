@@ -3,7 +3,7 @@
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -221,6 +221,19 @@ def parse_record(content: bytes, path: str) -> SessionRecord:
         raise BundleError(f"{path}: {cause}; restore the bundle from a backup") from None
 
 
+def parse_records(texts: Iterable[tuple[str, bytes]], *, skip_damaged: bool) -> Iterator[SessionRecord]:
+    """Yield the record of each session.json, given as its path and its content.
+
+    Raises BundleError where one is damaged, unless such ones are skipped.
+    """
+    for path, content in texts:
+        try:
+            yield parse_record(content, path)
+        except BundleError:
+            if not skip_damaged:
+                raise
+
+
 def record_text(record: SessionRecord) -> bytes:
     """Return the content of session.json."""
     return (record.model_dump_json(indent=1) + "\n").encode()
@@ -238,11 +251,18 @@ def read_bundle(folder: Path) -> SessionRecord:
     return record
 
 
-def bundles_of(bundles: Path, sweep_id: str) -> Iterator[SessionRecord]:
-    """Yield the record of every bundle of a sweep, in the order of their ids; raises BundleError on a damaged one."""
+def bundles_of(bundles: Path, sweep_id: str, *, skip_damaged: bool = False) -> Iterator[SessionRecord]:
+    """Yield the record of every bundle of a sweep, in the order of their ids.
+
+    Raises BundleError where session.json is damaged, unless such bundles are skipped.
+    """
     # Folders whose names begin with a dot are still being written.
     for path in sorted((bundles / sweep_id).glob(f"[!.]*/{RECORD}")):
-        yield read_record(path.parent)
+        try:
+            yield read_record(path.parent)
+        except BundleError:
+            if not skip_damaged:
+                raise
 
 
 def bundle_sha256(folder: Path) -> str:

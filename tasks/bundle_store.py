@@ -25,6 +25,7 @@ from tasks.bundle import (
     SessionRecord,
     Verified,
     parse_record,
+    parse_records,
     read_bundle,
     record_text,
 )
@@ -56,7 +57,7 @@ class BundleStore(Protocol):
         """Return the ids of the sessions of a sweep that have a bundle, damaged ones included."""
         ...
 
-    def records(self, sweep_id: str) -> Iterator[SessionRecord]:
+    def records(self, sweep_id: str, *, skip_damaged: bool = False) -> Iterator[SessionRecord]:
         """Yield the record of every bundle of a sweep, in the order of their ids."""
         ...
 
@@ -129,10 +130,9 @@ class ObjectStore:
             paths = self._fs.find(f"{self._root}/{sweep_id}")
         return sorted(posixpath.basename(posixpath.dirname(path)) for path in paths if path.endswith(f"/{RECORD}"))
 
-    def records(self, sweep_id: str) -> Iterator[SessionRecord]:
-        """Yield the records of a sweep; raises BundleError on a damaged one."""
-        for path, content in self._record_texts(sweep_id).items():
-            yield parse_record(content, path)
+    def records(self, sweep_id: str, *, skip_damaged: bool = False) -> Iterator[SessionRecord]:
+        """Yield the records of a sweep; raises BundleError where one is damaged, unless such bundles are skipped."""
+        yield from parse_records(self._record_texts(sweep_id).items(), skip_damaged=skip_damaged)
 
     def publish(self, record: SessionRecord, collected: Path) -> SessionRecord:
         """Upload the files, then session.json unless there is one; return the record that is in the store."""

@@ -15,6 +15,7 @@ from tasks.bundle import (
     bundles_of,
     find_results,
     parse_record,
+    parse_records,
     publish_bundle,
     read_bundle,
 )
@@ -59,15 +60,17 @@ class LocalStore:
 
     def session_ids(self, sweep_id: str) -> list[str]:
         """Return the names of the bundles of a sweep, damaged ones included."""
-        unpacked = {path.parent.name for path in (self.root / sweep_id).glob(f"[!.]*/{RECORD}")}
+        unpacked = {path.name for path in (self.root / sweep_id).glob("[!.]*") if path.is_dir()}
         return sorted(unpacked | {session_id for session_id, _ in packed_records(archive_of(self.root, sweep_id))})
 
-    def records(self, sweep_id: str) -> Iterator[SessionRecord]:
-        """Yield the records of a sweep; raises BundleError on a damaged one."""
+    def records(self, sweep_id: str, *, skip_damaged: bool = False) -> Iterator[SessionRecord]:
+        """Yield the records of a sweep; raises BundleError where one is damaged, unless such bundles are skipped."""
         archive = archive_of(self.root, sweep_id)
         packed = dict(packed_records(archive))
-        unpacked = (record for record in bundles_of(self.root, sweep_id) if record.session_id not in packed)
-        of_archive = (parse_record(text, f"{archive}: {session_id}") for session_id, text in sorted(packed.items()))
+        all_unpacked = bundles_of(self.root, sweep_id, skip_damaged=skip_damaged)
+        unpacked = (record for record in all_unpacked if record.session_id not in packed)
+        texts = ((f"{archive}: {session_id}", text) for session_id, text in sorted(packed.items()))
+        of_archive = parse_records(texts, skip_damaged=skip_damaged)
         yield from merge(unpacked, of_archive, key=lambda record: record.session_id)
 
     def publish(self, record: SessionRecord, collected: Path) -> SessionRecord:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import random
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from tasks.spec import SweepSpec
 
 DISCARDED_INDEX = -1
 FIRST_SESSION = "first_session"
+_MOST_ATTEMPTS = 100  # within one night
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class PlannedSession:
     @property
     def session_id(self) -> str:
         """16 hexadecimal digits, determined by the session and the attempt."""
-        return hashlib.sha256(f"{self.key}#{self.attempt}".encode()).hexdigest()[:16]
+        return _id_of_attempt(self.key, self.attempt)
 
     @property
     def title(self) -> str:
@@ -99,11 +100,15 @@ def plan_device(
 
 
 def still_to_run(
-    planned: Iterable[PlannedSession], records: Iterable[SessionRecord], forgotten: Container[str] = ()
+    planned: Iterable[PlannedSession],
+    records: Iterable[SessionRecord],
+    forgotten: Container[str] = (),
+    taken: Container[str] = (),
 ) -> list[PlannedSession]:
     """Return the sessions that are not done, in the same order.
 
-    Those that failed, and those whose ids are `forgotten`, get the next attempt number and so another session id.
+    Those that failed, and those whose ids are `forgotten` or whose bundle is damaged, get the next attempt number and
+    so another session id. An id that is `taken`, because a bundle has it whose record may be unreadable, is skipped.
     """
     attempts: dict[str, int] = {}
     done: set[str] = set()
@@ -113,9 +118,28 @@ def still_to_run(
         counts = record.status == "succeeded" or record.reason_code == FIRST_SESSION
         if counts and record.session_id not in forgotten:
             done.add(key)
-    return [
-        replace(session, attempt=attempts.get(session.key, 0) + 1) for session in planned if session.key not in done
-    ]
+    left = (session for session in planned if session.key not in done)
+    return [_untaken(replace(session, attempt=attempts.get(session.key, 0) + 1), taken) for session in left]
+
+
+def attempts_among(planned: Iterable[PlannedSession], session_ids: Collection[str]) -> set[str]:
+    """Return those of some session ids that are attempts of planned sessions."""
+    found: set[str] = set()
+    if session_ids:
+        for key in (session.key for session in planned):
+            attempts = (_id_of_attempt(key, attempt) for attempt in range(1, _MOST_ATTEMPTS + 1))
+            found.update(session_id for session_id in attempts if session_id in session_ids)
+    return found
+
+
+def _id_of_attempt(key: str, attempt: int) -> str:
+    return hashlib.sha256(f"{key}#{attempt}".encode()).hexdigest()[:16]
+
+
+def _untaken(session: PlannedSession, taken: Container[str]) -> PlannedSession:
+    while session.session_id in taken:
+        session = replace(session, attempt=session.attempt + 1)
+    return session
 
 
 def planned_of(record: SessionRecord) -> PlannedSession:

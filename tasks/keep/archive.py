@@ -8,7 +8,8 @@ from sql.warehouse import writing
 from tasks.bundle import BundleError
 from tasks.files import work_folder
 from tasks.load.load import LoadResult, load_paths, loaded_contents
-from tasks.packed import SUFFIX, packed_records, unpack
+from tasks.local_store import Known
+from tasks.packed import SUFFIX, packed_records, unpack, verify_archive
 
 _PATHS = "UPDATE load_ledger SET path = ? || substr(path, ?) WHERE starts_with(path, ?)"
 
@@ -37,6 +38,27 @@ def load_archives(archives: Iterable[Path], warehouse: Path, forgotten: Containe
         if wanted:
             result.add(_load(archive, wanted, warehouse))
     return result
+
+
+def archive_refusals(archives: Iterable[Path], known: Known, forgotten: Container[str]) -> list[tuple[Path, str]]:
+    """Return the bundles of archives that a load would refuse because of their hashes, with the reasons.
+
+    An archive whose bundles are all loaded, which `known` returns, is read no further than its session.json files.
+    """
+    refused: list[tuple[Path, str]] = []
+    for archive in archives:
+        sweep_id = archive.name.removesuffix(SUFFIX)
+        try:
+            texts = dict(packed_records(archive))
+        except BundleError as error:
+            refused.append((archive, str(error)))
+            continue
+        hashes = {key: hashlib.sha256(text).hexdigest() for key, text in texts.items() if key not in forgotten}
+        loaded = known(list(hashes.values()))
+        if fresh := {key for key, sha256 in hashes.items() if sha256 not in loaded}:
+            checked = ((bundle.session_id, bundle.damage) for bundle in verify_archive(archive, sweep_id))
+            refused += [(archive / key, damage) for key, damage in checked if damage and key in fresh]
+    return refused
 
 
 def _load(archive: Path, wanted: Container[str], warehouse: Path) -> LoadResult:

@@ -4,6 +4,7 @@ import contextlib
 import logging
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from sql.warehouse import RowsRefused, WarehouseError, writing
@@ -12,6 +13,7 @@ from tasks.files import sha256_of
 from tasks.load.commit import Loader, known_contents
 from tasks.load.parse import parse
 from tasks.load.rows import Rows, session_id_of
+from tasks.local_store import Known
 
 _log = logging.getLogger(__name__)
 _BATCH_EVENTS = 1_000_000  # about one second and 50 MB; a killed load loses at most one batch
@@ -47,11 +49,22 @@ def load_paths(paths: Sequence[Path], warehouse: Path, forgotten: Container[str]
     """
     result = LoadResult()
     found = _without_forgotten(_find(paths, result), forgotten, result)
-    fresh = _without_loaded(found, warehouse, result)
+    fresh = _without_loaded(found, partial(loaded_contents, warehouse=warehouse), result)
     for batch in _batches(fresh, result):
         _commit(batch, warehouse, result)
         _log.info("loaded %d of %d, refused %d", result.loaded, len(fresh), len(result.refused))
     return result
+
+
+def refusals(paths: Sequence[Path], known: Known, forgotten: Container[str] = ()) -> list[tuple[Path, str]]:
+    """Return what a load of `paths` would refuse, with the reasons; nothing is loaded.
+
+    Bundles that a warehouse contains, which `known` returns, are not read again.
+    """
+    result = LoadResult()
+    found = _without_forgotten(_find(paths, result), forgotten, result)
+    fresh = _without_loaded(found, known, result)
+    return [(path, parsed) for path, parsed in parse(fresh) if isinstance(parsed, str)]
 
 
 def loaded_contents(hashes: Collection[str], warehouse: Path) -> set[str]:
@@ -89,16 +102,14 @@ def _without_forgotten(found: list[Path], forgotten: Container[str], result: Loa
     return kept
 
 
-def _without_loaded(found: list[Path], warehouse: Path, result: LoadResult) -> list[Path]:
-    """Return the paths whose content is not in the ledger yet; does not create a missing warehouse."""
-    if not found or not warehouse.exists():
-        return found
+def _without_loaded(found: list[Path], known: Known, result: LoadResult) -> list[Path]:
+    """Return the paths whose content is not in the ledger yet."""
     hashes: dict[Path, str] = {}
     for path in found:
         with contextlib.suppress(OSError):  # reported when it is read again
             hashes[path] = bundle_sha256(path) if path.is_dir() else sha256_of(path)
-    known = loaded_contents(hashes.values(), warehouse)
-    fresh = [path for path in found if hashes.get(path) not in known]
+    loaded = known(hashes.values())
+    fresh = [path for path in found if hashes.get(path) not in loaded]
     result.already += len(found) - len(fresh)
     return fresh
 

@@ -147,6 +147,40 @@ def test_a_damaged_bundle_in_s3_is_reported_and_the_others_are_fetched(bucket: s
         store.find(damaged)
 
 
+@pytest.mark.fault(
+    stage="plan",
+    done="session.json of one bundle is truncated",
+    holds="the records of the others are read, and the id of the damaged one is known",
+)
+def test_a_damaged_record_is_an_error_unless_such_bundles_are_skipped(
+    store: BundleStore, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    # given two bundles, of which one has a truncated session.json
+    damaged, good = publish(store, tmp_path, 1), publish(store, tmp_path, 2)
+    if isinstance(store, ObjectStore):
+        bucket = request.getfixturevalue("bucket")
+        key = next(key for key in keys(bucket) if damaged in key and key.endswith("session.json"))
+        s3_client().put_object(Bucket=bucket, Key=key, Body=b'{"bundle_version": 1,')
+    else:
+        folder = store.find(damaged)
+        assert folder
+        (folder / "session.json").write_text('{"bundle_version": 1,', encoding="utf-8")
+    # then all records are an error, and those of sound bundles can be read
+    with pytest.raises(BundleError, match=f"{damaged}.*does not match its schema"):
+        list(store.records(NIGHT.sweep_id))
+    assert [record.session_id for record in store.records(NIGHT.sweep_id, skip_damaged=True)] == [good]
+    assert store.session_ids(NIGHT.sweep_id) == sorted([damaged, good])
+
+
+def test_a_folder_that_lost_its_session_json_keeps_its_id(tmp_path: Path) -> None:
+    store = open_store(None, Var(tmp_path))
+    session_id = publish(store, tmp_path, 1)
+    folder = store.find(session_id)
+    assert folder
+    (folder / "session.json").unlink()
+    assert store.session_ids(NIGHT.sweep_id) == [session_id]
+
+
 @pytest.mark.parametrize(
     ("location", "sentence"),
     [

@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 
-from tasks.plan import DISCARDED_INDEX, FIRST_SESSION, matches, plan_device, planned_of, still_to_run
+from tasks.plan import (
+    DISCARDED_INDEX,
+    FIRST_SESSION,
+    attempts_among,
+    matches,
+    plan_device,
+    planned_of,
+    still_to_run,
+)
 from tests.fixtures.plans import NIGHT, a_spec, ended, planned
 
 
@@ -103,6 +111,26 @@ def test_what_failed_is_tried_again_under_a_new_id() -> None:
     # then it is its third attempt, and has an id of its own
     assert again[1].attempt == 3
     assert again[1].session_id not in {record.session_id for record in records}
+
+
+def test_a_session_whose_bundle_cannot_be_read_is_measured_again_under_an_id_that_no_bundle_has() -> None:
+    # given three sessions: one with an unreadable bundle, one with two, one with a readable one after an unreadable one
+    sessions = planned(a_spec())
+    once, twice, between = sessions[1:4]
+    taken = {once.session_id, twice.session_id, replace(twice, attempt=2).session_id, between.session_id}
+    failed = ended(replace(between, attempt=2), "failed", "device_lost")
+    # when the sweep is started again
+    again = still_to_run(sessions, [failed], taken={*taken, failed.session_id})
+    # then each gets the first attempt whose id is free
+    assert [session.attempt for session in again[1:4]] == [2, 3, 3]
+    assert {session.session_id for session in again}.isdisjoint({*taken, failed.session_id})
+
+
+def test_attempts_of_planned_sessions_are_recognised_by_their_ids() -> None:
+    sessions = planned(a_spec())
+    mine = {sessions[1].session_id, replace(sessions[2], attempt=7).session_id}
+    assert attempts_among(sessions, {*mine, "0" * 16}) == mine
+    assert attempts_among(sessions, set()) == set()
 
 
 def test_a_record_answers_the_session_that_was_planned() -> None:
