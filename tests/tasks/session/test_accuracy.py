@@ -10,7 +10,6 @@ import pytest
 
 from tasks.session.accuracy import OutputMismatchError, compare_outputs
 
-
 INF, NAN = float("inf"), float("nan")
 
 
