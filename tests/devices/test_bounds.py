@@ -32,7 +32,7 @@ def test_a_file_as_large_as_its_limit_is_fetched(device: Device, tmp_path: Path)
     assert (tmp_path / "local").read_bytes() == bytes(1000)
 
 
-@pytest.mark.fault(stage="collect", done="a device offers a sparse file of 1 TB", holds="nothing of it is written")
+@pytest.mark.fault(stage="pull", done="a device offers a sparse file of 1 TB", holds="nothing of it is written")
 def test_a_file_larger_than_its_limit_is_refused_and_leaves_nothing(device: Device, tmp_path: Path) -> None:
     # given a sparse file, and a local file that it would replace
     remote, local = a_file(device, 1 << 40), tmp_path / "here" / "local"
@@ -46,7 +46,7 @@ def test_a_file_larger_than_its_limit_is_refused_and_leaves_nothing(device: Devi
     assert [path.read_text() for path in local.parent.iterdir()] == ["precious"]
 
 
-@pytest.mark.fault(stage="collect", done="a file is longer than the device states", holds="the limit is kept")
+@pytest.mark.fault(stage="pull", done="a file is longer than the device states", holds="the limit is kept")
 def test_a_file_longer_than_the_device_states_is_refused_while_it_arrives(device: Device, tmp_path: Path) -> None:
     with pytest.raises(FileRefused, match=rf"^{device.name}: {LONGER_THAN_STATED} has more than 16 bytes"):
         device.fetch(LONGER_THAN_STATED, tmp_path / "here" / "local", limit_bytes=16)
@@ -54,7 +54,7 @@ def test_a_file_longer_than_the_device_states_is_refused_while_it_arrives(device
     assert list((tmp_path / "here").iterdir()) == []
 
 
-@pytest.mark.fault(stage="collect", done="an ETDump is a link to an endless file", holds="it is refused at once")
+@pytest.mark.fault(stage="pull", done="an ETDump is a link to an endless file", holds="it is refused at once")
 @pytest.mark.parametrize("target", ["/dev/zero", "/proc/cpuinfo", "/usr"])
 def test_a_link_is_refused(device: Device, tmp_path: Path, target: str) -> None:
     link = Path(device.root) / "model.etdump"
@@ -67,7 +67,7 @@ def test_a_link_is_refused(device: Device, tmp_path: Path, target: str) -> None:
     assert not (tmp_path / "here").exists()
 
 
-@pytest.mark.fault(stage="collect", done="a pipe is in the place of an output", holds="it is refused at once")
+@pytest.mark.fault(stage="pull", done="a pipe is in the place of an output", holds="it is refused at once")
 def test_a_pipe_is_refused_and_not_waited_for(device: Device, tmp_path: Path) -> None:
     pipe = Path(device.root) / "output-0.bin"
     pipe.parent.mkdir(parents=True)
@@ -77,7 +77,7 @@ def test_a_pipe_is_refused_and_not_waited_for(device: Device, tmp_path: Path) ->
         device.fetch(str(pipe), tmp_path / "local", limit_bytes=1 << 20)
 
 
-@pytest.mark.fault(stage="any", done="a command prints without end", holds="it is killed; memory stays bounded")
+@pytest.mark.fault(stage="run", done="a command prints without end", holds="it is killed; memory stays bounded")
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 def test_a_command_that_prints_without_end_is_killed(
     device: Device, alive: Callable[[int], bool], monkeypatch: pytest.MonkeyPatch, stream: str

@@ -36,6 +36,7 @@ def when_started(linked: LinkedDevice, harm: Callable[[], object]) -> Iterator[l
     thread.join()
 
 
+@pytest.mark.fault(stage="run", done="the link is cut during a command", holds="the device is lost within seconds")
 def test_a_link_cut_during_a_command_is_a_lost_device(linked: LinkedDevice) -> None:
     probe(linked.device)
     begun = time.monotonic()
@@ -49,6 +50,7 @@ def test_a_link_cut_during_a_command_is_a_lost_device(linked: LinkedDevice) -> N
     assert time.monotonic() - begun < SOON_S
 
 
+@pytest.mark.fault(stage="run", done="the link discards all data", holds="the device is lost within seconds")
 def test_a_link_that_swallows_everything_is_a_lost_device(linked: LinkedDevice) -> None:
     probe(linked.device)
     begun = time.monotonic()
@@ -68,6 +70,7 @@ def test_a_device_that_is_silent_but_there_is_waited_for(linked: LinkedDevice) -
     assert result.stdout == b"done\n"
 
 
+@pytest.mark.fault(stage="connect", done="the link is cut and comes back", holds="the device is usable again")
 def test_a_device_is_used_again_when_the_link_is_back(linked: LinkedDevice) -> None:
     probe(linked.device)
     linked.link.cut()
@@ -79,6 +82,9 @@ def test_a_device_is_used_again_when_the_link_is_back(linked: LinkedDevice) -> N
     probe(linked.device)
 
 
+@pytest.mark.fault(
+    stage="push", done="the link breaks during an upload ({failure})", holds="no partial file is left on the device"
+)
 @pytest.mark.parametrize("failure", ["cut", "stall"])
 def test_a_link_that_breaks_during_an_upload_leaves_no_file(linked: LinkedDevice, tmp_path: Path, failure: str) -> None:
     probe(linked.device)
@@ -99,6 +105,9 @@ def test_a_link_that_breaks_during_an_upload_leaves_no_file(linked: LinkedDevice
     assert Path(linked.device.root, "file").read_bytes() == (tmp_path / "there").read_bytes()
 
 
+@pytest.mark.fault(
+    stage="pull", done="the link breaks during a download ({failure})", holds="no partial file is left here"
+)
 @pytest.mark.parametrize("failure", ["cut", "stall"])
 def test_a_link_that_breaks_during_a_fetch_leaves_no_local_file(
     linked: LinkedDevice, tmp_path: Path, failure: str
@@ -130,6 +139,7 @@ def test_a_link_that_breaks_during_a_fetch_leaves_no_local_file(
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.fault(stage="run", done="the link is dead at the deadline of a command", holds="the device is lost")
 def test_at_a_deadline_on_a_dead_link_the_device_is_lost_and_not_merely_late(
     linked: LinkedDevice, monkeypatch: pytest.MonkeyPatch
 ) -> None:

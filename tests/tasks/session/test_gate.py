@@ -104,7 +104,7 @@ def test_a_profile_that_the_load_would_refuse_fails_the_session(tmp_path: Path, 
     assert loaded(tmp_path, record) == 1
 
 
-@pytest.mark.fault(stage="collect", done="the runner leaves {left} as {name}", holds="the session fails with its name")
+@pytest.mark.fault(stage="pull", done="the runner leaves {left} as {name}", holds="the session fails with its name")
 @pytest.mark.parametrize(
     ("name", "left", "code"),
     [
@@ -141,13 +141,13 @@ def test_a_file_that_is_too_large_or_not_a_file_fails_its_session_alone(
     assert list((tmp_path / "root" / "sessions").iterdir()) == []
 
 
-@pytest.mark.fault(stage="collect", done="a runner crashes after it left a huge file", holds="the crash is the reason")
+@pytest.mark.fault(stage="pull", done="a runner crashes after it left a huge file", holds="the crash is the reason")
 def test_a_crash_is_reported_rather_than_the_file_that_it_left(tmp_path: Path) -> None:
     record = measured(tmp_path, a_bench(tmp_path, 'truncate -s 1T "$etdump"; kill -SEGV $$\n'))
     assert record.reason_code == "runner_crashed"
 
 
-@pytest.mark.fault(stage="collect", done="a runner prints 40 MB to each stream", holds="logs are cut and it succeeds")
+@pytest.mark.fault(stage="pull", done="a runner prints 40 MB to each stream", holds="logs are cut and it succeeds")
 def test_a_long_log_is_cut_with_a_line_that_states_it(tmp_path: Path) -> None:
     noise = "echo begin; head -c 40000000 /dev/zero; echo end; "
     record = measured(tmp_path, a_bench(tmp_path, f"{{ {noise} }} | tee /dev/stderr\n{GOOD}"))

@@ -52,6 +52,7 @@ def test_a_trace_session_on_a_phone_keeps_what_its_runner_logged(tmp_path: Path)
     ]
 
 
+@pytest.mark.fault(stage="pull", done="the log of a phone cannot be read", holds="the session fails with that reason")
 def test_a_phone_without_a_readable_log_fails_the_session_with_the_reason(tmp_path: Path) -> None:
     bench = replace(a_bench(tmp_path, GOOD), facts=Facts(os="android"))
     session = a_session()

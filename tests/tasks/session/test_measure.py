@@ -36,6 +36,7 @@ def test_a_session_that_goes_well_succeeds_and_leaves_nothing_on_the_device(tmp_
     assert list((tmp_path / "root" / "sessions").iterdir()) == []
 
 
+@pytest.mark.fault(stage="run", done="the runner misbehaves: {script:.40}", holds="the session fails with its reason")
 @pytest.mark.parametrize(
     ("script", "code", "sentence"),
     [
@@ -63,6 +64,7 @@ def test_the_log_of_a_failed_runner_is_kept(tmp_path: Path) -> None:
     assert record.log_tail == "first\nlast"
 
 
+@pytest.mark.fault(stage="run", done="a runner hangs and ignores TERM", holds="it is killed at its deadline")
 def test_a_runner_that_hangs_and_ignores_term_is_ended_at_its_deadline(tmp_path: Path) -> None:
     # given a runner that will not go, with a child that will not either
     script = "trap '' TERM; sleep 600 & echo $! >\"$etdump.child\"; wait; while :; do sleep 600; done\n"
@@ -78,6 +80,7 @@ def test_fewer_executions_than_promised_are_no_result(tmp_path: Path) -> None:
     assert record.reason == "the ETDump contains 2 executions instead of 3"
 
 
+@pytest.mark.fault(stage="check", done="the executions of an ETDump are of two methods", holds="the session fails")
 def test_executions_of_two_methods_are_no_result(tmp_path: Path) -> None:
     # given a runner whose executions run different operators at the same place
     runs = [
@@ -112,6 +115,7 @@ def test_the_first_session_is_always_discarded(tmp_path: Path) -> None:
     assert (record.status, record.reason_code) == ("invalid", FIRST_SESSION)
 
 
+@pytest.mark.fault(stage="push", done="the disk of the device is full", holds="the session fails with that reason")
 def test_a_device_without_space_fails_the_session_in_one_sentence(tmp_path: Path, full_disk: Path) -> None:
     bench = replace(a_bench(tmp_path, GOOD, b"x" * (4 << 20)), device=LocalDevice("local", str(full_disk / "root")))
     record = measured(tmp_path, bench)
@@ -133,6 +137,7 @@ measure(a_session(), a_bench(folder, sys.argv[2]), LocalStore(folder / "bundles"
 """
 
 
+@pytest.mark.fault(stage="run", done="kill -9 of the farm", holds="no bundle is left, and the next start makes one")
 def test_a_farm_killed_during_a_session_leaves_no_bundle_and_the_next_start_makes_one(tmp_path: Path) -> None:
     # given a runner that says that it runs, and a farm that is killed there
     ran = tmp_path / "ran"
@@ -160,6 +165,9 @@ def a_bench_again(folder: Path, script: str) -> Bench:
     return replace(a_bench(second, script), device=LocalDevice("local", str(folder / "root")))
 
 
+@pytest.mark.fault(
+    stage="bundle", done="the bundle cannot be written", holds="the next start collects the finished job"
+)
 def test_a_job_that_ended_while_the_farm_was_dead_is_collected_not_run_again(tmp_path: Path) -> None:
     # given a job that came to its end, but whose bundle was never written
     counted = f"echo x >>'{tmp_path}/count'; " + GOOD
