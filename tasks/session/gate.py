@@ -18,6 +18,7 @@ from tasks.session.check import Unsuccessful
 from tasks.session.logs import LIMIT_BYTES, LOGS, fetch_cut
 
 _MOST_ETDUMP_BYTES = 256 << 20
+_MOST_STATS_BYTES = 64 << 20
 _PROFILE_BYTES = 16 << 20
 _EMPTY_BYTES = 1 << 20
 # Generous: an event takes about 100 bytes, and a delegate can report several for one operator.
@@ -52,7 +53,7 @@ def file_limits(session: PlannedSession, export: Export, runner: Runner) -> dict
     for number, entry in enumerate(export.outputs):
         limits[f"output-{number}.bin"] = (export.folder / entry["file"]).stat().st_size
     if runner.supports_farm_flags:
-        limits["stats.json"] = _EMPTY_BYTES + executions * _DURATION_BYTES
+        limits["stats.json"] = min(_EMPTY_BYTES + executions * _DURATION_BYTES, _MOST_STATS_BYTES)
         if session.cell.mode == "profile":
             limits["kernel_profile.json"] = _PROFILE_BYTES
     return limits

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import struct
 import time
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from devices.adb.connect import AdbLink
-from devices.adb.stream import ShellOutput
+from devices.adb.stream import ShellOutput, SyncRefused, SyncStream
 from devices.device import Device
 from devices.errors import DeviceRefused
 from devices.inventory import DeviceSpec, open_device
@@ -119,6 +120,25 @@ def test_a_command_line_that_adb_cannot_carry_is_refused(phone: Device) -> None:
     assert phone.run(["true", "x" * 25_000], deadline_s=ENOUGH_S).exit_code == 0
     with pytest.raises(DeviceRefused, match=r"a command line of \d+ bytes is longer than the limit"):
         phone.run(["true", "x" * 40_000], deadline_s=ENOUGH_S)
+
+
+@pytest.mark.fault(stage="pull", done="adbd announces a part of 4 GB", holds="it is refused before it is read")
+def test_a_part_longer_than_adbds_limit_is_refused_before_it_is_read() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(b"DATA" + struct.pack("<I", 0xFFFFFFFF) + b"some of it")
+
+        with pytest.raises(SyncRefused, match="a part of 4294967295 bytes is longer than the limit of 65536"):
+            next(SyncStream(ours).chunks())
+
+
+@pytest.mark.fault(stage="run", done="adbd announces a packet of 4 GB", holds="what is in memory is counted")
+def test_an_incomplete_packet_counts_as_output() -> None:
+    output = ShellOutput("phone")
+
+    output.feed(struct.pack("<BI", 1, 0xFFFFFFFF) + bytes(1000))
+
+    assert output.size_bytes == 1005
 
 
 def test_packets_may_arrive_in_any_pieces() -> None:
