@@ -1,5 +1,6 @@
 """The one contract that this machine, hosts over SSH and phones over adb satisfy."""
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -37,9 +38,13 @@ class Device(ABC):
     that the device runs; it is set only where the inventory launches them through an emulator, and None otherwise.
     The store is pruned to `store_limit_bytes` after every addition; None means never.
     A command may print `output_limit_bytes` to both streams together; more is never kept in memory.
+    `lease_token` is the lease that `devices/ondevice/lease.py` holds on the machine; no job starts after it was lost.
+    `machine_folder` is a folder of the machine that all farms share; "" is the default, and tests set another one.
     Methods may be called from several threads.
     """
 
+    lease_token: str | None = None
+    machine_folder: str = os.environ.get("ETFARM_MACHINE_FOLDER", "")
     store_limit_bytes: int | None = None
     output_limit_bytes: int = 32 << 20
 

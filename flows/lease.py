@@ -63,6 +63,7 @@ def release_all() -> None:
 
 def _release(token: lease.Lease) -> None:
     with contextlib.suppress(DeviceError):
+        token.check()  # after another farm took over, the job that runs there is not ours
         kill_leftovers(token.device)
         token.release()
 

@@ -1,8 +1,10 @@
 """Fixtures that several tests share."""
 
 import os
+import shutil
 import signal
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,10 @@ from xdist.scheduler import LoadScopeScheduling
 
 from tests.fixtures.waiting import SCALE
 
+# Every worker of a test run, and other farms on this machine, use separate leases. Set before `devices` is imported.
+_SHARED = tempfile.mkdtemp(prefix="etfarm-tests-")
+os.environ["ETFARM_MACHINE_FOLDER"] = f"{_SHARED}/machine"
+
 _FIXTURES = ("command", "devices", "emulator", "farm", "runner", "s3", "survival")
 pytest_plugins = [f"tests.fixtures.{name}" for name in _FIXTURES]
 
@@ -20,6 +26,11 @@ def pytest_configure() -> None:
     """Let Ctrl-C end what the tests start, also when a shell started the tests in its background and they ignore it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_unconfigure() -> None:
+    """Remove this worker's leases."""
+    shutil.rmtree(_SHARED, ignore_errors=True)
 
 
 # These need the one virtual lab of the machine, one after the other, and take longest.

@@ -12,17 +12,21 @@ the job, all others attach to it. The job runs in a separate session and process
 
 The watchdog runs in another session on the device and enforces the deadline even without a controller.
 `<root>/jobs/` contains a copy of `pid` for every running job: the next holder of the device uses it to end the job.
+The folder that all farms on the machine share (scripts/machine.sh) contains another one: every job finds the jobs of
+other farms that ran at the same time.
 """
 
 import logging
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from devices.device import CommandResult, Device
-from devices.errors import DeadlineExceeded, DeviceError, DeviceLost, DeviceRefused
+from devices.errors import DeadlineExceeded, DeviceError, DeviceLost, DeviceRefused, LeaseLost
 from devices.ondevice.conditions import Conditions, conditions_at
+from devices.ondevice.facts import sections
 from devices.reconnect import reconnect
 from devices.shell import command_words, run_script, script_text, split_status
 
@@ -30,6 +34,8 @@ logger = logging.getLogger(__name__)
 
 # Time after the job's deadline in which the device must end the job and report it.
 END_GRACE_S = 12.0
+# How long a lease lasts beyond a job: pushing a runner and a model over a slow link, and collecting the job's files.
+HOUSEKEEPING_S = 300.0
 
 _LOST = {
     "rebooted": "was restarted while a job ran on it",
@@ -44,7 +50,7 @@ class JobResult:
     """How a job ended: either `exit_code` or `signal` is None; `wall_s` is measured by the device's clock (10 ms).
 
     `started_at` and `ended_at` are UTC by the controller's clock. The conditions are None if the device could not
-    record them, for example because the job was killed.
+    record them, for example because the job was killed. `beside` is the root of another job that ran at the same time.
     """
 
     exit_code: int | None
@@ -55,6 +61,7 @@ class JobResult:
     ended_at: datetime | None = None
     before: Conditions | None = None
     after: Conditions | None = None
+    beside: str | None = None
 
 
 def run_job(
@@ -72,10 +79,13 @@ def run_job(
     Its streams are written to `stdout.txt` and `stderr.txt` in that folder. If the folder's job was started before
     with the same `identity` (one word), the call attaches to it and does not run the command again. The device ends
     the job at `deadline_s`, which is a result and not an error. After a lost connection it retries for `reconnect_s`.
-    Raises DeviceLost if the device does not come back, was restarted, or has no result of this job.
+    Raises LeaseLost, and starts nothing, if another process took over the device's lease; DeviceLost if the device
+    does not come back, was restarted, or has no result of this job.
     """
     scripts = [script_text("job"), script_text("job_watchdog"), script_text("conditions")]
-    words = ["sh", "-c", script_text("job_run"), "sh", folder, device.root, f"{deadline_s:g}", identity, *scripts]
+    lease = [device.lease_token or "", str(math.ceil(deadline_s + HOUSEKEEPING_S))]
+    places = [folder, device.root, device.machine_folder]
+    words = ["sh", "-c", script_text("job_run"), "sh", *places, f"{deadline_s:g}", identity, *lease, *scripts]
     try:
         result = _attached(device, [*words, *command_words(argv, env, folder)], deadline_s, reconnect_s)
     except DeadlineExceeded:
@@ -90,14 +100,24 @@ def run_job(
 def keep_matching(device: Device, folder: str, identity: str) -> bool:
     """Return whether the job of `folder` has ended and is of this identity; anything else in `folder` is removed.
 
-    Call it while holding the lease, which ended every job: one that has not ended never will.
+    Call it while holding the lease, which ended every job: one that has not ended never will. Raises LeaseLost, and
+    removes nothing, if another process took over the lease.
     """
-    return run_script(device, "job_keep_matching", folder, identity).strip() == "ended"
+    lease = (device.machine_folder, device.lease_token or "")
+    answer = run_script(device, "job_keep_matching", folder, identity, *lease).strip()
+    if answer == "unleased":
+        raise _lease_lost(device)
+    return answer == "ended"
+
+
+def remove_job(device: Device, folder: str) -> None:
+    """Remove the folder of a job of any identity; raises LeaseLost as `keep_matching`."""
+    keep_matching(device, folder, "")
 
 
 def kill_leftovers(device: Device) -> list[int]:
     """End every job that still runs on the device; return their group ids. Call it after acquiring the lease."""
-    return [int(line) for line in run_script(device, "job_kill_leftovers", device.root).split()]
+    return [int(line) for line in run_script(device, "job_kill_leftovers", device.root, device.machine_folder).split()]
 
 
 def _attached(device: Device, words: list[str], deadline_s: float, reconnect_s: float) -> CommandResult:
@@ -119,6 +139,8 @@ def _attached(device: Device, words: list[str], deadline_s: float, reconnect_s: 
 def _result(device: Device, folder: str, printed: str) -> JobResult:
     first, _, rest = printed.partition("\n")
     words = first.split()
+    if words == ["unleased"]:
+        raise _lease_lost(device)
     if not words or words[0] != "ended" or len(words) < 6:
         cause = _LOST.get(words[0] if words else "", f"printed {first!r} about a job")
         raise DeviceLost(device.name, f"{cause} (in {folder})", "run it again in a new folder")
@@ -137,4 +159,14 @@ def _result(device: Device, folder: str, printed: str) -> JobResult:
         ended_at,
         conditions_at(before, started_at),
         conditions_at(after, ended_at),
+        _printable(sections(after).get("beside") or sections(before).get("beside")),
     )
+
+
+def _lease_lost(device: Device) -> LeaseLost:
+    return LeaseLost(device.name, "our lease was taken over before the job started", "run the sweep again")
+
+
+def _printable(text: str | None) -> str | None:
+    """Return the start of a text of another user without control characters."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)[:200] if text else None

@@ -1,10 +1,10 @@
-"""Exclusive use of a device, stored on the device: two farms that share a phone never measure at the same time.
+"""Exclusive use of a machine, stored on the machine: two farms that share a phone never measure at the same time.
 
-`<root>/lease/held/` exists while the device is held; an atomic mkdir creates it. It contains one file, and the file's
-name is the lease: `<token>.<boot>.<expiry>`, the expiry in seconds of the device's clock (an integer). Renewing and
-taking over rename that file from the name that was read, so exactly one of several callers succeeds, and a lease that
-was taken over cannot be renewed. `<root>/lease/holders/<token>` describes the holder; it is written before the lease
-and never changed.
+All farms on a machine use one folder, whatever their users and roots (scripts/machine.sh). It contains a folder
+`lease-<number>` while the machine is held, and in it one file with the record of the holder. Its name is the lease:
+`<token>.<boot>.<expiry>`, the expiry in seconds of the device's clock (an integer). An expired lease is taken over by
+creating the next number, with an atomic mkdir; the holder extends its lease by renaming the file. Nobody needs the
+right to change the files of another user.
 """
 
 import json
@@ -19,17 +19,17 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
+from pydantic import TypeAdapter, ValidationError
+
 from devices.device import Device
-from devices.errors import DeviceBusy, DeviceError, LeaseLost
+from devices.errors import DeviceBusy, DeviceError, LeaseLost, one_line
 from devices.local import LocalDevice
-from devices.ondevice.job import kill_leftovers
+from devices.ondevice.job import HOUSEKEEPING_S, kill_leftovers
 from devices.shell import run_script
 
 logger = logging.getLogger(__name__)
 
 POLL_S = 0.5
-# Pushing a runner and a model over a slow link, and collecting the files of the session.
-_HOUSEKEEPING_S = 300.0
 # Tokens of the leases that this process holds. A lease of this process that is missing here was released while the
 # device was unreachable.
 _held: set[str] = set()
@@ -47,7 +47,11 @@ class Holder:
     started: str
 
     def __str__(self) -> str:
-        return f"{self.holder} (process {self.pid} on {self.host}, since {self.since})"
+        holder, pid, host, since = (one_line(str(each), 80) for each in (self.holder, self.pid, self.host, self.since))
+        return f"{holder} (process {pid} on {host}, since {since})"
+
+
+_HOLDER = TypeAdapter(Holder)
 
 
 class Lease:
@@ -75,15 +79,18 @@ class Lease:
         """Release the device. If it is unreachable, it is free for this process at once, for others on expiry."""
         _held.discard(self._token)
         try:
-            run_script(self.device, "lease_release", _folder(self.device), self._token)
+            run_script(self.device, "lease_release", self.device.machine_folder, self._token)
         except DeviceError as error:
             logger.warning("the lease could not be released and will expire: %s", error)
 
     def _require(self, script: str, *arguments: str) -> None:
-        if "kept" not in run_script(self.device, script, _folder(self.device), self._token, *arguments):
+        if "kept" not in run_script(self.device, script, self.device.machine_folder, self._token, *arguments):
             other = current_holder(self.device)
-            now = f"is held by {other}" if other else "is not held now"
-            raise LeaseLost(self.device.name, f"our lease was taken over; the device {now}", "acquire it again")
+            if other:
+                cause = f"our lease was taken over; the device is held by {other}"
+                raise LeaseLost(self.device.name, cause, "acquire it again")
+            cause = "our lease is gone, and nobody else holds the device: its files were deleted, or it expired"
+            raise LeaseLost(self.device.name, cause, "leave the farm's files there alone, and acquire it again")
 
     def __enter__(self) -> Self:
         return self
@@ -96,7 +103,7 @@ class Lease:
 
 def lease_ttl_s(session_s: float) -> float:
     """How long a token lives for sessions of at most `session_s`: longer, because nothing renews it during one."""
-    return session_s + _HOUSEKEEPING_S
+    return session_s + HOUSEKEEPING_S
 
 
 def acquire(device: Device, holder: str, *, ttl_s: float = 60.0, wait_s: float = 0.0) -> Lease:
@@ -108,21 +115,25 @@ def acquire(device: Device, holder: str, *, ttl_s: float = 60.0, wait_s: float =
     token = uuid.uuid4().hex
     who = json.dumps(asdict(_this_process(holder)))
     end = time.monotonic() + wait_s
-    dead = ""
+    dead, waits = "", False
     while True:
-        arguments = (_folder(device), token, str(math.ceil(ttl_s)), who, dead)
+        arguments = (device.machine_folder, token, str(math.ceil(ttl_s)), who, dead)
         answer, _, rest = run_script(device, "lease_acquire", *arguments).strip().partition(" ")
         if answer == "won":
             _held.add(token)
+            device.lease_token = token
             lease = Lease(device, token, ttl_s, _holder(rest.removeprefix("over ")))
             break
         name, _, text = rest.partition(" ")
         other = _holder(text)
-        if other and name != dead and _is_gone(other, name.removeprefix("held/").partition(".")[0]):
+        if other and name != dead and _is_gone(other, name.rpartition("/")[2].partition(".")[0]):
             dead = name
             continue
         if time.monotonic() >= end:
             raise DeviceBusy(device.name, f"is held by {other or 'another process'}", "wait, or end that process")
+        if not waits:
+            logger.warning("%s: is held by %s; waiting", device.name, other or "another process")
+            waits = True
         time.sleep(min(POLL_S, max(end - time.monotonic(), 0.0)))
     try:
         if leftovers := kill_leftovers(device):
@@ -134,18 +145,14 @@ def acquire(device: Device, holder: str, *, ttl_s: float = 60.0, wait_s: float =
 
 
 def current_holder(device: Device) -> Holder | None:
-    """Return the holder of the device, even if its lease has expired; None if the device is not held."""
-    return _holder(run_script(device, "lease_holder", _folder(device)))
-
-
-def _folder(device: Device) -> str:
-    return f"{device.root}/lease"
+    """Return the holder of the device; None if the device is not held or its lease has expired."""
+    return _holder(run_script(device, "lease_holder", device.machine_folder))
 
 
 def _holder(text: str) -> Holder | None:
     try:
-        return Holder(**json.loads(text))
-    except (ValueError, TypeError):
+        return _HOLDER.validate_json(text, strict=True)
+    except ValidationError:
         return None
 
 
@@ -169,4 +176,17 @@ def _is_gone(other: Holder, token: str) -> bool:
     place, started = _where(other.pid)
     if place != other.place:
         return False
+    if not started and _belongs_to_another_user(other.pid):
+        return False
     return started != other.started or (other.pid == os.getpid() and token not in _held)
+
+
+def _belongs_to_another_user(pid: int) -> bool:
+    """Return whether a process exists that this one may not see: some systems hide those of other users."""
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return False

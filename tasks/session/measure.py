@@ -14,8 +14,8 @@ from devices.errors import DeviceError
 from devices.inventory import DeviceSpec, launch_prefix
 from devices.limits import Limits, outside
 from devices.ondevice.facts import Facts
-from devices.ondevice.job import JobResult, keep_matching, run_job
-from devices.ondevice.store import blob_path, put, put_tree, remove, tree_path
+from devices.ondevice.job import JobResult, keep_matching, remove_job, run_job
+from devices.ondevice.store import blob_path, put, put_tree, tree_path
 from devices.reconnect import retry_after_reconnect
 from tasks.bundle import SessionRecord
 from tasks.bundle_store import BundleStore
@@ -134,7 +134,7 @@ def _judge(session: PlannedSession, bench: Bench, found: Findings, job: JobResul
         check_result(session, bench.runner, found.stats, collected)
         found.accuracy = compare_outputs(bench.export.outputs, bench.export.folder, collected)
         check_conditions(session, found.after, bench.limits)
-        _check_own_conditions(job, bench.limits)
+        _check_own_conditions(bench, job)
     except Unsuccessful as end:
         free_bytes = found.after.free_disk_bytes if found.after else None
         if free_bytes is None or free_bytes >= _FULL_BYTES:
@@ -143,14 +143,17 @@ def _judge(session: PlannedSession, bench: Bench, found: Findings, job: JobResul
         raise Unsuccessful(end.status, "no_space_on_device", reason) from None
 
 
-def _check_own_conditions(job: JobResult, limits: Limits) -> None:
-    """Raise Unsuccessful unless the job recorded its conditions and started inside the limits."""
+def _check_own_conditions(bench: Bench, job: JobResult) -> None:
+    """Raise Unsuccessful unless the job recorded its conditions, started inside the limits and was alone."""
     if job.before is None or job.after is None:
         reason = "the device did not record its conditions before and after the run; free space on its disk"
         raise Unsuccessful("failed", "no_conditions", reason)
-    if reasons := outside(job.before, limits):
+    if reasons := outside(job.before, bench.limits):
         kind = reasons[0].partition(":")[0]
         raise Unsuccessful("invalid", kind, f"before the session, {'; '.join(reasons)}")
+    if job.beside is not None:
+        reason = f"another farm, with the root {job.beside}, ran a job on {bench.device.name} at the same time"
+        raise Unsuccessful("invalid", "not_alone", reason)
 
 
 def _job_identity(session: PlannedSession, bench: Bench, command: list[str], location: str) -> str:
@@ -201,7 +204,7 @@ def _command(session: PlannedSession, bench: Bench, folder: str) -> list[str]:
 def _remove_job(device: Device, folder: str) -> None:
     """Remove the job's folder, now that the bundle contains its files; ignored if the device does not answer."""
     with contextlib.suppress(DeviceError):
-        remove(device, folder)
+        remove_job(device, folder)
 
 
 def record_unmeasured(

@@ -1,27 +1,32 @@
 #!/bin/sh
-# Arguments: FOLDER ROOT DEADLINE WATCHDOG_SCRIPT CONDITIONS_SCRIPT COMMAND [ARGUMENT ...]
+# Arguments: FOLDER ROOT MACHINE_FOLDER DEADLINE WATCHDOG_SCRIPT CONDITIONS_SCRIPT COMMAND [ARGUMENT ...]
 # The job itself. With the trap this shell survives the watchdog's TERM and records how the command ended. The space for
 # the exit record and the conditions after the command is reserved first, because the command may fill the disk.
 # The last line ends the rest of the group, including this shell: processes that the command left would disturb the next
 # session.
-# needs: job_common
+# needs: machine
 
-folder=$1; root=$2; deadline=$3; watchdog_script=$4; conditions_script=$5; shift 5
+folder=$1; root=$2; machine=$3; deadline=$4; watchdog_script=$5; conditions_script=$6; shift 6
 cd "$folder" && mkdir -p "$root/jobs" || exit 1
 trap : TERM
-token=$(started $$); note="$root/jobs/$$-$token"
-own_session sh -c "$watchdog_script" sh $$ "$token" "$deadline" "$note" &
-watchdog=$!
+token=$(started $$); name=$$-$token; note="$root/jobs/$name"
+on_machine() { (enter_machine "$machine" && "$@"); }
+announce() { echo "$1" >"job-$name"; }
+# shellcheck disable=SC2120 # an argument to beside only after the command
+conditions() { sh -c "$conditions_script" sh "$root"; echo @beside; on_machine beside "$name" "$@"; }
+own_session sh -c "$watchdog_script" sh $$ "$token" "$deadline" "$note" "$machine" &
+watchdog=$!; since=$(now); line="$$ $(boot) $since $watchdog $token"
 # shellcheck disable=SC2015 # either step that fails ends the job
 printf '%64s\n' '' >job/rc.part && printf '%16384s' '' | tr ' ' '\n' >job/after &&
-    echo "$$ $(boot) $(now) $watchdog $token" >job/pid.part &&
-    cp job/pid.part "$note" && mv job/pid.part job/pid || { kill -KILL "-$watchdog"; exit 1; }
-sh -c "$conditions_script" sh "$root" >job/before 2>/dev/null
+    echo "$line" >job/pid.part && cp job/pid.part "$note" && on_machine announce "$line $root" &&
+    mv job/pid.part job/pid || { kill -KILL "-$watchdog"; exit 1; }
+conditions >job/before 2>/dev/null
 begin=$(now)
 "$@" >stdout.txt 2>stderr.txt
 status=$?; end=$(now); date=$(date +%s)
 : >job/ended
-sh -c "$conditions_script" sh "$root" 2>/dev/null 1<>job/after
+conditions "$(hundredths "$since")" 2>/dev/null 1<>job/after
+on_machine note_end "$name"
 finish "$status $begin $end $date"
 rm -f "$note"
 kill -KILL "-$watchdog"

@@ -1,16 +1,17 @@
 #!/bin/sh
-# Arguments: ROOT
-# End every job that is still running and print the group id of each.
-# needs: job_common
+# Arguments: ROOT MACHINE_FOLDER
+# End every job of this root or of this user that is still running and print the group id of each.
+# needs: machine
 
-cd "$1/jobs" 2>/dev/null || exit 0
+enter_machine "$2" || exit 1
 here=$(boot)
-for note in *; do
-    [ -e "$note" ] || continue
-    read -r pid there _ watchdog token <"$note"
+end_job() {
+    read -r pid there _ watchdog token _ <"$1"
     if [ "$here" = "$there" ] && still_ours "$pid" "$token"; then
         [ -z "$leader" ] || kill -KILL "-$watchdog" 2>/dev/null
-        kill -KILL "-$pid" 2>/dev/null && echo "$pid"
+        if kill -KILL "-$pid" 2>/dev/null; then echo "$pid"; note_end "$2"; fi
     fi
-    rm -f "$note"
-done
+    rm -f "$1" "job-$2"
+}
+for note in "$1"/jobs/*; do [ ! -f "$note" ] || end_job "$note" "${note##*/}"; done
+find . -maxdepth 1 -name 'job-*' -type f -user "$(id -u)" | while read -r note; do end_job "$note" "${note#./job-}"; done

@@ -1,20 +1,27 @@
 #!/bin/sh
-# Arguments: FOLDER ROOT DEADLINE IDENTITY JOB_SCRIPT WATCHDOG_SCRIPT CONDITIONS_SCRIPT COMMAND [ARGUMENT ...]
+# Arguments: FOLDER ROOT MACHINE_FOLDER DEADLINE IDENTITY LEASE TTL_S JOB_SCRIPT WATCHDOG_SCRIPT CONDITIONS_SCRIPT
+#     COMMAND [ARGUMENT ...]
 # Start the job of FOLDER unless it was started before, and wait for its end: as its parent, without load during the
-# measurement, or by polling if another call started it.
-# Prints `rebooted`, `gone`, `unstarted`, `foreign` (a job of another identity), or
+# measurement, or by polling if another call started it. A job starts only if the lease with the token LEASE, "" for
+# none, is still ours, and it is extended to TTL_S: a controller may have been stopped for longer than its lease.
+# Prints `unleased`, `rebooted`, `gone`, `unstarted`, `foreign` (a job of another identity), or
 #     ended STATUS BEGIN END CLOCK_AT_END CLOCK_NOW [late]
 #     %before   followed by the conditions before the command
 #     %after    followed by the conditions after it
 # The two clock values are in seconds of one clock: the device's date if the device was restarted since.
-# needs: job_common
+# needs: lease_common
 
-folder=$1; root=$2; deadline=$3; identity=$4; job_script=$5; watchdog_script=$6; conditions_script=$7; shift 7
+folder=$1; root=$2; machine=$3; deadline=$4; identity=$5; lease=$6; ttl=$7; shift 7
+job_script=$1; watchdog_script=$2; conditions_script=$3; shift 3
 mkdir -p "$folder" && cd "$folder" || exit 1
 if mkdir job 2>/dev/null; then
+    if [ -n "$lease" ]; then
+        kept=$(start_lease "$machine" "$lease"; keep_lease "$ttl") || { rmdir job; exit 1; }
+        [ -n "$kept" ] || { rmdir job; echo unleased; exit 0; }
+    fi
     echo "$identity" >job/identity
-    own_session sh -c "$job_script" sh "$folder" "$root" "$deadline" "$watchdog_script" "$conditions_script" "$@" \
-        >/dev/null 2>&1 &
+    own_session sh -c "$job_script" sh "$folder" "$root" "$machine" "$deadline" "$watchdog_script" \
+        "$conditions_script" "$@" >/dev/null 2>&1 &
     wait $!
 fi
 here=$(boot); looks=0; misses=0

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Arguments: JOB TOKEN DEADLINE NOTE
+# Arguments: JOB TOKEN DEADLINE NOTE MACHINE_FOLDER
 # Enforce the deadline of a job from another session, even without a controller. A job whose command has ended gets five
 # seconds to record the conditions.
-# needs: job_common
+# needs: machine
 
-job=$1; token=$2; deadline=$3; note=$4
+job=$1; token=$2; deadline=$3; note=$4; machine=$5
 exit_with_job() {
     turns=$1
     while [ "$turns" -gt 0 ]; do sleep 0.2; [ ! -e job/rc ] || exit 0; turns=$((turns - 1)); done
@@ -17,6 +17,7 @@ kill -TERM "-$job"
 exit_with_job 5
 [ ! -e job/ended ] || exit_with_job 25
 kill -KILL "-$job"
+(enter_machine "$machine" && note_end "${note##*/}")
 read -r _ _ begin _ <job/pid
 finish "137 $begin $(now) $(date +%s)"
 rm -f "$note"

@@ -1,34 +1,22 @@
 #!/bin/sh
-# Arguments: LEASE_FOLDER TOKEN TTL_S HOLDER DEAD_NAME
-# Prints `won`, `won over HOLDER`, `held NAME HOLDER` or `held`. If `held` is empty, its holder is between two system calls;
-# if it was killed there, the lease is free after a minute. If `held` contains a second name, this caller withdraws.
+# Arguments: MACHINE_FOLDER TOKEN TTL_S HOLDER DEAD_NAME
+# Prints `won`, `won over HOLDER`, `held NAME HOLDER` or `held`. An atomic mkdir of the next number decides between callers;
+# the winner withdraws if another lease turns out to be valid, for example because it was renewed at the same moment.
 # needs: lease_common
 
-ttl=$3; who=$4; dead=$5
-mine="held/$token.$here.$((now + ttl))"
-printf '%s\n' "$who" >"holders/$token" || exit 1
-find held -maxdepth 0 -mmin +1 -exec rmdir {} \; 2>/dev/null
-if mkdir held 2>/dev/null; then
-    : >"$mine" || exit 1
-    if alone "$mine"; then echo won; exit 0; fi
-    rm -f "$mine"
-fi
-for name in held/*; do
-    [ -e "$name" ] || continue
-    until=${name##*.}; there=${name%.*}; old=${there%%.*}; old=${old#held/}; there=${there#*.}
-    if [ "$name" = "$dead" ] || [ "$there" != "$here" ] || [ "$until" -lt "$now" ]; then
-        if mv "$name" "$mine" 2>/dev/null; then
-            if alone "$mine"; then
-                printf 'won over %s\n' "$(cat "holders/$old")"
-                rm -f "holders/$old"; exit 0
-            fi
-            rm -f "$mine"
-        fi
-        continue
-    fi
-    rm -f "holders/$token"
-    printf 'held %s %s\n' "$name" "$(cat "holders/$old")"
+start_lease "$1" "$2"
+ttl=$3; who=$4; dead=$5; over=
+newest
+if valid "$newest" "$dead"; then
+    if [ -f "$name" ]; then printf 'held %s %s\n' "$name" "$(head -c 4096 "$name")"; else echo held; fi
     exit 0
-done
-rm -f "holders/$token"
-echo held
+fi
+[ ! -f "$name" ] || over="over $(head -c 4096 "$name")"
+mine=lease-$((newest + 1))
+mkdir "$mine" 2>/dev/null || { echo held; exit 0; }
+if ! printf '%s\n' "$who" >"$mine/new" || ! mv "$mine/new" "$mine/$token.$here.$((now + ttl))"; then
+    rm -rf "$mine"; exit 1
+fi
+if rival "$mine" 0 "$dead"; then rm -rf "$mine"; echo held; exit 0; fi
+for entry in lease-*; do [ "$entry" = "$mine" ] || rm -rf "$entry" 2>/dev/null; done
+echo "won $over"

@@ -1,5 +1,7 @@
 #!/bin/sh
+# Arguments: MACHINE_FOLDER TOKEN
 # Print `kept` if the lease is still held.
 # needs: lease_common
 
-for name in held/"$token".*; do [ ! -e "$name" ] || echo kept; done
+start_lease "$1" "$2"
+keep_lease ""

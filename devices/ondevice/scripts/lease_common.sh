@@ -1,11 +1,54 @@
 #!/bin/sh
-# Arguments: LEASE_FOLDER TOKEN ...
-# needs: dialect
+# start_lease MACHINE_FOLDER TOKEN: change to the folder and set `now` and `here` for the functions below.
+# newest: set `newest` to the highest number of a lease, 0 if there is none.
+# valid NUMBER [DEAD]: set `name` to the lease with that number; succeed unless it has expired, is of another boot or is
+#     DEAD. One without a file is between two system calls of its holder; if that was killed there, it is free after a
+#     minute.
+# rival MINE LOWEST [DEAD]: succeed if a lease with a number of at least LOWEST, other than the folder MINE, is valid.
+# keep_lease TTL_S: extend our lease, or only check it if TTL_S is empty; print `kept` if it is ours. Another process may
+#     acquire the device at the same moment. It withdraws if it finds our lease valid, so wait for that. An expired
+#     lease gives way to every other one; of two valid ones, which only a pause in this script can cause, the newer wins.
+# needs: machine
 
-mkdir -p "$1/holders" && cd "$1" || exit 1
-now=$(now); now=${now%%.*}
-# shellcheck disable=SC2034 # for the scripts that need this one
-here=$(boot)
-# shellcheck disable=SC2034 # for the scripts that need this one
-token=$2
-alone() { [ "$(echo held/*)" = "$1" ]; }
+start_lease() {
+    enter_machine "$1" || exit 1
+    token=$2; here=$(boot); now=$(now); now=${now%%.*}
+}
+newest() {
+    newest=0
+    for entry in lease-*; do
+        number=${entry#lease-}
+        case $number in 0* | *[!0-9]* | ??????????*) continue ;; esac
+        [ "$number" -le "$newest" ] || newest=$number
+    done
+}
+valid() {
+    for name in "lease-$1"/*.*.*; do [ ! -f "$name" ] || break; done
+    if [ ! -f "$name" ]; then
+        [ -d "lease-$1" ] && [ -z "$(find "lease-$1" -maxdepth 0 -mmin +1 2>/dev/null)" ]
+        return
+    fi
+    there=${name%.*}; there=${there#*.}
+    [ "$name" != "$2" ] && [ "$there" = "$here" ] && [ "${name##*.}" -ge "$now" ] 2>/dev/null
+}
+rival() {
+    for entry in lease-*; do
+        number=${entry#lease-}
+        [ "$entry" != "$1" ] && [ "$number" -ge "$2" ] 2>/dev/null && valid "$number" "$3" && return
+    done
+    return 1
+}
+keep_lease() {
+    for mine in lease-*/"$token".*; do [ ! -f "$mine" ] || break; done
+    mine=${mine%/*}; lowest=0; tries=4
+    if valid "${mine#lease-}"; then lowest=${mine#lease-}; tries=20; fi
+    if [ -n "$1" ]; then
+        renewed="$mine/$token.$here.$((now + $1))"
+        [ "$name" = "$renewed" ] || mv "$name" "$renewed" 2>/dev/null || return 0
+    fi
+    while [ -d "$mine" ]; do
+        rival "$mine" "$lowest" || { echo kept; return 0; }
+        tries=$((tries - 1)); [ "$tries" -gt 0 ] || rm -rf "$mine"
+        sleep 0.1
+    done
+}

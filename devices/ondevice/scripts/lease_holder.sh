@@ -1,8 +1,8 @@
 #!/bin/sh
-# Arguments: LEASE_FOLDER
+# Arguments: MACHINE_FOLDER
 # Print the record of the current holder, if there is one.
+# needs: lease_common
 
-for name in "$1"/held/*; do
-    [ -e "$name" ] || continue
-    token=${name##*/}; cat "$1/holders/${token%%.*}"
-done
+start_lease "$1" ""
+newest
+if valid "$newest" && [ -f "$name" ]; then head -c 4096 "$name"; fi

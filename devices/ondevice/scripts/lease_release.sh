@@ -1,5 +1,7 @@
 #!/bin/sh
+# Arguments: MACHINE_FOLDER TOKEN
 # Release the lease.
 # needs: lease_common
 
-rm -f held/"$token".* "holders/$token"; rmdir held 2>/dev/null; true
+start_lease "$1" "$2"
+for name in lease-*/"$token".*; do [ ! -f "$name" ] || rm -rf "${name%/*}"; done

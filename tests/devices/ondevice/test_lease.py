@@ -94,7 +94,7 @@ def test_holders_may_be_named_in_any_way(device: Device) -> None:
 
 
 def held_file(device: Device) -> Path:
-    (path,) = (Path(device.root) / "lease" / "held").iterdir()
+    (path,) = Path(device.machine_folder).glob("lease-*/*")
     return path
 
 
@@ -119,6 +119,11 @@ def test_renewing_moves_the_expiry(device: Device) -> None:
         assert 530 <= int(held_file(device).suffix[1:]) - before <= 600
 
 
+@pytest.mark.fault(
+    stage="run",
+    done="the lease expires and another farm acquires the device",
+    holds="the first holder learns it and measures no more",
+)
 def test_an_expired_lease_is_taken_over_and_its_holder_learns_it(device: Device) -> None:
     late = acquire(device, "first farm")
     expire(device)
@@ -142,6 +147,7 @@ def test_an_expired_lease_that_was_not_taken_over_is_still_ours(device: Device) 
             acquire(device, "second farm")
 
 
+@pytest.mark.fault(stage="run", done="the device is restarted while it is held", holds="the lease is free")
 def test_a_lease_of_another_boot_of_the_device_is_taken_over(device: Device) -> None:
     old = acquire(device, "first farm", ttl_s=600)
     name = held_file(device)
@@ -154,6 +160,9 @@ def test_a_lease_of_another_boot_of_the_device_is_taken_over(device: Device) -> 
             old.check()
 
 
+@pytest.mark.fault(
+    stage="run", done="controller killed with -9 while it holds the device", holds="the next one takes over at once"
+)
 def test_the_lease_of_a_killed_process_on_this_host_is_taken_over_at_once(local_device: Device) -> None:
     # Given a holder that lives, then dies by kill -9
     other = held_by_another_process(local_device)
@@ -171,7 +180,7 @@ def test_the_lease_of_a_killed_process_on_this_host_is_taken_over_at_once(local_
 def test_the_lease_of_a_process_on_another_host_waits_for_its_expiry(local_device: Device) -> None:
     other = held_by_another_process(local_device)
     end(other)
-    (who,) = (Path(local_device.root) / "lease" / "holders").iterdir()
+    who = held_file(local_device)
     said = json.loads(who.read_text())
     who.write_text(json.dumps({**said, "host": "elsewhere"}))
 
@@ -179,6 +188,7 @@ def test_the_lease_of_a_process_on_another_host_waits_for_its_expiry(local_devic
         acquire(local_device, "this farm")
 
 
+@pytest.mark.fault(stage="run", done="controller killed with -9 during a job", holds="the next holder ends the job")
 def test_a_taken_over_device_is_cleaned_of_running_jobs(local_device: Device, alive: Callable[[int], bool]) -> None:
     # Given a farm killed with -9 in the middle of a job
     script = HOLD.replace(
@@ -196,9 +206,14 @@ def test_a_taken_over_device_is_cleaned_of_running_jobs(local_device: Device, al
         assert not alive(group)
 
 
+@pytest.mark.fault(
+    stage="lease",
+    done="controller killed with -9 while it acquires the device",
+    holds="the device is free after a minute",
+)
 def test_a_lease_that_was_abandoned_while_it_was_made_frees_itself(local_device: Device) -> None:
     # Given a process killed between making the folder and writing its name into it, two minutes ago
-    held = Path(local_device.root) / "lease" / "held"
+    held = Path(local_device.machine_folder) / "lease-1"
     held.mkdir(parents=True)
     with pytest.raises(DeviceBusy):
         acquire(local_device, "this farm")
@@ -207,14 +222,17 @@ def test_a_lease_that_was_abandoned_while_it_was_made_frees_itself(local_device:
     acquire(local_device, "this farm").release()
 
 
-def test_waiting_gets_the_device_as_soon_as_it_is_free(local_device: Device) -> None:
+@pytest.mark.fault(
+    stage="lease",
+    done="the holder is killed with -9 while another farm waits",
+    holds="the waiting farm gets the device at once",
+)
+def test_waiting_gets_the_device_as_soon_as_it_is_free(local_device: Device, caplog: pytest.LogCaptureFixture) -> None:
     # Given a holder that is killed when this process has asked for the device and been refused
     other = held_by_another_process(local_device)
-    holders = Path(local_device.root) / "lease" / "holders"
-    before = holders.stat().st_mtime_ns
 
     def end_holder() -> None:
-        wait_for(lambda: holders.stat().st_mtime_ns != before, "the device to be requested")
+        wait_for(lambda: "is held by the other farm" in caplog.text, "the device to be requested")
         end(other)
 
     with ThreadPoolExecutor(1) as pool:
@@ -225,6 +243,7 @@ def test_waiting_gets_the_device_as_soon_as_it_is_free(local_device: Device) -> 
 
 
 def test_of_processes_that_race_exactly_one_holds_the_device(local_device: Device) -> None:
+    Path(local_device.root).mkdir()
     racers = [start(RACE, local_device.root, "8") for _ in range(3)]
 
     assert [racer.wait(120 * SCALE) for racer in racers] == [0, 0, 0]
@@ -232,6 +251,9 @@ def test_of_processes_that_race_exactly_one_holds_the_device(local_device: Devic
         end(racer)
 
 
+@pytest.mark.fault(
+    stage="lease", done="several farms find a dead holder at the same moment", holds="exactly one acquires the device"
+)
 def test_of_processes_that_race_for_a_dead_holders_lease_exactly_one_gets_it(local_device: Device) -> None:
     # Given a dead holder and three processes that all find it dead at the same moment, several times over
     script = """
@@ -250,6 +272,7 @@ try:
 except DeviceBusy:
     print("busy", flush=True)
 """
+    Path(local_device.root).mkdir()
     for _ in range(3):
         (Path(local_device.root) / "go").unlink(missing_ok=True)
         end(held_by_another_process(local_device))

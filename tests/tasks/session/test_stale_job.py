@@ -6,6 +6,7 @@ The machine reports the temperature in a file: stand-ins for an Android phone's 
 import os
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -14,13 +15,15 @@ from pathlib import Path
 import pytest
 
 from devices.limits import Limits
+from devices.local import LocalDevice
+from devices.ondevice.job import run_job
 from tasks.bundle import SessionRecord, bundles_of
 from tasks.bundle_store import LocalStore
 from tasks.session.measure import Bench, measure
 from tests.fixtures.paths import ROOT
 from tests.fixtures.plans import NIGHT
 from tests.fixtures.stand_in import GOOD, a_bench, a_session
-from tests.fixtures.waiting import wait_for
+from tests.fixtures.waiting import ENOUGH_S, wait_for
 
 COOL = Limits(max_temperature_c=45)
 _CONTROLLER = """
@@ -179,3 +182,25 @@ def test_a_finished_job_of_another_var_folder_is_not_collected(tmp_path: Path, p
     assert record.status == "succeeded"
     assert datetime.fromisoformat(record.started_at).timestamp() >= since - 0.1
     assert runs(tmp_path) == 2
+
+
+@pytest.mark.fault(
+    stage="run",
+    done="a job of another farm runs on the machine during the session",
+    holds="the session is invalid: not_alone",
+)
+def test_a_session_that_was_not_alone_on_the_machine_is_invalid(tmp_path: Path) -> None:
+    # given the job of another farm, which ignores leases
+    other = LocalDevice("other", str(tmp_path / "other root"))
+    script = f"touch '{tmp_path}/other-runs'; until [ -e '{tmp_path}/end' ]; do sleep 0.02; done"
+    arguments = (other, f"{other.root}/session", ["sh", "-c", script])
+    thread = threading.Thread(target=run_job, args=arguments, kwargs={"deadline_s": ENOUGH_S})
+    thread.start()
+    wait_for((tmp_path / "other-runs").exists, "the other farm's job to run")
+
+    record = record_of(tmp_path, a_bench(tmp_path, GOOD))
+
+    (tmp_path / "end").touch()
+    thread.join()
+    assert (record.status, record.reason_code) == ("invalid", "not_alone")
+    assert record.reason == f"another farm, with the root {other.root}, ran a job on local at the same time"

@@ -1,0 +1,257 @@
+"""A machine is measured by one farm at a time, whatever its users, roots and pauses."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from devices.device import CommandResult, Device
+from devices.errors import DeviceBusy, DeviceError, LeaseLost
+from devices.local import LocalDevice
+from devices.ondevice.job import keep_matching, kill_leftovers, run_job
+from devices.ondevice.lease import acquire
+from tests.fixtures.paths import ROOT
+from tests.fixtures.waiting import ENOUGH_S, wait_for
+
+NOBODY = "65534"
+# Acquires the device, waits for a line on its standard input, then starts a job.
+PAUSED = """
+import sys
+from devices.local import LocalDevice
+from devices.errors import LeaseLost
+from devices.ondevice.job import run_job
+from devices.ondevice.lease import acquire
+device = LocalDevice("local", sys.argv[1])
+acquire(device, "paused farm", ttl_s=1)
+print("held", flush=True)
+sys.stdin.readline()
+try:
+    run_job(device, sys.argv[2], ["touch", sys.argv[3]], deadline_s=60)
+except LeaseLost as error:
+    print(error)
+"""
+
+
+class DeviceOfNobody(LocalDevice):
+    """This machine, used by a user without rights."""
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        deadline_s: float,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+    ) -> CommandResult:
+        as_nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *argv]
+        return super().run(as_nobody, deadline_s=deadline_s, env=env, cwd=cwd)
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> LocalDevice:
+    """The same machine in another farm's inventory, with another root."""
+    return LocalDevice("other", str(tmp_path / "root of the other farm"))
+
+
+@pytest.fixture
+def public(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder that every user can reach and that is shared as on a real machine."""
+    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+        pytest.skip("only root can act as another user")
+    folder = Path(tempfile.mkdtemp(prefix="etfarm-public-"))
+    folder.chmod(0o1777)
+    monkeypatch.setattr(Device, "machine_folder", str(folder / "machine"))
+    yield folder
+    shutil.rmtree(folder)
+
+
+def expire(device: Device) -> None:
+    (path,) = Path(device.machine_folder).glob("lease-*/*")
+    path.rename(f"{path.with_suffix('')}.0")
+
+
+@pytest.mark.fault(
+    stage="run",
+    done="two farms with different roots use one machine",
+    holds="they exclude each other",
+)
+def test_two_farms_with_different_roots_exclude_each_other(local_device: Device, other: Device) -> None:
+    with acquire(local_device, "first farm"), pytest.raises(DeviceBusy, match="is held by first farm"):
+        acquire(other, "second farm")
+
+    acquire(other, "second farm").release()
+
+
+@pytest.mark.parametrize("first_is_nobody", [True, False])
+@pytest.mark.fault(
+    stage="run",
+    done="two users share one machine; the lease of one of them expires",
+    holds="the other takes over, and the first learns it",
+)
+def test_farms_of_two_users_exclude_each_other_and_take_over(public: Path, first_is_nobody: bool) -> None:
+    # given two users, each with a root that the other cannot change
+    (public / "root").mkdir()
+    os.chown(public / "root", int(NOBODY), int(NOBODY))
+    nobody, root = DeviceOfNobody("nobody", str(public / "root")), LocalDevice("root", str(public / "root of root"))
+    first, second = (nobody, root) if first_is_nobody else (root, nobody)
+    late = acquire(first, "first farm")
+    with pytest.raises(DeviceBusy):
+        acquire(second, "second farm")
+    # when the first user's lease expires
+    expire(first)
+    # then the other user takes the machine over without any right to the first user's files
+    with acquire(second, "second farm") as lease:
+        assert str(lease.took_over).startswith("first farm ")
+        with pytest.raises(LeaseLost):
+            late.renew()
+        with pytest.raises(LeaseLost):
+            keep_matching(first, f"{first.root}/session", "ours")
+        with pytest.raises(LeaseLost):
+            run_job(first, f"{first.root}/session", ["true"], deadline_s=ENOUGH_S)
+        lease.renew()
+    # and both can use it again
+    acquire(first, "first farm").release()
+    acquire(second, "second farm").release()
+
+
+def test_a_link_in_place_of_the_shared_folder_is_not_followed(local_device: Device, tmp_path: Path) -> None:
+    private = tmp_path / "private"
+    private.mkdir(mode=0o700)
+    Path(local_device.machine_folder).parent.mkdir()
+    Path(local_device.machine_folder).symlink_to(private)
+
+    with pytest.raises(DeviceError, match="is not a folder that every user can write to; remove it"):
+        acquire(local_device, "this farm")
+
+    assert list(private.iterdir()) == []
+    assert private.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.fault(
+    stage="run",
+    done="controller stopped (SIGSTOP) beyond its lease and resumed beside another holder",
+    holds="its job does not start",
+)
+def test_a_controller_that_was_stopped_beyond_its_lease_starts_no_job(local_device: Device, tmp_path: Path) -> None:
+    ran = tmp_path / "ran"
+    paused = subprocess.Popen(
+        [sys.executable, "-c", PAUSED, local_device.root, f"{local_device.root}/session", str(ran)],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert paused.stdout is not None
+    assert paused.stdout.readline() == "held\n"
+    paused.send_signal(signal.SIGSTOP)
+    try:
+        # when another farm acquires the machine after the lease has expired
+        with acquire(local_device, "second farm", wait_s=ENOUGH_S):
+            paused.send_signal(signal.SIGCONT)
+            printed, _ = paused.communicate("go\n", timeout=ENOUGH_S)
+    finally:
+        paused.kill()
+        paused.wait()
+    # then the first farm starts nothing and states why
+    assert printed == "local: our lease was taken over before the job started; run the sweep again\n"
+    assert not ran.exists()
+    assert not (Path(local_device.root) / "session" / "job").exists()
+
+
+def test_a_job_extends_the_lease_to_its_deadline(local_device: Device) -> None:
+    with acquire(local_device, "this farm", ttl_s=1):
+        run_job(local_device, f"{local_device.root}/session", ["true"], deadline_s=1000)
+        (path,) = Path(local_device.machine_folder).glob("lease-*/*")
+
+        now = float(Path("/proc/uptime").read_text(encoding="utf-8").split()[0])
+        assert 1000 < float(path.suffix[1:]) - now < 1400
+
+
+@pytest.mark.fault(
+    stage="run",
+    done="jobs of two farms run at the same time",
+    holds="each of them records the other one",
+)
+@pytest.mark.parametrize("first_ends_first", [True, False])
+def test_jobs_that_ran_at_the_same_time_know_of_each_other(
+    local_device: Device, other: Device, tmp_path: Path, first_ends_first: bool
+) -> None:
+    # given a job of each farm, started one after the other
+    devices = [local_device, other]
+    results: dict[str, str | None] = {}
+
+    def run(device: Device) -> None:
+        runs, end = tmp_path / f"{device.name}-runs", tmp_path / f"end-{device.name}"
+        script = f"touch '{runs}'; until [ -e '{end}' ]; do sleep 0.02; done"
+        result = run_job(device, f"{device.root}/session", ["sh", "-c", script], deadline_s=ENOUGH_S)
+        results[device.name] = result.beside
+
+    threads = [threading.Thread(target=run, args=(device,)) for device in devices]
+    for thread, device in zip(threads, devices, strict=True):
+        thread.start()
+        wait_for((tmp_path / f"{device.name}-runs").exists, "the job to run")
+    # when they end one after the other
+    for number in (0, 1) if first_ends_first else (1, 0):
+        (tmp_path / f"end-{devices[number].name}").touch()
+        threads[number].join()
+
+    assert results == {local_device.name: other.root, other.name: local_device.root}
+
+
+def test_jobs_one_after_the_other_are_alone(local_device: Device, other: Device) -> None:
+    for number, device in enumerate((local_device, other, local_device)):
+        result = run_job(device, f"{device.root}/session-{number}", ["true"], deadline_s=ENOUGH_S)
+        assert result.beside is None
+
+    assert list(Path(local_device.machine_folder).glob("job-*")) == []
+
+
+@pytest.mark.fault(
+    stage="run",
+    done="the machine's next holder has another root than the killed one",
+    holds="it ends the job that the killed one left",
+)
+def test_the_next_holder_ends_the_jobs_of_this_user_under_every_root(local_device: Device, other: Device) -> None:
+    folder = Path(local_device.root) / "session"
+
+    def run() -> None:
+        with pytest.raises(DeviceError):
+            run_job(local_device, str(folder), ["sleep", "60"], deadline_s=ENOUGH_S)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    wait_for((folder / "job" / "pid").exists, "the job to start")
+    group = int((folder / "job" / "pid").read_text().split()[0])
+
+    assert kill_leftovers(other) == [group]
+
+    thread.join()
+    assert kill_leftovers(other) == []
+
+
+@pytest.mark.fault(
+    stage="run",
+    done="another user writes a note of a job that names a process of this user",
+    holds="the process is not ended",
+)
+def test_no_process_is_ended_because_of_a_note_of_another_user(public: Path, other: Device) -> None:
+    acquire(other, "this farm").release()
+    bystander = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    token = Path(f"/proc/{bystander.pid}/stat").read_text().rpartition(")")[2].split()[19]
+    note = public / "machine" / f"job-{bystander.pid}-{token}"
+    note.write_text(f"{bystander.pid} {boot} 1.0 {bystander.pid} {token} /root\n")
+    os.chown(note, int(NOBODY), int(NOBODY))
+
+    assert kill_leftovers(other) == []
+
+    assert bystander.poll() is None
+    bystander.kill()
+    bystander.wait()
