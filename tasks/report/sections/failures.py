@@ -35,6 +35,8 @@ _NEXT_STEPS = {
     "thermal": "Cool the device, raise `cooldown_s` or `settle_s`, or raise `max_temperature_c`",
     "battery": "Charge the device or lower `min_battery_percent`",
     "load": "End other programs on the device or raise `max_load_1m`",
+    "not_alone": f"Wait until the other farm has finished, then {_AGAIN}",
+    "no_conditions": f"Check the device for a full disk, then {_AGAIN}",
     "export_failed": "Run `etfarm export MODEL` and fix the error it reports",
     "no_runner": "Build a runner with `etfarm runner build` or register one with `etfarm runner register`",
     "device_lost": f"Check the device's cable, network and power with `etfarm devices`, then {_AGAIN}",
