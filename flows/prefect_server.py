@@ -25,6 +25,7 @@ from tasks.files import write_complete
 _PROGRAM = "prefect.server.api.server:create_app"
 _MIN_FREE_BYTES = 16_000_000  # a new database of the server needs 6 MB
 _DATABASE = "prefect.db"
+_CHECKED_BYTES = 100_000_000  # checking takes less than a second
 _POLL_S = 0.1
 
 
@@ -37,9 +38,9 @@ def start_server(prefect_home: Path) -> None:
     end_orphans(notes_of(prefect_home))
     if shutil.disk_usage(prefect_home).free < _MIN_FREE_BYTES:  # the server would retry for 90 seconds
         raise FarmError(f"{prefect_home}: the disk is full; free space and run the same command again")
+    is_replaced = _replace_damaged_database(prefect_home) if _has_small_database(prefect_home) else False
     cause = _start(prefect_home)
-    if cause and (kept := set_damaged_database_aside(prefect_home, cause)):
-        board.tell(kept)
+    if cause and not is_replaced and _replace_damaged_database(prefect_home, cause):
         cause = _start(prefect_home)
     if cause:
         raise FarmError(
@@ -61,23 +62,29 @@ def exit_at_once(code: int) -> NoReturn:
     os._exit(code)
 
 
-def set_damaged_database_aside(prefect_home: Path, cause: str = "") -> str | None:
-    """Rename the server's database if it is damaged; return a sentence that names both, or None if it is sound.
+def _has_small_database(prefect_home: Path) -> bool:
+    database = prefect_home / _DATABASE
+    return database.is_file() and database.stat().st_size <= _CHECKED_BYTES
+
+
+def _replace_damaged_database(prefect_home: Path, cause: str = "") -> bool:
+    """Keep the server's database under another name if it is damaged, and print a sentence that names both.
 
     A database elsewhere (PREFECT_API_DATABASE_CONNECTION_URL) is never touched.
     """
     database = prefect_home / _DATABASE
     url = get_current_settings().server.database.connection_url
-    if not database.exists() or str(database) not in (url.get_secret_value() if url else ""):
-        return None
+    if not database.is_file() or str(database) not in (url.get_secret_value() if url else ""):
+        return False
     damage = _damage_of(database) or (cause if "Can't locate revision" in cause else None)
     if damage is None:
-        return None
+        return False
     kept = database.with_name(f"{_DATABASE}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
     for suffix in ("", "-wal", "-shm"):
         with contextlib.suppress(FileNotFoundError):
             database.with_name(_DATABASE + suffix).rename(kept.with_name(kept.name + suffix))
-    return f"{database}: damaged ({damage}); kept as {kept.name} and replaced by a new one; no result is lost"
+    board.tell(f"{database}: damaged ({damage}); kept as {kept.name} and replaced by a new one; no result is lost")
+    return True
 
 
 def notes_of(prefect_home: Path) -> Path:

@@ -12,18 +12,13 @@ from types import FrameType
 from uuid import UUID
 
 from prefect.client.orchestration import get_client
-from prefect.client.schemas.filters import (
-    FlowRunFilter,
-    FlowRunFilterParentFlowRunId,
-    FlowRunFilterState,
-    FlowRunFilterStateType,
-)
-from prefect.client.schemas.objects import StateType
 from prefect.states import Cancelled
 
 from flows.lease import release_all
 from flows.prefect_server import stop_server
 from flows.progress import board
+from flows.run_notes import end_runs, noted
+from tasks.leftovers import remove_own
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _CANCEL_S = 5.0
@@ -34,12 +29,19 @@ def shutdown_handler(flow_run_id: str | None = None) -> Iterator[None]:
     """End the process cleanly, and the flow run as cancelled, on these signals while the main thread is in the block.
 
     An exception would wait for the threads of the devices, which wait for their runners. Instead the runners are ended,
-    the devices are released and the process exits as if killed; files are never left incomplete. A signal that was
-    ignored when the process started (nohup) stays ignored.
+    the devices are released, unfinished and scratch files are removed, and the process exits as if killed. A signal
+    that was ignored when the process started (nohup) stays ignored.
     """
-    if threading.current_thread() is not threading.main_thread():
+    with contextlib.ExitStack() as until_end:
+        if flow_run_id is not None:
+            until_end.enter_context(noted(flow_run_id))
+        if threading.current_thread() is threading.main_thread():
+            until_end.enter_context(_handled_signals(flow_run_id))
         yield
-        return
+
+
+@contextlib.contextmanager
+def _handled_signals(flow_run_id: str | None) -> Iterator[None]:
     before = {number: signal.getsignal(number) for number in _SIGNALS}
     handled = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
     try:
@@ -61,8 +63,10 @@ def _on_signal(flow_run_id: str | None, number: int, _frame: FrameType | None) -
     cancelling = threading.Thread(target=_cancel_run, args=(flow_run_id, signal.Signals(number).name), daemon=True)
     cancelling.start()
     release_all()
+    remove_own()
     cancelling.join(_CANCEL_S)
     stop_server()
+    remove_own()  # other threads may have begun something
     os._exit(128 + number)
 
 
@@ -71,10 +75,4 @@ def _cancel_run(flow_run_id: str | None, cause: str) -> None:
     if flow_run_id is None or "PREFECT_API_URL" not in os.environ:
         return
     with contextlib.suppress(Exception), get_client(sync_client=True) as client:
-        ours = UUID(flow_run_id)
-        below = FlowRunFilter(
-            parent_flow_run_id=FlowRunFilterParentFlowRunId(any_=[ours]),
-            state=FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.RUNNING])),
-        )
-        for run in [ours, *(device.id for device in client.read_flow_runs(flow_run_filter=below))]:
-            client.set_flow_run_state(run, Cancelled(message=f"ended by {cause}"), force=True)
+        end_runs(client, UUID(flow_run_id), Cancelled(message=f"ended by {cause}"))

@@ -1,6 +1,7 @@
 """The sweep: exports, runners, measurements on all devices in parallel, warehouse, report."""
 
 import logging
+from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any, cast
@@ -17,10 +18,12 @@ from devices.errors import InputError
 from devices.inventory import DeviceSpec, load_inventory
 from flows.artifacts import show_report
 from flows.device import DeviceJob, DeviceTally, measure_device
+from flows.leftovers import clear_leftovers
 from flows.prepare import Exported, Probe, Runners, build_runners, data_of, export_all, probe_all
 from flows.progress import board
-from flows.publish import load_store, write_report
+from flows.publish import load_store, unloadable_sessions, write_report
 from flows.shutdown import shutdown_handler
+from flows.unloadable import session_of
 from tasks.bundle import SweepNight
 from tasks.bundle_store import BundleStore, open_store
 from tasks.night import sweep_night
@@ -30,6 +33,7 @@ from tasks.var import Var
 
 _log = logging.getLogger(__name__)
 _MOST_DEVICES_AT_ONCE = 64
+_MOST_NAMED = 3
 _side_by_side = cast(TaskRunner[PrefectFuture[Any]], ThreadPoolTaskRunner[Any](max_workers=_MOST_DEVICES_AT_ONCE))
 
 
@@ -66,24 +70,26 @@ def sweep(
         bundles: where bundles are kept: a folder, or a URL such as s3://bucket/prefix; default: the var folder.
         warehouse: a DuckDB file to use instead of the var folder's.
 
-    The end state is Failed, with the counts in its message, if any session failed or was invalid.
+    The end state is Failed, with the counts in its message, if any session failed, was invalid or could not be loaded.
     """
     with shutdown_handler(runtime.flow_run.id):
         spec = read_sweep(Path(sweep_file))
         chosen = choose_devices(spec, inventory_file)
         places = Var(Path(var).absolute())
+        clear_leftovers(places)
         store = open_store(bundles, places)
         this_night = sweep_night(spec.name, night or date.today(), store.sweep_ids(), again=again)
         _log.info("sweep %s on %s", this_night.sweep_id, ", ".join(device.name for device in chosen))
+        warehouse_file = Path(warehouse) if warehouse else None
+        unloadable = check_step(this_night.sweep_id, store, places, warehouse_file)
         exports = export_all(spec, places)
         probes = probe_all(chosen, places)
         runners = build_runners(spec, {probe.platform for probe in probes if probe.platform}, places)
-        jobs = [_job(spec, this_night, probe, exports, runners, store, places) for probe in probes]
+        jobs = [_job(spec, this_night, probe, exports, runners, store, places, unloadable) for probe in probes]
         tallies = _measure_all(jobs)
-        warehouse_file = Path(warehouse) if warehouse else None
-        load_step(this_night.sweep_id, store, places, warehouse_file)
-        report = report_step(this_night.sweep_id, places, warehouse_file, return_state=True)
-        return _end_state(this_night.sweep_id, tallies, report)
+        refused = load_step(this_night.sweep_id, store, places, warehouse_file)
+        report = report_step(this_night.sweep_id, places, warehouse_file, store, refused, return_state=True)
+        return _end_state(this_night.sweep_id, tallies, refused, report)
 
 
 def choose_devices(spec: SweepSpec, inventory_file: str) -> list[DeviceSpec]:
@@ -103,9 +109,20 @@ def device_step(title: str, job: DeviceJob) -> DeviceTally:
     return measure_device(job)
 
 
+@task(task_run_name="check {sweep_id}", cache_policy=NO_CACHE)
+def check_step(sweep_id: str, bundles: BundleStore, places: Var, warehouse: Path | None) -> dict[str, str]:
+    """Return why bundles of the sweep cannot be loaded, by session id."""
+    unloadable = unloadable_sessions(bundles, sweep_id, places.root, warehouse)
+    board.expect("check", len(unloadable))
+    for reason in unloadable.values():
+        _log.error("%s", reason)
+        board.done("check", f"{reason}; if its session is still planned, it is measured again", failed=True)
+    return unloadable
+
+
 @task(task_run_name="load {sweep_id}", cache_policy=NO_CACHE)
-def load_step(sweep_id: str, bundles: BundleStore, places: Var, warehouse: Path | None) -> None:
-    """Load the sweep's bundles and publish the snapshot."""
+def load_step(sweep_id: str, bundles: BundleStore, places: Var, warehouse: Path | None) -> dict[str, str]:
+    """Load the sweep's bundles and publish the snapshot; return why bundles were refused, by session id."""
     board.expect("load", 1)
     result = load_store(bundles, sweep_id, places.root, warehouse)
     for _, sentence in result.refused:
@@ -116,13 +133,16 @@ def load_step(sweep_id: str, bundles: BundleStore, places: Var, warehouse: Path 
         f"{result.loaded} bundles loaded, {result.already} already in the warehouse {refused}",
         failed=bool(refused),
     )
+    return {session_of(path): reason for path, reason in result.refused}
 
 
 @task(task_run_name="report {sweep_id}", cache_policy=NO_CACHE)
-def report_step(sweep_id: str, places: Var, warehouse: Path | None) -> Path:
+def report_step(
+    sweep_id: str, places: Var, warehouse: Path | None, bundles: BundleStore, refused: Mapping[str, str]
+) -> Path:
     """Write the report and publish it as a Prefect artifact."""
     board.expect("report", 1)
-    html = write_report(sweep_id, places.root, warehouse)
+    html = write_report(sweep_id, places.root, warehouse, bundles, list(refused.values()))
     show_report(html.with_suffix(".md").read_text(encoding="utf-8"), sweep_id)
     board.done("report", str(html))
     return html
@@ -136,6 +156,7 @@ def _job(
     runners: dict[str, Runners],
     bundles: BundleStore,
     places: Var,
+    unloadable: Mapping[str, str],
 ) -> DeviceJob:
     of_platform = runners[probe.platform] if probe.platform else Runners()
     return DeviceJob(
@@ -150,6 +171,7 @@ def _job(
         runner_error=of_platform.error,
         bundles=bundles,
         places=places,
+        unloadable=unloadable,
     )
 
 
@@ -167,13 +189,17 @@ def _measure_all(jobs: list[DeviceJob]) -> list[DeviceTally]:
     return tallies
 
 
-def _end_state(sweep_id: str, tallies: list[DeviceTally], report: State[Any]) -> State[Any]:
+def _end_state(sweep_id: str, tallies: list[DeviceTally], refused: Mapping[str, str], report: State[Any]) -> State[Any]:
     counts = {
         name: sum(getattr(tally, name) for tally in tallies)
         for name in ("succeeded", "failed", "invalid", "discarded", "already_done")
     }
     ended = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if count) or "nothing to do"
     broken = [tally.stopped_by for tally in tallies if tally.stopped_by]
+    replaced = {session_id for tally in tallies for session_id in tally.replaced}
+    if missing := [reason for session_id, reason in refused.items() if session_id not in replaced]:
+        more = f"; and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
+        broken.append(f"{len(missing)} could not be loaded: {'; '.join(missing[:_MOST_NAMED])}{more}")
     if report.is_completed():
         last = f"report: {data_of(report)}"
     else:

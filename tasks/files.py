@@ -15,6 +15,9 @@ from typing import BinaryIO
 UNFINISHED = ".part-"
 """How the names of files and folders begin that are still being written."""
 _BLOCK_BYTES = 1 << 22
+_TRIES = 5
+# What this process is writing now.
+_own: set[Path] = set()
 
 
 def sha256_of(path: Path) -> str:
@@ -43,15 +46,20 @@ def publish_folder(final: Path) -> Iterator[Path]:
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
     """Yield an empty folder outside the var folder, for this block only; leftovers of killed processes are removed."""
-    with work_folder(Path(tempfile.gettempdir()) / f"etfarm-scratch-{getpass.getuser()}") as folder:
+    with work_folder(scratch_parent()) as folder:
         yield folder
+
+
+def scratch_parent() -> Path:
+    """Return the folder of all scratch folders of this user."""
+    return Path(tempfile.gettempdir()) / f"etfarm-scratch-{getpass.getuser()}"
 
 
 @contextlib.contextmanager
 def complete_file(path: Path) -> Iterator[BinaryIO]:
     """Yield a stream; at the end of the block its content replaces `path`, or on an error `path` stays as it was."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.parent / f"{UNFINISHED}{os.getpid()}-{uuid.uuid4().hex[:8]}"
+    aside = _unfinished_in(path.parent)
     try:
         with aside.open("wb") as stream:
             yield stream
@@ -60,6 +68,7 @@ def complete_file(path: Path) -> Iterator[BinaryIO]:
         aside.replace(path)
     finally:
         aside.unlink(missing_ok=True)
+        _own.discard(aside)
 
 
 def write_complete(path: Path, data: bytes | BinaryIO) -> None:
@@ -68,15 +77,38 @@ def write_complete(path: Path, data: bytes | BinaryIO) -> None:
         shutil.copyfileobj(io.BytesIO(data) if isinstance(data, bytes) else data, stream, _BLOCK_BYTES)
 
 
+def leftovers(folder: Path) -> list[Path]:
+    """Return the partial files and folders in `folder` that killed processes of this machine left."""
+    return [path for path in sorted(folder.glob(f"{UNFINISHED}*")) if is_of_dead_process(path, UNFINISHED)]
+
+
+def is_of_dead_process(path: Path, prefix: str) -> bool:
+    """Return whether a name is `prefix`, the id of a process that has ended, and a dash with more."""
+    pid = path.name.removeprefix(prefix).split("-")[0]
+    return pid.isdigit() and not _alive(int(pid))
+
+
 def remove_leftovers(folder: Path) -> None:
     """Remove partial files and folders in `folder` that killed processes of this machine left."""
-    for leftover in folder.glob(f"{UNFINISHED}*"):
-        pid = leftover.name.removeprefix(UNFINISHED).split("-")[0]
-        if pid.isdigit() and not _alive(int(pid)):
-            if leftover.is_dir():
-                shutil.rmtree(leftover, ignore_errors=True)
-            else:
-                leftover.unlink(missing_ok=True)
+    for leftover in leftovers(folder):
+        remove(leftover)
+
+
+def remove_unfinished() -> None:
+    """Remove what this process is writing, before it ends without leaving its blocks."""
+    for path in list(_own):
+        remove(path)
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder, also if another thread is still writing to it."""
+    for _ in range(_TRIES):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+        if not path.exists():
+            return
 
 
 @contextlib.contextmanager
@@ -84,12 +116,20 @@ def work_folder(parent: Path) -> Iterator[Path]:
     """Yield an empty folder in `parent` for the block alone; what killed processes left there is removed first."""
     parent.mkdir(parents=True, exist_ok=True)
     remove_leftovers(parent)
-    aside = parent / f"{UNFINISHED}{os.getpid()}-{uuid.uuid4().hex[:8]}"
+    aside = _unfinished_in(parent)
     aside.mkdir()
     try:
         yield aside
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+        _own.discard(aside)
+
+
+def _unfinished_in(parent: Path) -> Path:
+    """Return a new name in `parent` for what this process begins to write."""
+    aside = parent / f"{UNFINISHED}{os.getpid()}-{uuid.uuid4().hex[:8]}"
+    _own.add(aside)
+    return aside
 
 
 def _alive(pid: int) -> bool:

@@ -6,6 +6,7 @@ device record the last use; `prune` removes the least recently used entries.
 """
 
 import hashlib
+import os
 import re
 import shlex
 import tarfile
@@ -149,7 +150,7 @@ def _sizes(device: Device, place: str, executable: str, names: list[str]) -> lis
 
 
 def _send_tree(device: Device, files: Mapping[str, Path], part: str, marked: list[str]) -> None:
-    with tempfile.TemporaryDirectory(prefix="etfarm-tree-") as folder:
+    with tempfile.TemporaryDirectory(prefix=f"etfarm-tree-{os.getpid()}-") as folder:
         packed = Path(folder) / "tree.tar"
         with tarfile.open(packed, "w", format=tarfile.GNU_FORMAT) as archive:
             for name in sorted(files):

@@ -7,13 +7,12 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from devices.platform import PLATFORMS
 from tasks.cell import VARIANTS, Mode, Variant
-from tasks.files import work_folder
+from tasks.files import scratch_folder, work_folder
 from tasks.runner.bundle import (
     MANIFEST,
     PROGRAM,
@@ -102,8 +101,8 @@ def _plain_folder(folder: Path) -> Iterator[Path]:
     if _NOT_FOR_MAKE.isdisjoint(str(folder)):
         yield folder
         return
-    with tempfile.TemporaryDirectory(prefix="etfarm-") as elsewhere:
-        yield Path(elsewhere)
+    with scratch_folder() as elsewhere:
+        yield elsewhere
 
 
 def _compile(recipe: Recipe, work: Path, log: Path) -> None:

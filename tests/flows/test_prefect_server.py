@@ -1,5 +1,6 @@
 """The Prefect server of one sweep: a damaged database is kept aside, and a server that cannot start is one sentence."""
 
+import contextlib
 import os
 import signal
 import sqlite3
@@ -62,7 +63,7 @@ def overwritten_in_the_middle(database: Path) -> None:
 
 
 def of_an_unknown_version(database: Path) -> None:
-    with sqlite3.connect(database) as connection:
+    with contextlib.closing(sqlite3.connect(database)) as connection, connection:
         connection.execute("UPDATE alembic_version SET version_num = 'ffffffffffff'")
 
 
@@ -72,7 +73,7 @@ def new_database(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     home = tmp_path_factory.mktemp("new")
     started = start(home)
     assert started.returncode == 0, started.stderr
-    with sqlite3.connect(home / "prefect.db") as connection:
+    with contextlib.closing(sqlite3.connect(home / "prefect.db")) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return (home / "prefect.db").read_bytes()
 

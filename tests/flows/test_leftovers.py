@@ -1,0 +1,138 @@
+"""What a sweep that was stopped or killed leaves: nothing after SIGTERM, nothing after the next start."""
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.fixtures.farm import SWEEP, Farm
+from tests.fixtures.waiting import ENOUGH_S, wait_for
+
+pytestmark = pytest.mark.torch
+pytest.importorskip("executorch", reason="exports and the runner need the export extra")
+SMALL = SWEEP.replace("[linear, conv]", "[linear]")
+
+
+@pytest.fixture
+def scratch(farm: Farm) -> Path:
+    """The folder in which the sweep's processes make all temporary files."""
+    folder = farm.folder / "tmp"
+    folder.mkdir()
+    farm.environment["TMPDIR"] = str(folder)
+    return folder
+
+
+def files_in(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir())
+
+
+def unfinished_in(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob(".part-*") if "/cache/" not in str(path)]
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.fault(
+    stage="run",
+    done="sweep stopped by SIGTERM, SIGINT or SIGHUP in a session",
+    holds="no scratch folder, no unfinished file, no server, no job is left",
+)
+def test_a_sweep_that_is_stopped_leaves_no_scratch_folder(farm: Farm, scratch: Path, how: signal.Signals) -> None:
+    # given a sweep in the middle of a session, with a large file in its scratch folder
+    process = farm.start_until_held(1, SMALL.replace("tiny", f"stopped-{how.name.lower()}"))
+    (folder,) = scratch.glob("etfarm-scratch-*/.part-*")
+    (folder / "large").write_bytes(b"x" * 1_000_000)
+    # when it is stopped
+    process.send_signal(how)
+    _, err = process.communicate(timeout=ENOUGH_S)
+    # then nothing of it is left
+    assert process.returncode == 128 + how
+    assert "Traceback" not in err
+    assert files_in(scratch) == []
+    assert not unfinished_in(scratch)
+    assert not unfinished_in(farm.var)
+
+
+@pytest.mark.fault(
+    stage="run",
+    done="sweep killed (SIGKILL) in a session; started again",
+    holds="its scratch folders, server, job and watchdog are gone, its runs are Crashed at the server",
+)
+def test_after_the_next_start_nothing_of_a_killed_sweep_is_left(farm: Farm, scratch: Path, prefect_api: str) -> None:
+    # given a sweep that is killed in the middle of a session
+    process = farm.start_until_held(1, SMALL.replace("tiny", "killed"))
+    process.kill()
+    process.communicate()
+    (folder,) = scratch.glob("etfarm-scratch-*/.part-*")
+    (folder / "large").write_bytes(b"x")
+    (scratch / f"etfarm-tree-{process.pid}-x").mkdir()
+    (farm.var / "bundles").mkdir(exist_ok=True)
+    (farm.var / "bundles" / f".part-{process.pid}-0").mkdir()
+    (note,) = farm.var.glob("prefect/own-runs/*.json")
+    assert run_of(prefect_api, note.stem)["state_type"] == "RUNNING"
+    # when the same sweep is started again
+    farm.go_on()
+    done = farm.sweep(SMALL.replace("tiny", "killed"))
+    assert done.returncode == 0, done.stderr
+    # then nothing is left on this machine
+    assert files_in(scratch) == []
+    assert list(scratch.glob("etfarm-tree-*")) == []
+    assert not unfinished_in(farm.var)
+    assert not any((farm.folder / "device/jobs").glob("*"))
+    assert not processes_with(str(farm.folder / "device"))
+    # and at the server the killed runs are Crashed, with the process
+    run = run_of(prefect_api, note.stem)
+    assert run["state_type"] == "CRASHED"
+    assert f"process {process.pid} on " in run["state"]["message"]
+    below = {"flow_runs": {"parent_flow_run_id": {"any_": [note.stem]}}}
+    answer = httpx.post(f"{prefect_api}/flow_runs/filter", json=below, timeout=ENOUGH_S)
+    assert [run["state_type"] for run in answer.json()] == ["CRASHED"]
+    tasks = httpx.post(
+        f"{prefect_api}/task_runs/filter", json={"flow_runs": {"id": {"any_": [note.stem]}}}, timeout=ENOUGH_S
+    )
+    assert "RUNNING" not in {run["state_type"] for run in tasks.json()}
+    assert not list(farm.var.glob("prefect/own-runs/*"))
+
+
+@pytest.mark.fault(
+    stage="run",
+    done="sweep with its own Prefect server killed (SIGKILL); the next one uses a shared server",
+    holds="the killed sweep's server is gone after the next start",
+)
+def test_the_server_of_a_killed_sweep_is_ended_also_by_a_sweep_with_another_server(farm: Farm) -> None:
+    # given a killed sweep that had a server of its own
+    api = farm.environment.pop("PREFECT_API_URL")
+    process = farm.start_until_held(1, SMALL)
+    (server,) = [int(note.read_text()) for note in farm.var.glob("prefect/own-servers/*")]
+    process.kill()
+    process.communicate()
+    # when the next sweep uses a shared server
+    farm.environment["PREFECT_API_URL"] = api
+    farm.go_on()
+    assert farm.sweep(SMALL).returncode == 0
+    # then the first one's is gone
+    wait_for(lambda: not is_running(server), "the server of the killed sweep to end")
+
+
+def run_of(api: str, flow_run_id: str) -> dict[str, Any]:
+    answer = httpx.get(f"{api}/flow_runs/{flow_run_id}", timeout=ENOUGH_S)
+    answer.raise_for_status()
+    run: dict[str, Any] = answer.json()
+    return run
+
+
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return not state.stdout.startswith("Z")
+
+
+def processes_with(words: str) -> list[str]:
+    listed = subprocess.run(["ps", "-ww", "-eo", "args="], capture_output=True, text=True, check=True)
+    return [line for line in listed.stdout.splitlines() if words in line]
