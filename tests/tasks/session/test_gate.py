@@ -12,10 +12,9 @@ import pytest
 from tasks.bundle import SessionRecord
 from tasks.load.load import load_paths
 from tasks.session import logs, measure
-from tasks.session.measure import Bench
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
 from tests.fixtures.plans import NIGHT
-from tests.fixtures.stand_in import GOOD, OPERATOR, a_bench, a_session, etdump_of, measured
+from tests.fixtures.stand_in import GOOD, OPERATOR, a_bench, a_session, etdump_of, farm_bench, measured
 
 GOOD_STATS = {
     "runner_version": "1", "load_ns": 5, "execution_ns": [1, 2, 3], "peak_resident_bytes": 9, "threads_requested": 1,
@@ -26,12 +25,6 @@ GOOD_STATS = {
 def changed(**changes: object) -> str:
     """The statistics of a good runner as JSON, with these changes."""
     return json.dumps(GOOD_STATS | changes)
-
-
-def farm_bench(folder: Path, script: str) -> Bench:
-    """A bench whose runner takes the flags of the farm's runner."""
-    bench = a_bench(folder, script)
-    return replace(bench, runner=replace(bench.runner, kind="wheel"))
 
 
 def writes(folder: Path, variable: str, content: str) -> str:
