@@ -10,10 +10,12 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from devices.errors import InputError
+from devices.errors import InputError, one_line
 from devices.suggest import did_you_mean
 
 Model = TypeVar("Model", bound=BaseModel)
+_MOST_BYTES = 1 << 20  # reading YAML takes about 10 s for each MiB
+_MOST_VALUES = 200_000
 
 
 def load_checked(path: Path, model: type[Model]) -> Model:
@@ -21,36 +23,77 @@ def load_checked(path: Path, model: type[Model]) -> Model:
 
     Raises InputError with the first mistake: `file:line: key: what is wrong; what to write instead`.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read as UTF-8 text ({error})") from None
-    try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-        data = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise InputError(_syntax_error(path, error)) from None
-    except RecursionError:
-        raise InputError(f"{path}:1: the brackets are nested too deeply") from None
-    if root is None or not isinstance(data, dict):
-        raise InputError(f"{path}:1: the file must consist of keys and values, such as `name: nightly`")
-    if duplicate := _duplicate_key(root):
-        raise InputError(f"{path}:{duplicate.start_mark.line + 1}: duplicate key `{duplicate.value}`; remove one")
+    root, data = _parse(path, _read_text(path))
     try:
         return model.model_validate(data)
     except ValidationError as error:
         # A misspelt key explains the missing one.
         first = min(error.errors(), key=lambda mistake: mistake["type"] != "extra_forbidden")
         where = _line_of(root, first["loc"])
-        raise InputError(f"{path}:{where}: {_key_of(first['loc'])}{_advice(first, model)}") from None
+        raise InputError(f"{path}:{where}: {_key_of(first['loc'])}{one_line(_advice(first, model))}") from None
+
+
+def _parse(path: Path, text: str) -> tuple[yaml.Node, dict[Any, Any]]:
+    """Return the nodes of the file, which have lines, and its keys and values; raises InputError."""
+    try:
+        loader = yaml.SafeLoader(text)
+        root = loader.get_single_node()
+        if not isinstance(root, yaml.MappingNode):
+            raise InputError(f"{path}:1: the file must consist of keys and values, such as `name: nightly`")
+        if duplicate := _duplicate_key(root):
+            where, key = duplicate.start_mark.line + 1, one_line(duplicate.value)
+            raise InputError(f"{path}:{where}: duplicate key `{key}`; remove one")
+        if _expanded(root) > _MOST_VALUES:
+            raise InputError(f"{path}:1: its aliases stand for more than {_MOST_VALUES} values; write them out")
+        return root, loader.construct_document(root)
+    except yaml.YAMLError as error:
+        raise InputError(_syntax_error(path, error)) from None
+    except RecursionError:
+        raise InputError(f"{path}:1: the brackets are nested too deeply") from None
+    # PyYAML raises these for text that only looks like a date or a number, such as 2026-13-45.
+    except (AttributeError, LookupError, ValueError) as error:
+        raise InputError(f"{path}:1: a value does not match its type ({one_line(str(error))}); quote it") from None
+
+
+def _read_text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            content = file.read(_MOST_BYTES + 1)
+        if len(content) > _MOST_BYTES:
+            raise InputError(f"{path}: larger than {_MOST_BYTES >> 10} KiB; pass a file that is written by hand")
+        return content.decode().removeprefix("\ufeff")
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read as UTF-8 text ({error})") from None
+
+
+def _expanded(root: yaml.Node) -> int:
+    """Return how many values the file stands for: an alias counts as often as it is used, one of itself once."""
+    sizes: dict[int, int] = {}
+    waiting = [root]
+    while waiting:
+        node = waiting[-1]
+        below = _below(node)
+        if id(node) not in sizes:
+            sizes[id(node)] = 1  # also while the nodes below are counted, so that a circle ends
+            waiting.extend(each for each in below if id(each) not in sizes)
+            continue
+        waiting.pop()
+        sizes[id(node)] = min(_MOST_VALUES + 1, 1 + sum(sizes[id(each)] for each in below))
+    return sizes[id(root)]
+
+
+def _below(node: yaml.Node) -> list[yaml.Node]:
+    if isinstance(node, yaml.MappingNode):
+        return [each for pair in node.value for each in pair]
+    return list(node.value) if isinstance(node, yaml.SequenceNode) else []
 
 
 def _syntax_error(path: Path, error: yaml.YAMLError) -> str:
     mark = getattr(error, "problem_mark", None)
     line = mark.line + 1 if mark is not None else 1
-    problem = " ".join(str(getattr(error, "problem", None) or error).split())
+    problem = one_line(str(getattr(error, "problem", None) or error))
     return f"{path}:{line}: not valid YAML: {problem}"
 
 
@@ -95,7 +138,7 @@ def _line_of(node: yaml.Node, loc: tuple[int | str, ...]) -> int:
 
 
 def _key_of(loc: tuple[int | str, ...]) -> str:
-    key = ".".join(str(step) for step in loc)
+    key = one_line(".".join(str(step) for step in loc), 100)
     return f"`{key}`: " if key else ""
 
 

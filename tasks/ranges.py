@@ -5,6 +5,8 @@ from typing import Annotated, Any
 from pydantic import Field, ValidationError
 from pydantic_core import PydanticCustomError
 
+from devices.errors import one_line
+
 MOST_INT = 2**31 - 1
 MOST_BIGINT = 2**63 - 1
 Count = Annotated[int, Field(ge=0, le=MOST_BIGINT)]
@@ -18,7 +20,6 @@ _SMALL = ("cores", "threads_used")
 _STATS_COUNTS = ("load_ns", "peak_resident_bytes", "threads_used")
 _STATS_FLAGS = ("sme2_hardware", "sme2_told")
 _SHOWN = 40
-_MOST_CAUSE = 300
 
 
 def require_counts(key: str, value: object) -> None:
@@ -53,8 +54,7 @@ def first_mistake(error: ValidationError) -> str:
     """Return the first mistake as `key`: message, on one line."""
     first = error.errors(include_input=False, include_url=False)[0]
     key = ".".join(str(step) for step in first["loc"])
-    cause = " ".join((f"`{key}`: {first['msg']}" if key else first["msg"]).split())
-    return cause if len(cause) <= _MOST_CAUSE else f"{cause[:_MOST_CAUSE]}..."
+    return one_line(f"`{one_line(key, 100)}`: {first['msg']}" if key else first["msg"])
 
 
 def _shown(value: object) -> str:

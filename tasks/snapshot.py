@@ -7,6 +7,7 @@ copied and hashed in one pass. Copying only what changed would save that, but a 
 
 import fcntl
 import hashlib
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -19,6 +20,11 @@ _KEPT = 3  # a reader that opens `current` needs its file for as long as opening
 _ALWAYS_HASHED_BYTES = 16 << 20  # hashing takes about 10 ms
 _BLOCK_BYTES = 1 << 22
 _READ_ONLY = 0o444
+_MOST_CURRENT_BYTES = 4096
+_STATED = re.compile(
+    rb"(?P<name>warehouse-[\w.-]+)"
+    rb"(?:\nsha256 (?P<sha256>[0-9a-f]{64})\nsize_bytes (?P<size_bytes>\d{1,19})\nmtime_ns (?P<mtime_ns>\d{1,19}))?\n?"
+)
 _FICLONE = 0x40049409  # ioctl of Linux: share the blocks of another file until one of the two is written to
 
 
@@ -82,24 +88,20 @@ def publish_snapshot(warehouse: Path, snapshots: Path) -> Path:
 
 def _read_current(current: Path) -> _Published:
     try:
-        name, *facts = current.read_text(encoding="utf-8").splitlines() or [""]
+        with current.open("rb") as file:
+            content = file.read(_MOST_CURRENT_BYTES)
     except OSError:
         raise WarehouseError(
             f"{current.parent}: no snapshot was published here yet; publish one with `etfarm load` or `etfarm sweep`"
         ) from None
-    try:
-        if not (name.startswith("warehouse-") and name == Path(name).name):
-            raise ValueError
-        known = dict(fact.split(" ") for fact in facts)
-        return (
-            _Published(name, known["sha256"], int(known["size_bytes"]), int(known["mtime_ns"]))
-            if facts
-            else _Published(name)
-        )
-    except (ValueError, KeyError):
+    if not (stated := _STATED.fullmatch(content)):
         raise WarehouseError(
             f"{current}: does not name a snapshot as it was published; publish one again with `etfarm load`"
-        ) from None
+        )
+    name = stated["name"].decode()
+    if stated["sha256"] is None:
+        return _Published(name)
+    return _Published(name, stated["sha256"].decode(), int(stated["size_bytes"]), int(stated["mtime_ns"]))
 
 
 def _is_unchanged(file: Path, published: _Published, *, always_hashed: bool) -> bool:
