@@ -125,7 +125,7 @@ class SshDevice(Device):
         transport = self._transport()
         try:
             yield transport
-        except (paramiko.SSHException, EOFError, TimeoutError, ConnectionError) as error:
+        except (paramiko.SSHException, paramiko.SFTPError, EOFError, TimeoutError, ConnectionError) as error:
             transport.close()
             cause = str(error) or type(error).__name__
             raise DeviceLost(self.name, f"stopped answering ({cause})", "check its network and power") from None
@@ -155,11 +155,13 @@ class SshDevice(Device):
                 return paramiko.SFTPClient.from_transport(transport)
         except paramiko.ChannelException as error:
             raise self._too_many_sessions(error) from None
-        except (paramiko.SSHException, EOFError) as error:
+        except (paramiko.SSHException, paramiko.SFTPError, EOFError) as error:
             if not transport.is_active():
                 raise
             way_on = "enable `Subsystem sftp internal-sftp` in the host's sshd_config"
-            raise DeviceRefused(self.name, f"its SSH server does not offer SFTP ({error})", way_on) from None
+            raise DeviceRefused(
+                self.name, f"its SSH server does not offer SFTP ({error or 'no answer'})", way_on
+            ) from None
 
     def _too_many_sessions(self, error: paramiko.ChannelException) -> DeviceRefused:
         cause = f"its SSH server refuses another session on the same connection ({error.text})"

@@ -82,6 +82,22 @@ def test_a_host_without_sftp_is_refused_with_the_setting(
         assert device.run(["echo", "here"], deadline_s=ENOUGH_S).stdout == b"here\n"
 
 
+@pytest.mark.fault(stage="push", done="an SFTP server announces 4 GB and sends without end", holds="it is refused")
+def test_an_sftp_server_that_sends_without_end_is_refused(
+    restricted: Callable[[str, str], AbstractContextManager[Device]], tmp_path: Path
+) -> None:
+    # given a server whose first packet does not end
+    server = tmp_path / "server"
+    server.write_text("#!/bin/sh\nprintf '\\377\\377\\377\\377'\nexec cat /dev/zero\n")
+    server.chmod(0o755)
+    (tmp_path / "there").write_text("x")
+    with (
+        restricted("Subsystem sftp internal-sftp", f"Subsystem sftp {server}") as device,
+        pytest.raises(DeviceRefused, match=r"does not offer SFTP \(Garbage packet received\)"),
+    ):
+        device.upload(tmp_path / "there", f"{device.root}/file")
+
+
 @pytest.mark.fault(stage="push", done="sshd allows one session", holds="the message names it and the setting")
 def test_a_host_that_allows_one_session_is_refused_with_the_setting(
     restricted: Callable[[str, str], AbstractContextManager[Device]], tmp_path: Path
