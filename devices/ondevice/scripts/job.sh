@@ -22,8 +22,9 @@ printf '%64s\n' '' >job/rc.part && printf '%16384s' '' | tr ' ' '\n' >job/after 
     mv job/pid.part job/pid || { kill -KILL "-$watchdog"; exit 1; }
 conditions >job/before 2>/dev/null
 begin=$(now)
-"$@" >stdout.txt 2>stderr.txt
+(export ETFARM_JOB="$name." && exec "$@") >stdout.txt 2>stderr.txt
 status=$?; end=$(now); date=$(date +%s)
+end_daemons "$name"
 : >job/ended
 conditions "$(hundredths "$since")" 2>/dev/null 1<>job/after
 on_machine note_end "$name"

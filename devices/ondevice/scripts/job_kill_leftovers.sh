@@ -11,6 +11,7 @@ end_job() {
         [ -z "$leader" ] || kill -KILL "-$watchdog" 2>/dev/null
         if kill -KILL "-$pid" 2>/dev/null; then echo "$pid"; note_end "$2"; fi
     fi
+    end_daemons "$2"
     rm -f "$1" "job-$2"
 }
 for note in "$1"/jobs/*; do [ ! -f "$note" ] || end_job "$note" "${note##*/}"; done

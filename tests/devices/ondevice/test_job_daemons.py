@@ -1,0 +1,78 @@
+"""Processes that a job's command leaves in sessions of their own end with the job, however that ends."""
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from devices.device import Device
+from devices.errors import DeviceError
+from devices.ondevice.job import kill_leftovers, run_job
+from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
+
+# Starts a process that leaves the job's session and group, as a daemon does, and closes its streams.
+DAEMON = """perl -MPOSIX -e '
+    exit if fork; setsid(); exit if fork;
+    open STDIN, "</dev/null"; open STDOUT, ">/dev/null"; open STDERR, ">/dev/null";
+    open F, ">", "daemon.new"; print F $$; close F; rename "daemon.new", "daemon"; sleep 3600'
+until [ -e daemon ]; do sleep 0.05; done
+"""
+
+
+@pytest.fixture
+def folder(device: Device) -> Iterator[Path]:
+    folder = Path(device.root) / "sessions" / "one"
+    yield folder
+    if (folder / "daemon").exists() and is_running(folder):
+        os.kill(int((folder / "daemon").read_text()), 9)
+
+
+def is_running(folder: Path) -> bool:
+    try:
+        stat = Path(f"/proc/{(folder / 'daemon').read_text()}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.mark.fault(
+    stage="run", done="runner left a daemon in its own session (setsid)", holds="the daemon ends with the session"
+)
+def test_a_daemon_ends_with_the_command_that_left_it(device: Device, folder: Path) -> None:
+    result = run_job(device, str(folder), ["sh", "-c", DAEMON], deadline_s=ENOUGH_S)
+    assert result.exit_code == 0
+    assert (folder / "daemon").read_text()
+    wait_for(lambda: not is_running(folder), "the daemon to end")
+
+
+@pytest.mark.fault(
+    stage="run",
+    done="runner left a daemon and ran into its deadline",
+    holds="the daemon ends with the session",
+)
+@pytest.mark.parametrize("rest", ["sleep 3600", "trap : TERM; while :; do sleep 1; done"])
+def test_a_daemon_ends_with_a_job_at_its_deadline(device: Device, folder: Path, rest: str) -> None:
+    result = run_job(device, str(folder), ["sh", "-c", DAEMON + rest], deadline_s=3 * SCALE)
+    assert result.deadline_exceeded
+    wait_for(lambda: not is_running(folder), "the daemon to end")
+
+
+@pytest.mark.fault(
+    stage="run", done="farm killed while a runner that left a daemon runs", holds="the next lease ends the daemon"
+)
+def test_the_next_holder_of_the_device_ends_the_daemon_of_a_job_it_finds(device: Device, folder: Path) -> None:
+    # given a job that runs, and left a daemon
+    def run() -> None:
+        with pytest.raises(DeviceError):
+            run_job(device, str(folder), ["sh", "-c", DAEMON + "sleep 3600"], deadline_s=ENOUGH_S, reconnect_s=0)
+
+    job = threading.Thread(target=run)
+    job.start()
+    wait_for(lambda: (folder / "daemon").exists(), "the daemon")
+    # when the next holder of the device ends what is left there
+    assert len(kill_leftovers(device)) == 1
+    # then the daemon ends, too
+    wait_for(lambda: not is_running(folder), "the daemon to end")
+    job.join(ENOUGH_S)
