@@ -51,6 +51,10 @@ class NoSpaceOnDevice(TransferFailed):
     """The disk of the device is full."""
 
 
+class FileChanged(TransferFailed):
+    """A local file is not the one that was exported, built or registered; nothing was sent."""
+
+
 class FileRefused(TransferFailed):
     """The file to fetch is larger than its limit, or is not a regular file."""
 

@@ -1,7 +1,8 @@
 """Files on a device, named by their content: pushed once, verified on the device, shared by all controllers.
 
 `<root>/blobs/<sha256>` is a file, `<root>/trees/<sha256>/` a folder. Both get their final name by a rename after
-their hashes were verified on the device, so everything under a final name is correct. Modification times on the
+their hashes were verified on the device. They are verified again before every use: `<root>/verified/<sha256>` contains
+the hashes with inodes, sizes and times, so files are read only if they may have changed. Modification times on the
 device record the last use; `prune` removes the least recently used entries.
 """
 
@@ -12,12 +13,12 @@ import shlex
 import tarfile
 import tempfile
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from devices.device import Device
-from devices.errors import DeviceError, DeviceLost, TransferFailed
+from devices.errors import DeviceError, DeviceLost, FileChanged, TransferFailed
 from devices.shell import remove_path, run_script
 
 TRANSFER_DEADLINE_S = 300.0
@@ -47,12 +48,16 @@ def tree_path(device: Device, tree_sha256: str) -> str:
 def put(device: Device, local: Path, sha256: str, *, executable: bool = False) -> str:
     """Push a file into the store and return its remote path; one round trip if it is already there.
 
-    Raises TransferFailed if the local file, or the file that arrived, has another hash.
+    Raises FileChanged if the local file has another hash, TransferFailed if the file that arrived has.
     """
     final = blob_path(device, sha256)
     mark = "executable" if executable else ""
-    if _sizes(device, final, mark, [final]) == [_size(device, local)]:
+    if _hashes(device, final, mark, [final]) == [sha256]:
         return final
+    got = _sha256(device, local)
+    if got != sha256:
+        cause = f"{local} has the hash {got[:16]} instead of {sha256[:16]}: it was changed after it was published"
+        raise FileChanged(device.name, cause, "remove its folder and export the model again")
     part = f"{device.root}/incoming/{sha256}-{uuid.uuid4().hex[:8]}"
     device.upload(local, part)
     published = run_script(device, "store_publish_file", part, final, mark, sha256, deadline_s=TRANSFER_DEADLINE_S)
@@ -68,20 +73,25 @@ def put(device: Device, local: Path, sha256: str, *, executable: bool = False) -
 def put_tree(device: Device, files: Mapping[str, Path], tree_sha256: str) -> str:
     """Push a folder of files (relative name -> local file) into the store and return its remote path.
 
-    `tree_sha256` is the hash of the content, computed by the caller; every file is verified against its local hash.
-    All files are executable on the device. One round trip if the folder is already there.
+    `tree_sha256` is the hash of the lines `NAME HASH`, one for each file in their order. Raises FileChanged if the
+    local files do not have it, TransferFailed if a file arrives changed. All files are executable on the device. One
+    round trip if the folder is already there.
     """
     final = tree_path(device, tree_sha256)
-    names = sorted(files)
-    for name in names:
+    for name in files:
         if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
             raise TransferFailed(device.name, f"the name {name!r} leads out of the folder", "use a relative name")
-    marked = [f"./{name}" for name in names]
-    if _sizes(device, final, "executable", marked) == [_size(device, files[name]) for name in names]:
+    marked = [f"./{name}" for name in files]
+    if _tree_sha256(files, _hashes(device, final, "executable", marked)) == tree_sha256:
         return final
+    hashes = [_sha256(device, local) for local in files.values()]
+    if _tree_sha256(files, hashes) != tree_sha256:
+        folder = next(iter(files.values())).parent if files else "."
+        cause = f"the files in {folder} do not have the hash {tree_sha256[:16]}: one was changed after it was published"
+        raise FileChanged(device.name, cause, "remove that folder and build or register the runner again")
     part = f"{device.root}/incoming/{tree_sha256}-{uuid.uuid4().hex[:8]}"
     try:
-        _send_tree(device, files, part, marked)
+        _send_tree(device, files, part, hashes)
         run_script(device, "store_publish_tree", part, final)
     except DeviceLost:
         raise  # a later prune removes what is left in incoming/
@@ -107,9 +117,10 @@ def prune(device: Device, limit_bytes: int) -> list[str]:
     """
     listing = run_script(device, "store_list", device.root, str(SPARE_MINUTES), deadline_s=TRANSFER_DEADLINE_S)
     removed = surplus(_entries(listing), limit_bytes)
-    for start in range(0, len(removed), 100):  # adb accepts command lines of up to 30 KB
-        batch = [f"{device.root}/{path}" for path in removed[start : start + 100]]
-        remove_path(device, *batch, deadline_s=TRANSFER_DEADLINE_S)
+    for start in range(0, len(removed), 50):  # adb accepts command lines of up to 30 KB
+        batch = [f"{device.root}/{path}" for path in removed[start : start + 50]]
+        guards = [f"{device.root}/verified/{PurePosixPath(path).name}" for path in batch]
+        remove_path(device, *batch, *guards, deadline_s=TRANSFER_DEADLINE_S)
     return removed
 
 
@@ -141,26 +152,35 @@ def _entries(listing: str) -> list[StoredEntry]:
     return entries
 
 
-def _sizes(device: Device, place: str, executable: str, names: list[str]) -> list[int]:
-    """Return the sizes in bytes of the files, in their order; empty unless all exist. Marks them as used."""
-    lines = run_script(device, "store_sizes", place, executable, *names).splitlines()
-    if lines[-1] == "no":
-        return []
-    return [int(line.split()[0]) for line in lines[: len(names)]]
+def _hashes(device: Device, place: str, executable: str, names: list[str]) -> list[str]:
+    """Return the hashes of the files on the device, in their order; empty unless all exist. Marks them as used."""
+    guard = f"{device.root}/verified/{PurePosixPath(place).name}"
+    lines = run_script(device, "store_hashes", place, guard, executable, *names, deadline_s=TRANSFER_DEADLINE_S)
+    return [] if lines.strip() == "no" else _hash_column(lines)
 
 
-def _send_tree(device: Device, files: Mapping[str, Path], part: str, marked: list[str]) -> None:
+def _hash_column(listing: str) -> list[str]:
+    # A name with a backslash or a line feed makes sha256sum escape its line with a leading backslash.
+    return [line.lstrip("\\").split(" ", 1)[0] for line in listing.splitlines()]
+
+
+def _tree_sha256(names: Iterable[str], hashes: list[str]) -> str:
+    lines = "".join(f"{name} {sha256}\n" for name, sha256 in zip(names, hashes, strict=False))
+    return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def _send_tree(device: Device, files: Mapping[str, Path], part: str, hashes: list[str]) -> None:
     with tempfile.TemporaryDirectory(prefix=f"etfarm-tree-{os.getpid()}-") as folder:
         packed = Path(folder) / "tree.tar"
         with tarfile.open(packed, "w", format=tarfile.GNU_FORMAT) as archive:
-            for name in sorted(files):
+            for name in files:
                 archive.add(files[name].resolve(), name, recursive=False, filter=_plain)
         device.upload(packed, f"{part}.tar")
+    marked = [f"./{name}" for name in files]
     listing = run_script(device, "store_unpack", f"{part}.tar", part, *marked, deadline_s=TRANSFER_DEADLINE_S)
-    # A name with a backslash or a line feed makes sha256sum escape its line with a leading backslash.
-    arrived = [line.lstrip("\\").split(" ", 1)[0] for line in listing.splitlines()]
-    for name, got in zip(sorted(files), arrived, strict=False):
-        if got != _sha256(files[name]):
+    arrived = _hash_column(listing)
+    for name, got, wanted in zip(files, arrived, hashes, strict=False):
+        if got != wanted:
             raise TransferFailed(device.name, f"{name} arrived with hash {got[:16]}", "push it again")
     if len(arrived) != len(files):
         raise TransferFailed(device.name, f"only {len(arrived)} of {len(files)} files arrived", "push them again")
@@ -174,14 +194,10 @@ def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
     return member
 
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _size(device: Device, local: Path) -> int:
+def _sha256(device: Device, local: Path) -> str:
     try:
-        return local.stat().st_size
+        with local.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise TransferFailed(device.name, f"cannot read the local file {local} ({error.strerror})") from None
 

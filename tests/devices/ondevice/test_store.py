@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from devices.device import Device
-from devices.errors import DeviceError, NoSpaceOnDevice, TransferFailed
+from devices.errors import DeviceError, FileChanged, NoSpaceOnDevice, TransferFailed
 from devices.ondevice import store
 from devices.ondevice.store import StoredEntry, put, put_tree, surplus
 from tests.fixtures.waiting import ENOUGH_S
@@ -20,6 +20,10 @@ from tests.fixtures.waiting import ENOUGH_S
 
 def sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def tree_sha256(tree: dict[str, Path]) -> str:
+    return hashlib.sha256("".join(f"{name} {sha256(path)}\n" for name, path in tree.items()).encode()).hexdigest()
 
 
 def holds(device: Device, sha256: str) -> bool:
@@ -101,16 +105,111 @@ def test_putting_a_plain_file_does_not_take_the_right_to_run_it(device: Device, 
     assert device.run([remote], deadline_s=ENOUGH_S).exit_code == 0
 
 
-def test_a_file_that_arrives_changed_is_refused_and_leaves_nothing(device: Device, blob: Path) -> None:
-    wrong = "0" * 64
+@pytest.mark.fault(
+    stage="push",
+    done="a model is changed on the controller after its export, with the same size",
+    holds="it is not sent",
+)
+def test_a_local_file_with_another_hash_is_not_sent(device: Device, blob: Path) -> None:
+    wanted = sha256(blob)
+    blob.write_bytes(os.urandom(100_000))
 
-    with pytest.raises(TransferFailed, match=f"model.pte arrived with hash {sha256(blob)[:16]} instead of 0000"):
-        put(device, blob, wrong)
+    with pytest.raises(FileChanged, match=f"model.pte has the hash {sha256(blob)[:16]} instead of {wanted[:16]}"):
+        put(device, blob, wanted)
 
-    assert not holds(device, wrong)
+    assert not holds(device, wanted)
     assert [path for path in Path(device.root).rglob("*") if path.is_file()] == []
 
 
+@pytest.mark.fault(
+    stage="push",
+    done="a file is changed on its way to the device",
+    holds="it is refused and nothing is left",
+)
+def test_a_file_that_arrives_changed_is_refused_and_leaves_nothing(
+    device: Device, blob: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted, upload = sha256(blob), device.upload
+
+    def changed(local: Path, remote: str) -> None:
+        local.write_bytes(os.urandom(100_000))
+        upload(local, remote)
+
+    monkeypatch.setattr(device, "upload", changed)
+    with pytest.raises(TransferFailed, match=f"model.pte arrived with hash .* instead of {wanted[:16]}"):
+        put(device, blob, wanted)
+
+    assert not holds(device, wanted)
+    assert [path for path in Path(device.root).rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.fault(
+    stage="push",
+    done="a model is changed on the device, with the same size",
+    holds="it is sent again before it runs",
+)
+def test_a_file_changed_on_the_device_with_the_same_size_is_put_again(device: Device, blob: Path) -> None:
+    remote = Path(put(device, blob, sha256(blob)))
+    put(device, blob, sha256(blob))
+    before = remote.stat()
+    with remote.open("r+b") as stream:
+        stream.write(b"changed")
+    os.utime(remote, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    put(device, blob, sha256(blob))
+
+    assert remote.read_bytes() == blob.read_bytes()
+
+
+@pytest.mark.fault(
+    stage="push",
+    done="the program of a runner is changed on the controller after its publication, with the same size",
+    holds="it is not sent",
+)
+def test_a_local_tree_with_another_hash_is_not_sent(device: Device, tree: dict[str, Path]) -> None:
+    wanted = tree_sha256(tree)
+    tree["executor_runner"].write_bytes(os.urandom(1000))
+
+    with pytest.raises(FileChanged, match=f"do not have the hash {wanted[:16]}: one was changed after it was publ"):
+        put_tree(device, tree, wanted)
+
+    assert [path for path in Path(device.root).rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.fault(
+    stage="push",
+    done="a library of a runner is changed on the device, with the same size",
+    holds="the runner is sent again before it runs",
+)
+def test_a_tree_changed_on_the_device_with_the_same_size_is_put_again(device: Device, tree: dict[str, Path]) -> None:
+    remote = Path(put_tree(device, tree, tree_sha256(tree)))
+    put_tree(device, tree, tree_sha256(tree))
+    (remote / "lib/it's").write_bytes(os.urandom((remote / "lib/it's").stat().st_size))
+
+    put_tree(device, tree, tree_sha256(tree))
+
+    assert (remote / "lib/it's").read_bytes() == tree["lib/it's"].read_bytes()
+
+
+def test_what_was_not_changed_is_not_read_again(
+    local_device: Device, blob: Path, tree: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given files that were used before
+    for _ in range(2):
+        put(local_device, blob, sha256(blob))
+        put_tree(local_device, tree, tree_sha256(tree))
+    # when they are used on a device whose program for hashes fails
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "sha256sum").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "tools" / "sha256sum").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/tools{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(local_device, "upload", None)
+
+    assert Path(put(local_device, blob, sha256(blob))).is_file()
+    assert Path(put_tree(local_device, tree, tree_sha256(tree))).is_dir()
+
+
+@pytest.mark.fault(stage="push", done="a model is truncated on the device", holds="it is sent again")
 def test_a_file_cut_short_on_the_device_is_put_again(device: Device, blob: Path) -> None:
     remote = Path(put(device, blob, sha256(blob)))
     os.truncate(remote, 10)
@@ -126,31 +225,32 @@ def test_a_hash_that_is_none_is_refused(device: Device, blob: Path) -> None:
 
 
 def test_a_tree_arrives_complete_and_executable(device: Device, tree: dict[str, Path]) -> None:
-    remote = Path(put_tree(device, tree, "ab" * 32))
+    remote = Path(put_tree(device, tree, tree_sha256(tree)))
 
     assert {name: (remote / name).read_bytes() for name in tree} == {
         name: path.read_bytes() for name, path in tree.items()
     }
     assert all((remote / name).stat().st_mode & stat.S_IXUSR for name in tree)
-    assert len([path for path in Path(device.root).rglob("*") if path.is_file()]) == len(tree)
+    assert list((Path(device.root) / "incoming").iterdir()) == []
 
 
 def test_putting_a_tree_again_costs_one_round_trip(
     device: Device, tree: dict[str, Path], round_trips: list[str]
 ) -> None:
-    put_tree(device, tree, "ab" * 32)
+    put_tree(device, tree, tree_sha256(tree))
     round_trips.clear()
 
-    put_tree(device, tree, "ab" * 32)
+    put_tree(device, tree, tree_sha256(tree))
 
     assert round_trips == ["run"]
 
 
+@pytest.mark.fault(stage="push", done="a file of a runner is deleted on the device", holds="the runner is sent again")
 def test_a_tree_that_lost_a_file_is_put_again(device: Device, tree: dict[str, Path]) -> None:
-    remote = Path(put_tree(device, tree, "ab" * 32))
+    remote = Path(put_tree(device, tree, tree_sha256(tree)))
     (remote / "lib/it's").unlink()
 
-    put_tree(device, tree, "ab" * 32)
+    put_tree(device, tree, tree_sha256(tree))
 
     assert sorted(str(path.relative_to(remote)) for path in remote.rglob("*") if path.is_file()) == sorted(tree)
 
@@ -160,12 +260,15 @@ def test_a_name_that_leads_out_of_the_tree_is_refused(device: Device, blob: Path
         put_tree(device, {"../evil": blob}, "ab" * 32)
 
 
+@pytest.mark.fault(
+    stage="push", done="two controllers send the same runner at the same moment", holds="both end with it"
+)
 def test_two_controllers_that_put_the_same_at_once_both_end_with_it(device: Device, tree: dict[str, Path]) -> None:
     problems: list[BaseException] = []
 
     def put() -> None:
         try:
-            put_tree(device, tree, "ab" * 32)
+            put_tree(device, tree, tree_sha256(tree))
         except BaseException as error:
             problems.append(error)
 
@@ -175,11 +278,12 @@ def test_two_controllers_that_put_the_same_at_once_both_end_with_it(device: Devi
     for thread in threads:
         thread.join()
 
-    remote = Path(store.tree_path(device, "ab" * 32))
+    remote = Path(store.tree_path(device, tree_sha256(tree)))
     assert problems == []
     assert sorted(str(path.relative_to(remote)) for path in remote.rglob("*") if path.is_file()) == sorted(tree)
 
 
+@pytest.mark.fault(stage="push", done="the disk of the device fills during a push", holds="reported; nothing is left")
 def test_a_full_disk_is_reported_when_putting(device: Device, tmp_path: Path, full_disk: Path) -> None:
     device.root = f"{full_disk}/root"
     big = tmp_path / "big"
@@ -188,13 +292,13 @@ def test_a_full_disk_is_reported_when_putting(device: Device, tmp_path: Path, fu
     with pytest.raises(NoSpaceOnDevice):
         put(device, big, sha256(big))
     with pytest.raises(NoSpaceOnDevice):
-        put_tree(device, {"big": big}, "ab" * 32)
+        put_tree(device, {"big": big}, tree_sha256({"big": big}))
 
     assert [path for path in full_disk.rglob("*") if path.is_file()] == []
 
 
 def test_removing_takes_what_is_inside_the_root_only(device: Device, tree: dict[str, Path], tmp_path: Path) -> None:
-    remote = put_tree(device, tree, "ab" * 32)
+    remote = put_tree(device, tree, tree_sha256(tree))
 
     store.remove(device, remote)
     store.remove(device, remote)

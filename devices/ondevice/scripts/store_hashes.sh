@@ -1,0 +1,24 @@
+#!/bin/sh
+# Arguments: PLACE GUARD EXECUTABLE NAME ...
+# Print the hashes of the named files in PLACE (a file or a folder), or `no` if one is missing; mark PLACE as used.
+# GUARD contains the inode, size and times of the files as they were hashed, then the hashes: files that still have
+# them are not read again. Without `stat` they are read every time.
+# needs: dialect
+
+place=$1; guard=$2; executable=$3; shift 3
+[ -e "$place" ] || { echo no; exit 0; }
+if [ -d "$place" ]; then cd "$place" || exit 1; fi
+state() {
+    if stat -c %i . >/dev/null 2>&1; then stat -c '%i %s %y %z' "$@"; else stat -f '%i %z %Fm %Fc' "$@"; fi 2>/dev/null
+}
+now=$(state "$@"); recorded=$(cat "$guard" 2>/dev/null)
+if [ -n "$now" ] && [ "${recorded%%=*}" = "$now
+" ]; then
+    hashes=${recorded#*=}
+else
+    hashes=$(sha256 "$@" 2>/dev/null) && [ "$(state "$@")" = "$now" ] || { echo no; exit 0; }
+fi
+touch -c "$place"
+[ -z "$executable" ] || chmod 755 "$@" 2>/dev/null
+mkdir -p "${guard%/*}" && printf '%s\n=%s\n' "$(state "$@")" "$hashes" >"$guard.$$" && mv "$guard.$$" "$guard"
+printf '%s\n' "$hashes"
