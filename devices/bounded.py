@@ -1,4 +1,4 @@
-"""Files that a device sends, each at most as large as its limit, whatever the device states about its size."""
+"""Files that a device sends: each is at most as large as its limit, also if the device states another size."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""The end of a session: whatever happened, there is a record, and the load accepts what it calls succeeded."""
+"""The end of a session: there is always a record, and the load accepts every record of success."""
 
 import contextlib
 import logging

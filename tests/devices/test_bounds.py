@@ -1,4 +1,4 @@
-"""Whatever a device sends, no more than the limit is kept in memory or written, on this machine, over SSH and adb."""
+"""No device can send more than its limit into memory or onto the disk: this machine, over SSH and over adb."""
 
 import os
 import resource

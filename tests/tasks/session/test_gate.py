@@ -1,4 +1,4 @@
-"""Whatever a device sends about a session, that session ends with the name of what is wrong, and the next one runs."""
+"""Poison in the files of a session: it ends with the name of what is wrong, and the next one runs."""
 
 import json
 import resource
