@@ -2,8 +2,8 @@
 
 import logging
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from prefect import flow, task
@@ -28,7 +28,7 @@ from tasks.cell import Mode, Variant
 from tasks.export.export import Export
 from tasks.export.precision import Precision
 from tasks.health import STRIKES, Registry
-from tasks.plan import FIRST_SESSION, PlannedSession, plan_device, still_to_run
+from tasks.plan import FIRST_SESSION, PlannedSession, attempts_among, plan_device, still_to_run
 from tasks.runner.bundle import Runner
 from tasks.session.capability import runner_sme2
 from tasks.session.measure import Bench, measure, record_unmeasured
@@ -61,6 +61,8 @@ class DeviceJob:
     runner_error: str | None
     bundles: BundleStore
     places: Var
+    unloadable: Mapping[str, str] = field(default_factory=dict)
+    """Why bundles of the sweep cannot be loaded, by session id; their sessions are measured again."""
 
 
 @dataclass
@@ -74,6 +76,8 @@ class DeviceTally:
     invalid: int = 0
     discarded: int = 0
     stopped_by: str | None = None
+    replaced: set[str] = field(default_factory=set)
+    """Ids of unloadable bundles of which this start or an earlier one made another attempt."""
 
     def count(self, record: SessionRecord) -> None:
         """Count a session that has ended."""
@@ -223,8 +227,11 @@ def _todo(job: DeviceJob, facts: Facts, tally: DeviceTally) -> list[PlannedSessi
     planned = plan_device(
         job.spec, job.sweep, job.device.name, sme2=facts.sme2, exports=job.exports, runners=job.runners
     )
-    todo = still_to_run(planned, job.bundles.records(job.sweep.sweep_id), job.bundles.forgotten())
+    store, sweep_id = job.bundles, job.sweep.sweep_id
+    records, left_out = store.records(sweep_id, skip_damaged=True), {*store.forgotten(), *job.unloadable}
+    todo = still_to_run(planned, records, left_out, taken=set(store.session_ids(sweep_id)))
     tally.already_done = len(planned) - len(todo)
+    tally.replaced = attempts_among(planned, job.unloadable)
     return todo
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from devices.errors import InputError
-from flows.publish import load_store, publish_of
-from sql.warehouse import exclusive, query, writing
+from flows.publish import is_of_var, keep_damaged, load_store, publish_of
+from sql.warehouse import WarehouseDamaged, exclusive, query, writing
 from tasks.bundle_store import BundleStore
 from tasks.files import work_folder
 from tasks.keep.rebuild import compare, load_from_elsewhere, thinned_sessions
@@ -35,11 +35,20 @@ def rebuild_warehouse(bundles: BundleStore, var: Path, warehouse: Path | None) -
     """Build a new warehouse beside the present one and replace it; a snapshot is published for the var folder.
 
     Until it is replaced, the present warehouse serves as before: only comparing and replacing keep loads waiting. If
-    this process is killed or fails, the present one stays as it is. Raises InputError, BundleError or WarehouseError.
+    this process is killed or fails, the present one stays as it is; a damaged one is kept aside. Raises InputError,
+    BundleError or WarehouseError.
     """
     if not bundles.sweep_ids():
         raise InputError(f"{bundles.location}: contains no bundles, so there is nothing to rebuild from")
     target = warehouse or Var(var).warehouse
+    try:
+        return _rebuilt(bundles, var, warehouse, target)
+    except WarehouseDamaged as damage:
+        keep_damaged(target, damage, is_ours=is_of_var(var, warehouse))
+    return _rebuilt(bundles, var, warehouse, target)
+
+
+def _rebuilt(bundles: BundleStore, var: Path, warehouse: Path | None, target: Path) -> Rebuilt:
     outcome = Rebuilt(compared=target.is_file())
     with work_folder(target.parent) as folder:
         aside = folder / target.name

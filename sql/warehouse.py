@@ -1,6 +1,7 @@
 """The warehouse: one DuckDB file with one writer at a time; readers open copies of it (tasks/snapshot.py)."""
 
 import contextlib
+import fcntl
 import functools
 import os
 import random
@@ -9,20 +10,24 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import duckdb
 
-from sql.errors import RowsRefused, WarehouseError
+from sql.errors import NotADatabase, RowsRefused, WarehouseDamaged, WarehouseError
 from sql.query import query_errors, start_query
 from sql.schema import bring_up_to_date, check_schema, migrations, update_for_reader
 
 __all__ = [
+    "NotADatabase",
     "RowsRefused",
+    "WarehouseDamaged",
     "WarehouseError",
     "copy_for_reader",
     "exclusive",
+    "keep_aside",
     "open_read_only",
     "open_to_copy",
     "query",
@@ -32,6 +37,8 @@ __all__ = [
 _PATIENCE_S = 60.0  # a writer's transaction takes about a second; a snapshot of some GB a few
 _MISSING = "{}: there is no warehouse here; create one with `etfarm load` or `etfarm sweep`"
 _BLOCK_BYTES = 1 << 22
+# DuckDB reports neither a lock nor a full disk with these, nor a file of a newer version.
+_SIGNS_OF_DAMAGE = ("Corrupt database file", "Could not read enough bytes")
 _MOST_QUERY_MEMORY_BYTES = 8 << 30  # the heaviest views over 100 million events need less than half of it
 
 # DuckDB keeps other processes out, but lets threads of one process in together.
@@ -92,6 +99,29 @@ def exclusive(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         bring_up_to_date(connection, path)
         connection.execute("CHECKPOINT")
         yield connection
+
+
+def keep_aside(path: Path, damage: WarehouseDamaged) -> Path | None:
+    """Rename a damaged warehouse to `<name>-damaged-<time>` beside it, with its log; return the new path.
+
+    Returns None if the damaged file is there no longer: another process was first. Raises WarehouseError if another
+    process has it open.
+    """
+    if damage.inode is None or _inode(path) != damage.inode:
+        return None
+    with path.open("r+b") as stream:
+        try:
+            fcntl.lockf(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the lock that DuckDB takes
+        except OSError:
+            raise WarehouseError(f"{path} is open in another process; close it there") from None
+        if _inode(path) != damage.inode:
+            return None
+        aside = path.with_name(f"{path.stem}-damaged-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}{path.suffix}")
+        log = path.with_name(f"{path.name}.wal")
+        if log.is_file():
+            log.rename(aside.with_name(f"{aside.name}.wal"))
+        path.rename(aside)
+    return aside
 
 
 def copy_for_reader(path: Path, folder: Path) -> Path:
@@ -156,6 +186,7 @@ def _opened(path: Path, *, read_only: bool, patience_s: float) -> Iterator[duckd
 
     A reader's OSError comes from where it puts the rows, and stays as it is.
     """
+    before = _size(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with (
@@ -164,15 +195,24 @@ def _opened(path: Path, *, read_only: bool, patience_s: float) -> Iterator[duckd
         ):
             yield connection
     except (duckdb.DataError, duckdb.IntegrityError, duckdb.ProgrammingError) as error:
+        _raise_if_damaged(path, error)
         if read_only:
             raise WarehouseError(f"{path}: the warehouse could not be read ({first_line(error)})") from error
         raise RowsRefused(f"{path}: rows were refused ({first_line(error)}); none of them was stored") from error
     except (duckdb.Error, OSError) as error:
         if read_only and isinstance(error, OSError):
             raise
-        verb = "read" if read_only else "written"
-        raise WarehouseError(
-            f"{path}: the warehouse could not be {verb} ({first_line(error)}); its previous content is intact"
+        _raise_if_damaged(path, error)
+        verb, rest = ("read", "intact") if read_only else ("written", "intact" if before else "empty")
+        cause = f"the warehouse could not be {verb} ({first_line(error)}); its previous content is {rest}"
+        raise WarehouseError(f"{path}: {cause}") from error
+
+
+def _raise_if_damaged(path: Path, error: Exception) -> None:
+    if any(sign in str(error) for sign in _SIGNS_OF_DAMAGE):
+        way_on = "`etfarm warehouse rebuild` keeps it aside and builds it again from the bundles"
+        raise WarehouseDamaged(
+            f"{path}: the warehouse is damaged ({first_line(error)}); {way_on}", _inode(path)
         ) from error
 
 
@@ -188,12 +228,23 @@ def _connect(path: Path, *, read_only: bool, patience_s: float) -> duckdb.DuckDB
             connection.close()  # the file was replaced after it was opened: what is written to it would be lost
         except (duckdb.IOException, duckdb.ConnectionException) as error:
             if "not a valid DuckDB database" in str(error):
-                raise WarehouseError(f"{path} is not a warehouse: it is not a DuckDB file; name another file") from None
+                raise _not_a_database(path) from None
             if not _is_locked(error):
                 raise
             if time.monotonic() >= give_up:
                 raise WarehouseError(f"{path} is open in another process{_holder(error)}; close it there") from None
             time.sleep(random.uniform(0.005, 0.05))
+
+
+def _not_a_database(path: Path) -> WarehouseDamaged:
+    if _size(path) == 0:
+        way_on = "`etfarm warehouse rebuild` keeps it aside and builds it from the bundles"
+        return WarehouseDamaged(f"{path}: the warehouse is damaged (the file is empty); {way_on}", _inode(path))
+    return NotADatabase(f"{path} is not a warehouse: it is not a DuckDB file; name another file", _inode(path))
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else 0
 
 
 def _inode(path: Path) -> int | None:

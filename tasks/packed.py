@@ -15,7 +15,7 @@ from typing import BinaryIO, cast
 
 from backports import zstd
 
-from tasks.bundle import RECORD, BundleError, SessionRecord, Verified, parse_record
+from tasks.bundle import RECORD, BundleError, SessionRecord, Verified, find_results, parse_record
 
 SUFFIX = ".tar.zst"
 _BLOCK_BYTES = 1 << 20
@@ -31,6 +31,13 @@ def find_archives(path: Path) -> list[Path]:
     if path.is_file():
         return [path] if path.name.endswith(SUFFIX) else []
     return sorted(path.glob(f"[!.]*{SUFFIX}"))
+
+
+def archives_and_others(paths: list[Path]) -> tuple[list[Path], list[Path]]:
+    """Return the archives among and in some paths, and the paths that contain anything else to load."""
+    archives = list(dict.fromkeys(archive for path in paths for archive in find_archives(path)))
+    others = [path for path in paths if path not in archives and (not find_archives(path) or any(find_results(path)))]
+    return archives, others
 
 
 def packed_records(archive: Path) -> Iterator[tuple[str, bytes]]:

@@ -22,7 +22,7 @@ _BLOCK_BYTES = 1 << 22
 _READ_ONLY = 0o444
 _MOST_CURRENT_BYTES = 4096
 _STATED = re.compile(
-    rb"(?P<name>warehouse-[\w.-]+)"
+    rb"(?P<name>warehouse-\d{1,18}\.duckdb)"
     rb"(?:\nsha256 (?P<sha256>[0-9a-f]{64})\nsize_bytes (?P<size_bytes>\d{1,19})\nmtime_ns (?P<mtime_ns>\d{1,19}))?\n?"
 )
 _FICLONE = 0x40049409  # ioctl of Linux: share the blocks of another file until one of the two is written to

@@ -68,7 +68,8 @@ def _load(archive: Path, wanted: Container[str], warehouse: Path) -> LoadResult:
         except BundleError as error:
             return LoadResult(refused=[(archive, str(error))])
         result = load_paths([folder], warehouse)
+        origin, prefix = str(archive).removesuffix(SUFFIX), str(folder)
+        result.refused = [(Path(origin) / path.name, text.replace(prefix, origin)) for path, text in result.refused]
         with writing(warehouse) as connection:
-            origin, prefix = str(archive).removesuffix(SUFFIX), str(folder)
             connection.execute(_PATHS, [origin, len(prefix) + 1, prefix])
     return result

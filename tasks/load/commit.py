@@ -34,7 +34,7 @@ class Loader:
         self._next_run = self._number("SELECT coalesce(max(run_id), 0) + 1 FROM run")
         hashes = [rows.sha256 for rows in batch] + [rows.session["etdump_sha256"] for rows in batch]
         self._ledger = known_contents(connection, hashes)
-        self._sessions = _known_sessions(connection, [rows.session["session_id"] for rows in batch])
+        self._sessions = known_sessions(connection, [rows.session["session_id"] for rows in batch])
 
     def add(self, rows: Rows) -> str | None:
         """Add a session that the warehouse does not contain, or return the reason why it is refused."""
@@ -179,7 +179,8 @@ def known_contents(connection: duckdb.DuckDBPyConnection, hashes: Sequence[str |
     return dict(connection.execute(query, [list(hashes)]).fetchall())
 
 
-def _known_sessions(connection: duckdb.DuckDBPyConnection, session_ids: list[str]) -> set[str]:
+def known_sessions(connection: duckdb.DuckDBPyConnection, session_ids: list[str]) -> set[str]:
+    """Return the session ids that the warehouse contains."""
     query = "SELECT session_id FROM session WHERE session_id IN (SELECT unnest(?::VARCHAR[]))"
     return {row[0] for row in connection.execute(query, [session_ids]).fetchall()}
 

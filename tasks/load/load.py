@@ -10,7 +10,7 @@ from pathlib import Path
 from sql.warehouse import RowsRefused, WarehouseError, writing
 from tasks.bundle import bundle_sha256, find_results
 from tasks.files import sha256_of
-from tasks.load.commit import Loader, known_contents
+from tasks.load.commit import Loader, known_contents, known_sessions
 from tasks.load.parse import parse
 from tasks.load.rows import Rows, session_id_of
 from tasks.local_store import Known
@@ -73,6 +73,14 @@ def loaded_contents(hashes: Collection[str], warehouse: Path) -> set[str]:
         return set()
     with writing(warehouse) as connection:
         return set(known_contents(connection, list(hashes)))
+
+
+def contained_sessions(session_ids: Collection[str], warehouse: Path) -> set[str]:
+    """Return those of the session ids that the warehouse contains; creates no warehouse."""
+    if not session_ids or not warehouse.exists():
+        return set()
+    with writing(warehouse) as connection:
+        return known_sessions(connection, list(session_ids))
 
 
 def _find(paths: Iterable[Path], result: LoadResult) -> list[Path]:

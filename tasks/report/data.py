@@ -68,6 +68,8 @@ class Answers:
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, sweep: SweepRow) -> None:
         self.sweep = sweep
+        self.not_loaded: Sequence[str] = ()
+        """Why bundles of the sweep are in no figure of the report, a sentence each."""
         self._connection = connection
         self._known: dict[type[Row], Sequence[Row]] = {}
 

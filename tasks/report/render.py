@@ -1,6 +1,7 @@
 """The report of a sweep as one HTML file and as Markdown."""
 
 import logging
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -18,10 +19,16 @@ __all__ = ["ReportError", "render_report"]
 _log = logging.getLogger(__name__)
 
 
-def render_report(snapshot: Path, sweep_id: str | None, reports_dir: Path) -> Path:
+def render_report(
+    snapshot: Path,
+    sweep_id: str | None,
+    reports_dir: Path,
+    not_loaded: Callable[[str], Sequence[str]] = lambda _sweep_id: (),
+) -> Path:
     """Write `reports_dir/<sweep_id>/report.html` and `report.md`, each atomically; returns the path of the HTML.
 
-    `snapshot` is a warehouse file; without `sweep_id` its newest sweep is taken. Raises ReportError if the sweep is
+    `snapshot` is a warehouse file; without `sweep_id` its newest sweep is taken. `not_loaded` returns why bundles of a
+    sweep could not be loaded, a sentence each. Raises ReportError if the sweep is
     unknown or the files cannot be written, WarehouseError if the warehouse cannot be read.
     """
     with open_answers(snapshot, sweep_id) as answers:
@@ -31,6 +38,7 @@ def render_report(snapshot: Path, sweep_id: str | None, reports_dir: Path) -> Pa
                 f"{snapshot}: the sweep id `{name}` is not a folder name, so there is no place for its report; choose "
                 "another sweep: `etfarm report SWEEP_ID`"
             )
+        answers.not_loaded = not_loaded(name)
         page = _page(answers, snapshot.name)
     folder = reports_dir / name
     html = folder / "report.html"

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from flows.publish import load_and_publish
-from flows.unloadable import unloadable_sessions, unloaded_reasons
+from flows.publish import load_and_publish, unloadable_sessions
+from flows.unloadable import unloaded_reasons
+from sql.warehouse import WarehouseError, query
 from tasks.bundle_store import BundleStore, LocalStore
 from tasks.keep.pack import only_one, pack_sweep
 from tasks.snapshot import newest_snapshot
@@ -60,21 +61,41 @@ def test_a_damaged_bundle_is_named_before_anything_is_measured(kept: Kept, damag
     kept.warehouse.unlink(missing_ok=True)
     do, cause = DAMAGES[damage]
     do(damaged)
-    # when the bundles are checked, then it is named by its id, and no warehouse is created
+    # when the bundles are checked, then it is named by its id, and the other one is loaded
     [(session_id, reason)] = unloadable_sessions(store_of(kept), SWEEP, kept.var.root, None).items()
     assert session_id == damaged.name
     assert cause in reason
-    assert not kept.warehouse.exists()
+    assert query(kept.warehouse, "SELECT count(*) FROM session")[1] == [(1,)]
 
 
 def test_a_session_that_the_warehouse_contains_counts_although_its_bundle_is_damaged(kept: Kept) -> None:
-    # given a loaded session whose ETDump was deleted afterwards
-    folder = kept.session([5])
+    # given two loaded sessions: one lost its ETDump afterwards, the session.json of the other was changed
+    lost, changed = kept.session([5]), kept.session([6])
     load_and_publish([kept.bundles], kept.var.root, None)
-    (folder / "model.etdump").unlink()
+    (lost / "model.etdump").unlink()
+    edit_stats(changed, "fast")
     # then it is not measured again, which would count it twice
     assert unloadable_sessions(store_of(kept), SWEEP, kept.var.root, None) == {}
-    assert unloaded_reasons(store_of(kept), SWEEP, newest_snapshot(kept.var.snapshots)) == []
+    [reason] = unloaded_reasons(store_of(kept), SWEEP, newest_snapshot(kept.var.snapshots))
+    assert "`stats.load_ns` is 'fast'" in reason
+
+
+@pytest.mark.fault(
+    stage="plan",
+    done="the warehouse is open in another program when a sweep starts",
+    holds="damaged bundles are still found, without the warehouse",
+)
+def test_bundles_are_checked_while_the_warehouse_is_in_use(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept.session([5])
+    damaged = kept.session([6])
+    flip(damaged / "model.etdump")
+
+    def in_use(*_: object) -> None:
+        raise WarehouseError("w.duckdb is open in another process; close it there")
+
+    monkeypatch.setattr("flows.publish.loaded_contents", in_use)
+    monkeypatch.setattr("flows.publish.load_paths", in_use)
+    assert list(unloadable_sessions(store_of(kept), SWEEP, kept.var.root, None)) == [damaged.name]
 
 
 def test_a_report_names_what_the_snapshot_lacks(kept: Kept) -> None:
@@ -123,4 +144,4 @@ def test_a_damaged_bundle_in_an_archive_is_named(kept: Kept) -> None:
     # then it is named
     [(session_id, reason)] = unloadable_sessions(store_of(kept), SWEEP, kept.var.root, None).items()
     assert session_id == damaged.name
-    assert "do not match their hashes" in reason
+    assert f"{damaged}/model.etdump: the file does not match its hash" in reason

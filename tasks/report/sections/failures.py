@@ -1,16 +1,17 @@
 """The report's section on sessions without a result: why they ended, what their logs show, what to do."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from tasks.report.cells import variant_cell
 from tasks.report.data import Answers, Row
 from tasks.report.page import Block, Cell, Code, Column, Fold, Log, Paragraph, Points, Section, Table, Text
-from tasks.report.text import code, counted, joined, number, sentence, separated, with_code
+from tasks.report.text import code, counted, joined, number, printable, sentence, separated, with_code
 
 _MOST_SESSIONS = 50
 _MOST_LOGS = 3
+_MOST_BUNDLES = 10
 _MOST_REASONS = 3
 _MOST_REASONS_NAMED = 3
 _AGAIN = "run the sweep again"
@@ -79,13 +80,13 @@ class FailureRow(Row):
 def failures(answers: Answers) -> Section:
     """Failed and invalid sessions by reason and device, apart from those that a later attempt replaced."""
     standing, superseded = _by_outcome(answers)
-    blocks: list[Block] = []
+    blocks: list[Block] = list(_not_loaded(answers.not_loaded))
     if standing:
         verb = "has" if len(standing) == 1 else "have"
         count = counted(len(standing), "session").capitalize()
         blocks.append(Paragraph(f"{count} {verb} no result:", tone="bad"))
         blocks += _folds(standing, is_open=True)
-    else:
+    elif not answers.not_loaded:
         blocks.append(Paragraph("Every planned session has a result."))
     if superseded:
         count = counted(len(superseded), "attempt").capitalize()
@@ -103,6 +104,8 @@ def failures_sentence(answers: Answers) -> Iterator[Text]:
     if kinds:
         named: list[Text] = [(f"{device} (", Code(reason_code), ")") for reason_code, device in kinds]
         yield joined("No result yet: ", separated(named, most=_MOST_REASONS_NAMED), ".")
+    if answers.not_loaded:
+        yield f"{_bundles(answers.not_loaded)} could not be loaded."
 
 
 def next_step(reason_code: str | None) -> Text:
@@ -114,6 +117,19 @@ def _by_outcome(answers: Answers) -> tuple[list[FailureRow], list[FailureRow]]:
     """Sessions without a result, and attempts that a later one replaced."""
     rows = answers.rows(FailureRow)
     return [row for row in rows if not row.superseded], [row for row in rows if row.superseded]
+
+
+def _not_loaded(reasons: Sequence[str]) -> Iterator[Block]:
+    if reasons:
+        verb = "is" if len(reasons) == 1 else "are"
+        yield Paragraph(f"{_bundles(reasons)} could not be loaded and {verb} in no figure:", tone="bad")
+        rest = len(reasons) - _MOST_BUNDLES
+        more = [f"\u2026 and {rest} more; `etfarm load` names them."] if rest > 0 else []
+        yield Points([*(f"{printable(reason)}." for reason in reasons[:_MOST_BUNDLES]), *more])
+
+
+def _bundles(reasons: Sequence[str]) -> str:
+    return counted(len(reasons), "bundle").capitalize()
 
 
 def _discarded(count: int) -> str:

@@ -270,3 +270,24 @@ def test_a_sweep_id_that_is_a_path_gets_no_report(maker: BundleMaker) -> None:
     maker.load(folder)
     with pytest.raises(ReportError, match="is not a folder name"):
         render_report(maker.warehouse, None, maker.bundles.parent / "reports")
+
+
+@pytest.mark.fault(
+    stage="report",
+    done="two bundles of the sweep could not be loaded",
+    holds="the report names them and does not state that every session has a result",
+)
+def test_bundles_that_could_not_be_loaded_are_named(maker: BundleMaker, tmp_path: Path) -> None:
+    # given a sweep with one sound session, and two refused bundles
+    maker.session([MS])
+    maker.load()
+    reasons = {SWEEP: ["a/model.etdump: the file is missing; <b>restore</b> it", "b: damaged"]}
+    # when its report is written
+    html = render_report(maker.warehouse, None, tmp_path / "reports", reasons.__getitem__)
+    # then both are named, as text, and nothing states that all is well
+    page, markdown = html.read_text(encoding="utf-8"), html.with_suffix(".md").read_text(encoding="utf-8")
+    for text in (page, markdown):
+        assert "Two bundles could not be loaded and are in no figure" in text
+        assert "a/model.etdump: the file is missing" in text
+        assert "Every planned session has a result" not in text
+    assert "<b>restore" not in page
