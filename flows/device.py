@@ -31,7 +31,7 @@ from tasks.health import STRIKES, Registry
 from tasks.plan import FIRST_SESSION, PlannedSession, attempts_among, plan_device, still_to_run
 from tasks.runner.bundle import Runner
 from tasks.session.capability import runner_sme2
-from tasks.session.measure import Bench, measure, record_unmeasured
+from tasks.session.measure import Bench, clear_stale_jobs, measure, record_unmeasured
 from tasks.session.record import code_of
 from tasks.spec import SweepSpec
 from tasks.var import Var
@@ -157,6 +157,7 @@ class _SessionRuns:
         todo = _todo(self.job, self.facts, self.tally)
         self.left = list(todo)
         board.expect(step, len(todo))
+        clear_stale_jobs(self.device, self.job.sweep, todo, self.job.bundles)
         progress = ProgressArtifact(step)
         for number, session in enumerate(todo):
             renew_lease()

@@ -19,7 +19,7 @@ other farms that ran at the same time.
 import logging
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -28,7 +28,7 @@ from devices.errors import DeadlineExceeded, DeviceError, DeviceLost, DeviceRefu
 from devices.ondevice.conditions import Conditions, conditions_at
 from devices.ondevice.facts import sections
 from devices.reconnect import reconnect
-from devices.shell import command_words, run_script, script_text, split_status
+from devices.shell import command_words, remove_path, run_script, script_text, split_status
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +36,8 @@ logger = logging.getLogger(__name__)
 END_GRACE_S = 12.0
 # How long a lease lasts beyond a job: pushing a runner and a model over a slow link, and collecting the job's files.
 HOUSEKEEPING_S = 300.0
+# How long the files of a job stay on the device if nobody collects them; find counts complete days.
+_KEPT_DAYS = 6
 
 _LOST = {
     "rebooted": "was restarted while a job ran on it",
@@ -113,6 +115,19 @@ def keep_matching(device: Device, folder: str, identity: str) -> bool:
 def remove_job(device: Device, folder: str) -> None:
     """Remove the folder of a job of any identity; raises LeaseLost as `keep_matching`."""
     keep_matching(device, folder, "")
+
+
+def clear_jobs(device: Device, group: str, planned: Container[str]) -> list[str]:
+    """Remove jobs in `<root>/sessions/` that are not collected any more; return the names of their folders.
+
+    These are the ones of `group`, the part of their identity before the first dash, that are not `planned`, and all
+    others after a week. Call it after acquiring the lease.
+    """
+    names = run_script(device, "job_clear_old", device.root, str(_KEPT_DAYS), group).split()
+    stale = [name for name in names if name.isalnum() and name not in planned]
+    for start in range(0, len(stale), 100):  # adb accepts command lines of up to 30 KB
+        remove_path(device, *(f"{device.root}/sessions/{name}" for name in stale[start : start + 100]))
+    return stale
 
 
 def kill_leftovers(device: Device) -> list[int]:

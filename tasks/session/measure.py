@@ -6,6 +6,7 @@ import json
 import logging
 import socket
 import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,10 +15,10 @@ from devices.errors import DeviceError
 from devices.inventory import DeviceSpec, launch_prefix
 from devices.limits import Limits, outside
 from devices.ondevice.facts import Facts
-from devices.ondevice.job import JobResult, keep_matching, remove_job, run_job
+from devices.ondevice.job import JobResult, clear_jobs, keep_matching, remove_job, run_job
 from devices.ondevice.store import blob_path, put, put_tree, tree_path
 from devices.reconnect import retry_after_reconnect
-from tasks.bundle import SessionRecord
+from tasks.bundle import SessionRecord, SweepNight
 from tasks.bundle_store import BundleStore
 from tasks.export.export import Export
 from tasks.files import scratch_folder
@@ -163,9 +164,24 @@ def _job_identity(session: PlannedSession, bench: Bench, command: list[str], loc
     the bundles are kept, tells farms apart that measure the same sweep on the same night.
     """
     asked = [session.session_id, session.attempt, session.pte_sha256, session.runner_sha256]
-    where = [socket.gethostname(), location if "://" in location else str(Path(location).resolve())]
-    text = json.dumps([asked, where, command, bench.deadline_s])
-    return hashlib.sha256(text.encode()).hexdigest()
+    text = json.dumps([asked, command, bench.deadline_s])
+    return f"{_job_group(session.sweep, location)}-{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def _job_group(sweep: SweepNight, location: str) -> str:
+    """Return the part of the identity that all jobs of a farm's sweep share."""
+    where = location if "://" in location else str(Path(location).resolve())
+    text = json.dumps([socket.gethostname(), where, sweep.sweep_id])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def clear_stale_jobs(
+    device: Device, sweep: SweepNight, planned: Iterable[PlannedSession], bundles: BundleStore
+) -> None:
+    """Remove what sessions of this sweep left on the device that are not planned any more, and all that is old."""
+    stale = clear_jobs(device, _job_group(sweep, bundles.location), {session.session_id for session in planned})
+    if stale:
+        _log.info("%s: removed the files of %d sessions that are not planned any more", device.name, len(stale))
 
 
 def _push(bench: Bench) -> None:

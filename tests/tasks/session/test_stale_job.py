@@ -17,9 +17,10 @@ import pytest
 from devices.limits import Limits
 from devices.local import LocalDevice
 from devices.ondevice.job import run_job
-from tasks.bundle import SessionRecord, bundles_of
+from tasks.bundle import BundleError, SessionRecord, bundles_of
 from tasks.bundle_store import LocalStore
-from tasks.session.measure import Bench, measure
+from tasks.plan import PlannedSession
+from tasks.session.measure import Bench, clear_stale_jobs, measure
 from tests.fixtures.paths import ROOT
 from tests.fixtures.plans import NIGHT
 from tests.fixtures.stand_in import GOOD, a_bench, a_session
@@ -204,3 +205,34 @@ def test_a_session_that_was_not_alone_on_the_machine_is_invalid(tmp_path: Path) 
     thread.join()
     assert (record.status, record.reason_code) == ("invalid", "not_alone")
     assert record.reason == f"another farm, with the root {other.root}, ran a job on local at the same time"
+
+
+@pytest.mark.fault(
+    stage="run",
+    done="controllers are killed, and their sessions are never resumed",
+    holds="what they left on the device is removed by later sweeps",
+)
+def test_what_is_never_resumed_does_not_stay_on_the_device(tmp_path: Path) -> None:
+    # given three finished jobs of this sweep and one of another farm that nobody collected
+    bench, store = a_bench(tmp_path, GOOD), LocalStore(tmp_path / "bundles")
+    kept, dropped, old = (a_session(index=index) for index in range(3))
+    elsewhere = a_session(index=3)
+    for session, bundles in ((kept, store), (dropped, store), (old, store), (elsewhere, LocalStore(tmp_path / "b"))):
+        leave_job(bench, session, bundles)
+    sessions = tmp_path / "root" / "sessions"
+    os.utime(sessions / old.session_id, (time.time() - 8 * 86_400,) * 2)
+    # when the sweep is started again and plans only two of them
+    clear_stale_jobs(bench.device, NIGHT, [kept, old], store)
+    # then what is planned and recent stays, and so does the other farm's
+    assert {path.name for path in sessions.iterdir()} == {kept.session_id, elsewhere.session_id}
+    measure(kept, bench, store)
+    assert [record.status for record in store.records(NIGHT.sweep_id)] == ["succeeded"]
+
+
+def leave_job(bench: Bench, session: PlannedSession, bundles: LocalStore) -> None:
+    """Measure the session and fail to write its bundle, which leaves the job on the device."""
+    blocked = bundles.root
+    blocked.write_text("a file where the bundles should be", encoding="utf-8")
+    with pytest.raises(BundleError, match="cannot write the bundle"):
+        measure(session, bench, bundles)
+    blocked.unlink()
