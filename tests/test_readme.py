@@ -3,13 +3,16 @@
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
 
 from devices.inventory import Inventory
+from sql.warehouse import query as ask
 from tasks.spec import SweepSpec
 from tests.fixtures.paths import ROOT
+from tests.fixtures.warehouse import BundleMaker
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -61,3 +64,20 @@ def test_every_make_target_of_the_readme_is_one() -> None:
         re.findall(r"\bmake ([a-z-]+)", "".join(blocks("sh")) + " ".join(re.findall(r"`([^`]+)`", README)))
     ):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+QUERIES = re.findall(r'etfarm sql(?: --[a-z]+ \S+)* "([^"]+)"', "".join(blocks("sh")))
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_every_query_of_the_readme_runs_and_ranks_no_emulated_device(query: str, tmp_path: Path) -> None:
+    # given a slow device, and an emulated one with a time that would come first
+    maker = BundleMaker(tmp_path)
+    maker.session([9_000_000], model__name="measured", device__name="real")
+    maker.session([1_000_000], model__name="emulated", device__name="phone", device__emulated=True)
+    maker.load()
+    # when a query of the README is run, then what it orders by time is of the real device only
+    columns, rows = ask(maker.warehouse, query)
+    assert columns
+    if "ORDER BY" in query:
+        assert [row[columns.index("model")] for row in rows] == ["measured"]
