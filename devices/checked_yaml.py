@@ -14,8 +14,8 @@ from devices.errors import InputError, one_line
 from devices.suggest import did_you_mean
 
 Model = TypeVar("Model", bound=BaseModel)
-_MOST_BYTES = 1 << 20  # reading YAML takes about 10 s for each MiB
-_MOST_VALUES = 200_000
+_MOST_BYTES = 256 << 10  # reading YAML takes about 10 s for each MiB
+_MOST_VALUES = 50_000
 
 
 def load_checked(path: Path, model: type[Model]) -> Model:
