@@ -92,6 +92,11 @@ def notes_of(prefect_home: Path) -> Path:
     return prefect_home / "own-servers"
 
 
+def kept_databases(prefect_home: Path) -> list[Path]:
+    """Return the damaged databases that were replaced by new ones."""
+    return sorted(prefect_home.glob(f"{_DATABASE}.damaged-*"))
+
+
 def end_orphans(notes: Path) -> None:
     """End the servers of killed sweeps, which would keep memory and Prefect's database permanently."""
     for note, server in orphans(notes):

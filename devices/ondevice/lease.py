@@ -169,6 +169,11 @@ def _this_process(holder: str) -> Holder:
     return Holder(holder, socket.gethostname(), os.getpid(), since, place, started)
 
 
+def has_ended(holder: Holder) -> bool:
+    """Return whether the holder's process is known to have ended: it ran on this host and boot."""
+    return holder.pid != os.getpid() and _is_gone(holder, "")
+
+
 def _is_gone(other: Holder, token: str) -> bool:
     """Return whether the holder ran on this host and boot and has ended, or is this process and released the lease."""
     if other.host != socket.gethostname():

@@ -160,6 +160,17 @@ def prune(
     raise typer.Exit(run_prune(rules, yes=yes, var=var, bundles=bundles, warehouse=warehouse))
 
 
+@app.command(epilog="Example: etfarm doctor --inventory deployments/inventories/local.yaml")
+def doctor(inventory: InventoryOption = DEFAULT_INVENTORY, var: VarOption = DEFAULT_VAR) -> None:
+    """List what killed sweeps left and what blocks the next one.
+
+    Prints a line per finding with what to do; changes nothing. Exits with 1 if anything needs you.
+    """
+    from flows.cli.doctor import run_doctor
+
+    raise typer.Exit(run_doctor(inventory, var))
+
+
 @app.command(epilog="Example: etfarm report")
 def report(
     sweep_id: Annotated[str | None, typer.Argument(help="Id of the sweep; the newest if omitted.")] = None,
