@@ -4,7 +4,6 @@ import contextlib
 import logging
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -46,11 +45,14 @@ def load_and_publish(
         if not path.exists():
             raise InputError(f"{path}: no such file or folder; pass bundles or .etdump files")
     store, target = bundles or open_store(None, Var(var)), warehouse or Var(var).warehouse
-    load = partial(_load_all, paths, target, store.forgotten())
-    result = _with_repair(load, store, var, warehouse)
-    forget_sessions(target, store.forgotten())  # after the load: nothing that was forgotten meanwhile stays
-    publish_of(var, warehouse)
-    return result
+
+    def load() -> LoadResult:
+        result = _load_all(paths, target, store.forgotten())
+        forget_sessions(target, store.forgotten())  # after the load: nothing that was forgotten meanwhile stays
+        publish_of(var, warehouse)
+        return result
+
+    return _with_repair(load, store, var, warehouse)
 
 
 def _with_repair(work: Callable[[], _T], store: BundleStore, var: Path, warehouse: Path | None) -> _T:

@@ -1,5 +1,14 @@
 """Errors of the warehouse, shown to the user as they are."""
 
+DAMAGED_WAY_ON = "`etfarm warehouse rebuild` keeps it aside and builds it again from the bundles"
+# DuckDB reports neither a lock nor a full disk with these, nor a file of a newer version.
+_SIGNS_OF_DAMAGE = ("Corrupt database file", "Could not read enough bytes")
+
+
+def shows_damage(error: Exception) -> bool:
+    """Return whether an error of DuckDB means that the file is incomplete or its checksums do not match."""
+    return any(sign in str(error) for sign in _SIGNS_OF_DAMAGE)
+
 
 class WarehouseError(Exception):
     """The warehouse cannot be opened, read or written; the text names the file, the cause and what to do."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import duckdb
 
-from sql.errors import WarehouseError
+from sql.errors import DAMAGED_WAY_ON, WarehouseError, shows_damage
 
 # CREATE is needed for PIVOT, which makes a temporary type. DuckDB refuses to create anything in a read-only file.
 _READING = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.CREATE}
@@ -51,6 +51,9 @@ def query_errors() -> Iterator[None]:
         # An error in one of DuckDB's threads stops the others, and it may report that one of those was stopped.
         raise WarehouseError("the query failed while rows were fetched; run it again to see the cause") from None
     except duckdb.Error as error:
+        if shows_damage(error):
+            cause = f"the warehouse is damaged ({_with_suggestions(error)})"
+            raise WarehouseError(f"the query failed: {cause}; {DAMAGED_WAY_ON}") from None
         raise WarehouseError(f"the query failed: {_with_suggestions(error)}") from None
 
 

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 import duckdb
 
-from sql.errors import NotADatabase, RowsRefused, WarehouseDamaged, WarehouseError
+from sql.errors import DAMAGED_WAY_ON, NotADatabase, RowsRefused, WarehouseDamaged, WarehouseError, shows_damage
 from sql.query import query_errors, start_query
 from sql.schema import bring_up_to_date, check_schema, migrations, update_for_reader
 
@@ -37,8 +37,6 @@ __all__ = [
 _PATIENCE_S = 60.0  # a writer's transaction takes about a second; a snapshot of some GB a few
 _MISSING = "{}: there is no warehouse here; create one with `etfarm load` or `etfarm sweep`"
 _BLOCK_BYTES = 1 << 22
-# DuckDB reports neither a lock nor a full disk with these, nor a file of a newer version.
-_SIGNS_OF_DAMAGE = ("Corrupt database file", "Could not read enough bytes")
 _MOST_QUERY_MEMORY_BYTES = 8 << 30  # the heaviest views over 100 million events need less than half of it
 
 # DuckDB keeps other processes out, but lets threads of one process in together.
@@ -203,17 +201,15 @@ def _opened(path: Path, *, read_only: bool, patience_s: float) -> Iterator[duckd
         if read_only and isinstance(error, OSError):
             raise
         _raise_if_damaged(path, error)
-        verb, rest = ("read", "intact") if read_only else ("written", "intact" if before else "empty")
-        cause = f"the warehouse could not be {verb} ({first_line(error)}); its previous content is {rest}"
-        raise WarehouseError(f"{path}: {cause}") from error
+        verb = "read" if read_only else "written"
+        rest = "its previous content is intact" if before else "nothing was stored"
+        raise WarehouseError(f"{path}: the warehouse could not be {verb} ({first_line(error)}); {rest}") from error
 
 
 def _raise_if_damaged(path: Path, error: Exception) -> None:
-    if any(sign in str(error) for sign in _SIGNS_OF_DAMAGE):
-        way_on = "`etfarm warehouse rebuild` keeps it aside and builds it again from the bundles"
-        raise WarehouseDamaged(
-            f"{path}: the warehouse is damaged ({first_line(error)}); {way_on}", _inode(path)
-        ) from error
+    if shows_damage(error):
+        cause = f"the warehouse is damaged ({first_line(error)})"
+        raise WarehouseDamaged(f"{path}: {cause}; {DAMAGED_WAY_ON}", _inode(path)) from error
 
 
 def _connect(path: Path, *, read_only: bool, patience_s: float) -> duckdb.DuckDBPyConnection:
@@ -238,8 +234,8 @@ def _connect(path: Path, *, read_only: bool, patience_s: float) -> duckdb.DuckDB
 
 def _not_a_database(path: Path) -> WarehouseDamaged:
     if _size(path) == 0:
-        way_on = "`etfarm warehouse rebuild` keeps it aside and builds it from the bundles"
-        return WarehouseDamaged(f"{path}: the warehouse is damaged (the file is empty); {way_on}", _inode(path))
+        cause = "the warehouse is damaged (the file is empty)"
+        return WarehouseDamaged(f"{path}: {cause}; {DAMAGED_WAY_ON}", _inode(path))
     return NotADatabase(f"{path} is not a warehouse: it is not a DuckDB file; name another file", _inode(path))
 
 

@@ -13,6 +13,7 @@ from flows.publish import load_and_publish, load_store, unloadable_sessions
 from sql.warehouse import WarehouseDamaged, WarehouseError, keep_aside, query, writing
 from tasks.bundle_store import LocalStore
 from tasks.keep.pack import only_one, pack_sweep
+from tasks.snapshot import publish_snapshot
 from tests.fixtures.command import Etfarm, Kept
 from tests.fixtures.waiting import ENOUGH_S
 from tests.fixtures.warehouse import CONVOLUTION, etdump_of
@@ -109,6 +110,31 @@ def test_a_sweep_starts_with_a_sound_warehouse(kept: Kept) -> None:
 
 
 @pytest.mark.fault(
+    stage="publish",
+    done="a damaged block of the warehouse is read only when its snapshot is published",
+    holds="the warehouse is kept aside and built again, and its snapshot is published",
+)
+def test_damage_that_shows_when_the_snapshot_is_published_is_repaired(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a warehouse whose checkpoint fails
+    kept.session([10])
+    real, calls = publish_snapshot, []
+
+    def publish(warehouse: Path, snapshots: Path) -> Path:
+        calls.append(warehouse.stat().st_ino)
+        if len(calls) == 1:
+            raise WarehouseDamaged("w.duckdb: the warehouse is damaged (block 7); rebuild it", calls[0])
+        return real(warehouse, snapshots)
+
+    monkeypatch.setattr("flows.publish.publish_snapshot", publish)
+    # when its bundles are loaded, then they are in another file, which is published
+    load_and_publish([kept.bundles], kept.var.root, None)
+    assert len(set(calls)) == 2
+    assert (len(kept_aside(kept)), kept.session_ids()) == (1, [f"{1:016x}"])
+
+
+@pytest.mark.fault(
     stage="load",
     done="the disk is full while the warehouse is created",
     holds="one sentence without a false claim; when there is space, the next load works",
@@ -120,7 +146,7 @@ def test_a_warehouse_that_could_not_be_created_is_built_by_the_next_load(kept: K
     ballast = full_disk / "ballast"
     with contextlib.suppress(OSError):
         ballast.write_bytes(bytes(1 << 20))
-    with pytest.raises(WarehouseError, match="its previous content is empty") as full:
+    with pytest.raises(WarehouseError, match="nothing was stored") as full:
         load_and_publish([kept.bundles], kept.var.root, warehouse)
     assert "intact" not in str(full.value)
     # when there is space

@@ -20,6 +20,7 @@ from sql.warehouse import (
     query,
     writing,
 )
+from tests.fixtures.warehouse import BundleMaker
 
 _HOLD = "import duckdb, sys; connection = duckdb.connect(sys.argv[1]); print('held', flush=True); sys.stdin.read()"
 
@@ -128,6 +129,37 @@ def test_a_full_disk_is_reported_in_one_sentence_and_loses_nothing(full_disk: Pa
         add_sweeps(path, "SELECT gen_random_uuid(), repeat('x', 100), NULL FROM range(100_000)")
     assert "\n" not in str(caught.value)
     assert sweeps(path) == ["kept"]
+
+
+@pytest.mark.fault(
+    stage="query",
+    done="one bit of each block of the warehouse was flipped, one after the other",
+    holds="a query answers as before, or states that the warehouse is damaged and what to do",
+)
+def test_a_damaged_block_is_an_answer_or_a_sentence(tmp_path: Path) -> None:
+    # given a warehouse of some blocks, and its answer
+    maker = BundleMaker(tmp_path)
+    operators = {f"Convolution (NHWC, F32) IGEMM #{number}": 100 + number for number in range(40)}
+    maker.session([(1_000_000 + run, operators) for run in range(60)])
+    maker.load()
+    question = "SELECT count(*), sum(self_ns), sum(start_ns) FROM event"
+    answer, content = maker.ask(question), maker.warehouse.read_bytes()
+    refused = []
+    # when a bit of each block is flipped
+    for start in range(12_288, len(content), 262_144):
+        damaged = bytearray(content)
+        damaged[start + 1000] ^= 1
+        maker.warehouse.write_bytes(damaged)
+        try:
+            assert maker.ask(question) == answer
+        except WarehouseError as error:
+            refused.append(str(error))
+    # then each error names the damage and the command, and there were some
+    assert refused
+    for sentence in refused:
+        assert "the warehouse is damaged (" in sentence
+        assert sentence.endswith("`etfarm warehouse rebuild` keeps it aside and builds it again from the bundles")
+        assert "\n" not in sentence
 
 
 def test_a_changed_migration_is_refused(warehouse: Path) -> None:
