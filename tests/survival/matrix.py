@@ -5,6 +5,7 @@ Run: python -m tests.survival.matrix [FILE]
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 from pathlib import Path
@@ -17,18 +18,18 @@ README = Path(__file__).parent / "README.md"
 _MARKER = "pytest.mark.fault("
 _HEAD = """# Fault matrix
 
-{count} cases in which something is killed, cut, filled, changed or slowed. In each, 0 results are lost, 0 are doubled
-and 0 failures look like success. `.venv/bin/pytest -m fault --durations=0` runs them and prints the time of each.
+{rows} faults in {cases} cases: something is killed, cut, filled, changed or slowed. In each, 0 results are lost, 0 are
+doubled and 0 failures look like success. `.venv/bin/pytest -m fault --durations=0` runs them and prints their times.
 `python -m tests.survival.matrix` writes this file.
 
-| stage | what is done | what holds | test |
-| --- | --- | --- | --- |
+| stage | what is done | what holds | test | cases |
+| --- | --- | --- | --- | ---: |
 """
 
 
 @dataclass(frozen=True, order=True)
 class Case:
-    """One row of the matrix."""
+    """One case of the matrix."""
 
     stage: str
     done: str
@@ -51,14 +52,16 @@ def case_of(item: pytest.Item) -> Case:
     assert marker is not None
     callspec = getattr(item, "callspec", None)
     parameters = callspec.params if callspec else {}
-    return Case(**{key: text.format(**parameters) for key, text in marker.kwargs.items()}, test=item.nodeid)
+    test = item.nodeid.partition("[")[0]
+    return Case(**{key: text.format(**parameters) for key, text in marker.kwargs.items()}, test=test)
 
 
 def text_of(cases: Iterable[Case]) -> str:
-    """Return the content of the matrix's file."""
-    lines = [[*astuple(case)[:-1], f"`{case.test}`"] for case in sorted(cases)]
+    """Return the content of the matrix's file; cases of a test that differ only in its parameters share a row."""
+    counts = Counter(cases)
+    lines = [[*astuple(case)[:-1], f"`{case.test}`", str(count)] for case, count in sorted(counts.items())]
     rows = "".join("| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |\n" for line in lines)
-    return _HEAD.format(count=len(lines)) + rows
+    return _HEAD.format(rows=len(lines), cases=counts.total()) + rows
 
 
 def main() -> None:
