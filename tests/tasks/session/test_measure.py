@@ -36,7 +36,7 @@ def test_a_session_that_goes_well_succeeds_and_leaves_nothing_on_the_device(tmp_
     assert list((tmp_path / "root" / "sessions").iterdir()) == []
 
 
-@pytest.mark.fault(stage="run", done="the runner misbehaves: {script:.40}", holds="the session fails with its reason")
+@pytest.mark.fault(stage="run", done="the runner causes {code}", holds="the session fails with its reason")
 @pytest.mark.parametrize(
     ("script", "code", "sentence"),
     [
