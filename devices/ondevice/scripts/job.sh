@@ -17,7 +17,7 @@ conditions() { sh -c "$conditions_script" sh "$root"; echo @beside; on_machine b
 own_session sh -c "$watchdog_script" sh $$ "$token" "$deadline" "$note" "$machine" &
 watchdog=$!; since=$(now); line="$$ $(boot) $since $watchdog $token"
 # shellcheck disable=SC2015 # either step that fails ends the job
-printf '%64s\n' '' >job/rc.part && printf '%16384s' '' | tr ' ' '\n' >job/after &&
+printf '%64s\n' '' >job/rc.part && printf '%16384s' '' >job/after &&
     echo "$line" >job/pid.part && cp job/pid.part "$note" && on_machine announce "$line $root" &&
     mv job/pid.part job/pid || { kill -KILL "-$watchdog"; exit 1; }
 conditions >job/before 2>/dev/null

@@ -10,7 +10,8 @@ still_ours() { leader=$(started "$1"); [ -z "$leader" ] || [ "$leader" = "$2" ];
 finish() { printf '%s\n' "$1" 1<>job/rc.part && mv job/rc.part job/rc; }
 end_daemons() {
     if [ -d /proc/self ]; then
-        daemons=$(LC_ALL=C grep -lF "ETFARM_JOB=$1." /proc/[0-9]*/environ 2>/dev/null | tr -dc '0-9\n')
+        daemons=$(LC_ALL=C grep -lF "ETFARM_JOB=$1." /proc/[0-9]*/environ 2>/dev/null |
+            while IFS=/ read -r _ _ pid _; do echo "$pid"; done)
     else
         daemons=$(ps -axwwE -o pid=,command= |
             awk -v mark="ETFARM_JOB=$1." 'index($0, mark) && !/awk -v/ { print $1 }')
