@@ -13,8 +13,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from unittest.mock import patch
 
-from devices.inventory import DeviceSpec
+from devices.device import Device
+from devices.inventory import DeviceSpec, open_device
 from flows.prefect_settings import prepare_prefect
 from tasks.bundle import SessionRecord, bundles_of
 from tasks.bundle_store import LocalStore
@@ -94,7 +96,14 @@ def measure_all(folder: Path, var: Var, stack: ExitStack) -> list[Turn]:
             places=var,
         )
 
+    def open_apart(spec: DeviceSpec) -> Device:
+        """Open a device as if it were a separate machine: farms on one machine take turns."""
+        device = open_device(spec)
+        device.machine_folder = f"{device.root}/machine"
+        return device
+
     jobs = [job(device) for device in devices(folder, stack)]
+    stack.enter_context(patch("flows.device.open_device", open_apart))
 
     @flow(name="utilisation", task_runner=ThreadPoolTaskRunner(max_workers=64))  # type: ignore[arg-type]
     def side_by_side() -> float:
