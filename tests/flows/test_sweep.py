@@ -100,7 +100,7 @@ def test_a_sweep_that_is_stopped_leaves_nothing_running_and_goes_on_at_once(farm
     assert "etfarm: stopping; " in said
     assert "Traceback" not in said
     assert not any((device / "jobs").glob("*"))
-    assert not (device / "lease" / "held").exists()
+    assert not list(Path(farm.environment["ETFARM_MACHINE_FOLDER"]).glob("lease-*"))
     with pytest.raises(ProcessLookupError):
         os.kill(server, 0)
     assert bundles(farm) == set()
