@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from devices.errors import InputError
+from flows.progress import board
 from flows.unloadable import refused_by_id, session_of, unloaded_reasons
 from sql.warehouse import (
     NotADatabase,
@@ -76,7 +77,7 @@ def keep_damaged(warehouse: Path, damage: WarehouseDamaged, *, is_ours: bool) ->
         raise damage
     if aside := keep_aside(warehouse, damage):
         cause = str(damage).partition("; ")[0]
-        _log.warning("%s; it is kept as %s, and a new one is built from the bundles", cause, aside.name)
+        _tell(f"{cause}; it is kept as {aside.name}, and a new one is built from the bundles")
 
 
 def _load_again(store: BundleStore, var: Path) -> None:
@@ -87,7 +88,13 @@ def _load_again(store: BundleStore, var: Path) -> None:
     with contextlib.suppress(WarehouseError), open_read_only(newest_snapshot(places.snapshots)) as before:
         result.add(load_from_elsewhere(before, places.warehouse, store.forgotten()))
     refused = len(found.refused) + len(result.refused)
-    _log.warning("%s: built again: %d sessions loaded, %d refused", places.warehouse, result.loaded, refused)
+    _tell(f"{places.warehouse}: built again: {result.loaded} sessions loaded, {refused} refused")
+
+
+def _tell(sentence: str) -> None:
+    """Print a sentence among the progress of a sweep, and as a warning of every other command."""
+    board.tell(sentence)
+    _log.warning("%s", sentence)
 
 
 def _load_all(paths: list[Path], warehouse: Path, forgotten: Container[str]) -> LoadResult:
@@ -139,7 +146,7 @@ def unloadable_sessions(bundles: BundleStore, sweep_id: str, var: Path, warehous
         refused = {session_of(path): reason for path, reason in loaded}
         present = contained_sessions(refused, target)
     except WarehouseError as error:
-        _log.warning("%s", error)
+        _tell(str(error))
         refused, present = refused_by_id(bundles, sweep_id, lambda _hashes: set()), set()
     return {session_id: reason for session_id, reason in refused.items() if session_id not in present}
 

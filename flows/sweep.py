@@ -127,12 +127,9 @@ def load_step(sweep_id: str, bundles: BundleStore, places: Var, warehouse: Path 
     result = load_store(bundles, sweep_id, places.root, warehouse)
     for _, sentence in result.refused:
         _log.error("%s", sentence)
-    refused = "; ".join(sentence for _, sentence in result.refused)
-    board.done(
-        "load",
-        f"{result.loaded} bundles loaded, {result.already} already in the warehouse {refused}",
-        failed=bool(refused),
-    )
+    counts = f"{result.loaded} bundles loaded, {result.already} already in the warehouse"
+    sentences = [sentence for _, sentence in result.refused]
+    board.done("load", "; ".join([counts, *sentences]), failed=bool(sentences))
     return {session_of(path): reason for path, reason in result.refused}
 
 
