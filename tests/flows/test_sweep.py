@@ -65,6 +65,11 @@ def test_a_model_that_cannot_be_exported_stops_nothing_and_is_reported(farm: Far
     assert "no weights here" in failure["reason"]
 
 
+@pytest.mark.fault(
+    stage="run",
+    done="a sweep was killed in its fourth session",
+    holds="the next start runs only the rest; nothing is lost or counted twice",
+)
 def test_a_killed_sweep_goes_on_where_it_was(farm: Farm) -> None:
     # given a sweep that is killed in its fourth session
     many = SWEEP.replace("sessions: 2", "sessions: 4")
@@ -84,6 +89,11 @@ def test_a_killed_sweep_goes_on_where_it_was(farm: Farm) -> None:
     ]
 
 
+@pytest.mark.fault(
+    stage="run",
+    done="a sweep was stopped by SIGTERM in a session",
+    holds="no runner, lease, server or bundle is left, and the next start measures the rest",
+)
 def test_a_sweep_that_is_stopped_leaves_nothing_running_and_goes_on_at_once(farm: Farm) -> None:
     # given a sweep with a server of its own, in the middle of a session
     farm.environment = {name: value for name, value in farm.environment.items() if name != "PREFECT_API_URL"}
@@ -108,6 +118,11 @@ def test_a_sweep_that_is_stopped_leaves_nothing_running_and_goes_on_at_once(farm
     assert "sessions: 2 succeeded, 1 discarded" in farm.sweep(small).stdout
 
 
+@pytest.mark.fault(
+    stage="run",
+    done="a sweep was stopped by SIGINT in a session",
+    holds="the shared server shows it as cancelled",
+)
 def test_a_sweep_that_is_stopped_is_cancelled_at_its_server(farm: Farm, prefect_api: str) -> None:
     # given a sweep that reports to a server, in the middle of a session
     process = farm.start_until_held(1, SWEEP.replace("tiny", "stopped"))

@@ -122,6 +122,11 @@ def test_a_path_that_cannot_be_written_is_reported_in_one_sentence(tmp_path: Pat
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.fault(
+    stage="load",
+    done="the disk was full during a transaction",
+    holds="one sentence, and nothing that was stored before is lost",
+)
 def test_a_full_disk_is_reported_in_one_sentence_and_loses_nothing(full_disk: Path) -> None:
     path = full_disk / "w.duckdb"
     add_sweep(path, "kept")

@@ -80,6 +80,11 @@ def test_the_first_result_of_a_session_stays(store: BundleStore, tmp_path: Path)
     assert (folder / "stdout.txt").read_text() == "first"
 
 
+@pytest.mark.fault(
+    stage="bundle",
+    done="a process was killed while it uploaded a bundle",
+    holds="there is no bundle until it is measured again",
+)
 def test_a_bundle_in_s3_begins_to_exist_with_its_session_json(bucket: str, tmp_path: Path) -> None:
     # given the uploads of a farm that was killed before it wrote session.json
     store = remote(bucket, tmp_path)
@@ -94,6 +99,11 @@ def test_a_bundle_in_s3_begins_to_exist_with_its_session_json(bucket: str, tmp_p
     assert keys(bucket) == [f"{prefix}/{digits}-stdout.txt", f"{prefix}/session.json"]
 
 
+@pytest.mark.fault(
+    stage="bundle",
+    done="the connection was reset during an upload",
+    holds="no bundle; the next upload publishes it",
+)
 def test_an_upload_that_fails_leaves_no_bundle(bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # given a link that breaks between the files and session.json
     store = remote(bucket, tmp_path)
@@ -131,6 +141,11 @@ def test_only_bundles_that_are_not_loaded_are_fetched_and_each_once(bucket: str,
     assert [folder.stat().st_mtime_ns for folder in again.folders] == moments
 
 
+@pytest.mark.fault(
+    stage="load",
+    done="a file in object storage was changed",
+    holds="that bundle is refused in one sentence, the others are fetched",
+)
 def test_a_damaged_bundle_in_s3_is_reported_and_the_others_are_fetched(bucket: str, tmp_path: Path) -> None:
     # given two bundles, of which one has a changed file
     store = remote(bucket, tmp_path)
