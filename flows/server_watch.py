@@ -22,7 +22,7 @@ from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, tempor
 from devices.errors import FarmError
 
 _T = TypeVar("_T")
-_ANSWER_S = 10.0
+_ANSWER_S = 8.0
 # A server that is restarted is back within this time; until then Prefect's clients repeat what they sent.
 _LOST_AFTER_S = 30.0
 _PAUSE_S = 2.0
@@ -100,7 +100,7 @@ watch = ServerWatch()
 
 
 def check_server() -> None:
-    """Raise ServerGoneError within 10 seconds unless the server at PREFECT_API_URL answers as one of Prefect."""
+    """Raise ServerGoneError within 8 seconds unless the server at PREFECT_API_URL answers as one of Prefect."""
     causes: list[str | None] = []
     # In a thread, because neither the look-up of a name nor an answer that trickles in has a time limit.
     thread = threading.Thread(target=lambda: causes.append(_cause_of_no_answer()), daemon=True)

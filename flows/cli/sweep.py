@@ -37,10 +37,10 @@ def run_sweep(
 
     choose_devices(spec, str(inventory))
     logging.getLogger("httpx").setLevel(logging.WARNING)
+    if "PREFECT_API_URL" in os.environ:
+        check_server()
     with shutdown_handler(), board.shown(console):
-        if "PREFECT_API_URL" in os.environ:
-            check_server()
-        else:
+        if "PREFECT_API_URL" not in os.environ:
             start_server(prefect_home)
         with watch.watching():
             try:

@@ -130,7 +130,7 @@ def given(url: str) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("server", "cause"),
     [
-        pytest.param(silent, "no answer within 10 s", id="silent"),
+        pytest.param(silent, "no answer within 8 s", id="silent"),
         pytest.param(refusing, "Connection refused", id="refusing"),
         pytest.param(lambda: answering(500, "oops"), "it answered with HTTP status 500", id="HTTP 500"),
         pytest.param(lambda: answering(503, "busy"), "it answered with HTTP status 503", id="HTTP 503"),
