@@ -27,15 +27,12 @@ def test_a_killed_farm_started_again_completes_what_was_missing(
 ) -> None:
     def kill(site: Site) -> None:
         # given a farm that is killed in the first push, or in the second session's run, pull or bundle
-        held = tmp_path / f"{site.name}-held" if stage == "bundle" else None
-        farm = lab_farm.start_apart(site, tmp_path / site.name, held)
+        farm = lab_farm.start_apart(site, tmp_path / site.name, stage)
         site.stop_at(stage)
+        held = tmp_path / site.name / "held"
 
         def is_there() -> bool:
-            if held:
-                return held.exists()
-            scratch = (tmp_path / site.name / "tmp").glob("etfarm-scratch-*/.part-*")
-            return any(site.is_at(stage, folder) for folder in [None, *scratch])
+            return held.exists() if stage in ("pull", "bundle") else site.is_at(stage)
 
         wait_for(lambda: farm.poll() is not None or is_there(), f"{stage} on {site.name}", pause_s=0.002)
         assert farm.poll() is None, (tmp_path / site.name / "log").read_text(encoding="utf-8")
@@ -63,7 +60,7 @@ def test_two_farms_on_one_device_never_measure_at_once(lab_farm: LabFarm, site: 
         # given a farm in the middle of its second session, and another one, with an inventory of its own, that waits
         first = lab_farm.start_apart(site, tmp_path / f"{site.name}-first")
         site.stop_at("run")
-        wait_for(lambda: first.poll() is not None or site.is_at("run", None), "the first farm's session")
+        wait_for(lambda: first.poll() is not None or site.is_at("run"), "the first farm's session")
         assert first.poll() is None, (tmp_path / f"{site.name}-first/log").read_text(encoding="utf-8")
         other = site.renamed(f"{site.name}-of-another-farm")
         second = lab_farm.start_apart(other, tmp_path / f"{site.name}-second", lease_wait_s=LONGEST_S)

@@ -33,6 +33,7 @@ def test_a_daemon_that_is_killed_and_back_costs_no_session(lab_farm: LabFarm, si
         running = lab_farm.start_until(stage, site)
         since = time.time()
         faults.kill_daemon(site.part)
+        lab_farm.pulls.go_on(site.name)
         if stage == "run":
             lab_farm.wait_until_known(site, since)
             site.go_on()

@@ -29,6 +29,7 @@ def test_a_cut_link_that_comes_back_costs_no_session(lab_farm: LabFarm, site: Ma
         running = lab_farm.start_until(stage, site)
         since = time.time()
         faults.cut_link(site.part)
+        lab_farm.pulls.go_on(site.name)
         if stage == "run":
             site.go_on()  # the job ends while nobody can see it
         # when the farm has noticed and the link is back
@@ -95,7 +96,7 @@ def test_a_slow_and_stalling_link_is_only_slow(lab_farm: LabFarm, site: MakeSite
             slow = site.behind(link.port, lab_up, tmp_path)
             since = time.time()
             running = lab_farm.start(slow)
-            wait_for(lambda: slow.is_at("push", None), "the push")
+            wait_for(lambda: slow.is_at("push"), "the push")
             link.stalled = True
             threading.Timer(3, lambda: setattr(link, "stalled", False)).start()
             # then nothing is said and nothing fails
