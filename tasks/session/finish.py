@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from devices.errors import FarmError
+from devices.errors import FarmError, one_line
 from devices.ondevice.facts import Facts
 from tasks.bundle import RECORD, FileRecord, SessionRecord, record_text
 from tasks.files import sha256_of
@@ -18,13 +18,12 @@ from tasks.session.check import Unsuccessful
 from tasks.session.record import Findings
 
 _log = logging.getLogger(__name__)
-_MOST_SHOWN = 300
 _ERROR_FILE = "farm_error.txt"
 
 
 def unexpected(error: Exception, title: str, collected: Path) -> Unsuccessful:
     """Return the end of a session that an unforeseen error stopped; its trace is kept in the bundle."""
-    cause = " ".join(f"{type(error).__name__}: {error}".split())[:_MOST_SHOWN]
+    cause = one_line(f"{type(error).__name__}: {error}")
     text = "".join(traceback.format_exception(error)).encode(errors="replace")
     with contextlib.suppress(OSError):  # publishing the bundle reports a full disk
         (collected / _ERROR_FILE).write_bytes(text)
