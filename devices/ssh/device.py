@@ -40,6 +40,8 @@ class SshDevice(Device):
         super().__init__(name, root, platform)
         self._where = where
         self._lock = threading.Lock()
+        # Several threads that wait for answers of one SFTP session would take each other's.
+        self._transferring = threading.Lock()
         self._connection: Connection | None = None
         self._sftp: paramiko.SFTPClient | None = None
 
@@ -133,7 +135,7 @@ class SshDevice(Device):
     @contextmanager
     def _transfer(self) -> Iterator[paramiko.SFTPClient]:
         """Yield the SFTP session of the connection; errors of the remote file system are raised as OSError."""
-        with self._live_transport() as transport:
+        with self._transferring, self._live_transport() as transport:
             with self._lock:
                 if self._sftp is None or self._sftp.get_channel().closed:  # type: ignore[union-attr]
                     self._sftp = self._open_sftp(transport)

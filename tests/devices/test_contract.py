@@ -263,3 +263,27 @@ def test_a_closed_device_opens_again_on_its_next_use(device: Device) -> None:
     device.close()
 
     assert device.run(["echo", "open"], deadline_s=ENOUGH_S).stdout == b"open\n"
+
+
+def test_transfers_of_several_threads_do_not_take_each_others_answers(device: Device, tmp_path: Path) -> None:
+    # given a file and four threads that send and fetch it at the same time
+    source = tmp_path / "source"
+    source.write_bytes(b"content" * 1000)
+    problems: list[BaseException] = []
+
+    def transfer(number: int) -> None:
+        try:
+            for turn in range(20):
+                device.upload(source, f"{device.root}/{number}")
+                device.fetch(f"{device.root}/{number}", tmp_path / f"{number}-{turn}")
+        except BaseException as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=transfer, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    # then every transfer is complete
+    assert problems == []
+    assert all((tmp_path / f"{n}-{turn}").read_bytes() == source.read_bytes() for n in range(4) for turn in range(20))
