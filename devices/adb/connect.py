@@ -43,6 +43,7 @@ class AdbLink:
         self._client = AdbClient(port=server_port, socket_timeout=ANSWER_S)
         self._lock = threading.Lock()
         self._stale = False
+        self._connections = 0
 
     @contextmanager
     def open(self, service: str) -> Iterator[socket.socket]:
@@ -64,10 +65,11 @@ class AdbLink:
         return DeviceLost(self.name, f"stopped answering ({cause})", "check its cable or network, and its power")
 
     def _open_stream(self, service: str) -> socket.socket:
+        known = self._connections
         try:
             is_new = self._start_server()
             if self._stale:
-                return self._reconnect_and_request(service)
+                return self._reconnect_and_request(service, known)
             try:
                 return self._request(f"host:transport:{self._serial}", service)
             except AdbError as error:
@@ -75,7 +77,7 @@ class AdbLink:
                 recoverable = ("not found", "offline") if self._network or is_new else ("offline",)
                 if not any(state in str(error) for state in recoverable):
                     raise
-                return self._reconnect_and_request(service)
+                return self._reconnect_and_request(service, known)
         except (AdbError, EOFError, OSError) as error:
             cause = " ".join(str(error).split()) or type(error).__name__
             for state, way_on in _WAYS_ON.items():
@@ -83,10 +85,13 @@ class AdbLink:
                     raise DeviceRefused(self.name, f"cannot be used ({cause})", way_on) from None
             raise self.lost(cause) from None
 
-    def _reconnect_and_request(self, service: str) -> socket.socket:
+    def _reconnect_and_request(self, service: str, known: int) -> socket.socket:
+        """Reconnect unless another thread did since `known`: that would end the streams that it has opened."""
         with self._lock:
-            self._reconnect()
-            self._stale = False
+            if self._connections == known:
+                self._reconnect()
+                self._connections += 1
+                self._stale = False
         return self._request(f"host:transport:{self._serial}", service)
 
     def _request(self, *services: str) -> socket.socket:

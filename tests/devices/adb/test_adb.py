@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import socket
 import struct
+import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -113,6 +115,36 @@ def test_a_phone_that_the_server_forgot_is_connected_again(
     adb_server.ask(f"host:disconnect:{make_spec('adb').address}", adb_port)
 
     assert phone.run(["echo", "back"], deadline_s=ENOUGH_S).stdout == b"back\n"
+
+
+@pytest.mark.fault(
+    stage="connect",
+    done="two threads find that the adb server forgot the phone",
+    holds="it is connected once, for both",
+)
+@pytest.mark.lab
+def test_two_threads_that_find_a_forgotten_phone_connect_it_once(
+    phone: Device, make_spec: Callable[..., DeviceSpec], adb_port: int, tmp_path: Path
+) -> None:
+    from deployments.virtual_lab import adb_server
+
+    # given two commands of which each waits for the other's mark, on a phone that the server forgot
+    probe(phone)
+    adb_server.ask(f"host:disconnect:{make_spec('adb').address}", adb_port)
+    script = 'touch "$1"; until [ -e "$2" ]; do sleep 0.02; done; echo met'
+    said = []
+
+    def meet(mine: str, other: str) -> None:
+        argv = ["sh", "-c", script, "sh", str(tmp_path / mine), str(tmp_path / other)]
+        said.append(phone.run(argv, deadline_s=ENOUGH_S).stdout)
+
+    threads = [threading.Thread(target=meet, args=pair) for pair in (("a", "b"), ("b", "a"))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    # then no thread ends the connection of the other
+    assert said == [b"met\n", b"met\n"]
 
 
 @pytest.mark.lab
