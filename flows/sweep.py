@@ -113,7 +113,8 @@ def device_step(title: str, job: DeviceJob) -> DeviceTally:
 def check_step(sweep_id: str, bundles: BundleStore, places: Var, warehouse: Path | None) -> dict[str, str]:
     """Return why bundles of the sweep cannot be loaded, by session id."""
     unloadable = unloadable_sessions(bundles, sweep_id, places.root, warehouse)
-    board.expect("check", len(unloadable))
+    if unloadable:
+        board.expect("check", len(unloadable))
     for reason in unloadable.values():
         _log.error("%s", reason)
         board.done("check", f"{reason}; if its session is still planned, it is measured again", failed=True)
