@@ -156,7 +156,7 @@ def test_any_bytes_are_refused_in_one_sentence(parser: Parser, tmp_path_factory:
     @REPEATABLE
     @given(st.one_of(st.binary(max_size=200), st.text(max_size=200).map(str.encode), VALUES.map(as_json)))
     def each(content: bytes) -> None:
-        refusal(parser, folder, content)
+        assert "\n" not in (refusal(parser, folder, content) or "")
 
     each()
 

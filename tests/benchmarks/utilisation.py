@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 from devices.device import Device
@@ -21,6 +22,9 @@ from flows.prefect_settings import prepare_prefect
 from tasks.bundle import SessionRecord, bundles_of
 from tasks.bundle_store import LocalStore
 from tasks.var import Var
+
+if TYPE_CHECKING:
+    from flows.device import DeviceJob  # imports Prefect, which is set up first
 
 DEVICES = 20
 SESSIONS = 6
@@ -56,15 +60,10 @@ class Turn:
     gap_s: float
 
 
-def measure_all(folder: Path, var: Var, stack: ExitStack) -> list[Turn]:
-    """Run the devices' part of a sweep side by side."""
-    from prefect import flow
-    from prefect.futures import wait
-    from prefect.task_runners import ThreadPoolTaskRunner
-
+def jobs_of(specs: list[DeviceSpec], var: Var) -> "list[DeviceJob]":
+    """Return a device's part of the sweep for each device: a runner that sleeps, and a small model."""
     from devices.ondevice.facts import Facts
     from flows.device import DeviceJob
-    from flows.sweep import device_step
     from tasks.spec import SweepSpec
     from tests.fixtures.plans import NIGHT
     from tests.fixtures.stand_in import GOOD, publish_stand_in, write_export
@@ -80,9 +79,8 @@ def measure_all(folder: Path, var: Var, stack: ExitStack) -> list[Turn]:
         sessions=SESSIONS,
         settle_s=0,
     )
-
-    def job(device: DeviceSpec) -> DeviceJob:
-        return DeviceJob(
+    return [
+        DeviceJob(
             spec=spec,
             sweep=NIGHT,
             device=device,
@@ -95,6 +93,18 @@ def measure_all(folder: Path, var: Var, stack: ExitStack) -> list[Turn]:
             bundles=LocalStore(var.bundles),
             places=var,
         )
+        for device in specs
+    ]
+
+
+def measure_all(folder: Path, var: Var, stack: ExitStack) -> list[Turn]:
+    """Run the devices' part of a sweep side by side."""
+    from prefect import flow
+    from prefect.futures import wait
+    from prefect.task_runners import ThreadPoolTaskRunner
+
+    from flows.sweep import device_step
+    from tests.fixtures.plans import NIGHT
 
     def open_apart(spec: DeviceSpec) -> Device:
         """Open a device as if it were a separate machine: farms on one machine take turns."""
@@ -102,7 +112,7 @@ def measure_all(folder: Path, var: Var, stack: ExitStack) -> list[Turn]:
         device.machine_folder = f"{device.root}/machine"
         return device
 
-    jobs = [job(device) for device in devices(folder, stack)]
+    jobs = jobs_of(devices(folder, stack), var)
     stack.enter_context(patch("flows.device.open_device", open_apart))
 
     @flow(name="utilisation", task_runner=ThreadPoolTaskRunner(max_workers=64))  # type: ignore[arg-type]

@@ -13,6 +13,7 @@ from devices.errors import DeadlineExceeded, DeviceError, FileMissing, NoSpaceOn
 from devices.ondevice.conditions import read_conditions
 from devices.ondevice.facts import read_facts
 from devices.reconnect import probe
+from tests.fixtures.devices import meet
 from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
 
 ANY = 1 << 40
@@ -125,23 +126,9 @@ def test_the_deadline_is_wall_clock_time_also_for_a_talkative_command(device: De
 
 
 def test_commands_of_several_threads_run_at_the_same_time(device: Device) -> None:
-    # Given two commands of which each waits for the other's mark
     folder = Path(device.root)
     folder.mkdir(parents=True)
-    script = 'touch "$1"; until [ -e "$2" ]; do sleep 0.02; done; echo met'
-    said = []
-
-    def meet(mine: str, other: str) -> None:
-        argv = ["sh", "-c", script, "sh", str(folder / mine), str(folder / other)]
-        said.append(device.run(argv, deadline_s=ENOUGH_S).stdout)
-
-    threads = [threading.Thread(target=meet, args=pair) for pair in (("a", "b"), ("b", "a"))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert said == [b"met\n", b"met\n"]
+    assert meet(device, folder) == [b"met\n", b"met\n"]
 
 
 def test_files_of_any_name_go_there_and_back(device: Device, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import struct
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +16,7 @@ from devices.device import Device
 from devices.errors import DeviceRefused
 from devices.inventory import DeviceSpec, open_device
 from devices.reconnect import probe
+from tests.fixtures.devices import meet
 from tests.fixtures.waiting import ENOUGH_S, SCALE
 
 
@@ -128,23 +128,11 @@ def test_two_threads_that_find_a_forgotten_phone_connect_it_once(
 ) -> None:
     from deployments.virtual_lab import adb_server
 
-    # given two commands of which each waits for the other's mark, on a phone that the server forgot
+    # given a phone that the server forgot
     probe(phone)
     adb_server.ask(f"host:disconnect:{make_spec('adb').address}", adb_port)
-    script = 'touch "$1"; until [ -e "$2" ]; do sleep 0.02; done; echo met'
-    said = []
-
-    def meet(mine: str, other: str) -> None:
-        argv = ["sh", "-c", script, "sh", str(tmp_path / mine), str(tmp_path / other)]
-        said.append(phone.run(argv, deadline_s=ENOUGH_S).stdout)
-
-    threads = [threading.Thread(target=meet, args=pair) for pair in (("a", "b"), ("b", "a"))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    # then no thread ends the connection of the other
-    assert said == [b"met\n", b"met\n"]
+    # when two threads use it, then none ends the connection of the other
+    assert meet(phone, tmp_path) == [b"met\n", b"met\n"]
 
 
 @pytest.mark.lab

@@ -1,0 +1,108 @@
+"""Jobs whose controller is killed or whose link is cut: collected once, ended at their deadline."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from devices.device import Device
+from devices.errors import DeviceLost
+from devices.ondevice.job import run_job
+from tests.fixtures.devices import LinkedDevice
+from tests.fixtures.jobs import ending, in_background
+from tests.fixtures.paths import ROOT
+from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
+
+CONTROLLER = """
+import sys
+from devices.ondevice.job import run_job
+from devices.local import LocalDevice
+run_job(LocalDevice("local", sys.argv[1]), sys.argv[2], ["sh", "-c", sys.argv[3]], deadline_s=float(sys.argv[4]))
+"""
+
+
+def controller(device: Device, folder: Path, script: str, deadline_s: float) -> subprocess.Popen[bytes]:
+    arguments = [device.root, str(folder), script, str(deadline_s)]
+    return subprocess.Popen([sys.executable, "-c", CONTROLLER, *arguments], cwd=ROOT)
+
+
+@pytest.mark.fault(stage="run", done="controller killed with -9", holds="the job ends and is collected once")
+def test_a_job_of_a_killed_controller_is_collected_by_the_next(local_device: Device) -> None:
+    # Given a controller killed with -9 while its job runs
+    folder = Path(local_device.root) / "session"
+    script = "echo ran >>../count; until [ -e ../go ]; do sleep 0.02; done; exit 7"
+    first = controller(local_device, folder, script, ENOUGH_S)
+    wait_for((folder.parent / "count").exists, "the job to run")
+    first.kill()
+    first.wait()
+
+    thread, outcome = in_background(
+        lambda: run_job(local_device, str(folder), ["sh", "-c", script], deadline_s=ENOUGH_S)
+    )
+    (folder.parent / "go").touch()
+    thread.join()
+
+    assert ending(outcome[0]) == (7, None, False)  # type: ignore[arg-type]
+    assert (folder.parent / "count").read_text() == "ran\n"
+
+
+@pytest.mark.fault(
+    stage="run", done="controller killed with -9 while the job hangs", holds="the device ends the job at its deadline"
+)
+def test_the_deadline_holds_when_no_controller_is_left(local_device: Device, alive: Callable[[int], bool]) -> None:
+    folder = Path(local_device.root) / "session"
+    first = controller(local_device, folder, 'trap "" TERM; sleep 60; sleep 60', 1)
+    wait_for((folder / "job" / "pid").exists, "the job to start")
+    first.kill()
+    first.wait()
+
+    wait_for((folder / "job" / "rc").exists, "the job to end")
+
+    pid = int((folder / "job" / "pid").read_text().split()[0])
+    wait_for(lambda: not alive(pid), "the killed job to be gone")
+    assert ending(run_job(local_device, str(folder), ["true"], deadline_s=1)) == (None, signal.SIGKILL, True)
+
+
+@pytest.mark.fault(
+    stage="run", done="the link to the device is cut and restored", holds="the job is collected and was run once"
+)
+@pytest.mark.lab
+def test_a_link_that_blips_costs_nothing(linked: LinkedDevice) -> None:
+    folder = Path(linked.device.root) / "session"
+    script = "echo ran >>../count; until [ -e ../go ]; do sleep 0.02; done; exit 7"
+    thread, outcome = in_background(
+        lambda: run_job(linked.device, str(folder), ["sh", "-c", script], deadline_s=ENOUGH_S)
+    )
+    wait_for((folder.parent / "count").exists, "the job to run")
+
+    linked.link.cut()
+    (folder.parent / "go").touch()
+    wait_for((folder / "job" / "rc").exists, "the job to end")
+    linked.link.restore()
+    thread.join()
+
+    assert ending(outcome[0]) == (7, None, False)  # type: ignore[arg-type]
+    assert (folder.parent / "count").read_text() == "ran\n"
+
+
+@pytest.mark.fault(stage="run", done="the link to the device is cut and not restored", holds="given up in bounded time")
+@pytest.mark.lab
+def test_a_link_that_stays_away_is_given_up_in_bounded_time(linked: LinkedDevice) -> None:
+    folder = Path(linked.device.root) / "session"
+    work = lambda: run_job(linked.device, str(folder), ["sleep", "60"], deadline_s=ENOUGH_S, reconnect_s=1)  # noqa: E731
+    thread, outcome = in_background(work)
+    wait_for((folder / "job" / "pid").exists, "the job to start")
+    begun = time.monotonic()
+
+    linked.link.cut()
+    thread.join()
+
+    assert isinstance(outcome[0], DeviceLost)
+    assert "not back within 1 s" in str(outcome[0])
+    assert time.monotonic() - begun < 15 * SCALE
+    os.killpg(int((folder / "job" / "pid").read_text().split()[0]), signal.SIGKILL)
