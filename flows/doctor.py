@@ -62,11 +62,11 @@ def servers_of_killed_sweeps(places: Var, _inventory: Path) -> list[Finding]:
 def runs_of_killed_sweeps(places: Var, _inventory: Path) -> list[Finding]:
     """Runs that Prefect may show as running although their process has ended."""
     found = []
-    for _, note in dead_notes(places.prefect_home):
+    for _, note in dead_notes(places.prefect_home, "runs"):
         here = note.server == os.environ.get("PREFECT_API_URL")
         setting = f"with PREFECT_API_URL={note.server}" if note.server else "without PREFECT_API_URL"
         end = "the next sweep sets it to Crashed" if here else f"start a sweep {setting} to set it to Crashed"
-        text = f"flow run {note.flow_run_id}: its process {note.pid} ended in the sweep of {note.since}; {end}"
+        text = f"flow run {note.id}: its process {note.pid} ended in the sweep of {note.since}; {end}"
         found.append(Finding(text, needs_user=not here))
     return found
 

@@ -5,16 +5,12 @@ servers, and stays valid if the connection between this process and its server i
 """
 
 import contextlib
-import logging
 import os
 import socket
 import threading
 import time
 from collections.abc import Iterator
 
-import httpx
-from prefect.client.orchestration import get_client
-from prefect.concurrency.sync import concurrency
 from prefect.settings import PREFECT_API_URL
 
 from devices.device import Device
@@ -23,11 +19,8 @@ from devices.inventory import DeviceSpec
 from devices.ondevice import lease
 from devices.ondevice.job import kill_leftovers
 from flows.progress import board
-from flows.server_watch import ServerGoneError
+from flows.slot import held_slot
 
-_log = logging.getLogger(__name__)
-# The shortest value that the server allows; Prefect's client renews the slot without using the device.
-_SLOT_LEASE_S = 60
 _RELEASE_S = 10.0
 _held: set[lease.Lease] = set()
 
@@ -42,7 +35,7 @@ def held(device: Device, spec: DeviceSpec, *, ttl_s: float, wait_s: float) -> It
     end = time.monotonic() + wait_s
     holder = f"{socket.gethostname()}:{os.getpid()}"
     # A server that only this sweep uses needs no queue, and would keep the slot of a killed sweep for minutes.
-    slot = _slot(spec.name, wait_s) if PREFECT_API_URL.value() else contextlib.nullcontext()
+    slot = held_slot(spec.name, wait_s) if PREFECT_API_URL.value() else contextlib.nullcontext()
     with slot, _acquired(device, holder, ttl_s, end) as token:
         _held.add(token)
         try:
@@ -75,35 +68,3 @@ def _acquired(device: Device, holder: str, ttl_s: float, end: float) -> lease.Le
     except DeviceBusy as busy:
         board.doing(device.name, f"{device.name} {busy.cause}, waiting")
         return lease.acquire(device, holder, ttl_s=ttl_s, wait_s=end - time.monotonic())
-
-
-@contextlib.contextmanager
-def _slot(device: str, wait_s: float) -> Iterator[None]:
-    """Hold the device's slot; without an answer of the server the token on the device alone excludes other farms."""
-    name = f"device:{device}"
-    logging.getLogger("prefect._internal.concurrency").setLevel(logging.CRITICAL)
-    _log.info("%s: waiting for its slot at the Prefect server", device)
-    slot = contextlib.ExitStack()
-    try:
-        with get_client(sync_client=True) as client:
-            # Without a limit of this name the server grants every request, so create it first.
-            client.upsert_global_concurrency_limit_by_name(name, 1)
-        slot.enter_context(
-            concurrency(
-                name,
-                strict=True,
-                lease_duration=_SLOT_LEASE_S,
-                timeout_seconds=wait_s,
-                raise_on_lease_renewal_failure=False,  # a server that is gone ends no measurement
-            )
-        )
-    except TimeoutError:
-        cause = f"another sweep at this Prefect server has held it for {wait_s:g} s"
-        raise DeviceBusy(device, cause, "run this sweep again later") from None
-    except (httpx.HTTPError, ServerGoneError) as error:
-        _log.warning("%s: no slot at the Prefect server (%s)", device, error)
-    try:
-        yield
-    finally:
-        with contextlib.suppress(httpx.HTTPError, ServerGoneError):
-            slot.close()

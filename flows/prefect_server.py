@@ -15,11 +15,11 @@ from typing import NoReturn
 
 import httpx
 import prefect
-from prefect.server.api.server import SubprocessASGIServer
-from prefect.settings import PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS, get_current_settings
+from prefect.settings import PREFECT_API_URL, PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS, get_current_settings
 
 from devices.errors import FarmError
 from flows.progress import board
+from flows.server_watch import own_server
 from tasks.files import write_complete
 
 _PROGRAM = "prefect.server.api.server:create_app"
@@ -51,7 +51,8 @@ def start_server(prefect_home: Path) -> None:
 
 def stop_server() -> None:
     """End the server of this process, if it has one."""
-    SubprocessASGIServer().stop()
+    if not PREFECT_API_URL.value():
+        own_server().stop()
 
 
 def exit_at_once(code: int) -> NoReturn:
@@ -127,7 +128,7 @@ def orphans(notes: Path) -> list[tuple[Path, int | None]]:
 
 def _start(prefect_home: Path) -> str | None:
     """Start the server and wait until it answers; return why it does not."""
-    server = SubprocessASGIServer()
+    server = own_server()
     server.port = server.find_available_port()
     with _log_of(prefect_home).open("wb") as log:
         server.server_process = process = subprocess.Popen(

@@ -1,18 +1,18 @@
-"""Flow runs of killed sweeps: which process a run belongs to, and how the runs of a dead one get their end state.
+"""What killed sweeps left at a Prefect server: flow runs that show as running, and slots of devices.
 
-A note is a file in Prefect's home, locked by the process of the sweep for as long as that lives. A note without a lock
-belongs to a process that ended without reporting the end of its run.
+A note is a file in Prefect's home for each of them, locked by the process of the sweep for as long as that lives. A
+note without a lock belongs to a process that ended without telling the server.
 """
 
 import contextlib
 import fcntl
-import json
 import os
 import socket
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 from uuid import UUID
 
 import httpx
@@ -31,35 +31,40 @@ from prefect.client.schemas.objects import State, StateType
 from prefect.exceptions import ObjectNotFound
 from prefect.settings import PREFECT_API_URL, PREFECT_HOME
 from prefect.states import Crashed
+from pydantic import TypeAdapter, ValidationError
 
 from flows.server_watch import ServerGoneError, watch
 
+Kind = Literal["runs", "slots"]
 _UNREPORTED = [StateType.PENDING, StateType.RUNNING, StateType.CANCELLING]
 
 
 @dataclass(frozen=True)
-class RunNote:
-    """A flow run and its process; `server` is PREFECT_API_URL, None for the sweep's own server."""
+class Note:
+    """A flow run or the lease of a slot, and its process; `server` is PREFECT_API_URL, None for the sweep's own."""
 
-    flow_run_id: str
+    id: UUID
     server: str | None
     host: str
     pid: int
     since: str
 
 
+_NOTE = TypeAdapter(Note)
+
+
 @contextlib.contextmanager
-def noted(flow_run_id: str) -> Iterator[None]:
-    """Note that the run belongs to this process, until the block ends with a server that can be told."""
-    folder = notes_folder(PREFECT_HOME.value())
+def noted(kind: Kind, id_: UUID) -> Iterator[None]:
+    """Note that this run or slot belongs to this process, until the block ends with a server that can be told."""
+    folder = notes_folder(PREFECT_HOME.value(), kind)
     folder.mkdir(parents=True, exist_ok=True)
     since = datetime.now(UTC).isoformat(timespec="seconds")
-    note = RunNote(flow_run_id, PREFECT_API_URL.value(), socket.gethostname(), os.getpid(), since)
-    path = folder / f"{flow_run_id}.json"
-    aside = folder / f"{flow_run_id}.new"
+    note = Note(id_, PREFECT_API_URL.value(), socket.gethostname(), os.getpid(), since)
+    path = folder / f"{id_}.json"
+    aside = folder / f"{id_}.new"
     with aside.open("w", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        json.dump(asdict(note), file)
+        file.write(_NOTE.dump_json(note).decode())
         file.flush()
         aside.rename(path)  # nobody sees it without its lock
         try:
@@ -69,22 +74,22 @@ def noted(flow_run_id: str) -> Iterator[None]:
                 path.unlink(missing_ok=True)
 
 
-def notes_folder(prefect_home: Path) -> Path:
+def notes_folder(prefect_home: Path, kind: Kind) -> Path:
     """Return the folder of the notes."""
-    return prefect_home / "own-runs"
+    return prefect_home / f"own-{kind}"
 
 
-def dead_notes(prefect_home: Path) -> list[tuple[Path, RunNote]]:
+def dead_notes(prefect_home: Path, kind: Kind) -> list[tuple[Path, Note]]:
     """Return the notes of this host whose processes have ended; a damaged note is removed."""
     found = []
-    for path in sorted(notes_folder(prefect_home).glob("*.json")):
+    for path in sorted(notes_folder(prefect_home, kind).glob("*.json")):
         with contextlib.suppress(FileNotFoundError), path.open(encoding="utf-8") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                note = RunNote(**json.load(file))
+                note = _NOTE.validate_json(file.read())
             except BlockingIOError:
                 continue
-            except (ValueError, TypeError):
+            except ValidationError:
                 path.unlink(missing_ok=True)
                 continue
             if note.host == socket.gethostname():
@@ -93,17 +98,27 @@ def dead_notes(prefect_home: Path) -> list[tuple[Path, RunNote]]:
 
 
 def end_dead_runs() -> None:
-    """Set the runs of dead processes that this server shows as running to Crashed; others wait for their server."""
-    for path, note in dead_notes(PREFECT_HOME.value()):
-        if note.server != PREFECT_API_URL.value():
-            continue
-        message = (
-            f"process {note.pid} on {note.host} ended without reporting the end of this run; found at the next start"
-        )
-        with contextlib.suppress(httpx.HTTPError, ServerGoneError), get_client(sync_client=True) as client:
-            with contextlib.suppress(ObjectNotFound):
-                end_runs(client, UUID(note.flow_run_id), Crashed(message=message))
+    """Set the runs of dead processes that this server shows as running to Crashed, and release their slots.
+
+    Those of another server wait for a sweep that uses it.
+    """
+    slots, runs = _dead_here("slots"), _dead_here("runs")
+    if not slots and not runs:
+        return
+    with contextlib.suppress(httpx.HTTPError, ServerGoneError), get_client(sync_client=True) as client:
+        for path, note in slots:
+            client.release_concurrency_slots_with_lease(note.id)  # without effect for a lease that expired
             path.unlink(missing_ok=True)
+        for path, note in runs:
+            cause = f"process {note.pid} on {note.host} ended without reporting the end of this run"
+            with contextlib.suppress(ObjectNotFound):
+                end_runs(client, note.id, Crashed(message=f"{cause}; found at the next start"))
+            path.unlink(missing_ok=True)
+
+
+def _dead_here(kind: Kind) -> list[tuple[Path, Note]]:
+    here = PREFECT_API_URL.value()
+    return [(path, note) for path, note in dead_notes(PREFECT_HOME.value(), kind) if note.server == here]
 
 
 def end_runs(client: SyncPrefectClient, flow_run_id: UUID, state: State) -> None:

@@ -1,6 +1,7 @@
 """Whether Prefect's server answers: checked before a sweep, watched during it; a sweep goes on without its server."""
 
 import contextlib
+import contextvars
 import copy
 import functools
 import logging
@@ -8,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import httpx
 from prefect import Flow
@@ -16,10 +17,12 @@ from prefect.client.base import PrefectHttpxAsyncClient, PrefectHttpxSyncClient
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import State
 from prefect.exceptions import PrefectHTTPStatusError
-from prefect.server.api.server import SubprocessASGIServer
 from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
 from devices.errors import FarmError
+
+if TYPE_CHECKING:
+    from prefect.server.api.server import SubprocessASGIServer
 
 _T = TypeVar("_T")
 _ANSWER_S = 8.0
@@ -99,11 +102,19 @@ class ServerWatch:
 watch = ServerWatch()
 
 
+def own_server() -> "SubprocessASGIServer":
+    """Return what Prefect's clients of this process use without PREFECT_API_URL; its import takes two seconds."""
+    from prefect.server.api.server import SubprocessASGIServer
+
+    return SubprocessASGIServer()
+
+
 def check_server() -> None:
     """Raise ServerGoneError within 8 seconds unless the server at PREFECT_API_URL answers as one of Prefect."""
     causes: list[str | None] = []
     # In a thread, because neither the look-up of a name nor an answer that trickles in has a time limit.
-    thread = threading.Thread(target=lambda: causes.append(_cause_of_no_answer()), daemon=True)
+    settings = contextvars.copy_context()
+    thread = threading.Thread(target=lambda: causes.append(settings.run(_cause_of_no_answer)), daemon=True)
     thread.start()
     thread.join(_ANSWER_S)
     cause = causes[0] if causes else f"no answer within {_ANSWER_S:g} s"
@@ -170,11 +181,11 @@ def _cause_of_no_answer(*, any_status: bool = False) -> str | None:
 
 
 def _address() -> str:
-    return PREFECT_API_URL.value() or SubprocessASGIServer().api_url
+    return PREFECT_API_URL.value() or own_server().api_url
 
 
 def _has_own_server_ended() -> bool:
-    server = None if PREFECT_API_URL.value() else SubprocessASGIServer().server_process
+    server = None if PREFECT_API_URL.value() else own_server().server_process
     return server is not None and server.poll() is not None
 
 

@@ -23,6 +23,7 @@ from tests.fixtures.waiting import ENOUGH_S
 from tests.fixtures.warehouse import BundleMaker
 
 INVENTORY = "devices:\n  - {name: here, transport: local, root: %s}\n"
+A_RUN, B_RUN = (f"{letter * 8}-0000-4000-8000-000000000000" for letter in "ab")
 DEAD = 999_999_999  # above the largest process id
 
 
@@ -91,7 +92,7 @@ def test_what_the_next_sweep_clears_is_listed_and_needs_nobody(
     tree.mkdir(parents=True)
     (places.prefect_home / "own-servers").mkdir(parents=True)
     (places.prefect_home / "own-servers" / str(DEAD)).write_text(str(orphan.pid), encoding="utf-8")
-    write_note(places, "a-run", server=None)
+    write_note(places, A_RUN, server=None)
     (tmp_path / "device/jobs").mkdir(parents=True)
     (tmp_path / "device/jobs/1-1").touch()
     # when the doctor looks
@@ -101,7 +102,7 @@ def test_what_the_next_sweep_clears_is_listed_and_needs_nobody(
         f"{part}: left by a killed process (2.0 MB); the next sweep removes it",
         f"{tree}: left by a killed process (0.0 MB); the next sweep removes it",
         f"process {orphan.pid}: the Prefect server of a killed sweep; the next sweep ends it",
-        f"flow run a-run: its process {DEAD} ended in the sweep of 2026-11-21; the next sweep sets it to Crashed",
+        f"flow run {A_RUN}: its process {DEAD} ended in the sweep of 2026-11-21; the next sweep sets it to Crashed",
         "here: 1 job of a killed sweep; the next sweep that uses it ends them",
     ]
     assert ended.code == 0
@@ -115,7 +116,7 @@ def test_what_needs_the_user_is_listed_with_what_to_do_and_the_exit_code_is_1(
     # given a quarantined device with a session folder, a run at another server, a kept database and a worker's folder
     Registry(places.registry).quarantine("here", "swollen battery")
     (tmp_path / "device/sessions/one").mkdir(parents=True)
-    write_note(places, "b-run", server="http://other:4200/api")
+    write_note(places, B_RUN, server="http://other:4200/api")
     kept = places.prefect_home / "prefect.db.damaged-20261121T000000Z"
     kept.touch()
     folder = tmp_path / "tmp" / "tmpabcprefect"
@@ -185,5 +186,5 @@ def test_a_device_in_use_is_not_a_finding(doctor: Callable[[], Ended], tmp_path:
 def write_note(places: Var, flow_run: str, server: str | None) -> None:
     folder = places.prefect_home / "own-runs"
     folder.mkdir(parents=True, exist_ok=True)
-    note = {"flow_run_id": flow_run, "server": server, "host": socket.gethostname(), "pid": DEAD, "since": "2026-11-21"}
+    note = {"id": flow_run, "server": server, "host": socket.gethostname(), "pid": DEAD, "since": "2026-11-21"}
     (folder / f"{flow_run}.json").write_text(json.dumps(note), encoding="utf-8")

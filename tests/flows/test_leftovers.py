@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from tests.fixtures.farm import SWEEP, Farm
+from tests.fixtures.prefect_server import slots_in_use
 from tests.fixtures.waiting import ENOUGH_S, wait_for
 
 pytestmark = pytest.mark.torch
@@ -38,9 +39,11 @@ def unfinished_in(folder: Path) -> list[Path]:
 @pytest.mark.fault(
     stage="run",
     done="sweep stopped by SIGTERM, SIGINT or SIGHUP in a session",
-    holds="no scratch folder, no unfinished file, no server, no job is left",
+    holds="no scratch folder, no unfinished file, no server, no job is left, and its slot is free",
 )
-def test_a_sweep_that_is_stopped_leaves_no_scratch_folder(farm: Farm, scratch: Path, how: signal.Signals) -> None:
+def test_a_sweep_that_is_stopped_leaves_nothing(
+    farm: Farm, scratch: Path, prefect_api: str, how: signal.Signals
+) -> None:
     # given a sweep in the middle of a session, with a large file in its scratch folder
     process = farm.start_until_held(1, SMALL.replace("tiny", f"stopped-{how.name.lower()}"))
     (folder,) = scratch.glob("etfarm-scratch-*/.part-*")
@@ -54,6 +57,7 @@ def test_a_sweep_that_is_stopped_leaves_no_scratch_folder(farm: Farm, scratch: P
     assert files_in(scratch) == []
     assert not unfinished_in(scratch)
     assert not unfinished_in(farm.var)
+    assert slots_in_use(prefect_api, "here") == 0
 
 
 @pytest.mark.fault(

@@ -14,6 +14,7 @@ import pytest
 
 from flows.prefect_server import end_orphans
 from tests.fixtures.paths import ROOT
+from tests.fixtures.prefect_server import copy_database
 from tests.fixtures.waiting import ENOUGH_S, SCALE
 
 # Starts the server of a sweep as `etfarm sweep` does, asks it for the runs it knows, and ends it.
@@ -67,29 +68,16 @@ def of_an_unknown_version(database: Path) -> None:
         connection.execute("UPDATE alembic_version SET version_num = 'ffffffffffff'")
 
 
-@pytest.fixture(scope="module")
-def new_database(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """A database as the server itself made it."""
-    home = tmp_path_factory.mktemp("new")
-    started = start(home)
-    assert started.returncode == 0, started.stderr
-    with contextlib.closing(sqlite3.connect(home / "prefect.db")) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    return (home / "prefect.db").read_bytes()
-
-
 @pytest.mark.parametrize("damage", [garbage, truncated, overwritten_in_the_middle, of_an_unknown_version])
 @pytest.mark.fault(
     stage="start",
     done="the Prefect database of the var folder overwritten, cut or of an unknown version",
     holds="it is kept under another name, a new one is used, one sentence names both",
 )
-def test_a_damaged_database_is_kept_aside_and_replaced(
-    tmp_path: Path, new_database: bytes, damage: Callable[[Path], None]
-) -> None:
+def test_a_damaged_database_is_kept_aside_and_replaced(tmp_path: Path, damage: Callable[[Path], None]) -> None:
     # given a database that is damaged
     database = tmp_path / "prefect.db"
-    database.write_bytes(new_database)
+    copy_database(tmp_path)
     damage(database)
     damaged = database.read_bytes()
     # when the server of a sweep is started
@@ -123,8 +111,8 @@ def test_a_server_that_cannot_start_is_one_sentence_with_its_cause(tmp_path: Pat
     assert (tmp_path / "prefect.db").is_dir()
 
 
-def test_a_sound_database_is_kept(tmp_path: Path, new_database: bytes) -> None:
-    (tmp_path / "prefect.db").write_bytes(new_database)
+def test_a_sound_database_is_kept(tmp_path: Path) -> None:
+    copy_database(tmp_path)
     assert start(tmp_path).returncode == 0
     assert not list(tmp_path.glob("*damaged*"))
 

@@ -17,7 +17,9 @@ pytestmark = pytest.mark.torch
 pytest.importorskip("executorch", reason="exports and the runner need the export extra")
 
 
-def test_a_sweep_ends_with_medians_a_warehouse_and_a_report(farm: Farm) -> None:
+def test_a_sweep_ends_with_medians_a_warehouse_a_report_and_a_story_in_prefects_ui(
+    farm: Farm, prefect_api: str
+) -> None:
     # when a sweep of two models is run
     done = farm.sweep(SWEEP)
     # then it ends well, with a line of medians per model and the report's path
@@ -33,6 +35,11 @@ def test_a_sweep_ends_with_medians_a_warehouse_and_a_report(farm: Farm) -> None:
         {"whole": 1.0}
     ]
     assert all(row["max_abs_error"] < 1e-4 for row in farm.ask("SELECT max_abs_error FROM session_accuracy"))
+    # and Prefect's UI has task runs that are named after what they did, and the report
+    names = {run["name"] for run in posted(f"{prefect_api}/task_runs/filter", {"sort": "END_TIME_DESC"})}
+    assert {"export linear fp32", "probe here", "linear fp32 sme2_off t1 #0 on here"} <= names
+    artifacts = posted(f"{prefect_api}/artifacts/filter", {})
+    assert any(artifact["key"] == "report" and "linear" in artifact["data"] for artifact in artifacts)
 
 
 def test_what_is_done_is_not_run_again_unless_asked(farm: Farm) -> None:
@@ -172,17 +179,6 @@ def test_a_registered_runner_is_given_stock_flags_and_its_sessions_are_never_lat
     assert farm.ask("SELECT DISTINCT mode FROM session_latency") == [{"mode": "timing"}]
 
 
-def test_prefects_ui_reads_like_the_sweep(farm: Farm, prefect_api: str) -> None:
-    # given a sweep that was run against the server
-    assert farm.sweep(SWEEP.replace("name: tiny", "name: story")).returncode == 0
-    # then its task runs are named after what they did
-    names = {run["name"] for run in posted(f"{prefect_api}/task_runs/filter", {"sort": "END_TIME_DESC"})}
-    assert {"export linear fp32", "probe here", "linear fp32 sme2_off t1 #0 on here"} <= names
-    # and the report is an artifact
-    artifacts = posted(f"{prefect_api}/artifacts/filter", {})
-    assert any(artifact["key"] == "report" and "linear" in artifact["data"] for artifact in artifacts)
-
-
 def posted(url: str, body: dict[str, Any]) -> list[dict[str, Any]]:
     answer = httpx.post(url, json=body, timeout=ENOUGH_S)
     answer.raise_for_status()
@@ -191,9 +187,12 @@ def posted(url: str, body: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_without_a_server_a_sweep_brings_its_own(farm: Farm) -> None:
-    environment = {name: value for name, value in farm.environment.items() if name != "PREFECT_API_URL"}
-    farm.environment = environment
+    # given a var folder that never had a server
+    del farm.environment["PREFECT_API_URL"]
+    (farm.var / "prefect/prefect.db").unlink()
+    # when a sweep is run
     done = farm.sweep(SWEEP.replace("[linear, conv]", "[linear]"))
+    # then it starts a server of its own
     assert done.returncode == 0, done.stderr
     assert "starting a Prefect server for this sweep" in done.stderr
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fixtures.survival import LONGEST_S, MAC, PHONE, LabFarm, at_once, forget_slot, is_done
+from tests.fixtures.survival import LONGEST_S, MAC, PHONE, LabFarm, at_once, is_done
 from tests.fixtures.survival_site import NIGHT, STAGES, Site
 from tests.fixtures.waiting import wait_for
 
@@ -43,7 +43,6 @@ def test_a_killed_farm_started_again_completes_what_was_missing(
         assert all(is_done(record) for record in done)
         assert len(done) == (0 if stage == "push" else 1)
         # and the next start takes the device over at once, collects a job that had ended, and runs the rest
-        forget_slot(site)
         since = time.time()
         lab_farm.complete(site, missing=3 - len(done), collected=stage in ("pull", "bundle"))
         print(f"KNOWN | farm killed during {stage} | {site.spec.transport} | {time.time() - since:.1f} s | complete")
@@ -73,7 +72,6 @@ def test_two_farms_on_one_device_never_measure_at_once(lab_farm: LabFarm, site: 
         since = time.time()
         wait_for(lambda: lab_farm.records(other), "the other farm to take over")
         print(f"KNOWN | holder killed -9 | {site.spec.transport} | {time.time() - since:.1f} s | the other measured")
-        forget_slot(site)
         assert lab_farm.start(site, lease_wait_s=LONGEST_S).result(LONGEST_S).failed == 0
         assert second.wait(LONGEST_S) == 0
         # then each has all of its sessions, and no two runners were ever there at once
