@@ -5,6 +5,7 @@ import contextlib
 import os
 import shutil
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -128,14 +129,14 @@ def orphans(notes: Path) -> list[tuple[Path, int | None]]:
 
 def _start(prefect_home: Path) -> str | None:
     """Start the server and wait until it answers; return why it does not."""
-    server = own_server()
-    server.port = server.find_available_port()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
     with _log_of(prefect_home).open("wb") as log:
-        server.server_process = process = subprocess.Popen(
-            _command(server.port), env=_environment(), stdout=log, stderr=log
-        )
-    server.running = True  # Prefect's clients would start another one
+        process = subprocess.Popen(_command(port), env=_environment(), stdout=log, stderr=log)
     write_complete(notes_of(prefect_home) / str(os.getpid()), str(process.pid).encode())
+    server = own_server()  # its import takes as long as the start of the process
+    server.port, server.server_process = port, process
+    server.running = True  # Prefect's clients would start another one
     atexit.register(server.stop)
     longest_s = PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS.value()
     end = time.monotonic() + longest_s
