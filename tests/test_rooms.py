@@ -27,9 +27,10 @@ PACKAGES: dict[str, set[str]] = {
     "tasks.runner": {"tasks.etdump"},
     "tasks.session": {"tasks.export", "tasks.etdump", "tasks.load", "tasks.runner"},
     "tasks.kit": {"tasks.etdump", "tasks.export", "tasks.session"},
-    "tasks.load": {"tasks.etdump", "tasks.export"},
+    "tasks.verdict": set(),
+    "tasks.load": {"tasks.etdump", "tasks.export", "tasks.verdict"},
     "tasks.keep": {"tasks.export", "tasks.load", "tasks.runner"},
-    "tasks.report": {"tasks.export"},
+    "tasks.report": {"tasks.export", "tasks.verdict"},
     "flows.cli": set(),
 }
 # The only packages that may import these, inside the function that needs them: a worker beside phones has neither.
