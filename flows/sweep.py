@@ -26,7 +26,7 @@ from flows.shutdown import shutdown_handler
 from flows.unloadable import session_of
 from tasks.bundle import SweepNight
 from tasks.bundle_store import BundleStore, open_store
-from tasks.night import sweep_night
+from tasks.night import night_or_today, sweep_night
 from tasks.plan import matches
 from tasks.spec import SweepSpec, read_sweep
 from tasks.var import Var
@@ -64,8 +64,8 @@ def sweep(
     Parameters:
         sweep_file: what to measure, and how often.
         inventory_file: the list of devices.
-        again: measure again, even what was already measured tonight.
-        night: the night that the results belong to; default: today.
+        again: measure again, even what was already measured that night.
+        night: the night that the results belong to, not one in the future; default: today.
         var: the folder for all results.
         bundles: where bundles are kept: a folder, or a URL such as s3://bucket/prefix; default: the var folder.
         warehouse: a DuckDB file to use instead of the var folder's.
@@ -78,7 +78,7 @@ def sweep(
         places = Var(Path(var).absolute())
         clear_leftovers(places)
         store = open_store(bundles, places)
-        this_night = sweep_night(spec.name, night or date.today(), store.sweep_ids(), again=again)
+        this_night = sweep_night(spec.name, night_or_today(night, date.today()), store.sweep_ids(), again=again)
         _log.info("sweep %s on %s", this_night.sweep_id, ", ".join(device.name for device in chosen))
         warehouse_file = Path(warehouse) if warehouse else None
         unloadable = check_step(this_night.sweep_id, store, places, warehouse_file)

@@ -1,9 +1,28 @@
-"""The id of a sweep: its name, its night and, with --again, a number."""
+"""The night of a sweep, and the sweep's id: its name, its night and, with --again, a number."""
 
+import re
 from collections.abc import Iterable
 from datetime import date
 
+from devices.errors import InputError
 from tasks.bundle import SweepNight
+
+
+def parse_night(text: str) -> date:
+    """Return the night that is written as `2026-11-01`; raises InputError."""
+    try:
+        if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text, re.ASCII):
+            return date.fromisoformat(text)
+    except ValueError:
+        pass
+    raise InputError(f"`{text}` is not a night; write a date such as 2026-11-01")
+
+
+def night_or_today(night: date | None, today: date) -> date:
+    """Return the night that a sweep belongs to, today if None is named; raises InputError for one in the future."""
+    if night and night > today:
+        raise InputError(f"the night {night} is in the future (today is {today}); name today or an earlier night")
+    return night or today
 
 
 def sweep_night(name: str, night: date, sweep_ids: Iterable[str], *, again: bool) -> SweepNight:

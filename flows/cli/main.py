@@ -62,8 +62,12 @@ def sweep(
     file: Annotated[Path, typer.Argument(help="Sweep file: what to measure, and how often.")],
     inventory: InventoryOption = DEFAULT_INVENTORY,
     again: Annotated[
-        bool, typer.Option("--again", help="Measure again, even what was already measured tonight.")
+        bool, typer.Option("--again", help="Measure again, even what was already measured that night.")
     ] = False,
+    night: Annotated[
+        str | None,
+        typer.Option("--night", help="Night that the results belong to, such as 2026-11-01; today if omitted."),
+    ] = None,
     var: VarOption = DEFAULT_VAR,
     bundles: BundlesOption = None,
     warehouse: WarehouseOption = None,
@@ -71,7 +75,9 @@ def sweep(
     """Run a sweep and write its report; resumes where it stopped."""
     from flows.cli.sweep import run_sweep
 
-    raise typer.Exit(run_sweep(file, inventory, again=again, var=var, bundles=bundles, warehouse=warehouse))
+    raise typer.Exit(
+        run_sweep(file, inventory, again=again, night=night, var=var, bundles=bundles, warehouse=warehouse)
+    )
 
 
 @app.command(epilog="Example: etfarm export mobilenet_v2 --precision fp16")

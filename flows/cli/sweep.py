@@ -2,6 +2,7 @@
 
 import logging
 import os
+from datetime import date
 from importlib.resources import files
 from pathlib import Path
 from typing import cast
@@ -14,15 +15,27 @@ from flows.cli.options import error_message
 from flows.cli.table import as_table
 from flows.prefect_settings import prepare_prefect
 from flows.progress import board
+from tasks.night import night_or_today, parse_night
 from tasks.spec import read_sweep
 from tasks.var import Var
 
 
 def run_sweep(
-    file: Path, inventory: Path, *, again: bool, var: Path, bundles: str | None, warehouse: Path | None
+    file: Path,
+    inventory: Path,
+    *,
+    again: bool,
+    night: str | None,
+    var: Path,
+    bundles: str | None,
+    warehouse: Path | None,
 ) -> int:
-    """Run one sweep in this process; return 0, or 1 if any session failed or was invalid."""
+    """Run one sweep in this process; return 0, or 1 if any session failed or was invalid.
+
+    `night` is written as `2026-11-01`. Raises InputError, before anything is started.
+    """
     spec = read_sweep(file)
+    night_date = night_or_today(parse_night(night), date.today()) if night is not None else None
     prefect_home = Var(var.absolute()).prefect_home
     prepare_prefect(prefect_home)
     console = Console(stderr=True)
@@ -49,6 +62,7 @@ def run_sweep(
                     sweep_file=str(file),
                     inventory_file=str(inventory),
                     again=again,
+                    night=night_date,
                     var=str(var),
                     bundles=bundles,
                     warehouse=str(warehouse) if warehouse else None,

@@ -58,6 +58,15 @@ def test_what_is_done_is_not_run_again_unless_asked(farm: Farm) -> None:
     ]
 
 
+def test_the_results_belong_to_the_night_that_is_named(farm: Farm) -> None:
+    # when a sweep is run for an earlier night
+    done = farm.sweep(SWEEP.replace("[linear, conv]", "[linear]"), "--night", "2026-01-02")
+    # then its sessions and its id are of that night
+    assert done.returncode == 0, done.stderr
+    (found,) = farm.ask("SELECT DISTINCT sweep_id, night FROM session_latency")
+    assert (found["sweep_id"][-10:], found["night"]) == ("2026-01-02", "2026-01-02")
+
+
 def test_a_model_that_cannot_be_exported_stops_nothing_and_is_reported(farm: Farm) -> None:
     # given a sweep with a model that breaks
     (farm.folder / "broken.py").write_text("def model():\n    raise ValueError('no weights here')\n", encoding="utf-8")

@@ -29,6 +29,7 @@ def commands(group: Any, path: str = "") -> Iterator[str]:
             yield f"{path}{name}"
 
 
+SMOKE = str(DEPLOYMENTS / "sweeps/smoke.yaml")
 COMMANDS = list(commands(typer.main.get_command(app)))
 
 
@@ -172,6 +173,8 @@ def test_an_etdump_is_inspected_without_a_warehouse(etfarm: Etfarm, dump: Path) 
         (["sql", "SELECT 1", "--var", "nowhere"], "no snapshot was published here yet"),
         (["sql", "nothing.sql", "--var", "nowhere"], "no snapshot was published here yet"),
         (["sweep", "nothing.yaml"], "nothing.yaml: no such file"),
+        (["sweep", SMOKE, "--night", "yesterday"], "`yesterday` is not a night; write a date such as 2026-11-01"),
+        (["sweep", SMOKE, "--night", "9999-12-31"], "the night 9999-12-31 is in the future"),
         (["export", "mobilnet"], "mobilnet"),
         (["export", "linear", "--precision", "fp64"], "fp32, fp16, int8_static, int8_dynamic"),
         (["runner", "build", "--platform", "amiga"], "linux-x86_64, linux-aarch64, macos-arm64, android-arm64"),
