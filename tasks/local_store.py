@@ -23,6 +23,8 @@ from tasks.files import publish_folder, sha256_of, write_complete
 from tasks.forgotten import FOLDER, Forgotten, parse_forgotten
 from tasks.packed import SUFFIX, archive_of, find_archives, packed_records, unpack, verify_archive
 
+DECISIONS = "decisions"
+"""Where a store keeps the records of tasks/verdict/decisions.py; like `forgotten`, not the name of a sweep."""
 Known = Callable[[Collection[str]], Collection[str]]
 """Returns which of some bundles, by the hash of their session.json, a warehouse contains."""
 
@@ -55,7 +57,7 @@ class LocalStore:
         """Return the names of the folders in `root` and of the archives."""
         if not self.root.is_dir():
             return []
-        names = {path.name for path in self.root.glob("[!.]*") if path.is_dir()} - {FOLDER}
+        names = {path.name for path in self.root.glob("[!.]*") if path.is_dir()} - {FOLDER, DECISIONS}
         return sorted(names | {path.name.removesuffix(SUFFIX) for path in find_archives(self.root)})
 
     def session_ids(self, sweep_id: str) -> list[str]:
@@ -142,3 +144,22 @@ class LocalStore:
             record = parse_forgotten(path.read_bytes(), str(path))
             reasons |= dict.fromkeys(record.sessions, record.reason)
         return reasons
+
+    def record_decision(self, name: str, content: bytes) -> None:
+        """Write the file of a decision durably; raises BundleError if the disk is full or read-only."""
+        path = self.root / DECISIONS / name
+        try:
+            write_complete(path, content)
+        except OSError as error:
+            raise BundleError(f"{path}: cannot be written ({error.strerror}); nothing was recorded") from None
+
+    def decisions(self) -> dict[str, bytes | Exception]:
+        """Return the content of each decision's file by its path, or the error of reading it."""
+        return {str(path): _content(path) for path in sorted((self.root / DECISIONS).glob("[!.]*.json"))}
+
+
+def _content(path: Path) -> bytes | Exception:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        return error

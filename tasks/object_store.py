@@ -1,0 +1,252 @@
+"""Bundles in object storage: S3, and everything else that fsspec reaches.
+
+A bundle is `<location>/<sweep_id>/<session_id>/session.json`, and beside it its files as `<start of the hash>-<name>`.
+session.json is written last and only if it does not exist yet: it makes the bundle complete. Writers of one session
+with different content therefore never mix, and the first one wins. Credentials come from the environment or the
+provider's configuration, never from the location.
+"""
+
+import contextlib
+import hashlib
+import logging
+import posixpath
+import urllib.parse
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from devices.errors import InputError
+from tasks.bundle import (
+    RECORD,
+    BundleError,
+    FileRecord,
+    SessionRecord,
+    Verified,
+    parse_record,
+    parse_records,
+    read_bundle,
+    record_text,
+)
+from tasks.files import publish_folder, sha256_of
+from tasks.forgotten import FOLDER, Forgotten, parse_forgotten
+from tasks.local_store import DECISIONS, Found, Known
+
+_log = logging.getLogger(__name__)
+_HASH_DIGITS = 16
+
+
+class ObjectStore:
+    """Bundles below a URL; `cache` is a local folder for those that were fetched."""
+
+    def __init__(self, location: str, cache: Path) -> None:
+        """Raises InputError if the URL is not supported or contains credentials."""
+        self.location = _checked(location)
+        self._cache = cache
+
+    @property
+    def _fs(self) -> Any:
+        return _file_system(self.location)[0]
+
+    @property
+    def _root(self) -> str:
+        return _file_system(self.location)[1]
+
+    def sweep_ids(self) -> list[str]:
+        """Return the names of the folders below the location; raises BundleError if the bucket does not exist."""
+        with self._reported("bundles cannot be listed"):
+            try:
+                entries = self._fs.ls(self._root, detail=False)
+            except FileNotFoundError:
+                bucket = self._root.lstrip("/").partition("/")[0]
+                if not self._fs.exists(bucket):
+                    raise BundleError(f"{self.location}: there is no bucket `{bucket}`; create it") from None
+                return []
+        return sorted({posixpath.basename(entry.rstrip("/")) for entry in entries} - {FOLDER, DECISIONS})
+
+    def session_ids(self, sweep_id: str) -> list[str]:
+        """Return the ids of the sessions of a sweep that have a session.json."""
+        with self._reported(f"the bundles of {sweep_id} cannot be listed"):
+            paths = self._fs.find(f"{self._root}/{sweep_id}")
+        return sorted(posixpath.basename(posixpath.dirname(path)) for path in paths if path.endswith(f"/{RECORD}"))
+
+    def records(self, sweep_id: str, *, skip_damaged: bool = False) -> Iterator[SessionRecord]:
+        """Yield the records of a sweep; raises BundleError where one is damaged, unless such bundles are skipped."""
+        yield from parse_records(self._record_texts(sweep_id).items(), skip_damaged=skip_damaged)
+
+    def publish(self, record: SessionRecord, collected: Path) -> SessionRecord:
+        """Upload the files, then session.json unless there is one; return the record that is in the store."""
+        folder = f"{self._root}/{record.sweep.sweep_id}/{record.session_id}"
+        sources = sorted(path for path in collected.iterdir() if path.is_file())
+        files = {path.name: FileRecord(sha256=sha256_of(path), bytes=path.stat().st_size) for path in sources}
+        complete = record.model_copy(update={"files": files})
+        with self._reported(f"bundle {record.session_id} cannot be written"):
+            if sources:
+                self._fs.put([str(path) for path in sources], _keys(folder, complete))
+            # Another writer of the session may be first; the session then has its result.
+            with contextlib.suppress(FileExistsError):
+                self._fs.pipe_file(f"{folder}/{RECORD}", record_text(complete), mode="create")
+            stored = parse_record(self._fs.cat_file(f"{folder}/{RECORD}"), f"{folder}/{RECORD}")
+            self._remove_leftovers(folder, stored)
+        return stored
+
+    def find(self, session_id: str) -> Path | None:
+        """Return a local copy of a session's bundle, or None."""
+        candidates = [f"{self._root}/{sweep_id}/{session_id}/{RECORD}" for sweep_id in self.sweep_ids()]
+        if not session_id or not candidates:
+            return None
+        with self._reported(f"session {session_id} cannot be read"):
+            texts: dict[str, bytes] = self._fs.cat(candidates, on_error="omit")
+        return next((self._fetch(path, content) for path, content in texts.items()), None)
+
+    def local_folders(self, sweep_id: str | None, known: Known) -> Found:
+        """Return local copies of the bundles that are not `known`; only their session.json files are read otherwise."""
+        texts: dict[str, bytes] = {}
+        for each in [sweep_id] if sweep_id else self.sweep_ids():
+            texts |= self._record_texts(each)
+        hashes = {path: hashlib.sha256(content).hexdigest() for path, content in texts.items()}
+        loaded = set(known(list(hashes.values())))
+        folders, refused = [], []
+        for path, content in texts.items():
+            if hashes[path] in loaded:
+                continue
+            try:
+                folders.append(self._fetch(path, content))
+            except BundleError as error:
+                refused.append((Path(path), str(error)))
+        _log.info("%s: %d bundles fetched, %d already loaded", self.location, len(folders), len(loaded))
+        return Found(folders, len(texts) - len(folders) - len(refused), tuple(refused))
+
+    def verify(self, sweep_id: str) -> Iterator[Verified]:
+        """Read every file of a sweep's bundles and compare it with its hash; needs no space on disk."""
+        for path, content in self._record_texts(sweep_id).items():
+            folder, sha256 = posixpath.dirname(path), hashlib.sha256(content).hexdigest()
+            session_id, damage = posixpath.basename(folder), None
+            try:
+                record = parse_record(content, path)
+                with self._reported(f"bundle {session_id} cannot be read"):
+                    texts = self._fs.cat(_keys(folder, record), on_error="omit") if record.files else {}
+                present = {hashlib.sha256(text).hexdigest() for text in texts.values()}
+                if wrong := sorted(name for name, file in record.files.items() if file.sha256 not in present):
+                    cause = "missing, or not matching its hash in session.json; restore it from a backup"
+                    damage = f"{folder}: {', '.join(wrong)}: {cause}"
+            except BundleError as error:
+                damage = str(error)
+            yield Verified(session_id, sweep_id, sha256, damage, 0 if damage else len(record.files))
+
+    def forget(self, record: Forgotten) -> None:
+        """Upload a record of forgotten sessions."""
+        with self._reported("forgotten sessions cannot be recorded"):
+            self._fs.pipe_file(f"{self._root}/{FOLDER}/{record.file_name}", record.text())
+
+    def forgotten(self) -> dict[str, str]:
+        """Return the reason of each forgotten session, by its id; raises BundleError if a record is damaged."""
+        with self._reported("records of forgotten sessions cannot be read"):
+            paths = self._fs.find(f"{self._root}/{FOLDER}")
+            texts: dict[str, bytes] = self._fs.cat(paths) if paths else {}
+        reasons: dict[str, str] = {}
+        for path, content in sorted(texts.items()):
+            record = parse_forgotten(content, path)
+            reasons |= dict.fromkeys(record.sessions, record.reason)
+        return reasons
+
+    def record_decision(self, name: str, content: bytes) -> None:
+        """Upload the file of a decision."""
+        with self._reported("the decision cannot be recorded"):
+            self._fs.pipe_file(f"{self._root}/{DECISIONS}/{name}", content)
+
+    def decisions(self) -> dict[str, bytes | Exception]:
+        """Return the content of each decision's file by its path, or the error of reading it."""
+        with self._reported("decisions cannot be read"):
+            paths = [path for path in self._fs.find(f"{self._root}/{DECISIONS}") if path.endswith(".json")]
+            texts: dict[str, bytes | Exception] = self._fs.cat(paths, on_error="return") if paths else {}
+        return dict(sorted(texts.items()))
+
+    def _record_texts(self, sweep_id: str) -> dict[str, bytes]:
+        """Return the content of each session.json of a sweep, by path, in the order of the session ids."""
+        with self._reported(f"the bundles of {sweep_id} cannot be read"):
+            paths = [path for path in self._fs.find(f"{self._root}/{sweep_id}") if path.endswith(f"/{RECORD}")]
+            texts: dict[str, bytes] = self._fs.cat(paths) if paths else {}
+            return dict(sorted(texts.items()))
+
+    def _fetch(self, path: str, content: bytes) -> Path:
+        """Return the local folder of the bundle whose session.json is `content`; fetched once, by content."""
+        record = parse_record(content, path)
+        name = f"{record.session_id}-{hashlib.sha256(content).hexdigest()[:_HASH_DIGITS]}"
+        final = self._cache / record.sweep.sweep_id / name
+        if not final.is_dir():
+            with self._reported(f"bundle {record.session_id} cannot be fetched"), publish_folder(final) as aside:
+                keys = _keys(posixpath.dirname(path), record)
+                if keys:
+                    self._fs.get(keys, [str(aside / name) for name in sorted(record.files)])
+                (aside / RECORD).write_bytes(content)
+                _require_complete(aside, posixpath.dirname(path))
+        return final
+
+    def _remove_leftovers(self, folder: str, stored: SessionRecord) -> None:
+        """Remove what other writers of this session uploaded; theirs can no longer become complete."""
+        wanted = {*_keys(folder, stored), f"{folder}/{RECORD}"}
+        leftovers = [path for path in self._fs.find(folder) if path not in wanted]
+        if leftovers:
+            self._fs.rm(leftovers)
+
+    @contextlib.contextmanager
+    def _reported(self, what: str) -> Iterator[None]:
+        """Turn an error of the storage into a BundleError."""
+        try:
+            yield
+        except _storage_errors() as error:
+            cause = getattr(error, "strerror", None) or " ".join(str(error).split()) or type(error).__name__
+            raise BundleError(
+                f"{self.location}: {what} ({cause}); check the location, the network and the credentials"
+            ) from error
+
+
+def _keys(folder: str, record: SessionRecord) -> list[str]:
+    """Return where the files of a bundle are, in the order of their names."""
+    return [f"{folder}/{file.sha256[:_HASH_DIGITS]}-{name}" for name, file in sorted(record.files.items())]
+
+
+def _require_complete(fetched: Path, shown: str) -> None:
+    """Raise BundleError unless the files of a fetched bundle match their hashes."""
+    try:
+        read_bundle(fetched)
+    except BundleError as error:
+        cause = str(error).removeprefix(f"{fetched}/")
+        raise BundleError(f"{shown}: the fetched bundle is damaged: {cause}") from None
+
+
+def _checked(location: str) -> str:
+    if "@" in urllib.parse.urlsplit(location).netloc:
+        scheme = location.partition("://")[0]
+        raise InputError(
+            f"--bundles {scheme}://...: the location contains credentials; remove them and set them in the environment "
+            "(for S3, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY)"
+        )
+    _file_system(location)
+    return location
+
+
+@cache
+def _file_system(location: str) -> tuple[Any, str]:
+    """Return the file system of a URL, which keeps no listings, and the path in it."""
+    from fsspec.core import url_to_fs
+
+    scheme = location.partition("://")[0]
+    try:
+        file_system, path = url_to_fs(location, use_listings_cache=False)
+    except ImportError:
+        raise InputError(
+            f"{location}: the package for {scheme} is missing; install etfarm[s3] for S3, or fsspec's package for it"
+        ) from None
+    except ValueError as error:
+        raise InputError(f"{location}: {scheme} is not supported ({error}); use s3://bucket/prefix") from None
+    return file_system, str(path).rstrip("/")
+
+
+def _storage_errors() -> tuple[type[Exception], ...]:
+    try:
+        from botocore.exceptions import BotoCoreError, ClientError
+    except ImportError:
+        return (OSError,)
+    return (OSError, BotoCoreError, ClientError)
