@@ -10,7 +10,8 @@ from tasks.report.sections.sme2_speedup import speedup_sentence, speedups
 
 _EVIDENCE = (
     "Evidence of speed: session medians with SME2 on and off, on the same device, with the same runner, model, "
-    "precision and threads, in the same sweep. An interval is a 95 % bootstrap over sessions.",
+    "precision and threads, in the same sweep. The unit of a 95 % interval is the session. It is exact and assumes "
+    "only that both sides have the same noise: Hodges and Lehmann's, on logarithms.",
     "Evidence of use: data types in an operator's name (PF32, PF16, PQS8 are packed for SME2), and kernels that were "
     "sampled while they ran (executed).",
     "Not evidence of use: a kernel that XNNPACK's log names (selected). XNNPACK selects kernels when it initialises a "

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from tasks.report.cells import CellNames, PairRow
 from tasks.report.data import Answers
-from tasks.report.interval import LEAST_SESSIONS, speedup_interval
 from tasks.report.page import Block, Cell, Column, Heading, Paragraph, Table, Text
 from tasks.report.text import NOTHING, TIMES, counted, number
+from tasks.verdict.comparison import LEAST_SESSIONS, compare
 
 INSUFFICIENT = "insufficient data"
 _COLUMNS = (
@@ -70,7 +70,7 @@ def _cells(row: SpeedupRow) -> list[Cell]:
 
 
 def _interval(row: SpeedupRow) -> Cell:
-    interval = speedup_interval(row.medians_off_ms or (), row.medians_on_ms or ())
-    if interval is None:
+    speedup = compare(row.medians_on_ms or (), row.medians_off_ms or ())
+    if speedup.low is None or speedup.high is None:
         return Cell(INSUFFICIENT, tone="quiet")
-    return Cell(f"{interval[0]:.2f} to {interval[1]:.2f}", sort=interval[0])
+    return Cell(f"{speedup.low:.2f} to {speedup.high:.2f}", sort=speedup.low)

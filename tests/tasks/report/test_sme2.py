@@ -1,6 +1,5 @@
 """What the report states about SME2, given sessions with it and without it."""
 
-from tasks.report.interval import speedup_interval
 from tests.fixtures.report import MS, report_of
 from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, LINEAR, TRANSPOSE, BundleMaker, profile_of
 
@@ -36,18 +35,22 @@ def test_fewer_sessions_are_insufficient_data_for_an_interval(maker: BundleMaker
     assert (sme2.column("Speed-up"), sme2.column("95 %")) == (["2.50"], ["insufficient data"])
 
 
-def test_the_interval_holds_the_ratio_and_is_always_the_same() -> None:
-    off, on = [20.0, 21.0, 19.5, 20.2, 20.4], [10.0, 10.2, 9.9, 10.1, 10.6]
-    interval = speedup_interval(off, on)
-    assert interval is not None
-    assert interval[0] < 20.2 / 10.1 < interval[1]
-    assert interval == speedup_interval(off, on)
-    assert interval[0] > 1.8
-    assert interval[1] < 2.2
+def test_the_interval_of_a_speed_up_is_the_exact_one_of_every_comparison(maker: BundleMaker) -> None:
+    # given five sessions without SME2, and five with it that take half as long, one of them disturbed
+    for off_ms, on_ms in ((20.0, 10.0), (20.4, 10.2), (20.8, 10.4), (21.2, 10.6), (21.6, 30.0)):
+        for variant, ms in (("sme2_off", off_ms), ("sme2_on", on_ms)):
+            maker.session([round(ms * MS)], variant=variant, device__facts=WITH_SME2)
+    # then the interval runs from the third smallest of the 25 ratios to the third largest
+    assert report_of(maker)["sme2"].column("95 %") == ["0.69 to 2.12"]
+    assert report_of(maker).contains("exact and assumes only that both sides have the same noise", "sme2")
 
 
-def test_medians_below_the_clock_have_no_interval() -> None:
-    assert speedup_interval([1.0] * 5, [0.0, 1.0, 1.0, 1.0, 1.0]) is None
+def test_medians_below_the_clock_have_no_speed_up_and_no_interval(maker: BundleMaker) -> None:
+    for _ in range(5):
+        maker.session([MS] * 3, variant="sme2_off", device__facts=WITH_SME2)
+        maker.session([0, 0, 1000], variant="sme2_on", device__facts=WITH_SME2)
+    sme2 = report_of(maker)["sme2"]
+    assert (sme2.column("Speed-up"), sme2.column("95 %")) == (["–"], ["–"])  # noqa: RUF001
 
 
 def test_where_the_time_went_is_in_points_and_in_milliseconds(maker: BundleMaker) -> None:
