@@ -13,6 +13,8 @@ from tasks.files import work_folder
 from tasks.keep.check import check_aggregates, check_ledger, check_rows
 from tasks.snapshot import newest_snapshot
 from tasks.var import Var
+from tasks.verdict.decision_table import missing_decisions
+from tasks.verdict.decisions import read_decisions
 
 _log = logging.getLogger(__name__)
 _COUNTS = """
@@ -39,11 +41,13 @@ def check_warehouse(bundles: BundleStore, var: Path, warehouse: Path | None) -> 
         verified = _verified(bundles)  # before the copy, which then contains what is loaded meanwhile
         copy = copy_for_reader(target, folder)
         by_hash = {bundle.sha256: bundle for bundle in verified if bundle.sha256}
-        findings = [bundle.damage for bundle in verified if bundle.damage]
+        decisions = read_decisions(bundles)
+        findings = [*(bundle.damage for bundle in verified if bundle.damage), *decisions.damaged]
         with open_read_only(copy) as connection:
             _log.info("checking tables and aggregates")
             [(sessions, runs, events, thinned)] = connection.execute(_COUNTS).fetchall()
             findings += check_ledger(connection, by_hash, bundles.forgotten())
+            findings += missing_decisions(connection, decisions)
             findings += check_rows(connection)
             findings += check_aggregates(connection)
     if is_of_var(var, warehouse):

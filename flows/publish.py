@@ -28,6 +28,8 @@ from tasks.local_store import Found
 from tasks.packed import archives_and_others
 from tasks.snapshot import newest_snapshot, publish_snapshot
 from tasks.var import Var
+from tasks.verdict.decision_table import store_decisions
+from tasks.verdict.decisions import read_decisions
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -50,10 +52,19 @@ def load_and_publish(
     def load() -> LoadResult:
         result = _load_all(paths, target, store.forgotten())
         forget_sessions(target, store.forgotten())  # after the load: nothing that was forgotten meanwhile stays
+        _load_decisions(target, store)
         publish_of(var, warehouse)
         return result
 
     return _with_repair(load, store, var, warehouse)
+
+
+def _load_decisions(warehouse: Path, store: BundleStore) -> None:
+    """Bring the decisions about nights in the warehouse up to date; a damaged one is named and left out."""
+    decisions = read_decisions(store)
+    for sentence in decisions.damaged:
+        _tell(sentence)
+    store_decisions(warehouse, decisions)
 
 
 def _with_repair(work: Callable[[], _T], store: BundleStore, var: Path, warehouse: Path | None) -> _T:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from flows.cli import decisions as cli_decisions
 from flows.cli import devices as cli_devices
 from flows.cli import kit as cli_kit
 from flows.cli import runner as cli_runner
@@ -33,6 +34,9 @@ app.add_typer(cli_runner.app, name="runner")
 app.add_typer(cli_devices.app, name="devices")
 app.add_typer(cli_warehouse.app, name="warehouse")
 app.add_typer(cli_kit.app, name="kit")
+app.add_typer(cli_decisions.baseline, name="baseline")
+app.add_typer(cli_decisions.night, name="night")
+app.add_typer(cli_decisions.app, name="decisions")
 
 
 def _print_version(wanted: bool) -> None:

@@ -26,7 +26,7 @@ from pathlib import Path
 from flows.publish import load_and_publish
 load_and_publish([Path(sys.argv[1])], Path(sys.argv[2]), None)
 """
-KEPT_TABLES = {"operator_category", "schema_migration", "schema_part"}
+KEPT_TABLES = {"decision", "operator_category", "schema_migration", "schema_part"}
 
 
 def counts(warehouse: Path) -> dict[str, int]:

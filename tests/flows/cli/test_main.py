@@ -83,7 +83,7 @@ def test_every_command_shows_an_example_of_itself(etfarm: Etfarm, command: str) 
 
 
 def test_the_one_line_help_of_every_command_is_complete(etfarm: Etfarm) -> None:
-    for group in ("", "runner", "devices", "kit", "warehouse"):
+    for group in ("", "runner", "devices", "kit", "warehouse", "baseline", "night", "decisions"):
         assert "..." not in etfarm(*group.split(), "--help").out.replace("COMMAND [ARGS]...", "")
 
 

@@ -1,0 +1,122 @@
+"""`etfarm baseline`, `etfarm night`, `etfarm decisions`: which nights verdicts compare, decided by the user."""
+
+from datetime import UTC
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flows.cli.options import DEFAULT_VAR, BundlesOption, VarOption, WarehouseOption
+
+if TYPE_CHECKING:
+    from flows.decisions import DecisionBook
+    from tasks.verdict.decisions import Decisions
+
+baseline = typer.Typer(help="Start the baselines of verdicts again.", no_args_is_help=True)
+night = typer.Typer(help="Exclude nights from verdicts.", no_args_is_help=True)
+app = typer.Typer(
+    help="List and revoke decisions about nights.",
+    invoke_without_command=True,
+    epilog="Example: etfarm decisions --bundles s3://bucket/prefix",
+)
+
+ReasonOption = Annotated[str, typer.Option("--reason", help="Why; recorded beside the bundles.")]
+ModelOption = Annotated[str | None, typer.Option("--model", help="Only series of this model.")]
+DeviceOption = Annotated[str | None, typer.Option("--device", help="Only sessions of this device.")]
+_COLUMNS = ("id", "kind", "night", "series", "reason", "state", "when (UTC)", "by")
+
+
+@baseline.command(epilog='Example: etfarm baseline reset --model mobilenet_v2 --reason "new quantization, accepted"')
+def reset(
+    reason: ReasonOption,
+    night: Annotated[
+        str | None, typer.Option("--night", help="First night of the new baseline; the newest if omitted.")
+    ] = None,
+    model: ModelOption = None,
+    precision: Annotated[str | None, typer.Option("--precision", help="Only series of this precision.")] = None,
+    device: DeviceOption = None,
+    variant: Annotated[str | None, typer.Option("--variant", help="Only series of this variant.")] = None,
+    var: VarOption = DEFAULT_VAR,
+    bundles: BundlesOption = None,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Stop comparing nights with those before a night.
+
+    Without options for the series, this is for all of them. Figures stay as they are.
+    """
+    from tasks.verdict.decisions import Selector
+
+    series = Selector(model=model, precision=precision, device=device, variant=variant)
+    typer.echo(_book(bundles, var, warehouse).reset_baseline(night, series, reason))
+
+
+@night.command(epilog='Example: etfarm night exclude 2026-11-20 --reason "air conditioning failed"')
+def exclude(
+    night: Annotated[str, typer.Argument(help="The night, such as 2026-11-20.")],
+    reason: ReasonOption,
+    device: DeviceOption = None,
+    model: ModelOption = None,
+    var: VarOption = DEFAULT_VAR,
+    bundles: BundlesOption = None,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Never compare a night, and keep it out of baselines.
+
+    Its sessions stay in every view.
+    """
+    from tasks.verdict.decisions import Selector
+
+    series = Selector(device=device, model=model)
+    typer.echo(_book(bundles, var, warehouse).exclude_night(night, series, reason))
+
+
+@app.callback()
+def decisions(context: typer.Context, var: VarOption = DEFAULT_VAR, bundles: BundlesOption = None) -> None:
+    """List all decisions about nights, revoked ones included, the newest first."""
+    if context.invoked_subcommand is not None:
+        return
+    from flows.cli.table import as_table
+    from tasks.bundle_store import open_store
+    from tasks.var import Var
+    from tasks.verdict.decisions import read_decisions
+
+    found = read_decisions(open_store(bundles, Var(var)))
+    typer.echo(as_table(_COLUMNS, _rows(found)), nl=False)
+    for sentence in found.damaged:
+        typer.echo(sentence, err=True)
+    raise typer.Exit(1 if found.damaged else 0)
+
+
+@app.command(epilog='Example: etfarm decisions revoke 3f0c1a2b --reason "wrong night"')
+def revoke(
+    decision_id: Annotated[str, typer.Argument(metavar="ID", help="Id of a decision, from `etfarm decisions`.")],
+    reason: ReasonOption,
+    var: VarOption = DEFAULT_VAR,
+    bundles: BundlesOption = None,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Take a decision back; its record stays."""
+    typer.echo(_book(bundles, var, warehouse).revoke(decision_id, reason))
+
+
+def _book(bundles: str | None, var: Path, warehouse: Path | None) -> "DecisionBook":
+    from flows.decisions import DecisionBook
+    from tasks.bundle_store import open_store
+    from tasks.var import Var
+
+    return DecisionBook(open_store(bundles, Var(var)), var, warehouse)
+
+
+def _rows(found: "Decisions") -> list[tuple[Any, ...]]:
+    from flows.decisions import described
+
+    rows = []
+    for record in reversed(found.records):
+        if record.kind == "revocation":
+            continue
+        revoked = found.revoked.get(record.id)
+        state = f"revoked: {revoked.reason}" if revoked else "in force"
+        when = f"{record.decided_at.astimezone(UTC):%Y-%m-%d %H:%M}"
+        what = (record.kind.replace("_", " "), record.night, described(record.series))
+        rows.append((record.id, *what, record.reason, state, when, record.decided_by))
+    return rows
