@@ -8,7 +8,7 @@ import math
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 import pyarrow as pa
 from pyarrow import parquet
@@ -23,7 +23,16 @@ _TEXT_FORMATS = {".csv": "csv", ".json": "json", ".md": "markdown"}
 _SUFFIXES = (".csv", ".json", ".parquet", ".arrow", ".md")
 
 
-def as_text(answer: Answer, form: str) -> Iterator[str]:
+class Rows(Protocol):
+    """Rows in blocks, such as the answer of a query."""
+
+    columns: list[str]
+
+    def blocks(self) -> Iterator[list[tuple[Any, ...]]]:
+        """Yield the rows."""
+
+
+def as_text(answer: Rows, form: str) -> Iterator[str]:
     """Yield the rows in pieces, as `table`, `csv`, `json` or `markdown`."""
     match form:
         case "csv":
@@ -81,7 +90,7 @@ def _write_arrow(answer: Answer, stream: BinaryIO, suffix: str) -> None:
             writer.write_batch(batch)
 
 
-def _as_csv(answer: Answer) -> Iterator[str]:
+def _as_csv(answer: Rows) -> Iterator[str]:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(answer.columns)
@@ -93,7 +102,7 @@ def _as_csv(answer: Answer) -> Iterator[str]:
     yield text.getvalue()
 
 
-def _as_json(answer: Answer) -> Iterator[str]:
+def _as_json(answer: Rows) -> Iterator[str]:
     names = distinct_names(answer.columns)
     before = "[\n"
     for block in answer.blocks():
@@ -112,7 +121,7 @@ def _for_json(value: Any) -> Any:
     return [_for_json(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
-def _as_markdown(answer: Answer) -> Iterator[str]:
+def _as_markdown(answer: Rows) -> Iterator[str]:
     def line(cells: list[str]) -> str:
         return f"| {' | '.join(cells)} |\n"
 

@@ -16,6 +16,7 @@ from flows.cli.options import (
     DEFAULT_INVENTORY,
     DEFAULT_VAR,
     BundlesOption,
+    FailOn,
     InventoryOption,
     VarOption,
     WarehouseOption,
@@ -230,6 +231,45 @@ def sql(
     if query is None:
         raise InputError("name a question, or pass SQL or a .sql file; list the questions with `etfarm sql --list`")
     ask(query, format, output, var, warehouse, context.args)
+
+
+@app.command(epilog="Example: etfarm compare 2026-11-01 2026-11-02 --fail-on regression")
+def compare(
+    a: Annotated[str, typer.Argument(metavar="A", help="What to compare with.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="What is compared; of the same kind as A.")],
+    model: Annotated[str | None, typer.Option(help="Only this model.")] = None,
+    device: Annotated[str | None, typer.Option(help="Only this device.")] = None,
+    precision: Annotated[str | None, typer.Option(help="Only this precision.")] = None,
+    sweep_id: Annotated[
+        str | None, typer.Option("--sweep", help="Sweep with A and B; default: the newest with both.")
+    ] = None,
+    margin: Annotated[
+        float, typer.Option(min=0, max=100, help="Percent up to which a difference counts as the same.")
+    ] = 1,
+    fail_on: Annotated[
+        list[FailOn] | None,
+        typer.Option(help="Exit with 1 on this result; may be repeated."),
+    ] = None,
+    format: Annotated[
+        Literal["table", "csv", "json", "markdown"], typer.Option("--format", help="Output format.")
+    ] = "table",
+    var: VarOption = DEFAULT_VAR,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Compare nights, sweeps, devices, models, ...: different, same or unknown.
+
+    A and B are two nights (2026-11-01), sweeps (nightly-2026-11-01), variants (sme2_off), devices, models, precisions,
+    ExecuTorch versions (1.5.1), or ids of cells, sessions or runners (at least 6 digits). A word with two meanings is
+    written with its kind, such as device:pixel-1. Cells are matched by everything else of their series.
+
+    Exits with 0, with 1 on a result that --fail-on lists, and with 2 on a mistake. regression: B is slower than A by
+    more than the margin, and the complete 95 % interval is above 1. different: faster or slower. unknown: more sessions
+    are needed, or a cell has no counterpart.
+    """
+    from flows.cli.compare import run_compare
+
+    only = {"model": model, "device": device, "precision": precision}
+    raise typer.Exit(run_compare((a, b), sweep_id, only, margin / 100, fail_on or (), format, var, warehouse))
 
 
 @app.command(epilog="Example: etfarm inspect model.etdump")

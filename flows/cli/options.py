@@ -4,6 +4,7 @@ import contextlib
 import errno
 import logging
 from collections.abc import Iterator
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -32,6 +33,16 @@ InventoryOption = Annotated[
     Path,
     typer.Option("--inventory", help="Inventory file: the list of devices."),
 ]
+
+
+class FailOn(StrEnum):
+    """Results of a comparison that can end a command with exit code 1."""
+
+    REGRESSION = "regression"
+    DIFFERENT = "different"
+    UNKNOWN = "unknown"
+
+
 DEFAULT_VAR = Path("var")
 DEFAULT_INVENTORY = Path("deployments/inventories/local.yaml")
 

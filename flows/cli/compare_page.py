@@ -1,0 +1,151 @@
+"""What `etfarm compare` prints: a page for people, or one table with every figure for programs."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flows.cli.formats import as_text
+from tasks.report.markdown import escaped
+from tasks.verdict.arms import Arm
+from tasks.verdict.comparison import Comparison
+from tasks.verdict.pairs import Cell, Matched, Pair, differing
+
+_SERIES = ("model", "device", "precision", "variant", "threads")
+_PAGE_COLUMNS = [*_SERIES, "sessions", "A ms", "B ms", "B / A", "95 % interval", "answer", "what differs"]
+_FIGURES = {
+    "sessions_a": "sessions_a",
+    "sessions_b": "sessions_b",
+    "median_a_ms": "median_a",
+    "median_b_ms": "median_b",
+    "ratio": "ratio",
+    "low": "low",
+    "high": "high",
+    "more_sessions": "more_sessions",
+    "superiority": "superiority",
+}
+_DATA_COLUMNS = [*_SERIES, "emulated", *_FIGURES, "answer", "differs", "cell_a", "cell_b", "sweep_a", "sweep_b"]
+_NOT_IN_TURNS = (
+    "A and B were not measured in turns: if the device was hotter or busier during one of them, that is part of the "
+    "difference"
+)
+
+
+@dataclass
+class Table:
+    """Rows at hand, in the form that `as_text` prints."""
+
+    columns: list[str]
+    rows: list[tuple[Any, ...]]
+
+    def blocks(self) -> Iterator[list[tuple[Any, ...]]]:
+        """Yield all rows in one block."""
+        yield self.rows
+
+
+def table_of(pairs: Sequence[Pair], matched: Matched) -> Table:
+    """Return a row per pair with every figure, then a row per cell without a counterpart and per older cell."""
+    rows = [_data_row(pair.a, pair.b, pair.result, pair.result.answer if pair.result else None) for pair in pairs]
+    rows += [_data_row(cell, None, None, "only in A") for cell in matched.only_a]
+    rows += [_data_row(None, cell, None, "only in B") for cell in matched.only_b]
+    rows += [_data_row(cell, None, None, "older cell of A") for cell in matched.older_a]
+    rows += [_data_row(None, cell, None, "older cell of B") for cell in matched.older_b]
+    return Table(_DATA_COLUMNS, rows)
+
+
+def page(arms: tuple[Arm, Arm], pairs: Sequence[Pair], matched: Matched, margin: float, form: str) -> Iterator[str]:
+    """Yield what A and B are, the pairs as a table, and below it what was not compared and the counts.
+
+    `form` is `table` or `markdown`.
+    """
+
+    def line(text: str) -> str:
+        return f"- {escaped(text)}\n" if form == "markdown" else f"{text}\n"
+
+    yield line(f"A: {arms[0]}") + line(f"B: {arms[1]}") + "\n"
+    columns, rows = _PAGE_COLUMNS, [_page_row(pair) for pair in pairs]
+    if not any(row[-1] for row in rows):
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
+    yield from as_text(Table(columns, rows), form)
+    yield "\n"
+    for side, cells in (("A", matched.only_a), ("B", matched.only_b)):
+        yield from (line(f"only in {side}: {_described(cell)}") for cell in cells)
+    for side, cells in (("A", matched.older_a), ("B", matched.older_b)):
+        for cell in cells:
+            yield line(f"not compared: {_described(cell)}, cell {cell.cell}; {side} has a newer cell of this series")
+    if any(pair.a.sweep_id != pair.b.sweep_id for pair in pairs):
+        yield line(_NOT_IN_TURNS)
+    yield line(_counts(pairs, margin))
+
+
+def _counts(pairs: Sequence[Pair], margin: float) -> str:
+    answers = [_short_answer(pair.result) for pair in pairs]
+    kinds = ("slower", "faster", "same", "unknown", "emulated")
+    found = ", ".join(f"{answers.count(kind)} {kind}" for kind in kinds if answers.count(kind))
+    return f"{len(pairs)} pair{'' if len(pairs) == 1 else 's'}: {found} (B compared with A, margin {100 * margin:g} %)"
+
+
+def _page_row(pair: Pair) -> tuple[Any, ...]:
+    result = pair.result
+    figures = (result.median_a, result.median_b, result.ratio) if result else (None,) * 3
+    return (
+        *_series(pair.a, pair.b),
+        f"{len(pair.a.session_ids)} + {len(pair.b.session_ids)}",
+        *(None if figure is None else round(figure, 4) for figure in figures),
+        f"{result.low:.3f} to {result.high:.3f}" if result and result.low and result.high else None,
+        _answer(pair.result),
+        ", ".join(differing(pair.a, pair.b)),
+    )
+
+
+def _short_answer(result: Comparison | None) -> str:
+    if result is None:
+        return "emulated"
+    if result.answer != "different" or result.low is None:
+        return result.answer
+    return "slower" if result.low > 1 else "faster"
+
+
+def _answer(result: Comparison | None) -> str:
+    """Return the answer in words, for `unknown` with what would settle it."""
+    if result is None:
+        return "emulated: no times"
+    if result.answer == "different":
+        return f"different: {_short_answer(result)}"
+    if result.answer == "same":
+        return "same"
+    if result.ratio is None:
+        return "unknown: a time of 0"
+    if result.more_sessions is None:
+        return "unknown: over 1000 more sessions"
+    return f"unknown: {result.more_sessions} more session{'' if result.more_sessions == 1 else 's'} each"
+
+
+def _data_row(a: Cell | None, b: Cell | None, result: Comparison | None, answer: str | None) -> tuple[Any, ...]:
+    cells = [cell for cell in (a, b) if cell]
+    counts = [len(cell.session_ids) if cell else 0 for cell in (a, b)]
+    figures = [getattr(result, name) for name in _FIGURES.values()] if result else counts + [None] * (len(_FIGURES) - 2)
+    return (
+        *_series(cells[0], cells[-1]),
+        any(cell.emulated for cell in cells),
+        *figures,
+        answer,
+        ", ".join(differing(a, b)) if a and b else None,
+        *(cell.cell if cell else None for cell in (a, b)),
+        *(cell.sweep_id if cell else None for cell in (a, b)),
+    )
+
+
+def _series(a: Cell, b: Cell) -> list[Any]:
+    """The values of a pair's series, `one -> other` where its sides differ."""
+    values = [(_value(a, name), _value(b, name)) for name in _SERIES]
+    return [one if one == other else f"{one} -> {other}" for one, other in values]
+
+
+def _value(cell: Cell, name: str) -> Any:
+    value = getattr(cell, name)
+    return f"{value} (emulated)" if name == "device" and cell.emulated else value
+
+
+def _described(cell: Cell) -> str:
+    model, device, *others, threads = _series(cell, cell)
+    return f"{model} {' '.join(others)}, threads {threads}, on {device} ({len(cell.session_ids)} sessions)"

@@ -1,0 +1,256 @@
+"""`etfarm compare`: bundles are loaded, compared, printed in each format, and a regression fails the command."""
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from flows.cli.main import main
+from tests.fixtures.warehouse import BundleMaker
+
+US = 1000
+QUIET = (10_000, 10_010, 9_990, 10_005, 9_995)
+NIGHTS = ("2026-11-01", "2026-11-02")
+
+
+class Ended(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Compare = Callable[..., Ended]
+
+
+@pytest.fixture
+def maker(tmp_path: Path) -> BundleMaker:
+    return BundleMaker(tmp_path)
+
+
+@pytest.fixture
+def compare(maker: BundleMaker, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Compare:
+    """Load all bundles, and run `etfarm compare` with these words in this process."""
+
+    def run(*words: object) -> Ended:
+        maker.load()
+        monkeypatch.setattr(sys, "argv", ["etfarm", "compare", *map(str, words), "--warehouse", str(maker.warehouse)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = capsys.readouterr()
+        return Ended(int(ended.value.code or 0), printed.out, printed.err)
+
+    return run
+
+
+def measure(maker: BundleMaker, night: str, medians_us: Sequence[int], **changes: Any) -> None:
+    """Write a session per median to the sweep of a night."""
+    for minute, median_us in enumerate(medians_us):
+        maker.session(
+            [median_us * US] * 3,
+            sweep__sweep_id=f"smoke-{night}",
+            sweep__night=night,
+            started_at=f"{night}T01:{minute:02}:00+00:00",
+            **changes,
+        )
+
+
+def two_nights(maker: BundleMaker) -> None:
+    """Two nights: `slow` got slower, `toy` stayed, `short` lacks sessions, `gone` and `new` are in one night each."""
+    for night, slow_us in zip(NIGHTS, (10_000, 12_000), strict=True):
+        measure(maker, night, [slow_us + us - 10_000 for us in QUIET], model__name="slow")
+        measure(maker, night, QUIET, model__name="toy")
+        measure(maker, night, QUIET[:3], model__name="short")
+    measure(maker, NIGHTS[0], QUIET, model__name="gone")
+    measure(maker, NIGHTS[1], QUIET, model__name="new")
+
+
+def rows_of(ended: Ended) -> list[dict[str, Any]]:
+    assert ended.code == 0, ended.err
+    rows: list[dict[str, Any]] = json.loads(ended.out)
+    return rows
+
+
+def test_two_nights_are_compared_and_what_is_in_one_only_is_listed(maker: BundleMaker, compare: Compare) -> None:
+    two_nights(maker)
+    # when the nights are compared
+    ended = compare(*NIGHTS)
+    # then each pair has its sessions, medians, ratio, interval and answer, and nothing is dropped
+    assert ended.code == 0, ended.err
+    lines = [" ".join(line.split()) for line in ended.out.splitlines()]
+    assert lines[:2] == ["A: night 2026-11-01", "B: night 2026-11-02"]
+    assert "slow host fp32 sme2_off 1 5 + 5 10 12 1.2 1.198 to 1.202 different: slower" in lines
+    assert "toy host fp32 sme2_off 1 5 + 5 10 10 1 0.999 to 1.002 same" in lines
+    assert "short host fp32 sme2_off 1 3 + 3 10 10 1 unknown: 2 more sessions each" in lines
+    assert "only in A: gone fp32 sme2_off, threads 1, on host (5 sessions)" in lines
+    assert "only in B: new fp32 sme2_off, threads 1, on host (5 sessions)" in lines
+    assert lines[-1] == "3 pairs: 1 slower, 1 same, 1 unknown (B compared with A, margin 1 %)"
+    assert lines[-2].startswith("A and B were not measured in turns")
+
+
+def test_programs_get_every_figure_and_the_cells(maker: BundleMaker, compare: Compare) -> None:
+    two_nights(maker)
+    rows = rows_of(compare(*NIGHTS, "--format", "json"))
+    slow = next(row for row in rows if row["model"] == "slow")
+    assert {name: slow[name] for name in ("sessions_a", "sessions_b", "median_a_ms", "median_b_ms", "ratio")} == {
+        "sessions_a": 5,
+        "sessions_b": 5,
+        "median_a_ms": 10.0,
+        "median_b_ms": 12.0,
+        "ratio": 1.2,
+    }
+    assert 1.19 < slow["low"] < 1.2 < slow["high"] < 1.21
+    assert (slow["answer"], slow["superiority"], slow["sweep_b"]) == ("different", 1.0, "smoke-2026-11-02")
+    assert [(row["model"], row["answer"]) for row in rows if row["ratio"] is None] == [
+        ("gone", "only in A"),
+        ("new", "only in B"),
+    ]
+    # and as CSV the same rows
+    table = list(csv.DictReader(io.StringIO(compare(*NIGHTS, "--format", "csv").out)))
+    assert [row["cell_a"] for row in table] == [row["cell_a"] or "" for row in rows]
+    # and the cells that are named can be compared directly, by the beginning of their ids
+    direct = rows_of(compare(slow["cell_a"][:8], slow["cell_b"][:8], "--format", "json"))
+    assert [(row["cell_a"], row["ratio"]) for row in direct] == [(slow["cell_a"], 1.2)]
+
+
+def test_markdown_is_escaped_and_complete(maker: BundleMaker, compare: Compare) -> None:
+    for night in NIGHTS:
+        measure(maker, night, QUIET, model__name="a|b")
+    out = compare(*NIGHTS, "--format", "markdown").out
+    assert "- B: night 2026-11-02\n\n| model |" in out
+    assert r"| a\|b | host | fp32 |" in out
+    assert out.endswith("- 1 pair: 1 same (B compared with A, margin 1 %)\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (["--fail-on", "regression"], 1, "regression: 1 of 3 slower in B by more than the margin"),
+        (["--fail-on", "regression", "--margin", "25"], 0, ""),
+        (["--fail-on", "regression", "--model", "toy"], 0, ""),
+        (["--fail-on", "different"], 1, "different: 1 of 3 different"),
+        (["--fail-on", "unknown"], 1, "unknown: 3 of 5 unknown or without a counterpart"),
+        (["--fail-on", "unknown", "--model", "toy"], 0, ""),
+        (["--fail-on", "regression", "--fail-on", "unknown"], 1, "by more than the margin; unknown: 3 of 5"),
+    ],
+)
+def test_fail_on_decides_the_exit_code(
+    maker: BundleMaker, compare: Compare, words: list[str], code: int, sentence: str
+) -> None:
+    two_nights(maker)
+    ended = compare(*NIGHTS, *words)
+    assert (ended.code, ended.err.count("\n")) == (code, code)
+    assert sentence in ended.err
+
+
+def test_an_improvement_is_no_regression(maker: BundleMaker, compare: Compare) -> None:
+    two_nights(maker)
+    ended = compare(*reversed(NIGHTS), "--model", "slow", "--fail-on", "regression")
+    assert ended.code == 0
+    assert "different: faster" in ended.out
+
+
+def test_sme2_devices_models_and_precisions_are_compared_inside_the_newest_sweep(
+    maker: BundleMaker, compare: Compare
+) -> None:
+    # given an older sweep, and a newer one with SME2 on and off, two devices, two models and two precisions
+    measure(maker, NIGHTS[0], QUIET)
+    arms: tuple[tuple[dict[str, Any], int], ...] = (
+        ({}, 10_000),
+        ({"variant": "sme2_on"}, 5_000),
+        ({"device__name": "phone"}, 20_000),
+        ({"model__name": "other"}, 30_000),
+        ({"model__precision": "fp16"}, 7_000),
+    )
+    for changes, median_us in arms:
+        measure(maker, NIGHTS[1], [median_us + us - 10_000 for us in QUIET], **changes)
+
+    def ratios(*words: str) -> list[tuple[str, float]]:
+        """The field that differs, and the ratio, of each pair."""
+        rows = rows_of(compare(*words, "--format", "json"))
+        fields = ("variant", "device", "model", "precision")
+        return [
+            (next(row[name] for name in fields if "->" in row[name]), row["ratio"])
+            for row in rows
+            if row["ratio"] is not None and row["sweep_a"] == row["sweep_b"] == "smoke-2026-11-02"
+        ]
+
+    # then each is matched by what it shares
+    assert ratios("sme2_off", "sme2_on") == [("sme2_off -> sme2_on", 0.5)]
+    assert ratios("host", "phone") == [("host -> phone", 2.0)]
+    assert ratios("toy", "other") == [("toy -> other", 3.0)]
+    assert ratios("fp32", "fp16") == [("fp32 -> fp16", 0.7)]
+    # and a sweep without one of the two is refused
+    ended = compare("sme2_off", "sme2_on", "--sweep", "smoke-2026-11-01")
+    assert (ended.code, ended.out) == (2, "")
+    assert "`sme2_on` is not in sweep smoke-2026-11-01; the newest sweep with it is smoke-2026-11-02" in ended.err
+
+
+@pytest.mark.parametrize("words", [("1.5.1", "1.6.0"), ("r1", "r2"), NIGHTS])
+def test_an_upgrade_between_two_nights_is_named(maker: BundleMaker, compare: Compare, words: tuple[str, str]) -> None:
+    # given a second night with a new ExecuTorch, and so another runner and another .pte file
+    measure(maker, NIGHTS[0], QUIET)
+    upgrade = {"runner__versions": {"executorch": "1.6.0", "runner": "1"}, "runner__runner_sha256": "r2"}
+    measure(maker, NIGHTS[1], QUIET, model__pte_sha256="p2", **upgrade)
+    # then two nights, versions or runners give the same pair, with what differs
+    (row,) = rows_of(compare(*words, "--format", "json"))
+    assert (row["answer"], row["differs"]) == ("same", "executorch 1.5.1 -> 1.6.0, pte, runner")
+    assert "executorch 1.5.1 -> 1.6.0, pte, runner" in compare(*words).out
+
+
+def test_an_older_cell_of_a_series_is_named_and_left_out(maker: BundleMaker, compare: Compare) -> None:
+    # given a model that was changed between two starts of the second sweep
+    measure(maker, NIGHTS[0], QUIET)
+    measure(maker, NIGHTS[1], [20_000] * 5)
+    measure(maker, NIGHTS[1], [us * 3 for us in QUIET], model__pte_sha256="p2", ended_at="2026-11-02T03:00:00+00:00")
+    ended = compare(*NIGHTS)
+    # then only the newer content counts
+    assert "different: slower" in ended.out
+    assert "not compared: toy fp32 sme2_off, threads 1, on host (5 sessions), cell " in ended.out
+    assert "B has a newer cell of this series" in ended.out
+    answers = [row["answer"] for row in rows_of(compare(*NIGHTS, "--format", "json"))]
+    assert answers == ["different", "older cell of B"]
+
+
+def test_emulated_devices_are_labelled_and_have_no_times(maker: BundleMaker, compare: Compare) -> None:
+    for night, us in zip(NIGHTS, (10_000, 20_000), strict=True):
+        measure(maker, night, [us] * 5, device__name="qemu", device__emulated=True)
+    ended = compare(*NIGHTS, "--fail-on", "regression", "--fail-on", "different", "--fail-on", "unknown")
+    assert ended.code == 0, ended.err
+    assert "qemu (emulated)" in ended.out
+    assert "emulated: no times" in ended.out
+    (row,) = rows_of(compare(*NIGHTS, "--format", "json"))
+    assert [row[name] for name in ("median_a_ms", "median_b_ms", "ratio", "low", "high", "answer")] == [None] * 6
+    assert (row["sessions_a"], row["emulated"]) == (5, True)
+
+
+def test_bundles_are_compared_by_their_paths(maker: BundleMaker, compare: Compare) -> None:
+    for night in NIGHTS:
+        measure(maker, night, QUIET[:1])
+    one, other = sorted(maker.bundles.glob("*/*"))
+    (row,) = rows_of(compare(one, other, "--format", "json"))
+    assert (row["sessions_a"], row["sessions_b"], row["answer"], row["more_sessions"]) == (1, 1, "unknown", 4)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["2026-11-01", "2026-11-09"], "did you mean `2026-11-0"),
+        (["2026-11-01", "host"], "`2026-11-01` is a night and `host` a device; compare two of one kind"),
+        ([*NIGHTS, "--model", "tyo"], "--model: neither A nor B has a cell with model `tyo`; did you mean `toy`?"),
+        ([*NIGHTS, "--model", "gone"], "nothing to compare: no cell of the 1 of A (night 2026-11-01) matches"),
+        (["smoke-2026-11-01", "2026-11-01"], "A and B share 18 sessions; compare two without a common session"),
+        (["x'; DROP TABLE cell; --", "host"], "is not a night, sweep"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_exit_code_2(
+    maker: BundleMaker, compare: Compare, words: list[str], sentence: str
+) -> None:
+    two_nights(maker)
+    ended = compare(*words)
+    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert sentence in ended.err
