@@ -47,7 +47,10 @@ def check_warehouse(bundles: BundleStore, var: Path, warehouse: Path | None) -> 
             _log.info("checking tables and aggregates")
             [(sessions, runs, events, thinned)] = connection.execute(_COUNTS).fetchall()
             findings += check_ledger(connection, by_hash, bundles.forgotten())
-            findings += missing_decisions(connection, decisions)
+            findings += [
+                f"decision {record.id}: recorded, but not in the warehouse; run `etfarm load`"
+                for record in missing_decisions(connection, decisions)
+            ]
             findings += check_rows(connection)
             findings += check_aggregates(connection)
     if is_of_var(var, warehouse):

@@ -14,10 +14,11 @@ from devices.errors import InputError
 from devices.suggest import did_you_mean
 from flows.publish import publish_of
 from tasks.bundle_store import BundleStore
+from tasks.keep.decisions import store_decisions
 from tasks.load.rows import printable
 from tasks.night import parse_night
 from tasks.var import Var
-from tasks.verdict.decision_table import known_series, store_decisions
+from tasks.verdict.decision_table import known_series
 from tasks.verdict.decisions import Decision, Selector, SeriesNight, read_decisions
 
 _log = logging.getLogger(__name__)

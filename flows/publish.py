@@ -21,6 +21,7 @@ from sql.warehouse import (
 from tasks.bundle_store import BundleStore, open_store
 from tasks.files import scratch_folder
 from tasks.keep.archive import load_archives
+from tasks.keep.decisions import store_decisions
 from tasks.keep.forget import forget_sessions
 from tasks.keep.rebuild import load_from_elsewhere
 from tasks.load.load import LoadResult, contained_sessions, load_paths, loaded_contents
@@ -28,7 +29,6 @@ from tasks.local_store import Found
 from tasks.packed import archives_and_others
 from tasks.snapshot import newest_snapshot, publish_snapshot
 from tasks.var import Var
-from tasks.verdict.decision_table import store_decisions
 from tasks.verdict.decisions import read_decisions
 
 _log = logging.getLogger(__name__)

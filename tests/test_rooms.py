@@ -29,7 +29,7 @@ PACKAGES: dict[str, set[str]] = {
     "tasks.kit": {"tasks.etdump", "tasks.export", "tasks.session"},
     "tasks.verdict": set(),
     "tasks.load": {"tasks.etdump", "tasks.export", "tasks.verdict"},
-    "tasks.keep": {"tasks.export", "tasks.load", "tasks.runner"},
+    "tasks.keep": {"tasks.export", "tasks.load", "tasks.runner", "tasks.verdict"},
     "tasks.report": {"tasks.export", "tasks.verdict"},
     "flows.cli": set(),
 }

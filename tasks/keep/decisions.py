@@ -1,0 +1,40 @@
+"""Bring the decisions about nights in the warehouse up to date with those in the bundle store."""
+
+from datetime import UTC
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from sql.warehouse import writing
+from tasks.verdict.decision_table import missing_decisions
+from tasks.verdict.decisions import Decision, Decisions
+from tasks.verdict.refresh import judge_series
+
+
+def store_decisions(warehouse: Path, decisions: Decisions) -> int:
+    """Add the decisions that the warehouse does not contain and judge all series again; return how many were added.
+
+    Creates no warehouse. Decisions of other stores stay. Raises WarehouseError; nothing is added then.
+    """
+    if not decisions.records or not warehouse.is_file():
+        return 0
+    with writing(warehouse) as connection:
+        rows = [_row(record) for record in missing_decisions(connection, decisions)]
+        if rows:
+            connection.register("new_decision", pa.Table.from_pylist(rows))
+            connection.execute("DELETE FROM decision WHERE decision_id IN (SELECT decision_id FROM new_decision)")
+            connection.execute("INSERT INTO decision BY NAME SELECT * FROM new_decision")
+            connection.unregister("new_decision")
+            connection.execute("DELETE FROM series_verdict")
+            judge_series(connection)
+        return len(rows)
+
+
+def _row(record: Decision) -> dict[str, Any]:
+    return {
+        "decision_id": record.id,
+        **record.model_dump(include={"kind", "night", "reason", "decided_by", "revokes"}),
+        **record.series.model_dump(),
+        "decided_at": record.decided_at.astimezone(UTC).replace(tzinfo=None),
+    }
