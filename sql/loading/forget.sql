@@ -6,6 +6,7 @@ DELETE FROM event WHERE run_id IN (SELECT run_id FROM run WHERE session_key IN (
 DELETE FROM run WHERE session_key IN (SELECT session_key FROM forgotten);
 DELETE FROM run_summary WHERE session_key IN (SELECT session_key FROM forgotten);
 DELETE FROM session_node WHERE session_key IN (SELECT session_key FROM forgotten);
+DELETE FROM session_statistic WHERE session_key IN (SELECT session_key FROM forgotten);
 DELETE FROM session_cell WHERE session_key IN (SELECT session_key FROM forgotten);
 DELETE FROM thinned_session WHERE session_key IN (SELECT session_key FROM forgotten);
 DELETE FROM device_conditions WHERE session_key IN (SELECT session_key FROM forgotten);

@@ -18,7 +18,9 @@ cell AS (
         median(mad_ms) AS mad_ms,
         median(p90_ms) AS p90_ms,
         median(load_ms) AS load_ms,
-        max(peak_resident_bytes) AS peak_resident_bytes
+        max(peak_resident_bytes) AS peak_resident_bytes,
+        count(*) FILTER (_has_times(emulated) AND has_drift) AS drifting_sessions,
+        count(*) FILTER (_has_times(emulated) AND is_bimodal) AS bimodal_sessions
     FROM session_latency
     LEFT JOIN _differs USING (cell, sweep_id)
     WHERE sweep_id = $sweep_id AND runs > 0

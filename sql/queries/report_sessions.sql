@@ -1,4 +1,4 @@
--- Every session with its outcome, its median, and the conditions of the device before and after it.
+-- Every session with its outcome, its median, flags of its runs, and the conditions of the device before and after it.
 WITH
 condition AS (
     SELECT
@@ -25,7 +25,11 @@ SELECT
     CASE WHEN session.reason_code = 'first_session' THEN 'discarded' ELSE session.status END AS status,
     session.started_at,
     CASE WHEN _has_times(session.emulated) THEN session_latency.median_ms END AS median_ms,
-    condition.* EXCLUDE (session_id)
+    condition.* EXCLUDE (session_id),
+    CASE WHEN _has_times(session.emulated) AND has_drift THEN quartile_ratio - 1 END AS quartile_change,
+    CASE WHEN _has_times(session.emulated) THEN settled_after_runs END AS settled_after_runs,
+    CASE WHEN _has_times(session.emulated) THEN outlier_runs END AS outlier_runs,
+    CASE WHEN _has_times(session.emulated) THEN is_bimodal END AS is_bimodal
 FROM session_overview AS session
 LEFT JOIN session_latency USING (session_id)
 LEFT JOIN condition USING (session_id)

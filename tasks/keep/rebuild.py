@@ -9,6 +9,7 @@ import duckdb
 from sql.warehouse import WarehouseError, open_read_only
 from tasks.keep.checksum import view_checksums
 from tasks.load.load import LoadResult, load_paths
+from tasks.load.statistics import add_session_statistics
 
 _log = logging.getLogger(__name__)
 _SHOWN = 3
@@ -45,6 +46,7 @@ def compare(present: duckdb.DuckDBPyConnection, rebuilt: Path, forgotten: Contai
                 "or remove the sessions with `etfarm forget`"
             )
         _log.info("comparing the views of the present warehouse")
+        add_session_statistics(present)  # an older farm computed none
         before = view_checksums(present)
         _log.info("comparing the views of the rebuilt warehouse")
         after = view_checksums(connection)

@@ -13,6 +13,7 @@ from sql.schema import sql_files
 from tasks.etdump.tree import Runs
 from tasks.load.dimensions import Dimension, NodeIds
 from tasks.load.rows import Row, Rows, printable
+from tasks.load.statistics import add_session_statistics
 from tasks.load.sums import sums_of_nodes, sums_of_runs
 
 _STATEMENTS = {file.name: file.text for file in sql_files("loading")}
@@ -69,6 +70,7 @@ class Loader:
         if self._replaced:
             self._run({}, "forget_orphans")
         self._run({}, "cell_add", "cell_refresh")
+        add_session_statistics(self._connection)
 
     def _take(self, rows: Rows) -> None:
         self._last_session += 1

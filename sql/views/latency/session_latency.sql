@@ -52,11 +52,18 @@ SELECT
     pte_sha256,
     runner_sha256,
     serial,
-    build
+    build,
+    settled_after_runs,
+    drift_share,
+    quartile_ratio,
+    quartile_ratio > 1.05 AS has_drift,
+    outlier_runs,
+    is_bimodal
 FROM latency
-JOIN _timing_session USING (session_key, sweep_id);
+JOIN _timing_session USING (session_key, sweep_id)
+LEFT JOIN session_statistic USING (session_key);
 
-COMMENT ON VIEW session_latency IS 'Every timing session that succeeded: the unit of statistics. Warm-up runs are excluded from every number.';
+COMMENT ON VIEW session_latency IS 'Every timing session that succeeded: the unit of statistics. Warm-up runs are excluded from every number. The columns from settled_after_runs on need 10 measured runs; they are NULL below, and for sessions of an older farm until the next load.';
 COMMENT ON COLUMN session_latency.runs IS 'Measured runs; every statistic is NULL if there are none.';
 COMMENT ON COLUMN session_latency.warmup_runs IS 'Warm-up runs, which are excluded.';
 COMMENT ON COLUMN session_latency.median_ms IS 'Median latency in milliseconds.';
@@ -69,4 +76,10 @@ COMMENT ON COLUMN session_latency.min_ms IS 'Fastest run in milliseconds.';
 COMMENT ON COLUMN session_latency.max_ms IS 'Slowest run in milliseconds.';
 COMMENT ON COLUMN session_latency.cv IS 'Coefficient of variation: sample standard deviation over mean; NULL below 2 runs.';
 COMMENT ON COLUMN session_latency.unattributed_share IS 'Share of Method::execute that no operator accounts for, 0 to 1; slightly below 0 if a delegate reports more than its call took.';
+COMMENT ON COLUMN session_latency.settled_after_runs IS 'Measured runs at the start that look like further warm-up, up to a fifth of them; 0 if there are none. They stay in every number.';
+COMMENT ON COLUMN session_latency.drift_share IS 'Change of the latency over the session as a share of the median: Theil-Sen slope times runs. 0.06 is 6 % slower at the end.';
+COMMENT ON COLUMN session_latency.quartile_ratio IS 'Median of the last quarter of the measured runs over that of the first.';
+COMMENT ON COLUMN session_latency.has_drift IS 'Whether quartile_ratio is above 1.05, as it is when a device heats up and throttles. So it is by chance in 25 % of steady sessions with 20 runs and a cv of 0.1, and in 15 % with 50 runs.';
+COMMENT ON COLUMN session_latency.outlier_runs IS 'Measured runs with a modified z-score above 5, to either side. They stay in every number.';
+COMMENT ON COLUMN session_latency.is_bimodal IS 'Whether the measured runs have two modes at least 1 % apart: a session''s median then depends on which mode had more runs.';
 COMMENT ON COLUMN session_latency.load_ms IS 'Milliseconds to load the model; NULL if the runner does not report it.';

@@ -7,7 +7,7 @@ from itertools import groupby
 from tasks.report.cells import CellNames, CellRow, conditions_of, emulated_devices, precision_order, variant_word
 from tasks.report.data import Answers
 from tasks.report.page import Bar, BarChart, Block, Cell, Code, Column, Fold, Paragraph, Section, Table, Text, Tone
-from tasks.report.text import counted, in_ms, joined, ms_digits, number, rounded_percent, separated
+from tasks.report.text import counted, in_ms, joined, listed, ms_digits, number, rounded_percent, separated
 
 _MOST_BARS_IN_SIGHT = 40
 _MOST_MODELS_NAMED = 5
@@ -33,6 +33,8 @@ class LatencyRow(CellRow):
     sessions: int
     runs: int
     peak_resident_bytes: int | None
+    drifting_sessions: int
+    bimodal_sessions: int
     median_ms: float | None
     between_ms: float | None
     mad_ms: float | None
@@ -68,6 +70,14 @@ def _notes(rows: list[LatencyRow]) -> Iterator[Paragraph]:
         yield Paragraph(
             f"Scatter above {rounded_percent(_NOISY)} of the median is highlighted: smaller differences are not "
             "significant. Check the device for other load and for heat, or run more sessions.",
+            tone="quiet",
+        )
+    drifting, bimodal = sum(row.drifting_sessions for row in rows), sum(row.bimodal_sessions for row in rows)
+    if drifting or bimodal:
+        found = [(drifting, "with drift above 5 %"), (bimodal, "with two modes")]
+        yield Paragraph(
+            f"Unusual sessions: {listed(f'{count} {what}' for count, what in found if count)}. "
+            "The list of sessions under Provenance shows them; they stay in every number.",
             tone="quiet",
         )
     if emulated := emulated_devices(rows):

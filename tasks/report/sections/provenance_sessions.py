@@ -24,6 +24,7 @@ _COLUMNS = (
     Column("Temperature", "°C", True, "before → after, as are battery and load"),
     Column("Battery", "%", True),
     Column("Load", "1 min", True),
+    Column("Flags", "", False, "unusual runs of the session, which stay in every number", wraps=True),
 )
 
 
@@ -49,6 +50,11 @@ class SessionRow(Row):
     battery_after_percent: float | None
     load_before_1m: float | None
     load_after_1m: float | None
+    quartile_change: float | None
+    """Change of the median from the first quarter of the runs to the last, if it counts as drift."""
+    settled_after_runs: int | None
+    outlier_runs: int | None
+    is_bimodal: bool | None
 
 
 def sessions(answers: Answers) -> Iterator[Block]:
@@ -73,7 +79,19 @@ def _cells(row: SessionRow) -> list[Cell]:
         _change(row.temperature_before_c, row.temperature_after_c, 1),
         _change(row.battery_before_percent, row.battery_after_percent, 0),
         _change(row.load_before_1m, row.load_after_1m, 2),
+        words(", ".join(_flags(row)) or None),
     ]
+
+
+def _flags(row: SessionRow) -> Iterator[str]:
+    if row.settled_after_runs:
+        yield f"slow start ({row.settled_after_runs} runs)"
+    if row.quartile_change is not None:
+        yield f"drift {100 * row.quartile_change:+.0f} %"
+    if row.is_bimodal:
+        yield "two modes"
+    if row.outlier_runs:
+        yield f"{row.outlier_runs} outlier{'' if row.outlier_runs == 1 else 's'}"
 
 
 def _change(before: float | None, after: float | None, digits: int) -> Cell:

@@ -1,0 +1,136 @@
+"""Flags of one session: runs that look like warm-up, drift, outliers and two modes. No run is removed from any figure.
+
+The view `session_latency` computes median, MAD, percentiles and the like in SQL; this is what SQL cannot express well.
+"""
+
+import functools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+LEAST_RUNS = 10
+"""Measured runs that the statistics need."""
+_OUTLIER_Z = 5.0
+_LEAST_SPREAD = 1e-3  # of the median: runs less than half a percent away are neither outliers nor warm-up
+_UNSETTLED_SHARE = 5  # change points are searched in the first fifth
+_EVIDENCE = 4.0
+_MOST_Z = 5.5
+_LEAST_MEAN_Z = 2.0
+_MOST_BLOCKS = 100
+_MODES_APART = 1.01
+_DENSITIES = np.geomspace(0.01, 4, 24)[:, np.newaxis]  # in shares of the runs per interquartile range
+
+_Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SessionStatistics:
+    """What the latencies of one session look like; every field is None below 10 measured runs."""
+
+    settled_after_runs: int | None
+    """Measured runs at the start that look like warm-up; 0 if there are none."""
+    drift_share: float | None
+    """Change over the session by its Theil-Sen slope, as a share of the median; None if the median is 0."""
+    quartile_ratio: float | None
+    """Median of the last quarter of the runs over that of the first; None if that is 0."""
+    outlier_runs: int | None
+    """Runs with a modified z-score above 5, to either side."""
+    is_bimodal: bool | None
+    """Whether the runs have two modes at least 1 % apart."""
+
+
+def session_statistics(execute_ns: ArrayLike, warmup_executions: int) -> SessionStatistics:
+    """Return the statistics of a session from the latency of each run in order, warm-up runs first, in any unit."""
+    latency = np.asarray(execute_ns, np.float64)[warmup_executions:]
+    if len(latency) < LEAST_RUNS:
+        return SessionStatistics(None, None, None, None, None)
+    median = float(np.median(latency))
+    return SessionStatistics(
+        settled_after_runs=_settled_after_runs(latency),
+        drift_share=_slope(latency) * len(latency) / median if median > 0 else None,
+        quartile_ratio=_quartile_ratio(latency),
+        outlier_runs=int(np.count_nonzero(np.abs(latency - median) > _OUTLIER_Z * _spread(latency, median))),
+        is_bimodal=_is_bimodal(np.sort(latency)),
+    )
+
+
+def _settled_after_runs(latency: _Floats) -> int:
+    """Find the change point in the first fifth: how many runs before it are slower than what follows.
+
+    The evidence is the sum of their robust z-scores over its standard deviation. No run counts with more than 5.5, so
+    that an outlier further back makes no change point; nothing later may stand out as much, and a downward trend is
+    removed first. Simulated with 20 to 100 runs: found in at most 0.3 % of normal sessions, in up to 4 % of skewed or
+    autocorrelated ones and of those with 5 % outliers; 5 of 50 runs that are slower by 3 standard deviations: in 96 %.
+    """
+    n, most = len(latency), len(latency) // _UNSETTLED_SHARE
+    flat = latency - min(_slope(latency[most:]), 0.0) * np.arange(n)
+    median = float(np.median(flat[most:]))
+    spread = max(_spread(flat[most:], median), _LEAST_SPREAD * float(np.median(latency)))
+    if spread <= 0:
+        return 0
+    total_z = np.concatenate([[0.0], np.cumsum(np.clip((flat - median) / spread, -_MOST_Z, _MOST_Z))])
+    lengths = np.arange(1, most + 1)
+    starts = np.arange(most, n - most)[:, np.newaxis]
+    deviation = np.sqrt(lengths * (1 + lengths / (n - most)))
+    evidence = total_z[lengths] / deviation
+    later = (total_z[starts + lengths] - total_z[starts]) / deviation
+    length = int(evidence.argmax()) + 1
+    is_slower = total_z[length] > _LEAST_MEAN_Z * length
+    return length if is_slower and evidence[length - 1] > max(_EVIDENCE * (1 + 4 / n), later.max()) else 0
+
+
+def _slope(latency: _Floats) -> float:
+    """Return the Theil-Sen slope per run; above 100 runs, of the medians of blocks of equal length."""
+    length = math.ceil(len(latency) / _MOST_BLOCKS)
+    blocks = len(latency) // length
+    medians = np.median(latency[: blocks * length].reshape(blocks, length), axis=1)
+    first, second = _pairs(blocks)
+    return float(np.median((medians[second] - medians[first]) / (second - first))) / length
+
+
+@functools.lru_cache(maxsize=16)
+def _pairs(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    return np.triu_indices(count, 1)
+
+
+def _quartile_ratio(latency: _Floats) -> float | None:
+    quarter = len(latency) // 4
+    first, last = float(np.median(latency[:quarter])), float(np.median(latency[-quarter:]))
+    return last / first if first > 0 else None
+
+
+def _spread(latency: _Floats, median: float) -> float:
+    """Return the standard deviation that normal data with this MAD have, at least a thousandth of the median."""
+    away = np.abs(latency - median)
+    # Where more than half of the runs took equally long, the mean distance tells more.
+    spread = 1.4826 * float(np.median(away)) or 1.2533 * float(away.mean())
+    return max(spread, _LEAST_SPREAD * median)
+
+
+def _is_bimodal(ordered: _Floats) -> bool:
+    """Test sorted latencies for two modes by their excess mass (Müller and Sawitzki 1991), twice Hartigan's dip.
+
+    The excess mass of an interval, for a given density, is its share of the runs minus density times length. Two modes
+    are what two intervals exceed together beyond the best single one. Uniform data have 5 % false alarms, other
+    unimodal data fewer. Simulated with 20 to 100 runs: at most 2 % on normal, skewed, heavy-tailed, drifting and
+    autocorrelated sessions and on those with 5 % outliers. Found with 20, 50 and 100 runs: two equal modes that are 7
+    standard deviations apart in 74, 99 and 100 % of sessions, 4 apart in 22, 48 and 80 %; a mode with a fifth of the
+    runs, 7 apart, in 10, 21 and 46 %.
+    """
+    n = len(ordered)
+    scale = ordered[3 * n // 4] - ordered[n // 4]
+    if scale <= 0:
+        return False
+    length = _DENSITIES * ((ordered - ordered[0]) / scale)
+    share = np.arange(n + 1) / n
+    from_left, to_right = share[:-1] - length, share[1:] - length
+    best_before = np.maximum.accumulate(to_right - np.minimum.accumulate(from_left, axis=1), axis=1)
+    best_after = np.maximum.accumulate(np.maximum.accumulate(to_right[:, ::-1], axis=1) - from_left[:, ::-1], axis=1)
+    excess = best_before[:, :-1] + best_after[:, -2::-1] - best_before[:, -1:]
+    density, split = np.unravel_index(int(excess.argmax()), excess.shape)
+    critical = (0.96 - 0.33 / math.sqrt(n)) / math.sqrt(n)  # of uniform data at 5 %, from simulations
+    if excess[density, split] <= critical:
+        return False
+    return bool(np.median(ordered[split + 1 :]) > _MODES_APART * np.median(ordered[: split + 1]))

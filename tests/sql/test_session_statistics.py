@@ -1,0 +1,101 @@
+"""Flags of a session in session_latency: sessions, a query, the expected rows."""
+
+from pathlib import Path
+
+import pytest
+
+from sql.warehouse import writing
+from tests.fixtures.command import Etfarm, Kept
+from tests.fixtures.warehouse import BundleMaker
+
+FLAGS = "settled_after_runs, round(drift_share, 3), round(quartile_ratio, 3), has_drift, outlier_runs, is_bimodal"
+ALL_FLAGS = f"SELECT session_id, {FLAGS} FROM session_latency ORDER BY session_id"
+STEADY = [1000, 1003, 998, 1001, 1005, 997, 1002, 999, 1004, 996] * 5
+
+
+@pytest.fixture
+def maker(tmp_path: Path) -> BundleMaker:
+    return BundleMaker(tmp_path)
+
+
+def without_statistics(warehouse: Path) -> None:
+    """Leave the warehouse as a farm without session_statistic left it."""
+    with writing(warehouse) as connection:
+        connection.execute("DELETE FROM session_statistic")
+
+
+@pytest.mark.parametrize(
+    ("runs", "flags"),
+    [
+        (STEADY, (0, 0.0, 1.0, False, 0, False)),
+        ([run + (100 if index < 4 else 0) for index, run in enumerate(STEADY)], (4, -0.004, 0.997, False, 4, False)),
+        ([run + 2 * index for index, run in enumerate(STEADY)], (0, 0.095, 1.073, True, 0, False)),
+        ([run + 300 * (index % 16 == 8) for index, run in enumerate(STEADY)], (0, 0.0, 1.001, False, 3, False)),
+        ([run + 300 * (index % 2) for index, run in enumerate(STEADY)], (0, 0.0, 1.0, False, 0, True)),
+    ],
+    ids=["steady", "slow start", "drift", "outliers", "two modes"],
+)
+def test_a_session_shows_what_its_runs_look_like(
+    maker: BundleMaker, runs: list[int], flags: tuple[object, ...]
+) -> None:
+    maker.session(runs)
+    maker.load()
+    assert maker.ask(f"SELECT {FLAGS} FROM session_latency") == [flags]
+
+
+def test_too_few_runs_have_no_flags_and_only_timing_sessions_are_looked_at(maker: BundleMaker) -> None:
+    maker.session([100] * 9)
+    maker.session(STEADY, mode="profile")
+    maker.session(status="failed", reason_code="crash")
+    maker.load()
+    assert maker.ask(f"SELECT {FLAGS} FROM session_latency") == [(None,) * 6]
+    assert maker.ask("SELECT count(*) FROM session_statistic") == [(1,)]
+
+
+def test_sessions_of_an_older_farm_are_looked_at_in_the_next_load(maker: BundleMaker) -> None:
+    # given two sessions whose statistics were never computed, one of them without its events
+    for index in range(2):
+        maker.session([run + index for run in STEADY], index=index)
+    maker.load()
+    expected = maker.ask(ALL_FLAGS)
+    without_statistics(maker.warehouse)
+    with writing(maker.warehouse) as connection:
+        connection.execute("DELETE FROM event WHERE run_id IN (SELECT run_id FROM run WHERE session_key = 1)")
+        connection.execute("INSERT INTO thinned_session VALUES (1, now()::TIMESTAMP)")
+    assert {row[1:] for row in maker.ask(ALL_FLAGS)} == {(None,) * 6}
+    # when one more is loaded
+    third = maker.session(STEADY, index=2)
+    maker.load()
+    # then all have them
+    found = maker.ask(ALL_FLAGS)
+    assert found[:2] == expected
+    assert (found[2][0], found[2][1:]) == (third.name, expected[0][1:])
+
+
+def test_a_rebuild_after_an_update_of_the_farm_changes_no_view(kept: Kept, etfarm: Etfarm) -> None:
+    kept.session(STEADY)
+    etfarm("load")
+    without_statistics(kept.warehouse)
+    code, printed = etfarm("warehouse", "rebuild")
+    assert (code, "1 sessions, all views are identical" in printed) == (0, True)
+    assert kept.ask(f"SELECT {FLAGS} FROM session_latency") == [(0, 0.0, 1.0, False, 0, False)]
+
+
+def test_a_check_finds_changed_statistics_and_accepts_those_that_are_not_computed_yet(
+    kept: Kept, etfarm: Etfarm
+) -> None:
+    # given a warehouse of an older farm
+    kept.session(STEADY)
+    etfarm("load")
+    without_statistics(kept.warehouse)
+    assert "no finding: 1 bundles" in etfarm("warehouse", "check")[1]
+    # when its statistics are computed, and changed
+    kept.session(STEADY, index=1)
+    etfarm("load")
+    assert "no finding: 2 bundles" in etfarm("warehouse", "check")[1]
+    with writing(kept.warehouse) as connection:
+        connection.execute("UPDATE session_statistic SET outlier_runs = 5 WHERE session_key = 1")
+    # then the check finds it
+    code, printed = etfarm("warehouse", "check")
+    assert code == 1
+    assert "session_statistic is not what its sessions give (2 rows, 2 computed)" in printed
