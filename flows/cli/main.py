@@ -76,12 +76,27 @@ def sweep(
     var: VarOption = DEFAULT_VAR,
     bundles: BundlesOption = None,
     warehouse: WarehouseOption = None,
+    fail_on: Annotated[
+        Literal["regression", "suspected", "never"],
+        typer.Option(
+            "--fail-on", help="Verdict on a series that makes the exit code 1; suspected includes regression."
+        ),
+    ] = "regression",
 ) -> None:
     """Run a sweep and write its report; resumes where it stopped."""
     from flows.cli.sweep import run_sweep
 
     raise typer.Exit(
-        run_sweep(file, inventory, again=again, night=night, var=var, bundles=bundles, warehouse=warehouse)
+        run_sweep(
+            file,
+            inventory,
+            again=again,
+            night=night,
+            var=var,
+            bundles=bundles,
+            warehouse=warehouse,
+            fail_on=fail_on,
+        )
     )
 
 
@@ -235,8 +250,8 @@ def sql(
 
 @app.command(epilog="Example: etfarm compare 2026-11-01 2026-11-02 --fail-on regression")
 def compare(
-    a: Annotated[str, typer.Argument(metavar="A", help="What to compare with.")],
-    b: Annotated[str, typer.Argument(metavar="B", help="What is compared; of the same kind as A.")],
+    a: Annotated[str, typer.Argument(help="What to compare with.")],
+    b: Annotated[str, typer.Argument(help="What is compared; of the same kind as A.")],
     model: Annotated[str | None, typer.Option(help="Only this model.")] = None,
     device: Annotated[str | None, typer.Option(help="Only this device.")] = None,
     precision: Annotated[str | None, typer.Option(help="Only this precision.")] = None,
@@ -256,15 +271,17 @@ def compare(
     var: VarOption = DEFAULT_VAR,
     warehouse: WarehouseOption = None,
 ) -> None:
-    """Compare nights, sweeps, devices, models, ...: different, same or unknown.
+    """Compare two nights, devices, models, versions or variants.
 
     A and B are two nights (2026-11-01), sweeps (nightly-2026-11-01), variants (sme2_off), devices, models, precisions,
     ExecuTorch versions (1.5.1), or ids of cells, sessions or runners (at least 6 digits). A word with two meanings is
     written with its kind, such as device:pixel-1. Cells are matched by everything else of their series.
 
+    Each pair is different, same (the 95 % interval of B / A lies inside the margin) or unknown.
+
     Exits with 0, with 1 on a result that --fail-on lists, and with 2 on a mistake. regression: B is slower than A by
-    more than the margin, and the complete 95 % interval is above 1. different: faster or slower. unknown: more sessions
-    are needed, or a cell has no counterpart.
+    more than the margin, and the complete interval is above 1. different: faster or slower. unknown: more sessions are
+    needed, or a cell has no counterpart.
     """
     from flows.cli.compare import run_compare
 
