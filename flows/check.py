@@ -6,7 +6,7 @@ from pathlib import Path
 
 from flows.publish import is_of_var
 from sql.errors import WarehouseError
-from sql.warehouse import copy_for_reader, open_read_only
+from sql.warehouse import copy_for_reader, open_read_only, writing
 from tasks.bundle import Verified
 from tasks.bundle_store import BundleStore
 from tasks.files import work_folder
@@ -40,6 +40,8 @@ def check_warehouse(bundles: BundleStore, var: Path, warehouse: Path | None) -> 
     with work_folder(target.parent) as folder:
         verified = _verified(bundles)  # before the copy, which then contains what is loaded meanwhile
         copy = copy_for_reader(target, folder)
+        with writing(copy):  # an older farm may have written it: the copy gets the tables that are checked
+            pass
         by_hash = {bundle.sha256: bundle for bundle in verified if bundle.sha256}
         decisions = read_decisions(bundles)
         findings = [*(bundle.damage for bundle in verified if bundle.damage), *decisions.damaged]

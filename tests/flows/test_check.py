@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from sql import schema
 from sql.warehouse import writing
 from tasks.bundle import Verified
 from tasks.bundle_store import LocalStore, open_store
@@ -139,3 +140,21 @@ def test_a_changed_file_in_object_storage_is_found(bucket: str, farm: Kept, tmp_
         # then its file is named
         assert isinstance(damaged, Verified)
         assert "model.etdump: missing, or not matching its hash" in str(damaged.damage)
+
+
+def test_a_warehouse_of_an_older_farm_is_checked_and_stays_as_it_is(
+    kept: Kept, etfarm: Etfarm, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    # given a warehouse that was written before the newest tables
+    warehouse, known = tmp_path / "older.duckdb", schema.migrations()
+    with monkeypatch.context() as older:
+        older.setattr(schema, "migrations", lambda: known[:4])
+        older.setattr(schema, "views", lambda: ())
+        older.setattr(schema, "_cell_files", lambda: ())
+        with writing(warehouse):
+            pass
+    before = warehouse.read_bytes()
+    # when it is checked, then nothing is wrong with it, and it was not changed
+    code, printed = etfarm("warehouse", "check", "--warehouse", warehouse)
+    assert (code, "no finding: 0 bundles" in printed) == (0, True), printed
+    assert warehouse.read_bytes() == before
