@@ -24,10 +24,12 @@ from flows.progress import board
 from flows.publish import load_store, unloadable_sessions, write_report
 from flows.shutdown import shutdown_handler
 from flows.unloadable import session_of
+from flows.verdicts import FailOn, fails, line_of, show_verdicts, verdicts_of
 from tasks.bundle import SweepNight
 from tasks.bundle_store import BundleStore, open_store
 from tasks.night import night_or_today, sweep_night
 from tasks.plan import matches
+from tasks.report.sections.verdicts import VerdictRow
 from tasks.spec import SweepSpec, read_sweep
 from tasks.var import Var
 
@@ -58,6 +60,7 @@ def sweep(
     var: str = "var",
     bundles: str | None = None,
     warehouse: str | None = None,
+    fail_on: FailOn = "regression",
 ) -> State[Any]:
     """Measure a sweep on every device that its selector matches, load the warehouse and write the report.
 
@@ -69,8 +72,10 @@ def sweep(
         var: the folder for all results.
         bundles: where bundles are kept: a folder, or a URL such as s3://bucket/prefix; default: the var folder.
         warehouse: a DuckDB file to use instead of the var folder's.
+        fail_on: the verdicts that make the sweep Failed: regression, suspected (and regression), or never.
 
-    The end state is Failed, with the counts in its message, if any session failed, was invalid or could not be loaded.
+    The end state names the regressions. It is Failed, with the counts in its message, because of them (`fail_on`), or
+    if any session failed, was invalid or could not be loaded.
     """
     with shutdown_handler(runtime.flow_run.id):
         spec = read_sweep(Path(sweep_file))
@@ -88,8 +93,9 @@ def sweep(
         jobs = [_job(spec, this_night, probe, exports, runners, store, places, unloadable) for probe in probes]
         tallies = _measure_all(jobs)
         refused = load_step(this_night.sweep_id, store, places, warehouse_file)
+        verdicts = verdict_step(this_night.sweep_id, places, warehouse_file)
         report = report_step(this_night.sweep_id, places, warehouse_file, store, refused, return_state=True)
-        return _end_state(this_night.sweep_id, tallies, refused, report)
+        return _end_state(this_night.sweep_id, tallies, refused, report, fails(verdicts, fail_on))
 
 
 def choose_devices(spec: SweepSpec, inventory_file: str) -> list[DeviceSpec]:
@@ -132,6 +138,17 @@ def load_step(sweep_id: str, bundles: BundleStore, places: Var, warehouse: Path 
     sentences = [sentence for _, sentence in result.refused]
     board.done("load", "; ".join([counts, *sentences]), failed=bool(sentences))
     return {session_of(path): reason for path, reason in result.refused}
+
+
+@task(task_run_name="verdicts {sweep_id}", cache_policy=NO_CACHE)
+def verdict_step(sweep_id: str, places: Var, warehouse: Path | None) -> list[VerdictRow]:
+    """Return the verdicts on the sweep's night, and show them."""
+    rows = verdicts_of(sweep_id, places.root, warehouse)
+    show_verdicts(rows, sweep_id)
+    for row in rows:
+        if row.verdict in ("regression", "suspected"):
+            _log.warning("%s", line_of(row))
+    return rows
 
 
 @task(task_run_name="report {sweep_id}", cache_policy=NO_CACHE)
@@ -187,7 +204,13 @@ def _measure_all(jobs: list[DeviceJob]) -> list[DeviceTally]:
     return tallies
 
 
-def _end_state(sweep_id: str, tallies: list[DeviceTally], refused: Mapping[str, str], report: State[Any]) -> State[Any]:
+def _end_state(
+    sweep_id: str,
+    tallies: list[DeviceTally],
+    refused: Mapping[str, str],
+    report: State[Any],
+    slower: list[VerdictRow],
+) -> State[Any]:
     counts = {
         name: sum(getattr(tally, name) for tally in tallies)
         for name in ("succeeded", "failed", "invalid", "discarded", "already_done")
@@ -198,6 +221,9 @@ def _end_state(sweep_id: str, tallies: list[DeviceTally], refused: Mapping[str, 
     if missing := [reason for session_id, reason in refused.items() if session_id not in replaced]:
         more = f"; and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
         broken.append(f"{len(missing)} could not be loaded: {'; '.join(missing[:_MOST_NAMED])}{more}")
+    if slower:
+        more = f"; and {len(slower) - _MOST_NAMED} more" if len(slower) > _MOST_NAMED else ""
+        broken.append(f"{'; '.join(line_of(row) for row in slower[:_MOST_NAMED])}{more}")
     if report.is_completed():
         last = f"report: {data_of(report)}"
     else:

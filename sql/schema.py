@@ -45,14 +45,14 @@ def migrations() -> tuple[SqlFile, ...]:
 
 @functools.cache
 def views() -> tuple[SqlFile, ...]:
-    """Return the views of this farm, each after those that its text mentions."""
+    """Return the views of this farm, each after those that it reads."""
     waiting = {file.name: file for file in sql_files("views")}
     ordered: list[SqlFile] = []
     while waiting:
         ready = [
             file
             for name, file in waiting.items()
-            if not any(other != name and re.search(rf"\b{other}\b", _query_of(file.text)) for other in waiting)
+            if not any(other != name and _reads(file, other) for other in waiting)
         ]
         if not ready:
             raise AssertionError(f"views that depend on each other: {', '.join(waiting)}")
@@ -166,6 +166,10 @@ def _read(path: Path) -> SqlFile:
 
 def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _reads(file: SqlFile, view: str) -> bool:
+    return re.search(rf"\b(FROM|JOIN)\s+{view}\b", _query_of(file.text)) is not None
 
 
 def _query_of(text: str) -> str:

@@ -19,6 +19,9 @@ from tasks.night import night_or_today, parse_night
 from tasks.spec import read_sweep
 from tasks.var import Var
 
+# Verdicts that the terminal does not name; the report does.
+_QUIET = {"no change", "insufficient data"}
+
 
 def run_sweep(
     file: Path,
@@ -29,10 +32,12 @@ def run_sweep(
     var: Path,
     bundles: str | None,
     warehouse: Path | None,
+    fail_on: str,
 ) -> int:
-    """Run one sweep in this process; return 0, or 1 if any session failed or was invalid.
+    """Run one sweep in this process; return 0, or 1 if any session failed or was invalid, or a series got slower.
 
-    `night` is written as `2026-11-01`. Raises InputError, before anything is started.
+    `fail_on` is a verdict that counts as slower, or `never`; `night` is written as `2026-11-01`. Raises InputError,
+    before anything is started.
     """
     spec = read_sweep(file)
     night_date = night_or_today(parse_night(night), date.today()) if night is not None else None
@@ -47,6 +52,7 @@ def run_sweep(
     from flows.server_watch import check_server, run_flow, watch
     from flows.shutdown import shutdown_handler
     from flows.sweep import SweepEnd, choose_devices, sweep
+    from flows.verdicts import FailOn, line_of, verdicts_of
 
     choose_devices(spec, str(inventory))
     logging.getLogger("httpx").setLevel(logging.WARNING)
@@ -66,6 +72,7 @@ def run_sweep(
                     var=str(var),
                     bundles=bundles,
                     warehouse=str(warehouse) if warehouse else None,
+                    fail_on=cast(FailOn, fail_on),
                 )
             except Exception as error:
                 cause = error_message(error) or f"{type(error).__name__}: {error}"
@@ -73,6 +80,9 @@ def run_sweep(
             note, is_lost = watch.note, watch.is_lost
     end = cast(SweepEnd, data_of(state))
     _print_medians(end.sweep_id, var, warehouse)
+    for row in verdicts_of(end.sweep_id, var, warehouse):
+        if row.verdict not in _QUIET:
+            typer.echo(line_of(row))
     typer.echo("; ".join(filter(None, [end.message, note])))
     code = 1 if state.is_failed() else 0
     if is_lost:

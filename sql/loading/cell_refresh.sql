@@ -1,4 +1,11 @@
--- Compute the aggregates of the cells in `touched_cell` again.
+-- Compute the aggregates of the cells in `touched_cell` again; verdicts on their series are made again afterwards.
+DELETE FROM series_verdict
+WHERE series_id IN (
+    SELECT series_id
+    FROM session_cell
+    JOIN session USING (session_key)
+    WHERE cell_id IN (SELECT cell_id FROM touched_cell)
+);
 DELETE FROM cell_operator WHERE cell_id IN (SELECT cell_id FROM touched_cell);
 DELETE FROM series_night WHERE cell_id IN (SELECT cell_id FROM touched_cell);
 DELETE FROM cell

@@ -2,6 +2,8 @@
 -- stays until forget_orphans.
 INSERT INTO touched_cell
 SELECT DISTINCT cell_id FROM session_cell WHERE session_key IN (SELECT session_key FROM forgotten);
+DELETE FROM series_verdict
+WHERE series_id IN (SELECT series_id FROM session WHERE session_key IN (SELECT session_key FROM forgotten));
 DELETE FROM event WHERE run_id IN (SELECT run_id FROM run WHERE session_key IN (SELECT session_key FROM forgotten));
 DELETE FROM run WHERE session_key IN (SELECT session_key FROM forgotten);
 DELETE FROM run_summary WHERE session_key IN (SELECT session_key FROM forgotten);

@@ -9,10 +9,11 @@ import pyarrow as pa
 from sql.warehouse import writing
 from tasks.verdict.decision_table import missing_decisions
 from tasks.verdict.decisions import Decision, Decisions
+from tasks.verdict.refresh import judge_series
 
 
 def store_decisions(warehouse: Path, decisions: Decisions) -> int:
-    """Add the decisions that the warehouse does not contain, in one transaction; return how many.
+    """Add the decisions that the warehouse does not contain and judge all series again; return how many were added.
 
     Creates no warehouse. Decisions of other stores stay. Raises WarehouseError; nothing is added then.
     """
@@ -25,6 +26,8 @@ def store_decisions(warehouse: Path, decisions: Decisions) -> int:
             connection.execute("DELETE FROM decision WHERE decision_id IN (SELECT decision_id FROM new_decision)")
             connection.execute("INSERT INTO decision BY NAME SELECT * FROM new_decision")
             connection.unregister("new_decision")
+            connection.execute("DELETE FROM series_verdict")
+            judge_series(connection)
         return len(rows)
 
 

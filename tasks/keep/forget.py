@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from sql.schema import sql_files
 from sql.warehouse import writing
+from tasks.verdict.refresh import judge_series
 
 _log = logging.getLogger(__name__)
 _KEYS = "SELECT session_key FROM session WHERE session_id IN (SELECT unnest(?::VARCHAR[]))"
@@ -15,7 +16,7 @@ _STEPS = ("cell_begin", "forget", "forget_orphans", "cell_refresh")
 
 
 def forget_sessions(warehouse: Path, session_ids: Collection[str]) -> int:
-    """Remove sessions and compute their cells again, in one transaction; return how many the warehouse contained.
+    """Remove sessions, make their cells and verdicts again, in one transaction; return how many were contained.
 
     Creates no warehouse. Raises WarehouseError; nothing is removed then.
     """
@@ -28,6 +29,7 @@ def forget_sessions(warehouse: Path, session_ids: Collection[str]) -> int:
             connection.register("forgotten", pa.table({"session_key": keys}))
             for step in _STEPS:
                 connection.execute(statements[step])
+            judge_series(connection)
             _log.info("%d sessions are removed from %s", len(keys), warehouse)
         return len(keys)
 

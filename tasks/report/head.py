@@ -4,6 +4,7 @@ from tasks.report.data import Answers, SweepRow
 from tasks.report.page import Figure, Text
 from tasks.report.sections.failures import failures_sentence
 from tasks.report.sections.provenance import DeviceRow
+from tasks.report.sections.verdicts import regressions
 from tasks.report.text import counted, duration, listed
 
 _DISCARDED = "discarded automatically"
@@ -23,9 +24,11 @@ def subtitle(sweep: SweepRow) -> str:
     return f"{sweep.name}, {night}, started {sweep.started_at:%Y-%m-%d %H:%M} UTC, took {took}"
 
 
-def figures(sweep: SweepRow) -> list[Figure]:
-    """How the sessions ended, in numbers."""
+def figures(answers: Answers) -> list[Figure]:
+    """How many series got slower and how the sessions ended, in numbers."""
+    sweep, slower = answers.sweep, len(regressions(answers))
     return [
+        Figure(f"{slower:,}", "regression" if slower == 1 else "regressions", "bad" if slower else "quiet"),
         Figure(f"{sweep.succeeded:,}", "sessions succeeded"),
         Figure(f"{sweep.failed:,}", "failed", "bad" if sweep.failed else "quiet"),
         Figure(f"{sweep.invalid:,}", "invalid", "bad" if sweep.invalid else "quiet"),

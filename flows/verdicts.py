@@ -1,0 +1,61 @@
+"""The verdicts on the night of a sweep: on the terminal, in Prefect's UI, and in the sweep's end."""
+
+import contextlib
+from pathlib import Path
+from typing import Literal
+
+import httpx
+from prefect.artifacts import create_table_artifact
+from prefect.events import emit_event
+
+from flows.publish import readable_warehouse
+from flows.server_watch import ServerGoneError
+from tasks.report.cells import conditions_of
+from tasks.report.data import open_answers
+from tasks.report.sections.verdicts import VerdictRow, change_of
+
+FailOn = Literal["regression", "suspected", "never"]
+_FAILING = {"regression": {"regression"}, "suspected": {"regression", "suspected"}, "never": set[str]()}
+
+
+def verdicts_of(sweep_id: str, var: Path, warehouse: Path | None) -> list[VerdictRow]:
+    """Return the verdict on each series and device of the sweep's night, worst first."""
+    with readable_warehouse(var, warehouse) as readable, open_answers(readable, sweep_id) as answers:
+        return answers.rows(VerdictRow)
+
+
+def show_verdicts(rows: list[VerdictRow], sweep_id: str) -> None:
+    """Show the verdicts as a table in Prefect's UI, and emit an event `etfarm.regression` for each regression."""
+    with contextlib.suppress(httpx.HTTPError, ServerGoneError):
+        create_table_artifact([_shown(row) for row in rows], key="verdicts", description=sweep_id)
+    for row in rows:
+        if row.verdict == "regression":
+            resource = {"prefect.resource.id": f"etfarm.cell.{row.cell}", "prefect.resource.name": title_of(row)}
+            emit_event("etfarm.regression", resource=resource, payload={**_shown(row), "sweep": sweep_id})
+
+
+def fails(rows: list[VerdictRow], fail_on: FailOn) -> list[VerdictRow]:
+    """Return the rows that make a sweep Failed."""
+    return [row for row in rows if row.verdict in _FAILING[fail_on]]
+
+
+def line_of(row: VerdictRow) -> str:
+    """One line about a verdict: `regression: linear fp32 on here, SME2 off, one thread: +162.0 % ...`."""
+    changed = f"; changed: {row.changed}" if row.changed else ""
+    return f"{row.verdict}: {title_of(row)}: {row.reason}{changed}"
+
+
+def title_of(row: VerdictRow) -> str:
+    """Return the name of a series on a device."""
+    return ", ".join([f"{row.model} {row.precision} on {row.device}", *conditions_of(row)])
+
+
+def _shown(row: VerdictRow) -> dict[str, str]:
+    return {
+        "verdict": row.verdict,
+        "series": title_of(row),
+        "change": f"{change_of(row.ratio)} %" if row.ratio is not None else "",
+        "since": str(row.since or ""),
+        "changed": row.changed or "",
+        "reason": row.reason,
+    }

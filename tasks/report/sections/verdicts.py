@@ -1,0 +1,116 @@
+"""The report's first section: which models got slower or faster, by how much, since when, and what changed."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+
+from tasks.report.cells import CellNames, CellRow, where
+from tasks.report.data import Answers
+from tasks.report.page import Block, Cell, Code, Column, Fold, Paragraph, Points, Section, Table, Text, Tone
+from tasks.report.text import NOTHING, counted, joined, number, percent, separated, words
+
+_HEADING = "Did it get slower?"
+_MOST_NAMED = 3
+_TONES: dict[str, Tone] = {"regression": "bad", "suspected": "flag", "invalid environment": "flag"}
+_TITLES = {"regression": "Slower", "suspected": "Suspected change", "improvement": "Faster"}
+_COLUMNS = (
+    Column("Verdict"),
+    Column("Change", "%", True, "median of the night against that of its baseline: above 0 is slower"),
+    Column("95 % interval", "%", True, "of the change; it includes how much the series moves from night to night"),
+    Column("Noise floor", "%", True, "what the series moves by from night to night without a change"),
+    Column("Nights", "", True, "earlier nights that it was compared with"),
+    Column("Since", meaning="first night of the change"),
+    Column("What changed", meaning="what differs from the last good night", wraps=True),
+)
+
+
+@dataclass(frozen=True)
+class VerdictRow(CellRow):
+    """The verdict on the night of one series on one device."""
+
+    query = "verdicts"
+    verdict: str
+    ratio: float | None
+    low: float | None
+    high: float | None
+    noise_floor: float | None
+    baseline_nights: int
+    baseline_to: date | None
+    since: date | None
+    changed: str | None
+    reason: str
+
+
+def verdicts(answers: Answers) -> Section:
+    """Everything that is not `no change` in sight, the rest folded; emulated devices are not judged."""
+    rows = answers.rows(VerdictRow)
+    if not rows:
+        text = "Nothing to judge: no series of a real device was measured."
+        return Section("verdicts", _HEADING, [Paragraph(text)])
+    if not any(row.baseline_nights for row in rows):
+        text = (
+            f"Nothing to compare with: {counted(len(rows), 'series', 'series')} without an earlier night that counts."
+        )
+        return Section("verdicts", _HEADING, [Paragraph(text)])
+    loud = [row for row in rows if row.verdict not in ("no change", "insufficient data")]
+    quiet = [row for row in rows if row not in loud]
+    blocks: list[Block] = [Paragraph(_headline(rows), tone="bad" if regressions(answers) else "")]
+    if loud:
+        blocks += [_table(loud), Points([_reason(row) for row in loud])]
+    if quiet:
+        title = f"{counted(len(quiet), 'series', 'series').capitalize()} without a change or with too little data"
+        blocks.append(Fold(title, [_table(quiet)], is_open=not loud))
+    return Section("verdicts", _HEADING, blocks, list(_summary(rows)))
+
+
+def regressions(answers: Answers) -> list[VerdictRow]:
+    """The series that got slower."""
+    return [row for row in answers.rows(VerdictRow) if row.verdict == "regression"]
+
+
+def _table(rows: list[VerdictRow]) -> Table:
+    names = CellNames(rows)
+    return Table([*names.columns(), *_COLUMNS], [[*names.cells(row), *_cells(row)] for row in rows])
+
+
+def _cells(row: VerdictRow) -> list[Cell]:
+    return [
+        Cell(row.verdict, tone=_TONES.get(row.verdict, "")),
+        NOTHING if row.ratio is None else Cell(change_of(row.ratio), sort=row.ratio),
+        NOTHING
+        if row.low is None or row.high is None
+        else Cell(f"{change_of(row.low)} to {change_of(row.high)}", row.low),
+        percent(row.noise_floor),
+        number(row.baseline_nights, 0),
+        words(row.since),
+        words(row.changed),
+    ]
+
+
+def _headline(rows: list[VerdictRow]) -> str:
+    found = {verdict: sum(row.verdict == verdict for row in rows) for verdict in dict.fromkeys(r.verdict for r in rows)}
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in found.items())
+    return f"{counted(len(rows), 'series', 'series').capitalize()} of this night compared with earlier ones: {counts}."
+
+
+def _reason(row: VerdictRow) -> Text:
+    return (Code(row.model), f" {row.precision} {where(row)}: {row.reason}.")
+
+
+def _summary(rows: list[VerdictRow]) -> Iterator[Text]:
+    for verdict, title in _TITLES.items():
+        named: list[Text] = [
+            (Code(row.model), f" {row.precision} {where(row)} ({change_of(row.ratio or 1.0)} %)")
+            for row in rows
+            if row.verdict == verdict
+        ]
+        if named:
+            yield joined(f"{title}: ", separated(named, most=_MOST_NAMED), ".")
+    if all(row.verdict == "no change" for row in rows):
+        yield "No series got slower."
+
+
+def change_of(ratio: float) -> str:
+    """The change of a ratio in percent, with its sign: `+3.2`; 0 has none."""
+    change = 100 * (ratio - 1)
+    return f"{change:+.1f}" if round(change, 1) else "0.0"
