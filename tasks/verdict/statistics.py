@@ -18,7 +18,9 @@ _UNSETTLED_SHARE = 5  # change points are searched in the first fifth
 _EVIDENCE = 4.0
 _MOST_Z = 5.5
 _LEAST_MEAN_Z = 2.0
-_MOST_BLOCKS = 100
+_MOST_SLOPE_BLOCKS = 100
+_MOST_BLOCKS = 500
+_MOST_QUANTILES = 1000
 _MODES_APART = 1.01
 _DENSITIES = np.geomspace(0.01, 4, 24)[:, np.newaxis]  # in shares of the runs per interquartile range
 
@@ -64,10 +66,11 @@ def _settled_after_runs(latency: _Floats) -> int:
     removed first. Simulated with 20 to 100 runs: found in at most 0.3 % of normal sessions, in up to 4 % of skewed or
     autocorrelated ones and of those with 5 % outliers; 5 of 50 runs that are slower by 3 standard deviations: in 96 %.
     """
-    n, most = len(latency), len(latency) // _UNSETTLED_SHARE
-    flat = latency - min(_slope(latency[most:]), 0.0) * np.arange(n)
+    blocks, block_runs = _block_medians(latency, _MOST_BLOCKS)
+    n, most = len(blocks), len(blocks) // _UNSETTLED_SHARE
+    flat = blocks - min(_slope(blocks[most:]), 0.0) * np.arange(n)
     median = float(np.median(flat[most:]))
-    spread = max(_spread(flat[most:], median), _LEAST_SPREAD * float(np.median(latency)))
+    spread = max(_spread(flat[most:], median), _LEAST_SPREAD * float(np.median(blocks)))
     if spread <= 0:
         return 0
     total_z = np.concatenate([[0.0], np.cumsum(np.clip((flat - median) / spread, -_MOST_Z, _MOST_Z))])
@@ -78,16 +81,27 @@ def _settled_after_runs(latency: _Floats) -> int:
     later = (total_z[starts + lengths] - total_z[starts]) / deviation
     length = int(evidence.argmax()) + 1
     is_slower = total_z[length] > _LEAST_MEAN_Z * length
-    return length if is_slower and evidence[length - 1] > max(_EVIDENCE * (1 + 4 / n), later.max()) else 0
+    stands_out = evidence[length - 1] > max(_EVIDENCE * (1 + 4 / n), later.max())
+    return length * block_runs if is_slower and stands_out else 0
 
 
 def _slope(latency: _Floats) -> float:
-    """Return the Theil-Sen slope per run; above 100 runs, of the medians of blocks of equal length."""
-    length = math.ceil(len(latency) / _MOST_BLOCKS)
-    blocks = len(latency) // length
-    medians = np.median(latency[: blocks * length].reshape(blocks, length), axis=1)
-    first, second = _pairs(blocks)
-    return float(np.median((medians[second] - medians[first]) / (second - first))) / length
+    """Return the Theil-Sen slope per run."""
+    blocks, block_runs = _block_medians(latency, _MOST_SLOPE_BLOCKS)
+    first, second = _pairs(len(blocks))
+    return float(np.median((blocks[second] - blocks[first]) / (second - first))) / block_runs
+
+
+def _block_medians(latency: _Floats, most: int) -> tuple[_Floats, int]:
+    """Return the medians of at most that many blocks of as many runs each, and their number of runs: 1 in most cases.
+
+    It bounds time and memory for long sessions. Runs at the end that fill no block are left out.
+    """
+    block_runs = math.ceil(len(latency) / most)
+    if block_runs == 1:
+        return latency, 1
+    blocks = len(latency) // block_runs
+    return np.median(latency[: blocks * block_runs].reshape(blocks, block_runs), axis=1), block_runs
 
 
 @functools.lru_cache(maxsize=16)
@@ -119,6 +133,7 @@ def _is_bimodal(ordered: _Floats) -> bool:
     standard deviations apart in 74, 99 and 100 % of sessions, 4 apart in 22, 48 and 80 %; a mode with a fifth of the
     runs, 7 apart, in 10, 21 and 46 %.
     """
+    ordered = ordered[:: math.ceil(len(ordered) / _MOST_QUANTILES)]  # bounds memory for long sessions
     n = len(ordered)
     scale = ordered[3 * n // 4] - ordered[n // 4]
     if scale <= 0:

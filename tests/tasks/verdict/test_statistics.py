@@ -99,6 +99,17 @@ def test_drift_is_the_change_over_the_session(runs: int) -> None:
     assert found.quartile_ratio == pytest.approx(1.0741, abs=0.01)
 
 
+def test_a_very_long_session_is_looked_at_in_blocks() -> None:
+    # given 300,000 runs in two modes, the first 30,000 of them slower
+    latency = steady(300_000) * (1 + 0.3 * (np.arange(300_000) % 2))
+    latency[:30_000] *= 2
+    found = session_statistics(latency, 0)
+    # then
+    assert found.settled_after_runs == pytest.approx(30_000, abs=600)
+    assert found.is_bimodal
+    assert found.drift_share == pytest.approx(0, abs=0.01)
+
+
 def test_outliers_to_either_side_are_counted() -> None:
     latency = steady(100)
     latency[[20, 50]] *= 1.2
