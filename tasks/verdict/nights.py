@@ -57,7 +57,7 @@ class NightVerdict:
     baseline_nights: int
     baseline_from: str | None
     baseline_to: str | None
-    """The last good night: the newest of the baseline that does not share tonight's shift."""
+    """The last good night: the newest of the baseline that does not share this night's shift."""
     since: str | None
     """The first night of the present step, for regression, suspected and improvement."""
     reason: str
@@ -130,7 +130,7 @@ class _Series:
 
     def _second_step(self, tonight: Point, same_night: Comparison | None) -> NightVerdict | None:
         """Judge a night that lies beyond the confirmed step; None if it does not."""
-        if not self.step.is_confirmed:
+        if not self.step.is_confirmed or self.step.quiet_nights:
             return None
         found = shift(tonight, self.step.points, moves(self.level))
         if not found.is_off or not self.step.has_direction(found.log):
@@ -149,7 +149,7 @@ class _Series:
             return self._quiet(tonight, found, f"changes below {_percent(found.limit)} are not suspected")
         answer = _same_night_answer(tonight, found, same_night)
         if answer == "refuted":
-            return self._quiet(tonight, found, f"{_measured(found, same_night)}, so the device changed")
+            return self._quiet(tonight, found, f"{_measured(found, same_night)}: the device changed, not they")
         if not self.step.has_direction(found.log):
             self._end_step()
         self.step.add(tonight, found, answer == "confirmed")
@@ -228,8 +228,8 @@ def _measured(found: Shift, same: Comparison | None) -> str:
     if same is None:
         return ""
     return (
-        f"measured alternately the same night it differed from {found.last_good.night} by {_signed(same.ratio)}"
-        f" ({_signed(same.low)} to {_signed(same.high)})"
+        f"{_signed(same.ratio)} ({_signed(same.low)} to {_signed(same.high)}) against model and runner of"
+        f" {found.last_good.night}, measured alternately the same night"
     )
 
 

@@ -16,6 +16,7 @@ _NIGHT_SCATTER, _SESSION_SCATTER, _ASSUMED = 0.012, 0.02, 4
 _MAD_TO_SD = 1.4826
 _MAD_EFFICIENCY = 0.4  # relative to a standard deviation
 _MEDIAN_VARIANCE = math.pi / 2  # relative to a mean's
+_SHARED = 1 / 8  # a night that moved by more of the shift may share it
 # A normal quantile of 98.4 %: about one night of 25 is hot and misses any interval, so the others must make up for it.
 _INTERVAL_Z = 2.4
 
@@ -42,7 +43,11 @@ class Shift:
     half: float
     """Half the width of the 95 % interval of the shift."""
     last_good: Point
-    """The newest night of the baseline that does not share the shift: it is nearer to the baseline's median."""
+    """The newest night of the baseline that does not share the shift.
+
+    Nights that moved in the same direction may have had part of the change already: compared with them, a step that was
+    missed at first and a slow drift would stay hidden.
+    """
 
     @property
     def floor(self) -> float:
@@ -89,7 +94,7 @@ def shift(tonight: Point, level: Sequence[Point], former_moves: Sequence[float])
     scatter = math.sqrt(variance * (1 + _MEDIAN_VARIANCE / len(baseline)))
     half = _student(_ASSUMED + _MAD_EFFICIENCY * (len(seen) - 1)) * scatter
     direction = math.copysign(1, log)
-    good = [each for each, move in zip(baseline, around, strict=True) if move * direction <= abs(log) / 2]
+    good = [each for each, move in zip(baseline, around, strict=True) if move * direction <= _SHARED * abs(log)]
     return Shift(baseline, log, scatter, half, good[-1])
 
 

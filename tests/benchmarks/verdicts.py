@@ -1,10 +1,10 @@
 """How well the rule of the nights finds what happened on simulated farms, beside simpler rules and Apache Otava.
 
-Run: python -m tests.benchmarks.verdicts [session CV, 0.02 by default]
-Otava's row needs: pip install --no-deps apache-otava (its dependencies do not agree with constraints.txt).
+Run: python -m tests.benchmarks.verdicts
+Otava's row needs `pip install --no-deps apache-otava`: the versions that it pins conflict with constraints.txt.
 """
 
-import sys
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -202,7 +202,9 @@ SERIES_OF_EACH_KIND, SERIES_FOR_OTAVA = 300, 60  # it is slow
 
 def main() -> None:
     """Print one line per rule."""
-    session_cv = float(sys.argv[1]) if len(sys.argv) > 1 else 0.02
+    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
+    parser.add_argument("--session-cv", type=float, default=0.02)
+    session_cv: float = parser.parse_args().session_cv
     print(f"Sessions: CV {session_cv:.1%}, {HOT_SESSIONS:.0%} hot, {SESSIONS} a night; two modes in {TWO_MODES:.0%}.")
     print(
         f"Nights: CV {NIGHT_CV:.1%}, {HOT_NIGHTS:.0%} hot (+4 to 15 %). The change comes in night {CHANGE_NIGHT + 1}."
