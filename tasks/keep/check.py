@@ -13,11 +13,13 @@ from tasks.bundle import Verified, bundle_sha256
 from tasks.files import sha256_of
 from tasks.keep.checksum import checksum
 from tasks.load.statistics import add_session_statistics
+from tasks.verdict.refresh import judge_series
 
 _REBUILD = "rebuild the warehouse with `etfarm warehouse rebuild`"
 _OF_CELLS = ("cell_operator", "series_night")
 _OF_SESSIONS = ("run_summary", "session_node")
-_STATISTIC = "session_statistic"
+# A warehouse of an older farm has these only after its next load: rows that it lacks are no finding.
+_LATER = {"session_statistic": "session_key", "series_verdict": "series_id"}
 _NOT_THINNED = "WHERE session_key NOT IN (SELECT session_key FROM thinned_session)"
 _LOADED = """
 SELECT sha256, session_id, sweep_id, path, kind = 'bundle' OR sha256 = etdump_sha256 AND NOT has_bundle AS is_own
@@ -51,14 +53,14 @@ def check_aggregates(connection: duckdb.DuckDBPyConnection) -> Iterator[str]:
     """Compute each aggregate again, with the statements of a load, and yield a sentence for each that differs.
 
     The statements write into temporary tables, which come before the warehouse's own of the same name. Aggregates of
-    thinned sessions have no events to compute them from, and are left out, as are statistics that no load has computed
-    yet.
+    thinned sessions have no events to compute them from, and are left out, as are statistics and verdicts that no load
+    has computed yet.
     """
     [(database,)] = connection.execute("SELECT current_database()").fetchall()
     statements = {file.name: file.text for file in sql_files("loading")}
-    stored = {table: f"{identifier(database)}.main.{table}" for table in (*_OF_CELLS, *_OF_SESSIONS, _STATISTIC)}
+    stored = {table: f"{identifier(database)}.main.{table}" for table in (*_OF_CELLS, *_OF_SESSIONS, *_LATER)}
     connection.execute(f"CREATE TEMP TABLE cell AS FROM {identifier(database)}.main.cell")
-    _empty(connection, stored, _OF_CELLS)
+    _empty(connection, stored, (*_OF_CELLS, *_LATER))
     connection.execute(statements["cell_begin"] + "INSERT INTO touched_cell SELECT cell_id FROM cell")
     connection.execute(statements["cell_refresh"])
     _empty(connection, stored, _OF_SESSIONS)
@@ -66,11 +68,12 @@ def check_aggregates(connection: duckdb.DuckDBPyConnection) -> Iterator[str]:
     connection.execute("CREATE TEMP VIEW new_event AS SELECT * FROM event WHERE run_id IN (SELECT run_id FROM new_run)")
     connection.execute(statements["run_summary"])
     connection.execute(statements["session_node"])
-    _empty(connection, stored, (_STATISTIC,))
     add_session_statistics(connection)
+    judge_series(connection)
     for table, present in stored.items():
         before_rows = _NOT_THINNED if table in _OF_SESSIONS else ""
-        now_rows = f"WHERE session_key IN (SELECT session_key FROM {present})" if table == _STATISTIC else ""
+        key = _LATER.get(table)
+        now_rows = f"WHERE {key} IN (SELECT {key} FROM {present})" if key else ""
         before, now = (
             checksum(connection, f"SELECT * FROM {present} {before_rows}"),
             checksum(connection, f"SELECT * FROM temp.{table} {now_rows}"),
