@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sql.warehouse import writing
@@ -41,6 +42,20 @@ def test_a_session_shows_what_its_runs_look_like(
     maker.session(runs)
     maker.load()
     assert maker.ask(f"SELECT {FLAGS} FROM session_latency") == [flags]
+
+
+def test_noisy_runs_that_are_steady_have_no_drift(maker: BundleMaker) -> None:
+    # given 100 sessions of 20 steady runs that scatter by 10 %
+    generator = np.random.default_rng(3)
+    for index in range(100):
+        maker.session([round(run) for run in generator.normal(100_000, 10_000, 20)], index=index)
+    maker.load()
+    # then many have quarters that differ by 5 %, and hardly one is called drift
+    (found,) = maker.ask(
+        "SELECT count(*) FILTER (quartile_ratio > 1.05), count(*) FILTER (has_drift) FROM session_latency"
+    )
+    assert found[0] > 15
+    assert found[1] <= 3
 
 
 def test_too_few_runs_have_no_flags_and_only_timing_sessions_are_looked_at(maker: BundleMaker) -> None:

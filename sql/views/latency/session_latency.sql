@@ -56,7 +56,8 @@ SELECT
     settled_after_runs,
     drift_share,
     quartile_ratio,
-    quartile_ratio > 1.05 AS has_drift,
+    -- By chance the slope of steady runs is that large in fewer than 1 of 100 sessions.
+    quartile_ratio > 1.05 AND drift_share > 2.5 * 1.4826 * mad_ms / median_ms * sqrt(12 / runs) AS has_drift,
     outlier_runs,
     is_bimodal
 FROM latency
@@ -79,7 +80,7 @@ COMMENT ON COLUMN session_latency.unattributed_share IS 'Share of Method::execut
 COMMENT ON COLUMN session_latency.settled_after_runs IS 'Measured runs at the start that look like further warm-up, up to a fifth of them; 0 if there are none. They stay in every number.';
 COMMENT ON COLUMN session_latency.drift_share IS 'Change of the latency over the session as a share of the median: Theil-Sen slope times runs. 0.06 is 6 % slower at the end.';
 COMMENT ON COLUMN session_latency.quartile_ratio IS 'Median of the last quarter of the measured runs over that of the first.';
-COMMENT ON COLUMN session_latency.has_drift IS 'Whether quartile_ratio is above 1.05, as it is when a device heats up and throttles. So it is by chance in 25 % of steady sessions with 20 runs and a cv of 0.1, and in 15 % with 50 runs.';
+COMMENT ON COLUMN session_latency.has_drift IS 'Whether the session got slower, as when a device heats up: quartile_ratio is above 1.05, and drift_share is more than steady runs with this scatter show by chance in 1 of 100 sessions.';
 COMMENT ON COLUMN session_latency.outlier_runs IS 'Measured runs with a modified z-score above 5, to either side. They stay in every number.';
 COMMENT ON COLUMN session_latency.is_bimodal IS 'Whether the measured runs have two modes at least 1 % apart: a session''s median then depends on which mode had more runs.';
 COMMENT ON COLUMN session_latency.load_ms IS 'Milliseconds to load the model; NULL if the runner does not report it.';
