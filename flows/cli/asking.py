@@ -1,0 +1,128 @@
+"""The commands that answer questions and change nothing: report, sql, compare, inspect, trace."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from flows.cli.options import DEFAULT_VAR, BundlesOption, FailOn, VarOption, WarehouseOption
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command(epilog="Example: etfarm report")
+def report(
+    sweep_id: Annotated[str | None, typer.Argument(help="Id of the sweep; the newest if omitted.")] = None,
+    var: VarOption = DEFAULT_VAR,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Write a sweep's report (HTML and Markdown); print its path."""
+    from flows.publish import write_report
+
+    typer.echo(write_report(sweep_id, var, warehouse))
+
+
+@app.command(
+    epilog='Example: etfarm sql "SELECT model, median_ms FROM session_latency" --format csv, or: etfarm sql '
+    "slowest-operators --model mobilenet_v2",
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+)
+def sql(
+    context: typer.Context,
+    query: Annotated[
+        str | None, typer.Argument(help="SQL text, the path of a .sql file, or the name of a question.")
+    ] = None,
+    list_questions: Annotated[
+        bool, typer.Option("--list", help="List the named questions with their options.")
+    ] = False,
+    format: Annotated[
+        Literal["table", "csv", "json", "markdown"] | None,
+        typer.Option("--format", help="Output format; table if omitted."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", help="File to write: .csv, .json, .parquet, .arrow or .md.")
+    ] = None,
+    var: VarOption = DEFAULT_VAR,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Query the warehouse with SQL or a named question.
+
+    List the views and their descriptions with: etfarm sql "SELECT view_name, comment FROM duckdb_views()"
+    """
+    from devices.errors import InputError
+    from flows.cli.questions import question_list
+    from flows.cli.sql import ask
+
+    if list_questions:
+        typer.echo(question_list(), nl=False)
+        return
+    if query is None:
+        raise InputError("name a question, or pass SQL or a .sql file; list the questions with `etfarm sql --list`")
+    ask(query, format, output, var, warehouse, context.args)
+
+
+@app.command(epilog="Example: etfarm compare 2026-11-01 2026-11-02 --fail-on regression")
+def compare(
+    a: Annotated[str, typer.Argument(help="What to compare with.")],
+    b: Annotated[str, typer.Argument(help="What is compared; of the same kind as A.")],
+    model: Annotated[str | None, typer.Option(help="Only this model.")] = None,
+    device: Annotated[str | None, typer.Option(help="Only this device.")] = None,
+    precision: Annotated[str | None, typer.Option(help="Only this precision.")] = None,
+    sweep_id: Annotated[
+        str | None, typer.Option("--sweep", help="Sweep with A and B; default: the newest with both.")
+    ] = None,
+    margin: Annotated[
+        float, typer.Option(min=0, max=100, help="Percent up to which a difference counts as the same.")
+    ] = 1,
+    fail_on: Annotated[
+        list[FailOn] | None,
+        typer.Option(help="Exit with 1 on this result; may be repeated."),
+    ] = None,
+    format: Annotated[
+        Literal["table", "csv", "json", "markdown"], typer.Option("--format", help="Output format.")
+    ] = "table",
+    var: VarOption = DEFAULT_VAR,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Compare two nights, devices, models, versions or variants.
+
+    A and B are two nights (2026-11-01), sweeps (nightly-2026-11-01), variants (sme2_off), devices, models, precisions,
+    ExecuTorch versions (1.5.1), or ids of cells, sessions or runners (at least 6 digits). A word with two meanings is
+    written with its kind, such as device:pixel-1. Cells are matched by everything else of their series.
+
+    Each pair is different, same (the 95 % interval of B / A lies inside the margin) or unknown.
+
+    Exits with 0, with 1 on a result that --fail-on lists, and with 2 on a mistake. regression: B is slower than A by
+    more than the margin, and the complete interval is above 1. different: faster or slower. unknown: more sessions are
+    needed, or a cell has no counterpart.
+    """
+    from flows.cli.compare import run_compare
+
+    only = {"model": model, "device": device, "precision": precision}
+    raise typer.Exit(run_compare((a, b), sweep_id, only, margin / 100, fail_on or (), format, var, warehouse))
+
+
+@app.command(epilog="Example: etfarm inspect model.etdump")
+def inspect(file: Annotated[Path, typer.Argument(help="Path of an ETDump.")]) -> None:
+    """Show the executions and slowest operators of one ETDump."""
+    from flows.cli.inspect import inspect_etdump
+
+    inspect_etdump(file)
+
+
+@app.command(epilog="Example: etfarm trace 3f0c1a2b4d5e6f70 --run all --output run.json")
+def trace(
+    session: Annotated[str, typer.Argument(help="Id of a session, or the path of a bundle or an .etdump file.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Chrome JSON file to write.")],
+    run: Annotated[
+        str | None, typer.Option("--run", help="Index of a run, or all; the first after the warm-up if omitted.")
+    ] = None,
+    var: VarOption = DEFAULT_VAR,
+    bundles: BundlesOption = None,
+) -> None:
+    """Write a trace of a session's runs for Perfetto."""
+    from flows.cli.trace import write_trace
+    from tasks.bundle_store import open_store
+    from tasks.var import Var
+
+    typer.echo(write_trace(session, run, output, open_store(bundles, Var(var))))
