@@ -1,5 +1,6 @@
 """The verdict on one night: what is suspected, what confirms or refutes it, and what there is too little of."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -82,6 +83,12 @@ def test_three_small_shifts_confirm_each_other_where_two_do_not() -> None:
     assert [each.verdict for each in found[-3:]] == ["suspected", "suspected", "regression"]
     assert found[-3].z is not None
     assert 2 < found[-3].z < 3
+
+
+def test_a_good_night_between_each_two_shifted_ones_does_not_end_the_step() -> None:
+    found = judge_all(series(*WEEKS, 10.35, 10.0, 10.36, 10.0, 10.35))
+    assert [each.verdict for each in found[-5:]] == [*["suspected", "no change"] * 2, "regression"]
+    assert found[-1].since == found[-5].night
 
 
 def test_opposite_shifts_do_not_confirm_each_other() -> None:
@@ -172,3 +179,19 @@ def test_figures_of_zero_have_no_ratio() -> None:
     assert (found.verdict, found.ratio) == ("insufficient data", None)
     assert found.reason == "a figure is 0 or less, so there is no ratio"
     assert judge([*series(*WEEKS), zero, night(15, 10.1)]).verdict == "no change"
+
+
+@pytest.mark.parametrize(("level_ms", "verdict"), [(10.25, "no change"), (10.35, "suspected")])
+def test_changes_below_three_percent_are_not_suspected_in_a_quiet_series_either(level_ms: float, verdict: str) -> None:
+    assert judge(series(*(10.0,) * 14, level_ms)).verdict == verdict
+
+
+def test_a_night_whose_sessions_scatter_a_lot_is_not_suspected() -> None:
+    # given two nights with the same median, one with sessions that scatter by 10 %
+    steps = (-0.15, -0.09, -0.06, -0.02, 0.02, 0.06, 0.09, 0.15)
+    scattered = Night("2026-10-15", tuple(10.7 * math.exp(step) for step in steps))
+    assert judge([*series(*WEEKS), night(14, 10.7)]).verdict == "suspected"
+    # then that one is not suspected, and its interval is wide
+    found = judge([*series(*WEEKS), scattered])
+    assert (found.verdict, found.ratio) == ("no change", pytest.approx(1.07, abs=0.001))
+    assert interval(found)[0] < 0.98

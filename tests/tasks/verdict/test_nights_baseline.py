@@ -118,6 +118,15 @@ def test_a_series_that_moves_a_lot_needs_a_larger_change() -> None:
     assert floors[1] > 3 * floors[0]
 
 
+def test_a_noisy_series_stays_known_as_noisy_after_a_step() -> None:
+    # given a noisy series that doubled, and a week on the new level that was quiet by chance
+    noisy = series(*(10 + 6 * (level - 10) for level in WEEKS), *(20.0,) * STEP_NIGHTS)
+    # when the next night moves by as much as the nights before the step did
+    found = judge([*noisy, night(21, 21.0)])
+    # then it is not suspected
+    assert (found.verdict, found.baseline_nights) == ("no change", STEP_NIGHTS)
+
+
 def test_later_nights_never_change_an_earlier_verdict() -> None:
     # given a series with everything that can happen
     nights = series(*WEEKS, 10.8, 10.0, 10.8, 10.8, 9.0, 10.9, 12.0, 10.0, 10.0, 13.0, 10.2)
