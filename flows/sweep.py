@@ -93,9 +93,9 @@ def sweep(
         jobs = [_job(spec, this_night, probe, exports, runners, store, places, unloadable) for probe in probes]
         tallies = _measure_all(jobs)
         refused = load_step(this_night.sweep_id, store, places, warehouse_file)
-        verdicts = verdict_step(this_night.sweep_id, places, warehouse_file)
+        verdicts = verdict_step(this_night.sweep_id, places, warehouse_file, return_state=True)
         report = report_step(this_night.sweep_id, places, warehouse_file, store, refused, return_state=True)
-        return _end_state(this_night.sweep_id, tallies, refused, report, fails(verdicts, fail_on))
+        return _end_state(this_night.sweep_id, tallies, refused, report, verdicts, fail_on)
 
 
 def choose_devices(spec: SweepSpec, inventory_file: str) -> list[DeviceSpec]:
@@ -209,7 +209,8 @@ def _end_state(
     tallies: list[DeviceTally],
     refused: Mapping[str, str],
     report: State[Any],
-    slower: list[VerdictRow],
+    verdicts: State[Any],
+    fail_on: FailOn,
 ) -> State[Any]:
     counts = {
         name: sum(getattr(tally, name) for tally in tallies)
@@ -221,7 +222,9 @@ def _end_state(
     if missing := [reason for session_id, reason in refused.items() if session_id not in replaced]:
         more = f"; and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
         broken.append(f"{len(missing)} could not be loaded: {'; '.join(missing[:_MOST_NAMED])}{more}")
-    if slower:
+    if not verdicts.is_completed():
+        broken.append(f"the verdicts could not be read: {verdicts.message}")
+    elif slower := fails(data_of(verdicts), fail_on):
         more = f"; and {len(slower) - _MOST_NAMED} more" if len(slower) > _MOST_NAMED else ""
         broken.append(f"{'; '.join(line_of(row) for row in slower[:_MOST_NAMED])}{more}")
     if report.is_completed():

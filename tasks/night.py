@@ -1,5 +1,6 @@
 """The night of a sweep, and the sweep's id: its name, its night and, with --again, a number."""
 
+import contextlib
 import re
 from collections.abc import Iterable
 from datetime import date
@@ -10,11 +11,9 @@ from tasks.bundle import SweepNight
 
 def parse_night(text: str) -> date:
     """Return the night that is written as `2026-11-01`; raises InputError."""
-    try:
+    with contextlib.suppress(ValueError):
         if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text, re.ASCII):
             return date.fromisoformat(text)
-    except ValueError:
-        pass
     raise InputError(f"`{text}` is not a night; write a date such as 2026-11-01")
 
 

@@ -5,7 +5,7 @@ import os
 from datetime import date
 from importlib.resources import files
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, Any, cast
 
 import typer
 from rich.console import Console
@@ -18,6 +18,9 @@ from flows.progress import board
 from tasks.night import night_or_today, parse_night
 from tasks.spec import read_sweep
 from tasks.var import Var
+
+if TYPE_CHECKING:
+    from prefect.client.schemas.objects import State
 
 # Verdicts that the terminal does not name; the report does.
 _QUIET = {"no change", "insufficient data"}
@@ -41,53 +44,63 @@ def run_sweep(
     """
     spec = read_sweep(file)
     night_date = night_or_today(parse_night(night), date.today()) if night is not None else None
-    prefect_home = Var(var.absolute()).prefect_home
-    prepare_prefect(prefect_home)
-    console = Console(stderr=True)
+    prepare_prefect(Var(var.absolute()).prefect_home)
     typer.echo(f"etfarm: sweep {spec.name}; results go to {var}", err=True)
     if "PREFECT_API_URL" not in os.environ:
         typer.echo("starting a Prefect server for this sweep (set PREFECT_API_URL to use a running one)", err=True)
-    from flows.prefect_server import exit_at_once, start_server
+    from flows.prefect_server import exit_at_once
     from flows.prepare import data_of
-    from flows.server_watch import check_server, run_flow, watch
-    from flows.shutdown import shutdown_handler
-    from flows.sweep import SweepEnd, choose_devices, sweep
-    from flows.verdicts import FailOn, line_of, verdicts_of
+    from flows.sweep import SweepEnd, choose_devices
 
     choose_devices(spec, str(inventory))
+    parameters = {
+        "sweep_file": str(file),
+        "inventory_file": str(inventory),
+        "again": again,
+        "night": night_date,
+        "var": str(var),
+        "bundles": bundles,
+        "warehouse": str(warehouse) if warehouse else None,
+        "fail_on": fail_on,
+    }
+    state, note, is_server_lost = _with_server(parameters, var)
+    end = cast(SweepEnd, data_of(state))
+    _print_medians(end.sweep_id, var, warehouse)
+    _print_verdicts(end.sweep_id, var, warehouse)
+    typer.echo("; ".join(filter(None, [end.message, note])))
+    code = 1 if state.is_failed() else 0
+    if is_server_lost:
+        exit_at_once(code)
+    return code
+
+
+def _with_server(parameters: dict[str, Any], var: Path) -> tuple["State[Any]", str | None, bool]:
+    """Run the flow with a Prefect server; return its end, what Prefect's UI lacks, and whether the server is lost."""
+    from flows.prefect_server import start_server
+    from flows.server_watch import check_server, run_flow, watch
+    from flows.shutdown import shutdown_handler
+    from flows.sweep import sweep
+
     logging.getLogger("httpx").setLevel(logging.WARNING)
     if "PREFECT_API_URL" in os.environ:
         check_server()
-    with shutdown_handler(), board.shown(console):
+    with shutdown_handler(), board.shown(Console(stderr=True)):
         if "PREFECT_API_URL" not in os.environ:
-            start_server(prefect_home)
+            start_server(Var(var.absolute()).prefect_home)
         with watch.watching():
             try:
-                state = run_flow(
-                    sweep,
-                    sweep_file=str(file),
-                    inventory_file=str(inventory),
-                    again=again,
-                    night=night_date,
-                    var=str(var),
-                    bundles=bundles,
-                    warehouse=str(warehouse) if warehouse else None,
-                    fail_on=cast(FailOn, fail_on),
-                )
+                return run_flow(sweep, **parameters), watch.note, watch.is_lost
             except Exception as error:
                 cause = error_message(error) or f"{type(error).__name__}: {error}"
                 raise FarmError(f"the sweep stopped: {cause}; run the same command to resume") from error
-            note, is_lost = watch.note, watch.is_lost
-    end = cast(SweepEnd, data_of(state))
-    _print_medians(end.sweep_id, var, warehouse)
-    for row in verdicts_of(end.sweep_id, var, warehouse):
+
+
+def _print_verdicts(sweep_id: str, var: Path, warehouse: Path | None) -> None:
+    from flows.verdicts import line_of, verdicts_of
+
+    for row in verdicts_of(sweep_id, var, warehouse):
         if row.verdict not in _QUIET:
             typer.echo(line_of(row))
-    typer.echo("; ".join(filter(None, [end.message, note])))
-    code = 1 if state.is_failed() else 0
-    if is_lost:
-        exit_at_once(code)
-    return code
 
 
 def _print_medians(sweep_id: str, var: Path, warehouse: Path | None) -> None:

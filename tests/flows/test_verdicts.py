@@ -1,0 +1,93 @@
+"""What a sweep tells of a model that got slower: terminal, exit code, Prefect's UI."""
+
+from datetime import date
+from typing import Any
+
+import httpx
+import pytest
+from prefect import flow
+from prefect.settings import PREFECT_API_URL, temporary_settings
+
+from flows.verdicts import show_verdicts
+from tasks.report.sections.verdicts import VerdictRow
+from tests.fixtures.farm import Farm
+from tests.fixtures.waiting import ENOUGH_S, wait_for
+
+pytestmark = pytest.mark.torch
+pytest.importorskip("executorch", reason="exports and the runner need the export extra")
+SWEEP = "name: watched\nmodels: [team:model]\nvariants: [sme2_off]\nexecutions: 6\nwarmup_executions: 2\nsessions: 3\n"
+MODEL = """
+import torch
+
+def model():
+    return torch.nn.Conv2d(8, 8, {kernel}, padding="same"), (torch.randn(1, 8, 64, 64),)
+"""
+
+
+def test_a_model_that_got_slower_overnight_is_named_everywhere(farm: Farm, prefect_api: str) -> None:
+    # given a night with a convolution of 3 x 3
+    (farm.folder / "team.py").write_text(MODEL.format(kernel=3), encoding="utf-8")
+    first = farm.sweep(SWEEP, "--night", "2026-11-01")
+    assert first.returncode == 0, first.stdout + first.stderr
+    # when it is one of 15 x 15 in the next night
+    (farm.folder / "team.py").write_text(MODEL.format(kernel=15), encoding="utf-8")
+    second = farm.sweep(SWEEP, "--night", "2026-11-02", "--fail-on", "suspected")
+    # then the terminal names the model, the change and what changed, and the exit code tells it
+    assert second.returncode == 1, second.stdout + second.stderr
+    (line,) = [line for line in second.stdout.splitlines() if line.startswith("suspected: ")]
+    assert line.startswith("suspected: team:model fp32 on here, SME2 off, one thread: +")
+    assert line.endswith("; changed: .pte file")
+    # and so do Prefect's UI and the run's end
+    tables = posted(f"{prefect_api}/artifacts/filter", {"artifacts": {"key": {"any_": ["verdicts"]}}})
+    assert any("team:model fp32 on here" in table["data"] for table in tables)
+    runs = posted(f"{prefect_api}/flow_runs/filter", {"sort": "START_TIME_DESC", "limit": 2})
+    assert any("suspected: team:model" in str(run["state"]["message"]) for run in runs)
+    # and by default only a confirmed regression makes a sweep fail
+    assert farm.sweep(SWEEP, "--night", "2026-11-02").returncode == 0
+
+
+def posted(url: str, body: dict[str, Any]) -> list[dict[str, Any]]:
+    answer = httpx.post(url, json=body, timeout=ENOUGH_S)
+    answer.raise_for_status()
+    rows: list[dict[str, Any]] = answer.json()
+    return rows
+
+
+def test_each_regression_is_an_event_that_an_automation_can_use(
+    prefect_api: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a regression and a suspected series
+    regression, suspected = (verdict_row(verdict) for verdict in ("regression", "suspected"))
+    monkeypatch.setenv("PREFECT_API_URL", prefect_api)
+    # when they are shown
+    with temporary_settings({PREFECT_API_URL: prefect_api}):
+        flow(show_verdicts, validate_parameters=False)([regression, suspected], "nightly-2026-11-21")
+    # then the server has one event, with what a message needs
+    asked = {"filter": {"event": {"name": ["etfarm.regression"]}, "occurred": {"since": "2020-01-01T00:00:00Z"}}}
+    events = wait_for(lambda: events_of(prefect_api, asked), "the event to arrive", pause_s=0.2)
+    assert [event["payload"] for event in events] == [
+        {
+            "verdict": "regression",
+            "series": "linear fp32 on here, SME2 off, one thread",
+            "change": "+10.0 %",
+            "since": "2026-11-20",
+            "changed": ".pte file",
+            "reason": "because",
+            "sweep": "nightly-2026-11-21",
+        }
+    ]
+
+
+def events_of(api: str, asked: dict[str, Any]) -> list[dict[str, Any]]:
+    answer = httpx.post(f"{api}/events/filter", json=asked, timeout=ENOUGH_S)
+    answer.raise_for_status()
+    found: list[dict[str, Any]] = answer.json()["events"]
+    return found
+
+
+def verdict_row(verdict: str) -> VerdictRow:
+    return VerdictRow(
+        model="linear", device="here", emulated=False, precision="fp32", threads=1, differs=None, cell="c",
+        variant="sme2_off", verdict=verdict, ratio=1.1, low=None, high=None, noise_floor=0.02, baseline_nights=3,
+        baseline_to=None, since=date(2026, 11, 20), changed=".pte file", reason="because",
+    )  # fmt: skip
