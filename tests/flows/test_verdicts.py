@@ -61,7 +61,7 @@ def test_each_regression_is_an_event_that_an_automation_can_use(
     monkeypatch.setenv("PREFECT_API_URL", prefect_api)
     # when they are shown
     with temporary_settings({PREFECT_API_URL: prefect_api}):
-        flow(show_verdicts, validate_parameters=False)([regression, suspected], "nightly-2026-11-21")
+        flow(validate_parameters=False)(show_verdicts)([regression, suspected], "nightly-2026-11-21")
     # then the server has one event, with what a message needs
     asked = {"filter": {"event": {"name": ["etfarm.regression"]}, "occurred": {"since": "2020-01-01T00:00:00Z"}}}
     events = wait_for(lambda: events_of(prefect_api, asked), "the event to arrive", pause_s=0.2)
