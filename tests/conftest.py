@@ -43,7 +43,7 @@ def _scope(nodeid: str) -> str:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Start with the longest tests: one worker is busy with the lab while the others do the rest. Scale time limits."""
-    longest = ("the lab", "tests/flows/test_sweep.py", "tests/tasks/session/test_sme2_emulated.py")
+    longest = ("the lab", "tests/flows/test_prefect_server_lost.py", "tests/flows/test_sweep.py")
     items.sort(key=lambda item: longest.index(scope) if (scope := _scope(item.nodeid)) in longest else len(longest))
     for item in items:
         marker = item.get_closest_marker("timeout")
@@ -60,8 +60,8 @@ class ByFileOrLab(LoadScopeScheduling):  # type: ignore[misc]
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Of pytest-xdist: one worker more than cores, since a third of the tests' time is waiting for devices."""
-    return (os.cpu_count() or 1) + 1
+    """Of pytest-xdist: two workers more than cores, since tests wait for devices and servers half of their time."""
+    return (os.cpu_count() or 1) + 2
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
