@@ -7,7 +7,7 @@ from pathlib import Path
 from sql.warehouse import writing
 from tasks.bundle import BundleError
 from tasks.files import work_folder
-from tasks.load.load import LoadResult, load_paths, loaded_contents
+from tasks.load.load import LoadResult, judge_missing, load_paths, loaded_contents
 from tasks.local_store import Known
 from tasks.packed import SUFFIX, packed_records, unpack, verify_archive
 
@@ -37,6 +37,7 @@ def load_archives(archives: Iterable[Path], warehouse: Path, forgotten: Containe
         result.already += len(kept) - len(wanted)
         if wanted:
             result.add(_load(archive, wanted, warehouse))
+    judge_missing(warehouse)
     return result
 
 
@@ -67,7 +68,7 @@ def _load(archive: Path, wanted: Container[str], warehouse: Path) -> LoadResult:
             unpack(archive, wanted, folder)
         except BundleError as error:
             return LoadResult(refused=[(archive, str(error))])
-        result = load_paths([folder], warehouse)
+        result = load_paths([folder], warehouse, judges=False)
         origin, prefix = str(archive).removesuffix(SUFFIX), str(folder)
         result.refused = [(Path(origin) / path.name, text.replace(prefix, origin)) for path, text in result.refused]
         with writing(warehouse) as connection:

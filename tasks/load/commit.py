@@ -15,7 +15,6 @@ from tasks.load.dimensions import Dimension, NodeIds
 from tasks.load.rows import Row, Rows, printable
 from tasks.load.statistics import add_session_statistics
 from tasks.load.sums import sums_of_nodes, sums_of_runs
-from tasks.verdict.refresh import judge_series
 
 _STATEMENTS = {file.name: file.text for file in sql_files("loading")}
 _DIMENSIONS = ("sweep", "device", "model", "runner", "series")
@@ -58,7 +57,7 @@ class Loader:
         return sha256 in self._ledger
 
     def flush(self) -> None:
-        """Insert all added rows, update the aggregates and judge the series that they concern."""
+        """Insert all added rows and update the aggregates; their series have no verdicts afterwards."""
         self._run({}, "cell_begin")
         if self._replaced:
             self._run({"forgotten": pa.table({"session_key": sorted(self._replaced)})}, "forget")
@@ -72,7 +71,6 @@ class Loader:
             self._run({}, "forget_orphans")
         self._run({}, "cell_add", "cell_refresh")
         add_session_statistics(self._connection)
-        judge_series(self._connection)
 
     def _take(self, rows: Rows) -> None:
         self._last_session += 1

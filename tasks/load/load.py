@@ -14,6 +14,7 @@ from tasks.load.commit import Loader, known_contents, known_sessions
 from tasks.load.parse import parse
 from tasks.load.rows import Rows, session_id_of
 from tasks.local_store import Known
+from tasks.verdict.refresh import judge_series
 
 _log = logging.getLogger(__name__)
 _BATCH_EVENTS = 1_000_000  # about one second and 50 MB; a killed load loses at most one batch
@@ -40,12 +41,14 @@ class LoadResult:
         self.forgotten += other.forgotten
 
 
-def load_paths(paths: Sequence[Path], warehouse: Path, forgotten: Container[str] = ()) -> LoadResult:
+def load_paths(
+    paths: Sequence[Path], warehouse: Path, forgotten: Container[str] = (), *, judges: bool = True
+) -> LoadResult:
     """Load `paths` and everything below them: bundles (folders with session.json) and other .etdump files.
 
-    Each is loaded once by content, in transactions of up to 256 sessions. A damaged bundle is reported in the result
-    and skipped; sessions whose ids are `forgotten` are counted and skipped. Raises WarehouseError if the warehouse
-    cannot be written.
+    Each is loaded once by content, in transactions of up to 256 sessions, then the series are judged, once for all. A
+    damaged bundle is reported in the result and skipped; sessions whose ids are `forgotten` are counted and skipped.
+    Raises WarehouseError if the warehouse cannot be written.
     """
     result = LoadResult()
     found = _without_forgotten(_find(paths, result), forgotten, result)
@@ -53,7 +56,16 @@ def load_paths(paths: Sequence[Path], warehouse: Path, forgotten: Container[str]
     for batch in _batches(fresh, result):
         _commit(batch, warehouse, result)
         _log.info("loaded %d of %d, refused %d", result.loaded, len(fresh), len(result.refused))
+    if judges:
+        judge_missing(warehouse)
     return result
+
+
+def judge_missing(warehouse: Path) -> None:
+    """Judge every series without verdicts, also those that a killed load left; creates no warehouse."""
+    if warehouse.exists():
+        with writing(warehouse) as connection:
+            judge_series(connection)
 
 
 def refusals(paths: Sequence[Path], known: Known, forgotten: Container[str] = ()) -> list[tuple[Path, str]]:

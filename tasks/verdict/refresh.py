@@ -1,5 +1,6 @@
-"""Judge the nights of every series that has no verdicts, in the transaction that loads or forgets sessions."""
+"""Judge the nights of every series without verdicts in the warehouse: new ones, and those that something changed."""
 
+import logging
 from dataclasses import asdict
 from datetime import date
 from itertools import groupby
@@ -13,6 +14,7 @@ from tasks.verdict.decision_table import decisions_of
 from tasks.verdict.decisions import Decisions, SeriesNight, is_excluded, starts_baseline
 from tasks.verdict.nights import Night, NightVerdict, judge_all
 
+_log = logging.getLogger(__name__)
 _QUERIES = {file.name: file.text for file in sql_files("loading")}
 _Row = dict[str, Any]
 
@@ -23,8 +25,12 @@ def judge_series(connection: duckdb.DuckDBPyConnection) -> None:
     answer = connection.execute(_QUERIES["nights_to_judge"])
     names = [column[0] for column in answer.description or []]
     rows = [dict(zip(names, values, strict=True)) for values in answer.fetchall()]
-    series = groupby(rows, lambda row: (row["series_id"], row["device"]))
-    judged = [row for _, nights in series for row in _judged(list(nights), decisions)]
+    judged: list[_Row] = []
+    for (series_id, device), nights in groupby(rows, lambda row: (row["series_id"], row["device"])):
+        try:
+            judged += _judged(list(nights), decisions)
+        except (ArithmeticError, ValueError, LookupError) as error:  # one series must not keep a load from its end
+            _log.error("%s on %s: no verdict (%s: %s)", series_id, device, type(error).__name__, error)
     if judged:
         connection.register("judged", pa.Table.from_pylist(judged))
         connection.execute("INSERT INTO series_verdict BY NAME SELECT * FROM judged")

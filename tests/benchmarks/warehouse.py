@@ -21,7 +21,9 @@ import duckdb
 from sql.schema import sql_files
 from sql.warehouse import open_read_only, query, writing
 from tasks.load.load import load_paths
+from tasks.load.statistics import add_session_statistics
 from tasks.var import Var
+from tasks.verdict.refresh import judge_series
 from tests.benchmarks.load import seconds
 
 EVENTS, NIGHTS, TIMES = 100_000_000, 199, 3
@@ -130,6 +132,8 @@ def repeat(bundles: Path, real: Path, warehouse: Path) -> None:
             connection.begin()
             add_night(connection, night, sessions=night * copies * sessions, runs=night * copies * runs)
             connection.commit()
+        for update in (add_session_statistics, judge_series):
+            print(f"{update.__name__} for all sessions: {seconds(partial(update, connection)):.1f} s")
 
 
 def add_night(connection: duckdb.DuckDBPyConnection, night: int, *, sessions: int, runs: int) -> None:
