@@ -24,7 +24,7 @@ from flows.progress import board
 from flows.publish import load_store, unloadable_sessions, write_report
 from flows.shutdown import shutdown_handler
 from flows.unloadable import session_of
-from flows.verdicts import FailOn, fails, line_of, show_verdicts, verdicts_of
+from flows.verdicts import FailingVerdict, fails, line_of, show_verdicts, verdicts_of
 from tasks.bundle import SweepNight
 from tasks.bundle_store import BundleStore, open_store
 from tasks.night import night_or_today, sweep_night
@@ -60,7 +60,7 @@ def sweep(
     var: str = "var",
     bundles: str | None = None,
     warehouse: str | None = None,
-    fail_on: FailOn = "regression",
+    fail_on: FailingVerdict = "regression",
 ) -> State[Any]:
     """Measure a sweep on every device that its selector matches, load the warehouse and write the report.
 
@@ -210,7 +210,7 @@ def _end_state(
     refused: Mapping[str, str],
     report: State[Any],
     verdicts: State[Any],
-    fail_on: FailOn,
+    fail_on: FailingVerdict,
 ) -> State[Any]:
     counts = {
         name: sum(getattr(tally, name) for tally in tallies)

@@ -14,7 +14,7 @@ from tasks.report.cells import conditions_of
 from tasks.report.data import open_answers
 from tasks.report.sections.verdicts import VerdictRow, change_of
 
-FailOn = Literal["regression", "suspected", "never"]
+FailingVerdict = Literal["regression", "suspected", "never"]
 _FAILING = {"regression": {"regression"}, "suspected": {"regression", "suspected"}, "never": set[str]()}
 
 
@@ -34,7 +34,7 @@ def show_verdicts(rows: list[VerdictRow], sweep_id: str) -> None:
             emit_event("etfarm.regression", resource=resource, payload={**_shown(row), "sweep": sweep_id})
 
 
-def fails(rows: list[VerdictRow], fail_on: FailOn) -> list[VerdictRow]:
+def fails(rows: list[VerdictRow], fail_on: FailingVerdict) -> list[VerdictRow]:
     """Return the rows that make a sweep Failed."""
     return [row for row in rows if row.verdict in _FAILING[fail_on]]
 
