@@ -4,7 +4,7 @@ from tasks.report.data import Answers, SweepRow
 from tasks.report.page import Figure, Text
 from tasks.report.sections.failures import failures_sentence
 from tasks.report.sections.provenance import DeviceRow
-from tasks.report.sections.verdicts import regressions
+from tasks.report.sections.verdicts import has_baseline, regressions
 from tasks.report.text import counted, duration, listed
 
 _DISCARDED = "discarded automatically"
@@ -25,10 +25,11 @@ def subtitle(sweep: SweepRow) -> str:
 
 
 def figures(answers: Answers) -> list[Figure]:
-    """How many series got slower and how the sessions ended, in numbers."""
+    """How many series got slower, if there are earlier nights, and how the sessions ended, in numbers."""
     sweep, slower = answers.sweep, len(regressions(answers))
+    compared = Figure(f"{slower:,}", "regression" if slower == 1 else "regressions", "bad" if slower else "quiet")
     return [
-        Figure(f"{slower:,}", "regression" if slower == 1 else "regressions", "bad" if slower else "quiet"),
+        *([compared] if has_baseline(answers) else []),
         Figure(f"{sweep.succeeded:,}", "sessions succeeded"),
         Figure(f"{sweep.failed:,}", "failed", "bad" if sweep.failed else "quiet"),
         Figure(f"{sweep.invalid:,}", "invalid", "bad" if sweep.invalid else "quiet"),

@@ -47,7 +47,7 @@ def verdicts(answers: Answers) -> Section:
     if not rows:
         text = "Nothing to judge: no series of a real device was measured."
         return Section("verdicts", _HEADING, [Paragraph(text)])
-    if not any(row.baseline_nights for row in rows):
+    if not has_baseline(answers):
         text = (
             f"Nothing to compare with: {counted(len(rows), 'series', 'series')} without an earlier night that counts."
         )
@@ -61,6 +61,11 @@ def verdicts(answers: Answers) -> Section:
         title = f"{counted(len(quiet), 'series', 'series').capitalize()} without a change or with too little data"
         blocks.append(Fold(title, [_table(quiet)], is_open=not loud))
     return Section("verdicts", _HEADING, blocks, list(_summary(rows)))
+
+
+def has_baseline(answers: Answers) -> bool:
+    """Whether any series could be compared with an earlier night."""
+    return any(row.baseline_nights for row in answers.rows(VerdictRow))
 
 
 def regressions(answers: Answers) -> list[VerdictRow]:
