@@ -44,18 +44,17 @@ def greeting(host: str, port: int, wait_s: float = ENOUGH_S) -> bytes:
         return b""
 
 
-def traces() -> dict[str, list[str]]:
-    """What a lab could leave behind on this machine."""
-    processes_now = (path for path in Path("/proc").iterdir() if path.name.isdigit())
-    words = [" ".join(processes.command_of(int(path.name))) for path in processes_now]
-    namespaces = Path("/run/netns")
+def traces(lab: Lab) -> dict[str, list[str]]:
+    """What this lab has made on the machine, by the names it gives; other tests mount disks and run adbd meanwhile."""
+    own = ("etfarm-lab", str(lab.var), "/system/bin/adbd", f"adb -P {adb_server.PORT}")
+    mounts = Path("/proc/self/mountinfo").read_text().splitlines()
+    running = (path for path in Path("/proc").iterdir() if path.name.isdigit())
+    commands = [" ".join(processes.command_of(int(path.name))) for path in running]
+    folders = (Path("/sys/class/net"), Path("/run/netns"), Path("/run"), journal.BINFMT)
     return {
-        "mounts": sorted(line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()),
-        "interfaces": sorted(path.name for path in Path("/sys/class/net").iterdir()),
-        "namespaces": sorted(path.name for path in namespaces.iterdir()) if namespaces.exists() else ["none"],
-        "emulators": sorted(path.name for path in journal.BINFMT.iterdir()) if journal.BINFMT.exists() else [],
-        "run": sorted(path.name for path in Path("/run").iterdir()),
-        "processes": sorted(line for line in words if "etfarm-lab" in line or "adbd" in line or "15037" in line),
+        "mounts": sorted(line.split()[4] for line in mounts if any(word in line for word in own)),
+        "processes": sorted(line for line in commands if any(word in line for word in own)),
+        **{str(folder): sorted(path.name for path in folder.glob("etfarm*")) for folder in folders},
     }
 
 
@@ -107,22 +106,22 @@ def test_up_starts_again_what_ended(lab: Lab) -> None:
 
 
 def test_down_leaves_nothing(lab_down: Lab) -> None:
-    before = traces()
+    before = traces(lab_down)
     lab_down.up()
-    assert traces() != before
+    assert traces(lab_down) != before
     lab_down.down()
-    assert traces() == before
+    assert traces(lab_down) == before
     assert not list((lab_down.var / "lab").iterdir())
 
 
 def test_down_cleans_up_after_an_up_that_was_killed(lab_down: Lab) -> None:
-    before = traces()
+    before = traces(lab_down)
     halfway = subprocess.Popen(lab_down.argv("up"), env=lab_down.env(), stdout=subprocess.DEVNULL)
     wait_for(lambda: journal.is_noted("process", PHONE), "the first phone to be started")
     halfway.kill()
     halfway.wait()
     lab_down.down()
-    assert traces() == before
+    assert traces(lab_down) == before
 
 
 def test_up_refuses_a_bridge_that_it_did_not_make(lab_down: Lab) -> None:
