@@ -5,14 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from tasks.verdict.metrics import LATENCY, Metric
+
 BASELINE_NIGHTS = 21
 """A night is compared with this many nights at most."""
-LEAST_CHANGE = math.log(1.03)
-"""Smaller changes of a night are never suspected."""
 
 _FLOOR_Z = 2.0  # 19 of 20 nights without a change are nearer to the baseline
-# Assumed of a series with too few nights or sessions to estimate its scatter, and how many of them that is worth.
-_NIGHT_SCATTER, _SESSION_SCATTER, _ASSUMED = 0.012, 0.02, 4
+_ASSUMED = 4  # how many nights or sessions the assumed scatter of a metric is worth
 _MAD_TO_SD = 1.4826
 _MAD_EFFICIENCY = 0.4  # relative to a standard deviation
 _MEDIAN_VARIANCE = math.pi / 2  # relative to a mean's
@@ -23,21 +22,24 @@ _INTERVAL_Z = 2.4
 
 @dataclass(frozen=True)
 class Point:
-    """A night that can be compared: the logarithm of its median, and the variance that its sessions alone cause."""
+    """A night that can be compared: the position of its median, and the variance that its sessions alone cause."""
 
     night: str
     content: str
     sessions: int
-    log: float
+    position: float
     session_variance: float
 
 
 @dataclass(frozen=True)
 class Shift:
-    """How far a night lies from its baseline, in logarithms."""
+    """How far a night lies from its baseline, in positions of its metric."""
 
+    metric: Metric
     baseline: Sequence[Point]
-    log: float
+    center: float
+    """The position of the baseline."""
+    distance: float
     scatter: float
     """Standard deviation of the shift of a night without a change."""
     half: float
@@ -57,45 +59,46 @@ class Shift:
     @property
     def limit(self) -> float:
         """Nights that shift by more are suspected."""
-        return max(LEAST_CHANGE, self.floor)
+        return max(self.metric.least_distance, self.metric.alarm_z * self.scatter)
 
     @property
     def is_off(self) -> bool:
         """Whether the night is suspected."""
-        return abs(self.log) > self.limit
+        return abs(self.distance) > self.limit
 
 
-def point(night: str, content: str, figures: Sequence[float]) -> Point:
-    """Reduce a night to what later nights need. The figures are above 0."""
-    logs = [math.log(figure) for figure in figures]
-    center = median(logs)
-    variance = _variance([log - center for log in logs], _SESSION_SCATTER**2)
-    return Point(night, content, len(logs), center, variance * _MEDIAN_VARIANCE / len(logs))
+def point(night: str, content: str, figures: Sequence[float], metric: Metric = LATENCY) -> Point:
+    """Reduce a night to what later nights need. Raises ValueError for figures without a position."""
+    positions = [metric.position(figure) for figure in figures]
+    center = median(positions)
+    variance = _variance([position - center for position in positions], metric.session_scatter**2)
+    return Point(night, content, len(positions), center, variance * _MEDIAN_VARIANCE / len(positions))
 
 
 def moves(level: Sequence[Point]) -> list[float]:
     """Return how far each of the last nights of a level lies from their median."""
-    logs = [each.log for each in level[-BASELINE_NIGHTS:]]
-    center = median(logs)
-    return [log - center for log in logs]
+    positions = [each.position for each in level[-BASELINE_NIGHTS:]]
+    center = median(positions)
+    return [position - center for position in positions]
 
 
-def shift(tonight: Point, level: Sequence[Point], former_moves: Sequence[float]) -> Shift:
+def shift(tonight: Point, level: Sequence[Point], former_moves: Sequence[float], metric: Metric = LATENCY) -> Shift:
     """Compare a night with the last nights of a level (at least one).
 
     `former_moves` are those of earlier levels: a series keeps its scatter when its level changes.
     """
     baseline = level[-BASELINE_NIGHTS:]
     around = moves(baseline)
-    center = median([each.log for each in baseline])
-    log = tonight.log - center
+    center = median([each.position for each in baseline])
+    distance = tonight.position - center
     seen = [*former_moves, *around][-BASELINE_NIGHTS:]
-    variance = max(_variance(seen, _NIGHT_SCATTER**2 + tonight.session_variance), tonight.session_variance)
+    assumed = metric.night_scatter**2 + tonight.session_variance
+    variance = 0.0 if metric.is_exact else max(_variance(seen, assumed), tonight.session_variance)
     scatter = math.sqrt(variance * (1 + _MEDIAN_VARIANCE / len(baseline)))
     half = _student(_ASSUMED + _MAD_EFFICIENCY * (len(seen) - 1)) * scatter
-    direction = math.copysign(1, log)
-    good = [each for each, move in zip(baseline, around, strict=True) if move * direction <= _SHARED * abs(log)]
-    return Shift(baseline, log, scatter, half, good[-1])
+    direction = math.copysign(1, distance)
+    good = [each for each, move in zip(baseline, around, strict=True) if move * direction <= _SHARED * abs(distance)]
+    return Shift(metric, baseline, center, distance, scatter, half, good[-1])
 
 
 def _variance(deviations: Sequence[float], assumed: float) -> float:

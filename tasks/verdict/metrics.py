@@ -1,0 +1,131 @@
+"""What is judged of a series from night to night: latency and other figures, each with its margin and direction."""
+
+import math
+from dataclasses import dataclass
+
+_POINTS = 100  # of a share
+_MEGABYTE, _MILLISECOND = 1e6, 1e6
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One figure of a session, and what the rule of the nights has to know about it.
+
+    The rule compares positions: logarithms of figures, so that changes are ratios, or the figures of a share.
+    """
+
+    name: str
+    unit: str
+    """ns, bytes, share (0 to 1) or difference (absolute, in the unit of the model's outputs)."""
+    least_change: float
+    """Smaller changes are never suspected: 0.03 is 3 %, or 3 points of a share."""
+    session_scatter: float
+    """Standard deviation between sessions and (below) nights without a change, in positions.
+
+    Assumed of a series with too few of them to estimate it; both 0 for a figure that moves only by a change.
+    """
+    night_scatter: float
+    alarm_z: float = 2.0
+    """Shifts below this many standard deviations are never suspected."""
+    least_sessions: int = 3
+    """Nights with fewer are not judged; the median of 3 withstands one that is far off."""
+    confirms_itself: bool = False
+    """One night is enough: neither heat nor load moves the figure by as much as is suspected."""
+    is_share: bool = False
+    is_higher_better: bool = False
+    offset: float = 0.0
+    """Added to each figure before its logarithm: gives 0 one, and hides changes that are small beside it."""
+
+    @property
+    def least_distance(self) -> float:
+        """Return the least change in positions."""
+        return self.least_change if self.is_share else math.log(1 + self.least_change)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the figure moves only by a change."""
+        return self.session_scatter == 0 and self.night_scatter == 0
+
+    def has_position(self, figure: float) -> bool:
+        """Return whether a figure can be compared: a figure of 0 has no ratio."""
+        return self.is_share or figure + self.offset > 0
+
+    def position(self, figure: float) -> float:
+        """Return the position of a figure; raises ValueError for one that has none."""
+        return figure if self.is_share else math.log(figure + self.offset)
+
+    def figure(self, position: float) -> float:
+        """Return the figure at a position."""
+        if self.is_share:
+            return position
+        figure = math.exp(position) - self.offset
+        return figure if figure > 1e-6 * self.offset else 0.0  # the difference of two equal numbers is not exactly 0
+
+    def ratio(self, baseline: float, distance: float) -> float | None:
+        """Return the ratio of two figures from the position of the lower one and their distance; None over 0."""
+        if not self.is_share and not self.offset:
+            return math.exp(distance)
+        before = self.figure(baseline)
+        return self.figure(baseline + distance) / before if before > 0 else None
+
+    def ratio_change(self, baseline: float, distance: float) -> float | None:
+        """Return what a distance adds to the ratio, as a fraction; None over 0."""
+        if not self.is_share and not self.offset:
+            return math.expm1(distance)
+        ratio = self.ratio(baseline, distance)
+        return ratio - 1 if ratio is not None else None
+
+    def is_worse(self, distance: float) -> bool:
+        """Return whether a move by this distance is one for the worse."""
+        return (distance < 0) == self.is_higher_better
+
+    def change_text(self, baseline: float, distance: float) -> str:
+        """Describe a move: `peak memory 48.4 MB -> 96.8 MB (+100.0 %)`; of the latency only the change, `+10.0 %`."""
+        if self is LATENCY:
+            return _signed(distance)
+        before, after = self.figure(baseline), self.figure(baseline + distance)
+        text = f"{self.name} {self.text(before)} -> {self.text(after)}"
+        if self.is_share:
+            return f"{text} ({_POINTS * distance:+.1f} points)"
+        return text if self.offset else f"{text} ({_signed(distance)})"
+
+    def distance_text(self, distance: float) -> str:
+        """Write a distance without its sign: `3.0 %`, or `2.0 points` of a share."""
+        return f"{_POINTS * distance:.1f} points" if self.is_share else f"{100 * math.expm1(distance):.1f} %"
+
+    def text(self, figure: float) -> str:
+        """Write a figure with its unit: `48.4 MB`, `1.250 ms`, `12.5 %` or `1.2e-06`."""
+        match self.unit:
+            case "ns":
+                return f"{figure / _MILLISECOND:.4g} ms"
+            case "bytes":
+                return f"{figure / _MEGABYTE:.4g} MB" if figure >= _MEGABYTE / 10 else f"{figure:.0f} bytes"
+            case "share":
+                return f"{_POINTS * figure:.1f} %"
+            case _:
+                return f"{figure:.1e}" if figure else "0"
+
+
+def _signed(log: float) -> str:
+    return f"{100 * (math.exp(log) - 1):+.1f} %"
+
+
+LATENCY = Metric("latency", "ns", least_change=0.03, session_scatter=0.02, night_scatter=0.012)
+"""Median of the measured runs of a session."""
+
+OTHER_METRICS = (
+    # Both depend on what the page cache contains, and scatter by 10 to 40 % between sessions on a busy machine.
+    Metric("load time", "ns", least_change=0.10, session_scatter=0.2, night_scatter=0.05),
+    Metric("first execution", "ns", least_change=0.10, session_scatter=0.1, night_scatter=0.03),
+    # Sessions differ by 0.1 to 0.7 %, also on a machine whose latencies scatter by 15 %.
+    Metric("peak memory", "bytes", 0.05, 0.005, 0.005, alarm_z=5.0, confirms_itself=True),
+    Metric(".pte size", "bytes", 0.01, 0.0, 0.0, least_sessions=1, confirms_itself=True),
+    # Measured: sessions differ by up to 1.2 points where latencies scatter by 15 %.
+    Metric("portable share", "share", 0.02, 0.01, 0.004, alarm_z=5.0, confirms_itself=True, is_share=True),
+    Metric(
+        "SME2 coverage", "share", 0.02, 0.003, 0.003, 5.0, 1, confirms_itself=True, is_share=True, is_higher_better=True
+    ),
+    # Kernels differ between the cores of a chip and add up in another order: that moves the last digits of fp32.
+    Metric("output error", "difference", 0.5, 0.05, 0.05, 5.0, 1, confirms_itself=True, offset=1e-6),
+)
+METRICS = {metric.name: metric for metric in (LATENCY, *OTHER_METRICS)}
