@@ -12,6 +12,7 @@ from devices.suggest import did_you_mean
 from tasks.cell import Mode, Variant
 from tasks.export.precision import Precision
 from tasks.export.zoo import MODELS
+from tasks.verdict.nights import ALERT_SESSIONS
 
 _FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
@@ -35,6 +36,16 @@ class SweepSpec(BaseModel):
         default=3, ge=1, description="First executions of a session, which are excluded from statistics."
     )
     sessions: int = Field(default=3, ge=1, le=1000, description="Sessions per cell: the n of the statistics.")
+    interval_percent: float | None = Field(
+        default=None,
+        gt=0,
+        le=100,
+        description=(
+            "If set, `sessions` is the most: all variants of a model, precision and number of threads end together "
+            "once the 95 % intervals of their medians are narrower than this, after at least 8 sessions. With a runner "
+            "that does not report the time of each execution (`execution_ns` in its stats.json) none ends early."
+        ),
+    )
     deadline_s: float = Field(default=120, gt=0, le=86_400, description="Wall time after which a session is ended.")
     cooldown_s: float = Field(default=0, ge=0, le=3600, description="Pause between two sessions.")
     settle_s: float = Field(default=300, ge=0, le=86_400, description="Longest wait for conditions inside the limits.")
@@ -74,6 +85,15 @@ class SweepSpec(BaseModel):
             if values.count(value) > 1:
                 raise ValueError(f"duplicate entry `{value}`; remove one")
         return values
+
+    @model_validator(mode="after")
+    def _sessions_left_to_save(self) -> "SweepSpec":
+        if self.interval_percent is not None and self.sessions <= ALERT_SESSIONS:
+            raise ValueError(
+                f"interval_percent never ends before {ALERT_SESSIONS} sessions, and sessions ({self.sessions}) is the "
+                f"most: no session can be saved; set sessions above {ALERT_SESSIONS} or remove interval_percent"
+            )
+        return self
 
     @model_validator(mode="after")
     def _executions_left_to_measure(self) -> "SweepSpec":

@@ -62,5 +62,15 @@ def test_warm_up_must_leave_executions_to_measure(tmp_path: Path) -> None:
         read_sweep(path)
 
 
+@pytest.mark.parametrize(("sessions", "problem"), [(8, r"sessions \(8\) is the most"), (9, None)])
+def test_a_sweep_that_may_end_early_has_sessions_to_save(tmp_path: Path, sessions: int, problem: str | None) -> None:
+    path = written(tmp_path, f"name: a\nmodels: [linear]\ninterval_percent: 2\nsessions: {sessions}\n")
+    if problem is None:
+        assert read_sweep(path).interval_percent == 2
+    else:
+        with pytest.raises(InputError, match=problem):
+            read_sweep(path)
+
+
 def test_a_model_of_ones_own_is_named_by_module_and_factory() -> None:
     assert SweepSpec(name="a", models=["team.models:detector"]).models == ["team.models:detector"]
