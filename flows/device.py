@@ -22,6 +22,7 @@ from flows.artifacts import ProgressArtifact
 from flows.lease import held
 from flows.progress import board
 from flows.server_watch import ServerGoneError, run_flow
+from tasks.alternate import Round
 from tasks.bundle import SessionRecord, SweepNight
 from tasks.bundle_store import BundleStore
 from tasks.cell import Mode, Variant
@@ -63,6 +64,33 @@ class DeviceJob:
     places: Var
     unloadable: Mapping[str, str] = field(default_factory=dict)
     """Why bundles of the sweep cannot be loaded, by session id; their sessions are measured again."""
+    round: Round | None = None
+    """Sessions to run instead of the matrix of the sweep."""
+
+    def planned(self, sme2: bool | None) -> list[PlannedSession]:
+        """Return all sessions of this job in their order; `sme2` is whether the device has SME2."""
+        if self.round is not None:
+            return self.round.sessions
+        name = self.device.name
+        return plan_device(self.spec, self.sweep, name, sme2=sme2, exports=self.exports, runners=self.runners)
+
+    def left(self, sme2: bool | None) -> list[PlannedSession]:
+        """Return those that are still to run: without a result, or with one that cannot be loaded."""
+        store, sweep_id = self.bundles, self.sweep.sweep_id
+        records, left_out = store.records(sweep_id, skip_damaged=True), {*store.forgotten(), *self.unloadable}
+        return still_to_run(self.planned(sme2), records, left_out, taken=set(store.session_ids(sweep_id)))
+
+    def export_of(self, session: PlannedSession) -> Export | None:
+        """Return the model that a session runs; None if its export failed."""
+        if self.round is not None:
+            return self.round.exports.get(session.pte_sha256 or "")
+        return self.exports.get((session.cell.model, session.cell.precision))
+
+    def runner_of(self, session: PlannedSession) -> Runner | None:
+        """Return the runner of a session; None if there is none."""
+        if self.round is not None:
+            return self.round.runners.get(session.runner_sha256 or "")
+        return self.runners.get((session.cell.variant, session.cell.mode))
 
 
 @dataclass
@@ -205,9 +233,8 @@ class _SessionRuns:
         return ended[0]
 
     def _measure(self, session: PlannedSession) -> SessionRecord:
-        job, cell = self.job, session.cell
-        export = job.exports.get((cell.model, cell.precision))
-        runner = job.runners.get((cell.variant, cell.mode))
+        job = self.job
+        export, runner = job.export_of(session), job.runner_of(session)
         if export is None or runner is None:
             code, reason = _missing(job, session)
             return record_unmeasured(session, job.device, self.facts, runner, code, reason, job.bundles)
@@ -225,12 +252,7 @@ class _SessionRuns:
 
 
 def _todo(job: DeviceJob, facts: Facts, tally: DeviceTally) -> list[PlannedSession]:
-    planned = plan_device(
-        job.spec, job.sweep, job.device.name, sme2=facts.sme2, exports=job.exports, runners=job.runners
-    )
-    store, sweep_id = job.bundles, job.sweep.sweep_id
-    records, left_out = store.records(sweep_id, skip_damaged=True), {*store.forgotten(), *job.unloadable}
-    todo = still_to_run(planned, records, left_out, taken=set(store.session_ids(sweep_id)))
+    planned, todo = job.planned(facts.sme2), job.left(facts.sme2)
     tally.already_done = len(planned) - len(todo)
     tally.replaced = attempts_among(planned, job.unloadable)
     return todo
@@ -242,7 +264,7 @@ def _record_all(job: DeviceJob, tally: DeviceTally, code: str, reason: str, runs
     facts = runs.facts if runs else job.facts
     left = runs.left if runs else None
     for session in _todo(job, facts, tally) if left is None else left:
-        runner = job.runners.get((session.cell.variant, session.cell.mode))
+        runner = job.runner_of(session)
         tally.count(record_unmeasured(session, job.device, facts, runner, code, reason, job.bundles))
 
 

@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 from devices.errors import FarmError
 from devices.ondevice.conditions import Conditions
 from devices.ondevice.facts import Facts
-from tasks.cell import Mode, Status, Variant
+from tasks.cell import Mode, Purpose, Status, Variant
 from tasks.export.precision import Precision
 from tasks.files import UNFINISHED, publish_folder, sha256_of
 from tasks.ranges import (
@@ -115,6 +115,14 @@ class ImportRecord(_Record):
     """What `started_at` and `ended_at` were taken from."""
 
 
+class ArmRecord(_Record):
+    """The side of a comparison that a session was measured for, alternately with the other side."""
+
+    purpose: Purpose
+    comparison: Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
+    side: Literal["a", "b"]
+
+
 class SessionRecord(_Record):
     """session.json: everything that is known about one session."""
 
@@ -147,6 +155,7 @@ class SessionRecord(_Record):
     accuracy: list[Accuracy] | None = None
     files: dict[str, FileRecord] = {}
     imported: ImportRecord | None = None
+    arm: ArmRecord | None = None
     farm_version: str
 
     @model_validator(mode="after")

@@ -15,6 +15,18 @@ Mode = Literal["timing", "profile", "trace"]
 registered runner."""
 MODES: tuple[Mode, ...] = get_args(Mode)
 Status = Literal["succeeded", "failed", "invalid"]
+Purpose = Literal["same_night", "comparison", "bisection", "noise"]
+"""Why two contents are measured alternately, beside a sweep's own matrix."""
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One side of a comparison whose two sides are measured alternately."""
+
+    purpose: Purpose
+    comparison: str
+    """Its id, the same for both sides."""
+    side: Literal["a", "b"]
 
 
 @dataclass(frozen=True)
@@ -29,3 +41,5 @@ class Cell:
     mode: Mode
     executions: int
     warmup_executions: int
+    arm: Arm | None = None
+    """None for the sessions of a sweep's own matrix; others belong to no series and no night."""

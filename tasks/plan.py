@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from tasks.bundle import SessionRecord, SweepNight
-from tasks.cell import Cell, Mode, Variant
+from tasks.cell import Arm, Cell, Mode, Variant
 from tasks.export.export import Export
 from tasks.export.precision import Precision
 from tasks.runner.bundle import Runner
@@ -34,7 +34,8 @@ class PlannedSession:
     @property
     def key(self) -> str:
         """Identifies the session: equal for all its attempts, different for all other sessions."""
-        content = [self.sweep.sweep_id, asdict(self.cell), self.index, self.seed, self.pte_sha256, self.runner_sha256]
+        cell = {name: value for name, value in asdict(self.cell).items() if name != "arm" or value is not None}
+        content = [self.sweep.sweep_id, cell, self.index, self.seed, self.pte_sha256, self.runner_sha256]
         return json.dumps(content, sort_keys=True)
 
     @property
@@ -48,6 +49,8 @@ class PlannedSession:
         cell = self.cell
         number = "first" if self.index == DISCARDED_INDEX else f"#{self.index}"
         kind = "" if cell.mode == "timing" else f" {cell.mode}"
+        if cell.arm:
+            kind = f" {cell.arm.purpose.replace('_', ' ')} {cell.arm.side.upper()}"
         return f"{cell.model} {cell.precision} {cell.variant} t{cell.threads}{kind} {number} on {cell.device}"
 
 
@@ -153,6 +156,7 @@ def planned_of(record: SessionRecord) -> PlannedSession:
         record.mode,
         record.executions,
         record.warmup_executions,
+        Arm(**record.arm.model_dump()) if record.arm else None,
     )
     runner_sha256 = record.runner.runner_sha256 if record.runner else None
     return PlannedSession(

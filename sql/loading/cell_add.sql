@@ -28,7 +28,10 @@ content AS (
         mode,
         threads,
         executions,
-        warmup_executions
+        warmup_executions,
+        purpose,
+        comparison,
+        arm
     FROM session
     JOIN sweep USING (sweep_id)
     JOIN device USING (device_id)
@@ -45,7 +48,8 @@ hashed AS (
             json_array(device, emulated, serial, build, os_version, platform, device_model, soc, sme2),
             json_array(model, precision, seed, pte_sha256),
             json_array(runner_sha256, runner_source),
-            threads
+            -- A session's own side of a comparison is never pooled with the other, even if both measure the same.
+            CASE WHEN purpose IS NULL THEN to_json(threads) ELSE json_array(threads, purpose, comparison, arm) END
         ) AS shared
     FROM content
 )

@@ -6,6 +6,8 @@ WHERE series_id IN (
     JOIN session USING (session_key)
     WHERE cell_id IN (SELECT cell_id FROM touched_cell)
 );
+DELETE FROM comparison_result
+WHERE comparison IN (SELECT comparison FROM cell WHERE cell_id IN (SELECT cell_id FROM touched_cell));
 DELETE FROM cell_operator WHERE cell_id IN (SELECT cell_id FROM touched_cell);
 DELETE FROM series_night WHERE cell_id IN (SELECT cell_id FROM touched_cell);
 DELETE FROM cell
@@ -86,6 +88,7 @@ measured AS (
     WHERE cell_id IN (SELECT cell_id FROM touched_cell)
         AND status = 'succeeded'
         AND mode = 'timing'
+        AND purpose IS NULL
         AND NOT is_warmup
         AND series_id IS NOT NULL
         AND night IS NOT NULL

@@ -17,6 +17,7 @@ timed AS (
     JOIN session_cell USING (session_key)
     JOIN cell USING (cell_id)
     WHERE session.mode = 'timing'
+        AND session.purpose IS NULL
         AND cell.night IS NOT NULL
         AND _has_times(emulated)
         AND session.series_id IS NOT NULL
@@ -36,18 +37,36 @@ newest AS (
     QUALIFY row_number() OVER (
         PARTITION BY series_id, device, night ORDER BY max(started_at) DESC NULLS LAST, cell DESC
     ) = 1
+),
+-- The comparison with an earlier content that was measured on the same night.
+same_night AS (
+    SELECT DISTINCT ON (series_id, b.device, b.night, content_b)
+        series_id,
+        b.device,
+        b.night,
+        coalesce(a.pte_sha256, '') || ' ' || coalesce(a.runner_sha256, '') AS content_a,
+        coalesce(b.pte_sha256, '') || ' ' || coalesce(b.runner_sha256, '') AS content_b,
+        comparison_result.* EXCLUDE (cell_a, cell_b)
+    FROM comparison_result
+    JOIN cell AS a ON a.cell = cell_a
+    JOIN cell AS b ON b.cell = cell_b
+    JOIN (SELECT DISTINCT cell_id, series_id FROM session JOIN session_cell USING (session_key)) AS of_series
+        ON of_series.cell_id = b.cell_id
+    WHERE b.purpose = 'same_night'
+    ORDER BY series_id, b.device, b.night, content_b, sessions_b DESC, comparison_result.comparison
 )
 SELECT
-    series_id,
-    device,
-    night,
+    counted.series_id,
+    counted.device,
+    counted.night,
     model,
     precision,
     variant,
     cell,
     coalesce(content, '') AS content,
     coalesce(figures_ns, []) AS figures_ns,
-    invalid_sessions
+    invalid_sessions,
+    same_night.* EXCLUDE (series_id, device, night, content_b, comparison)
 FROM (
     SELECT
         series_id,
@@ -56,7 +75,13 @@ FROM (
         count(*) FILTER (status = 'invalid' AND reason_code IS DISTINCT FROM 'first_session') AS invalid_sessions
     FROM timed
     GROUP BY series_id, device, night
-)
-LEFT JOIN newest USING (series_id, device, night)
-JOIN series USING (series_id)
-ORDER BY series_id, device, night;
+) AS counted
+LEFT JOIN newest
+    ON newest.series_id = counted.series_id AND newest.device = counted.device AND newest.night = counted.night
+LEFT JOIN same_night
+    ON same_night.series_id = counted.series_id
+    AND same_night.device = counted.device
+    AND same_night.night = counted.night
+    AND content_b = content
+JOIN series ON series.series_id = counted.series_id
+ORDER BY counted.series_id, counted.device, counted.night;

@@ -18,7 +18,7 @@ worst AS (
     FROM session_accuracy
     JOIN cell USING (cell, sweep_id)
     LEFT JOIN _differs USING (cell_id, sweep_id)
-    WHERE sweep_id = $sweep_id
+    WHERE sweep_id = $sweep_id AND purpose IS NULL
     GROUP BY ALL
 )
 SELECT *

@@ -170,6 +170,9 @@ def _session(record: SessionRecord, *, has_runs: bool) -> Row:
     return {
         **record.model_dump(include=fields),
         "slot": record.index,
+        "purpose": record.arm.purpose if record.arm else None,
+        "comparison": record.arm.comparison if record.arm else None,
+        "arm": record.arm.side if record.arm else None,
         "started_at": _utc(datetime.fromisoformat(record.started_at)),
         "ended_at": _utc(datetime.fromisoformat(record.ended_at)),
         "command": _json(record.command),

@@ -1,7 +1,7 @@
 """Build session.json of a session from its plan, its findings and its end."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -12,7 +12,7 @@ from devices.inventory import DeviceSpec
 from devices.ondevice.conditions import Conditions
 from devices.ondevice.facts import Facts
 from devices.ondevice.job import JobResult
-from tasks.bundle import Accuracy, DeviceRecord, ModelRecord, RunnerRecord, SessionRecord
+from tasks.bundle import Accuracy, ArmRecord, DeviceRecord, ModelRecord, RunnerRecord, SessionRecord
 from tasks.export.export import Export
 from tasks.plan import PlannedSession
 from tasks.runner.bundle import Runner
@@ -78,6 +78,7 @@ def session_record(
         wall_s=job.wall_s if job else None,
         stats=found.stats,
         accuracy=found.accuracy,
+        arm=ArmRecord(**asdict(cell.arm)) if cell.arm else None,
         farm_version=version("etfarm"),
     )
 

@@ -1,7 +1,7 @@
 """Judge the nights of every series without verdicts in the warehouse: new ones, and those that something changed."""
 
 import logging
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from datetime import date
 from itertools import groupby
 from typing import Any
@@ -10,17 +10,24 @@ import duckdb
 import pyarrow as pa
 
 from sql.schema import sql_files
+from tasks.verdict.comparison import Comparison
 from tasks.verdict.decision_table import decisions_of
 from tasks.verdict.decisions import Decisions, SeriesNight, is_excluded, starts_baseline
+from tasks.verdict.measured import judge_comparisons
 from tasks.verdict.nights import Night, NightVerdict, judge_all
 
 _log = logging.getLogger(__name__)
 _QUERIES = {file.name: file.text for file in sql_files("loading")}
 _Row = dict[str, Any]
+_STORED = {"verdict", "ratio", "low", "high", "z", "noise_floor", "since", "reason"} | {
+    f"baseline_{word}" for word in ("nights", "from", "to")
+}
+_COMPARED = [field.name for field in fields(Comparison)]
 
 
 def judge_series(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fill the table `series_verdict` for the series without rows, from the sessions and decisions of the warehouse."""
+    """Fill `comparison_result` and `series_verdict` where rows are missing, from sessions and decisions."""
+    judge_comparisons(connection)
     decisions = decisions_of(connection)
     answer = connection.execute(_QUERIES["nights_to_judge"])
     names = [column[0] for column in answer.description or []]
@@ -54,6 +61,8 @@ def _night(row: _Row, previous: date | None, decisions: Decisions) -> Night:
         is_excluded=is_excluded(decisions, series),
         starts_baseline=starts_baseline(decisions, series, previous),
         content=row["content"],
+        same_night=Comparison(**{name: row[name] for name in _COMPARED}) if row["answer"] else None,
+        same_night_content=row["content_a"] or "",
     )
 
 
@@ -61,7 +70,7 @@ def _verdict_row(row: _Row, verdict: NightVerdict, cells: dict[str, str | None])
     figures = sorted(row["figures_ns"])
     middle = len(figures) // 2
     return {
-        **asdict(verdict),
+        **{name: value for name, value in asdict(verdict).items() if name in _STORED},
         **{name: row[name] for name in ("series_id", "device", "night", "cell", "invalid_sessions")},
         "sessions": len(figures),
         "median_ns": (figures[middle] + figures[~middle]) / 2 if figures else None,

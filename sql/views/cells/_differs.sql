@@ -4,7 +4,7 @@ with_result AS (
     SELECT DISTINCT cell_id, sweep_id
     FROM session_cell
     JOIN session USING (session_key)
-    WHERE status = 'succeeded'
+    WHERE status = 'succeeded' AND purpose IS NULL
 ),
 named AS (
     SELECT cell.*, [device, model, precision, variant, mode, threads::VARCHAR] AS name

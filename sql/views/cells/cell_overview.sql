@@ -42,7 +42,10 @@ SELECT
     pte_sha256,
     runner_sha256,
     runner_source,
-    executorch_version
+    executorch_version,
+    purpose,
+    comparison,
+    arm
 FROM counted
 JOIN cell USING (cell_id, sweep_id)
 LEFT JOIN _differs USING (cell_id, cell, sweep_id);

@@ -8,7 +8,7 @@ counted AS (
         sum(executions - warmup_executions)::BIGINT AS runs
     FROM session_cell
     JOIN session USING (session_key)
-    WHERE status = 'succeeded' AND mode = 'timing' AND executions > warmup_executions
+    WHERE status = 'succeeded' AND mode = 'timing' AND executions > warmup_executions AND purpose IS NULL
     GROUP BY cell_id, sweep_id
 )
 SELECT

@@ -32,7 +32,10 @@ SELECT
     pte_sha256,
     runner_sha256,
     serial,
-    build
+    build,
+    purpose,
+    comparison,
+    arm
 FROM _session;
 
 COMMENT ON VIEW session_overview IS 'Every session, however it ended.';

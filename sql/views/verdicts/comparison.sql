@@ -1,0 +1,55 @@
+CREATE OR REPLACE VIEW comparison AS
+SELECT
+    b.night,
+    b.device,
+    b.purpose,
+    a.model AS model_a,
+    b.model AS model_b,
+    a.precision AS precision_a,
+    b.precision AS precision_b,
+    b.variant,
+    b.threads,
+    sessions_a,
+    sessions_b,
+    median_a / 1e6 AS median_a_ms,
+    median_b / 1e6 AS median_b_ms,
+    ratio,
+    low,
+    high,
+    answer,
+    more_sessions,
+    superiority,
+    a.pte_sha256 AS pte_sha256_a,
+    b.pte_sha256 AS pte_sha256_b,
+    a.runner_sha256 AS runner_sha256_a,
+    b.runner_sha256 AS runner_sha256_b,
+    b.sweep_id,
+    comparison_result.comparison,
+    cell_a,
+    cell_b
+FROM comparison_result
+JOIN cell AS a ON a.cell = cell_a
+JOIN cell AS b ON b.cell = cell_b;
+
+COMMENT ON VIEW comparison IS 'What was measured alternately on one device: side B compared with side A. Drift and heat of the device affect both, so the ratio is about the two contents.';
+COMMENT ON COLUMN comparison.purpose IS 'same_night: a suspected night, with model and runner of the last good night as A; comparison: `etfarm compare` of two files; bisection: `etfarm bisect`; noise: twice the same content.';
+COMMENT ON COLUMN comparison.model_a IS 'Model of side A.';
+COMMENT ON COLUMN comparison.model_b IS 'Model of side B.';
+COMMENT ON COLUMN comparison.precision_a IS 'Its precision.';
+COMMENT ON COLUMN comparison.precision_b IS 'Its precision.';
+COMMENT ON COLUMN comparison.sessions_a IS 'Sessions of side A that count.';
+COMMENT ON COLUMN comparison.sessions_b IS 'Sessions of side B that count.';
+COMMENT ON COLUMN comparison.median_a_ms IS 'Median of the medians of the sessions of side A, in milliseconds.';
+COMMENT ON COLUMN comparison.median_b_ms IS 'Median of the medians of the sessions of side B, in milliseconds.';
+COMMENT ON COLUMN comparison.ratio IS 'median_b_ms / median_a_ms: above 1, B is slower.';
+COMMENT ON COLUMN comparison.low IS 'Lower end of the 95 % interval of the ratio; NULL below 5 sessions.';
+COMMENT ON COLUMN comparison.high IS 'Upper end of the 95 % interval of the ratio; NULL below 5 sessions.';
+COMMENT ON COLUMN comparison.answer IS 'different, same (the interval lies within 1 %) or unknown.';
+COMMENT ON COLUMN comparison.more_sessions IS 'Further sessions of each side that would settle an unknown; NULL if 1000 would not.';
+COMMENT ON COLUMN comparison.superiority IS 'Probability that a session of B is slower than one of A.';
+COMMENT ON COLUMN comparison.pte_sha256_a IS 'Hash of the .pte file of side A.';
+COMMENT ON COLUMN comparison.pte_sha256_b IS 'Hash of the .pte file of side B.';
+COMMENT ON COLUMN comparison.runner_sha256_a IS 'Hash of the runner of side A.';
+COMMENT ON COLUMN comparison.runner_sha256_b IS 'Hash of the runner of side B.';
+COMMENT ON COLUMN comparison.cell_a IS 'The cell of side A.';
+COMMENT ON COLUMN comparison.cell_b IS 'The cell of side B.';

@@ -1,0 +1,68 @@
+"""Two contents measured alternately on one device: whatever the device does meanwhile, it does to both."""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, replace
+from typing import Literal
+
+from tasks.bundle import SweepNight
+from tasks.cell import Arm, Cell, Purpose
+from tasks.export.export import Export
+from tasks.plan import DISCARDED_INDEX, PlannedSession
+from tasks.runner.bundle import Runner
+
+
+@dataclass(frozen=True)
+class Side:
+    """What one side of a comparison runs: its cell (without an arm), the exported model and the runner."""
+
+    cell: Cell
+    export: Export
+    runner: Runner
+
+    def session(self, sweep: SweepNight, arm: Arm, index: int) -> PlannedSession:
+        """Return the session of this side with this number."""
+        cell = replace(self.cell, arm=arm)
+        return PlannedSession(sweep, cell, index, self.export.seed, self.export.pte_sha256, self.runner.runner_sha256)
+
+
+@dataclass(frozen=True)
+class Round:
+    """Sessions of comparisons on one device, in their order, with what they run."""
+
+    sessions: list[PlannedSession] = field(default_factory=list)
+    exports: dict[str, Export] = field(default_factory=dict)
+    """By the hash of the .pte file."""
+    runners: dict[str, Runner] = field(default_factory=dict)
+    """By the hash of the runner."""
+
+
+def plan_round(
+    sweep: SweepNight, pairs: Iterable[tuple[Side, Side]], purpose: Purpose, sessions_per_side: int
+) -> Round:
+    """Return the sessions that compare each pair, one pair after the other.
+
+    Sides take turns in the order A B, B A, A B, ..., so that a steady drift of the device affects both equally. The
+    first session of the round is discarded automatically, as in a sweep.
+    """
+    planned = Round()
+    for a, b in pairs:
+        sides: dict[Literal["a", "b"], Side] = {"a": a, "b": b}
+        comparison = comparison_id(sweep, a, b, purpose)
+        for side in sides.values():
+            planned.exports[side.export.pte_sha256] = side.export
+            planned.runners[side.runner.runner_sha256] = side.runner
+        for index in range(sessions_per_side):
+            for name, side in sides.items() if index % 2 == 0 else reversed(sides.items()):
+                planned.sessions.append(side.session(sweep, Arm(purpose, comparison, name), index))
+    if planned.sessions:
+        planned.sessions.insert(0, replace(planned.sessions[0], index=DISCARDED_INDEX))
+    return planned
+
+
+def comparison_id(sweep: SweepNight, a: Side, b: Side, purpose: Purpose) -> str:
+    """Return 16 hexadecimal digits, determined by the sweep, the purpose and both sides."""
+    sides = [[asdict(side.cell), side.export.pte_sha256, side.runner.runner_sha256] for side in (a, b)]
+    text = json.dumps([sweep.sweep_id, purpose, sides], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
