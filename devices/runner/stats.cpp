@@ -3,11 +3,11 @@
 #include <sys/resource.h>
 
 #include <chrono>
-#include <cstdio>
 #include <fstream>
 #include <sstream>
 
 #include "json.h"
+#include "peak_memory.h"
 #include "sme2.h"
 
 namespace {
@@ -28,11 +28,7 @@ int64_t peak_resident_bytes() {
 #else
   // getrusage is not used: its peak is inherited from the parent process.
   std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    long long kilobytes = 0;
-    if (std::sscanf(line.c_str(), "VmHWM: %lld kB", &kilobytes) == 1) return kilobytes * 1024;
-  }
-  return 0;
+  return peak_memory_bytes(status);
 #endif
 }
 

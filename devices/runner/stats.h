@@ -17,7 +17,7 @@ struct Stats {
   std::string exit_reason = "ok";  // or the error message on stderr
 };
 
-// Returns the JSON, with the peak resident memory so far and the answer that XNNPACK received about SME2.
+// Returns the JSON, with the peak memory so far and the answer that XNNPACK received about SME2.
 std::string stats_json(const Stats& stats);
 
 // Returns the JSON of --version.
