@@ -64,7 +64,7 @@ SELECT
     variant,
     cell,
     coalesce(content, '') AS content,
-    coalesce(figures_ns, []) AS figures_ns,
+    coalesce(figures_ns, []) AS latency,
     invalid_sessions,
     same_night.* EXCLUDE (series_id, device, night, content_b, comparison)
 FROM (

@@ -1,0 +1,77 @@
+-- The other figures of the sessions behind each judged latency, of the series where only latency was judged. The name
+-- of a column is that of its metric (tasks/verdict/metrics.py); a night without a figure has NULL there.
+WITH
+judged AS (
+    SELECT series_id, device, night, cell, invalid_sessions
+    FROM series_verdict
+    WHERE cell IS NOT NULL
+        AND metric = 'latency'
+        AND series_id NOT IN (SELECT series_id FROM series_verdict WHERE metric != 'latency')
+),
+measured AS (
+    SELECT session_key, session_id, cell.cell, load_ns, peak_resident_bytes, pte_bytes
+    FROM session
+    JOIN session_cell USING (session_key)
+    JOIN cell USING (cell_id)
+    JOIN model USING (model_id)
+    WHERE cell.cell IN (SELECT cell FROM judged) AND status = 'succeeded'
+),
+of_runs AS (
+    SELECT
+        session_key,
+        max(execute_ns) FILTER (run_index = 0) AS first_ns,
+        sum(portable_ns) FILTER (NOT is_warmup) / nullif(sum(execute_ns) FILTER (NOT is_warmup), 0) AS portable_share
+    FROM run
+    JOIN run_summary USING (run_id, session_key)
+    WHERE session_key IN (SELECT session_key FROM measured)
+    GROUP BY session_key
+),
+of_outputs AS (
+    SELECT session_key, max(max_abs_error) AS max_abs_error
+    FROM accuracy
+    WHERE session_key IN (SELECT session_key FROM measured)
+    GROUP BY session_key
+),
+of_cell AS (
+    SELECT
+        cell,
+        list(load_ns ORDER BY session_id) FILTER (load_ns IS NOT NULL) AS load_ns,
+        list(first_ns ORDER BY session_id) FILTER (first_ns IS NOT NULL) AS first_ns,
+        list(peak_resident_bytes ORDER BY session_id) FILTER (peak_resident_bytes IS NOT NULL) AS peak_bytes,
+        list(pte_bytes ORDER BY session_id) FILTER (pte_bytes IS NOT NULL) AS pte_bytes,
+        list(portable_share ORDER BY session_id) FILTER (portable_share IS NOT NULL) AS portable_share,
+        list(max_abs_error ORDER BY session_id) FILTER (max_abs_error IS NOT NULL) AS max_abs_error
+    FROM measured
+    LEFT JOIN of_runs USING (session_key)
+    LEFT JOIN of_outputs USING (session_key)
+    GROUP BY cell
+),
+-- A cell has one coverage. It is left out where names and samples do not tell the part on SME2.
+covered AS (
+    SELECT cell, [proven_share] AS coverage
+    FROM sme2_coverage
+    WHERE proven_share IS NOT NULL AND variant != 'sme2_off'
+)
+SELECT
+    series_id,
+    judged.device,
+    judged.night,
+    series.model,
+    series.precision,
+    series.variant,
+    judged.cell,
+    coalesce(pte_sha256, '') || ' ' || coalesce(runner_sha256, '') AS content,
+    invalid_sessions,
+    load_ns AS "load time",
+    first_ns AS "first execution",
+    peak_bytes AS "peak memory",
+    pte_bytes AS ".pte size",
+    portable_share AS "portable share",
+    coverage AS "SME2 coverage",
+    max_abs_error AS "output error"
+FROM judged
+JOIN of_cell ON of_cell.cell = judged.cell
+JOIN series USING (series_id)
+LEFT JOIN (SELECT cell, pte_sha256, runner_sha256 FROM cell) AS content ON content.cell = judged.cell
+LEFT JOIN covered ON covered.cell = judged.cell
+ORDER BY series_id, judged.device, judged.night;
