@@ -67,6 +67,11 @@ class DeviceJob:
     round: Round | None = None
     """Sessions to run instead of the matrix of the sweep."""
 
+    @property
+    def title(self) -> str:
+        """The name of its flow run and of its progress bar, without `device`."""
+        return self.device.name if self.round is None else f"{self.device.name} again"
+
     def planned(self, sme2: bool | None) -> list[PlannedSession]:
         """Return all sessions of this job in their order; `sme2` is whether the device has SME2."""
         if self.round is not None:
@@ -127,19 +132,19 @@ def measure_device(job: DeviceJob) -> DeviceTally:
         return device_flow.fn(job)
 
 
-@flow(name="device", flow_run_name="device {job.device.name}", validate_parameters=False)
+@flow(name="device", flow_run_name="device {job.title}", validate_parameters=False)
 def device_flow(job: DeviceJob) -> DeviceTally:
     """The flow of `measure_device`."""
     tally = DeviceTally(device=job.device.name)
     name = job.device.name
-    board.expect(name, 0)
+    board.expect(job.title, 0)
     if job.unusable is not None:
         _record_all(job, tally, "device_unusable", job.unusable)
         return tally
     registry = Registry(job.places.registry)
     runs = None
     try:
-        board.doing(name, "waiting for the device")
+        board.doing(job.title, "waiting for the device")
         with (
             open_device(job.device) as device,
             held(device, job.device, ttl_s=_lease_ttl_s(job.spec), wait_s=job.spec.lease_wait_s) as lease,
@@ -180,7 +185,7 @@ class _SessionRuns:
 
     def run(self, renew_lease: Callable[[], None]) -> None:
         """Run the sessions; raises DeviceError only if the device itself fails."""
-        step = self.job.device.name
+        step = self.job.title
         self.facts = self._facts_with_sme2()
         todo = _todo(self.job, self.facts, self.tally)
         self.left = list(todo)

@@ -22,6 +22,7 @@ from flows.leftovers import clear_leftovers
 from flows.prepare import Exported, Probe, Runners, build_runners, data_of, export_all, probe_all
 from flows.progress import board
 from flows.publish import load_store, unloadable_sessions, write_report
+from flows.same_night import same_night_jobs
 from flows.shutdown import shutdown_handler
 from flows.unloadable import session_of
 from flows.verdicts import FailingVerdict, fails, line_of, show_verdicts, verdicts_of
@@ -93,9 +94,13 @@ def sweep(
         jobs = [_job(spec, this_night, probe, exports, runners, store, places, unloadable) for probe in probes]
         tallies = _measure_all(jobs)
         refused = load_step(this_night.sweep_id, store, places, warehouse_file)
+        second = same_night_step(this_night.sweep_id, jobs, places, warehouse_file, return_state=True)
+        if second.is_completed() and data_of(second):
+            tallies += _measure_all(data_of(second))
+            refused = load_step(this_night.sweep_id, store, places, warehouse_file)
         verdicts = verdict_step(this_night.sweep_id, places, warehouse_file, return_state=True)
         report = report_step(this_night.sweep_id, places, warehouse_file, store, refused, return_state=True)
-        return _end_state(this_night.sweep_id, tallies, refused, report, verdicts, fail_on)
+        return _end_state(this_night.sweep_id, tallies, refused, second, report, verdicts, fail_on)
 
 
 def choose_devices(spec: SweepSpec, inventory_file: str) -> list[DeviceSpec]:
@@ -138,6 +143,12 @@ def load_step(sweep_id: str, bundles: BundleStore, places: Var, warehouse: Path 
     sentences = [sentence for _, sentence in result.refused]
     board.done("load", "; ".join([counts, *sentences]), failed=bool(sentences))
     return {session_of(path): reason for path, reason in result.refused}
+
+
+@task(task_run_name="suspected series {sweep_id}", cache_policy=NO_CACHE)
+def same_night_step(sweep_id: str, jobs: list[DeviceJob], places: Var, warehouse: Path | None) -> list[DeviceJob]:
+    """Return what is to be measured again the same night: suspected series beside their last good night."""
+    return same_night_jobs(jobs, sweep_id, places.root, warehouse)
 
 
 @task(task_run_name="verdicts {sweep_id}", cache_policy=NO_CACHE)
@@ -192,7 +203,7 @@ def _job(
 
 def _measure_all(jobs: list[DeviceJob]) -> list[DeviceTally]:
     """Measure all devices in parallel; the failure of one device is reported in the end state."""
-    futures = [device_step.submit(f"measure on {job.device.name}", job) for job in jobs]
+    futures = [device_step.submit(f"measure on {job.title}", job) for job in jobs]
     wait(futures)
     tallies = []
     for job, future in zip(jobs, futures, strict=True):
@@ -208,6 +219,7 @@ def _end_state(
     sweep_id: str,
     tallies: list[DeviceTally],
     refused: Mapping[str, str],
+    second: State[Any],
     report: State[Any],
     verdicts: State[Any],
     fail_on: FailingVerdict,
@@ -222,6 +234,8 @@ def _end_state(
     if missing := [reason for session_id, reason in refused.items() if session_id not in replaced]:
         more = f"; and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
         broken.append(f"{len(missing)} could not be loaded: {'; '.join(missing[:_MOST_NAMED])}{more}")
+    if not second.is_completed():
+        broken.append(f"suspected series could not be compared the same night: {second.message}")
     if not verdicts.is_completed():
         broken.append(f"the verdicts could not be read: {verdicts.message}")
     elif slower := fails(data_of(verdicts), fail_on):

@@ -110,6 +110,14 @@ def read_export(folder: Path) -> Export:
         raise ExportError(f"{folder / 'export.json'}: the file is damaged ({cause}); export the model again") from None
 
 
+def kept_export(exports_dir: Path, key: str | None, pte_sha256: str | None) -> Export:
+    """Return an earlier export by its key and the hash of its .pte file; raises ExportError if it is not kept."""
+    export = _read_if_complete(exports_dir / key) if key else None
+    if export is None or export.pte_sha256 != pte_sha256:
+        raise ExportError(f"its .pte file ({(pte_sha256 or 'unknown')[:8]}) is not in {exports_dir} any more")
+    return export
+
+
 def _read_if_complete(folder: Path) -> Export | None:
     """Return the export in `folder` if every file matches its hash; remove a damaged export and return None."""
     if not folder.is_dir():

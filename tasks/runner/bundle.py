@@ -105,6 +105,14 @@ def find_runner(runners_dir: Path, platform: str, variant: str, mode: str) -> Ru
     return max(fitting, key=lambda r: (r.kind == "registered", (r.folder / MANIFEST).stat().st_mtime_ns), default=None)
 
 
+def kept_runner(runners_dir: Path, platform: str, runner_sha256: str | None, variant: str, mode: str) -> Runner:
+    """Return an earlier runner by its hash, for a variant and a mode; raises RunnerError if it is not kept."""
+    for runner in runners_of(runners_dir, platform):
+        if runner.runner_sha256 == runner_sha256 and variant in runner.variants and mode in runner.modes:
+            return runner
+    raise RunnerError(f"its runner ({(runner_sha256 or 'unknown')[:8]}) is not in {runners_dir / platform} any more")
+
+
 def publish_runner(made: Path, runners_dir: Path, described: Mapping[str, Any]) -> Runner:
     """Move the files in `made` into a bundle under `runners_dir`, with the manifest's other fields in `described`.
 
