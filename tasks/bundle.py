@@ -27,6 +27,7 @@ from tasks.ranges import (
     require_counts,
     require_stats,
 )
+from tasks.source import Source
 
 RECORD = "session.json"
 _SESSION_ID = re.compile(r"[0-9a-f]{16}")
@@ -47,6 +48,8 @@ class SweepNight(_Record):
     sweep_id: str
     name: str
     night: str
+    source: Source | None = None
+    """The commit of the sweep file when this session was started: a sweep that is started again may have another."""
 
 
 class ModelRecord(_Record):
@@ -59,6 +62,8 @@ class ModelRecord(_Record):
     pte_sha256: str | None = None
     pte_bytes: Count | None = None
     versions: dict[str, str | None] = {}
+    source_sha256: str | None = None
+    """Of the files that the model was made from, except those of installed packages."""
     delegated: list[dict[str, Any]] = []
     portable: list[dict[str, Any]] = []
 

@@ -119,8 +119,8 @@ def _pairs(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 
 def _is_in_a_round(session: PlannedSession) -> bool:
-    """Whether a session is neither the discarded one nor one for kernels."""
-    return session.cell.mode == "timing" and session.index >= 0
+    """Whether a session is neither the discarded one nor one for kernels or a comparison."""
+    return session.cell.mode == "timing" and session.cell.arm is None and session.index >= 0
 
 
 def _group(session: PlannedSession) -> _Group:

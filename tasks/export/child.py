@@ -19,7 +19,7 @@ from typing import Any
 
 from devices.errors import FarmError
 from tasks.export.export import first_line, os_cause
-from tasks.export.key import EXPORT_VERSION, export_key, is_own, note_used, versions
+from tasks.export.key import EXPORT_VERSION, export_key, is_own, note_used, source_sha256, versions
 from tasks.export.precision import PRECISIONS, Precision
 from tasks.export.zoo import MODELS
 from tasks.files import publish_folder, write_complete
@@ -72,7 +72,8 @@ def _export_here(model: str, precision: Precision, exports_dir: Path, seed: int)
     with publish_folder(folder) as aside:
         built = build(module, inputs, precision, aside)
         head = {"export_version": EXPORT_VERSION, "export_key": key, "model": model, "precision": precision}
-        tail = {"seed": seed, "versions": versions(), "export_s": round(time.monotonic() - started, 3)}
+        source = {"source_sha256": source_sha256(model, exports_dir)}
+        tail = {"seed": seed, "versions": versions(), **source, "export_s": round(time.monotonic() - started, 3)}
         write_complete(aside / "export.json", json.dumps(head | built | tail, indent=1).encode())
     return folder
 

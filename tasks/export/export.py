@@ -54,6 +54,8 @@ class Export:
     delegated: list[dict[str, Any]]
     portable: list[dict[str, Any]]
     export_s: float
+    source_sha256: str | None = None
+    """Of the files that the model was made from; None in an export of an older farm."""
 
     @property
     def pte(self) -> Path:

@@ -49,8 +49,18 @@ def export_key(model: str, precision_name: str, seed: int, exports_dir: Path) ->
     if not used.is_file():
         return base
     noted = json.loads(used.read_text())
-    files = {name: sha256_of(Path(name)) if Path(name).is_file() else None for name in noted["files"]}
-    return _digest([base, files, {name: _version(name) for name in noted["distributions"]}])
+    return _digest([base, _hashes(noted["files"]), {name: _version(name) for name in noted["distributions"]}])
+
+
+def source_sha256(model: str, exports_dir: Path) -> str:
+    """Return one hash of the files that a model is made from, wherever they are; raises FarmError as export_key does.
+
+    For a model of the zoo that is the zoo's file. Installed packages are not part of it: they have versions.
+    """
+    used = _used_path(model, exports_dir)
+    files = json.loads(used.read_text())["files"] if used.is_file() else []
+    contents = [sha256_of(_source_of(model)), *sorted(filter(None, _hashes(files).values()))]
+    return hashlib.sha256(json.dumps(contents).encode()).hexdigest()
 
 
 def note_used(model: str, exports_dir: Path, files: set[Path], distributions: set[str]) -> None:
@@ -62,6 +72,10 @@ def note_used(model: str, exports_dir: Path, files: set[Path], distributions: se
 def is_own(model: str) -> bool:
     """Return whether a model's name has the form `package.module:factory` and is not a short name of the zoo."""
     return ":" in model
+
+
+def _hashes(names: list[str]) -> dict[str, str | None]:
+    return {name: sha256_of(Path(name)) if Path(name).is_file() else None for name in names}
 
 
 def _used_path(model: str, exports_dir: Path) -> Path:

@@ -71,7 +71,7 @@ def rows_of_bundle(folder: Path) -> Rows:
         return Rows(
             path=folder,
             sha256=sha256,
-            sweep={**record.sweep.model_dump(), "night": date.fromisoformat(record.sweep.night)},
+            sweep={**record.sweep.model_dump(exclude={"source"}), "night": date.fromisoformat(record.sweep.night)},
             device=_device(record),
             model=_model(record),
             runner=_runner(record),
@@ -173,6 +173,9 @@ def _session(record: SessionRecord, *, has_runs: bool) -> Row:
         "purpose": record.arm.purpose if record.arm else None,
         "comparison": record.arm.comparison if record.arm else None,
         "arm": record.arm.side if record.arm else None,
+        # It explains a change and is no part of the cell: the .pte file and the runner decide what may be pooled.
+        "source_commit": record.sweep.source.commit if record.sweep.source else None,
+        "source_is_dirty": record.sweep.source.is_dirty if record.sweep.source else None,
         "started_at": _utc(datetime.fromisoformat(record.started_at)),
         "ended_at": _utc(datetime.fromisoformat(record.ended_at)),
         "command": _json(record.command),
@@ -205,6 +208,8 @@ def _model(record: SessionRecord) -> Row:
             **model.model_dump(include={"name", "precision", "seed", "export_key", "pte_sha256", "pte_bytes"}),
             "executorch_version": model.versions.get("executorch"),
             "versions": _json(model.versions),
+            # Without it, the hash of the row must be that of earlier loads.
+            **({"model_source_sha256": model.source_sha256} if model.source_sha256 else {}),
         },
         extra=_json([model.delegated, model.portable]),
     )

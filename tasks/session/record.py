@@ -114,6 +114,7 @@ def _model_record(session: PlannedSession, export: Export | None) -> ModelRecord
         pte_sha256=export.pte_sha256,
         pte_bytes=export.pte_bytes,
         versions=export.versions,
+        source_sha256=export.source_sha256,
         delegated=export.delegated,
         portable=export.portable,
     )

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from tasks.export.export import Export, ExportError, export_model, read_export
+from tasks.export.key import source_sha256
 from tasks.export.precision import PRECISIONS
 from tests.fixtures.waiting import SCALE, wait_for
 
@@ -105,6 +106,7 @@ def test_every_file_is_as_export_json_says(toys: dict[str, Export]) -> None:
         assert export.pte.stat().st_size == export.pte_bytes
         assert export.etrecord.stat().st_size > 0
         assert export.versions["torch"] is not None
+        assert export.source_sha256 == source_sha256("toy_cnn", export.folder.parent)
         for entry in (*export.inputs, *export.outputs):
             assert hashlib.sha256((export.folder / entry["file"]).read_bytes()).hexdigest() == entry["sha256"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from devices.errors import FarmError
-from tasks.export.key import export_key, note_used
+from tasks.export.key import export_key, note_used, source_sha256
 
 OWN = "import torch\nraise SystemExit('computing a key must not import the model')\n"
 
@@ -48,6 +48,25 @@ def test_a_file_that_the_model_used_changes_the_key_when_it_changes_or_goes(expo
     weights.unlink()
     keys.append(export_key("ours.model:make", "fp32", 0, exports))
     assert len(set(keys)) == 3
+
+
+def test_the_hash_of_the_source_follows_the_files_and_nothing_else(exports: Path) -> None:
+    # given a model that reads a file of weights
+    weights = Path("weights.bin").absolute()
+    weights.write_bytes(b"one")
+    note_used("ours.model:make", exports, {weights, Path("ours/model.py").absolute()}, {"numpy"})
+    first = source_sha256("ours.model:make", exports)
+    # then other packages do not change it, and neither does the place of the file
+    weights.rename("moved.bin")
+    moved = Path("moved.bin").absolute()
+    note_used("ours.model:make", exports, {moved, Path("ours/model.py").absolute()}, {"numpy", "pandas"})
+    assert source_sha256("ours.model:make", exports) == first
+    # but its weights and its code do
+    moved.write_bytes(b"two")
+    other_weights = source_sha256("ours.model:make", exports)
+    moved.write_bytes(b"one")
+    Path("ours/model.py").write_text(OWN + "# edited\n")
+    assert len({first, other_weights, source_sha256("ours.model:make", exports)}) == 3
 
 
 def test_a_key_is_computed_without_torch(exports: Path) -> None:
