@@ -1,0 +1,106 @@
+"""Comparisons of two sides measured alternately: their results, and that they are no part of a night."""
+
+from pathlib import Path
+
+import pytest
+
+from sql.warehouse import writing
+from tasks.keep.check import check_aggregates
+from tasks.keep.forget import forget_sessions
+from tests.fixtures.nights import night_of
+from tests.fixtures.warehouse import BundleMaker
+
+ID = "c0ffee00c0ffee00"
+
+
+@pytest.fixture
+def maker(tmp_path: Path) -> BundleMaker:
+    return BundleMaker(tmp_path)
+
+
+def side(maker: BundleMaker, day: int, name: str, factor: float, pte: str, sessions: int = 8) -> list[Path]:
+    """Write one side of a comparison that was measured on a night."""
+    arm = {"purpose": "same_night", "comparison": ID, "side": name}
+    return night_of(maker, day, factor, sessions, arm=arm, model__pte_sha256=pte)
+
+
+def a_week_and_a_step(maker: BundleMaker) -> None:
+    for day in range(1, 8):
+        night_of(maker, day, model__pte_sha256="p1")
+    night_of(maker, 8, 1.1, model__pte_sha256="p2")
+
+
+VERDICT = "SELECT verdict, baseline_to::VARCHAR FROM verdict WHERE night = '2026-11-08'"
+
+
+def test_a_step_that_shows_the_same_night_is_a_regression_at_once(maker: BundleMaker) -> None:
+    a_week_and_a_step(maker)
+    maker.load()
+    assert maker.ask(VERDICT) == [("suspected", "2026-11-07")]
+    # when the former file and tonight's were measured alternately, and tonight's is slower
+    side(maker, 8, "a", 1.0, "p1")
+    side(maker, 8, "b", 1.1, "p2")
+    maker.load()
+    assert maker.ask(VERDICT) == [("regression", "2026-11-07")]
+    (reason,) = maker.ask("SELECT reason FROM verdict WHERE night = '2026-11-08'")[0]
+    assert "+10.0 % (+9.8 % to +10.2 %) against model and runner of 2026-11-07, measured alternately" in reason
+
+
+def test_a_step_that_does_not_show_the_same_night_was_the_device(maker: BundleMaker) -> None:
+    a_week_and_a_step(maker)
+    side(maker, 8, "a", 1.1, "p1")
+    side(maker, 8, "b", 1.1, "p2")
+    maker.load()
+    assert maker.ask(VERDICT) == [("no change", "2026-11-07")]
+
+
+@pytest.mark.parametrize(("former", "tonight"), [("p0", "p2"), ("p1", "p3")])
+def test_a_comparison_of_other_files_says_nothing_about_the_night(
+    maker: BundleMaker, former: str, tonight: str
+) -> None:
+    a_week_and_a_step(maker)
+    side(maker, 8, "a", 1.0, former)
+    side(maker, 8, "b", 1.1, tonight)
+    maker.load()
+    assert maker.ask(VERDICT) == [("suspected", "2026-11-07")]
+
+
+def test_the_result_is_a_row_and_neither_side_counts_as_latency(maker: BundleMaker) -> None:
+    night_of(maker, 1)
+    side(maker, 1, "a", 1.0, "p1")
+    side(maker, 1, "b", 1.1, "p2")
+    maker.load()
+    asked = "purpose, sessions_a, sessions_b, median_a_ms, median_b_ms, round(ratio, 3), answer, pte_sha256_b"
+    assert maker.ask(f"SELECT {asked} FROM comparison") == [("same_night", 8, 8, 1.0, 1.1, 1.1, "different", "p2")]
+    # then the night's own sessions alone are latencies of the night
+    for view in ("session_latency", "series_latency", "verdict", "category_share", "portable_weight"):
+        assert maker.ask(f"SELECT count(DISTINCT cell) FROM {view}") == [(1,)], view
+    assert maker.ask("SELECT sum(sessions) FROM series_latency") == [(8,)]
+    # and every session is listed with its side
+    sides = "SELECT purpose, arm, count(*) FROM session_overview GROUP BY ALL ORDER BY ALL"
+    assert maker.ask(sides) == [("same_night", "a", 8), ("same_night", "b", 8), (None, None, 8)]
+
+
+def test_the_same_content_on_both_sides_is_never_pooled(maker: BundleMaker) -> None:
+    side(maker, 1, "a", 1.0, "p1")
+    side(maker, 1, "b", 1.0, "p1")
+    maker.load()
+    assert maker.ask("SELECT answer, sessions_a, cell_a <> cell_b FROM comparison") == [("same", 8, True)]
+
+
+def test_an_emulated_device_is_not_compared(maker: BundleMaker) -> None:
+    for name in "ab":
+        arm = {"purpose": "comparison", "comparison": ID, "side": name}
+        night_of(maker, 1, 1.0, 5, arm=arm, device__emulated=True)
+    maker.load()
+    assert maker.ask("FROM comparison") == []
+
+
+def test_a_forgotten_session_is_taken_out_of_its_comparison(maker: BundleMaker) -> None:
+    side(maker, 1, "a", 1.0, "p1")
+    later = side(maker, 1, "b", 1.1, "p2")
+    maker.load()
+    forget_sessions(maker.warehouse, {later[0].name: "wrong governor"})
+    assert maker.ask("SELECT sessions_a, sessions_b FROM comparison") == [(8, 7)]
+    with writing(maker.warehouse) as connection:
+        assert list(check_aggregates(connection)) == []
