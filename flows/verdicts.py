@@ -19,7 +19,7 @@ _FAILING = {"regression": {"regression"}, "suspected": {"regression", "suspected
 
 
 def verdicts_of(sweep_id: str, var: Path, warehouse: Path | None) -> list[VerdictRow]:
-    """Return the verdict on each series and device of the sweep's night, worst first."""
+    """Return the verdicts on the sweep's night, worst first: each on latency, and the changes of other figures."""
     with readable_warehouse(var, warehouse) as readable, open_answers(readable, sweep_id) as answers:
         return answers.rows(VerdictRow)
 
@@ -46,7 +46,9 @@ def line_of(row: VerdictRow) -> str:
 
 
 def title_of(row: VerdictRow) -> str:
-    """Return the name of a series on a device."""
+    """Return the name of a series on a device; that of the model where the figure is one of its file."""
+    if row.is_of_file:
+        return f"{row.model} {row.precision}"
     return ", ".join([f"{row.model} {row.precision} on {row.device}", *conditions_of(row)])
 
 
@@ -54,6 +56,9 @@ def _shown(row: VerdictRow) -> dict[str, str]:
     return {
         "verdict": row.verdict,
         "series": title_of(row),
+        "figure": row.metric,
+        "before": row.figure(row.baseline_value) or "",
+        "after": row.figure(row.value) or "",
         "change": f"{change_of(row.ratio)} %" if row.ratio is not None else "",
         "since": str(row.since or ""),
         "changed": row.changed or "",

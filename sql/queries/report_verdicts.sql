@@ -1,4 +1,18 @@
--- The verdicts on the night of a sweep, for each series and device that it measured, worst first.
+-- The verdicts on the night of a sweep, for each series and device that it measured, worst first: every one on latency,
+-- and the changes of other metrics. The size of a .pte file is listed once, not for each series that runs it.
+WITH
+judged AS (
+    SELECT *, 'latency' AS metric, median_ms * 1e6 AS value, median_ms * 1e6 / ratio AS baseline_value
+    FROM verdict
+    UNION ALL BY NAME
+    SELECT *
+    FROM metric_verdict
+    WHERE metric != 'latency' AND verdict IN ('regression', 'suspected', 'improvement')
+    QUALIFY metric != '.pte size'
+        OR row_number() OVER (
+            PARTITION BY sweep_id, model, precision, baseline_value, value ORDER BY device, threads, variant
+        ) = 1
+)
 SELECT
     verdict.model,
     verdict.device,
@@ -8,7 +22,10 @@ SELECT
     NULL::VARCHAR AS differs,
     coalesce(verdict.cell, series_id) AS cell,
     verdict.variant,
+    metric,
     verdict,
+    baseline_value,
+    value,
     ratio,
     low,
     high,
@@ -18,7 +35,7 @@ SELECT
     since,
     changed,
     reason
-FROM verdict
+FROM judged AS verdict
 JOIN (
     SELECT DISTINCT series_id, device, night
     FROM _session
@@ -28,7 +45,8 @@ ORDER BY
     list_position(
         ['regression', 'suspected', 'invalid environment', 'improvement', 'insufficient data', 'no change'], verdict
     ),
-    abs(ln(ratio)) DESC NULLS LAST,
+    metric != 'latency',
+    abs(ln(nullif(ratio, 0))) DESC NULLS LAST,
     verdict.model,
     verdict.device,
     verdict.threads,

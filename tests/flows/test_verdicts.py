@@ -70,6 +70,9 @@ def test_each_regression_is_an_event_that_an_automation_can_use(
         {
             "verdict": "regression",
             "series": "linear fp32 on here, SME2 off, one thread",
+            "figure": "latency",
+            "before": "10 ms",
+            "after": "11 ms",
             "change": "+10.0 %",
             "since": "2026-11-20",
             "changed": ".pte file",
@@ -89,6 +92,7 @@ def events_of(api: str, asked: dict[str, Any]) -> list[dict[str, Any]]:
 def verdict_row(verdict: str) -> VerdictRow:
     return VerdictRow(
         model="linear", device="here", emulated=False, precision="fp32", threads=1, differs=None, cell="c",
-        variant="sme2_off", verdict=verdict, ratio=1.1, low=None, high=None, noise_floor=0.02, baseline_nights=3,
+        variant="sme2_off", metric="latency", verdict=verdict, baseline_value=10e6, value=11e6, ratio=1.1, low=None,
+        high=None, noise_floor=0.02, baseline_nights=3,
         baseline_to=None, since=date(2026, 11, 20), changed=".pte file", reason="because",
     )  # fmt: skip

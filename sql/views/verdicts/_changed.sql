@@ -66,3 +66,4 @@ LEFT JOIN made_from AS made_now ON made_now.cell = now.cell
 LEFT JOIN made_from AS made_before ON made_before.cell = before.cell;
 
 COMMENT ON VIEW _changed IS 'What differs between a judged cell and the cell of its last good night. Private: may change with any version.';
+COMMENT ON COLUMN _changed.changes IS 'The differences as texts, such as `runner` or `OS 14 -> 15`; an empty list if there are none.';

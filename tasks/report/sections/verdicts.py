@@ -8,6 +8,7 @@ from tasks.report.cells import CellNames, CellRow, where
 from tasks.report.data import Answers
 from tasks.report.page import Block, Cell, Code, Column, Fold, Paragraph, Points, Section, Table, Text, Tone
 from tasks.report.text import NOTHING, counted, joined, number, percent, separated, words
+from tasks.verdict.metrics import LATENCY, METRICS
 
 _HEADING = "Did it get slower?"
 _MOST_NAMED = 3
@@ -22,14 +23,27 @@ _COLUMNS = (
     Column("Since", meaning="first night of the change"),
     Column("What changed", meaning="what differs from the last good night", wraps=True),
 )
+_OTHER_COLUMNS = (
+    Column("Verdict"),
+    Column("Figure"),
+    Column("Before", meaning="median of the baseline nights"),
+    Column("After", meaning="median of the night"),
+    Column("Since", meaning="first night of the change"),
+    Column("What changed", meaning="what differs from the last good night", wraps=True),
+)
 
 
 @dataclass(frozen=True)
 class VerdictRow(CellRow):
-    """The verdict on the night of one series on one device."""
+    """The verdict on one metric of one series on one device in the night."""
 
     query = "verdicts"
+    metric: str
+    """latency; of the other metrics only what changed."""
     verdict: str
+    baseline_value: float | None
+    value: float | None
+    """In the unit of the metric."""
     ratio: float | None
     low: float | None
     high: float | None
@@ -40,10 +54,21 @@ class VerdictRow(CellRow):
     changed: str | None
     reason: str
 
+    def figure(self, value: float | None) -> str | None:
+        """Write a value of the metric with its unit."""
+        return None if value is None else METRICS[self.metric].text(value)
+
+    @property
+    def is_of_file(self) -> bool:
+        """Whether the figure is one of the .pte file, the same on every device."""
+        return METRICS[self.metric].is_exact
+
 
 def verdicts(answers: Answers) -> Section:
     """Everything that is not `no change` in sight, the rest folded; emulated devices are not judged."""
-    rows = answers.rows(VerdictRow)
+    every = answers.rows(VerdictRow)
+    rows = [row for row in every if row.metric == LATENCY.name]
+    others = [row for row in every if row.metric != LATENCY.name]
     if not rows:
         text = "Nothing to judge: no series of a real device was measured."
         return Section("verdicts", _HEADING, [Paragraph(text)])
@@ -60,7 +85,9 @@ def verdicts(answers: Answers) -> Section:
     if quiet:
         title = f"{counted(len(quiet), 'series', 'series').capitalize()} without a change or with too little data"
         blocks.append(Fold(title, [_table(quiet)], is_open=not loud))
-    return Section("verdicts", _HEADING, blocks, list(_summary(rows)))
+    if others:
+        blocks += [Paragraph("Other figures than latency that changed:"), _other_table(others)]
+    return Section("verdicts", _HEADING, blocks, [*_summary(rows), *_other_summary(others)])
 
 
 def has_baseline(answers: Answers) -> bool:
@@ -69,7 +96,7 @@ def has_baseline(answers: Answers) -> bool:
 
 
 def regressions(answers: Answers) -> list[VerdictRow]:
-    """The series that got slower."""
+    """What got worse, latency first."""
     return [row for row in answers.rows(VerdictRow) if row.verdict == "regression"]
 
 
@@ -87,6 +114,22 @@ def _cells(row: VerdictRow) -> list[Cell]:
         else Cell(f"{change_of(row.low)} to {change_of(row.high)}", row.low),
         percent(row.noise_floor),
         number(row.baseline_nights, 0),
+        words(row.since),
+        words(row.changed),
+    ]
+
+
+def _other_table(rows: list[VerdictRow]) -> Table:
+    names = CellNames(rows)
+    return Table([*names.columns(), *_OTHER_COLUMNS], [[*names.cells(row), *_other_cells(row)] for row in rows])
+
+
+def _other_cells(row: VerdictRow) -> list[Cell]:
+    return [
+        Cell(row.verdict, tone=_TONES.get(row.verdict, "")),
+        Cell(row.metric),
+        words(row.figure(row.baseline_value)),
+        words(row.figure(row.value)),
         words(row.since),
         words(row.changed),
     ]
@@ -113,6 +156,20 @@ def _summary(rows: list[VerdictRow]) -> Iterator[Text]:
             yield joined(f"{title}: ", separated(named, most=_MOST_NAMED), ".")
     if all(row.verdict == "no change" for row in rows):
         yield "No series got slower."
+
+
+def _other_summary(rows: list[VerdictRow]) -> Iterator[Text]:
+    named: list[Text] = [
+        (
+            Code(row.model),
+            f" {row.precision}{'' if row.is_of_file else ' ' + where(row)}:"
+            f" {row.metric} {row.figure(row.baseline_value)} -> {row.figure(row.value)}",
+        )
+        for row in rows
+        if row.verdict == "regression"
+    ]
+    if named:
+        yield joined("Worse: ", separated(named, most=_MOST_NAMED), ".")
 
 
 def change_of(ratio: float) -> str:
