@@ -18,24 +18,11 @@ _FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 
 
-class SweepSpec(BaseModel):
-    """A matrix of models, precisions, variants and threads, and how each cell is measured."""
+class Terms(BaseModel):
+    """What a device and a session must keep to, in a sweep and in a comparison."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str = Field(description="The sweep's name; with the night it makes the sweep's id.")
-    models: Annotated[list[str], Field(min_length=1)] = Field(
-        description="Short names from the zoo, or package.module:factory."
-    )
-    precisions: Annotated[list[Precision], Field(min_length=1)] = ["fp32"]
-    variants: Annotated[list[Variant], Field(min_length=1)] = ["sme2_on", "sme2_off"]
-    threads: Annotated[list[Annotated[int, Field(ge=1, le=256)]], Field(min_length=1)] = [1]
-    modes: Annotated[list[Mode], Field(min_length=1)] = ["timing"]
-    executions: int = Field(default=20, ge=1, le=100_000, description="Executions per session, warm-up ones included.")
-    warmup_executions: int = Field(
-        default=3, ge=1, description="First executions of a session, which are excluded from statistics."
-    )
-    sessions: int = Field(default=3, ge=1, le=1000, description="Sessions per cell: the n of the statistics.")
     interval_percent: float | None = Field(
         default=None,
         gt=0,
@@ -53,6 +40,24 @@ class SweepSpec(BaseModel):
     limits: Limits = Field(
         default_factory=Limits, description="Conditions that a session must stay within to be valid."
     )
+
+
+class SweepSpec(Terms):
+    """A matrix of models, precisions, variants and threads, and how each cell is measured."""
+
+    name: str = Field(description="The sweep's name; with the night it makes the sweep's id.")
+    models: Annotated[list[str], Field(min_length=1)] = Field(
+        description="Short names from the zoo, or package.module:factory."
+    )
+    precisions: Annotated[list[Precision], Field(min_length=1)] = ["fp32"]
+    variants: Annotated[list[Variant], Field(min_length=1)] = ["sme2_on", "sme2_off"]
+    threads: Annotated[list[Annotated[int, Field(ge=1, le=256)]], Field(min_length=1)] = [1]
+    modes: Annotated[list[Mode], Field(min_length=1)] = ["timing"]
+    executions: int = Field(default=20, ge=1, le=100_000, description="Executions per session, warm-up ones included.")
+    warmup_executions: int = Field(
+        default=3, ge=1, description="First executions of a session, which are excluded from statistics."
+    )
+    sessions: int = Field(default=3, ge=1, le=1000, description="Sessions per cell: the n of the statistics.")
     devices: dict[str, str] = Field(
         default_factory=dict, description="Labels that a device must have; empty: every device."
     )

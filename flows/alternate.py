@@ -1,0 +1,123 @@
+"""Measure two contents alternately on one device, load what came of it, and compare them."""
+
+import logging
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from devices.errors import FarmError, InputError
+from devices.inventory import DeviceSpec, load_inventory
+from devices.suggest import did_you_mean
+from flows.device import DeviceJob, measure_device
+from flows.prepare import Probe, Runners, data_of, probe_step, runner_step
+from flows.publish import load_store, readable_warehouse
+from sql.schema import sql_files
+from sql.warehouse import open_read_only
+from tasks.alternate import Side, comparison_id, plan_round
+from tasks.bundle import SweepNight
+from tasks.bundle_store import BundleStore
+from tasks.cell import Purpose, Variant
+from tasks.spec import Terms
+from tasks.var import Var
+from tasks.verdict.comparison import MARGIN, Comparison, compare
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Results:
+    """Where the sessions of a comparison belong, and where their bundles and figures go."""
+
+    sweep: SweepNight
+    bundles: BundleStore
+    places: Var
+    warehouse: Path | None = None
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One device on which contents are compared, its runners, and where the results go."""
+
+    probe: Probe
+    runners: Runners
+    results: Results
+    terms: Terms = field(default_factory=Terms)
+
+    @property
+    def variant(self) -> Variant:
+        """With SME2 where the device has it, as a model is shipped."""
+        return "sme2_on" if self.probe.facts.sme2 else "sme2_off"
+
+    def compare(self, a: Side, b: Side, purpose: Purpose, sessions: int, margin: float = MARGIN) -> Comparison:
+        """Measure both sides with this many sessions each, A B B A ..., and compare them.
+
+        What was measured before in the same sweep is not measured again. Raises FarmError, with the reason of the first
+        failure, if a side has no session that counts.
+        """
+        results = self.results
+        tally = measure_device(self._job(a, b, purpose, sessions))
+        load_store(results.bundles, results.sweep.sweep_id, results.places.root, results.warehouse)
+        comparison = comparison_id(results.sweep, a, b, purpose)
+        figures = self._figures(comparison)
+        for name in "ab":
+            if not figures.get(name):
+                raise FarmError(f"side {name.upper()}: {tally.stopped_by or self._failure(comparison, name)}")
+        return compare(figures["a"], figures["b"], margin)
+
+    def _job(self, a: Side, b: Side, purpose: Purpose, sessions: int) -> DeviceJob:
+        return DeviceJob(
+            spec=self.terms,
+            sweep=self.results.sweep,
+            device=self.probe.device,
+            facts=self.probe.facts,
+            unusable=self.probe.unusable,
+            exports={},
+            export_errors={},
+            runners=self.runners.by_use,
+            runner_error=self.runners.error,
+            bundles=self.results.bundles,
+            places=self.results.places,
+            round=plan_round(self.results.sweep, [(a, b)], purpose, sessions),
+        )
+
+    def _figures(self, comparison: str) -> dict[str, list[float]]:
+        """Return the medians of the sessions of each side, in ns."""
+        text = next(file.text for file in sql_files("queries") if file.name == "comparison_figures")
+        results = self.results
+        with (
+            readable_warehouse(results.places.root, results.warehouse) as readable,
+            open_read_only(readable) as connection,
+        ):
+            rows = connection.execute(text, {"comparison": comparison}).fetchall()
+        return {arm: list(figures) for arm, _, figures in reversed(rows)}
+
+    def _failure(self, comparison: str, side: str) -> str:
+        """Return why no session of a side counts."""
+        store = self.results.bundles
+        for record in store.records(self.results.sweep.sweep_id, skip_damaged=True):
+            if record.arm and (record.arm.comparison, record.arm.side) == (comparison, side) and record.reason:
+                return f"{record.status}: {record.reason}"
+        return "no session has a result; emulated devices have no times to compare"
+
+
+def choose_device(inventory: Path, name: str | None) -> DeviceSpec:
+    """Return the device of that name, or the only one of an inventory; raises InputError."""
+    known = {device.name: device for device in load_inventory(inventory).devices}
+    if name is None:
+        if len(known) == 1:
+            return next(iter(known.values()))
+        raise InputError(f"{inventory} lists {len(known)} devices; name one with --device: {', '.join(sorted(known))}")
+    if name not in known:
+        raise InputError(f"--device: `{name}` is not in {inventory}{did_you_mean(name, known)}")
+    return known[name]
+
+
+def open_lane(device: DeviceSpec, results: Results) -> Lane:
+    """Probe a device and build its runner, as tasks of the present flow run; raises FarmError."""
+    probe: Probe = probe_step(device, results.places.registry)
+    if probe.unusable or not probe.platform:
+        raise FarmError(probe.unusable or f"{device.name}: unknown platform; state it in the inventory")
+    state = runner_step(probe.platform, ["sme2_on", "sme2_off"], ["timing"], results.places.runners, return_state=True)
+    runners: Runners = data_of(state)
+    if not runners.by_use:
+        raise FarmError(runners.error or f"no runner for {probe.platform}; build one with `etfarm runner build`")
+    return Lane(probe, runners, results)
