@@ -34,9 +34,12 @@ def test_a_model_that_got_slower_overnight_is_named_everywhere(farm: Farm, prefe
     second = farm.sweep(SWEEP, "--night", "2026-11-02")
     # then the two are measured alternately, and the terminal names the model, the change and what changed
     assert second.returncode == 1, second.stdout + second.stderr
-    (line,) = [line for line in second.stdout.splitlines() if line.startswith("regression: ")]
+    line, *others = [line for line in second.stdout.splitlines() if line.startswith("regression: ")]
     assert line.startswith("regression: team:model fp32 on here, SME2 off, one thread: +")
     assert "against model and runner of 2026-11-01, measured alternately the same night; changed: .pte file" in line
+    # and so do the other figures that changed, the size of the file once
+    (size,) = [line for line in others if line.startswith("regression: team:model fp32: .pte size ")]
+    assert " bytes -> " in size
     # and so do Prefect's UI and the run's end
     tables = posted(f"{prefect_api}/artifacts/filter", {"artifacts": {"key": {"any_": ["verdicts"]}}})
     assert any("team:model fp32 on here" in table["data"] for table in tables)
@@ -86,7 +89,7 @@ def events_of(api: str, asked: dict[str, Any]) -> list[dict[str, Any]]:
     answer = httpx.post(f"{api}/events/filter", json=asked, timeout=ENOUGH_S)
     answer.raise_for_status()
     found: list[dict[str, Any]] = answer.json()["events"]
-    return found
+    return [event for event in found if event["payload"]["sweep"] == "nightly-2026-11-21"]  # not of another test
 
 
 def verdict_row(verdict: str) -> VerdictRow:
