@@ -2,7 +2,8 @@
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,10 +32,11 @@ from tasks.export.precision import Precision
 from tasks.health import STRIKES, Registry
 from tasks.plan import FIRST_SESSION, PlannedSession, attempts_among, plan_device, still_to_run
 from tasks.runner.bundle import Runner
+from tasks.sequential import Enough
 from tasks.session.capability import runner_sme2
 from tasks.session.measure import Bench, clear_stale_jobs, measure, record_unmeasured
 from tasks.session.record import code_of
-from tasks.spec import SweepSpec
+from tasks.spec import SweepSpec, Terms
 from tasks.var import Var
 
 # How long a device may take to answer at the start of a sweep, and after a session that failed.
@@ -51,7 +53,7 @@ class DeviceJob:
     If a model has no export, the reason is in `export_errors`; if the build of a runner failed, in `runner_error`.
     """
 
-    spec: SweepSpec
+    spec: Terms
     sweep: SweepNight
     device: DeviceSpec
     facts: Facts
@@ -76,14 +78,24 @@ class DeviceJob:
         """Return all sessions of this job in their order; `sme2` is whether the device has SME2."""
         if self.round is not None:
             return self.round.sessions
+        assert isinstance(self.spec, SweepSpec)
         name = self.device.name
         return plan_device(self.spec, self.sweep, name, sme2=sme2, exports=self.exports, runners=self.runners)
 
     def left(self, sme2: bool | None) -> list[PlannedSession]:
         """Return those that are still to run: without a result, or with one that cannot be loaded."""
-        store, sweep_id = self.bundles, self.sweep.sweep_id
-        records, left_out = store.records(sweep_id, skip_damaged=True), {*store.forgotten(), *self.unloadable}
-        return still_to_run(self.planned(sme2), records, left_out, taken=set(store.session_ids(sweep_id)))
+        taken = set(self.bundles.session_ids(self.sweep.sweep_id))
+        return still_to_run(self.planned(sme2), self._records(), self._left_out(), taken)
+
+    def enough(self, sme2: bool | None) -> Enough:
+        """Return which of them are needed, given what was measured."""
+        return Enough(self.planned(sme2), self._records(), self.spec.interval_percent, self._left_out())
+
+    def _records(self) -> Iterable[SessionRecord]:
+        return self.bundles.records(self.sweep.sweep_id, skip_damaged=True)
+
+    def _left_out(self) -> set[str]:
+        return {*self.bundles.forgotten(), *self.unloadable}
 
     def export_of(self, session: PlannedSession) -> Export | None:
         """Return the model that a session runs; None if its export failed."""
@@ -104,6 +116,7 @@ class DeviceTally:
 
     device: str
     already_done: int = 0
+    not_needed: int = 0
     succeeded: int = 0
     failed: int = 0
     invalid: int = 0
@@ -181,27 +194,32 @@ class _SessionRuns:
         self.facts = job.facts
         # None until the sessions are planned. A failed session is removed too: the next start of the sweep retries it.
         self.left: list[PlannedSession] | None = None
+        self.enough: Enough | None = None
         self._failed_in_a_row = 0
 
     def run(self, renew_lease: Callable[[], None]) -> None:
         """Run the sessions; raises DeviceError only if the device itself fails."""
         step = self.job.title
         self.facts = self._facts_with_sme2()
-        todo = _todo(self.job, self.facts, self.tally)
-        self.left = list(todo)
-        board.expect(step, len(todo))
-        clear_stale_jobs(self.device, self.job.sweep, todo, self.job.bundles)
+        self.left, self.enough = _todo(self.job, self.facts, self.tally)
+        board.expect(step, len(self.left))
+        clear_stale_jobs(self.device, self.job.sweep, self.left, self.job.bundles)
         progress = ProgressArtifact(step)
-        for number, session in enumerate(todo):
+        ended = 0
+        while self.left:
+            session = self.left[0]
             renew_lease()
-            if number and self.job.spec.cooldown_s:
+            if ended and self.job.spec.cooldown_s:
                 time.sleep(self.job.spec.cooldown_s)
             board.doing(step, session.title)
             record = self._record_of(session)
             self.left.pop(0)
+            ended += 1
             self.tally.count(record)
             board.done(step, _line_of(session, record), failed=record.status == "failed")
-            progress.update(100.0 * (number + 1) / len(todo))
+            self.enough.add(record)
+            self.left = _needed(self.left, self.enough, self.tally, self.job)
+            progress.update(100.0 * ended / (ended + len(self.left)))
             if record.status == "failed":
                 self._recover_device(record, renew_lease)
             else:
@@ -256,24 +274,41 @@ class _SessionRuns:
         return measure(session, bench, job.bundles)
 
 
-def _todo(job: DeviceJob, facts: Facts, tally: DeviceTally) -> list[PlannedSession]:
-    planned, todo = job.planned(facts.sme2), job.left(facts.sme2)
+def _todo(job: DeviceJob, facts: Facts, tally: DeviceTally) -> tuple[list[PlannedSession], Enough]:
+    planned, todo, enough = job.planned(facts.sme2), job.left(facts.sme2), job.enough(facts.sme2)
     tally.already_done = len(planned) - len(todo)
     tally.replaced = attempts_among(planned, job.unloadable)
-    return todo
+    return _needed(todo, enough, tally, job), enough
+
+
+def _needed(left: list[PlannedSession], enough: Enough, tally: DeviceTally, job: DeviceJob) -> list[PlannedSession]:
+    """Return the sessions left without those that are not needed, which are counted."""
+    needed = enough.pending(left)
+    kept = set(needed)
+    dropped = [session.cell for session in left if session not in kept]
+    tally.not_needed += len(dropped)
+    for group, count in Counter(f"{cell.model} {cell.precision} t{cell.threads}" for cell in dropped).items():
+        why = f"medians are known to {job.spec.interval_percent:g} %"
+        board.fewer(job.title, count, f"{group}: {count} sessions not needed: {why}")
+    return needed
 
 
 def _record_all(job: DeviceJob, tally: DeviceTally, code: str, reason: str, runs: _SessionRuns | None = None) -> None:
-    """Record every remaining session as failed for the same reason; the next start of the sweep retries them."""
+    """Record the remaining sessions as failed for the same reason; the next start of the sweep retries them.
+
+    Those that may turn out not to be needed are not recorded: nothing would repeat them, and they would stay failed.
+    """
     _log.error("%s", reason)
     facts = runs.facts if runs else job.facts
-    left = runs.left if runs else None
-    for session in _todo(job, facts, tally) if left is None else left:
+    left, enough = (runs.left, runs.enough) if runs else (None, None)
+    if left is None or enough is None:
+        left, enough = _todo(job, facts, tally)
+    for session in enough.certain(left):
         runner = job.runner_of(session)
         tally.count(record_unmeasured(session, job.device, facts, runner, code, reason, job.bundles))
 
 
-def _lease_ttl_s(spec: SweepSpec) -> float:
+def _lease_ttl_s(spec: Terms) -> float:
     return lease_ttl_s(spec.cooldown_s + spec.settle_s + spec.deadline_s)
 
 

@@ -49,6 +49,14 @@ class Board:
                 self._bars[step] = self._progress.add_task(step, total=total, doing="")
             self._print(f"{step}: {total} to do")
 
+    def fewer(self, step: str, count: int, why: str) -> None:
+        """Take items off the bar of `step` that need not be done."""
+        with self._lock:
+            if self._progress is not None and step in self._bars:
+                bar = next(task for task in self._progress.tasks if task.id == self._bars[step])
+                self._progress.update(bar.id, total=(bar.total or 0) - count)
+                self._print(f"{step}: {why}")
+
     def doing(self, step: str, what: str) -> None:
         """Show what `step` is doing."""
         with self._lock:

@@ -31,6 +31,7 @@ from tasks.bundle_store import BundleStore, open_store
 from tasks.night import night_or_today, sweep_night
 from tasks.plan import matches
 from tasks.report.sections.verdicts import VerdictRow
+from tasks.source import source_of
 from tasks.spec import SweepSpec, read_sweep
 from tasks.var import Var
 
@@ -85,6 +86,7 @@ def sweep(
         clear_leftovers(places)
         store = open_store(bundles, places)
         this_night = sweep_night(spec.name, night_or_today(night, date.today()), store.sweep_ids(), again=again)
+        this_night = this_night.model_copy(update={"source": source_of(Path(sweep_file))})
         _log.info("sweep %s on %s", this_night.sweep_id, ", ".join(device.name for device in chosen))
         warehouse_file = Path(warehouse) if warehouse else None
         unloadable = check_step(this_night.sweep_id, store, places, warehouse_file)
@@ -226,7 +228,7 @@ def _end_state(
 ) -> State[Any]:
     counts = {
         name: sum(getattr(tally, name) for tally in tallies)
-        for name in ("succeeded", "failed", "invalid", "discarded", "already_done")
+        for name in ("succeeded", "failed", "invalid", "discarded", "already_done", "not_needed")
     }
     ended = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if count) or "nothing to do"
     broken = [tally.stopped_by for tally in tallies if tally.stopped_by]

@@ -68,6 +68,19 @@ class Enough:
             return True
         return max(map(median_interval_percent, before)) >= self._interval_percent
 
+    def pending(self, left: Sequence[PlannedSession]) -> list[PlannedSession]:
+        """Return the sessions left, in their order, without those of each group before the first that is needed."""
+        is_open: set[_Group] = set()
+        needed = []
+        for session in left:
+            group = _group(session)
+            if session.key not in self._keys:
+                needed.append(session)
+            elif group in is_open or self.needs(session):
+                is_open.add(group)
+                needed.append(session)
+        return needed
+
     def certain(self, left: Sequence[PlannedSession]) -> list[PlannedSession]:
         """Return those of the sessions left, in their order, that are needed whatever the others will measure."""
         next_index: dict[_Group, int] = {}

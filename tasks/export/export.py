@@ -15,13 +15,13 @@ import subprocess
 import sys
 import tempfile
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from devices.errors import FarmError
 from devices.suggest import did_you_mean
-from tasks.export.key import EXPORT_VERSION, export_key, versions
+from tasks.export.key import EXPORT_VERSION, export_key, source_sha256, versions
 from tasks.export.precision import PRECISIONS, Precision
 from tasks.files import remove_leftovers, sha256_of
 
@@ -83,7 +83,8 @@ def export_model(model: str, precision: str, exports_dir: Path, *, seed: int = 0
         found = _read_if_complete(exports_dir / key)
         if found is not None:
             (found.folder / "export.json").touch()  # in use: `etfarm prune` leaves it
-            return found
+            # An older farm did not record the hash of the source. The key, which it recorded, covers the same files.
+            return replace(found, source_sha256=found.source_sha256 or source_sha256(model, exports_dir))
         missing = [name for name in ("torch", "executorch") if versions()[name] is None]
         if missing:
             raise ExportError(f"{title}: {' and '.join(missing)} not installed; install the farm's export extra")

@@ -48,10 +48,11 @@ def run(spec: SweepSpec, records: Iterable[SessionRecord] = (), noise: Noise = s
     sessions = planned(spec)
     enough = Enough(sessions, before, spec.interval_percent)
     new = []
-    for session in still_to_run(sessions, before):
-        if enough.needs(session):
-            new.append(measured(session, noise))
-            enough.add(new[-1])
+    left = enough.pending(still_to_run(sessions, before))
+    while left:
+        new.append(measured(left.pop(0), noise))
+        enough.add(new[-1])
+        left = enough.pending(left)
     return new
 
 
