@@ -111,6 +111,18 @@ def test_every_file_is_as_export_json_says(toys: dict[str, Export]) -> None:
             assert hashlib.sha256((export.folder / entry["file"]).read_bytes()).hexdigest() == entry["sha256"]
 
 
+def test_an_export_of_an_older_farm_has_the_hash_of_its_source(exports: Path) -> None:
+    # given an export whose export.json lacks the hash
+    made = export_model("linear", "fp32", exports)
+    described = json.loads((made.folder / "export.json").read_text())
+    del described["source_sha256"]
+    (made.folder / "export.json").write_text(json.dumps(described))
+    # when it is used again
+    again = export_model("linear", "fp32", exports)
+    # then the hash is there, and nothing was exported again
+    assert again == made
+
+
 def test_inputs_follow_the_precision_and_int8_is_compared_with_fp32(toys: dict[str, Export]) -> None:
     assert toys["fp16"].inputs[0]["dtype"] == toys["fp16"].outputs[0]["dtype"] == "float16"
     assert toys["int8_static"].inputs == toys["int8_dynamic"].inputs == toys["fp32"].inputs
