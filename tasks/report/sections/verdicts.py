@@ -25,7 +25,7 @@ _COLUMNS = (
 )
 _OTHER_COLUMNS = (
     Column("Verdict"),
-    Column("Figure"),
+    Column("Figure", meaning="the size of a .pte file is listed once, with the first series that runs it"),
     Column("Before", meaning="median of the baseline nights"),
     Column("After", meaning="median of the night"),
     Column("Since", meaning="first night of the change"),
@@ -82,11 +82,11 @@ def verdicts(answers: Answers) -> Section:
     blocks: list[Block] = [Paragraph(_headline(rows), tone="bad" if regressions(answers) else "")]
     if loud:
         blocks += [_table(loud), Points([_reason(row) for row in loud])]
-    if quiet:
-        title = f"{counted(len(quiet), 'series', 'series').capitalize()} without a change or with too little data"
-        blocks.append(Fold(title, [_table(quiet)], is_open=not loud))
     if others:
         blocks += [Paragraph("Other figures than latency that changed:"), _other_table(others)]
+    if quiet:
+        title = f"{counted(len(quiet), 'series', 'series').capitalize()} without a change or with too little data"
+        blocks.append(Fold(title, [_table(quiet)], is_open=not (loud or others)))
     return Section("verdicts", _HEADING, blocks, [*_summary(rows), *_other_summary(others)])
 
 

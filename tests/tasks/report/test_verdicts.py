@@ -1,6 +1,7 @@
 """The report's first section: did it get slower?"""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,7 +33,7 @@ def test_a_regression_is_the_first_thing_that_a_reader_meets(maker: BundleMaker)
     assert part.column("Change") == ["+10.0"]
     assert part.column("Since") == ["2026-11-08"]
     assert part.column("What changed") == [".pte file"]
-    assert part.column("Model", table=1) == ["steady"]
+    assert part.column("Model", table=-1) == ["steady"]
 
 
 def test_a_first_night_has_nothing_to_compare_with(maker: BundleMaker) -> None:
@@ -47,3 +48,29 @@ def test_a_first_night_has_nothing_to_compare_with(maker: BundleMaker) -> None:
 def test_emulated_devices_are_not_judged(maker: BundleMaker) -> None:
     night_of(maker, 1, device__emulated=True)
     assert "Nothing to judge: no series of a real device was measured." in report_of(maker)["verdicts"].words
+
+
+def test_other_figures_that_changed_are_in_a_table_with_both_values(maker: BundleMaker) -> None:
+    # given a model whose file and memory doubled overnight, with two variants, and an unchanged latency
+    for day in range(1, 4):
+        size = 2 if day == 3 else 1
+        changes: dict[str, Any] = {
+            "model__pte_bytes": size * 4_000_000,
+            "model__pte_sha256": f"p{size}",
+            "stats": {"load_ns": 5_000_000, "peak_resident_bytes": size * 48_400_000, "threads_used": 1},
+        }
+        night_of(maker, day, **changes)
+        night_of(maker, day, variant="sme2_on", **changes)
+    # when the report of the last night is written
+    report = report_of(maker)
+    part = report["verdicts"]
+    # then the file is listed once and the memory for each variant, with both values
+    assert part.column("Figure") == ["peak memory", "peak memory", ".pte size"]
+    assert part.column("Before") == ["48.4 MB", "48.4 MB", "4 MB"]
+    assert part.column("After") == ["96.8 MB", "96.8 MB", "8 MB"]
+    assert part.column("What changed") == [".pte file"] * 3
+    assert report.contains("toy fp32: .pte size 4 MB -> 8 MB")
+    # and the latency is counted apart
+    assert "Two series of this night compared with earlier ones: 2 no change." in part.words
+    assert part.column("Verdict", table=1) == ["no change", "no change"]
+    assert report.contains("3regressions")
