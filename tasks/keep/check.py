@@ -19,7 +19,13 @@ _REBUILD = "rebuild the warehouse with `etfarm warehouse rebuild`"
 _OF_CELLS = ("cell_operator", "series_night")
 _OF_SESSIONS = ("run_summary", "session_node")
 # A warehouse of an older farm has these only after its next load: rows that it lacks are no finding.
-_LATER = {"session_statistic": "session_key", "comparison_result": "comparison", "series_verdict": "series_id"}
+_LATER = {
+    "session_statistic": "session_key",
+    "comparison_result": "comparison",
+    "series_verdict": "series_id",
+    "series_operator_verdict": "series_id",
+    "series_cause": "series_id",
+}
 _NOT_THINNED = "WHERE session_key NOT IN (SELECT session_key FROM thinned_session)"
 _LOADED = """
 SELECT sha256, session_id, sweep_id, path, kind = 'bundle' OR sha256 = etdump_sha256 AND NOT has_bundle AS is_own

@@ -116,15 +116,16 @@ def _judge(adjusted: Adjusted, column: int, baseline: int, z: float) -> _Answer:
     metric = replace(OPERATOR, alarm_z=student(z, len(level)))
     moves = [_move(figures, level, resolution_ns, metric) for figures in ran[baseline:] if figures]
     found = moves[-1]
+    is_off = found.is_off and len(ran[-1]) >= metric.least_sessions
     if len(ran[-1]) < LEAST_SESSIONS:
-        return "insufficient data", math.exp(found.distance), None, None
+        return "suspected" if is_off else "insufficient data", math.exp(found.distance), None, None
     alike = [
         each.is_off and each.distance * found.distance > 0
         for each, figures in zip(moves, [figures for figures in ran[baseline:] if figures], strict=True)
         if len(figures) >= ALERT_SESSIONS
     ]
     low, high = math.exp(found.distance - found.half), math.exp(found.distance + found.half)
-    is_off = found.is_off and not _is_left_behind(found.distance, adjusted.common)
+    is_off = is_off and not _is_left_behind(found.distance, adjusted.common)
     return _word(found.distance, is_off, sum(alike) >= 2), math.exp(found.distance), low, high
 
 

@@ -16,6 +16,7 @@ from tasks.verdict.decisions import Decisions, SeriesNight, is_excluded, starts_
 from tasks.verdict.measured import judge_comparisons
 from tasks.verdict.metrics import LATENCY, OTHER_METRICS, Metric
 from tasks.verdict.nights import Night, NightVerdict, judge_all
+from tasks.verdict.operators_table import judge_operators_of
 
 _log = logging.getLogger(__name__)
 _QUERIES = {file.name: file.text for file in sql_files("loading")}
@@ -27,17 +28,21 @@ _COMPARED = [field.name for field in fields(Comparison)]
 
 
 def judge_series(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fill `comparison_result` and `series_verdict` where rows are missing, from sessions and decisions."""
+    """Fill `comparison_result` and `series_verdict` where rows are missing, and what was judged of their operators."""
     judge_comparisons(connection)
     decisions = decisions_of(connection)
-    _judge(connection, decisions, "nights_to_judge", (LATENCY,))
+    judged = _judge(connection, decisions, "nights_to_judge", (LATENCY,))
+    judge_operators_of(connection, judged)
     _judge(connection, decisions, "metrics_to_judge", OTHER_METRICS)
 
 
 def _judge(
     connection: duckdb.DuckDBPyConnection, decisions: Decisions, query: str, metrics: tuple[Metric, ...]
-) -> None:
-    """Add the verdicts on the nights that a query returns; a night is left out where its figure is NULL."""
+) -> set[str]:
+    """Add the verdicts on the nights that a query returns, and return the ids of their series.
+
+    A night is left out where its figure is NULL.
+    """
     answer = connection.execute(_QUERIES[query])
     names = [column[0] for column in answer.description or []]
     rows = [dict(zip(names, values, strict=True)) for values in answer.fetchall()]
@@ -54,6 +59,7 @@ def _judge(
         connection.register("judged", pa.Table.from_pylist(judged))
         connection.execute("INSERT INTO series_verdict BY NAME SELECT * FROM judged")
         connection.unregister("judged")
+    return {row["series_id"] for row in judged}
 
 
 def _judged(rows: list[_Row], decisions: Decisions, metric: Metric) -> list[_Row]:

@@ -1,0 +1,87 @@
+-- One row per session of the series in $series: the time of each operator in one run. Of the nights whose operators are
+-- judged (those whose latency changed, and the newest that can be compared), and of the nights before them.
+WITH
+-- Nights that take part in verdicts: compared with a baseline, or the first of one.
+usable AS (
+    SELECT
+        series_id,
+        device,
+        night,
+        cell,
+        verdict,
+        baseline_from,
+        since,
+        ratio IS NOT NULL
+        AND (
+            verdict IN ('regression', 'suspected', 'improvement')
+            OR night = max(night) OVER (PARTITION BY series_id, device)
+        ) AS is_judged
+    FROM series_verdict
+    WHERE series_id IN (SELECT unnest($series))
+        AND metric = 'latency'
+        AND cell IS NOT NULL
+        AND (
+            ratio IS NOT NULL
+            OR (series_id, device, night) IN (
+                SELECT (series_id, device, baseline_from) FROM series_verdict WHERE metric = 'latency'
+            )
+        )
+),
+needed AS (
+    SELECT *
+    FROM usable
+    -- 21 nights of the baseline, 7 of a step, and some that are neither
+    QUALIFY bool_or(is_judged) OVER (
+        PARTITION BY series_id, device ORDER BY night ROWS BETWEEN CURRENT ROW AND 30 FOLLOWING
+    )
+),
+member AS (
+    SELECT needed.*, session_key, session_id, executions - warmup_executions AS runs
+    FROM needed
+    JOIN (SELECT cell_id, cell FROM cell) AS cell USING (cell)
+    JOIN session_cell USING (cell_id)
+    JOIN (
+        SELECT session_key, session_id, series_id, executions, warmup_executions
+        FROM session
+        WHERE status = 'succeeded' AND mode = 'timing' AND executions > warmup_executions
+    ) AS session USING (session_key, series_id)
+),
+named AS (
+    SELECT
+        node_id,
+        CASE
+            WHEN is_inside THEN _operator_name(node.operator, layout, data_type, microkernel) ELSE 'Unattributed'
+        END AS operator,
+        CASE WHEN is_inside THEN coalesce(category, 'Other') ELSE 'Unattributed' END AS category,
+        CASE WHEN node.kind = 'delegated' THEN 1e6 * _delegate_clock_ms() ELSE 0 END AS clock_ns
+    FROM (SELECT *, kind NOT IN ('method', 'delegate_call', 'operator_call') AS is_inside FROM node) AS node
+    LEFT JOIN operator_category USING (operator, kind)
+),
+session_operator AS (
+    SELECT
+        session_key,
+        operator,
+        category,
+        sum(self_ns) / any_value(runs) AS time_ns,
+        sum(calls * clock_ns) / any_value(runs) AS resolution_ns
+    FROM member
+    JOIN session_node USING (session_key)
+    JOIN named USING (node_id)
+    GROUP BY session_key, operator, category
+)
+SELECT
+    series_id,
+    device,
+    night,
+    verdict,
+    baseline_from,
+    since,
+    is_judged,
+    list(operator ORDER BY operator, category) AS operators,
+    list(category ORDER BY operator, category) AS categories,
+    list(time_ns ORDER BY operator, category) AS times_ns,
+    list(resolution_ns ORDER BY operator, category) AS resolutions_ns
+FROM member
+JOIN session_operator USING (session_key)
+GROUP BY series_id, device, night, verdict, baseline_from, since, is_judged, session_id
+ORDER BY series_id, device, night, session_id;
