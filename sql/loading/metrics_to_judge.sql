@@ -22,7 +22,7 @@ of_runs AS (
         max(execute_ns) FILTER (run_index = 0) AS first_ns,
         sum(portable_ns) FILTER (NOT is_warmup) / nullif(sum(execute_ns) FILTER (NOT is_warmup), 0) AS portable_share
     FROM run
-    JOIN run_summary USING (run_id, session_key)
+    LEFT JOIN run_summary USING (run_id, session_key)
     WHERE session_key IN (SELECT session_key FROM measured)
     GROUP BY session_key
 ),

@@ -26,6 +26,7 @@ _LATER = {
     "series_operator_verdict": "series_id",
     "series_cause": "series_id",
 }
+_THINNED = "WHERE session_key IN (SELECT session_key FROM thinned_session)"
 _NOT_THINNED = "WHERE session_key NOT IN (SELECT session_key FROM thinned_session)"
 _LOADED = """
 SELECT sha256, session_id, sweep_id, path, kind = 'bundle' OR sha256 = etdump_sha256 AND NOT has_bundle AS is_own
@@ -74,14 +75,15 @@ def check_aggregates(connection: duckdb.DuckDBPyConnection) -> Iterator[str]:
     connection.execute("CREATE TEMP VIEW new_event AS SELECT * FROM event WHERE run_id IN (SELECT run_id FROM new_run)")
     connection.execute(statements["run_summary"])
     connection.execute(statements["session_node"])
+    for table in _OF_SESSIONS:  # those of thinned sessions are taken as they are: verdicts are computed from them
+        connection.execute(f"INSERT INTO temp.{table} SELECT * FROM {stored[table]} {_THINNED}")
     add_session_statistics(connection)
     judge_series(connection)
     for table, present in stored.items():
-        before_rows = _NOT_THINNED if table in _OF_SESSIONS else ""
         key = _LATER.get(table)
         now_rows = f"WHERE {key} IN (SELECT {key} FROM {present})" if key else ""
         before, now = (
-            checksum(connection, f"SELECT * FROM {present} {before_rows}"),
+            checksum(connection, f"SELECT * FROM {present}"),
             checksum(connection, f"SELECT * FROM temp.{table} {now_rows}"),
         )
         if before != now:
