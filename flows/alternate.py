@@ -3,6 +3,7 @@
 import logging
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from devices.errors import FarmError, InputError
 from devices.inventory import DeviceSpec, load_inventory
@@ -31,6 +32,15 @@ class Results:
     bundles: BundleStore
     places: Var
     warehouse: Path | None = None
+
+    def ask(self, query: str, **parameters: str) -> list[tuple[Any, ...]]:
+        """Return the rows of a query of `sql/queries`, named without its suffix."""
+        text = next(file.text for file in sql_files("queries") if file.name == query)
+        with (
+            readable_warehouse(self.places.root, self.warehouse) as readable,
+            open_read_only(readable) as connection,
+        ):
+            return connection.execute(text, parameters).fetchall()
 
 
 @dataclass(frozen=True)
@@ -81,13 +91,7 @@ class Lane:
 
     def _figures(self, comparison: str) -> dict[str, list[float]]:
         """Return the medians of the sessions of each side, in ns."""
-        text = next(file.text for file in sql_files("queries") if file.name == "comparison_figures")
-        results = self.results
-        with (
-            readable_warehouse(results.places.root, results.warehouse) as readable,
-            open_read_only(readable) as connection,
-        ):
-            rows = connection.execute(text, {"comparison": comparison}).fetchall()
+        rows = self.results.ask("comparison_figures", comparison=comparison)
         return {arm: list(figures) for arm, _, figures in reversed(rows)}
 
     def _failure(self, comparison: str, side: str) -> str:

@@ -44,7 +44,7 @@ class Board:
             if self._progress is None:
                 return
             if step in self._bars:
-                self._progress.update(self._bars[step], total=total)
+                self._progress.update(self._bars[step], total=total, completed=0)
             else:
                 self._bars[step] = self._progress.add_task(step, total=total, doing="")
             self._print(f"{step}: {total} to do")

@@ -1,26 +1,16 @@
 """`etfarm sweep`: run a sweep with progress bars on the terminal, then print the medians."""
 
-import logging
-import os
 from datetime import date
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import cast
 
 import typer
-from rich.console import Console
 
-from devices.errors import FarmError
-from flows.cli.options import error_message
+from flows.cli.prefect_run import announce, run_with_server
 from flows.cli.table import as_table
-from flows.prefect_settings import prepare_prefect
-from flows.progress import board
 from tasks.night import night_or_today, parse_night
 from tasks.spec import read_sweep
-from tasks.var import Var
-
-if TYPE_CHECKING:
-    from prefect.client.schemas.objects import State
 
 # Verdicts that the terminal does not name; the report does.
 _QUIET = {"no change", "insufficient data"}
@@ -44,13 +34,10 @@ def run_sweep(
     """
     spec = read_sweep(file)
     night_date = night_or_today(parse_night(night), date.today()) if night is not None else None
-    prepare_prefect(Var(var.absolute()).prefect_home)
-    typer.echo(f"etfarm: sweep {spec.name}; results go to {var}", err=True)
-    if "PREFECT_API_URL" not in os.environ:
-        typer.echo("starting a Prefect server for this sweep (set PREFECT_API_URL to use a running one)", err=True)
+    announce(f"sweep {spec.name}", "sweep", var)
     from flows.prefect_server import exit_at_once
     from flows.prepare import data_of
-    from flows.sweep import SweepEnd, choose_devices
+    from flows.sweep import SweepEnd, choose_devices, sweep
 
     choose_devices(spec, str(inventory))
     parameters = {
@@ -63,7 +50,7 @@ def run_sweep(
         "warehouse": str(warehouse) if warehouse else None,
         "fail_on": fail_on,
     }
-    state, note, is_server_lost = _with_server(parameters, var)
+    state, note, is_server_lost = run_with_server(sweep, parameters, var, "sweep")
     end = cast(SweepEnd, data_of(state))
     _print_medians(end.sweep_id, var, warehouse)
     _print_verdicts(end.sweep_id, var, warehouse)
@@ -72,27 +59,6 @@ def run_sweep(
     if is_server_lost:
         exit_at_once(code)
     return code
-
-
-def _with_server(parameters: dict[str, Any], var: Path) -> tuple["State[Any]", str | None, bool]:
-    """Run the flow with a Prefect server; return its end, what Prefect's UI lacks, and whether the server is lost."""
-    from flows.prefect_server import start_server
-    from flows.server_watch import check_server, run_flow, watch
-    from flows.shutdown import shutdown_handler
-    from flows.sweep import sweep
-
-    logging.getLogger("httpx").setLevel(logging.WARNING)
-    if "PREFECT_API_URL" in os.environ:
-        check_server()
-    with shutdown_handler(), board.shown(Console(stderr=True)):
-        if "PREFECT_API_URL" not in os.environ:
-            start_server(Var(var.absolute()).prefect_home)
-        with watch.watching():
-            try:
-                return run_flow(sweep, **parameters), watch.note, watch.is_lost
-            except Exception as error:
-                cause = error_message(error) or f"{type(error).__name__}: {error}"
-                raise FarmError(f"the sweep stopped: {cause}; run the same command to resume") from error
 
 
 def _print_verdicts(sweep_id: str, var: Path, warehouse: Path | None) -> None:

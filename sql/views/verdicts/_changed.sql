@@ -59,11 +59,15 @@ SELECT
         ),
         lambda change: change IS NOT NULL
     ) AS changes
-FROM (SELECT DISTINCT cell, baseline_cell FROM series_verdict) AS judged
+FROM (
+    SELECT cell, baseline_cell FROM series_verdict
+    UNION
+    SELECT cell_b, cell_a FROM comparison_result
+) AS judged
 JOIN cell AS now ON now.cell = judged.cell
 JOIN cell AS before ON before.cell = judged.baseline_cell
 LEFT JOIN made_from AS made_now ON made_now.cell = now.cell
 LEFT JOIN made_from AS made_before ON made_before.cell = before.cell;
 
-COMMENT ON VIEW _changed IS 'What differs between a judged cell and the cell of its last good night. Private: may change with any version.';
+COMMENT ON VIEW _changed IS 'What differs between a judged cell and the cell of its last good night, and between both sides of a comparison. Private: may change with any version.';
 COMMENT ON COLUMN _changed.changes IS 'The differences as texts, such as `runner` or `OS 14 -> 15`; an empty list if there are none.';

@@ -19,6 +19,7 @@ SELECT
     answer,
     more_sessions,
     superiority,
+    nullif(array_to_string(changes, ', '), '') AS changed,
     a.pte_sha256 AS pte_sha256_a,
     b.pte_sha256 AS pte_sha256_b,
     a.runner_sha256 AS runner_sha256_a,
@@ -29,7 +30,8 @@ SELECT
     cell_b
 FROM comparison_result
 JOIN cell AS a ON a.cell = cell_a
-JOIN cell AS b ON b.cell = cell_b;
+JOIN cell AS b ON b.cell = cell_b
+LEFT JOIN _changed ON _changed.cell = cell_b AND _changed.baseline_cell = cell_a;
 
 COMMENT ON VIEW comparison IS 'What was measured alternately on one device: side B compared with side A. Drift and heat of the device affect both, so the ratio is about the two contents.';
 COMMENT ON COLUMN comparison.purpose IS 'same_night: a suspected night, with model and runner of the last good night as A; comparison: `etfarm compare` of two files; bisection: `etfarm bisect`; noise: twice the same content.';
@@ -47,6 +49,7 @@ COMMENT ON COLUMN comparison.high IS 'Upper end of the 95 % interval of the rati
 COMMENT ON COLUMN comparison.answer IS 'different, same (the interval lies within 1 %) or unknown.';
 COMMENT ON COLUMN comparison.more_sessions IS 'Further sessions of each side that would settle an unknown; NULL if 1000 would not.';
 COMMENT ON COLUMN comparison.superiority IS 'Probability that a session of B is slower than one of A.';
+COMMENT ON COLUMN comparison.changed IS 'What differs between both sides: files, versions; NULL if nothing does.';
 COMMENT ON COLUMN comparison.pte_sha256_a IS 'Hash of the .pte file of side A.';
 COMMENT ON COLUMN comparison.pte_sha256_b IS 'Hash of the .pte file of side B.';
 COMMENT ON COLUMN comparison.runner_sha256_a IS 'Hash of the runner of side A.';

@@ -1,0 +1,163 @@
+"""Find the night and the input that a change came with: stored models and runners, measured alternately again."""
+
+import logging
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import date
+from typing import Any, cast
+
+from prefect import flow
+
+from devices.errors import FarmError
+from devices.inventory import DeviceSpec
+from flows.alternate import Lane, Results, open_lane
+from flows.progress import board
+from tasks.alternate import Side, comparison_id
+from tasks.cell import Cell, Variant
+from tasks.export.export import kept_export
+from tasks.runner.bundle import kept_runner
+from tasks.verdict.bisect import MeasuredNight, SeriesOnDevice, first_bad
+from tasks.verdict.comparison import Comparison
+
+SESSIONS_PER_SIDE = 8
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class Bisection:
+    """What a bisection found."""
+
+    steps: list[str] = field(default_factory=list)
+    """One line for each comparison."""
+    first_bad: date | None = None
+    """The first night with the change; None if tonight's measurement does not show one."""
+    good: date | None = None
+    """The night before it whose content differs."""
+    changed: str | None = None
+    comparison: str | None = None
+    """Id of the comparison of the two."""
+    good_night: date | None = None
+    """The night that all others are compared with."""
+
+    def conclusion(self) -> list[str]:
+        """Return the answer in sentences."""
+        if self.first_bad is None:
+            return [f"model and runner are not different from those of {self.good_night}: the device changed, not they"]
+        lines = [f"first bad night: {self.first_bad}; last good content: {self.good}"]
+        return lines + ([f"changed: {self.changed}"] if self.changed else [])
+
+
+@flow(name="bisect", flow_run_name="bisect {series}", validate_parameters=False)
+def bisect(
+    series: SeriesOnDevice, good: MeasuredNight, contents: list[MeasuredNight], device: DeviceSpec, results: Results
+) -> Bisection:
+    """Compare the good night with later contents until the first bad one is known, then its inputs one by one."""
+    lane = open_lane(device, results)
+    board.expect("bisect", 2 + len(contents).bit_length())
+    return _Search(lane, series, good, contents).run()
+
+
+class _Search:
+    def __init__(self, lane: Lane, series: SeriesOnDevice, good: MeasuredNight, contents: list[MeasuredNight]) -> None:
+        self.lane, self.series, self.good = lane, series, good
+        self.found = Bisection(good_night=good.night)
+        self.nights = list(self._kept(contents))
+        self.total = 0.0
+        self.measured: dict[str, Comparison] = {}
+        """By the id of the comparison."""
+
+    def run(self) -> Bisection:
+        total = self._compare("good and bad night", self.good, self.nights[-1])
+        if total.answer != "different" or total.ratio is None:
+            return self.found
+        self.total = math.log(total.ratio)
+        index = first_bad(len(self.nights), self._is_bad)
+        before, bad = self.nights[index - 1] if index else self.good, self.nights[index]
+        self.found.first_bad, self.found.good = bad.night, before.night
+        self._compare("last good and first bad content", before, bad)
+        a, b = self._side(before), self._side(bad)
+        self.found.comparison = comparison_id(self.lane.results.sweep, a, b, "bisection")
+        if before.pte_sha256 != bad.pte_sha256 and before.runner_sha256 != bad.runner_sha256:
+            self._sides("runtime alone", a, replace(a, runner=b.runner))
+            self._sides("model file alone", a, replace(a, export=b.export))
+        self.found.changed = _changed(self.lane.results, self.found.comparison)
+        return self.found
+
+    def _kept(self, contents: list[MeasuredNight]) -> Iterator[MeasuredNight]:
+        """Yield the contents whose files are still in the var folder; raises FarmError if the bad one's are not."""
+        self._side(self.good)
+        for night in contents:
+            try:
+                self._side(night)
+                yield night
+            except FarmError as error:
+                if night is contents[-1]:
+                    raise FarmError(f"{night.night}: {error}") from None
+                self._step(f"{night.night}: left out: {error}")
+
+    def _is_bad(self, index: int) -> bool:
+        """Whether a content is nearer to the bad night than to the good one."""
+        if index == len(self.nights) - 1:
+            return True
+        middle = self._compare("good night and one between", self.good, self.nights[index])
+        return bool(middle.ratio) and math.log(middle.ratio or 1) / self.total > 0.5
+
+    def _compare(self, what: str, a: MeasuredNight, b: MeasuredNight) -> Comparison:
+        return self._sides(f"{what}, {a.night} and {b.night}", self._side(a), self._side(b))
+
+    def _sides(self, what: str, a: Side, b: Side) -> Comparison:
+        key = comparison_id(self.lane.results.sweep, a, b, "bisection")
+        if key not in self.measured:
+            board.doing("bisect", what)
+            self.measured[key] = self.lane.compare(a, b, "bisection", SESSIONS_PER_SIDE)
+            self._step(f"{what}: {described(self.measured[key])}")
+        return self.measured[key]
+
+    def _step(self, line: str) -> None:
+        self.found.steps.append(line)
+        board.done("bisect", line)
+        _log.info("%s", line)
+
+    def _side(self, night: MeasuredNight) -> Side:
+        """Return model and runner of a night; raises FarmError if they are not kept."""
+        places, series = self.lane.results.places, self.series
+        cell = Cell(
+            series.device,
+            series.model,
+            cast(Any, series.precision),
+            series.threads or 1,
+            cast(Variant, series.variant),
+            "timing",
+            night.executions,
+            night.warmup_executions,
+        )
+        export = kept_export(places.exports, night.export_key, night.pte_sha256)
+        platform = cast(str, self.lane.probe.platform)
+        runner = kept_runner(places.runners, platform, night.runner_sha256, series.variant, "timing")
+        return Side(cell, export, runner)
+
+
+def described(result: Comparison) -> str:
+    """`+38.0 % (+37.1 % to +39.0 %), different`."""
+    if result.ratio is None or result.low is None or result.high is None:
+        return f"{result.answer}: too few sessions ({result.sessions_a} and {result.sessions_b})"
+    change, low, high = (f"{100 * (each - 1):+.1f} %" for each in (result.ratio, result.low, result.high))
+    return f"{change} ({low} to {high}), {result.answer}"
+
+
+def _changed(results: Results, comparison: str) -> str | None:
+    """Return what differs between both sides of a comparison."""
+    rows = results.ask("comparison_changed", comparison=comparison)
+    return str(rows[0][0]) if rows and rows[0][0] else None
+
+
+def known_series(results: Results) -> list[SeriesOnDevice]:
+    """Return the series with verdicts."""
+    return [SeriesOnDevice(*row) for row in results.ask("bisect_series")]
+
+
+def measured_nights(results: Results, series: SeriesOnDevice) -> list[MeasuredNight]:
+    """Return the nights of a series on a device, oldest first."""
+    rows = results.ask("bisect_nights", series_id=series.series_id, device=series.device)
+    return [MeasuredNight(*row) for row in rows]

@@ -1,0 +1,89 @@
+"""`etfarm bisect`: which night a change came with, and which of its inputs."""
+
+from datetime import date
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flows.cli.options import (
+    DEFAULT_INVENTORY,
+    DEFAULT_VAR,
+    BundlesOption,
+    InventoryOption,
+    VarOption,
+    WarehouseOption,
+)
+from tasks.night import parse_night, sweep_night
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command(epilog="Example: etfarm bisect mobilenet_v2 --device pixel-1")
+def bisect(
+    series: Annotated[str, typer.Argument(help="Name of a model, or id of a series (at least 6 digits).")],
+    device: Annotated[str | None, typer.Option("--device", help="Device with the change.")] = None,
+    good: Annotated[
+        str | None, typer.Option("--good", help="Night before the change; the last good one of the verdict if omitted.")
+    ] = None,
+    bad: Annotated[
+        str | None, typer.Option("--bad", help="Night with the change; the newest with a verdict if omitted.")
+    ] = None,
+    inventory: InventoryOption = DEFAULT_INVENTORY,
+    var: VarOption = DEFAULT_VAR,
+    bundles: BundlesOption = None,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Find the night and the input that a change came with.
+
+    Measures the stored models and runners of earlier nights again on the device, alternately, and swaps model and
+    runner alone. Resumes where it stopped that day. Exits with 1 if the good and the bad night do not differ.
+    """
+    raise typer.Exit(run_bisect(series, device, good, bad, inventory, var, bundles, warehouse))
+
+
+def run_bisect(
+    word: str,
+    device: str | None,
+    good: str | None,
+    bad: str | None,
+    inventory: Path,
+    var: Path,
+    bundles: str | None,
+    warehouse: Path | None,
+) -> int:
+    """Measure what stored nights ran again, and print where the change came from.
+
+    Returns 0 if a night was found, 1 if the models and runners of both nights do not differ. Raises InputError before
+    anything is measured.
+    """
+    from flows.alternate import Results, choose_device
+    from flows.bisect import known_series, measured_nights
+    from flows.cli.prefect_run import announce, run_with_server
+    from tasks.bundle_store import open_store
+    from tasks.var import Var
+    from tasks.verdict.bisect import bounds, find_series
+
+    places = Var(var.absolute())
+    store = open_store(bundles, places)
+    sweep = sweep_night("bisect", date.today(), store.sweep_ids(), again=False)
+    results = Results(sweep, store, places, warehouse)
+    series = find_series(word, device, known_series(results))
+    spec = choose_device(inventory, series.device)
+    first, contents = bounds(
+        measured_nights(results, series), parse_night(good) if good else None, parse_night(bad) if bad else None
+    )
+    announce(f"bisect {series} from {first.night} to {contents[-1].night}", "bisection", var)
+    from flows.bisect import bisect
+    from flows.prefect_server import exit_at_once
+
+    parameters = {"series": series, "good": first, "contents": contents, "device": spec, "results": results}
+    found, note, is_server_lost = run_with_server(bisect, parameters, var, "bisection")
+    for line in [*found.steps, *found.conclusion()]:
+        typer.echo(line)
+    if note:
+        typer.echo(note)
+    code = 0 if found.first_bad else 1
+    if is_server_lost:
+        exit_at_once(code)
+    return code

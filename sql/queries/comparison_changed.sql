@@ -1,0 +1,4 @@
+-- What differs between both sides of a comparison.
+SELECT changed
+FROM comparison
+WHERE comparison = $comparison;
