@@ -41,8 +41,9 @@ def fails(rows: list[VerdictRow], fail_on: FailingVerdict) -> list[VerdictRow]:
 
 def line_of(row: VerdictRow) -> str:
     """One line about a verdict: `regression: linear fp32 on here, SME2 off, one thread: +162.0 % ...`."""
+    cause = f"; cause: {row.cause}" if row.cause else ""
     changed = f"; changed: {row.changed}" if row.changed else ""
-    return f"{row.verdict}: {title_of(row)}: {row.reason}{changed}"
+    return f"{row.verdict}: {title_of(row)}: {row.reason}{cause}{changed}"
 
 
 def title_of(row: VerdictRow) -> str:
@@ -61,6 +62,7 @@ def _shown(row: VerdictRow) -> dict[str, str]:
         "after": row.figure(row.value) or "",
         "change": f"{change_of(row.ratio)} %" if row.ratio is not None else "",
         "since": str(row.since or ""),
+        "cause": row.cause or "",
         "changed": row.changed or "",
         "reason": row.reason,
     }

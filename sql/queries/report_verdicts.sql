@@ -34,7 +34,8 @@ SELECT
     baseline_to,
     since,
     changed,
-    reason
+    reason,
+    cause
 FROM judged AS verdict
 JOIN (
     SELECT DISTINCT series_id, device, night

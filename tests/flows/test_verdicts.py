@@ -32,11 +32,12 @@ def test_a_model_that_got_slower_overnight_is_named_everywhere(farm: Farm, prefe
     # when it is one of 15 x 15 in the next night
     (farm.folder / "team.py").write_text(MODEL.format(kernel=15), encoding="utf-8")
     second = farm.sweep(SWEEP, "--night", "2026-11-02")
-    # then the two are measured alternately, and the terminal names the model, the change and what changed
+    # then the two are measured alternately, and the terminal names the model, the change, its cause and what changed
     assert second.returncode == 1, second.stdout + second.stderr
     line, *others = [line for line in second.stdout.splitlines() if line.startswith("regression: ")]
     assert line.startswith("regression: team:model fp32 on here, SME2 off, one thread: +")
-    assert "against model and runner of 2026-11-01, measured alternately the same night; changed: .pte file" in line
+    assert "against model and runner of 2026-11-01, measured alternately the same night; cause: `Convolution" in line
+    assert line.partition("; cause: ")[2].partition(" % of the change; ")[2].startswith("changed: .pte file")
     # and so do the other figures that changed, the size of the file once
     (size,) = [line for line in others if line.startswith("regression: team:model fp32: .pte size ")]
     assert " bytes -> " in size
@@ -48,6 +49,11 @@ def test_a_model_that_got_slower_overnight_is_named_everywhere(farm: Farm, prefe
     # and another start measures nothing again, and ends in the same way
     third = farm.sweep(SWEEP, "--night", "2026-11-02")
     assert (third.returncode, "0 succeeded" in third.stdout) == (1, False), third.stdout
+    # and a bisection measures the stored files of both nights again, and names the night and what changed
+    found = farm.run("bisect", "team:model", "--inventory", farm.inventory)
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert "first bad night: 2026-11-02; last good content: 2026-11-01" in found.stdout
+    assert "changed: .pte file" in found.stdout
 
 
 def posted(url: str, body: dict[str, Any]) -> list[dict[str, Any]]:
@@ -78,6 +84,7 @@ def test_each_regression_is_an_event_that_an_automation_can_use(
             "after": "11 ms",
             "change": "+10.0 %",
             "since": "2026-11-20",
+            "cause": "`Convolution` +11.0 %, 100 % of the change",
             "changed": ".pte file",
             "reason": "because",
             "sweep": "nightly-2026-11-21",
@@ -98,4 +105,5 @@ def verdict_row(verdict: str) -> VerdictRow:
         variant="sme2_off", metric="latency", verdict=verdict, baseline_value=10e6, value=11e6, ratio=1.1, low=None,
         high=None, noise_floor=0.02, baseline_nights=3,
         baseline_to=None, since=date(2026, 11, 20), changed=".pte file", reason="because",
+        cause="`Convolution` +11.0 %, 100 % of the change",
     )  # fmt: skip

@@ -21,6 +21,7 @@ _COLUMNS = (
     Column("Noise floor", "%", True, "what the series moves by from night to night without a change"),
     Column("Nights", "", True, "earlier nights that it was compared with"),
     Column("Since", meaning="first night of the change"),
+    Column("Cause", meaning="operators that changed, beside what all operators share", wraps=True),
     Column("What changed", meaning="what differs from the last good night", wraps=True),
 )
 _OTHER_COLUMNS = (
@@ -53,6 +54,8 @@ class VerdictRow(CellRow):
     since: date | None
     changed: str | None
     reason: str
+    cause: str | None = None
+    """Operators, their names in back quotes."""
 
     def figure(self, value: float | None) -> str | None:
         """Write a value of the metric with its unit."""
@@ -115,8 +118,17 @@ def _cells(row: VerdictRow) -> list[Cell]:
         percent(row.noise_floor),
         number(row.baseline_nights, 0),
         words(row.since),
+        _cause(row.cause),
         words(row.changed),
     ]
+
+
+def _cause(cause: str | None) -> Cell:
+    """A cell with a sentence, the names in it as code."""
+    if cause is None:
+        return NOTHING
+    parts = cause.split("`")
+    return Cell(tuple(Code(part) if index % 2 else part for index, part in enumerate(parts) if part))
 
 
 def _other_table(rows: list[VerdictRow]) -> Table:

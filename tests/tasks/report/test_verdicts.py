@@ -7,7 +7,7 @@ import pytest
 
 from tests.fixtures.nights import night_of
 from tests.fixtures.report import report_of
-from tests.fixtures.warehouse import BundleMaker
+from tests.fixtures.warehouse import CONVOLUTION, LINEAR, BundleMaker
 
 
 @pytest.fixture
@@ -34,6 +34,18 @@ def test_a_regression_is_the_first_thing_that_a_reader_meets(maker: BundleMaker)
     assert part.column("Since") == ["2026-11-08"]
     assert part.column("What changed") == [".pte file"]
     assert part.column("Model", table=-1) == ["steady"]
+
+
+def test_a_change_is_listed_with_the_operator_that_caused_it(maker: BundleMaker) -> None:
+    # given a night on which one of two operators takes twice as long
+    for day, factor in ((1, 1), (2, 2)):
+        sweep = {"sweep_id": f"nightly-2026-11-{day:02}", "name": "nightly", "night": f"2026-11-{day:02}"}
+        times_ns = {CONVOLUTION: 6_000_000 * factor, LINEAR: 4_000_000}
+        for number in range(8):
+            maker.session([(sum(times_ns.values()), times_ns)] * 3, sweep=sweep, index=number)
+    # then its name is beside the verdict
+    part = report_of(maker)["verdicts"]
+    assert part.column("Cause") == ["Convolution (NHWC, F32) IGEMM +100.0 %, 100 % of the change"]
 
 
 def test_a_first_night_has_nothing_to_compare_with(maker: BundleMaker) -> None:
