@@ -17,9 +17,11 @@ from tasks.alternate import Side, comparison_id, plan_round
 from tasks.bundle import SweepNight
 from tasks.bundle_store import BundleStore
 from tasks.cell import Purpose, Variant
+from tasks.runner.bundle import Runner
 from tasks.spec import Terms
 from tasks.var import Var
 from tasks.verdict.comparison import MARGIN, Comparison, compare
+from tasks.verdict.operators_table import OPERATOR_COLUMNS, cause_between
 
 _log = logging.getLogger(__name__)
 
@@ -44,6 +46,25 @@ class Results:
 
 
 @dataclass(frozen=True)
+class Answer:
+    """How side B compares with side A."""
+
+    comparison: str
+    """Its id."""
+    result: Comparison
+    cause: str | None
+    """The operators behind a difference; None if there is none or nothing can be named."""
+
+    def in_words(self) -> str:
+        """`+38.0 % (+37.1 % to +39.0 %), different; cause: ...`."""
+        found = self.result
+        if found.ratio is None or found.low is None or found.high is None:
+            return f"{found.answer}: too few sessions ({found.sessions_a} and {found.sessions_b})"
+        change, low, high = (f"{100 * (each - 1):+.1f} %" for each in (found.ratio, found.low, found.high))
+        return f"{change} ({low} to {high}), {found.answer}" + (f"; cause: {self.cause}" if self.cause else "")
+
+
+@dataclass(frozen=True)
 class Lane:
     """One device on which contents are compared, its runners, and where the results go."""
 
@@ -57,7 +78,14 @@ class Lane:
         """With SME2 where the device has it, as a model is shipped."""
         return "sme2_on" if self.probe.facts.sme2 else "sme2_off"
 
-    def compare(self, a: Side, b: Side, purpose: Purpose, sessions: int, margin: float = MARGIN) -> Comparison:
+    @property
+    def runner(self) -> Runner:
+        """The present runner for that variant; raises FarmError if there is none."""
+        if runner := self.runners.by_use.get((self.variant, "timing")):
+            return runner
+        raise FarmError(f"no runner for {self.probe.platform} and {self.variant}; see `etfarm runner --help`")
+
+    def answer(self, a: Side, b: Side, purpose: Purpose, sessions: int, margin: float = MARGIN) -> Answer:
         """Measure both sides with this many sessions each, A B B A ..., and compare them.
 
         What was measured before in the same sweep is not measured again. Raises FarmError, with the reason of the first
@@ -71,7 +99,8 @@ class Lane:
         for name in "ab":
             if not figures.get(name):
                 raise FarmError(f"side {name.upper()}: {tally.stopped_by or self._failure(comparison, name)}")
-        return compare(figures["a"], figures["b"], margin)
+        result = compare(figures["a"], figures["b"], margin)
+        return Answer(comparison, result, self._cause(comparison) if result.answer == "different" else None)
 
     def _job(self, a: Side, b: Side, purpose: Purpose, sessions: int) -> DeviceJob:
         return DeviceJob(
@@ -93,6 +122,12 @@ class Lane:
         """Return the medians of the sessions of each side, in ns."""
         rows = self.results.ask("comparison_figures", comparison=comparison)
         return {arm: list(figures) for arm, _, figures in reversed(rows)}
+
+    def _cause(self, comparison: str) -> str | None:
+        sides: dict[str, list[dict[str, Any]]] = {"a": [], "b": []}
+        for arm, *values in self.results.ask("comparison_operators", comparison=comparison):
+            sides[arm].append(dict(zip(OPERATOR_COLUMNS, values, strict=True)))
+        return cause_between(sides["a"], sides["b"])
 
     def _failure(self, comparison: str, side: str) -> str:
         """Return why no session of a side counts."""

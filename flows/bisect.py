@@ -7,18 +7,18 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any, cast
 
-from prefect import flow
+from prefect import flow, runtime
 
 from devices.errors import FarmError
 from devices.inventory import DeviceSpec
-from flows.alternate import Lane, Results, open_lane
+from flows.alternate import Answer, Lane, Results, open_lane
 from flows.progress import board
+from flows.shutdown import shutdown_handler
 from tasks.alternate import Side, comparison_id
 from tasks.cell import Cell, Variant
 from tasks.export.export import kept_export
 from tasks.runner.bundle import kept_runner
 from tasks.verdict.bisect import MeasuredNight, SeriesOnDevice, first_bad
-from tasks.verdict.comparison import Comparison
 
 SESSIONS_PER_SIDE = 8
 _log = logging.getLogger(__name__)
@@ -37,6 +37,7 @@ class Bisection:
     changed: str | None = None
     comparison: str | None = None
     """Id of the comparison of the two."""
+    cause: str | None = None
     good_night: date | None = None
     """The night that all others are compared with."""
 
@@ -45,7 +46,8 @@ class Bisection:
         if self.first_bad is None:
             return [f"model and runner are not different from those of {self.good_night}: the device changed, not they"]
         lines = [f"first bad night: {self.first_bad}; last good content: {self.good}"]
-        return lines + ([f"changed: {self.changed}"] if self.changed else [])
+        lines += [f"changed: {self.changed}"] if self.changed else []
+        return lines + ([f"cause: {self.cause}"] if self.cause else [])
 
 
 @flow(name="bisect", flow_run_name="bisect {series}", validate_parameters=False)
@@ -53,9 +55,10 @@ def bisect(
     series: SeriesOnDevice, good: MeasuredNight, contents: list[MeasuredNight], device: DeviceSpec, results: Results
 ) -> Bisection:
     """Compare the good night with later contents until the first bad one is known, then its inputs one by one."""
-    lane = open_lane(device, results)
-    board.expect("bisect", 2 + len(contents).bit_length())
-    return _Search(lane, series, good, contents).run()
+    with shutdown_handler(runtime.flow_run.id):
+        lane = open_lane(device, results)
+        board.expect("bisect", 2 + len(contents).bit_length())
+        return _Search(lane, series, good, contents).run()
 
 
 class _Search:
@@ -64,18 +67,18 @@ class _Search:
         self.found = Bisection(good_night=good.night)
         self.nights = list(self._kept(contents))
         self.total = 0.0
-        self.measured: dict[str, Comparison] = {}
+        self.measured: dict[str, Answer] = {}
         """By the id of the comparison."""
 
     def run(self) -> Bisection:
-        total = self._compare("good and bad night", self.good, self.nights[-1])
+        total = self._compare("good and bad night", self.good, self.nights[-1]).result
         if total.answer != "different" or total.ratio is None:
             return self.found
         self.total = math.log(total.ratio)
         index = first_bad(len(self.nights), self._is_bad)
         before, bad = self.nights[index - 1] if index else self.good, self.nights[index]
         self.found.first_bad, self.found.good = bad.night, before.night
-        self._compare("last good and first bad content", before, bad)
+        self.found.cause = self._compare("last good and first bad content", before, bad).cause
         a, b = self._side(before), self._side(bad)
         self.found.comparison = comparison_id(self.lane.results.sweep, a, b, "bisection")
         if before.pte_sha256 != bad.pte_sha256 and before.runner_sha256 != bad.runner_sha256:
@@ -100,18 +103,18 @@ class _Search:
         """Whether a content is nearer to the bad night than to the good one."""
         if index == len(self.nights) - 1:
             return True
-        middle = self._compare("good night and one between", self.good, self.nights[index])
+        middle = self._compare("good night and one between", self.good, self.nights[index]).result
         return bool(middle.ratio) and math.log(middle.ratio or 1) / self.total > 0.5
 
-    def _compare(self, what: str, a: MeasuredNight, b: MeasuredNight) -> Comparison:
+    def _compare(self, what: str, a: MeasuredNight, b: MeasuredNight) -> Answer:
         return self._sides(f"{what}, {a.night} and {b.night}", self._side(a), self._side(b))
 
-    def _sides(self, what: str, a: Side, b: Side) -> Comparison:
+    def _sides(self, what: str, a: Side, b: Side) -> Answer:
         key = comparison_id(self.lane.results.sweep, a, b, "bisection")
         if key not in self.measured:
             board.doing("bisect", what)
-            self.measured[key] = self.lane.compare(a, b, "bisection", SESSIONS_PER_SIDE)
-            self._step(f"{what}: {described(self.measured[key])}")
+            self.measured[key] = self.lane.answer(a, b, "bisection", SESSIONS_PER_SIDE)
+            self._step(f"{what}: {self.measured[key].in_words()}")
         return self.measured[key]
 
     def _step(self, line: str) -> None:
@@ -136,14 +139,6 @@ class _Search:
         platform = cast(str, self.lane.probe.platform)
         runner = kept_runner(places.runners, platform, night.runner_sha256, series.variant, "timing")
         return Side(cell, export, runner)
-
-
-def described(result: Comparison) -> str:
-    """`+38.0 % (+37.1 % to +39.0 %), different`."""
-    if result.ratio is None or result.low is None or result.high is None:
-        return f"{result.answer}: too few sessions ({result.sessions_a} and {result.sessions_b})"
-    change, low, high = (f"{100 * (each - 1):+.1f} %" for each in (result.ratio, result.low, result.high))
-    return f"{change} ({low} to {high}), {result.answer}"
 
 
 def _changed(results: Results, comparison: str) -> str | None:

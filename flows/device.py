@@ -28,7 +28,6 @@ from tasks.bundle import SessionRecord, SweepNight
 from tasks.bundle_store import BundleStore
 from tasks.cell import Mode, Variant
 from tasks.export.export import Export
-from tasks.export.precision import Precision
 from tasks.health import STRIKES, Registry
 from tasks.plan import FIRST_SESSION, PlannedSession, attempts_among, plan_device, still_to_run
 from tasks.runner.bundle import Runner
@@ -58,8 +57,8 @@ class DeviceJob:
     device: DeviceSpec
     facts: Facts
     unusable: str | None
-    exports: dict[tuple[str, Precision], Export]
-    export_errors: dict[tuple[str, Precision], str]
+    exports: dict[tuple[str, str], Export]
+    export_errors: dict[tuple[str, str], str]
     runners: dict[tuple[Variant, Mode], Runner]
     runner_error: str | None
     bundles: BundleStore

@@ -14,8 +14,7 @@ from pydantic_core import PydanticCustomError
 from devices.errors import FarmError
 from devices.ondevice.conditions import Conditions
 from devices.ondevice.facts import Facts
-from tasks.cell import Mode, Purpose, Status, Variant
-from tasks.export.precision import Precision
+from tasks.cell import Mode, Purpose, RecordedPrecision, Status, Variant
 from tasks.files import UNFINISHED, publish_folder, sha256_of
 from tasks.ranges import (
     MOST_INT,
@@ -56,7 +55,7 @@ class ModelRecord(_Record):
     """The exported model that was measured; what is None was not recorded, or the export failed."""
 
     name: str
-    precision: Precision
+    precision: RecordedPrecision
     seed: Count | None = None
     export_key: str | None = None
     pte_sha256: str | None = None

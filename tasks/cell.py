@@ -6,7 +6,7 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from tasks.export.precision import Precision
+from tasks.export.precision import RECIPES, Precision
 
 Variant = Literal["sme2_on", "sme2_off"]
 VARIANTS: tuple[Variant, ...] = get_args(Variant)
@@ -14,6 +14,8 @@ Mode = Literal["timing", "profile", "trace"]
 """timing: latency; profile: executed kernels, sampled by the farm's runner; trace: selected kernels, logged by a
 registered runner."""
 MODES: tuple[Mode, ...] = get_args(Mode)
+RecordedPrecision = Precision | Literal["as_is"]
+"""as_is: of a .pte file that the farm did not export."""
 Status = Literal["succeeded", "failed", "invalid"]
 Purpose = Literal["same_night", "comparison", "bisection", "noise"]
 """Why two contents are measured alternately, beside a sweep's own matrix."""
@@ -35,7 +37,7 @@ class Cell:
 
     device: str
     model: str
-    precision: Precision
+    precision: RecordedPrecision
     threads: int
     variant: Variant
     mode: Mode
@@ -43,3 +45,8 @@ class Cell:
     warmup_executions: int
     arm: Arm | None = None
     """None for the sessions of a sweep's own matrix; others belong to no series and no night."""
+
+
+def backend_of(precision: RecordedPrecision) -> str:
+    """Return the backend that a model of this precision was lowered to; `unknown` for a .pte file from elsewhere."""
+    return "unknown" if precision == "as_is" else RECIPES[precision].backend

@@ -60,7 +60,7 @@ def plan_device(
     device: str,
     *,
     sme2: bool | None,
-    exports: Mapping[tuple[str, Precision], Export],
+    exports: Mapping[tuple[str, str], Export],
     runners: Mapping[tuple[Variant, Mode], Runner],
 ) -> list[PlannedSession]:
     """Return all sessions of `spec` for one device, in the order in which they must run.

@@ -5,7 +5,15 @@ from typing import Annotated, Literal
 
 import typer
 
-from flows.cli.options import DEFAULT_VAR, BundlesOption, FailOn, VarOption, WarehouseOption
+from flows.cli.options import (
+    DEFAULT_INVENTORY,
+    DEFAULT_VAR,
+    BundlesOption,
+    FailOn,
+    InventoryOption,
+    VarOption,
+    WarehouseOption,
+)
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -78,17 +86,21 @@ def compare(
         list[FailOn] | None,
         typer.Option(help="Exit with 1 on this result; may be repeated."),
     ] = None,
+    sessions: Annotated[int, typer.Option(min=5, max=1000, help="Sessions of each .pte file.")] = 8,
+    inventory: InventoryOption = DEFAULT_INVENTORY,
     format: Annotated[
         Literal["table", "csv", "json", "markdown"], typer.Option("--format", help="Output format.")
     ] = "table",
     var: VarOption = DEFAULT_VAR,
     warehouse: WarehouseOption = None,
 ) -> None:
-    """Compare two nights, devices, models, versions or variants.
+    """Compare two nights, devices, models, versions, variants or .pte files.
 
     A and B are two nights (2026-11-01), sweeps (nightly-2026-11-01), variants (sme2_off), devices, models, precisions,
     ExecuTorch versions (1.5.1), or ids of cells, sessions or runners (at least 6 digits). A word with two meanings is
     written with its kind, such as device:pixel-1. Cells are matched by everything else of their series.
+
+    Two .pte files are measured alternately on one device first, with --sessions each.
 
     Each pair is different, same (the 95 % interval of B / A lies inside the margin) or unknown.
 
@@ -97,7 +109,15 @@ def compare(
     needed, or a cell has no counterpart.
     """
     from flows.cli.compare import run_compare
+    from flows.cli.compare_files import are_files, run_compare_files
 
+    if are_files((a, b)):
+        names = {"model": model, "precision": precision, "sweep": sweep_id}
+        files = (Path(a), Path(b))
+        where = (format, var, None, warehouse)
+        raise typer.Exit(
+            run_compare_files(files, device, inventory, sessions, names, margin / 100, fail_on or (), *where)
+        )
     only = {"model": model, "device": device, "precision": precision}
     raise typer.Exit(run_compare((a, b), sweep_id, only, margin / 100, fail_on or (), format, var, warehouse))
 

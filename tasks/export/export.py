@@ -21,8 +21,9 @@ from typing import Any
 
 from devices.errors import FarmError
 from devices.suggest import did_you_mean
+from tasks.cell import RecordedPrecision
 from tasks.export.key import EXPORT_VERSION, export_key, source_sha256, versions
-from tasks.export.precision import PRECISIONS, Precision
+from tasks.export.precision import PRECISIONS
 from tasks.files import remove_leftovers, sha256_of
 
 logger = logging.getLogger(__name__)
@@ -44,7 +45,7 @@ class Export:
     folder: Path
     export_key: str
     model: str
-    precision: Precision
+    precision: RecordedPrecision
     seed: int
     pte_sha256: str
     pte_bytes: int

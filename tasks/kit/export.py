@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 
 from tasks.bundle import SessionRecord, read_bundle
+from tasks.cell import backend_of
 from tasks.etdump.event_kind import EventKind
 from tasks.etdump.reader import Etdump, read_etdump
 from tasks.etdump.xnntrace import parse_kernel, read_xnntrace
-from tasks.export.precision import RECIPES
 from tasks.files import write_complete
 
 TIMELINE = (
@@ -49,7 +49,7 @@ def export_bundle(bundle: Path, output: Path) -> list[Path]:
     dump = read_etdump(bundle / "model.etdump")
     measured = np.flatnonzero(dump.execution >= record.warmup_executions)
     node = _nodes(dump, measured)
-    backend = {EventKind.DELEGATED: RECIPES[record.model.precision].backend.upper(), EventKind.PORTABLE: "portable"}
+    backend = {EventKind.DELEGATED: backend_of(record.model.precision).upper(), EventKind.PORTABLE: "portable"}
     backends = [backend.get(EventKind(kind), "") for kind in dump.kind[measured].tolist()]
     return [
         _write(

@@ -10,10 +10,10 @@ from typing import Any
 
 from devices.errors import FarmError
 from tasks.bundle import RECORD, BundleError, SessionRecord, bundle_sha256, read_bundle
+from tasks.cell import backend_of
 from tasks.etdump.consistent import contradiction
 from tasks.etdump.reader import Etdump, read_etdump
 from tasks.etdump.tree import Runs, runs_of
-from tasks.export.precision import RECIPES
 from tasks.files import sha256_of
 from tasks.load.kernels import kernels_of
 
@@ -248,7 +248,7 @@ def _series(record: SessionRecord) -> Row:
     key = {
         "model": record.model.name,
         "seed": record.model.seed,
-        "backend": RECIPES[record.model.precision].backend,
+        "backend": backend_of(record.model.precision),
         "precision": record.model.precision,
         "threads": record.threads,
         "variant": record.variant,

@@ -11,13 +11,14 @@ import numpy as np
 import pyarrow as pa
 
 from sql.schema import sql_files
-from tasks.verdict.operators import judge_operators
+from tasks.verdict.operators import compare_operators, judge_operators
 from tasks.verdict.operators_cause import UNATTRIBUTED, cause_of
 from tasks.verdict.operators_common import Group, Operator
 
 _log = logging.getLogger(__name__)
 _QUERY = next(file.text for file in sql_files("loading") if file.name == "operators_to_judge")
 _TABLES = ("series_operator_verdict", "series_cause")
+OPERATOR_COLUMNS = ("operators", "categories", "times_ns", "resolutions_ns")
 _SERIES = 200  # at a time, to bound memory
 _Row = dict[str, Any]
 
@@ -56,7 +57,7 @@ def _judge(connection: duckdb.DuckDBPyConnection, series: Sequence[str]) -> None
 def _judge_series(sessions: list[_Row], operators: list[_Row], causes: list[_Row]) -> None:
     """Add the rows of one series on one device, from its sessions in the order of the nights."""
     known = _operators(sessions)
-    nights = [(group[0], _group(group, known)) for group in _by_night(sessions)]
+    nights = [(group[0], _group(group, known, str(group[0]["night"]))) for group in _by_night(sessions)]
     for index, (row, _) in enumerate(nights):
         if not row["is_judged"]:
             continue
@@ -79,6 +80,16 @@ def _judge_series(sessions: list[_Row], operators: list[_Row], causes: list[_Row
         )
 
 
+def cause_between(a: Sequence[_Row], b: Sequence[_Row]) -> str | None:
+    """Name the operators behind a difference between two sides that were measured alternately.
+
+    A row per session with the columns `OPERATOR_COLUMNS`, each a list with one entry per operator.
+    """
+    known = _operators([*a, *b])
+    found = compare_operators(list(known.values()), _group(a, known, "a"), _group(b, known, "b"))
+    return cause_of(found, total_changed=True)
+
+
 def _operators(sessions: Sequence[_Row]) -> dict[tuple[str, str], Operator]:
     """Return every operator of the sessions by name and category, with the coarsest resolution of any session."""
     resolution_ns: dict[tuple[str, str], float] = {}
@@ -96,10 +107,10 @@ def _by_night(sessions: Sequence[_Row]) -> list[list[_Row]]:
     return [list(group) for _, group in groupby(sessions, lambda row: row["night"])]
 
 
-def _group(sessions: Sequence[_Row], known: Collection[tuple[str, str]]) -> Group:
+def _group(sessions: Sequence[_Row], known: Collection[tuple[str, str]], name: str) -> Group:
     columns = {key: column for column, key in enumerate(known)}
     times_ns = np.zeros((len(sessions), len(columns)))
     for index, row in enumerate(sessions):
         keys = zip(row["operators"], row["categories"], strict=True)
         times_ns[index, [columns[key] for key in keys]] = row["times_ns"]
-    return Group(str(sessions[0]["night"]), times_ns)
+    return Group(name, times_ns)

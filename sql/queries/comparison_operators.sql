@@ -1,0 +1,43 @@
+-- One row per session of a comparison: the time of each operator in one run, as in loading/operators_to_judge.sql.
+WITH
+member AS (
+    SELECT session_key, session_id, arm, executions - warmup_executions AS runs
+    FROM session
+    WHERE comparison = $comparison
+        AND status = 'succeeded'
+        AND mode = 'timing'
+        AND executions > warmup_executions
+),
+named AS (
+    SELECT
+        node_id,
+        CASE
+            WHEN is_inside THEN _operator_name(node.operator, layout, data_type, microkernel) ELSE 'Unattributed'
+        END AS operator,
+        CASE WHEN is_inside THEN coalesce(category, 'Other') ELSE 'Unattributed' END AS category,
+        CASE WHEN node.kind = 'delegated' THEN 1e6 * _delegate_clock_ms() ELSE 0 END AS clock_ns
+    FROM (SELECT *, kind NOT IN ('method', 'delegate_call', 'operator_call') AS is_inside FROM node) AS node
+    LEFT JOIN operator_category USING (operator, kind)
+),
+session_operator AS (
+    SELECT
+        session_key,
+        operator,
+        category,
+        sum(self_ns) / any_value(runs) AS time_ns,
+        sum(calls * clock_ns) / any_value(runs) AS resolution_ns
+    FROM member
+    JOIN session_node USING (session_key)
+    JOIN named USING (node_id)
+    GROUP BY session_key, operator, category
+)
+SELECT
+    arm,
+    list(operator ORDER BY operator, category) AS operators,
+    list(category ORDER BY operator, category) AS categories,
+    list(time_ns ORDER BY operator, category) AS times_ns,
+    list(resolution_ns ORDER BY operator, category) AS resolutions_ns
+FROM member
+JOIN session_operator USING (session_key)
+GROUP BY arm, session_id
+ORDER BY arm, session_id;

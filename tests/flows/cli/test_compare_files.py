@@ -1,0 +1,97 @@
+"""`etfarm compare A.pte B.pte`: two files are measured alternately, and mistakes are told before anything starts."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from devices.errors import InputError
+from flows.cli.main import main
+from tasks.export.given import given_export
+from tests.fixtures.farm import Farm
+from tests.fixtures.paths import INVENTORIES
+
+PROGRAM = b"\0\0\0\0ET12" + bytes(64)
+
+
+def run(*words: object) -> None:
+    """Run `etfarm compare` in this process with a mistake in its words."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("sys.argv", ["etfarm", "compare", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+    assert ended.value.code == 2
+
+
+@pytest.mark.torch
+def test_two_files_are_measured_in_turns_and_the_slower_one_fails_the_command(farm: Farm) -> None:
+    pytest.importorskip("executorch", reason="exports and the runner need the export extra")
+    # given two files that no folder of an export has around them, one with much more to do
+    files = []
+    for name, model in (("a.pte", "linear"), ("b.pte", "conv")):
+        exported = farm.run("export", model)
+        assert exported.returncode == 0, exported.stderr
+        shutil.copy(Path(exported.stdout.strip()) / "model.pte", farm.folder / name)
+        files.append(name)
+    # when they are compared
+    asked = ("compare", *files, "--inventory", farm.inventory, "--sessions", 5, "--fail-on", "different")
+    done = farm.run(*asked, "--format", "json")
+    # then each was measured 5 times, and the difference is the exit code
+    assert done.returncode == 1, done.stdout + done.stderr
+    (row,) = json.loads(done.stdout)
+    assert (row["A"], row["B"], row["sessions"], row["answer"]) == ("a.pte", "b.pte", 5, "different")
+    sides = farm.ask("SELECT model_a, model_b, precision_a, sessions_a, answer FROM comparison")
+    assert sides == [{"model_a": "a", "model_b": "b", "precision_a": "as_is", "sessions_a": 5, "answer": "different"}]
+    # and it is neither a night nor a sweep to report on
+    assert farm.ask("SELECT count(*) AS n FROM verdict") == [{"n": 0}]
+    assert "no sweep is loaded yet" in farm.run("report").stderr
+    # and the same files are not measured again on that day
+    again = farm.run(*asked)
+    assert "0 to do" in again.stderr
+    assert "B against A: " in again.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("a.pte", "2026-11-01"), "`a.pte` is a .pte file and the other is not; name two .pte files, or none"),
+        (("a.pte", "c.pte"), "c.pte: no such file; name a .pte file"),
+        (("a.pte", "b.pte", "--model", "linear"), "--model is not for .pte files; leave it out"),
+        (("a.pte", "b.pte", "--device", "pixel"), "--device: `pixel` is not in"),
+        (("a.pte", "b.pte", "--inventory", INVENTORIES / "virtual-lab.yaml"), "name one with --device: lab-mac-1,"),
+    ],
+)
+def test_a_mistake_is_one_sentence(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[object, ...],
+    sentence: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.pte", "b.pte"):
+        (tmp_path / name).write_bytes(PROGRAM)
+    inventory = () if "--inventory" in words else ("--inventory", INVENTORIES / "local.yaml")
+    run(*words, *inventory)
+    printed = capsys.readouterr()
+    assert sentence in printed.err
+    assert printed.err.count("\n") == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.pte", "b.pte"]
+
+
+def test_a_file_that_is_not_a_program_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.pte").write_bytes(b"PK\3\4 a zip")
+    with pytest.raises(InputError, match=r"a\.pte: not an ExecuTorch program; name a \.pte file"):
+        given_export(tmp_path / "a.pte", tmp_path / "exports")
+    assert not (tmp_path / "exports").exists()
+
+
+def test_a_file_is_kept_once_under_its_name_and_content(tmp_path: Path) -> None:
+    (tmp_path / "lin.pte").write_bytes(PROGRAM)
+    first, second = (given_export(tmp_path / "lin.pte", tmp_path / "exports") for _ in range(2))
+    assert first == second
+    assert (first.model, first.precision, first.inputs, first.pte.read_bytes()) == ("lin", "as_is", [], PROGRAM)
+    # when the file changes, it is another export
+    (tmp_path / "lin.pte").write_bytes(PROGRAM + b"\1")
+    assert given_export(tmp_path / "lin.pte", tmp_path / "exports").export_key != first.export_key
