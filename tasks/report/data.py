@@ -26,6 +26,7 @@ _PYTHON_TYPES = {
     "DOUBLE": float,
     "DOUBLE[]": list[float],
     "DATE": date,
+    "DATE[]": list[date],
     "TIMESTAMP": datetime,
 }
 

@@ -7,6 +7,7 @@ from datetime import date
 from tasks.report.cells import CellNames, CellRow, where
 from tasks.report.data import Answers
 from tasks.report.page import Block, Cell, Code, Column, Fold, Paragraph, Points, Section, Table, Text, Tone
+from tasks.report.sections.drift import drifts
 from tasks.report.text import NOTHING, counted, joined, number, percent, separated, words
 from tasks.verdict.metrics import LATENCY, METRICS
 
@@ -87,6 +88,7 @@ def verdicts(answers: Answers) -> Section:
         blocks += [_table(loud), Points([_reason(row) for row in loud])]
     if others:
         blocks += [Paragraph("Other figures than latency that changed:"), _other_table(others)]
+    blocks += drifts(answers)
     if quiet:
         title = f"{counted(len(quiet), 'series', 'series').capitalize()} without a change or with too little data"
         blocks.append(Fold(title, [_table(quiet)], is_open=not (loud or others)))
