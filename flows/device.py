@@ -23,7 +23,7 @@ from flows.artifacts import ProgressArtifact
 from flows.lease import held
 from flows.progress import board
 from flows.server_watch import ServerGoneError, run_flow
-from tasks.alternate import Round
+from tasks.alternate import Round, plan_noise
 from tasks.bundle import SessionRecord, SweepNight
 from tasks.bundle_store import BundleStore
 from tasks.cell import Mode, Variant
@@ -79,7 +79,8 @@ class DeviceJob:
             return self.round.sessions
         assert isinstance(self.spec, SweepSpec)
         name = self.device.name
-        return plan_device(self.spec, self.sweep, name, sme2=sme2, exports=self.exports, runners=self.runners)
+        matrix = plan_device(self.spec, self.sweep, name, sme2=sme2, exports=self.exports, runners=self.runners)
+        return matrix + plan_noise(self.spec, self.sweep, name, self.exports, self.runners)
 
     def left(self, sme2: bool | None) -> list[PlannedSession]:
         """Return those that are still to run: without a result, or with one that cannot be loaded."""

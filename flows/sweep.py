@@ -25,7 +25,7 @@ from flows.publish import load_store, unloadable_sessions, write_report
 from flows.same_night import same_night_jobs
 from flows.shutdown import shutdown_handler
 from flows.unloadable import session_of
-from flows.verdicts import FailingVerdict, fails, line_of, show_verdicts, verdicts_of
+from flows.verdicts import FailingVerdict, fails, line_of, noise_lines, show_verdicts, verdicts_of
 from tasks.bundle import SweepNight
 from tasks.bundle_store import BundleStore, open_store
 from tasks.night import night_or_today, sweep_night
@@ -161,6 +161,8 @@ def verdict_step(sweep_id: str, places: Var, warehouse: Path | None) -> list[Ver
     for row in rows:
         if row.verdict in ("regression", "suspected"):
             _log.warning("%s", line_of(row))
+    for line in noise_lines(sweep_id, places.root, warehouse):
+        _log.warning("%s", line)
     return rows
 
 

@@ -10,6 +10,8 @@ from prefect.events import emit_event
 
 from flows.publish import readable_warehouse
 from flows.server_watch import ServerGoneError
+from sql.schema import sql_files
+from sql.warehouse import open_read_only
 from tasks.report.cells import conditions_of
 from tasks.report.data import open_answers
 from tasks.report.sections.verdicts import VerdictRow, change_of
@@ -22,6 +24,18 @@ def verdicts_of(sweep_id: str, var: Path, warehouse: Path | None) -> list[Verdic
     """Return the verdicts on the sweep's night, worst first: each on latency, and the changes of other figures."""
     with readable_warehouse(var, warehouse) as readable, open_answers(readable, sweep_id) as answers:
         return answers.rows(VerdictRow)
+
+
+def noise_lines(sweep_id: str, var: Path, warehouse: Path | None) -> list[str]:
+    """Return a line for each device of the sweep whose noise has doubled."""
+    text = next(file.text for file in sql_files("queries") if file.name == "noisy_devices")
+    with readable_warehouse(var, warehouse) as readable, open_read_only(readable) as connection:
+        rows = connection.execute(text, {"sweep_id": sweep_id}).fetchall()
+    return [
+        f"{device}: noise {100 * noise:.1f} %, {change:.1f} times that of {nights} earlier nights; check what else "
+        "runs on it, its temperature and its power before you trust small changes"
+        for device, noise, change, nights in rows
+    ]
 
 
 def show_verdicts(rows: list[VerdictRow], sweep_id: str) -> None:

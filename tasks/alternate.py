@@ -2,15 +2,16 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Literal
 
 from tasks.bundle import SweepNight
-from tasks.cell import Arm, Cell, Purpose
+from tasks.cell import Arm, Cell, Mode, Purpose, Variant
 from tasks.export.export import Export
 from tasks.plan import DISCARDED_INDEX, PlannedSession
 from tasks.runner.bundle import Runner
+from tasks.spec import SweepSpec
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,23 @@ def plan_round(
     if planned.sessions:
         planned.sessions.insert(0, replace(planned.sessions[0], index=DISCARDED_INDEX))
     return planned
+
+
+def plan_noise(
+    spec: SweepSpec,
+    sweep: SweepNight,
+    device: str,
+    exports: Mapping[tuple[str, str], Export],
+    runners: Mapping[tuple[Variant, Mode], Runner],
+) -> list[PlannedSession]:
+    """Return the sessions that compare the first model of a sweep with itself; empty if it cannot run here."""
+    model, precision, variant = spec.models[0], spec.precisions[0], spec.variants[-1]
+    export, runner = exports.get((model, precision)), runners.get((variant, "timing"))
+    if not spec.noise_sessions or "timing" not in spec.modes or export is None or runner is None:
+        return []
+    threads, executions, warmup = spec.threads[0], spec.executions, spec.warmup_executions
+    side = Side(Cell(device, model, precision, threads, variant, "timing", executions, warmup), export, runner)
+    return plan_round(sweep, [(side, side)], "noise", spec.noise_sessions).sessions[1:]
 
 
 def comparison_id(sweep: SweepNight, a: Side, b: Side, purpose: Purpose) -> str:

@@ -12,6 +12,7 @@ from devices.suggest import did_you_mean
 from tasks.cell import Mode, Variant
 from tasks.export.precision import Precision
 from tasks.export.zoo import MODELS
+from tasks.verdict.comparison import LEAST_SESSIONS
 from tasks.verdict.nights import ALERT_SESSIONS
 
 _FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
@@ -58,6 +59,15 @@ class SweepSpec(Terms):
         default=3, ge=1, description="First executions of a session, which are excluded from statistics."
     )
     sessions: int = Field(default=3, ge=1, le=1000, description="Sessions per cell: the n of the statistics.")
+    noise_sessions: int = Field(
+        default=0,
+        ge=0,
+        le=1000,
+        description=(
+            "Sessions of each side of a comparison of the first cell with itself, which shows how noisy the device is "
+            "that night: 0 for none, or 5 or more."
+        ),
+    )
     devices: dict[str, str] = Field(
         default_factory=dict, description="Labels that a device must have; empty: every device."
     )
@@ -99,6 +109,13 @@ class SweepSpec(Terms):
                 f"most: no session can be saved; set sessions above {ALERT_SESSIONS} or remove interval_percent"
             )
         return self
+
+    @field_validator("noise_sessions")
+    @classmethod
+    def _enough_for_an_interval(cls, sessions: int) -> int:
+        if 0 < sessions < LEAST_SESSIONS:
+            raise ValueError(f"noise_sessions must be 0 or at least {LEAST_SESSIONS}, which an interval needs")
+        return sessions
 
     @model_validator(mode="after")
     def _executions_left_to_measure(self) -> "SweepSpec":

@@ -62,11 +62,13 @@ def run_sweep(
 
 
 def _print_verdicts(sweep_id: str, var: Path, warehouse: Path | None) -> None:
-    from flows.verdicts import line_of, verdicts_of
+    from flows.verdicts import line_of, noise_lines, verdicts_of
 
     for row in verdicts_of(sweep_id, var, warehouse):
         if row.verdict not in _QUIET:
             typer.echo(line_of(row))
+    for line in noise_lines(sweep_id, var, warehouse):
+        typer.echo(line)
 
 
 def _print_medians(sweep_id: str, var: Path, warehouse: Path | None) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from flows.verdicts import noise_lines
 from sql.warehouse import writing
 from tasks.keep.check import check_aggregates
 from tasks.keep.forget import forget_sessions
@@ -104,3 +105,29 @@ def test_a_forgotten_session_is_taken_out_of_its_comparison(maker: BundleMaker) 
     assert maker.ask("SELECT sessions_a, sessions_b FROM comparison") == [(8, 7)]
     with writing(maker.warehouse) as connection:
         assert list(check_aggregates(connection)) == []
+
+
+def noisy_night(maker: BundleMaker, day: int, scatter: float) -> None:
+    """Write a night in which a device measured one model alternately with itself."""
+    night = f"2026-11-{day:02}"
+    for number in range(16):
+        arm = {"purpose": "noise", "comparison": f"{day:016x}", "side": "ab"[number % 2]}
+        factor = 1 + scatter * (number // 2 % 4 - 1.5)
+        sweep = {"sweep_id": f"nightly-{night}", "name": "nightly", "night": night}
+        maker.session([round(1_000_000 * factor)] * 3, sweep=sweep, index=number // 2, arm=arm)
+
+
+def test_a_device_whose_noise_doubles_is_named(maker: BundleMaker, tmp_path: Path) -> None:
+    # given six nights with little noise, and one with three times as much
+    for day in range(1, 7):
+        noisy_night(maker, day, 0.004)
+    noisy_night(maker, 7, 0.012)
+    maker.load()
+    # then only the last is more than twice as noisy as the nights before it
+    asked = "SELECT night::VARCHAR, earlier_nights, round(change, 1) FROM device_noise WHERE is_doubled"
+    assert maker.ask(asked) == [("2026-11-07", 6, 3.0)]
+    # and it is no verdict on a model
+    assert maker.ask("FROM verdict") == []
+    (line,) = noise_lines("nightly-2026-11-07", tmp_path, maker.warehouse)
+    assert line.startswith("host: noise 1.2 %, 3.0 times that of 6 earlier nights; check what else runs on it")
+    assert noise_lines("nightly-2026-11-06", tmp_path, maker.warehouse) == []

@@ -4,10 +4,13 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-from tasks.alternate import Side, plan_round
+import pytest
+from pydantic import ValidationError
+
+from tasks.alternate import Side, plan_noise, plan_round
 from tasks.cell import Cell
-from tasks.plan import DISCARDED_INDEX, planned_of, still_to_run
-from tests.fixtures.plans import NIGHT, ended
+from tasks.plan import DISCARDED_INDEX, PlannedSession, planned_of, still_to_run
+from tests.fixtures.plans import NIGHT, a_spec, ended
 
 CELL = Cell("phone", "linear", "fp32", 1, "sme2_off", "timing", 20, 3)
 
@@ -68,3 +71,29 @@ def test_another_night_or_another_content_is_another_comparison() -> None:
 
     assert len({arm_of("p2", "smoke-1"), arm_of("p3", "smoke-1"), arm_of("p2", "smoke-2")}) == 3
     assert arm_of("p2", "smoke-1") == arm_of("p2", "smoke-1")
+
+
+def noise_of(**changes: Any) -> list[PlannedSession]:
+    export: Any = SimpleNamespace(pte_sha256="p1", seed=0)
+    runner: Any = SimpleNamespace(runner_sha256="r1")
+    spec = a_spec(**changes)
+    return plan_noise(spec, NIGHT, "phone", {("linear", "fp32"): export}, {("sme2_off", "timing"): runner})
+
+
+def test_a_sweep_compares_its_first_model_with_itself_if_it_is_asked_to() -> None:
+    assert noise_of() == []
+    sessions = noise_of(noise_sessions=5)
+    assert [session.cell.arm.side for session in sessions if session.cell.arm] == list("abbaabbaab")
+    assert {(session.cell.model, session.cell.variant, session.index) for session in sessions} == {
+        ("linear", "sme2_off", index) for index in range(5)
+    }
+
+
+def test_the_noise_of_a_device_without_the_first_models_export_is_not_measured() -> None:
+    assert noise_of(noise_sessions=5, models=["conv"]) == []
+    assert noise_of(noise_sessions=5, modes=["profile"]) == []
+
+
+def test_noise_needs_enough_sessions_for_an_interval() -> None:
+    with pytest.raises(ValidationError, match="noise_sessions must be 0 or at least 5, which an interval needs"):
+        a_spec(noise_sessions=3)
