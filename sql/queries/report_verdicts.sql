@@ -1,5 +1,5 @@
 -- The verdicts on the night of a sweep, for each series and device that it measured, worst first: every one on latency,
--- and the changes of other metrics. The size of a .pte file is listed once, not for each series that runs it.
+-- and the changes of other metrics, suspected ones only for the worse. The size of a .pte file is listed once, not for each series that runs it.
 WITH
 judged AS (
     SELECT *, 'latency' AS metric, median_ms * 1e6 AS value, median_ms * 1e6 / ratio AS baseline_value
@@ -7,7 +7,11 @@ judged AS (
     UNION ALL BY NAME
     SELECT *
     FROM metric_verdict
-    WHERE metric != 'latency' AND verdict IN ('regression', 'suspected', 'improvement')
+    WHERE metric != 'latency'
+        AND (
+            verdict IN ('regression', 'improvement')
+            OR (verdict = 'suspected' AND (value > baseline_value) = (metric != 'SME2 coverage'))
+        )
     QUALIFY metric != '.pte size'
         OR row_number() OVER (
             PARTITION BY sweep_id, model, precision, baseline_value, value ORDER BY device, threads, variant

@@ -30,7 +30,7 @@ class Metric:
     least_sessions: int = 3
     """Nights with fewer are not judged; the median of 3 withstands one that is far off."""
     confirms_itself: bool = False
-    """One night is enough: neither heat nor load moves the figure by as much as is suspected."""
+    """One night is enough where model or runner changed: heat and load hardly move the figure."""
     is_share: bool = False
     is_higher_better: bool = False
     offset: float = 0.0
@@ -120,10 +120,10 @@ OTHER_METRICS = (
     # Sessions differ by 0.1 to 0.7 %, also on a machine whose latencies scatter by 15 %.
     Metric("peak memory", "bytes", 0.05, 0.005, 0.005, alarm_z=5.0, confirms_itself=True),
     Metric(".pte size", "bytes", 0.01, 0.0, 0.0, least_sessions=1, confirms_itself=True),
-    # Measured: sessions differ by up to 1.2 points where latencies scatter by 15 %.
-    Metric("portable share", "share", 0.02, 0.01, 0.004, alarm_z=5.0, confirms_itself=True, is_share=True),
+    # Both are parts of the time: on a machine whose latencies double from night to night they move by several points.
+    Metric("portable share", "share", 0.02, 0.015, 0.01, alarm_z=5.0, confirms_itself=True, is_share=True),
     Metric(
-        "SME2 coverage", "share", 0.02, 0.003, 0.003, 5.0, 1, confirms_itself=True, is_share=True, is_higher_better=True
+        "SME2 coverage", "share", 0.02, 0.002, 0.008, 5.0, 1, confirms_itself=True, is_share=True, is_higher_better=True
     ),
     # Kernels differ between the cores of a chip and add up in another order: that moves the last digits of fp32.
     Metric("output error", "difference", 0.5, 0.05, 0.05, 5.0, 1, confirms_itself=True, offset=1e-6),

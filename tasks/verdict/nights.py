@@ -208,7 +208,7 @@ def _unfit(night: Night, metric: Metric) -> tuple[Verdict, str] | None:
 
 def _same_night_answer(tonight: Point, found: Shift, night: Night) -> Literal["confirmed", "refuted", "open"]:
     """What the comparison of the same night adds to a shift; equal content compared with itself adds nothing."""
-    if found.metric.confirms_itself and found.is_off:
+    if found.metric.confirms_itself and found.is_off and not _is_same_content(tonight, found):
         return "confirmed"
     same_night, is_other = night.same_night, night.same_night_content not in ("", found.last_good.content)
     if same_night is None or same_night.low is None or same_night.high is None:
@@ -234,7 +234,9 @@ def _signed(ratio: float | None) -> str:
 def _measured(found: Shift, same: Comparison | None) -> str:
     """What the comparison of the same night found, in words."""
     if found.metric.confirms_itself:
-        return f"a change above {found.metric.distance_text(found.limit)} needs no second night"
+        return (
+            f"a change above {found.metric.distance_text(found.limit)} by another model or runner needs no second night"
+        )
     if same is None:
         return ""
     return (

@@ -1,6 +1,7 @@
 """Figures other than latency: what is a change of each, in which direction, and what needs no second night."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -40,7 +41,7 @@ def test_a_change_that_needs_no_second_night_is_a_regression_on_the_first(
     # then the first other night is a regression, and the reason names both figures with their units
     assert (found.verdict, found.since) == ("regression", "2026-10-08")
     assert found.reason.startswith(f"{told} against the median of 7 nights; a change above ")
-    assert found.reason.endswith(" needs no second night")
+    assert found.reason.endswith(" by another model or runner needs no second night")
     assert found.baseline_value == pytest.approx(before)
     assert found.ratio == pytest.approx(after / before)
     assert (found.low or 0) <= after / before + 1e-9 <= (found.high or 0) + 2e-9
@@ -73,6 +74,16 @@ def test_something_where_there_was_nothing_is_a_regression_without_a_ratio(name:
     found = last(name, *[0.3] * 7, 0.0)
     assert found.verdict == "improvement"
     assert found.ratio == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize("name", ["peak memory", "portable share", "output error"])
+def test_a_change_with_the_same_model_and_runner_needs_further_nights(name: str) -> None:
+    # given a figure that changes although neither the model nor the runner did
+    nights = [replace(night, content="same") for night in nights_of([0.1] * 7 + [0.9, 0.9])]
+    # then the device changed: one night is not enough
+    found = judge_all(nights, METRICS[name])
+    assert [each.verdict for each in found[7:]] == ["suspected", "regression"]
+    assert "neither model nor runner changed since 2026-10-07, so the device did" in found[7].reason
 
 
 @pytest.mark.parametrize("name", ["portable share", "SME2 coverage", "output error"])
