@@ -115,8 +115,8 @@ LATENCY = Metric("latency", "ns", least_change=0.03, session_scatter=0.02, night
 
 OTHER_METRICS = (
     # Both depend on what the page cache contains, and scatter by 10 to 40 % between sessions on a busy machine.
-    Metric("load time", "ns", least_change=0.10, session_scatter=0.2, night_scatter=0.05),
-    Metric("first execution", "ns", least_change=0.10, session_scatter=0.1, night_scatter=0.03),
+    Metric("load time", "ns", least_change=0.20, session_scatter=0.3, night_scatter=0.15, alarm_z=3.0),
+    Metric("first execution", "ns", least_change=0.10, session_scatter=0.15, night_scatter=0.08, alarm_z=3.0),
     # Sessions differ by 0.1 to 0.7 %, also on a machine whose latencies scatter by 15 %.
     Metric("peak memory", "bytes", 0.05, 0.005, 0.005, alarm_z=5.0, confirms_itself=True),
     Metric(".pte size", "bytes", 0.01, 0.0, 0.0, least_sessions=1, confirms_itself=True),

@@ -38,7 +38,7 @@ def error_of(error: float) -> list[dict[str, Any]]:
     [
         (
             {"stats": stats(peak_mb=48.4)},
-            {"stats": stats(peak_mb=96.8)},
+            {"stats": stats(peak_mb=96.8), "model__pte_sha256": "p2"},
             ("peak memory", "regression", 48.4 * MB, 96.8 * MB, 2.0, "peak memory 48.4 MB -> 96.8 MB (+100.0 %)"),
         ),
         (
@@ -48,7 +48,7 @@ def error_of(error: float) -> list[dict[str, Any]]:
         ),
         (
             {"accuracy": error_of(0.0)},
-            {"accuracy": error_of(0.25)},
+            {"accuracy": error_of(0.25), "runner__runner_sha256": "r2"},
             ("output error", "regression", 0.0, 0.25, None, "output error 0 -> 2.5e-01"),
         ),
         (
@@ -91,7 +91,7 @@ def operators(maker: BundleMaker, day: int, times: dict[str, int], **changes: An
 def test_an_operator_that_became_portable_raises_the_portable_share(maker: BundleMaker) -> None:
     for day in range(1, 8):
         operators(maker, day, {LINEAR: 1_000_000})
-    operators(maker, 8, {LINEAR: 700_000, MEAN: 300_000})
+    operators(maker, 8, {LINEAR: 700_000, MEAN: 300_000}, model__pte_sha256="p2")
     maker.load()
     assert maker.ask(
         "SELECT verdict, baseline_value, round(value, 2), ratio, since::VARCHAR FROM metric_verdict"
@@ -100,12 +100,12 @@ def test_an_operator_that_became_portable_raises_the_portable_share(maker: Bundl
 
 
 def test_less_sme2_coverage_is_a_regression_and_more_an_improvement(maker: BundleMaker) -> None:
-    # given a week on SME2, four nights with a part of it, and all of it again
+    # given a week on SME2, a week of a runner that uses it for a part, and the first runner again
     split = {LINEAR_SME2: 600_000, LINEAR: 400_000}
     for day in range(1, 8):
         operators(maker, day, {LINEAR_SME2: 1_000_000}, variant="sme2_on")
     for day in range(8, 16):
-        operators(maker, day, split, variant="sme2_on")
+        operators(maker, day, split, variant="sme2_on", runner__runner_sha256="r2")
     operators(maker, 16, {LINEAR_SME2: 1_000_000}, variant="sme2_on")
     maker.load()
     found = maker.ask(
@@ -171,7 +171,7 @@ def test_views_about_latency_have_one_row_per_night_of_a_series(maker: BundleMak
 
 
 def test_noise_of_all_figures_is_no_regression(maker: BundleMaker) -> None:
-    # given three weeks in which load time moves by 30 % and memory by 1 % from session to session
+    # given three weeks, each night with another model, whose load time moves by 30 % and memory by 1 % between sessions
     moves = (0.0, 0.6, -0.4, 1.0, -1.0, 0.3, -0.7, 0.5, 0.9, -0.2, 0.1)
     for day in range(1, 22):
         night = f"2026-11-{day:02}"
@@ -182,6 +182,7 @@ def test_noise_of_all_figures_is_no_regression(maker: BundleMaker) -> None:
                 sweep={"sweep_id": f"nightly-{night}", "name": "nightly", "night": night},
                 started_at=f"{night}T01:00:00+00:00",
                 index=number,
+                model__pte_sha256=night,
                 stats=stats(5 * (1 + 0.3 * move), 48.4 * (1 + 0.01 * move)),
                 accuracy=error_of(1e-6 * (1 + 0.1 * move)),
             )
@@ -194,7 +195,7 @@ def test_noise_of_all_figures_is_no_regression(maker: BundleMaker) -> None:
 
 def test_all_figures_of_a_series_are_judged_again_where_a_session_was_forgotten(maker: BundleMaker) -> None:
     week(maker, 3, stats=stats())
-    large = night_of(maker, 4, stats=stats(peak_mb=96.8))
+    large = night_of(maker, 4, stats=stats(peak_mb=96.8), model__pte_sha256="p2")
     maker.load()
     newest = "SELECT verdict FROM metric_verdict WHERE metric = 'peak memory' AND is_newest"
     assert maker.ask(newest) == [("regression",)]
