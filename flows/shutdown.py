@@ -76,5 +76,6 @@ def _cancel_run(flow_run_id: str | None, cause: str) -> None:
     if flow_run_id is None or "PREFECT_API_URL" not in os.environ:
         return
     with contextlib.suppress(Exception), get_client(sync_client=True) as client:
-        release_slots(client)
+        with contextlib.suppress(Exception):
+            release_slots(client)
         end_runs(client, UUID(flow_run_id), Cancelled(message=f"ended by {cause}"))

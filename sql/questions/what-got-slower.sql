@@ -1,4 +1,5 @@
 -- What got slower since a date (--since; the newest night of each series if omitted), compared with the night before it?
+-- `verdict` tells whether that is more than the series moves by without a change.
 WITH
 -- One figure per night: of the cell of a device that was measured last.
 nightly AS (
@@ -27,6 +28,7 @@ dated AS (
 ),
 compared AS (
     SELECT
+        series_id,
         device,
         model,
         precision,
@@ -44,13 +46,14 @@ compared AS (
     GROUP BY series_id, device, model, precision, variant, threads
 )
 SELECT
-    device,
-    model,
-    precision,
-    variant,
-    threads,
+    compared.device,
+    compared.model,
+    compared.precision,
+    compared.variant,
+    compared.threads,
     night_before,
     night_after,
+    verdict,
     before_ms,
     after_ms,
     after_ms / nullif(before_ms, 0) AS ratio,
@@ -59,5 +62,7 @@ SELECT
     cell_before,
     cell_after
 FROM compared
+LEFT JOIN (SELECT series_id, device, night AS night_after, verdict FROM verdict)
+    USING (series_id, device, night_after)
 WHERE after_ms > before_ms
-ORDER BY ratio DESC, device, model, precision, variant, threads;
+ORDER BY ratio DESC, compared.device, compared.model, compared.precision, compared.variant, compared.threads;
