@@ -70,18 +70,26 @@ session_operator AS (
     GROUP BY session_key, operator, category
 )
 SELECT
-    series_id,
-    device,
-    night,
-    verdict,
-    baseline_from,
-    since,
-    is_judged,
-    list(operator ORDER BY operator, category) AS operators,
-    list(category ORDER BY operator, category) AS categories,
-    list(time_ns ORDER BY operator, category) AS times_ns,
-    list(resolution_ns ORDER BY operator, category) AS resolutions_ns
-FROM member
-JOIN session_operator USING (session_key)
-GROUP BY series_id, device, night, verdict, baseline_from, since, is_judged, session_id
+    * EXCLUDE (session_id, entries),
+    list_transform(entries, lambda entry: entry.operator) AS operators,
+    list_transform(entries, lambda entry: entry.category) AS categories,
+    list_transform(entries, lambda entry: entry.time_ns) AS times_ns,
+    list_transform(entries, lambda entry: entry.resolution_ns) AS resolutions_ns
+FROM (
+    SELECT
+        series_id,
+        device,
+        night,
+        verdict,
+        baseline_from,
+        since,
+        is_judged,
+        session_id,
+        list(
+            {'operator': operator, 'category': category, 'time_ns': time_ns, 'resolution_ns': resolution_ns}
+        ) AS entries
+    FROM member
+    JOIN session_operator USING (session_key)
+    GROUP BY series_id, device, night, verdict, baseline_from, since, is_judged, session_id
+)
 ORDER BY series_id, device, night, session_id;

@@ -37,9 +37,7 @@ def judge_operators_of(connection: duckdb.DuckDBPyConnection, series: Collection
 
 
 def _judge(connection: duckdb.DuckDBPyConnection, series: Sequence[str]) -> None:
-    answer = connection.execute(_QUERY, {"series": series})
-    names = [column[0] for column in answer.description or []]
-    rows = [dict(zip(names, values, strict=True)) for values in answer.fetchall()]
+    rows = sessions_to_judge(connection, series)
     operators: list[_Row] = []
     causes: list[_Row] = []
     for (series_id, device), sessions in groupby(rows, lambda row: (row["series_id"], row["device"])):
@@ -54,10 +52,17 @@ def _judge(connection: duckdb.DuckDBPyConnection, series: Sequence[str]) -> None
             connection.unregister("judged_operator")
 
 
+def sessions_to_judge(connection: duckdb.DuckDBPyConnection, series: Sequence[str]) -> list[_Row]:
+    """Return the sessions that loading/operators_to_judge.sql finds for these series, with the times of operators."""
+    answer = connection.execute(_QUERY, {"series": series})
+    names = [column[0] for column in answer.description or []]
+    return [dict(zip(names, values, strict=True)) for values in answer.fetchall()]
+
+
 def _judge_series(sessions: list[_Row], operators: list[_Row], causes: list[_Row]) -> None:
     """Add the rows of one series on one device, from its sessions in the order of the nights."""
-    known = _operators(sessions)
-    nights = [(group[0], _group(group, known, str(group[0]["night"]))) for group in _by_night(sessions)]
+    known = operators_of(sessions)
+    nights = [(group[0], group_of(group, known, str(group[0]["night"]))) for group in _by_night(sessions)]
     for index, (row, _) in enumerate(nights):
         if not row["is_judged"]:
             continue
@@ -85,12 +90,12 @@ def cause_between(a: Sequence[_Row], b: Sequence[_Row]) -> str | None:
 
     A row per session with the columns `OPERATOR_COLUMNS`, each a list with one entry per operator.
     """
-    known = _operators([*a, *b])
-    found = compare_operators(list(known.values()), _group(a, known, "a"), _group(b, known, "b"))
+    known = operators_of([*a, *b])
+    found = compare_operators(list(known.values()), group_of(a, known, "a"), group_of(b, known, "b"))
     return cause_of(found, total_changed=True)
 
 
-def _operators(sessions: Sequence[_Row]) -> dict[tuple[str, str], Operator]:
+def operators_of(sessions: Sequence[_Row]) -> dict[tuple[str, str], Operator]:
     """Return every operator of the sessions by name and category, with the coarsest resolution of any session."""
     resolution_ns: dict[tuple[str, str], float] = {}
     for row in sessions:
@@ -107,7 +112,8 @@ def _by_night(sessions: Sequence[_Row]) -> list[list[_Row]]:
     return [list(group) for _, group in groupby(sessions, lambda row: row["night"])]
 
 
-def _group(sessions: Sequence[_Row], known: Collection[tuple[str, str]], name: str) -> Group:
+def group_of(sessions: Sequence[_Row], known: Collection[tuple[str, str]], name: str) -> Group:
+    """Return the times of the sessions of one night; `known` are the keys of operators_of, in its order."""
     columns = {key: column for column, key in enumerate(known)}
     times_ns = np.zeros((len(sessions), len(columns)))
     for index, row in enumerate(sessions):
