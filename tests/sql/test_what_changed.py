@@ -92,6 +92,19 @@ def test_a_changed_model_is_told_from_changed_versions(
     assert changed(maker, before, now) == named
 
 
+def test_of_two_starts_in_a_night_the_newer_one_is_compared(maker: BundleMaker) -> None:
+    # given a night in which the source was edited between two starts, without an effect on the .pte file
+    sweep = {"sweep_id": "nightly-2026-11-01", "name": "nightly", "night": "2026-11-01"}
+    for hour, source_sha256 in enumerate(("s1", "s1", "s2", "s2")):
+        started_at = f"2026-11-01T0{hour}:00:00+00:00"
+        maker.session([1_000_000] * 3, started_at=started_at, sweep=sweep, index=hour, **model("p1", source_sha256))
+    # when the next night has another .pte file of that source, for example by another exporter
+    night_of(maker, 2, **model("p2", "s2"))
+    maker.load()
+    # then the source did not change
+    assert maker.ask("SELECT changed FROM verdict WHERE is_newest") == [(".pte file (same model source)",)]
+
+
 def state(**conditions: Any) -> dict[str, Any]:
     return {"conditions__before": {"taken_at": "2026-11-01T00:00:00Z", **conditions}}
 

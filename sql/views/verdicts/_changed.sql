@@ -4,8 +4,8 @@ WITH
 made_from AS (
     SELECT
         cell,
-        any_value(model.versions ORDER BY model_id) AS versions,
-        any_value(model_source_sha256 ORDER BY model_id) AS source_sha256,
+        max_by(model.versions, started_at) AS versions,
+        max_by(model_source_sha256, started_at) AS source_sha256,
         max_by(_commit_name(source_commit, source_is_dirty), started_at) AS commit_name,
         median(temperature_c) AS temperature_c,
         string_agg(DISTINCT governor, ', ' ORDER BY governor) AS governor,
