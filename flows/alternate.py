@@ -8,7 +8,8 @@ from typing import Any
 from devices.errors import FarmError, InputError
 from devices.inventory import DeviceSpec, load_inventory
 from devices.suggest import did_you_mean
-from flows.device import DeviceJob, measure_device
+from flows.device import measure_device
+from flows.device_job import DeviceJob
 from flows.prepare import Probe, Runners, data_of, probe_step, runner_step
 from flows.publish import load_store, readable_warehouse
 from sql.schema import sql_files

@@ -3,8 +3,7 @@
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any
 
 from prefect import flow, task
@@ -14,123 +13,30 @@ from prefect.states import Completed, Failed
 
 from devices.device import Device
 from devices.errors import DeviceBusy, DeviceError, FarmError, LeaseLost
-from devices.inventory import DeviceSpec, open_device
+from devices.inventory import open_device
 from devices.ondevice.facts import Facts
 from devices.ondevice.job import kill_leftovers
 from devices.ondevice.lease import lease_ttl_s
 from devices.reconnect import probe_until
 from flows.artifacts import ProgressArtifact
+from flows.device_job import DeviceJob, DeviceTally
 from flows.lease import held
 from flows.progress import board
 from flows.server_watch import ServerGoneError, run_flow
-from tasks.alternate import Round, plan_noise
-from tasks.bundle import SessionRecord, SweepNight
-from tasks.bundle_store import BundleStore
-from tasks.cell import Mode, Variant
-from tasks.export.export import Export
+from tasks.bundle import SessionRecord
 from tasks.health import STRIKES, Registry
-from tasks.plan import FIRST_SESSION, PlannedSession, attempts_among, plan_device, still_to_run
-from tasks.runner.bundle import Runner
+from tasks.plan import FIRST_SESSION, PlannedSession, attempts_among
 from tasks.sequential import Enough
 from tasks.session.capability import runner_sme2
 from tasks.session.measure import Bench, clear_stale_jobs, measure, record_unmeasured
 from tasks.session.record import code_of
-from tasks.spec import SweepSpec, Terms
-from tasks.var import Var
+from tasks.spec import Terms
 
 # How long a device may take to answer at the start of a sweep, and after a session that failed.
 RECOVERY_S = 5.0
 # Reason codes of sessions that failed because of the device and not because of the model or the runner.
 _DEVICE_CODES = {"device_error", "device_lost", "device_refused", "transfer_failed", "no_space_on_device"}
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class DeviceJob:
-    """What one device needs for its part of a sweep: the results of the earlier steps.
-
-    If a model has no export, the reason is in `export_errors`; if the build of a runner failed, in `runner_error`.
-    """
-
-    spec: Terms
-    sweep: SweepNight
-    device: DeviceSpec
-    facts: Facts
-    unusable: str | None
-    exports: dict[tuple[str, str], Export]
-    export_errors: dict[tuple[str, str], str]
-    runners: dict[tuple[Variant, Mode], Runner]
-    runner_error: str | None
-    bundles: BundleStore
-    places: Var
-    unloadable: Mapping[str, str] = field(default_factory=dict)
-    """Why bundles of the sweep cannot be loaded, by session id; their sessions are measured again."""
-    round: Round | None = None
-    """Sessions to run instead of the matrix of the sweep."""
-
-    @property
-    def title(self) -> str:
-        """The name of its flow run and of its progress bar, without `device`."""
-        return self.device.name if self.round is None else f"{self.device.name} again"
-
-    def planned(self, sme2: bool | None) -> list[PlannedSession]:
-        """Return all sessions of this job in their order; `sme2` is whether the device has SME2."""
-        if self.round is not None:
-            return self.round.sessions
-        assert isinstance(self.spec, SweepSpec)
-        name = self.device.name
-        matrix = plan_device(self.spec, self.sweep, name, sme2=sme2, exports=self.exports, runners=self.runners)
-        return matrix + plan_noise(self.spec, self.sweep, name, self.exports, self.runners)
-
-    def left(self, sme2: bool | None) -> list[PlannedSession]:
-        """Return those that are still to run: without a result, or with one that cannot be loaded."""
-        taken = set(self.bundles.session_ids(self.sweep.sweep_id))
-        return still_to_run(self.planned(sme2), self._records(), self._left_out(), taken)
-
-    def enough(self, sme2: bool | None) -> Enough:
-        """Return which of them are needed, given what was measured."""
-        return Enough(self.planned(sme2), self._records(), self.spec.interval_percent, self._left_out())
-
-    def _records(self) -> Iterable[SessionRecord]:
-        return self.bundles.records(self.sweep.sweep_id, skip_damaged=True)
-
-    def _left_out(self) -> set[str]:
-        return {*self.bundles.forgotten(), *self.unloadable}
-
-    def export_of(self, session: PlannedSession) -> Export | None:
-        """Return the model that a session runs; None if its export failed."""
-        if self.round is not None:
-            return self.round.exports.get(session.pte_sha256 or "")
-        return self.exports.get((session.cell.model, session.cell.precision))
-
-    def runner_of(self, session: PlannedSession) -> Runner | None:
-        """Return the runner of a session; None if there is none."""
-        if self.round is not None:
-            return self.round.runners.get(session.runner_sha256 or "")
-        return self.runners.get((session.cell.variant, session.cell.mode))
-
-
-@dataclass
-class DeviceTally:
-    """How the sessions of a device ended."""
-
-    device: str
-    already_done: int = 0
-    not_needed: int = 0
-    succeeded: int = 0
-    failed: int = 0
-    invalid: int = 0
-    discarded: int = 0
-    stopped_by: str | None = None
-    replaced: set[str] = field(default_factory=set)
-    """Ids of unloadable bundles of which this start or an earlier one made another attempt."""
-
-    def count(self, record: SessionRecord) -> None:
-        """Count a session that has ended."""
-        if record.reason_code == FIRST_SESSION:
-            self.discarded += 1
-        else:
-            setattr(self, record.status, getattr(self, record.status) + 1)
 
 
 def measure_device(job: DeviceJob) -> DeviceTally:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import cast
 
 from devices.errors import FarmError
-from flows.device import DeviceJob
+from flows.device_job import DeviceJob
 from flows.progress import board
 from flows.publish import readable_warehouse
 from sql.schema import sql_files

@@ -17,7 +17,8 @@ from pydantic import BaseModel
 from devices.errors import InputError
 from devices.inventory import DeviceSpec, load_inventory
 from flows.artifacts import show_report
-from flows.device import DeviceJob, DeviceTally, measure_device
+from flows.device import measure_device
+from flows.device_job import DeviceJob, DeviceTally
 from flows.leftovers import clear_leftovers
 from flows.prepare import Exported, Probe, Runners, build_runners, data_of, export_all, probe_all
 from flows.progress import board

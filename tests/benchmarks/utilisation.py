@@ -24,7 +24,7 @@ from tasks.bundle_store import LocalStore
 from tasks.var import Var
 
 if TYPE_CHECKING:
-    from flows.device import DeviceJob  # imports Prefect, which is set up first
+    from flows.device_job import DeviceJob  # imports Prefect, which is set up first
 
 DEVICES = 20
 SESSIONS = 6
@@ -63,7 +63,7 @@ class Turn:
 def jobs_of(specs: list[DeviceSpec], var: Var) -> "list[DeviceJob]":
     """Return a device's part of the sweep for each device: a runner that sleeps, and a small model."""
     from devices.ondevice.facts import Facts
-    from flows.device import DeviceJob
+    from flows.device_job import DeviceJob
     from tasks.spec import SweepSpec
     from tests.fixtures.plans import NIGHT
     from tests.fixtures.stand_in import GOOD, publish_stand_in, write_export
