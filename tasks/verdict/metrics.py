@@ -99,7 +99,7 @@ class Metric:
             case "ns":
                 return f"{figure / _MILLISECOND:.4g} ms"
             case "bytes":
-                return f"{figure / _MEGABYTE:.4g} MB" if figure >= _MEGABYTE / 10 else f"{figure:.0f} bytes"
+                return f"{figure / _MEGABYTE:.4g} MB" if figure >= _MEGABYTE else f"{1000 * figure / _MEGABYTE:.4g} kB"
             case "share":
                 return f"{_POINTS * figure:.1f} %"
             case _:

@@ -40,7 +40,7 @@ def test_a_model_that_got_slower_overnight_is_named_everywhere(farm: Farm, prefe
     assert line.partition("; cause: ")[2].partition(" % of the change; ")[2].startswith("changed: .pte file")
     # and so do the other figures that changed, the size of the file once
     (size,) = [line for line in others if line.startswith("regression: team:model fp32: .pte size ")]
-    assert " bytes -> " in size
+    assert " kB -> " in size
     # and so do Prefect's UI and the run's end
     tables = posted(f"{prefect_api}/artifacts/filter", {"artifacts": {"key": {"any_": ["verdicts"]}}})
     assert any("team:model fp32 on here" in table["data"] for table in tables)

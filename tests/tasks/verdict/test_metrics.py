@@ -27,7 +27,7 @@ def last(name: str, *levels: float, sessions: int = 8) -> NightVerdict:
     [
         ("peak memory", 48.4e6, 96.8e6, "peak memory 48.4 MB -> 96.8 MB (+100.0 %)"),
         (".pte size", 4.2e6, 4.4e6, ".pte size 4.2 MB -> 4.4 MB (+4.8 %)"),
-        (".pte size", 2016, 4032, ".pte size 2016 bytes -> 4032 bytes (+100.0 %)"),
+        (".pte size", 2016, 4032, ".pte size 2.016 kB -> 4.032 kB (+100.0 %)"),
         ("portable share", 0.125, 0.31, "portable share 12.5 % -> 31.0 % (+18.5 points)"),
         ("SME2 coverage", 1.0, 0.72, "SME2 coverage 100.0 % -> 72.0 % (-28.0 points)"),
         ("output error", 1.2e-6, 3.4e-4, "output error 1.2e-06 -> 3.4e-04"),
