@@ -101,7 +101,7 @@ def median_interval_percent(figures: Sequence[float]) -> float:
     """Return the width of the 95 % interval of the median of figures above 0, in percent of the median.
 
     The interval is that of Hodges and Lehmann on logarithms, from the exact distribution of Wilcoxon's signed ranks,
-    so it needs no normal noise. Fewer than 6 figures have none: the width is infinite.
+    so the noise need not be normal, only symmetric. Fewer than 6 figures have no interval: the width is infinite.
     """
     cut = _cut(len(figures))
     if cut == 0:
