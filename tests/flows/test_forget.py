@@ -54,6 +54,13 @@ def test_a_forgotten_session_leaves_no_row_and_changes_nothing_of_others(kept: K
     etfarm("load")
     with writing(kept.warehouse) as connection:
         connection.execute("INSERT INTO thinned_session SELECT max(session_key), now()::TIMESTAMP FROM session")
+        # and operators as they are judged in a series with an earlier night
+        newest = "(SELECT arg_max(series_id, session_key) FROM session), 'phone', DATE '2026-11-21'"
+        connection.execute(f"INSERT INTO series_cause VALUES ({newest}, 1.0, NULL, NULL)")
+        connection.execute(
+            f"INSERT INTO series_operator_verdict VALUES "
+            f"({newest}, 'operator', 'conv', 'Convolution', 'no change', 1.0, NULL, NULL, 80, 80, NULL)"
+        )
     grown = counts(kept.warehouse)
     assert {table for table in before if grown[table] == before[table]} == KEPT_TABLES
     code, printed = etfarm("forget", folder.name, "--reason", "wrong governor")
