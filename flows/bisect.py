@@ -21,6 +21,7 @@ from tasks.runner.bundle import kept_runner
 from tasks.verdict.bisect import MeasuredNight, SeriesOnDevice, first_bad
 
 SESSIONS_PER_SIDE = 8
+_LEAST_PART = 0.3  # of the change, by which an input is one that it came with
 _log = logging.getLogger(__name__)
 
 
@@ -30,10 +31,14 @@ class Bisection:
 
     steps: list[str] = field(default_factory=list)
     """One line for each comparison."""
+    answer: str = "unknown"
+    """Of the comparison of the good with the bad night."""
     first_bad: date | None = None
     """The first night with the change; None if tonight's measurement does not show one."""
     good: date | None = None
     """The night before it whose content differs."""
+    came_with: str | None = None
+    """The input that the change came with."""
     changed: str | None = None
     comparison: str | None = None
     """Id of the comparison of the two."""
@@ -43,9 +48,15 @@ class Bisection:
 
     def conclusion(self) -> list[str]:
         """Return the answer in sentences."""
+        if self.answer == "unknown":
+            return [
+                f"not settled with {SESSIONS_PER_SIDE} sessions a side: the noise of the device is larger than the "
+                "difference; repeat it when the device is quieter"
+            ]
         if self.first_bad is None:
             return [f"model and runner are not different from those of {self.good_night}: the device changed, not they"]
         lines = [f"first bad night: {self.first_bad}; last good content: {self.good}"]
+        lines += [f"it came with {self.came_with}"] if self.came_with else []
         lines += [f"changed: {self.changed}"] if self.changed else []
         return lines + ([f"cause: {self.cause}"] if self.cause else [])
 
@@ -72,6 +83,7 @@ class _Search:
 
     def run(self) -> Bisection:
         total = self._compare("good and bad night", self.good, self.nights[-1]).result
+        self.found.answer = total.answer
         if total.answer != "different" or total.ratio is None:
             return self.found
         self.total = math.log(total.ratio)
@@ -81,11 +93,23 @@ class _Search:
         self.found.cause = self._compare("last good and first bad content", before, bad).cause
         a, b = self._side(before), self._side(bad)
         self.found.comparison = comparison_id(self.lane.results.sweep, a, b, "bisection")
-        if before.pte_sha256 != bad.pte_sha256 and before.runner_sha256 != bad.runner_sha256:
-            self._sides("runtime alone", a, replace(a, runner=b.runner))
-            self._sides("model file alone", a, replace(a, export=b.export))
+        self.found.came_with = self._input(a, b)
         self.found.changed = _changed(self.lane.results, self.found.comparison)
         return self.found
+
+    def _input(self, a: Side, b: Side) -> str:
+        """Return which input the change came with; if both differ, each is swapped alone."""
+        if a.runner.runner_sha256 == b.runner.runner_sha256:
+            return "the model file"
+        if a.export.pte_sha256 == b.export.pte_sha256:
+            return "the runner"
+        swapped = {
+            "the runner": self._sides("runner alone", a, replace(a, runner=b.runner)),
+            "the model file": self._sides("model file alone", a, replace(a, export=b.export)),
+        }
+        parts = {name: math.log(answer.result.ratio or 1) / self.total for name, answer in swapped.items()}
+        found = [name for name, part in parts.items() if part > _LEAST_PART]
+        return " and ".join(found) or "both together: neither shows it alone"
 
     def _kept(self, contents: list[MeasuredNight]) -> Iterator[MeasuredNight]:
         """Yield the contents whose files are still in the var folder; raises FarmError if the bad one's are not."""

@@ -29,7 +29,12 @@ SELECT
                 WHEN made_now.source_sha256 != made_before.source_sha256 THEN '.pte file, model source'
                 ELSE '.pte file'
             END,
-            CASE WHEN now.runner_sha256 IS DISTINCT FROM before.runner_sha256 THEN 'runner' END,
+            CASE
+                WHEN now.runner_sha256 IS NOT DISTINCT FROM before.runner_sha256 THEN NULL
+                WHEN now.executorch_version != before.executorch_version
+                THEN 'runner (ExecuTorch ' || _was(before.executorch_version, now.executorch_version) || ')'
+                ELSE 'runner'
+            END,
             CASE WHEN now.serial IS DISTINCT FROM before.serial THEN 'device ' || _was(before.serial, now.serial) END,
             CASE WHEN now.os_version IS DISTINCT FROM before.os_version THEN 'OS ' || _was(before.os_version, now.os_version) END,
             CASE WHEN now.executions != before.executions THEN 'executions ' || _was(before.executions, now.executions) END,
