@@ -59,6 +59,8 @@ class OperatorVerdicts:
     """What it adds to the change of the total; None if the total changed by less than 1 %."""
     change: float
     """Of the sum of all operators, as a fraction of the baseline's."""
+    votes: int
+    """How many operators the common factor is the median of; of two, it is the move of one."""
 
 
 _Answer = tuple[Verdict, float | None, float | None, float | None]  # verdict, ratio, low, high
@@ -207,4 +209,5 @@ def _verdicts(adjusted: Adjusted, answers: Mapping[int, _Answer]) -> OperatorVer
         common=adjusted.common,
         common_percent=100 * before_ns * (adjusted.common - 1) / changed_ns if has_parts else None,
         change=changed_ns / before_ns,
+        votes=adjusted.votes,
     )

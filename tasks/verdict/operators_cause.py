@@ -8,6 +8,7 @@ UNATTRIBUTED = "Unattributed"
 """The operator that stands for the time of no operator."""
 _LEAST_PART_PERCENT = 20.0
 _LEAST_COMMON = 0.01
+_LEAST_VOTES = 3  # two operators are not enough to speak of all
 _MOST_NAMED = 2
 _CHANGED = ("regression", "suspected", "improvement")
 
@@ -35,7 +36,8 @@ def _of_total(found: OperatorVerdicts, operators: list[OperatorVerdict]) -> Iter
     parts += [(each.part_percent or 0.0, _change(each)) for each in changed]
     named = sorted((each for each in parts if each[0] >= _LEAST_PART_PERCENT), reverse=True)[:_MOST_NAMED]
     yield from (f"{text}, {part:.0f} % of the change" for part, text in named)
-    if (found.common_percent or 0.0) < _LEAST_PART_PERCENT or abs(found.common - 1) < _LEAST_COMMON:
+    is_named = found.votes >= _LEAST_VOTES and abs(found.common - 1) >= _LEAST_COMMON
+    if not is_named or (found.common_percent or 0.0) < _LEAST_PART_PERCENT:
         return
     alike = f"operators moved alike{' beside that' if named else ''}: {_signed(found.common)}"
     if named:

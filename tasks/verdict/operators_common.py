@@ -51,7 +51,7 @@ class Adjusted:
     def __init__(self, operators: Sequence[Operator], groups: Sequence[Group], baseline: int) -> None:
         self.columns = _columns(operators)
         raw = [np.asarray(group.times_ns, float) for group in groups]
-        shared = _common_factors(operators, raw, baseline)
+        shared, self.votes = _common_factors(operators, raw, baseline)
         members = np.array([[each.category == c.name for each in operators] for c in self.columns[len(operators) :]])
         members = members.reshape(-1, len(operators)).T.astype(float)
         self.times_ns = [np.hstack([times, times @ members]) for times in raw]
@@ -85,18 +85,18 @@ def _columns(operators: Sequence[Operator]) -> list[Column]:
     return columns
 
 
-def _common_factors(operators: Sequence[Operator], raw: Sequence[Array], baseline: int) -> list[Array]:
-    """Return for each group the factor of each session, relative to the baseline."""
+def _common_factors(operators: Sequence[Operator], raw: Sequence[Array], baseline: int) -> tuple[list[Array], int]:
+    """Return for each group the factor of each session, relative to the baseline, and how many operators vote on it."""
     usual_ns = np.median([np.median(times, axis=0) for times in raw[:baseline]], axis=0)
     resolution_ns = np.array([each.resolution_ns for each in operators])
     votes = (usual_ns >= LEAST_SHARE * usual_ns.sum()) & (resolution_ns <= _COARSEST_VOTE * usual_ns)
     for times in raw:
         votes &= (times > 0).all(axis=0)
     if votes.sum() < 2:  # what the only operator does cannot be told from what all do
-        return [np.ones(len(times)) for times in raw]
+        return [np.ones(len(times)) for times in raw], int(votes.sum())
     logs = [_middle(np.log(times[:, votes] / usual_ns[votes])) for times in raw]
     usual = np.median([np.median(log) for log in logs[:baseline]])
-    return [np.exp(log - usual) for log in logs]
+    return [np.exp(log - usual) for log in logs], int(votes.sum())
 
 
 def _middle(moves: Array) -> Array:

@@ -95,6 +95,22 @@ def test_a_device_that_got_slower_is_told_from_a_model_that_did(maker: BundleMak
     assert maker.ask(CHANGED) == []
 
 
+def test_two_operators_that_got_slower_are_not_called_all(maker: BundleMaker) -> None:
+    # given a model of two operators, one twice and one seven times as slow
+    for day, factor in ((8, 1), (9, 2)):
+        night(
+            maker,
+            day,
+            {CONVOLUTION: 7.0 if factor == 2 else 1.0},
+            usual_ns={CONVOLUTION: 10**6, LINEAR: factor * 10**6},
+        )
+    maker.load()
+    (_, cause) = causes(maker)[date(2026, 11, 9)]
+    assert cause is not None
+    assert cause.startswith(f"`{CONVOLUTION_NAME}` +")
+    assert "all operators" not in cause
+
+
 def test_a_small_operator_that_got_slower_is_named_where_the_latency_hides_it(maker: BundleMaker) -> None:
     # given a portable operator with a tenth of the time that takes 6 % longer
     week(maker)
