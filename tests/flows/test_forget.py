@@ -1,6 +1,7 @@
 """Forgotten sessions leave every table and figure, stay forgotten, and their slots are measured again."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,18 +35,21 @@ def counts(warehouse: Path) -> dict[str, int]:
     return {table: query(warehouse, f"SELECT count(*) FROM {table}")[1][0][0] for table in tables}
 
 
-def test_a_forgotten_session_leaves_no_row_and_changes_nothing_of_others(kept: Kept, etfarm: Etfarm) -> None:
+def test_forgotten_sessions_leave_no_row_and_change_nothing_of_others(kept: Kept, etfarm: Etfarm) -> None:
     # given a warehouse with one session, and what its tables contain
     kept.session([(100, {CONVOLUTION: 60, MEAN: 5})] * 2)
     assert etfarm("load")[0] == 0
     before, figures = counts(kept.warehouse), kept.ask("SELECT * FROM operator_time ORDER BY ALL")
-    # when a session of another model, device, runner and sweep is loaded that fills every table, and forgotten
+    # when a sweep with another model, device and runner is loaded that fills every table, and forgotten
+    arm = {"purpose": "same_night", "comparison": "c" * 16}
+    other: dict[str, Any] = {"sweep__sweep_id": "other-2026-11-21", "device__name": "phone"}
+    for side in "ab":
+        kept.session([200], arm={**arm, "side": side}, **other)
     folder = kept.session(
         [(200, {CONVOLUTION: 80})],
-        sweep__sweep_id="other-2026-11-21",
+        **other,
         model__name="second",
         model__delegated=[{"operator": "conv", "count": 1}],
-        device__name="phone",
         runner__runner_sha256="r2",
         accuracy=[{"output": 0, "max_abs_error": 0.0, "max_rel_error": 0.0, "nonfinite_mismatches": 0}],
         conditions={"before": CONDITIONS, "after": CONDITIONS},
@@ -63,10 +67,10 @@ def test_a_forgotten_session_leaves_no_row_and_changes_nothing_of_others(kept: K
         )
     grown = counts(kept.warehouse)
     assert {table for table in before if grown[table] == before[table]} == KEPT_TABLES
-    code, printed = etfarm("forget", folder.name, "--reason", "wrong governor")
+    code, printed = etfarm("forget", "other-2026-11-21", "--reason", "wrong governor")
     # then every table is as it was, the bundle too, and the line tells it
     assert code == 0
-    assert "1 forgotten; 1 removed from the warehouse; the bundles are unchanged" in printed
+    assert "3 forgotten; 3 removed from the warehouse; the bundles are unchanged" in printed
     assert counts(kept.warehouse) == before
     assert kept.ask("SELECT * FROM operator_time ORDER BY ALL") == figures
     assert read_record(folder).status == "succeeded"
