@@ -94,7 +94,7 @@ def compare(
     var: VarOption = DEFAULT_VAR,
     warehouse: WarehouseOption = None,
 ) -> None:
-    """Compare two nights, devices, models, versions, variants or .pte files.
+    """Compare two nights, devices, models or .pte files.
 
     A and B are two nights (2026-11-01), sweeps (nightly-2026-11-01), variants (sme2_off), devices, models, precisions,
     ExecuTorch versions (1.5.1), or ids of cells, sessions or runners (at least 6 digits). A word with two meanings is

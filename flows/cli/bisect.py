@@ -14,7 +14,6 @@ from flows.cli.options import (
     VarOption,
     WarehouseOption,
 )
-from tasks.night import parse_night, sweep_night
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -34,7 +33,7 @@ def bisect(
     bundles: BundlesOption = None,
     warehouse: WarehouseOption = None,
 ) -> None:
-    """Find the night and the input that a change came with.
+    """Find the night and the input of a change.
 
     Measures the stored models and runners of earlier nights again on the device, alternately, and swaps model and
     runner alone. Resumes where it stopped that day. Exits with 1 if the good and the bad night do not differ.
@@ -61,6 +60,7 @@ def run_bisect(
     from flows.bisect import known_series, measured_nights
     from flows.cli.prefect_run import announce, run_with_server
     from tasks.bundle_store import open_store
+    from tasks.night import parse_night, sweep_night
     from tasks.var import Var
     from tasks.verdict.bisect import bounds, find_series
 
