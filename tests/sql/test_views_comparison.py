@@ -126,8 +126,11 @@ def test_a_device_whose_noise_doubles_is_named(maker: BundleMaker, tmp_path: Pat
     # then only the last is more than twice as noisy as the nights before it
     asked = "SELECT night::VARCHAR, earlier_nights, round(change, 1) FROM device_noise WHERE is_doubled"
     assert maker.ask(asked) == [("2026-11-07", 6, 3.0)]
-    # and it is no verdict on a model
+    # and it is no verdict on a model, but stands beside the verdicts of the night
     assert maker.ask("FROM verdict") == []
+    night_of(maker, 7)
+    maker.load()
+    assert maker.ask("SELECT round(device_noise, 3), verdict FROM verdict") == [(0.012, "insufficient data")]
     (line,) = noise_lines("nightly-2026-11-07", tmp_path, maker.warehouse)
     assert line.startswith("host: noise 1.2 %, 3.0 times that of 6 earlier nights; check what else runs on it")
     assert noise_lines("nightly-2026-11-06", tmp_path, maker.warehouse) == []

@@ -2,19 +2,22 @@ CREATE OR REPLACE VIEW device_noise AS
 WITH
 measured AS (
     SELECT
-        *,
+        cell.*,
+        sessions_a + sessions_b AS sessions,
+        answer,
         sqrt(high / low) - 1 AS noise
-    FROM comparison
+    FROM comparison_result
+    JOIN cell ON cell = cell_b
     WHERE purpose = 'noise' AND low IS NOT NULL
 )
 SELECT
     night,
     device,
-    model_b AS model,
-    precision_b AS precision,
+    model,
+    precision,
     variant,
     threads,
-    sessions_a + sessions_b AS sessions,
+    sessions,
     noise,
     noise / nullif(median(noise) OVER earlier, 0) AS change,
     count(*) OVER earlier AS earlier_nights,
@@ -24,7 +27,7 @@ SELECT
     comparison
 FROM measured
 WINDOW earlier AS (
-    PARTITION BY device, model_b, precision_b, variant, threads
+    PARTITION BY device, model, precision, variant, threads
     ORDER BY night, comparison
     ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
 );
