@@ -23,9 +23,14 @@ pytest_plugins = [f"tests.fixtures.{name}" for name in _FIXTURES]
 
 
 def pytest_configure() -> None:
-    """Let Ctrl-C end what the tests start, also when a shell started the tests in its background and they ignore it."""
+    """Let Ctrl-C and a hang-up end what the tests start, also where the tests themselves ignore them.
+
+    A shell's background ignores the first, `nohup` the second, and children inherit that; a handler is not inherited.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda _number, _frame: None)
 
 
 def pytest_unconfigure() -> None:
