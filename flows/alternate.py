@@ -1,6 +1,5 @@
 """Measure two contents alternately on one device, load what came of it, and compare them."""
 
-import logging
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,7 @@ from devices.suggest import did_you_mean
 from flows.device import measure_device
 from flows.device_job import DeviceJob
 from flows.prepare import Probe, Runners, data_of, probe_step, runner_step
-from flows.publish import load_store, readable_warehouse
-from sql.schema import sql_files
-from sql.warehouse import open_read_only
+from flows.publish import ask_warehouse, load_store
 from tasks.alternate import Side, comparison_id, plan_round
 from tasks.bundle import SweepNight
 from tasks.bundle_store import BundleStore
@@ -23,8 +20,6 @@ from tasks.spec import Terms
 from tasks.var import Var
 from tasks.verdict.comparison import MARGIN, Comparison, compare
 from tasks.verdict.operators_table import OPERATOR_COLUMNS, cause_between
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -38,12 +33,7 @@ class Results:
 
     def ask(self, query: str, **parameters: str) -> list[tuple[Any, ...]]:
         """Return the rows of a query of `sql/queries`, named without its suffix."""
-        text = next(file.text for file in sql_files("queries") if file.name == query)
-        with (
-            readable_warehouse(self.places.root, self.warehouse) as readable,
-            open_read_only(readable) as connection,
-        ):
-            return connection.execute(text, parameters).fetchall()
+        return ask_warehouse(query, self.places.root, self.warehouse, **parameters)
 
 
 @dataclass(frozen=True)
@@ -121,8 +111,7 @@ class Lane:
 
     def _figures(self, comparison: str) -> dict[str, list[float]]:
         """Return the medians of the sessions of each side, in ns."""
-        rows = self.results.ask("comparison_figures", comparison=comparison)
-        return {arm: list(figures) for arm, _, figures in reversed(rows)}
+        return {arm: list(figures) for arm, figures in self.results.ask("comparison_figures", comparison=comparison)}
 
     def _cause(self, comparison: str) -> str | None:
         sides: dict[str, list[dict[str, Any]]] = {"a": [], "b": []}

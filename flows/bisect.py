@@ -14,13 +14,12 @@ from devices.inventory import DeviceSpec
 from flows.alternate import Answer, Lane, Results, open_lane
 from flows.progress import board
 from flows.shutdown import shutdown_handler
-from tasks.alternate import Side, comparison_id
+from tasks.alternate import SESSIONS_PER_SIDE, Side, comparison_id
 from tasks.cell import Cell, Variant
 from tasks.export.export import kept_export
 from tasks.runner.bundle import kept_runner
 from tasks.verdict.bisect import MeasuredNight, SeriesOnDevice, first_bad
 
-SESSIONS_PER_SIDE = 8
 _LEAST_PART = 0.3  # of the change, by which an input is one that it came with
 _log = logging.getLogger(__name__)
 
@@ -40,8 +39,6 @@ class Bisection:
     came_with: str | None = None
     """The input that the change came with."""
     changed: str | None = None
-    comparison: str | None = None
-    """Id of the comparison of the two."""
     cause: str | None = None
     good_night: date | None = None
     """The night that all others are compared with."""
@@ -76,6 +73,8 @@ class _Search:
     def __init__(self, lane: Lane, series: SeriesOnDevice, good: MeasuredNight, contents: list[MeasuredNight]) -> None:
         self.lane, self.series, self.good = lane, series, good
         self.found = Bisection(good_night=good.night)
+        self.sides: dict[date, Side] = {}
+        """What ran on each night whose files are kept."""
         self.nights = list(self._kept(contents))
         self.total = 0.0
         self.measured: dict[str, Answer] = {}
@@ -91,10 +90,10 @@ class _Search:
         before, bad = self.nights[index - 1] if index else self.good, self.nights[index]
         self.found.first_bad, self.found.good = bad.night, before.night
         self.found.cause = self._compare("last good and first bad content", before, bad).cause
-        a, b = self._side(before), self._side(bad)
-        self.found.comparison = comparison_id(self.lane.results.sweep, a, b, "bisection")
+        a, b = self.sides[before.night], self.sides[bad.night]
         self.found.came_with = self._input(a, b)
-        self.found.changed = _changed(self.lane.results, self.found.comparison)
+        comparison = comparison_id(self.lane.results.sweep, a, b, "bisection")
+        self.found.changed = _changed(self.lane.results, comparison)
         return self.found
 
     def _input(self, a: Side, b: Side) -> str:
@@ -112,14 +111,14 @@ class _Search:
         return " and ".join(found) or "both together: neither shows it alone"
 
     def _kept(self, contents: list[MeasuredNight]) -> Iterator[MeasuredNight]:
-        """Yield the contents whose files are still in the var folder; raises FarmError if the bad one's are not."""
-        self._side(self.good)
-        for night in contents:
+        """Yield the contents whose files are still in the var folder; raises FarmError if one of both ends is not."""
+        for night in (self.good, *contents):
             try:
-                self._side(night)
-                yield night
+                self.sides[night.night] = self._side(night)
+                if night is not self.good:
+                    yield night
             except FarmError as error:
-                if night is contents[-1]:
+                if night in (self.good, contents[-1]):
                     raise FarmError(f"{night.night}: {error}") from None
                 self._step(f"{night.night}: left out: {error}")
 
@@ -131,7 +130,7 @@ class _Search:
         return bool(middle.ratio) and math.log(middle.ratio or 1) / self.total > 0.5
 
     def _compare(self, what: str, a: MeasuredNight, b: MeasuredNight) -> Answer:
-        return self._sides(f"{what}, {a.night} and {b.night}", self._side(a), self._side(b))
+        return self._sides(f"{what}, {a.night} and {b.night}", self.sides[a.night], self.sides[b.night])
 
     def _sides(self, what: str, a: Side, b: Side) -> Answer:
         key = comparison_id(self.lane.results.sweep, a, b, "bisection")

@@ -5,11 +5,12 @@ import logging
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from devices.errors import InputError
 from flows.progress import board
 from flows.unloadable import refused_by_id, session_of, unloaded_reasons
+from sql.schema import sql_files
 from sql.warehouse import (
     NotADatabase,
     WarehouseDamaged,
@@ -188,6 +189,13 @@ def readable_warehouse(var: Path, warehouse: Path | None) -> Iterator[Path]:
     else:
         with scratch_folder() as folder:
             yield copy_for_reader(warehouse, folder)
+
+
+def ask_warehouse(query: str, var: Path, warehouse: Path | None, **parameters: str) -> list[tuple[Any, ...]]:
+    """Return the rows of a query of `sql/queries`, named without its suffix; raises WarehouseError."""
+    text = next(file.text for file in sql_files("queries") if file.name == query)
+    with readable_warehouse(var, warehouse) as readable, open_read_only(readable) as connection:
+        return connection.execute(text, parameters).fetchall()
 
 
 def write_report(

@@ -11,17 +11,13 @@ from typing import cast
 from devices.errors import FarmError
 from flows.device_job import DeviceJob
 from flows.progress import board
-from flows.publish import readable_warehouse
-from sql.schema import sql_files
-from sql.warehouse import open_read_only
-from tasks.alternate import Side, plan_round
+from flows.publish import ask_warehouse
+from tasks.alternate import SESSIONS_PER_SIDE, Side, plan_round
 from tasks.cell import Cell, Variant
 from tasks.export.export import Export, kept_export
 from tasks.export.precision import Precision
 from tasks.runner.bundle import Runner, kept_runner
 
-SESSIONS_PER_SIDE = 8
-"""With a scatter of 2 % between sessions, their interval is 4 % wide: a change of 5 % is confirmed in 74 of 100."""
 MOST_SERIES = 4
 """Per device and night: a change that affects every model must not keep a device until the morning."""
 _log = logging.getLogger(__name__)
@@ -78,9 +74,7 @@ def same_night_jobs(jobs: Iterable[DeviceJob], sweep_id: str, var: Path, warehou
 
 def suspected(sweep_id: str, var: Path, warehouse: Path | None) -> list[Suspected]:
     """Return the suspected series of a sweep, by device, the largest change first."""
-    text = next(file.text for file in sql_files("queries") if file.name == "same_night")
-    with readable_warehouse(var, warehouse) as readable, open_read_only(readable) as connection:
-        return [Suspected(*row) for row in connection.execute(text, {"sweep_id": sweep_id}).fetchall()]
+    return [Suspected(*row) for row in ask_warehouse("same_night", var, warehouse, sweep_id=sweep_id)]
 
 
 def same_night_job(job: DeviceJob, rows: list[Suspected]) -> DeviceJob:

@@ -8,10 +8,8 @@ import httpx
 from prefect.artifacts import create_table_artifact
 from prefect.events import emit_event
 
-from flows.publish import readable_warehouse
+from flows.publish import ask_warehouse, readable_warehouse
 from flows.server_watch import ServerGoneError
-from sql.schema import sql_files
-from sql.warehouse import open_read_only
 from tasks.report.cells import conditions_of
 from tasks.report.data import open_answers
 from tasks.report.sections.verdicts import VerdictRow, change_of
@@ -28,13 +26,10 @@ def verdicts_of(sweep_id: str, var: Path, warehouse: Path | None) -> list[Verdic
 
 def noise_lines(sweep_id: str, var: Path, warehouse: Path | None) -> list[str]:
     """Return a line for each device of the sweep whose noise has doubled."""
-    text = next(file.text for file in sql_files("queries") if file.name == "noisy_devices")
-    with readable_warehouse(var, warehouse) as readable, open_read_only(readable) as connection:
-        rows = connection.execute(text, {"sweep_id": sweep_id}).fetchall()
     return [
         f"{device}: noise {100 * noise:.1f} %, {change:.1f} times that of {nights} earlier nights; check what else "
         "runs on it, its temperature and its power before you trust small changes"
-        for device, noise, change, nights in rows
+        for device, noise, change, nights in ask_warehouse("noisy_devices", var, warehouse, sweep_id=sweep_id)
     ]
 
 

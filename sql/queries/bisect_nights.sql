@@ -12,7 +12,6 @@ SELECT
     verdict.night,
     verdict,
     baseline_to,
-    since,
     executions,
     warmup_executions,
     export_key,

@@ -1,5 +1,5 @@
--- The median of each session of both sides of a comparison; none of emulated devices.
-SELECT cell.arm, cell, list(median_ns ORDER BY session_id) AS figures_ns
+-- The median of each session of both sides of a comparison, of the cells that its result is about.
+SELECT cell.arm, list(median_ns ORDER BY session_id) AS figures_ns
 FROM (
     SELECT session_key, session_id, median(execute_ns) AS median_ns
     FROM session
@@ -9,6 +9,6 @@ FROM (
 )
 JOIN session_cell USING (session_key)
 JOIN cell USING (cell_id)
-WHERE _has_times(emulated)
-GROUP BY cell.arm, cell
-ORDER BY cell.arm, count(*) DESC, cell;
+JOIN comparison_result ON cell IN (cell_a, cell_b)
+GROUP BY cell.arm
+ORDER BY cell.arm;

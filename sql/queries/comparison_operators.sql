@@ -1,12 +1,15 @@
--- One row per session of a comparison: the time of each operator in one run, as in loading/operators_to_judge.sql.
+-- One row per session of the cells that the result of a comparison is about: the time of each operator in one run, as in loading/operators_to_judge.sql.
 WITH
 member AS (
-    SELECT session_key, session_id, arm, executions - warmup_executions AS runs
+    SELECT session_key, session_id, session.arm, session.executions - session.warmup_executions AS runs
     FROM session
-    WHERE comparison = $comparison
+    JOIN session_cell USING (session_key)
+    JOIN cell USING (cell_id)
+    JOIN comparison_result ON cell IN (cell_a, cell_b)
+    WHERE session.comparison = $comparison
         AND status = 'succeeded'
-        AND mode = 'timing'
-        AND executions > warmup_executions
+        AND session.mode = 'timing'
+        AND session.executions > session.warmup_executions
 ),
 named AS (
     SELECT

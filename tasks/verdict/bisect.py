@@ -33,7 +33,6 @@ class MeasuredNight:
     night: date
     verdict: Verdict
     baseline_to: date | None
-    since: date | None
     executions: int
     warmup_executions: int
     export_key: str | None

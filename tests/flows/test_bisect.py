@@ -38,7 +38,7 @@ class TrueLane:
 
 
 def night(day: int, pte: str, runner: str = "r1") -> MeasuredNight:
-    return MeasuredNight(date(2026, 11, day), "no change", None, None, 20, 3, "key", pte, runner)
+    return MeasuredNight(date(2026, 11, day), "no change", None, 20, 3, "key", pte, runner)
 
 
 @pytest.fixture
@@ -121,6 +121,7 @@ def test_a_content_that_is_not_kept_is_left_out_with_its_reason(search: Search) 
     assert found.first_bad == date(2026, 11, 3)
 
 
-def test_a_bad_night_that_is_not_kept_is_refused(search: Search) -> None:
-    with pytest.raises(FarmError, match=r"2026-11-02: its \.pte file"):
-        search(lambda _pte, _runner: 1.0, night(1, "p1"), night(2, "gone"))
+@pytest.mark.parametrize(("good", "bad", "named"), [("p1", "gone", "2026-11-02"), ("gone", "p2", "2026-11-01")])
+def test_a_good_or_bad_night_that_is_not_kept_is_refused(search: Search, good: str, bad: str, named: str) -> None:
+    with pytest.raises(FarmError, match=rf"{named}: its \.pte file"):
+        search(lambda _pte, _runner: 1.0, night(1, good), night(2, bad))

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from flows.publish import ask_warehouse
 from flows.verdicts import noise_lines
 from sql.warehouse import writing
 from tasks.keep.check import check_aggregates
@@ -87,6 +88,21 @@ def test_the_same_content_on_both_sides_is_never_pooled(maker: BundleMaker) -> N
     side(maker, 1, "b", 1.0, "p1")
     maker.load()
     assert maker.ask("SELECT answer, sessions_a, cell_a <> cell_b FROM comparison") == [("same", 8, True)]
+
+
+def test_a_side_with_two_cells_counts_with_the_newest_one_only(maker: BundleMaker, tmp_path: Path) -> None:
+    # given a comparison that was continued after an update of the device's system
+    side(maker, 1, "b", 1.1, "p2")
+    arm = {"purpose": "same_night", "comparison": ID, "side": "a"}
+    night_of(maker, 1, 5.0, 8, arm=arm, model__pte_sha256="p1", device__facts={"os_version": "14"})
+    night_of(maker, 2, 1.0, 6, arm=arm, model__pte_sha256="p1", device__facts={"os_version": "15"})
+    maker.load()
+    assert maker.ask("SELECT sessions_a, median_a_ms FROM comparison") == [(6, 1.0)]
+    # then what is printed of it is about the same sessions
+    figures = dict(ask_warehouse("comparison_figures", tmp_path, maker.warehouse, comparison=ID))
+    assert (len(figures["a"]), max(figures["a"]) < 1_010_000) == (6, True)
+    operators = ask_warehouse("comparison_operators", tmp_path, maker.warehouse, comparison=ID)
+    assert [row[0] for row in operators] == ["a"] * 6 + ["b"] * 8
 
 
 def test_an_emulated_device_is_not_compared(maker: BundleMaker) -> None:

@@ -11,7 +11,7 @@ from tasks.verdict.bisect import MeasuredNight, SeriesOnDevice, bounds, find_ser
 
 def night(day: int, pte: str, verdict: Any = "no change", baseline_to: int | None = None) -> MeasuredNight:
     to = date(2026, 11, baseline_to) if baseline_to else None
-    return MeasuredNight(date(2026, 11, day), verdict, to, None, 20, 3, "key", pte, "r1")
+    return MeasuredNight(date(2026, 11, day), verdict, to, 20, 3, "key", pte, "r1")
 
 
 NIGHTS = [
