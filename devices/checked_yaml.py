@@ -19,13 +19,13 @@ _MOST_VALUES = 50_000
 
 
 def load_checked(path: Path, model: type[Model]) -> Model:
-    """Read the YAML file at `path` into `model`.
+    """Read the YAML file at `path` into `model`, whose validators find the file's folder in their context (`folder`).
 
     Raises InputError with the first mistake: `file:line: key: what is wrong; what to write instead`.
     """
     root, data = _parse(path, _read_text(path))
     try:
-        return model.model_validate(data)
+        return model.model_validate(data, context={"folder": path.parent})
     except ValidationError as error:
         # A misspelt key explains the missing one.
         first = min(error.errors(), key=lambda mistake: mistake["type"] != "extra_forbidden")

@@ -16,7 +16,7 @@ from flows.progress import board
 from flows.shutdown import shutdown_handler
 from tasks.alternate import SESSIONS_PER_SIDE, Side, comparison_id
 from tasks.cell import Cell, Variant
-from tasks.export.export import kept_export
+from tasks.export.exported import kept_export
 from tasks.runner.bundle import kept_runner
 from tasks.verdict.bisect import MeasuredNight, SeriesOnDevice, first_bad
 
@@ -158,7 +158,7 @@ class _Search:
             night.executions,
             night.warmup_executions,
         )
-        export = kept_export(places.exports, night.export_key, night.pte_sha256)
+        export = kept_export(places.exports, night.export_key, night.pte_sha256, series.model)
         platform = cast(str, self.lane.probe.platform)
         runner = kept_runner(places.runners, platform, night.runner_sha256, series.variant, "timing")
         return Side(cell, export, runner)

@@ -10,7 +10,7 @@ from flows.progress import board
 from flows.shutdown import shutdown_handler
 from tasks.alternate import Side
 from tasks.cell import Cell
-from tasks.export.given import given_export
+from tasks.export.given import exported_or_given
 from tasks.spec import SweepSpec
 
 
@@ -27,7 +27,7 @@ def compare_files(a: Path, b: Path, device: DeviceSpec, results: Results, sessio
 
 def _side(pte: Path, lane: Lane) -> Side:
     """Return what measures a file: one thread, and as many executions as a sweep without settings of its own."""
-    export = given_export(pte, lane.results.places.exports)
+    export = exported_or_given(pte, lane.results.places.exports)
     executions, warmup = (SweepSpec.model_fields[name].default for name in ("executions", "warmup_executions"))
     cell = Cell(lane.probe.device.name, export.model, export.precision, 1, lane.variant, "timing", executions, warmup)
     return Side(cell, export, lane.runner)

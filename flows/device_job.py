@@ -9,7 +9,7 @@ from tasks.alternate import Round, plan_noise
 from tasks.bundle import SessionRecord, SweepNight
 from tasks.bundle_store import BundleStore
 from tasks.cell import Mode, Variant
-from tasks.export.export import Export
+from tasks.export.exported import Export
 from tasks.plan import FIRST_SESSION, PlannedSession, plan_device, still_to_run
 from tasks.runner.bundle import Runner
 from tasks.sequential import Enough
@@ -29,7 +29,8 @@ class DeviceJob:
     device: DeviceSpec
     facts: Facts
     unusable: str | None
-    exports: dict[tuple[str, str], Export]
+    exports: dict[tuple[str, str], tuple[Export, ...]]
+    """The cases of each model and recipe; none if the recipe has no meaning for the model."""
     export_errors: dict[tuple[str, str], str]
     runners: dict[tuple[Variant, Mode], Runner]
     runner_error: str | None
@@ -72,8 +73,13 @@ class DeviceJob:
     def export_of(self, session: PlannedSession) -> Export | None:
         """Return the model that a session runs; None if its export failed."""
         if self.round is not None:
-            return self.round.exports.get(session.pte_sha256 or "")
-        return self.exports.get((session.cell.model, session.cell.precision))
+            return self.round.exports.get((session.pte_sha256, session.inputs_sha256))
+        return self.case(session.cell.model, session.cell.precision)
+
+    def case(self, model: str, precision: str) -> Export | None:
+        """Return the export of a case by its full name; None if it has none."""
+        exports = (each for cases in self.exports.values() for each in cases)
+        return next((each for each in exports if (each.model, each.precision) == (model, precision)), None)
 
     def runner_of(self, session: PlannedSession) -> Runner | None:
         """Return the runner of a session; None if there is none."""

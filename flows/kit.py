@@ -8,7 +8,7 @@ from devices.errors import InputError
 from devices.suggest import did_you_mean
 from tasks.bundle import SessionRecord
 from tasks.bundle_store import open_store
-from tasks.export.precision import PRECISIONS
+from tasks.export.recipes import RECIPES
 from tasks.files import write_complete
 from tasks.kit.bundles import import_kit
 from tasks.kit.config import read_configs
@@ -24,9 +24,9 @@ def import_results(
     """Publish bundles and write a sweep file per model; yield lines that describe the outcome. Raises InputError."""
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; pass a results folder of the kit or its checkout")
-    known = next((each for each in PRECISIONS if each == precision), None)
+    known = next((each for each in RECIPES if each == precision), None)
     if precision and known is None:
-        raise InputError(f"--precision {precision}: unknown precision; use one of {', '.join(PRECISIONS)}")
+        raise InputError(f"--precision {precision}: unknown precision; use one of {', '.join(RECIPES)}")
     configs = read_configs(folder)
     results = find_kit_results(folder, configs, known)
     if not results:

@@ -21,8 +21,9 @@ from devices.reconnect import probe_until
 from flows.device import RECOVERY_S
 from flows.progress import board
 from tasks.cell import Mode, Variant
-from tasks.export.export import Export, export_model
-from tasks.export.precision import Precision
+from tasks.export.entry import ModelEntry
+from tasks.export.export import NotApplicableError, export_cases
+from tasks.export.exported import Export
 from tasks.health import HealthError, Registry
 from tasks.runner.build import build_runner
 from tasks.runner.bundle import Runner, find_runner
@@ -50,12 +51,13 @@ class Probe:
 
 @dataclass(frozen=True)
 class Exported:
-    """The result of exporting one model in one precision: an export, or why it failed."""
+    """The result of exporting one model by one recipe: its cases, why it failed, or why the pair has no meaning."""
 
     model: str
-    precision: Precision
-    export: Export | None = None
+    precision: str
+    cases: tuple[Export, ...] = ()
     error: str | None = None
+    skipped: str | None = None
 
 
 @dataclass(frozen=True)
@@ -68,16 +70,15 @@ class Runners:
 
 def export_all(spec: SweepSpec, places: Var) -> list[Exported]:
     """Export every model in every precision, a few at a time."""
-    pairs = [(model, precision) for model in spec.models for precision in spec.precisions]
-    board.expect("export", len(pairs))
-    futures = [export_step.submit(model, precision, spec.seed, places.exports) for model, precision in pairs]
+    board.expect("export", len(spec.pairs))
+    futures = [export_step.submit(model, precision, spec.seed, places.exports) for model, precision in spec.pairs]
     wait(futures)
     ended = []
-    for (model, precision), future in zip(pairs, futures, strict=True):
+    for (model, precision), future in zip(spec.pairs, futures, strict=True):
         result = data_of(future.state)
         if not isinstance(result, Exported):
-            cause = f"{model} {precision}: the export step itself failed ({future.state.message})"
-            result = Exported(model, precision, error=cause)
+            cause = f"{model.name} {precision}: the export step itself failed ({future.state.message})"
+            result = Exported(model.name, precision, error=cause)
         ended.append(result)
     return ended
 
@@ -99,17 +100,23 @@ def probe_all(devices: list[DeviceSpec], places: Var) -> list[Probe]:
     return [_probe_of(device, future) for device, future in zip(devices, futures, strict=True)]
 
 
-@task(task_run_name="export {model} {precision}", cache_policy=NO_CACHE)
-def export_step(model: str, precision: Precision, seed: int, exports_dir: Path) -> State[Any]:
-    """Export one model in one precision; a model that cannot be exported fails only this task."""
+@task(task_run_name="export {model.name} {precision}", cache_policy=NO_CACHE)
+def export_step(model: ModelEntry, precision: str, seed: int, exports_dir: Path) -> State[Any]:
+    """Export one model by one recipe; a model that cannot be exported fails only this task."""
+    name, title = model.name, f"{model.name} {precision}"
     with _export_places:
-        board.doing("export", f"{model} {precision}")
+        board.doing("export", title)
         try:
-            ended = Exported(model, precision, export_model(model, precision, exports_dir, seed=seed))
+            ended = Exported(name, precision, export_cases(model, precision, exports_dir, seed=seed))
+        except NotApplicableError as reason:
+            ended = Exported(name, precision, skipped=str(reason))
         except FarmError as error:
-            _log.warning("%s %s: %s", model, precision, error)
-            ended = Exported(model, precision, error=str(error))
-    board.done("export", f"{model} {precision}: {ended.error or 'ready'}", failed=ended.error is not None)
+            _log.warning("%s: %s", title, error)
+            ended = Exported(name, precision, error=str(error))
+    how = ended.error or (f"skipped: {ended.skipped}" if ended.skipped else "ready")
+    board.done("export", f"{title}: {how}", failed=ended.error is not None)
+    if ended.skipped:
+        return Completed(name="Skipped", message=ended.skipped, data=ended)
     return Failed(message=ended.error, data=ended) if ended.error else Completed(data=ended)
 
 

@@ -14,8 +14,7 @@ from flows.progress import board
 from flows.publish import ask_warehouse
 from tasks.alternate import SESSIONS_PER_SIDE, Side, plan_round
 from tasks.cell import Cell, Variant
-from tasks.export.export import Export, kept_export
-from tasks.export.precision import Precision
+from tasks.export.exported import kept_export
 from tasks.runner.bundle import Runner, kept_runner
 
 MOST_SERIES = 4
@@ -29,7 +28,7 @@ class Suspected:
 
     device: str
     model: str
-    precision: Precision
+    precision: str
     variant: Variant
     threads: int
     executions: int
@@ -96,13 +95,13 @@ def same_night_job(job: DeviceJob, rows: list[Suspected]) -> DeviceJob:
 def _former(job: DeviceJob, row: Suspected) -> Side:
     """Return model and runner of the last good night; raises FarmError if they are not kept."""
     places, platform = job.places, cast(str, job.device.platform or job.facts.platform)
-    export = kept_export(places.exports, row.export_key_a, row.pte_sha256_a)
+    export = kept_export(places.exports, row.export_key_a, row.pte_sha256_a, row.model)
     return Side(row.cell, export, kept_runner(places.runners, platform, row.runner_sha256_a, row.variant, "timing"))
 
 
 def _tonight(job: DeviceJob, row: Suspected) -> Side:
     """Return tonight's model and runner; raises FarmError if they were replaced since the series was measured."""
-    export: Export | None = job.exports.get((row.model, row.precision))
+    export = job.case(row.model, row.precision)
     runner: Runner | None = job.runners.get((row.variant, "timing"))
     if export is None or export.pte_sha256 != row.pte_sha256_b:
         raise FarmError("the model changed since it was measured")

@@ -103,7 +103,7 @@ def sweep(
             refused = load_step(this_night.sweep_id, store, places, warehouse_file)
         verdicts = verdict_step(this_night.sweep_id, places, warehouse_file, return_state=True)
         report = report_step(this_night.sweep_id, places, warehouse_file, store, refused, return_state=True)
-        return _end_state(this_night.sweep_id, tallies, refused, second, report, verdicts, fail_on)
+        return _end_state(this_night.sweep_id, tallies, refused, second, report, verdicts, fail_on, exports)
 
 
 def choose_devices(spec: SweepSpec, inventory_file: str) -> list[DeviceSpec]:
@@ -196,7 +196,7 @@ def _job(
         device=probe.device,
         facts=probe.facts,
         unusable=probe.unusable,
-        exports={(each.model, each.precision): each.export for each in exports if each.export},
+        exports={(each.model, each.precision): each.cases for each in exports if each.error is None},
         export_errors={(each.model, each.precision): each.error for each in exports if each.error},
         runners=of_platform.by_use,
         runner_error=of_platform.error,
@@ -228,12 +228,15 @@ def _end_state(
     report: State[Any],
     verdicts: State[Any],
     fail_on: FailingVerdict,
+    exports: list[Exported],
 ) -> State[Any]:
     counts = {
         name: sum(getattr(tally, name) for tally in tallies)
         for name in ("succeeded", "failed", "invalid", "discarded", "already_done", "not_needed")
     }
     ended = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if count) or "nothing to do"
+    skipped = [f"{each.model} {each.precision} ({each.skipped})" for each in exports if each.skipped]
+    ended += f"; skipped: {', '.join(skipped)}" if skipped else ""
     broken = [tally.stopped_by for tally in tallies if tally.stopped_by]
     replaced = {session_id for tally in tallies for session_id in tally.replaced}
     if missing := [reason for session_id, reason in refused.items() if session_id not in replaced]:

@@ -2,13 +2,13 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Literal
 
 from tasks.bundle import SweepNight
 from tasks.cell import Arm, Cell, Mode, Purpose, Variant
-from tasks.export.export import Export
+from tasks.export.exported import Export
 from tasks.plan import DISCARDED_INDEX, PlannedSession
 from tasks.runner.bundle import Runner
 from tasks.spec import SweepSpec
@@ -28,7 +28,16 @@ class Side:
     def session(self, sweep: SweepNight, arm: Arm, index: int) -> PlannedSession:
         """Return the session of this side with this number."""
         cell = replace(self.cell, arm=arm)
-        return PlannedSession(sweep, cell, index, self.export.seed, self.export.pte_sha256, self.runner.runner_sha256)
+        export, runner = self.export, self.runner
+        return PlannedSession(
+            sweep,
+            cell,
+            index,
+            export.seed,
+            export.pte_sha256,
+            runner.runner_sha256,
+            inputs_sha256=export.inputs_sha256,
+        )
 
 
 @dataclass(frozen=True)
@@ -36,8 +45,8 @@ class Round:
     """Sessions of comparisons on one device, in their order, with what they run."""
 
     sessions: list[PlannedSession] = field(default_factory=list)
-    exports: dict[str, Export] = field(default_factory=dict)
-    """By the hash of the .pte file."""
+    exports: dict[tuple[str | None, str | None], Export] = field(default_factory=dict)
+    """By the hashes of the .pte file and of what is executed with it."""
     runners: dict[str, Runner] = field(default_factory=dict)
     """By the hash of the runner."""
 
@@ -55,7 +64,7 @@ def plan_round(
         sides: dict[Literal["a", "b"], Side] = {"a": a, "b": b}
         comparison = comparison_id(sweep, a, b, purpose)
         for side in sides.values():
-            planned.exports[side.export.pte_sha256] = side.export
+            planned.exports[side.export.content] = side.export
             planned.runners[side.runner.runner_sha256] = side.runner
         for index in range(sessions_per_side):
             for name, side in sides.items() if index % 2 == 0 else reversed(sides.items()):
@@ -69,21 +78,22 @@ def plan_noise(
     spec: SweepSpec,
     sweep: SweepNight,
     device: str,
-    exports: Mapping[tuple[str, str], Export],
+    exports: Mapping[tuple[str, str], Sequence[Export]],
     runners: Mapping[tuple[Variant, Mode], Runner],
 ) -> list[PlannedSession]:
     """Return the sessions that compare the first model of a sweep with itself; empty if it cannot run here."""
-    model, precision, variant = spec.models[0], spec.precisions[0], spec.variants[-1]
-    export, runner = exports.get((model, precision)), runners.get((variant, "timing"))
+    entry, precision = spec.pairs[0]
+    variant = spec.variants[-1]
+    export, runner = next(iter(exports.get((entry.name, precision), ())), None), runners.get((variant, "timing"))
     if not spec.noise_sessions or "timing" not in spec.modes or export is None or runner is None:
         return []
     threads, executions, warmup = spec.threads[0], spec.executions, spec.warmup_executions
-    side = Side(Cell(device, model, precision, threads, variant, "timing", executions, warmup), export, runner)
+    side = Side(Cell(device, export.model, precision, threads, variant, "timing", executions, warmup), export, runner)
     return plan_round(sweep, [(side, side)], "noise", spec.noise_sessions).sessions[1:]
 
 
 def comparison_id(sweep: SweepNight, a: Side, b: Side, purpose: Purpose) -> str:
     """Return 16 hexadecimal digits, determined by the sweep, the purpose and both sides."""
-    sides = [[asdict(side.cell), side.export.pte_sha256, side.runner.runner_sha256] for side in (a, b)]
+    sides = [[asdict(side.cell), *side.export.content, side.runner.runner_sha256] for side in (a, b)]
     text = json.dumps([sweep.sweep_id, purpose, sides], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

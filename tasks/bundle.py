@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 from devices.errors import FarmError
 from devices.ondevice.conditions import Conditions
 from devices.ondevice.facts import Facts
-from tasks.cell import Mode, Purpose, RecordedPrecision, Status, Variant
+from tasks.cell import Mode, Purpose, Status, Variant
 from tasks.files import UNFINISHED, publish_folder, sha256_of
 from tasks.ranges import (
     MOST_INT,
@@ -55,11 +55,18 @@ class ModelRecord(_Record):
     """The exported model that was measured; what is None was not recorded, or the export failed."""
 
     name: str
-    precision: RecordedPrecision
+    precision: str
     seed: Count | None = None
     export_key: str | None = None
     pte_sha256: str | None = None
     pte_bytes: Count | None = None
+    method: str = "forward"
+    inputs_sha256: str | None = None
+    """Of what is executed with the program: method, inputs and set-up; None in bundles of an older farm."""
+    tokens: Count | None = None
+    """Tokens that one execution of a language model processes."""
+    kv_depth: Count | None = None
+    """Tokens that are in its KV cache before."""
     versions: dict[str, str | None] = {}
     source_sha256: str | None = None
     """Of the files that the model was made from, except those of installed packages."""

@@ -1,12 +1,10 @@
 """The dimensions of a sweep's cells.
 
-`Precision` is defined beside its recipes (tasks/export/precision.py), `Platform` in devices/platform.py.
+A precision is the name of a recipe (tasks/export/recipes.py); `Platform` is defined in devices/platform.py.
 """
 
 from dataclasses import dataclass
 from typing import Literal, get_args
-
-from tasks.export.precision import RECIPES, Precision
 
 Variant = Literal["sme2_on", "sme2_off"]
 VARIANTS: tuple[Variant, ...] = get_args(Variant)
@@ -14,8 +12,6 @@ Mode = Literal["timing", "profile", "trace"]
 """timing: latency; profile: executed kernels, sampled by the farm's runner; trace: selected kernels, logged by a
 registered runner."""
 MODES: tuple[Mode, ...] = get_args(Mode)
-RecordedPrecision = Precision | Literal["as_is"]
-"""as_is: of a .pte file that the farm did not export."""
 Status = Literal["succeeded", "failed", "invalid"]
 Purpose = Literal["same_night", "comparison", "bisection", "noise"]
 """Why two contents are measured alternately, beside a sweep's own matrix."""
@@ -37,7 +33,9 @@ class Cell:
 
     device: str
     model: str
-    precision: RecordedPrecision
+    """The case: the model's name, or `model@case` if it is measured in several ways (methods, shapes)."""
+    precision: str
+    """The name of a recipe, or `as_is`: of a .pte file that the farm did not export."""
     threads: int
     variant: Variant
     mode: Mode
@@ -45,8 +43,3 @@ class Cell:
     warmup_executions: int
     arm: Arm | None = None
     """None for the sessions of a sweep's own matrix; others belong to no series and no night."""
-
-
-def backend_of(precision: RecordedPrecision) -> str:
-    """Return the backend that a model of this precision was lowered to; `unknown` for a .pte file from elsewhere."""
-    return "unknown" if precision == "as_is" else RECIPES[precision].backend

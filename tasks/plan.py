@@ -3,20 +3,21 @@
 import hashlib
 import json
 import random
-from collections.abc import Collection, Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from tasks.bundle import SessionRecord, SweepNight
 from tasks.cell import Arm, Cell, Mode, Variant
-from tasks.export.export import Export
-from tasks.export.precision import Precision
+from tasks.export.exported import Export
 from tasks.runner.bundle import Runner
 from tasks.spec import SweepSpec
 
 DISCARDED_INDEX = -1
 FIRST_SESSION = "first_session"
 _MOST_ATTEMPTS = 100  # within one night
+Group = tuple[str, str, Export | None, int]
+"""Model, precision, export and threads: sessions that differ only in variant, mode and number."""
 
 
 @dataclass(frozen=True)
@@ -30,12 +31,15 @@ class PlannedSession:
     pte_sha256: str | None
     runner_sha256: str | None
     attempt: int = 1
+    inputs_sha256: str | None = None
+    """What is executed with the program; None without an export, and in bundles of an older farm."""
 
     @property
     def key(self) -> str:
         """Identifies the session: equal for all its attempts, different for all other sessions."""
         cell = {name: value for name, value in asdict(self.cell).items() if name != "arm" or value is not None}
         content = [self.sweep.sweep_id, cell, self.index, self.seed, self.pte_sha256, self.runner_sha256]
+        content += [self.inputs_sha256] if self.inputs_sha256 else []
         return json.dumps(content, sort_keys=True)
 
     @property
@@ -60,10 +64,13 @@ def plan_device(
     device: str,
     *,
     sme2: bool | None,
-    exports: Mapping[tuple[str, str], Export],
+    exports: Mapping[tuple[str, str], Sequence[Export]],
     runners: Mapping[tuple[Variant, Mode], Runner],
 ) -> list[PlannedSession]:
     """Return all sessions of `spec` for one device, in the order in which they must run.
+
+    `exports` has the cases of each model and recipe. A pair that it lacks could not be exported: its sessions are
+    planned under the model's name. One with no cases is skipped, because the recipe has no meaning for the model.
 
     Without SME2 (`sme2` False) `sme2_on` is left out; if it is unknown (None), it is planned and its sessions may fail.
     Each round visits all cells in a seeded order, with on and off next to each other and swapped in every round (ABBA):
@@ -71,11 +78,16 @@ def plan_device(
     """
     variants: list[Variant] = [variant for variant in spec.variants if variant == "sme2_off" or sme2 is not False]
     order = random.Random(f"{spec.seed}/{sweep.sweep_id}/{device}")
-    groups = [(m, p, t) for m in spec.models for p in spec.precisions for t in spec.threads]
+    groups = [
+        (model, precision, export, threads)
+        for entry, precision in spec.pairs
+        for model, export in cases_of(entry.name, exports.get((entry.name, precision)))
+        for threads in spec.threads
+    ]
 
-    def session(group: tuple[str, Precision, int], variant: Variant, mode: Mode, index: int) -> PlannedSession:
-        model, precision, threads = group
-        export, runner = exports.get((model, precision)), runners.get((variant, mode))
+    def session(group: Group, variant: Variant, mode: Mode, index: int) -> PlannedSession:
+        model, precision, export, threads = group
+        runner = runners.get((variant, mode))
         cell = Cell(device, model, precision, threads, variant, mode, spec.executions, spec.warmup_executions)
         return PlannedSession(
             sweep,
@@ -84,6 +96,7 @@ def plan_device(
             spec.seed,
             export.pte_sha256 if export else None,
             runner.runner_sha256 if runner else None,
+            inputs_sha256=export.inputs_sha256 if export else None,
         )
 
     planned: list[PlannedSession] = []
@@ -100,6 +113,11 @@ def plan_device(
     kernel_modes: list[Mode] = [mode for mode in spec.modes if mode != "timing"]
     planned += [session(group, variant, mode, 0) for mode in kernel_modes for group in groups for variant in variants]
     return planned
+
+
+def cases_of(model: str, exports: Sequence[Export] | None) -> list[tuple[str, Export | None]]:
+    """Return the name and the export of each case; a model that could not be exported counts as one."""
+    return [(model, None)] if exports is None else [(export.model, export) for export in exports]
 
 
 def still_to_run(
@@ -159,8 +177,16 @@ def planned_of(record: SessionRecord) -> PlannedSession:
         Arm(**record.arm.model_dump()) if record.arm else None,
     )
     runner_sha256 = record.runner.runner_sha256 if record.runner else None
+    model = record.model
     return PlannedSession(
-        record.sweep, cell, record.index, record.model.seed, record.model.pte_sha256, runner_sha256, record.attempt
+        record.sweep,
+        cell,
+        record.index,
+        model.seed,
+        model.pte_sha256,
+        runner_sha256,
+        record.attempt,
+        model.inputs_sha256,
     )
 
 

@@ -2,20 +2,19 @@
 
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from devices.checked_yaml import load_checked
+from devices.errors import FarmError
 from devices.limits import Limits
-from devices.suggest import did_you_mean
 from tasks.cell import Mode, Variant
-from tasks.export.precision import Precision
-from tasks.export.zoo import MODELS
+from tasks.export.entry import ModelEntry
+from tasks.export.recipes import AS_IS, recipe_name
 from tasks.verdict.comparison import LEAST_SESSIONS
 from tasks.verdict.nights import ALERT_SESSIONS
 
-_FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 
 
@@ -47,10 +46,15 @@ class SweepSpec(Terms):
     """A matrix of models, precisions, variants and threads, and how each cell is measured."""
 
     name: str = Field(description="The sweep's name; with the night it makes the sweep's id.")
-    models: Annotated[list[str], Field(min_length=1)] = Field(
-        description="Short names from the zoo, or package.module:factory."
+    models: Annotated[list[ModelEntry], Field(min_length=1)] = Field(
+        description=(
+            "Models of the zoo, package.module:factory, ./file.py:factory, ./model.pte, transformers:BertConfig, or a "
+            "mapping with `name` and the details of one of these."
+        )
     )
-    precisions: Annotated[list[Precision], Field(min_length=1)] = ["fp32"]
+    precisions: Annotated[list[str], Field(min_length=1)] = Field(
+        default=["fp32"], description="Recipes: fp32, fp16, int8_static, ..., `fp16 except: [layer_norm]`, or your own."
+    )
     variants: Annotated[list[Variant], Field(min_length=1)] = ["sme2_on", "sme2_off"]
     threads: Annotated[list[Annotated[int, Field(ge=1, le=256)]], Field(min_length=1)] = [1]
     modes: Annotated[list[Mode], Field(min_length=1)] = ["timing"]
@@ -82,18 +86,29 @@ class SweepSpec(Terms):
             raise ValueError("a name consists of lower-case letters, digits, - and _, such as nightly")
         return name
 
+    @field_validator("precisions", mode="before")
+    @classmethod
+    def _known_recipes(cls, written: Any) -> Any:
+        try:
+            return [recipe_name(each) for each in written] if isinstance(written, list) else written
+        except FarmError as error:
+            raise ValueError(str(error)) from None
+
     @field_validator("models")
     @classmethod
-    def _known_models(cls, models: list[str]) -> list[str]:
-        for model in models:
-            if model not in MODELS and not _FACTORY.fullmatch(model):
-                raise ValueError(
-                    f"unknown model `{model}`: not in the zoo ({', '.join(sorted(MODELS))}) and not of the form "
-                    f"package.module:factory{did_you_mean(model, MODELS)}"
-                )
+    def _each_name_once(cls, models: list[ModelEntry]) -> list[ModelEntry]:
+        names = [model.name for model in models]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"duplicate model `{name}`; remove one or set another `name`")
         return models
 
-    @field_validator("models", "precisions", "variants", "threads", "modes")
+    @property
+    def pairs(self) -> list[tuple[ModelEntry, str]]:
+        """Each model with each recipe; a .pte file that exists already is not converted and has one, `as_is`."""
+        return [(model, recipe) for model in self.models for recipe in ([AS_IS] if model.pte else self.precisions)]
+
+    @field_validator("precisions", "variants", "threads", "modes")
     @classmethod
     def _each_once(cls, values: list[str]) -> list[str]:
         for value in values:

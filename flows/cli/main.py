@@ -23,7 +23,7 @@ from flows.cli.options import (
     WarehouseOption,
     error_message,
 )
-from tasks.export.precision import PRECISIONS
+from tasks.export.recipes import RECIPES
 
 app = typer.Typer(
     help="Measure ExecuTorch models on a farm of devices.",
@@ -106,7 +106,7 @@ def sweep(
 @app.command(epilog="Example: etfarm export mobilenet_v2 --precision fp16")
 def export(
     model: Annotated[str, typer.Argument(help="A model of the zoo, or package.module:factory.")],
-    precision: Annotated[str, typer.Option(help=f"One of {', '.join(PRECISIONS)}.")] = "fp32",
+    precision: Annotated[str, typer.Option(help=f"One of {', '.join(RECIPES)}.")] = "fp32",
     seed: Annotated[int, typer.Option(help="Seed of weights and reference inputs.")] = 0,
     var: VarOption = DEFAULT_VAR,
 ) -> None:

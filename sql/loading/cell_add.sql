@@ -21,6 +21,8 @@ content AS (
         precision,
         seed,
         pte_sha256,
+        method,
+        inputs_sha256,
         runner_sha256,
         coalesce(source_sha256, runner_sha256) AS runner_source,
         runner.executorch_version,
@@ -46,7 +48,11 @@ hashed AS (
         json_array(
             sweep_id,
             json_array(device, emulated, serial, build, os_version, platform, device_model, soc, sme2),
-            json_array(model, precision, seed, pte_sha256),
+            -- An older farm did not record what is executed with the program: its cells keep their ids.
+            CASE
+                WHEN inputs_sha256 IS NULL THEN json_array(model, precision, seed, pte_sha256)
+                ELSE json_array(model, precision, seed, pte_sha256, method, inputs_sha256)
+            END,
             json_array(runner_sha256, runner_source),
             -- A session's own side of a comparison is never pooled with the other, even if both measure the same.
             CASE WHEN purpose IS NULL THEN to_json(threads) ELSE json_array(threads, purpose, comparison, arm) END

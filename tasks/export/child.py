@@ -1,4 +1,4 @@
-"""The process that exports one model: `python -m tasks.export MODEL PRECISION EXPORTS_DIR`."""
+"""The process that exports one model: `python -m tasks.export ENTRY PRECISION EXPORTS_DIR`."""
 
 import argparse
 import contextlib
@@ -18,9 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from devices.errors import FarmError
-from tasks.export.export import first_line, os_cause
-from tasks.export.key import EXPORT_VERSION, export_key, is_own, note_used, source_sha256, versions
-from tasks.export.precision import PRECISIONS, Precision
+from tasks.export.convert import NotApplicable
+from tasks.export.entry import ModelEntry
+from tasks.export.export import os_cause
+from tasks.export.exported import EXPORT_VERSION, first_line
+from tasks.export.from_transformers import made_from_transformers
+from tasks.export.key import export_key, is_own, note_used, source_sha256, versions
+from tasks.export.made import Method, methods_of
+from tasks.export.recipes import recipe_of
 from tasks.export.zoo import MODELS
 from tasks.files import publish_folder, write_complete
 
@@ -28,10 +33,10 @@ _LOOK_S = 1.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Export one model in this process and print the result on stdout: {"folder": name} or {"error": cause}."""
+    """Export one model in this process; print {"folder": name}, {"skipped": reason} or {"error": cause} on stdout."""
     parser = argparse.ArgumentParser(prog="python -m tasks.export", description=main.__doc__)
-    parser.add_argument("model")
-    parser.add_argument("precision", choices=PRECISIONS)
+    parser.add_argument("entry", type=ModelEntry.model_validate_json, help="the model's entry as JSON")
+    parser.add_argument("precision")
     parser.add_argument("exports_dir", type=Path)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--parent", type=int, default=os.getppid(), help="process id; this process ends with it")
@@ -43,7 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     threading.Thread(target=_end_with_parent, args=(options.parent,), daemon=True).start()
     try:
-        answer = {"folder": _export_here(options.model, options.precision, options.exports_dir, options.seed).name}
+        answer = {"folder": _export_here(options.entry, options.precision, options.exports_dir, options.seed).name}
+    except NotApplicable as reason:
+        answer = {"skipped": str(reason)}
     except Exception as error:
         with contextlib.suppress(OSError):  # the log's disk may be the full one
             traceback.print_exc()
@@ -60,52 +67,62 @@ def _end_with_parent(parent: int) -> None:
     os.killpg(0, signal.SIGKILL)
 
 
-def _export_here(model: str, precision: Precision, exports_dir: Path, seed: int) -> Path:
+def _export_here(entry: ModelEntry, precision: str, exports_dir: Path, seed: int) -> Path:
     """Export in this process and return the published folder."""
     from tasks.export.lower import build
 
     started = time.monotonic()
     gc.set_threshold(1_000_000, 5, 5)  # with the default, garbage collection takes a sixth of the time
-    module, inputs = _make(model, exports_dir, seed)
-    key = export_key(model, precision, seed, exports_dir)
+    methods, own_recipe = _make(entry, precision, exports_dir, seed)
+    key = export_key(entry, precision, seed, exports_dir)
     folder = exports_dir / key
     with publish_folder(folder) as aside:
-        built = build(module, inputs, precision, aside)
-        head = {"export_version": EXPORT_VERSION, "export_key": key, "model": model, "precision": precision}
-        source = {"source_sha256": source_sha256(model, exports_dir)}
+        built = build(methods, recipe_of(precision), aside, own_recipe)
+        head = {"export_version": EXPORT_VERSION, "export_key": key, "model": entry.name, "precision": precision}
+        source = {"source_sha256": source_sha256(entry, precision, exports_dir)}
         tail = {"seed": seed, "versions": versions(), **source, "export_s": round(time.monotonic() - started, 3)}
         write_complete(aside / "export.json", json.dumps(head | built | tail, indent=1).encode())
     return folder
 
 
-def _make(model: str, exports_dir: Path, seed: int) -> tuple[Any, tuple[Any, ...]]:
-    """Return the seeded module and its example inputs; record the files that the user's own model used for them."""
+def _make(entry: ModelEntry, precision: str, exports_dir: Path, seed: int) -> tuple[list[Method], Any]:
+    """Return the seeded methods and the function of your own recipe; record the files that your own code used."""
     import torch
 
     from tasks.export.used import watching
 
     torch.manual_seed(seed)
-    if not is_own(model):
-        return MODELS[model]()
-    name, _, factory_name = model.partition(":")
-    sys.path.insert(0, os.fspath(Path.cwd()))
+    recipe = recipe_of(precision)
+    if entry.factory in MODELS and recipe.own is None:
+        return methods_of(MODELS[entry.factory](), entry.factory), None
     with watching() as used:
-        module = importlib.import_module(name)
-        factory = getattr(module, factory_name, None)
-        if not callable(factory):
-            raise FarmError(f"{module.__file__} does not define a function named {factory_name}")
-        made = factory()
-    note_used(model, exports_dir, used.files, used.distributions)
-    match made:
-        case (torch.nn.Module() as built, tuple(inputs)) if all(isinstance(entry, torch.Tensor) for entry in inputs):
-            return built, inputs
-    raise FarmError(f"{factory_name} must return (torch.nn.Module, tuple of tensors), not {_types_of(made)}")
+        own_recipe = _function(recipe.own) if recipe.own else None
+        if entry.transformers:
+            made, factory = made_from_transformers(entry), entry.transformers
+        elif is_own(entry.factory):
+            factory = str(entry.factory)
+            made = _function(factory)()
+        else:
+            factory = str(entry.factory)
+            made = MODELS[factory]()
+    note_used(entry, precision, exports_dir, used.files, used.distributions)
+    return methods_of(made, factory.rpartition(":")[2]), own_recipe
 
 
-def _types_of(made: Any) -> str:
-    if isinstance(made, tuple):
-        return f"({', '.join(_types_of(entry) for entry in made)})"
-    return type(made).__name__
+def _function(own: str) -> Any:
+    """Return the function that `package.module:function` or `file.py:function` names."""
+    name, _, function_name = own.rpartition(":")
+    if name.endswith(".py"):
+        path = Path(name)
+        sys.path.insert(0, os.fspath(path.parent))
+        name = path.stem
+    else:
+        sys.path.insert(0, os.fspath(Path.cwd()))
+    module = importlib.import_module(name)
+    function = getattr(module, function_name, None)
+    if not callable(function):
+        raise FarmError(f"{module.__file__} does not define a function named {function_name}")
+    return function
 
 
 def _cause(error: Exception, exports_dir: Path) -> str:

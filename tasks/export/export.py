@@ -1,4 +1,4 @@
-"""Model -> .pte, ETRecord, seeded reference inputs and eager outputs; made once per content, in a separate process.
+"""Export a model: .pte, ETRecord, seeded inputs and eager outputs; made once per content, in a separate process.
 
 That process is `python -m tasks.export` (child.py): the memory of torch, a crash or a hang of an export does not affect
 the farm.
@@ -9,89 +9,55 @@ import errno
 import json
 import logging
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import uuid
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from devices.errors import FarmError
-from devices.suggest import did_you_mean
-from tasks.cell import RecordedPrecision
-from tasks.export.key import EXPORT_VERSION, export_key, source_sha256, versions
-from tasks.export.precision import PRECISIONS
-from tasks.files import remove_leftovers, sha256_of
+from tasks.export.entry import ModelEntry, entry_of
+from tasks.export.exported import Export, ExportError, first_line, read_complete, read_exports
+from tasks.export.given import given_export
+from tasks.export.key import export_key, source_sha256, versions
+from tasks.export.recipes import recipe_of
+from tasks.files import remove_leftovers, write_complete
 
 logger = logging.getLogger(__name__)
-_LOOK_S = 1.0
 
 
-class ExportError(FarmError):
-    """A model cannot be exported; the text is one sentence: model, precision, cause, where the full log is."""
+class NotApplicableError(ExportError):
+    """A recipe has no meaning for a model, so that the pair is skipped; the text is one sentence with the reason."""
 
 
-@dataclass(frozen=True)
-class Export:
-    """An exported model on disk: its folder and the content of export.json.
+def export_cases(
+    model: str | ModelEntry, precision: str, exports_dir: Path, *, seed: int = 0, deadline_s: float = 900
+) -> tuple[Export, ...]:
+    """Return the cases of the export of a model by a recipe; export it if it is missing.
 
-    `inputs` and `outputs` are {file, dtype, shape, sha256}, `delegated` {operator, count}, `portable` {operator, count,
-    reason}; outputs are the eager reference in the same precision, of the fp32 model for int8.
+    An existing export is checked against its hashes and made again if it does not match. A .pte file that exists
+    already is copied, whatever the recipe. Raises ExportError, and NotApplicableError for a pair without meaning.
     """
-
-    folder: Path
-    export_key: str
-    model: str
-    precision: RecordedPrecision
-    seed: int
-    pte_sha256: str
-    pte_bytes: int
-    versions: dict[str, str | None]
-    inputs: list[dict[str, Any]]
-    outputs: list[dict[str, Any]]
-    delegated: list[dict[str, Any]]
-    portable: list[dict[str, Any]]
-    export_s: float
-    source_sha256: str | None = None
-    """Of the files that the model was made from; None in an export of an older farm."""
-
-    @property
-    def pte(self) -> Path:
-        """The program that the runner loads."""
-        return self.folder / "model.pte"
-
-    @property
-    def etrecord(self) -> Path:
-        """The ETRecord, which maps the program's events to the source model."""
-        return self.folder / "model.etrecord"
-
-
-def export_model(model: str, precision: str, exports_dir: Path, *, seed: int = 0, deadline_s: float = 900) -> Export:
-    """Return the export of `model` (a short name of the zoo, or package.module:factory); create it if it is missing.
-
-    An existing export is checked against its hashes and made again if it does not match. Raises ExportError.
-    """
-    title = f"cannot export {model} as {precision}"
-    if precision not in PRECISIONS:
-        hint = did_you_mean(precision, PRECISIONS)
-        raise ExportError(f"{title}: unknown precision; use one of {', '.join(PRECISIONS)}{hint}")
+    title = f"cannot export {model if isinstance(model, str) else model.name} as {precision}"
     exports_dir = exports_dir.absolute()
     try:
-        key = export_key(model, precision, seed, exports_dir)
-        found = _read_if_complete(exports_dir / key)
+        entry = entry_of(model)
+        if entry.pte:
+            return given_export(entry, exports_dir, seed)
+        recipe_of(precision)
+        key = export_key(entry, precision, seed, exports_dir)
+        found = read_complete(exports_dir / key)
         if found is not None:
-            (found.folder / "export.json").touch()  # in use: `etfarm prune` leaves it
+            (found[0].folder / "export.json").touch()  # in use: `etfarm prune` leaves it
             # An older farm did not record the hash of the source. The key, which it recorded, covers the same files.
-            return replace(found, source_sha256=found.source_sha256 or source_sha256(model, exports_dir))
+            source = found[0].source_sha256 or source_sha256(entry, precision, exports_dir)
+            return tuple(replace(each, source_sha256=source) for each in found)
+        _raise_if_skipped(exports_dir, key)
         missing = [name for name in ("torch", "executorch") if versions()[name] is None]
         if missing:
             raise ExportError(f"{title}: {' and '.join(missing)} not installed; install the farm's export extra")
-        log = exports_dir / "logs" / f"{key}.log"
-        log.parent.mkdir(parents=True, exist_ok=True)
-        return _export_in_child(model, precision, exports_dir, seed, deadline_s, log)
+        return _export_in_child(entry, precision, exports_dir, seed, deadline_s, key)
     except ExportError:
         raise
     except FarmError as error:
@@ -100,73 +66,64 @@ def export_model(model: str, precision: str, exports_dir: Path, *, seed: int = 0
         raise ExportError(f"{title}: {os_cause(error, exports_dir)}") from None
 
 
-def read_export(folder: Path) -> Export:
-    """Return the export in `folder`; raises ExportError if export.json is missing, damaged or of another version."""
-    try:
-        described = json.loads((folder / "export.json").read_bytes())
-        if described.pop("export_version") != EXPORT_VERSION:
-            raise ExportError(f"{folder / 'export.json'}: written by another version; export the model again")
-        return Export(folder=folder, **described)
-    except FileNotFoundError:
-        raise ExportError(f"{folder}: export.json is missing; export the model again") from None
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        cause = first_line(error)
-        raise ExportError(f"{folder / 'export.json'}: the file is damaged ({cause}); export the model again") from None
+def export_model(
+    model: str | ModelEntry, precision: str, exports_dir: Path, *, seed: int = 0, deadline_s: float = 900
+) -> Export:
+    """Return the first case of the export of a model, its only one unless it has several methods or shapes."""
+    return export_cases(model, precision, exports_dir, seed=seed, deadline_s=deadline_s)[0]
 
 
-def kept_export(exports_dir: Path, key: str | None, pte_sha256: str | None) -> Export:
-    """Return an earlier export by its key and the hash of its .pte file; raises ExportError if it is not kept."""
-    export = _read_if_complete(exports_dir / key) if key else None
-    if export is None or export.pte_sha256 != pte_sha256:
-        raise ExportError(f"its .pte file ({(pte_sha256 or 'unknown')[:8]}) is not in {exports_dir} any more")
-    return export
+def _skipped_path(exports_dir: Path, key: str) -> Path:
+    return exports_dir / "skipped" / f"{key}.txt"
 
 
-def _read_if_complete(folder: Path) -> Export | None:
-    """Return the export in `folder` if every file matches its hash; remove a damaged export and return None."""
-    if not folder.is_dir():
-        return None
-    try:
-        export = read_export(folder)
-        wanted = {"model.pte": export.pte_sha256} | {
-            entry["file"]: entry["sha256"] for entry in (*export.inputs, *export.outputs)
-        }
-        damaged = [name for name, sha256 in wanted.items() if sha256_of(folder / name) != sha256]
-        if not damaged and export.etrecord.is_file():
-            return export
-        cause = f"{', '.join(damaged) or 'model.etrecord'} differs from what was written"
-    except (ExportError, OSError, TypeError, KeyError) as error:
-        cause = first_line(error)
-    logger.warning("the export in %s is damaged and will be made again: %s", folder, cause)
-    aside = folder.with_name(f".part-{os.getpid()}-{uuid.uuid4().hex[:8]}")
-    with contextlib.suppress(FileNotFoundError):  # another process may have moved it first
-        folder.rename(aside)
-    shutil.rmtree(aside, ignore_errors=True)
-    return None
+def _raise_if_skipped(exports_dir: Path, key: str) -> None:
+    """Raise NotApplicableError if an earlier export of the same content found that the recipe has no meaning."""
+    path = _skipped_path(exports_dir, key)
+    if path.is_file():
+        raise NotApplicableError(path.read_text(encoding="utf-8"))
 
 
-def _export_in_child(model: str, precision: str, exports_dir: Path, seed: int, deadline_s: float, log: Path) -> Export:
+def _export_in_child(
+    entry: ModelEntry, precision: str, exports_dir: Path, seed: int, deadline_s: float, key: str
+) -> tuple[Export, ...]:
     """Export in a child process and return the published export."""
-    logger.info("exporting %s %s", model, precision)
-    arguments = [model, precision, os.fspath(exports_dir), "--seed", str(seed), "--parent", str(os.getpid())]
+    title = f"{entry.name} {precision}"
+    logger.info("exporting %s", title)
+    log = exports_dir / "logs" / f"{key}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    arguments = [
+        entry.model_dump_json(),
+        precision,
+        os.fspath(exports_dir),
+        "--seed",
+        str(seed),
+        "--parent",
+        str(os.getpid()),
+    ]
     try:
         answer = _run_child(arguments, log, deadline_s)
     finally:
         for folder in (exports_dir, exports_dir / "used"):
             remove_leftovers(folder)
+    if reason := answer.get("skipped"):
+        # Under the key as it is now: what the export has used is known only since it ran.
+        key = export_key(entry, precision, seed, exports_dir)
+        write_complete(_skipped_path(exports_dir, key), reason.encode())
+        raise NotApplicableError(reason)
     if "error" in answer:
-        raise ExportError(f"cannot export {model} as {precision}: {answer['error']}; the full log is {log}")
-    export = read_export(exports_dir / answer["folder"])
+        raise ExportError(f"cannot export {entry.name} as {precision}: {answer['error']}; the full log is {log}")
+    exports = read_exports(exports_dir / answer["folder"])
+    export = exports[0]
     logger.info(
-        "exported %s %s in %.1f s: %.2f MB, %d delegated and %d portable operators",
-        model,
-        precision,
+        "exported %s in %.1f s: %.2f MB, %d delegated and %d portable operators",
+        title,
         export.export_s,
         export.pte_bytes / 1e6,
         sum(entry["count"] for entry in export.delegated),
         sum(entry["count"] for entry in export.portable),
     )
-    return export
+    return exports
 
 
 def _run_child(arguments: list[str], log: Path, deadline_s: float) -> dict[str, str]:
@@ -207,10 +164,3 @@ def os_cause(error: OSError, exports_dir: Path) -> str:
     if error.errno == errno.ENOSPC:
         return f"no space left on the disk of {exports_dir}; free space and export again"
     return f"{error.strerror}: {error.filename}" if error.filename else first_line(error)
-
-
-def first_line(error: Exception) -> str:
-    """Return the first line of an error's text, after the name of its class unless it is an ExportError."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    text = lines[0] if lines else ""
-    return text if isinstance(error, ExportError) else f"{type(error).__name__}: {text}"[:400].rstrip(": ")

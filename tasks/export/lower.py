@@ -1,50 +1,49 @@
-"""Lower one seeded model to a .pte with XNNPACK, and list the delegated and the portable operators.
+"""Lower the converted methods of a model to one .pte, and list the delegated and the portable operators.
 
-Everything here runs in the export subprocess: torch and executorch are imported inside the functions that need them.
+Everything here runs in the export process: torch and executorch are imported inside the functions that need them.
 The text of this file is part of every export's key, so a change here exports every model again.
 """
 
-import hashlib
 import logging
 import operator
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from devices.errors import FarmError
-from tasks.export.precision import RECIPES, Precision
+from tasks.export.convert import Converted, convert
+from tasks.export.made import Method
+from tasks.export.recipes import Recipe
+from tasks.export.references import as_stored, references, with_cases
 from tasks.files import sha256_of
 
 logger = logging.getLogger(__name__)
 
-_CALIBRATION_BATCHES = 8
 _PARTITIONER_LOGGER = "executorch.backends.xnnpack.partition"
 _NO_RULE = "XNNPACK's partitioner has no rule for this operator"
+Operators = dict[str, list[dict[str, Any]]]
 
 
-def build(model: Any, inputs: tuple[Any, ...], precision: Precision, folder: Path) -> dict[str, Any]:
-    """Write model.pte, model.etrecord, input-N.bin and output-N.bin to `folder`; return their entries of export.json.
+def build(methods: list[Method], recipe: Recipe, folder: Path, own: Any = None) -> dict[str, Any]:
+    """Write model.pte, model.etrecord and the tensors of all cases to `folder`; return their part of export.json.
 
-    The reference outputs are those of the eager module in the same precision, of the fp32 module for int8.
+    `own` is the function of your own recipe. Raises NotApplicable if the recipe has no meaning for the model.
     """
     import torch
 
-    recipe = RECIPES[precision]
-    dtype = getattr(torch, recipe.float_type)
-    model = model.eval().to(dtype)
-    inputs = tuple(_contiguous(tensor, dtype) for tensor in inputs)
-    with torch.no_grad():
-        outputs = model(*[tensor.clone() for tensor in inputs])
-    described_inputs = _write_tensors(folder, "input", inputs)
-    described_outputs = _write_tensors(folder, "output", _tensors_of(outputs))
-    logger.info("tracing")
-    program = torch.export.export(model, inputs)
-    if recipe.quantization:
-        program = _quantize(program, inputs, dynamic=recipe.quantization == "dynamic")
-    logger.info("lowering")
-    lowered, delegated, portable = _lower(program)
+    with torch.no_grad():  # with gradients, writing a buffer in place cannot be exported
+        methods = as_stored(methods, recipe.float_type)
+        cases = with_cases(methods)
+        exact = (
+            {} if recipe.name == "fp32" else references({each.name: each.module for each in methods}, cases, "float32")
+        )
+        for method in methods:
+            method.module.to(getattr(torch, recipe.float_type))
+        converted = {method.name: convert(method, recipe, own) for method in methods}
+        eager = references({name: each.reference for name, each in converted.items()}, cases, recipe.float_type)
+        logger.info("lowering")
+        lowered, operators = _lower(converted)
     logger.info("writing")
     with (folder / "model.pte").open("wb") as stream:
         lowered.write_to_file(stream)
@@ -52,107 +51,55 @@ def build(model: Any, inputs: tuple[Any, ...], precision: Precision, folder: Pat
     return {
         "pte_sha256": sha256_of(folder / "model.pte"),
         "pte_bytes": (folder / "model.pte").stat().st_size,
-        "inputs": described_inputs,
-        "outputs": described_outputs,
-        "delegated": delegated,
-        "portable": portable,
+        "methods": operators,
+        "cases": [case.written(folder, eager[case.name], exact.get(case.name)) for case in cases],
     }
 
 
-def _contiguous(tensor: Any, dtype: Any) -> Any:
-    """Return the tensor as the runner reads it from a file; only floating-point tensors get the type `dtype`."""
-    return (tensor.to(dtype) if tensor.is_floating_point() else tensor).detach().contiguous()
-
-
-def _tensors_of(outputs: Any) -> list[Any]:
-    """Return the output tensors in the order in which the exported program returns them."""
-    import torch
-    from torch.utils import _pytree
-
-    leaves: list[Any] = _pytree.tree_leaves(outputs)
-    for leaf in leaves:
-        if not isinstance(leaf, torch.Tensor):
-            raise FarmError(f"its forward returns a {type(leaf).__name__}; it must return only tensors")
-    return leaves
-
-
-def _write_tensors(folder: Path, kind: str, tensors: Any) -> list[dict[str, Any]]:
-    import torch
-
-    described = []
-    for number, tensor in enumerate(tensors):
-        data = tensor.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
-        name = f"{kind}-{number}.bin"
-        (folder / name).write_bytes(data)
-        described.append(
-            {
-                "file": name,
-                "dtype": str(tensor.dtype).removeprefix("torch."),
-                "shape": list(tensor.shape),
-                "sha256": hashlib.sha256(data).hexdigest(),
-            }
-        )
-    return described
-
-
-def _quantize(program: Any, inputs: tuple[Any, ...], *, dynamic: bool) -> Any:
-    """Return the program with int8 weights per channel: activations calibrated on seeded data, or dynamic (linears)."""
-    import torch
-    from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
-        XNNPACKQuantizer,
-        get_symmetric_quantization_config,
-    )
-    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
-
-    quantizer = XNNPACKQuantizer()
-    config = get_symmetric_quantization_config(is_per_channel=True, is_dynamic=dynamic)
-    if dynamic:
-        quantizer.set_operator_type(torch.ops.aten.linear.default, config)
-    else:
-        quantizer.set_global(config)
-    prepared = prepare_pt2e(program.module(), quantizer)
-    logger.info("calibrating")
-    with torch.no_grad():
-        prepared(*inputs)
-        for _ in range(_CALIBRATION_BATCHES - 1):
-            prepared(*[_shuffled(tensor) for tensor in inputs])
-    converted = convert_pt2e(prepared)
-    if not any("quantize" in str(node.target) for node in converted.graph.nodes):
-        kind = "a linear layer" if dynamic else "an operator that XNNPACK's quantizer supports"
-        raise FarmError(f"the model does not contain {kind}, so nothing can be quantized; use fp32 or fp16")
-    return torch.export.export(converted, inputs)
-
-
-def _shuffled(tensor: Any) -> Any:
-    """Return the tensor's values in another order, so all of them remain valid inputs."""
-    import torch
-
-    return tensor.reshape(-1)[torch.randperm(tensor.numel())].reshape(tensor.shape)
-
-
-def _lower(program: Any) -> tuple[Any, list[dict[str, Any]], list[dict[str, Any]]]:
+def _lower(converted: Mapping[str, Converted]) -> tuple[Any, dict[str, Operators]]:
+    """Return the program of all methods, and the operators of each."""
     from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
-    from executorch.exir import memory, to_edge_transform_and_lower
+    from executorch.exir import ExecutorchBackendConfig, memory, to_edge_transform_and_lower
+    from executorch.exir.passes import MemoryPlanningPass
 
-    partitioner = XnnpackPartitioner()
+    xnnpack = XnnpackPartitioner()
+    programs = {name: each.program for name, each in converted.items()}
+    partitioners = {
+        name: [xnnpack] if each.partitioners is None else each.partitioners for name, each in converted.items()
+    }
     with _reasons() as reasons:
-        edge = to_edge_transform_and_lower(program, partitioner=[partitioner], generate_etrecord=True)
-    delegated: Counter[str] = Counter()
-    kept: list[tuple[str, str]] = []
-    _sort_operators(edge.exported_program().graph_module, delegated, kept)
-    lowered = edge.to_executorch()
-    # A view that shares its input's memory is not called at run time, so it is not a portable operator.
-    views = sum(node.target is memory.view for node in lowered.exported_program().graph_module.graph.nodes)
-    portable = Counter(name for _, name in kept) - Counter({"aten.view_copy.default": views})
-    ruled = set(partitioner.target_partitioner_configs)
-    return (
-        lowered,
-        [{"operator": name, "count": count} for name, count in _by_weight(delegated)],
-        [
+        edge = to_edge_transform_and_lower(programs, partitioner=partitioners, generate_etrecord=True)
+    kept: dict[str, list[tuple[str, str]]] = {name: [] for name in programs}
+    delegated: dict[str, Counter[str]] = {name: Counter() for name in programs}
+    for name in programs:
+        _sort_operators(edge.exported_program(name).graph_module, delegated[name], kept[name])
+    shares_state = len(programs) > 1  # buffers with the same name are one
+    planning = MemoryPlanningPass(share_mutable_buffers=shares_state)
+    lowered = edge.to_executorch(ExecutorchBackendConfig(memory_planning_pass=planning))
+    ruled = set(xnnpack.target_partitioner_configs)
+    operators = {}
+    for name in programs:
+        # A view that shares its input's memory is not called at run time, so it is not a portable operator.
+        views = sum(node.target is memory.view for node in lowered.exported_program(name).graph_module.graph.nodes)
+        portable = Counter(each for _, each in kept[name]) - Counter({"aten.view_copy.default": views})
+        operators[name] = _listed(delegated[name], portable, kept[name], reasons, ruled)
+    return lowered, operators
+
+
+def _listed(
+    delegated: "Counter[str]",
+    portable: "Counter[str]",
+    kept: list[tuple[str, str]],
+    reasons: dict[str, list[str]],
+    ruled: set[str],
+) -> Operators:
+    return {
+        "delegated": [{"operator": name, "count": count} for name, count in _by_weight(delegated)],
+        "portable": [
             {"operator": name, "count": count, "reason": _reason(name, kept, reasons, ruled)}
             for name, count in _by_weight(portable)
         ],
-    )
+    }
 
 
 def _by_weight(counts: "Counter[str]") -> list[tuple[str, int]]:

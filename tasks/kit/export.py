@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 
 from tasks.bundle import SessionRecord, read_bundle
-from tasks.cell import backend_of
 from tasks.etdump.event_kind import EventKind
 from tasks.etdump.reader import Etdump, read_etdump
 from tasks.etdump.xnntrace import parse_kernel, read_xnntrace
+from tasks.export.recipes import backend_of
 from tasks.files import write_complete
 
 TIMELINE = (

@@ -14,14 +14,14 @@ from devices.errors import InputError
 from tasks.cell import Mode, Variant
 from tasks.etdump.event_kind import EventKind
 from tasks.etdump.reader import Etdump, EtdumpError, read_etdump
-from tasks.export.precision import PRECISIONS, Precision
+from tasks.export.recipes import RECIPES
 from tasks.kit.config import Experiment, KitConfig, kit_files
 from tasks.session.sme2 import variant_contradiction
 
 # `<model>_<experiment>_t<threads>`, where the model may be missing, and one of the endings.
 _FILE = re.compile(r"(?P<prefix>.+)_t(?P<threads>\d+)(?P<ending>\.etdump|_latency\.log|_xnntrace\.log|\.log)")
 _USUAL_EXPERIMENT = re.compile(r"(?:(?P<model>.+)_)?(?P<experiment>(?:mac|android)_sme2_(?:on|off)(?:_\w+)?)")
-_MODEL = re.compile(rf"(?P<name>.+?)(?:_xnnpack)?_(?P<precision>{'|'.join(PRECISIONS)}|q8|int8)")
+_MODEL = re.compile(rf"(?P<name>.+?)(?:_xnnpack)?_(?P<precision>{'|'.join(RECIPES)}|q8|int8)")
 _FAILED = re.compile(r"Command failed with exit code (-?\d+)")
 _CRASHED = re.compile(
     r"^.*\b(?:Unexpected error:|Segmentation fault|Aborted|Bus error|Illegal instruction|Killed|Fatal signal).*$", re.M
@@ -35,7 +35,7 @@ class KitResult:
 
     experiment: Experiment
     model: str
-    precision: Precision
+    precision: str
     variant: Variant
     mode: Mode
     threads: int
@@ -56,7 +56,7 @@ class End:
     signal: int | None = None
 
 
-def find_kit_results(folder: Path, configs: Sequence[KitConfig], precision: Precision | None) -> list[KitResult]:
+def find_kit_results(folder: Path, configs: Sequence[KitConfig], precision: str | None) -> list[KitResult]:
     """Return the results below `folder`; `precision` is for models whose file name does not contain it.
 
     Raises InputError, with the file and what to do, if a result's experiment, variant or precision is unknown.
@@ -123,22 +123,22 @@ def _result(
     threads: int,
     files: dict[str, Path],
     configs: Sequence[KitConfig],
-    precision: Precision | None,
+    precision: str | None,
 ) -> KitResult:
     shown = next(iter(files.values()))
     stem, experiment, known = _identify(shown, prefix, configs)
     match = _MODEL.fullmatch(stem)
     stated = match["precision"] if match else None
-    if stated not in PRECISIONS:
+    if stated not in RECIPES:
         if precision is None:
             raise InputError(
-                f"{shown}: the precision of {stem} is not recorded; pass --precision, one of {', '.join(PRECISIONS)}"
+                f"{shown}: the precision of {stem} is not recorded; pass --precision, one of {', '.join(RECIPES)}"
             )
         stated = precision
     return KitResult(
         experiment=experiment,
         model=match["name"] if match else stem,
-        precision=next(each for each in PRECISIONS if each == stated),
+        precision=next(each for each in RECIPES if each == stated),
         variant=_variant(shown, experiment),
         mode="trace" if experiment.mode == "xnntrace" or shown.name.endswith("_xnntrace.log") else "timing",
         threads=threads,

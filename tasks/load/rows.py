@@ -10,10 +10,10 @@ from typing import Any
 
 from devices.errors import FarmError
 from tasks.bundle import RECORD, BundleError, SessionRecord, bundle_sha256, read_bundle
-from tasks.cell import backend_of
 from tasks.etdump.consistent import contradiction
 from tasks.etdump.reader import Etdump, read_etdump
 from tasks.etdump.tree import Runs, runs_of
+from tasks.export.recipes import backend_of
 from tasks.files import sha256_of
 from tasks.load.kernels import kernels_of
 
@@ -208,8 +208,10 @@ def _model(record: SessionRecord) -> Row:
             **model.model_dump(include={"name", "precision", "seed", "export_key", "pte_sha256", "pte_bytes"}),
             "executorch_version": model.versions.get("executorch"),
             "versions": _json(model.versions),
-            # Without it, the hash of the row must be that of earlier loads.
+            # Without them, the hash of the row must be that of earlier loads.
             **({"model_source_sha256": model.source_sha256} if model.source_sha256 else {}),
+            **({"inputs_sha256": model.inputs_sha256, "method": model.method} if model.inputs_sha256 else {}),
+            **({"tokens": model.tokens, "kv_depth": model.kv_depth or 0} if model.tokens else {}),
         },
         extra=_json([model.delegated, model.portable]),
     )

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tasks.cell import VARIANTS
-from tasks.export.precision import PRECISIONS
+from tasks.export.recipes import RECIPES
 from tasks.report.data import Row
 from tasks.report.page import Cell, Column, Tag
 from tasks.report.text import NOTHING, code, counted, number, words
 
-_PRECISION_ORDER: dict[str, int] = {precision: place for place, precision in enumerate(PRECISIONS)}
+_PRECISION_ORDER: dict[str, int] = {precision: place for place, precision in enumerate(RECIPES)}
 _LABELLED = ("device", "variant", "threads")
 _VARIANT_WORDS: dict[str, str] = {variant: variant.removeprefix("sme2_") for variant in VARIANTS}
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from devices.device import Device
 from devices.errors import FileMissing, FileRefused
-from tasks.export.export import Export
+from tasks.export.exported import Export
 from tasks.plan import PlannedSession
 from tasks.ranges import Count, SmallCount, SmallInt, first_mistake
 from tasks.runner.bundle import Runner

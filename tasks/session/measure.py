@@ -20,7 +20,7 @@ from devices.ondevice.store import blob_path, put, put_tree, tree_path
 from devices.reconnect import retry_after_reconnect
 from tasks.bundle import SessionRecord, SweepNight
 from tasks.bundle_store import BundleStore
-from tasks.export.export import Export
+from tasks.export.exported import FORWARD, Case, Export, Tensors
 from tasks.files import scratch_folder
 from tasks.plan import PlannedSession
 from tasks.runner.bundle import Runner
@@ -163,7 +163,7 @@ def _job_identity(session: PlannedSession, bench: Bench, command: list[str], loc
     The command contains the launcher, the cores, the executions and the hashes of what is pushed. `location`, where
     the bundles are kept, tells farms apart that measure the same sweep on the same night.
     """
-    asked = [session.session_id, session.attempt, session.pte_sha256, session.runner_sha256]
+    asked = [session.session_id, session.attempt, session.pte_sha256, session.runner_sha256, session.inputs_sha256]
     text = json.dumps([asked, command, bench.deadline_s])
     return f"{_job_group(session.sweep, location)}-{hashlib.sha256(text.encode()).hexdigest()}"
 
@@ -189,7 +189,7 @@ def _push(bench: Bench) -> None:
     device, export = bench.device, bench.export
     put_tree(device, bench.runner.tree(), bench.runner.runner_sha256)
     put(device, export.pte, export.pte_sha256)
-    for entry in export.inputs:
+    for entry in (*export.inputs, *(export.case.setup or {"inputs": []})["inputs"]):
         put(device, export.folder / entry["file"], entry["sha256"])
 
 
@@ -198,7 +198,6 @@ def _command(session: PlannedSession, bench: Bench, folder: str) -> list[str]:
     device = bench.device
     tree = tree_path(device, bench.runner.runner_sha256)
     model = blob_path(device, bench.export.pte_sha256)
-    inputs = [blob_path(device, entry["sha256"]) for entry in bench.export.inputs]
     cell = session.cell
     command = [
         *launch_prefix(bench.spec, bench.facts.os),
@@ -206,7 +205,7 @@ def _command(session: PlannedSession, bench: Bench, folder: str) -> list[str]:
         f"--model_path={model}",
         f"--num_executions={cell.executions}",
         f"--cpu_threads={cell.threads}",
-        f"--inputs={','.join(inputs)}",
+        *_case_flags(bench.export.case, device),
         f"--output_file={folder}/output",
         f"--etdump_path={folder}/model.etdump",
     ]
@@ -215,6 +214,26 @@ def _command(session: PlannedSession, bench: Bench, folder: str) -> list[str]:
         if cell.mode == "profile":
             command.append(f"--kernel_profile_path={folder}/kernel_profile.json")
     return command
+
+
+def _case_flags(case: Case, device: Device) -> list[str]:
+    """Return the flags for the method, its inputs and its set-up; those that the stock runner lacks only if needed."""
+    flags = [f"--inputs={_paths(case.inputs, device)}"]
+    flags += [f"--method_name={case.method}"] if case.method != FORWARD else []
+    flags += [f"--input_shapes={_shapes(case.inputs)}"] if case.is_dynamic else []
+    if case.setup:
+        inputs = case.setup["inputs"]
+        flags += [f"--setup_method={case.setup['method']}", f"--setup_inputs={_paths(inputs, device)}"]
+        flags += [f"--setup_input_shapes={_shapes(inputs)}"] if case.is_dynamic else []
+    return flags
+
+
+def _paths(tensors: Tensors, device: Device) -> str:
+    return ",".join(blob_path(device, entry["sha256"]) for entry in tensors)
+
+
+def _shapes(tensors: Tensors) -> str:
+    return ",".join("x".join(map(str, entry["shape"])) or "scalar" for entry in tensors)
 
 
 def _remove_job(device: Device, folder: str) -> None:

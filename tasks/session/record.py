@@ -13,7 +13,7 @@ from devices.ondevice.conditions import Conditions
 from devices.ondevice.facts import Facts
 from devices.ondevice.job import JobResult
 from tasks.bundle import Accuracy, ArmRecord, DeviceRecord, ModelRecord, RunnerRecord, SessionRecord
-from tasks.export.export import Export
+from tasks.export.exported import Export
 from tasks.plan import PlannedSession
 from tasks.runner.bundle import Runner
 from tasks.session.check import Unsuccessful
@@ -105,7 +105,13 @@ def _text_of(moment: datetime) -> str:
 def _model_record(session: PlannedSession, export: Export | None) -> ModelRecord:
     if export is None:
         cell = session.cell
-        return ModelRecord(name=cell.model, precision=cell.precision, seed=session.seed, pte_sha256=session.pte_sha256)
+        return ModelRecord(
+            name=cell.model,
+            precision=cell.precision,
+            seed=session.seed,
+            pte_sha256=session.pte_sha256,
+            inputs_sha256=session.inputs_sha256,
+        )
     return ModelRecord(
         name=export.model,
         precision=export.precision,
@@ -113,6 +119,10 @@ def _model_record(session: PlannedSession, export: Export | None) -> ModelRecord
         export_key=export.export_key,
         pte_sha256=export.pte_sha256,
         pte_bytes=export.pte_bytes,
+        method=export.case.method,
+        inputs_sha256=export.inputs_sha256,
+        tokens=export.case.tokens,
+        kv_depth=export.case.kv_depth,
         versions=export.versions,
         source_sha256=export.source_sha256,
         delegated=export.delegated,

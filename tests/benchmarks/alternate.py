@@ -22,7 +22,8 @@ import numpy as np
 from tasks.etdump.event_kind import EventKind
 from tasks.etdump.operators import parse_operator
 from tasks.etdump.reader import Etdump, read_etdump
-from tasks.export.export import Export, export_model
+from tasks.export.export import export_model
+from tasks.export.exported import Export
 from tasks.runner.build import build_runner
 from tasks.runner.bundle import Runner
 from tasks.runner.toolchain import host_platform

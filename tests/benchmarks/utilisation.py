@@ -21,6 +21,7 @@ from devices.inventory import DeviceSpec, open_device
 from flows.prefect_settings import prepare_prefect
 from tasks.bundle import SessionRecord, bundles_of
 from tasks.bundle_store import LocalStore
+from tasks.export.entry import entry_of
 from tasks.var import Var
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def jobs_of(specs: list[DeviceSpec], var: Var) -> "list[DeviceJob]":
     export = write_export(var.exports / "linear", input_bytes=1 << 20)
     spec = SweepSpec(
         name="survival",
-        models=["linear"],
+        models=[entry_of("linear")],
         variants=["sme2_off"],
         executions=3,
         warmup_executions=1,
@@ -86,7 +87,7 @@ def jobs_of(specs: list[DeviceSpec], var: Var) -> "list[DeviceJob]":
             device=device,
             facts=Facts(os="linux"),
             unusable=None,
-            exports={("linear", "fp32"): export},
+            exports={("linear", "fp32"): (export,)},
             export_errors={},
             runners={("sme2_off", "timing"): runner},
             runner_error=None,

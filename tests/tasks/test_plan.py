@@ -32,7 +32,7 @@ def test_every_cell_gets_its_sessions_and_one_more_is_discarded_first() -> None:
 def test_the_discarded_session_is_one_that_can_run() -> None:
     # given a model whose export failed, first in the seeded order or not
     spec = a_spec(models=["linear", "conv"], precisions=["fp32"])
-    exports: Any = {("linear", "fp32"): None, ("conv", "fp32"): SimpleNamespace(pte_sha256="p")}
+    exports: Any = {("conv", "fp32"): (SimpleNamespace(model="conv", pte_sha256="p", inputs_sha256="i"),)}
     runners: Any = {(variant, "timing"): SimpleNamespace(runner_sha256="r") for variant in spec.variants}
     # then the other model's session is the one to discard
     sessions = plan_device(spec, NIGHT, "phone", sme2=True, exports=exports, runners=runners)

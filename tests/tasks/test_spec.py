@@ -73,4 +73,5 @@ def test_a_sweep_that_may_end_early_has_sessions_to_save(tmp_path: Path, session
 
 
 def test_a_model_of_ones_own_is_named_by_module_and_factory() -> None:
-    assert SweepSpec(name="a", models=["team.models:detector"]).models == ["team.models:detector"]
+    spec = SweepSpec.model_validate({"name": "a", "models": ["team.models:detector"]})
+    assert [model.factory for model in spec.models] == ["team.models:detector"]

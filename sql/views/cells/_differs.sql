@@ -26,6 +26,8 @@ stated AS (
         [
             'seed ' || coalesce(seed::VARCHAR, 'unknown'),
             'pte ' || coalesce(left(pte_sha256, 8), 'unknown'),
+            'method ' || coalesce(method, 'unknown'),
+            'inputs ' || coalesce(left(inputs_sha256, 8), 'unknown'),
             'runner ' || coalesce(left(runner_sha256, 8), 'unknown'),
             'serial ' || coalesce(serial, 'unknown'),
             'build ' || coalesce(build, 'unknown'),

@@ -45,7 +45,9 @@ SELECT
     executorch_version,
     purpose,
     comparison,
-    arm
+    arm,
+    method,
+    inputs_sha256
 FROM counted
 JOIN cell USING (cell_id, sweep_id)
 LEFT JOIN _differs USING (cell_id, cell, sweep_id);

@@ -8,11 +8,12 @@ import pytest
 
 from devices.errors import InputError
 from flows.cli.main import main
-from tasks.export.given import given_export
+from tasks.export.given import exported_or_given
 from tests.fixtures.farm import Farm
 from tests.fixtures.paths import INVENTORIES
+from tests.fixtures.program_builder import Signature, build_program
 
-PROGRAM = b"\0\0\0\0ET12" + bytes(64)
+PROGRAM = build_program({"forward": Signature()})
 
 
 def run(*words: object) -> None:
@@ -83,15 +84,15 @@ def test_a_mistake_is_one_sentence(
 def test_a_file_that_is_not_a_program_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.pte").write_bytes(b"PK\3\4 a zip")
     with pytest.raises(InputError, match=r"a\.pte: not an ExecuTorch program; name a \.pte file"):
-        given_export(tmp_path / "a.pte", tmp_path / "exports")
+        exported_or_given(tmp_path / "a.pte", tmp_path / "exports")
     assert not (tmp_path / "exports").exists()
 
 
 def test_a_file_is_kept_once_under_its_name_and_content(tmp_path: Path) -> None:
     (tmp_path / "lin.pte").write_bytes(PROGRAM)
-    first, second = (given_export(tmp_path / "lin.pte", tmp_path / "exports") for _ in range(2))
+    first, second = (exported_or_given(tmp_path / "lin.pte", tmp_path / "exports") for _ in range(2))
     assert first == second
-    assert (first.model, first.precision, first.inputs, first.pte.read_bytes()) == ("lin", "as_is", [], PROGRAM)
+    assert (first.model, first.precision, first.pte.read_bytes()) == ("lin", "as_is", PROGRAM)
     # when the file changes, it is another export
     (tmp_path / "lin.pte").write_bytes(PROGRAM + b"\1")
-    assert given_export(tmp_path / "lin.pte", tmp_path / "exports").export_key != first.export_key
+    assert exported_or_given(tmp_path / "lin.pte", tmp_path / "exports").export_key != first.export_key

@@ -193,7 +193,7 @@ def test_a_configuration_becomes_a_sweep_file(etfarm: Etfarm, kit: KitFolder, tm
     # then the sweep file is valid, and its comments name what was not converted
     text = (tmp_path / "var" / "imports" / "kit-toy-cnn.yaml").read_text(encoding="utf-8")
     spec = SweepSpec.model_validate(yaml.safe_load(text))
-    assert (spec.models, spec.precisions, spec.threads) == (["toy_cnn"], ["fp16"], [1])
+    assert ([model.name for model in spec.models], spec.precisions, spec.threads) == (["toy_cnn"], ["fp16"], [1])
     assert (spec.variants, spec.executions, spec.warmup_executions) == (["sme2_on", "sme2_off"], 5, 2)
     assert "# not converted: cpu_affinity 0x80 of mac_sme2_on" in text
     assert "#   mac_sme2_off t1 with mac_sme2_on t1" in text

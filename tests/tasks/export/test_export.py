@@ -17,9 +17,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tasks.export.export import Export, ExportError, export_model, read_export
+from tasks.export.entry import entry_of
+from tasks.export.export import export_model
+from tasks.export.exported import Export, ExportError, read_exports
 from tasks.export.key import source_sha256
-from tasks.export.precision import PRECISIONS
+from tasks.export.recipes import RECIPES
 from tests.fixtures.waiting import SCALE, wait_for
 
 pytestmark = [
@@ -68,8 +70,8 @@ def toys(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Export]:
     """toy_cnn in every precision, two exports at a time."""
     exports = tmp_path_factory.mktemp("toys") / "exports"
     with ThreadPoolExecutor(2) as pool:
-        made = pool.map(lambda precision: export_model("toy_cnn", precision, exports), PRECISIONS)
-        return dict(zip(PRECISIONS, made, strict=True))
+        made = pool.map(lambda precision: export_model("toy_cnn", precision, exports), RECIPES)
+        return dict(zip(RECIPES, made, strict=True))
 
 
 @pytest.fixture
@@ -84,7 +86,7 @@ def exports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path("exports")
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("precision", RECIPES)
 def test_the_program_agrees_with_the_eager_reference(toys: dict[str, Export], precision: str) -> None:
     torch = pytest.importorskip("torch")
     from executorch.runtime import Runtime
@@ -106,7 +108,7 @@ def test_every_file_is_as_export_json_says(toys: dict[str, Export]) -> None:
         assert export.pte.stat().st_size == export.pte_bytes
         assert export.etrecord.stat().st_size > 0
         assert export.versions["torch"] is not None
-        assert export.source_sha256 == source_sha256("toy_cnn", export.folder.parent)
+        assert export.source_sha256 == source_sha256(entry_of("toy_cnn"), precision, export.folder.parent)
         for entry in (*export.inputs, *export.outputs):
             assert hashlib.sha256((export.folder / entry["file"]).read_bytes()).hexdigest() == entry["sha256"]
 
@@ -299,10 +301,10 @@ def test_a_disk_without_room_for_the_log_either_is_one_sentence(small_disk: Path
 
 def test_a_folder_without_an_export_is_refused_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(ExportError, match=r"export\.json is missing"):
-        read_export(tmp_path)
+        read_exports(tmp_path)
     (tmp_path / "export.json").write_text('{"export_version": 99}')
     with pytest.raises(ExportError, match="another version"):
-        read_export(tmp_path)
+        read_exports(tmp_path)
 
 
 @pytest.fixture
