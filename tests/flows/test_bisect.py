@@ -48,7 +48,7 @@ def search(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Bisection, in
     def side(_: object, night: MeasuredNight) -> Side:
         if night.pte_sha256 == "gone":
             raise FarmError("its .pte file (gone) is not in var/exports any more")
-        export: Any = SimpleNamespace(pte_sha256=night.pte_sha256, seed=0)
+        export: Any = SimpleNamespace(pte_sha256=night.pte_sha256, content=(night.pte_sha256, "i"), seed=0)
         runner: Any = SimpleNamespace(runner_sha256=night.runner_sha256)
         return Side(CELL, export, runner)
 
