@@ -7,7 +7,7 @@ downloaded.
 import sys
 from pathlib import Path
 
-from tasks.export.zoo import audio, dense, shared, single, text, vision
+from tasks.export.zoo import audio, decoder, dense, shared, single, text, vision
 from tasks.export.zoo.shared import Factory
 
 MODELS: dict[str, Factory] = {
@@ -24,6 +24,8 @@ MODELS: dict[str, Factory] = {
         dense.edgetam_encoder,
         text.bert_mini,
         audio.whisper_tiny_encoder,
+        decoder.decoder_tiny,
+        decoder.decoder_small,
         single.linear,
         single.conv,
         single.batch_matmul,

@@ -5,7 +5,8 @@ from typing import Any
 
 Made = tuple[Any, tuple[Any, ...]]
 """A module and its example inputs."""
-Factory = Callable[[], Made]
+Factory = Callable[[], Made | dict[str, Any]]
+"""A dict describes several methods."""
 
 
 def image_model(model: Any, pixels: int, field: str = "logits") -> Made:

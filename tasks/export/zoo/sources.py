@@ -31,6 +31,8 @@ SOURCES: dict[str, Source] = {
     "bert_tiny": _transformers("Devlin et al. 2018, BERT, arXiv:1810.04805; the small sizes: arXiv:1908.08962"),
     "bert_mini": _transformers("Devlin et al. 2018, BERT, arXiv:1810.04805; the small sizes: arXiv:1908.08962"),
     "whisper_tiny_encoder": _transformers("Radford et al. 2022, Whisper, arXiv:2212.04356"),
+    "decoder_tiny": Source("the blocks of Touvron et al. 2023, LLaMA, arXiv:2302.13971, in a small size"),
+    "decoder_small": Source("the blocks of Touvron et al. 2023, LLaMA, arXiv:2302.13971, in a small size"),
     "segformer_b0": _transformers("Xie et al. 2021, SegFormer, arXiv:2105.15203"),
     "espcn_x3": Source("Shi et al. 2016, ESPCN, arXiv:1609.05158"),
     "edgetam_encoder": Source("Zhou et al. 2025, EdgeTAM, arXiv:2501.07256; RepViT: arXiv:2307.09283"),
