@@ -37,6 +37,7 @@ PACKAGES: dict[str, set[str]] = {
 HEAVY = {"torch", "executorch", "transformers", "torchao"}
 HEAVY_ROOMS = ("tasks/export/", "tasks/runner/")
 READMES = ["devices", "flows", "sql", "tasks", "tests", *(package.replace(".", "/") for package in PACKAGES)]
+READMES += ["tasks/export/zoo"]
 
 
 def modules() -> dict[str, Path]:

@@ -31,6 +31,26 @@ std::vector<std::string> split_at_commas(const std::string& text) {
   return parts;
 }
 
+// Reads `1x3x64x64,scalar`: a scalar has no dimensions.
+std::vector<Shape> to_shapes(const std::string& flag, const std::string& text) {
+  std::vector<Shape> shapes;
+  for (const std::string& part : split_at_commas(text)) {
+    shapes.emplace_back();
+    const char* end = part.data() + part.size();
+    for (const char* at = part.data(); part != "scalar"; ++at) {
+      int32_t size = 0;
+      const auto [stop, error] = std::from_chars(at, end, size);
+      if (error != std::errc() || size < 0 || (stop != end && *stop != 'x')) {
+        throw UsageError("--" + flag + " must list shapes such as 1x3x64 or scalar, not '" + part + "'");
+      }
+      shapes.back().push_back(size);
+      at = stop;
+      if (at == end) break;
+    }
+  }
+  return shapes;
+}
+
 template <typename Choice>
 Choice to_choice(const std::string& flag, const std::string& text, const std::map<std::string, Choice>& choices) {
   const auto found = choices.find(text);
@@ -51,7 +71,12 @@ const std::map<std::string, Setter>& setters() {
       {"method_name", [](Flags& f, const std::string& v) { f.method_name = v; }},
       {"num_executions", [](Flags& f, const std::string& v) { f.num_executions = to_int("num_executions", v, 1); }},
       {"cpu_threads", [](Flags& f, const std::string& v) { f.cpu_threads = to_int("cpu_threads", v, -1); }},
-      {"inputs", [](Flags& f, const std::string& v) { f.inputs = split_at_commas(v); }},
+      {"inputs", [](Flags& f, const std::string& v) { f.inputs.files = split_at_commas(v); }},
+      {"input_shapes", [](Flags& f, const std::string& v) { f.inputs.shapes = to_shapes("input_shapes", v); }},
+      {"setup_method", [](Flags& f, const std::string& v) { f.setup_method = v; }},
+      {"setup_inputs", [](Flags& f, const std::string& v) { f.setup_inputs.files = split_at_commas(v); }},
+      {"setup_input_shapes",
+       [](Flags& f, const std::string& v) { f.setup_inputs.shapes = to_shapes("setup_input_shapes", v); }},
       {"output_file", [](Flags& f, const std::string& v) { f.output_file = v; }},
       {"print_output", [](Flags& f, const std::string& v) { f.print_output = to_choice("print_output", v, prints); }},
       {"etdump_path", [](Flags& f, const std::string& v) { f.etdump_path = v; }},
@@ -85,6 +110,9 @@ Flags parse_flags(int argc, char** argv) {
   if (flags.cpu_threads == 0) {
     throw UsageError("--cpu_threads must be -1 (one thread per fast core) or at least 1, not '0'");
   }
+  for (const std::string name : {"setup_inputs", "setup_input_shapes"}) {
+    if (seen.count(name) && flags.setup_method.empty()) throw UsageError("--" + name + " needs --setup_method");
+  }
   return flags;
 }
 
@@ -98,6 +126,13 @@ std::string usage() {
       "  --num_executions N          number of executions (1)\n"
       "  --cpu_threads N             threads of the pool; -1: one per fast core (-1)\n"
       "  --inputs A.bin,B.bin        raw bytes of each input (a seeded pattern)\n"
+      "  --input_shapes 1x3x64,scalar\n"
+      "                              shape of each input, where a dynamic one is smaller (the program's largest)\n"
+      "  --setup_method NAME         a method executed once before the executions and not measured, to fill the state\n"
+      "                              that methods share, such as a KV cache (none)\n"
+      "  --setup_inputs A.bin,B.bin  --inputs of the setup method (a seeded pattern)\n"
+      "  --setup_input_shapes SHAPES\n"
+      "                              --input_shapes of the setup method (the program's largest)\n"
       "  --output_file PREFIX        writes PREFIX-0.bin, PREFIX-1.bin, ... of the last execution\n"
       "  --print_output WHAT         none, summary or all (summary)\n"
       "  --etdump_path FILE          writes an ETDump of all executions\n"

@@ -1,6 +1,7 @@
 // The command line: the flags of the stock executor_runner and those of the farm.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,12 +9,24 @@
 enum class PrintOutput { none, summary, all };
 enum class Sme2 { on, off };
 
+using Shape = std::vector<int32_t>;
+
+// Where the inputs of a method come from. The names of the flags are for messages.
+struct InputSource {
+  std::string files_flag;
+  std::string shapes_flag;
+  std::vector<std::string> files;  // raw bytes of each input; empty: a seeded pattern
+  std::vector<Shape> shapes;       // of each input; empty: the program's
+};
+
 struct Flags {
   std::string model_path;
   std::string method_name = "forward";
   int num_executions = 1;
   int cpu_threads = -1;  // -1: one thread per fast core
-  std::vector<std::string> inputs;
+  InputSource inputs{"inputs", "input_shapes", {}, {}};
+  std::string setup_method;  // empty: none
+  InputSource setup_inputs{"setup_inputs", "setup_input_shapes", {}, {}};
   std::string output_file;
   PrintOutput print_output = PrintOutput::summary;
   std::string etdump_path;

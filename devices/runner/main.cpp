@@ -34,10 +34,11 @@ void measure(const Flags& flags, Stats& stats) {
   stats.threads_used = set_threads(flags.cpu_threads);
 
   const int64_t start = now_ns();
-  Model model(flags.model_path, flags.method_name, !flags.etdump_path.empty());
+  Model model(flags.model_path, flags.method_name, !flags.etdump_path.empty(), !flags.setup_method.empty());
   stats.load_ns = now_ns() - start;
   check_sme2_effective(flags);
   model.set_inputs(flags.inputs);
+  if (!flags.setup_method.empty()) stats.setup_ns = model.set_up(flags.setup_method, flags.setup_inputs);
 
   stats.execution_ns.reserve(static_cast<size_t>(flags.num_executions));
   std::optional<KernelProfile> profile;

@@ -1,7 +1,7 @@
 #include "model.h"
 
 #include <cstdlib>
-#include <random>
+#include <set>
 #include <sstream>
 
 #include "errors.h"
@@ -13,36 +13,13 @@ using executorch::aten::ScalarType;
 using executorch::etdump::ETDumpGen;
 using executorch::extension::Module;
 using executorch::runtime::Error;
-using executorch::runtime::EValue;
 using executorch::runtime::Program;
-using executorch::runtime::TensorInfo;
 
 namespace {
-
-// XNNPACK's kernels may read past the end of a buffer.
-constexpr size_t kPadding = 128;
 
 template <typename Failure>
 void require(Error error, const std::string& what) {
   if (error != Error::Ok) throw Failure(what + ": " + first_runtime_error(executorch::runtime::to_string(error)));
-}
-
-template <typename Float>
-void fill_floats(std::vector<char>& bytes, std::mt19937& random) {
-  std::uniform_real_distribution<float> values(-1.0f, 1.0f);
-  auto* data = reinterpret_cast<Float*>(bytes.data());
-  for (size_t i = 0; i < bytes.size() / sizeof(Float); ++i) data[i] = static_cast<Float>(values(random));
-}
-
-// 0 and 1 are valid values of all other types, also as an index or a bool.
-void fill_pattern(std::vector<char>& bytes, ScalarType type, std::mt19937& random) {
-  if (type == ScalarType::Float) fill_floats<float>(bytes, random);
-  else if (type == ScalarType::Double) fill_floats<double>(bytes, random);
-  else if (type == ScalarType::Half) fill_floats<executorch::aten::Half>(bytes, random);
-  else {
-    const size_t width = executorch::runtime::elementSize(type);
-    for (size_t i = 0; i < bytes.size(); i += width) bytes[i] = static_cast<char>(random() & 1);
-  }
 }
 
 template <typename Value>
@@ -81,62 +58,45 @@ std::string tensor_text(const executorch::aten::Tensor& tensor, bool all_values)
 
 }  // namespace
 
-Model::Model(const std::string& path, const std::string& method, bool traced) : method_(method) {
+// Memory is shared between methods only for a setup: without shared buffers, methods could overwrite the state of others.
+Model::Model(const std::string& path, const std::string& method, bool traced, bool with_setup)
+    : path_(path), method_(method), tracer_(traced ? std::make_unique<ETDumpGen>() : nullptr) {
   check_readable(path, "model");  // the runtime does not report the cause
-  auto tracer = traced ? std::make_unique<ETDumpGen>() : nullptr;
-  tracer_ = tracer.get();
-  module_ = std::make_unique<Module>(path, Module::LoadMode::File, std::move(tracer));
+  module_ = std::make_unique<Module>(path, Module::LoadMode::File, nullptr, nullptr, nullptr, with_setup);
   const Error loaded = module_->load(Program::Verification::InternalConsistency);
   require<UsageError>(loaded, path + " is not a program that can be loaded");
+  load(method, tracer_.get());
+}
+
+void Model::load(const std::string& method, ETDumpGen* tracer) {
   const auto methods = module_->method_names();
   if (methods.ok() && methods->count(method) == 0) {
     std::string names;
-    for (const std::string& name : *methods) names += (names.empty() ? "" : ", ") + name;
-    throw UsageError("unknown method '" + method + "' of " + path + "; use one of " + names);
-  }
-  require<UsageError>(module_->load_method(method), "cannot load method '" + method + "' of " + path);
-}
-
-void Model::set_inputs(const std::vector<std::string>& files) {
-  const auto meta = module_->method_meta(method_);
-  require<RunError>(meta.error(), "cannot read the inputs of method '" + method_ + "'");
-  const size_t count = meta->num_inputs();
-  if (!files.empty() && files.size() != count) {
-    throw UsageError("method '" + method_ + "' has " + std::to_string(count) + " inputs, but --inputs lists " +
-                     std::to_string(files.size()) + " files");
-  }
-  std::mt19937 random(0);
-  for (size_t i = 0; i < count; ++i) {
-    const auto info = meta->input_tensor_meta(i);
-    if (!info.ok()) throw UsageError("input " + std::to_string(i) + " of method '" + method_ + "' is not a tensor");
-    std::vector<char> bytes(info->nbytes());
-    if (files.empty()) {
-      fill_pattern(bytes, info->scalar_type(), random);
-    } else {
-      bytes = read_file(files[i], "input");
-      if (bytes.size() != info->nbytes()) {
-        throw UsageError("input " + std::to_string(i) + " needs " + std::to_string(info->nbytes()) + " bytes, but " +
-                         files[i] + " has " + std::to_string(bytes.size()));
-      }
+    for (const std::string& name : std::set<std::string>(methods->begin(), methods->end())) {
+      names += (names.empty() ? "" : ", ") + name;
     }
-    bytes.resize(bytes.size() + kPadding);
-    input_bytes_.push_back(std::move(bytes));
-    using executorch::aten::DimOrderType;
-    using executorch::aten::SizesType;
-    input_tensors_.push_back(executorch::extension::make_tensor_ptr(
-        std::vector<SizesType>(info->sizes().begin(), info->sizes().end()), input_bytes_.back().data(),
-        std::vector<DimOrderType>(info->dim_order().begin(), info->dim_order().end()), {}, info->scalar_type()));
-    inputs_.emplace_back(input_tensors_.back());
+    throw UsageError("unknown method '" + method + "' of " + path_ + "; use one of " + names);
   }
+  const Error loaded = module_->load_method(method, nullptr, tracer);
+  require<UsageError>(loaded, "cannot load method '" + method + "' of " + path_);
 }
 
-int64_t Model::execute() {
+void Model::set_inputs(const InputSource& source) { inputs_.emplace(*module_, method_, source); }
+
+int64_t Model::set_up(const std::string& method, const InputSource& source) {
+  load(method, nullptr);
+  return execute(method, Inputs(*module_, method, source));
+}
+
+int64_t Model::execute() { return execute(method_, *inputs_); }
+
+int64_t Model::execute(const std::string& method, const Inputs& inputs) {
   // Set before each execution: a method may reuse its inputs' memory after reading them.
-  require<RunError>(module_->set_inputs(method_, inputs_), "cannot set the inputs of method '" + method_ + "'");
+  require<RunError>(module_->set_inputs(method, inputs.values()), "cannot set the inputs of method '" + method + "'");
   const int64_t start = now_ns();
-  auto outputs = module_->execute(method_);
+  auto outputs = module_->execute(method);
   const int64_t end = now_ns();
-  require<RunError>(outputs.error(), "method '" + method_ + "' failed");
+  require<RunError>(outputs.error(), "method '" + method + "' failed");
   outputs_ = std::move(*outputs);
   return end - start;
 }

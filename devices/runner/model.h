@@ -3,21 +3,28 @@
 
 #include <executorch/devtools/etdump/etdump_flatcc.h>
 #include <executorch/extension/module/module.h>
-#include <executorch/extension/tensor/tensor.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "flags.h"
+#include "inputs.h"
 
 class Model {
  public:
   // Loads the method; throws UsageError if the file is missing, is not a program, or does not have the method.
-  // If `traced`, all executions are recorded for write_etdump.
-  Model(const std::string& path, const std::string& method, bool traced);
+  // If `traced`, all executions are recorded for write_etdump. `with_setup` lets the method `set_up` executes fill the
+  // state that both methods share.
+  Model(const std::string& path, const std::string& method, bool traced, bool with_setup);
 
-  // Sets each input to the raw bytes of its file, or to a seeded pattern if `files` is empty.
-  // Throws UsageError if the number of files or the size of a file is wrong.
-  void set_inputs(const std::vector<std::string>& files);
+  // Sets the inputs of the executions; throws UsageError, see Inputs.
+  void set_inputs(const InputSource& source);
+
+  // Executes another method, or the same one, once; nothing of it is recorded. Returns the wall time of its execution in
+  // nanoseconds, without loading; throws UsageError for an unknown method or its inputs, RunError if it fails.
+  int64_t set_up(const std::string& method, const InputSource& source);
 
   // Executes once and returns the wall time in nanoseconds; throws RunError.
   int64_t execute();
@@ -32,11 +39,13 @@ class Model {
   void write_etdump(const std::string& path);
 
  private:
+  void load(const std::string& method, executorch::etdump::ETDumpGen* tracer);
+  int64_t execute(const std::string& method, const Inputs& inputs);
+
+  std::string path_;
   std::string method_;
-  executorch::etdump::ETDumpGen* tracer_ = nullptr;  // owned by module_
+  std::unique_ptr<executorch::etdump::ETDumpGen> tracer_;
   std::unique_ptr<executorch::extension::Module> module_;
-  std::vector<std::vector<char>> input_bytes_;
-  std::vector<executorch::extension::TensorPtr> input_tensors_;
-  std::vector<executorch::runtime::EValue> inputs_;
+  std::optional<Inputs> inputs_;
   std::vector<executorch::runtime::EValue> outputs_;
 };

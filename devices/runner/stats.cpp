@@ -47,7 +47,7 @@ std::string sme2_or_null(const std::optional<Sme2>& requested) {
 std::string stats_json(const Stats& stats) {
   std::ostringstream json;
   json << "{\"runner_version\": \"" RUNNER_VERSION "\", \"load_ns\": " << or_null(stats.load_ns);
-  json << ", \"execution_ns\": [";
+  json << ", \"setup_ns\": " << or_null(stats.setup_ns) << ", \"execution_ns\": [";
   for (size_t i = 0; i < stats.execution_ns.size(); ++i) json << (i ? ", " : "") << stats.execution_ns[i];
   json << "], \"peak_resident_bytes\": " << peak_resident_bytes();
   json << ", \"threads_requested\": " << stats.threads_requested;

@@ -10,6 +10,7 @@
 
 struct Stats {
   std::optional<int64_t> load_ns;     // program and method; empty if it was not loaded
+  std::optional<int64_t> setup_ns;    // execution of the setup method; empty without one
   std::vector<int64_t> execution_ns;  // wall time of each successful execution
   int threads_requested = -1;
   std::optional<int> threads_used;

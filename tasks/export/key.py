@@ -58,7 +58,8 @@ def export_key(entry: ModelEntry, recipe: str, seed: int, exports_dir: Path) -> 
 def source_sha256(entry: ModelEntry, recipe: str, exports_dir: Path) -> str:
     """Return one hash of the files that a model is made from, wherever they are; raises FarmError as export_key does.
 
-    For a model of the zoo that is the zoo's file. Installed packages are not part of it: they have versions.
+    For a model of the zoo those are the file of its subject and what all subjects share. Installed packages are not
+    part of it: they have versions.
     """
     used = _used_path(entry, recipe, exports_dir)
     files = json.loads(used.read_text())["files"] if used.is_file() else []
@@ -110,7 +111,7 @@ def _sources_of(entry: ModelEntry) -> list[Path]:
         return []
     if is_own(entry.factory):
         return [source_of(entry.factory)]
-    return [Path(zoo.__file__)]
+    return zoo.files_of(entry.factory)
 
 
 def source_of(own: str) -> Path:

@@ -35,6 +35,7 @@ class Stats(BaseModel):
 
     runner_version: str | None = None
     load_ns: Count | None
+    setup_ns: Count | None = None
     execution_ns: list[Count] | None = None
     peak_resident_bytes: Count | None = None
     threads_requested: SmallInt | None = None

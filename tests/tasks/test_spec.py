@@ -15,7 +15,7 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", ["smoke", "nightly"])
+@pytest.mark.parametrize("name", ["smoke", "lab", "nightly", "zoo"])
 def test_the_sweeps_that_come_with_the_farm_are_valid(name: str) -> None:
     assert read_sweep(DEPLOYMENTS / "sweeps" / f"{name}.yaml").name == name
 

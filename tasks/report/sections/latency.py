@@ -7,6 +7,7 @@ from itertools import groupby
 from tasks.report.cells import CellNames, CellRow, conditions_of, emulated_devices, precision_order, variant_word
 from tasks.report.data import Answers
 from tasks.report.page import Bar, BarChart, Block, Cell, Code, Column, Fold, Paragraph, Section, Table, Text, Tone
+from tasks.report.sections.generation import generation
 from tasks.report.text import counted, in_ms, joined, listed, ms_digits, number, rounded_percent, separated
 
 _MOST_BARS_IN_SIGHT = 40
@@ -57,7 +58,7 @@ def latency(answers: Answers) -> Section:
     digits = ms_digits(row.median_ms for row in rows)
     blocks += _charts(rows, names)
     blocks.append(Table([*names.columns(), *_COLUMNS], [[*names.cells(row), *_numbers(row, digits)] for row in rows]))
-    return Section("latency", "Latency", [*blocks, *_notes(rows)], list(_summary(rows)))
+    return Section("latency", "Latency", [*blocks, *_notes(rows), *generation(answers)], list(_summary(rows)))
 
 
 def has_times(answers: Answers) -> bool:

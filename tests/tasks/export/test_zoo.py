@@ -7,6 +7,10 @@ from typing import Any
 import pytest
 
 from tasks.export import zoo
+from tasks.export.zoo.sources import SOURCES
+
+# PyTorch has no quick half-precision convolution for x86: these take 10 to 20 s each.
+SLOW_IN_HALF = {"segformer_b0", "edgetam_encoder"}
 
 
 def test_names_are_known_without_importing_torch_or_transformers() -> None:
@@ -39,16 +43,33 @@ def test_outputs_are_of_a_size_that_can_be_compared_in_half_precision(name: str)
     torch = pytest.importorskip("torch", reason="torch is not installed (export extra)")
     pytest.importorskip("transformers", reason="transformers is not installed (export extra)")
 
-    full, half = _run(torch, name, 0), _run(torch, name, 0, half=True)
+    full = _run(torch, name, 0)
 
     assert 0.1 < full.std() < 10
-    assert (half - full).abs().max() < 0.02 * full.abs().max()
+    if name not in SLOW_IN_HALF:
+        assert (_run(torch, name, 0, half=True) - full).abs().max() < 0.02 * full.abs().max()
+
+
+def test_every_model_has_a_source_and_a_licence() -> None:
+    assert zoo.MODELS.keys() == SOURCES.keys()
+    assert all(source.publication and source.code and source.licence for source in SOURCES.values())
+
+
+def test_a_model_is_made_from_its_subjects_file_and_what_all_share() -> None:
+    assert [path.name for path in zoo.files_of("bert_tiny")] == ["text.py", "shared.py"]
+    assert [path.name for path in zoo.files_of("conv")] == ["single.py", "shared.py"]
 
 
 def _run(torch: Any, name: str, seed: int, *, half: bool = False) -> Any:
+    """All values that the model returns, in fp32."""
     torch.manual_seed(seed)
-    model, inputs = zoo.MODELS[name]()
+    made = zoo.MODELS[name]()
+    if isinstance(made, dict):
+        made = next((method["module"], method["inputs"]) for method in made["methods"].values())
+    model, inputs = made
     if half:
         model, inputs = model.half(), tuple(each.half() if each.is_floating_point() else each for each in inputs)
     with torch.no_grad():
-        return model.eval()(*inputs).float()
+        outputs = model.eval()(*inputs)
+    tensors = outputs if isinstance(outputs, tuple) else (outputs,)
+    return torch.cat([tensor.flatten() for tensor in tensors]).float()

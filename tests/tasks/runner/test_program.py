@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.torch
 
 STOCK_FLAGS = ["model_path", "method_name", "num_executions", "cpu_threads", "inputs", "output_file", "print_output"]
-FLAGS = [*STOCK_FLAGS, "etdump_path", "stats_path", "version", "sme2", "kernel_profile_path"]
+CASE_FLAGS = ["input_shapes", "setup_method", "setup_inputs", "setup_input_shapes"]
+FLAGS = [*STOCK_FLAGS, *CASE_FLAGS, "etdump_path", "stats_path", "version", "sme2", "kernel_profile_path"]
 
 
 @pytest.fixture
@@ -117,6 +118,16 @@ def test_the_help_names_every_flag(run: "Program") -> None:
         (["--method_name=backward"], "; use one of forward"),
         (["--inputs=/nowhere/a.bin"], "cannot read input /nowhere/a.bin: No such file or directory"),
         (["--inputs=a.bin,b.bin"], "has 1 inputs, but --inputs lists 2 files"),
+        (["--input_shapes=1x3x16x16,scalar"], "has 1 inputs, but --input_shapes lists 2 shapes"),
+        (["--input_shapes=1x3x8x8"], "input 0 of method 'forward' has the static shape 1x3x16x16, but --input_shapes"),
+        (["--input_shapes=1x3x16x17"], "can be at most 1x3x16x16, with as many dimensions, but --input_shapes"),
+        (["--input_shapes=scalar"], "with as many dimensions, but --input_shapes gives scalar"),
+        (["--input_shapes=1x3x"], "--input_shapes must list shapes such as 1x3x64 or scalar, not '1x3x'"),
+        (["--input_shapes=1x-3"], "--input_shapes must list shapes such as 1x3x64 or scalar, not '1x-3'"),
+        (["--setup_inputs=a.bin"], "--setup_inputs needs --setup_method"),
+        (["--setup_input_shapes=1"], "--setup_input_shapes needs --setup_method"),
+        (["--setup_method=fill"], "unknown method 'fill' of "),
+        (["--setup_method=forward", "--setup_inputs=a.bin,b.bin"], "has 1 inputs, but --setup_inputs lists 2 files"),
     ],
 )
 def test_a_wrong_flag_is_one_line_and_exit_code_2(run: "Program", model: str, flags: list[str], message: str) -> None:
@@ -136,8 +147,64 @@ def test_a_model_path_is_needed(run: "Program") -> None:
 def test_an_input_of_the_wrong_size_is_refused(run: "Program", models: Path, model: str) -> None:
     ended = run(model, f"--inputs={models / 'convolved-output-0.bin'}")
     assert ended.code == 2
-    assert "input 0 needs 3072 bytes" in ended.err
+    assert "input 0 of method 'forward' needs 3072 bytes for its shape 1x3x16x16" in ended.err
     assert "has 128" in ended.err
+
+
+@pytest.mark.parametrize("size", ["32x32", "7x9"])
+def test_a_dynamic_input_has_the_given_shape(run: "Program", models: Path, tmp_path: Path, size: str) -> None:
+    inputs = f"--inputs={models / f'resized-{size}-input.bin'},{models / 'resized-factor.bin'}"
+    shapes = f"--input_shapes=1x3x{size},scalar"
+    flags = [inputs, shapes, "--num_executions=2", f"--output_file={tmp_path / 'output'}"]
+    ended = run(f"--model_path={models / 'resized.pte'}", *flags)
+    assert ended.code == 0, ended.err
+    eager = np.fromfile(models / f"resized-{size}-output.bin", np.float32)
+    np.testing.assert_allclose(np.fromfile(tmp_path / "output-0.bin", np.float32), eager, atol=5e-6)
+
+
+def test_a_dynamic_input_without_a_shape_has_the_largest(run: "Program", models: Path) -> None:
+    ended = run(f"--model_path={models / 'resized.pte'}")
+    assert ended.out.startswith("Output 0: tensor(sizes=[1, 4, 30, 30]")
+
+
+def test_a_file_that_does_not_match_the_given_shape_is_refused(run: "Program", models: Path) -> None:
+    inputs = f"--inputs={models / 'resized-32x32-input.bin'},{models / 'resized-factor.bin'}"
+    ended = run(f"--model_path={models / 'resized.pte'}", inputs, "--input_shapes=1x3x7x9,scalar")
+    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert "input 0 of method 'forward' needs 756 bytes for its shape 1x3x7x9, but " in ended.err
+
+
+def test_a_setup_fills_the_state_and_is_not_measured(run: "Program", models: Path, tmp_path: Path) -> None:
+    dump, path = tmp_path / "model.etdump", tmp_path / "stats.json"
+    case = ["--method_name=change", f"--inputs={models / 'kept-change.bin'}", f"--output_file={tmp_path / 'output'}"]
+    setup = ["--setup_method=fill", f"--setup_inputs={models / 'kept-fill.bin'}"]
+    measured = ["--num_executions=3", f"--etdump_path={dump}", f"--stats_path={path}"]
+    ended = run(f"--model_path={models / 'kept.pte'}", *case, *setup, *measured)
+    assert ended.code == 0, ended.err
+    assert np.fromfile(tmp_path / "output-0.bin", np.float32).tolist() == [14, 4, 6, 8]
+    read = read_etdump(dump)
+    assert (read.executions, read.loaded_methods) == (3, 1)
+    stats = stats_of(path)
+    assert stats["setup_ns"] > 0
+    assert len(stats["execution_ns"]) == 3
+    assert np.all(read.execute_ns <= stats["execution_ns"])
+
+
+def test_without_a_setup_the_state_is_zero(run: "Program", models: Path, tmp_path: Path) -> None:
+    case = ["--method_name=change", f"--inputs={models / 'kept-change.bin'}", f"--output_file={tmp_path / 'output'}"]
+    ended = run(f"--model_path={models / 'kept.pte'}", *case, f"--stats_path={tmp_path / 'stats.json'}")
+    assert ended.code == 0, ended.err
+    assert np.fromfile(tmp_path / "output-0.bin", np.float32).tolist() == [14, 0, 0, 0]
+    assert stats_of(tmp_path / "stats.json")["setup_ns"] is None
+
+
+def test_a_setup_that_fails_leaves_nothing(run: "Program", models: Path, tmp_path: Path) -> None:
+    np.full(3, 10, np.int64).tofile(tmp_path / "beyond.bin")
+    setup = ["--setup_method=forward", f"--setup_inputs={tmp_path / 'beyond.bin'}"]
+    ended = run(f"--model_path={models / 'lookup.pte'}", *setup, f"--etdump_path={tmp_path / 'model.etdump'}")
+    assert (ended.code, ended.out, ended.err.count("\n")) == (1, "", 1)
+    assert "method 'forward' failed" in ended.err
+    assert not (tmp_path / "model.etdump").exists()
 
 
 @pytest.mark.parametrize("kept", [0, 10, 1000, 100_000])

@@ -1,0 +1,24 @@
+// The inputs of one method: tensors with the raw bytes of files, or with a seeded pattern.
+#pragma once
+
+#include <executorch/extension/module/module.h>
+#include <executorch/extension/tensor/tensor.h>
+
+#include <string>
+#include <vector>
+
+#include "flags.h"
+
+class Inputs {
+ public:
+  // Reads the inputs of a loaded method; each has the program's shape (the largest, if it is dynamic) unless
+  // `source.shapes` gives another. Throws UsageError if a number of files, a shape or the size of a file is wrong.
+  Inputs(executorch::extension::Module& module, const std::string& method, const InputSource& source);
+
+  const std::vector<executorch::runtime::EValue>& values() const { return values_; }
+
+ private:
+  std::vector<std::vector<char>> bytes_;
+  std::vector<executorch::extension::TensorPtr> tensors_;
+  std::vector<executorch::runtime::EValue> values_;
+};

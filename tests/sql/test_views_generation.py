@@ -1,0 +1,91 @@
+"""Prefill and decoding of language models: sessions, a query, the expected rows."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fixtures.warehouse import BundleMaker
+
+MS = 1_000_000
+SPEEDS = "prefill_tokens, time_to_first_token_ms, prefill_tokens_per_s, prefill_sessions"
+DECODING = "kv_depth, decode_tokens, decode_ms, decode_tokens_per_s, decode_sessions"
+
+
+@pytest.fixture
+def maker(tmp_path: Path) -> BundleMaker:
+    return BundleMaker(tmp_path)
+
+
+def phase(maker: BundleMaker, case: str, tokens: int, kv_depth: int | None, *medians_ms: int, **changes: Any) -> None:
+    """Write sessions of one phase, each with a known median."""
+    for median_ms in medians_ms:
+        runs = [median_ms * MS, (median_ms - 1) * MS, 9 * median_ms * MS]
+        case_of = {"model__name": f"llm@{case}", "model__tokens": tokens, "model__kv_depth": kv_depth}
+        maker.session(runs, **case_of, **changes)
+
+
+def rows_of(maker: BundleMaker, columns: str) -> list[tuple[Any, ...]]:
+    maker.load()
+    return maker.ask(f"SELECT {columns} FROM generation_speed ORDER BY prefill_tokens, kv_depth, threads, device")
+
+
+def test_a_prefill_is_beside_the_decoding_at_the_depth_that_it_leaves(maker: BundleMaker) -> None:
+    # given sessions of 40, 50 and 80 ms for a prompt of 128 tokens, and of 4 and 6 ms for one token after it
+    phase(maker, "prefill128", 128, 0, 40, 50, 80)
+    phase(maker, "decode", 1, 128, 4, 6)
+    # then the speeds are the tokens over the median of the session medians
+    assert rows_of(maker, f"model, threads, {SPEEDS}, {DECODING}") == [
+        ("llm", 1, 128, 50.0, 2560.0, 3, 128, 1, 5.0, 200.0, 2)
+    ]
+
+
+def test_each_length_of_prompt_and_depth_has_a_row(maker: BundleMaker) -> None:
+    # given two prompts, decoding after the longer one and at a depth that no prompt leaves, two tokens a run
+    phase(maker, "prefill16", 16, None, 10)
+    phase(maker, "prefill64", 64, 0, 20)
+    phase(maker, "decode64", 1, 64, 5)
+    phase(maker, "decode99", 2, 99, 8)
+    assert rows_of(maker, f"{SPEEDS}, {DECODING}") == [
+        (16, 10.0, 1600.0, 1, None, None, None, None, None),
+        (64, 20.0, 3200.0, 1, 64, 1, 5.0, 200.0, 1),
+        (None, None, None, None, 99, 2, 8.0, 250.0, 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"threads": 2},
+        {"model__pte_sha256": "p2"},
+        {"model__precision": "fp16"},
+        {"runner__runner_sha256": "r2"},
+        {"variant": "sme2_on"},
+        {"device__facts": {"model": "board", "build": "b2"}},
+        {"sweep__sweep_id": "smoke-2026-11-21", "sweep__night": "2026-11-21"},
+    ],
+    ids=lambda other: next(iter(other)),
+)
+def test_phases_that_differ_in_anything_else_are_not_put_together(maker: BundleMaker, other: dict[str, Any]) -> None:
+    phase(maker, "prefill16", 16, 0, 10)
+    phase(maker, "decode", 1, 16, 5, **other)
+    assert rows_of(maker, "prefill_tokens, kv_depth") == [(16, None), (None, 16)]
+
+
+def test_times_of_an_emulated_device_give_no_speed(maker: BundleMaker) -> None:
+    emulated = {"device__name": "qemu", "device__emulated": True}
+    phase(maker, "prefill16", 16, 0, 10, **emulated)
+    phase(maker, "decode", 1, 16, 5, **emulated)
+    columns = "emulated, prefill_tokens_per_s, prefill_sessions, decode_tokens_per_s, decode_sessions"
+    assert rows_of(maker, columns) == [(True, None, 1, None, 1)]
+
+
+def test_models_without_tokens_and_sessions_of_other_modes_are_left_out(maker: BundleMaker) -> None:
+    maker.session([MS] * 3)
+    phase(maker, "prefill16", 16, 0, 10, mode="profile")
+    assert rows_of(maker, "*") == []
+
+
+def test_a_name_loses_only_the_case(maker: BundleMaker) -> None:
+    maker.session([MS] * 3, model__name="package@2.models:llm@decode", model__tokens=1, model__kv_depth=9)
+    assert rows_of(maker, "model, kv_depth, prefill_cell") == [("package@2.models:llm", 9, None)]
