@@ -12,6 +12,7 @@ from flows.cli import bisect as cli_bisect
 from flows.cli import decisions as cli_decisions
 from flows.cli import devices as cli_devices
 from flows.cli import kit as cli_kit
+from flows.cli import model as cli_model
 from flows.cli import runner as cli_runner
 from flows.cli import warehouse as cli_warehouse
 from flows.cli.options import (
@@ -38,6 +39,7 @@ app.add_typer(cli_runner.app, name="runner")
 app.add_typer(cli_devices.app, name="devices")
 app.add_typer(cli_warehouse.app, name="warehouse")
 app.add_typer(cli_kit.app, name="kit")
+app.add_typer(cli_model.app, name="model")
 app.add_typer(cli_decisions.baseline, name="baseline")
 app.add_typer(cli_decisions.night, name="night")
 app.add_typer(cli_decisions.app, name="decisions")
@@ -105,8 +107,8 @@ def sweep(
 
 @app.command(epilog="Example: etfarm export mobilenet_v2 --precision fp16")
 def export(
-    model: Annotated[str, typer.Argument(help="A model of the zoo, or package.module:factory.")],
-    precision: Annotated[str, typer.Option(help=f"One of {', '.join(RECIPES)}.")] = "fp32",
+    model: Annotated[str, typer.Argument(help="As in a sweep file: zoo, package.module:factory, file.py:factory, ...")],
+    precision: Annotated[str, typer.Option(help=f"A recipe: {', '.join(RECIPES)}, or your own.")] = "fp32",
     seed: Annotated[int, typer.Option(help="Seed of weights and reference inputs.")] = 0,
     var: VarOption = DEFAULT_VAR,
 ) -> None:

@@ -97,6 +97,7 @@ def _make(entry: ModelEntry, precision: str, exports_dir: Path, seed: int) -> tu
         return methods_of(MODELS[entry.factory](), entry.factory), None
     with watching() as used:
         own_recipe = _function(recipe.own) if recipe.own else None
+        made: Any
         if entry.transformers:
             made, factory = made_from_transformers(entry), entry.transformers
         elif is_own(entry.factory):

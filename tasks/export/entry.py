@@ -112,9 +112,8 @@ def _factory(written: str, folder: Path) -> str:
     if written in MODELS or _PACKAGE_FACTORY.fullmatch(written):
         return written
     raise ValueError(
-        f"unknown model `{written}`: not in the zoo ({', '.join(sorted(MODELS))}) and not of the form "
-        f"package.module:factory, ./file.py:factory, ./model.pte or transformers:BertConfig"
-        f"{did_you_mean(written, MODELS)}"
+        f"unknown model `{written}`{did_you_mean(written, MODELS)}; use package.module:factory, ./file.py:factory, "
+        f"./model.pte, transformers:BertConfig, or a model of the zoo: {', '.join(sorted(MODELS))}"
     )
 
 

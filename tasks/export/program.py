@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devices.errors import InputError
-from tasks.etdump.flatbuffer import Buffer, CorruptTables, Positions, Tables
+from tasks.flatbuffer import Buffer, CorruptTables, Positions, Tables
 
 _MAGIC, _MAGIC_AT = b"ET12", 4
 _TENSOR = 5  # in the union KernelTypes

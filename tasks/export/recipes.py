@@ -28,7 +28,7 @@ class Recipe:
     except_operators: tuple[str, ...] = ()
     """ATen operators, such as layer_norm, that compute in fp32."""
     own: str | None = None
-    """Your own recipe, `package.module:recipe` or `file.py:recipe`: a function (module, inputs) -> ExportedProgram."""
+    """Your own recipe, `package.module:recipe`: a function (module, inputs) -> ExportedProgram."""
     backend: Literal["xnnpack"] = "xnnpack"
     """The backend that the model is lowered to; part of a series' key."""
 
@@ -43,7 +43,7 @@ RECIPES: dict[str, Recipe] = {
         Recipe("int4_dynamic", quantization="int4_dynamic"),
     )
 }
-_OWN = re.compile(r"(?:[A-Za-z_][\w.]*|[^:]*\.py):[A-Za-z_]\w*")
+_OWN = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _OPERATOR = re.compile(r"[a-z_][a-z0-9_]*")
 _EXCEPT = " except "
 

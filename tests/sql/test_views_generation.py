@@ -21,7 +21,7 @@ def phase(maker: BundleMaker, case: str, tokens: int, kv_depth: int | None, *med
     """Write sessions of one phase, each with a known median."""
     for median_ms in medians_ms:
         runs = [median_ms * MS, (median_ms - 1) * MS, 9 * median_ms * MS]
-        case_of = {"model__name": f"llm@{case}", "model__tokens": tokens, "model__kv_depth": kv_depth}
+        case_of: dict[str, Any] = {"model__name": f"llm@{case}", "model__tokens": tokens, "model__kv_depth": kv_depth}
         maker.session(runs, **case_of, **changes)
 
 

@@ -17,7 +17,8 @@ def torch() -> Any:
 @pytest.fixture
 def methods(torch: Any) -> dict[str, Any]:
     torch.manual_seed(0)
-    return decoder.decoder_tiny()["methods"]
+    made: dict[str, Any] = decoder.decoder_tiny()["methods"]
+    return made
 
 
 def called(torch: Any, method: dict[str, Any], inputs: tuple[Any, ...] | None = None) -> Any:

@@ -8,7 +8,7 @@ from tests.fixtures.warehouse import BundleMaker
 
 def both_phases(maker: BundleMaker, **changes: Any) -> None:
     for case, tokens, kv_depth, ms in (("prefill128", 128, 0, 64), ("decode", 1, 128, 4)):
-        of_model = {"model__name": f"llm@{case}", "model__tokens": tokens, "model__kv_depth": kv_depth}
+        of_model: dict[str, Any] = {"model__name": f"llm@{case}", "model__tokens": tokens, "model__kv_depth": kv_depth}
         maker.session([ms * MS] * 3, **of_model, **changes)
 
 

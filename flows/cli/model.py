@@ -1,0 +1,84 @@
+"""`etfarm model`: what a model is like before a sweep measures it."""
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from flows.cli.options import DEFAULT_VAR, VarOption
+
+if TYPE_CHECKING:
+    from flows.model_check import CheckedCase
+
+app = typer.Typer(help="Check a model before a sweep measures it.", no_args_is_help=True)
+
+
+@app.command(epilog="Example: etfarm model check ./model.py:make --precision fp16 --max-portable 20")
+def check(
+    model: Annotated[str, typer.Argument(help="As in a sweep file: zoo, file.py:factory, model.pte, ...")],
+    precision: Annotated[str, typer.Option(help="A recipe, such as fp16 or int8_static.")] = "fp32",
+    max_portable: Annotated[
+        float | None, typer.Option(min=0, max=100, help="Fail above this percentage of time in portable operators.")
+    ] = None,
+    var: VarOption = DEFAULT_VAR,
+) -> None:
+    """Export a model and run it on this machine: what is delegated, what is not, why, and what that costs.
+
+    Exits with 1 if it cannot be exported or run, if its outputs are wrong, or above --max-portable.
+    """
+    from devices.errors import FarmError
+    from flows.model_check import check_model
+    from tasks.export.exported import ExportError
+
+    started = time.monotonic()
+    problems = []
+    try:
+        for case in check_model(model, precision, var):
+            typer.echo("\n".join(_lines(case)))
+            problems += [f"{case.export.model}: {case.problem}"] if case.problem else _too_portable(case, max_portable)
+    except ExportError as error:
+        problems = [str(error)]
+    except FarmError as error:
+        typer.echo(f"etfarm: {error}", err=True)
+        raise typer.Exit(2) from None
+    typer.echo(f"{'failed: ' + '; '.join(problems) if problems else 'ready for a sweep'}")
+    typer.echo(f"time: {time.monotonic() - started:.1f} s")
+    raise typer.Exit(1 if problems else 0)
+
+
+def _too_portable(case: "CheckedCase", max_portable: float | None) -> list[str]:
+    if max_portable is None or case.portable_share is None or 100 * case.portable_share <= max_portable:
+        return []
+    share = 100 * case.portable_share
+    return [f"{case.export.model}: portable operators take {share:.1f} % of the time, more than {max_portable:g} %"]
+
+
+def _lines(case: "CheckedCase") -> Iterator[str]:
+    """Yield what a user reads about a case."""
+    export = case.export
+    delegated, portable = (sum(entry["count"] for entry in each) for each in (export.delegated, export.portable))
+    yield f"{export.model} {export.precision}: {export.pte_bytes / 1e6:.2f} MB, exported in {export.export_s:.1f} s"
+    if export.delegated or export.portable:
+        yield f"operators: {delegated} delegated to XNNPACK, {portable} portable"
+    if case.problem:
+        yield case.problem
+        yield from (f"  {line}" for line in (case.record.log_tail or "").splitlines()[-5:])
+        return
+    yield f"executions: {case.record.executions} in one process, median {case.median_ms:.3f} ms, 1 thread, SME2 off"
+    unattributed = 1 - (case.delegated_share or 0) - (case.portable_share or 0)
+    yield (
+        f"time: {100 * (case.delegated_share or 0):.1f} % delegated, {100 * (case.portable_share or 0):.1f} % portable, "
+        f"{100 * unattributed:.1f} % unattributed"
+    )
+    for each in case.portable:
+        share = "not executed" if each.share is None else f"{100 * each.share:.1f} %"
+        yield f"  {each.operator} x {each.count}: {share}" + (f". {each.advice}" if each.advice else "")
+    yield _accuracy(case)
+
+
+def _accuracy(case: "CheckedCase") -> str:
+    errors = [each.max_abs_error for each in case.record.accuracy or () if each.max_abs_error is not None]
+    if not errors:
+        return "outputs: not compared, since there are no reference outputs"
+    return f"outputs: largest absolute error against eager PyTorch {max(errors):.1e}"
