@@ -66,11 +66,9 @@ def _lines(case: "CheckedCase") -> Iterator[str]:
         yield from (f"  {line}" for line in (case.record.log_tail or "").splitlines()[-5:])
         return
     yield f"executions: {case.record.executions} in one process, median {case.median_ms:.3f} ms, 1 thread, SME2 off"
-    unattributed = 1 - (case.delegated_share or 0) - (case.portable_share or 0)
-    yield (
-        f"time: {100 * (case.delegated_share or 0):.1f} % delegated, {100 * (case.portable_share or 0):.1f} % portable, "
-        f"{100 * unattributed:.1f} % unattributed"
-    )
+    delegated_percent, portable_percent = (100 * (each or 0) for each in (case.delegated_share, case.portable_share))
+    rest = f"{100 - delegated_percent - portable_percent:.1f} % unattributed"
+    yield f"time: {delegated_percent:.1f} % delegated, {portable_percent:.1f} % portable, {rest}"
     for each in case.portable:
         share = "not executed" if each.share is None else f"{100 * each.share:.1f} %"
         yield f"  {each.operator} x {each.count}: {share}" + (f". {each.advice}" if each.advice else "")

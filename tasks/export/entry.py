@@ -111,8 +111,11 @@ def _factory(written: str, folder: Path) -> str:
         return f"{_file(Path(in_file['path']), folder)}:{in_file['factory']}"
     if written in MODELS or _PACKAGE_FACTORY.fullmatch(written):
         return written
+    hint = did_you_mean(written, MODELS)
     raise ValueError(
-        f"unknown model `{written}`{did_you_mean(written, MODELS)}; use package.module:factory, ./file.py:factory, "
+        f"unknown model `{written}`{hint}"
+        if hint
+        else f"unknown model `{written}`; use package.module:factory, ./file.py:factory, "
         f"./model.pte, transformers:BertConfig, or a model of the zoo: {', '.join(sorted(MODELS))}"
     )
 
