@@ -173,11 +173,8 @@ def test_sme2_coverage_is_given_by_model_and_emulated_devices_have_calls_only(ma
 def test_generation_speed_is_given_by_model_and_emulated_devices_never(maker: BundleMaker) -> None:
     for device in ({}, EMULATED):
         for case, tokens, kv_depth, ms in (("prefill16", 16, 0, 8), ("decode", 1, 16, 2)):
-            of_model: dict[str, Any] = {
-                "model__name": f"llm@{case}",
-                "model__tokens": tokens,
-                "model__kv_depth": kv_depth,
-            }
+            of_model: dict[str, Any] = {"model__name": f"llm@{case}", "model__tokens": tokens}
+            of_model["model__kv_depth"] = kv_depth
             maker.session([ms * MS] * 3, **of_model, **device)
     columns = "device model prefill_tokens time_to_first_token_ms prefill_tokens_per_s kv_depth decode_tokens_per_s"
     assert ask(maker, "generation-speed", columns, model="llm") == [("host", "llm", 16, 8.0, 2000.0, 16, 500.0)]
