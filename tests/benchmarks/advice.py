@@ -48,7 +48,7 @@ def _row(name: str, folder: Path, runner: Runner) -> str:
     times = np.array([_both_ms(runner, folder, number) for number in range(SESSIONS)])
     ratios = times[:, 0] / times[:, 1]
     medians = np.median(times, axis=0)
-    count = sum(operator["count"] for operator in before["portable"])
+    count = sum(operator["count"] for operator in before)
     figures = [f"{medians[0]:.3f}", f"{medians[1]:.3f}", f"{medians[0] / medians[1]:.2f}"]
     return f"| {' | '.join([name, *figures, f'{ratios.min():.2f} to {ratios.max():.2f}', str(count)])} |"
 
