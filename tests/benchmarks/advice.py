@@ -20,7 +20,7 @@ from tasks.runner.build import build_runner
 from tasks.runner.bundle import Runner
 from tasks.runner.toolchain import host_platform
 from tasks.var import Var
-from tests.fixtures.advice_pairs import PAIRS, lowered
+from tests.fixtures.advice_pairs import PAIRS, Lowered, lowered
 
 SESSIONS, EXECUTIONS, WARMUP = 7, 60, 10
 
@@ -34,45 +34,45 @@ def main(*names: str) -> None:
     print("| --- | --- | --- | --- | --- | --- |")
     for entry in TABLE:
         if entry.rewrite and (not names or entry.name in names):
-            with tempfile.TemporaryDirectory() as folder:
-                print(_row(entry.name, Path(folder), runner), flush=True)
+            print(_row(entry.name, runner), flush=True)
     print(f"load average after: {os.getloadavg()[0]:.1f}")
 
 
-def _row(name: str, folder: Path, runner: Runner) -> str:
+def _row(name: str, runner: Runner) -> str:
     pair = PAIRS[name]
     assert pair.after is not None
-    before = lowered(pair, pair.before, folder / "before")
-    lowered(pair, pair.after, folder / "after")
-    _session_ms(runner, folder / "before")
-    times = np.array([_both_ms(runner, folder, number) for number in range(SESSIONS)])
+    before, after = lowered(name, pair.before), lowered(name, pair.after)
+    _session_ms(runner, before)
+    times = np.array([_both_ms(runner, before, after, number) for number in range(SESSIONS)])
     ratios = times[:, 0] / times[:, 1]
     medians = np.median(times, axis=0)
-    count = sum(operator["count"] for operator in before)
+    count = sum(operator["count"] for operator in before.portable)
     figures = [f"{medians[0]:.3f}", f"{medians[1]:.3f}", f"{medians[0] / medians[1]:.2f}"]
     return f"| {' | '.join([name, *figures, f'{ratios.min():.2f} to {ratios.max():.2f}', str(count)])} |"
 
 
-def _both_ms(runner: Runner, folder: Path, number: int) -> tuple[float, float]:
+def _both_ms(runner: Runner, before: Lowered, after: Lowered, number: int) -> tuple[float, float]:
     """Run one session of each side, in alternating order; return the medians as (before, after)."""
-    sides = ("before", "after") if number % 2 == 0 else ("after", "before")
-    times = {side: _session_ms(runner, folder / side) for side in sides}
-    return times["before"], times["after"]
+    if number % 2 == 0:
+        return _session_ms(runner, before), _session_ms(runner, after)
+    last = _session_ms(runner, after)
+    return _session_ms(runner, before), last
 
 
-def _session_ms(runner: Runner, folder: Path) -> float:
-    stats = folder / "stats.json"
-    words = [
-        f"--model_path={folder / 'model.pte'}",
-        f"--inputs={','.join(map(str, sorted(folder.glob('input-*.bin'))))}",
-        f"--num_executions={EXECUTIONS}",
-        "--cpu_threads=1",
-        f"--stats_path={stats}",
-        f"--etdump_path={folder / 'model.etdump'}",
-        "--sme2=off",
-    ]
-    subprocess.run([*runner.command(str(runner.folder)), *words], check=True, capture_output=True)
-    return float(np.median(json.loads(stats.read_bytes())["execution_ns"][WARMUP:])) / 1e6
+def _session_ms(runner: Runner, exported: Lowered) -> float:
+    with tempfile.TemporaryDirectory() as folder:
+        stats = Path(folder) / "stats.json"
+        words = [
+            f"--model_path={exported.folder / 'model.pte'}",
+            f"--inputs={','.join(str(exported.folder / entry['file']) for entry in exported.inputs)}",
+            f"--num_executions={EXECUTIONS}",
+            "--cpu_threads=1",
+            f"--stats_path={stats}",
+            f"--etdump_path={folder}/model.etdump",
+            "--sme2=off",
+        ]
+        subprocess.run([*runner.command(str(runner.folder)), *words], check=True, capture_output=True)
+        return float(np.median(json.loads(stats.read_bytes())["execution_ns"][WARMUP:])) / 1e6
 
 
 if __name__ == "__main__":
