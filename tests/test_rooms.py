@@ -22,6 +22,7 @@ PACKAGES: dict[str, set[str]] = {
     "devices.adb": set(),
     "devices.ssh": set(),
     "devices.ondevice": set(),
+    "tasks.advice": set(),
     "tasks.export": set(),
     "tasks.etdump": set(),
     "tasks.runner": {"tasks.etdump"},
@@ -30,7 +31,7 @@ PACKAGES: dict[str, set[str]] = {
     "tasks.verdict": set(),
     "tasks.load": {"tasks.etdump", "tasks.export", "tasks.verdict"},
     "tasks.keep": {"tasks.export", "tasks.load", "tasks.runner", "tasks.verdict"},
-    "tasks.report": {"tasks.export", "tasks.verdict"},
+    "tasks.report": {"tasks.advice", "tasks.export", "tasks.verdict"},
     "flows.cli": set(),
 }
 # The only packages that may import these, inside the function that needs them: a worker beside phones has neither.

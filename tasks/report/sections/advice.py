@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import TypeVar
 
+from tasks.advice.lookup import advice_text
 from tasks.report.cells import cell_of, where
 from tasks.report.data import Answers
 from tasks.report.page import Block, Code, Paragraph, Points, Section, Text
@@ -18,16 +19,6 @@ from tasks.report.text import TIMES, in_ms, in_percent, joined, rounded_percent,
 _DATA_MOVEMENT = "Data Movement"
 _DATA_MOVEMENT_SHARE = 0.10
 _MOST_OPERATORS = 3
-_DELEGATION_STEPS = {
-    "dtype conversion": "keep its block in one data type, for example fp32",
-    "does not support mixed input dtypes": "give it inputs of one data type",
-    "GELU does not support fp16": "use another activation, or export the model in fp32",
-    "only supports keepdim=True": "call it with keepdim=True and drop the dimension afterwards",
-    "only supports averaging 4D": "average a 4D tensor over its last two dimensions",
-    "ceil mode is not supported": "set ceil_mode=False",
-}
-"""What delegates an operator, by a part of the partitioner's reason against it."""
-_NO_DELEGATION_STEP = "No exporter setting changes this: rewrite the model without it, or accept its time"
 _MOVEMENT_STEPS = {
     "_to_dim_order_copy": "export with channels-last inputs, or keep the block in one data type, for example fp32",
     "Transpose": "export with channels-last inputs, or remove permutations from the model",
@@ -61,27 +52,27 @@ def advice(answers: Answers) -> Section:
 
 def _delegate(answers: Answers) -> Iterator[Text]:
     for worst, also in _worst(answers.rows(PortableRow), FLAGGED_SHARE):
-        heavy = [
+        of_model = [
             row
             for row in answers.rows(PortableOperatorRow)
-            if (row.model, row.precision) == (worst.model, worst.precision) and row.share
+            if (row.model, row.precision) == (worst.model, worst.precision)
         ]
         yield joined(
             (Code(worst.model), f" {worst.precision}: portable operators take {in_percent(worst.share)} of the time "),
             f"({in_ms(worst.portable_ms)} of {in_ms(worst.execute_ms)} {where(worst)}{also}).",
-            *_reasons(heavy[:_MOST_OPERATORS]),
+            *_rewrites(of_model),
         )
 
 
-def _reasons(rows: Iterable[PortableOperatorRow]) -> Iterator[Text]:
-    """One sentence per reason: its operators, the reason, and the step."""
-    by_reason = defaultdict(list)
-    for row in rows:
-        by_reason[row.reason].append((Code(row.operator), f" (up to {in_percent(row.share or 0.0)})"))
-    for reason, named in by_reason.items():
-        steps = [step for part, step in _DELEGATION_STEPS.items() if part in (reason or "")]
-        step = f"Next: {steps[0]}" if steps else _NO_DELEGATION_STEP
-        yield joined(" ", separated(named), f": {reason or 'the partitioner gave no reason'}. {step}.")
+def _rewrites(rows: list[PortableOperatorRow]) -> Iterator[Text]:
+    """For each cause: its operators over the bound (else the heaviest), why they are portable, and what to do."""
+    heavy = [row for row in rows if row.share]
+    named_by_text = defaultdict(list)
+    for row in [row for row in heavy if (row.share or 0) > FLAGGED_SHARE] or heavy[:_MOST_OPERATORS]:
+        text = advice_text(row.operator, row.reason, [each.operator for each in rows])
+        named_by_text[text].append((Code(row.operator), f" (up to {in_percent(row.share or 0.0)})"))
+    for text, named in named_by_text.items():
+        yield joined(" ", separated(named), f": {text}")
 
 
 def _move_less(answers: Answers) -> Iterator[Text]:

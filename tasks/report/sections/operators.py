@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
+from tasks.advice.lookup import HEAVY_SHARE
 from tasks.report.cells import CellNames, CellRow, cell_of
 from tasks.report.data import Answers
 from tasks.report.page import Block, Cell, Code, Column, Fold, Paragraph, Section, Table
 from tasks.report.sections.categories import NO_TIMES
 from tasks.report.text import calls, code, counted, in_percent, listed, ms_digits, number, percent, rounded_percent
 
-FLAGGED_SHARE = 0.05
+FLAGGED_SHARE = HEAVY_SHARE
 """Operators above this share of Method::execute are highlighted; report_operators.sql lists every one of them."""
 _COLUMNS = (
     Column("Operator"),

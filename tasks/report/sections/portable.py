@@ -1,8 +1,10 @@
 """The report's section on portable operators: which ones stayed out of the delegate, why, and their weight."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tasks.advice.lookup import NO_REASON, advice_text
 from tasks.report.cells import CellNames, CellRow
 from tasks.report.data import Answers, Row
 from tasks.report.page import Block, Cell, Code, Column, Fold, Heading, Paragraph, Section, Table, Text
@@ -98,17 +100,20 @@ def _by_model(rows: list[PortableOperatorRow]) -> Iterator[Block]:
         return
     heavy = [row for row in rows if (row.share or 0) >= _LIGHT_SHARE]
     light = [row for row in rows if (row.share or 0) < _LIGHT_SHARE]
+    portable_of: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for row in rows:
+        portable_of[row.model, row.precision].append(row.operator)
     yield Heading("Which operators, and why")
     if heavy:
-        yield _table(heavy)
+        yield _table(heavy, portable_of)
     if light:
         count = counted(len(light), "operator").capitalize()
         title = f"{count} below {rounded_percent(_LIGHT_SHARE)} or not seen in any run"
-        yield Fold(title, [_table(light)], is_open=not heavy)
+        yield Fold(title, [_table(light, portable_of)], is_open=not heavy)
 
 
-def _table(rows: list[PortableOperatorRow]) -> Table:
-    return Table(_COLUMNS, [_cells(row) for row in rows])
+def _table(rows: list[PortableOperatorRow], portable_of: dict[tuple[str, str], list[str]]) -> Table:
+    return Table(_COLUMNS, [_cells(row, portable_of) for row in rows])
 
 
 _COLUMNS = (
@@ -119,25 +124,29 @@ _COLUMNS = (
     Column("Weight", "%", True, "largest share of Method::execute in any cell; a dash if not seen in any run"),
     Column("Device", "", False, "device of that cell"),
     Column("Why it was not delegated", wraps=True),
+    Column("What to do", "", False, f"for an operator over {rounded_percent(FLAGGED_SHARE)}", wraps=True),
 )
 
 
-def _cells(row: PortableOperatorRow) -> list[Cell]:
+def _cells(row: PortableOperatorRow, portable_of: dict[tuple[str, str], list[str]]) -> list[Cell]:
+    is_heavy = (row.share or 0) > FLAGGED_SHARE
+    beside = portable_of[row.model, row.precision]
     return [
         code(row.model),
         Cell(row.precision),
         code(row.operator),
         number(row.count, 0),
-        percent(row.share, tone="flag" if (row.share or 0) > FLAGGED_SHARE else "", bar=True),
+        percent(row.share, tone="flag" if is_heavy else "", bar=True),
         words(row.device),
         _reason(row),
+        Cell(advice_text(row.operator, row.reason, beside)) if is_heavy else NOTHING,
     ]
 
 
 def _reason(row: PortableOperatorRow) -> Cell:
     if row.reason:
         return Cell(row.reason)
-    return Cell("the partitioner gave no reason", tone="quiet") if row.count is not None else NOTHING
+    return Cell(NO_REASON, tone="quiet") if row.count is not None else NOTHING
 
 
 def _summary(rows: list[PortableRow]) -> Iterator[Text]:

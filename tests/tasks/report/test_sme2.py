@@ -145,7 +145,7 @@ def test_advice_is_ordered_and_each_item_has_its_figures_and_a_step(maker: Bundl
     text = report_of(maker)["advice"].words
     delegate = text.index(
         "toy fp32: portable operators take 10.0 % of the time (10.0 ms of 100 ms on host with SME2 off and one thread; "
-        "over the bound in 2 of 2 cells). mean (up to 10.0 %): the partitioner gave no reason. No exporter"
+        "over the bound in 2 of 2 cells). mean (up to 10.0 %): The partitioner gave no reason. No rewrite is known"
     )
     movement = text.index(
         "toy fp32: data movement takes 15.0 % of the time (15.0 ms on host with SME2 off and one thread; over the "
@@ -167,8 +167,10 @@ def test_advice_about_a_portable_operator_depends_on_the_partitioners_reason(mak
         model__portable=[{"operator": name, "count": 1, "reason": reason} for name, reason in reasons.items()],
     )
     text = report_of(maker)["advice"].words
-    assert "aten.mean.dim (up to 20.0 %): mean.dim only supports keepdim=True. Next: call it with keepdim=True" in text
-    assert "has no rule for this operator. No exporter setting changes this: rewrite the model without it" in text
+    mean = "XNNPACK's mean keeps the dimensions that it averages. Next: call it with keepdim=True"
+    assert f"aten.mean.dim (up to 20.0 %): {mean}" in text
+    gather = "XNNPACK has no indexing by a tensor. Nothing can be done in the exporter."
+    assert f"aten.gather.default (up to 10.0 %): {gather}" in text
 
 
 def test_below_the_bounds_there_is_nothing_to_do(maker: BundleMaker) -> None:

@@ -1,0 +1,56 @@
+"""Which advice a portable operator gets, and what a user reads."""
+
+from tasks.advice.lookup import advice_for, advice_text, heavy_operators
+from tasks.advice.table import TABLE
+
+NO_RULE = "XNNPACK's partitioner has no rule for this operator"
+
+
+def test_the_partitioners_reason_decides_between_causes_of_one_operator() -> None:
+    found = [
+        advice_for("aten.mean.dim", reason)
+        for reason in (
+            "mean.dim only supports keepdim=True",
+            "mean.dim only supports averaging 4D tensors, got tensor of rank 3",
+            "mean.dim only supports averaging 4D tensors across the innermost dimensions",
+        )
+    ]
+    assert [entry and entry.name for entry in found] == ["mean_keepdim", "mean_rank", "mean_channels"]
+
+
+def test_operators_beside_it_tell_attention_from_a_product() -> None:
+    alone = advice_for("aten.expand_copy.default", NO_RULE, ["aten.expand_copy.default"])
+    beside = advice_for("aten.expand_copy.default", NO_RULE, ["aten.any.dim", "aten.logical_not.default"])
+    assert (alone and alone.name, beside and beside.name) == ("expand", "attention")
+
+
+def test_where_nothing_can_be_done_or_nothing_is_known_the_text_states_it() -> None:
+    assert advice_text("aten.embedding.default", NO_RULE) == (
+        "XNNPACK has no table look-up. Nothing can be done in the exporter."
+    )
+    assert advice_text("aten.frobnicate.default", NO_RULE) == (
+        f"{NO_RULE}. No rewrite is known: replace the operator in the model, or accept its time."
+    )
+
+
+def test_heavy_operators_are_those_over_5_percent_with_the_heaviest_first() -> None:
+    # given an export's portable operators, and shares under the names of the runtime
+    portable = [
+        {"operator": "aten.embedding.default", "count": 3, "reason": NO_RULE},
+        {"operator": "aten.mul.Scalar", "count": 2, "reason": NO_RULE},
+        {"operator": "aten.mul.Tensor", "count": 1, "reason": "invalid dtype"},
+        {"operator": "aten.native_layer_norm.default", "count": 5, "reason": NO_RULE},
+    ]
+    shares = {"native_layer_norm": 0.2, "embedding": 0.04, "mul": 0.06, "Convolution (NHWC, F32) IGEMM": 0.7}
+    # when the heavy ones are listed
+    heavy = heavy_operators(portable, shares)
+    # then overloads are one operator, as in the measurement
+    assert [(each.operator, each.share) for each in heavy] == [
+        ("aten.native_layer_norm.default", 0.2),
+        ("aten.mul.Scalar, aten.mul.Tensor", 0.06),
+    ]
+    assert "Next: write it as arithmetic" in heavy[0].text
+
+
+def test_each_entry_has_its_name_alone() -> None:
+    assert len({entry.name for entry in TABLE}) == len(TABLE)
