@@ -77,7 +77,7 @@ def test_the_time_of_a_model_is_shown_by_its_modules(farm: Farm) -> None:
     # when its program and ETRecord are given as files
     [export] = {path.parent for path in farm.var.glob("exports/*/model.etrecord") if _is_of(path.parent, model)}
     given = f"{{name: given, pte: {export}/model.pte, etrecord: {export}/model.etrecord}}"
-    ended = farm.sweep(SWEEP.format(models=given, precision="as_is").replace("sources", "again"))
+    ended = farm.sweep(SWEEP.format(models=given, precision="fp32").replace("sources", "again"))
     assert ended.returncode == 0, ended.stderr
     # then the result is the same
     assert sources(farm, "given") == rows
