@@ -13,6 +13,7 @@ from tasks.export.entry import ModelEntry
 from tasks.export.exported import EXPORT_VERSION, Export, Tensors, read_complete, read_exports
 from tasks.export.program import ProgramMethod, ProgramTensor, read_program
 from tasks.export.recipes import AS_IS
+from tasks.export.sources import sources_of_given
 from tasks.files import publish_folder, sha256_of
 
 
@@ -67,6 +68,7 @@ def given_export(entry: ModelEntry, exports_dir: Path, seed: int) -> tuple[Expor
         shutil.copyfile(pte, aside / "model.pte")
         if entry.etrecord:
             shutil.copyfile(entry.etrecord, aside / "model.etrecord")
+            sources_of_given(pte, entry.etrecord, aside)
         for case in cases:
             for name, data in case["content"].items():
                 (aside / name).write_bytes(data)

@@ -17,13 +17,13 @@ from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
 from devices.errors import FarmError
-from tasks.export import convert, from_transformers, lower, made, recipes, references, zoo
+from tasks.export import convert, from_transformers, lower, made, recipes, references, sources, zoo
 from tasks.export.entry import ModelEntry
 from tasks.export.exported import EXPORT_VERSION
 from tasks.export.recipes import recipe_of
 from tasks.files import sha256_of, write_complete
 
-_CODE = (convert, from_transformers, lower, made, recipes, references)
+_CODE = (convert, from_transformers, lower, made, recipes, references, sources)
 _DISTRIBUTIONS = ("torch", "torchao", "executorch", "transformers")
 
 

@@ -16,6 +16,7 @@ from tasks.export.convert import Converted, convert
 from tasks.export.made import Method
 from tasks.export.recipes import Recipe
 from tasks.export.references import as_stored, references, with_cases
+from tasks.export.sources import write_sources
 from tasks.files import sha256_of
 
 logger = logging.getLogger(__name__)
@@ -48,6 +49,7 @@ def build(methods: list[Method], recipe: Recipe, folder: Path, own: Any = None) 
     with (folder / "model.pte").open("wb") as stream:
         lowered.write_to_file(stream)
     lowered.get_etrecord().save(folder / "model.etrecord")
+    write_sources(lowered, folder)
     return {
         "pte_sha256": sha256_of(folder / "model.pte"),
         "pte_bytes": (folder / "model.pte").stat().st_size,

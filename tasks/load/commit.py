@@ -1,5 +1,7 @@
 """Write the rows of several sessions into the warehouse in one transaction; each session is loaded only once."""
 
+import hashlib
+import json
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -8,16 +10,18 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from sql.schema import sql_files
 from tasks.etdump.tree import Runs
 from tasks.load.dimensions import Dimension, NodeIds
 from tasks.load.rows import Row, Rows, printable
+from tasks.load.sources import node_sources
 from tasks.load.statistics import add_session_statistics
 from tasks.load.sums import sums_of_nodes, sums_of_runs
 
 _STATEMENTS = {file.name: file.text for file in sql_files("loading")}
-_DIMENSIONS = ("sweep", "device", "model", "runner", "series")
+_DIMENSIONS = ("sweep", "device", "model", "runner", "series", "source_map")
 
 
 class Loader:
@@ -83,10 +87,12 @@ class Loader:
             self._rows["model_operator"] += [{"model_id": model_id, **row} for row in rows.operators]
         if rows.series is not None:
             self._dimensions["series"].enter(rows.series)
+        node_ids = self._nodes.of(model_id, rows.runs.tree) if rows.runs is not None else None
         self._rows["session"].append(
             {
                 **session_key,
                 **rows.session,
+                "source_map_id": None if node_ids is None else self._take_sources(rows, model_id, node_ids),
                 "sweep_id": rows.sweep["sweep_id"],
                 "device_id": device_id,
                 "model_id": model_id,
@@ -98,8 +104,8 @@ class Loader:
             self._rows[table] += [{**session_key, **row} for row in given]
         self._take_ledger(rows)
         self._sessions.add(rows.session["session_id"])
-        if rows.runs is not None:
-            self._take_runs(rows.runs, model_id, rows.session["warmup_executions"])
+        if rows.runs is not None and node_ids is not None:
+            self._take_runs(rows.runs, node_ids, rows.session["warmup_executions"])
 
     def _take_ledger(self, rows: Rows) -> None:
         contents = {rows.sha256: "etdump" if rows.is_loose else "bundle"}
@@ -117,11 +123,29 @@ class Loader:
                 }
             )
 
-    def _take_runs(self, runs: Runs, model_id: int, warmup_executions: int) -> None:
+    def _take_sources(self, rows: Rows, model_id: int, node_ids: NDArray[np.int32]) -> int | None:
+        """Enter where the operators of a session come from, once per configuration; return the id of that entry."""
+        if rows.sources is None or rows.runs is None:
+            return None
+        content = json.dumps([rows.model["content_sha256"], rows.sources.sha256, node_ids.tolist()])
+        content_sha256 = hashlib.sha256(content.encode()).hexdigest()
+        row = {"content_sha256": content_sha256, "model_id": model_id}
+        source_map_id, is_new = self._dimensions["source_map"].enter(row)
+        if is_new:
+            key = {"source_map_id": source_map_id}
+            for found in node_sources(rows.sources, rows.runs.tree):
+                node = found.pop("node")
+                node_id = None if node is None else int(node_ids[node])
+                self._rows["node_source"].append({**key, "node_id": node_id, **found})
+            self._rows["module_class"] += [
+                {**key, "module_path": path, "module_class": name} for path, name in rows.sources.modules
+            ]
+        return source_map_id
+
+    def _take_runs(self, runs: Runs, node_ids: NDArray[np.int32], warmup_executions: int) -> None:
         run_ids = np.arange(len(runs.execute_ns)) + self._next_run
         self._next_run += len(run_ids)
         session_keys = np.full(len(run_ids), self._last_session, np.int32)
-        node_ids = self._nodes.of(model_id, runs.tree)
         nodes, sums = sums_of_nodes(runs, warmup_executions)
         facts: dict[str, dict[str, Any]] = {
             "run": {

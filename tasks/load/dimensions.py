@@ -13,6 +13,7 @@ _PRESENT = {
     "device": "SELECT content_sha256, device_id FROM device",
     "model": "SELECT content_sha256, model_id FROM model",
     "runner": "SELECT content_sha256, runner_id FROM runner",
+    "source_map": "SELECT content_sha256, source_map_id FROM source_map",
 }
 _KEYS = {"sweep": "sweep_id", "series": "series_id"}
 _NodeKey = tuple[int | None, str, str, int, int]

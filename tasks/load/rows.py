@@ -16,6 +16,7 @@ from tasks.etdump.tree import Runs, runs_of
 from tasks.export.recipes import backend_of
 from tasks.files import sha256_of
 from tasks.load.kernels import kernels_of
+from tasks.load.sources import Sources, read_sources
 
 Row = dict[str, Any]
 LOOSE_SWEEP = "loose"
@@ -44,6 +45,7 @@ class Rows:
     details: dict[str, list[Row]] = field(default_factory=dict)
     """Rows of the tables with several rows per session, by table."""
     runs: Runs | None = None
+    sources: Sources | None = None
 
     @property
     def is_loose(self) -> bool:
@@ -84,6 +86,7 @@ def rows_of_bundle(folder: Path) -> Rows:
                 **(kernels_of(folder, record) if succeeded else {}),
             },
             runs=runs,
+            sources=read_sources(folder, record),
         )
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         cause = f"does not match its schema ({type(error).__name__}: {error})"

@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import json
 import logging
+import shutil
 import socket
 import uuid
 from collections.abc import Iterable
@@ -21,6 +22,7 @@ from devices.reconnect import retry_after_reconnect
 from tasks.bundle import SessionRecord, SweepNight
 from tasks.bundle_store import BundleStore
 from tasks.export.exported import FORWARD, Case, Export, Tensors
+from tasks.export.sources import SOURCES
 from tasks.files import scratch_folder
 from tasks.plan import PlannedSession
 from tasks.runner.bundle import Runner
@@ -119,6 +121,8 @@ def _run(
         found.refused = collect_files(device, folder, limits, collected, session.cell.mode)
 
     retry_after_reconnect(device, collect, RECONNECT_S)
+    if (sources := bench.export.folder / SOURCES).is_file():
+        shutil.copyfile(sources, collected / SOURCES)
     return found.job
 
 

@@ -1,0 +1,26 @@
+-- Which modules of the models take longest, in the operators that they call themselves?
+SELECT
+    sweep_id,
+    device,
+    model,
+    precision,
+    variant,
+    threads,
+    module_path,
+    module_class,
+    own_ms,
+    own_share,
+    time_ms,
+    share,
+    cell
+FROM module_time
+WHERE kind = 'module'
+    AND own_ms > 0
+    AND _has_times(emulated)
+    AND ($model IS NULL OR model = $model)
+    AND ($device IS NULL OR device = $device)
+    AND ($precision IS NULL OR precision = $precision)
+    AND ($variant IS NULL OR variant = $variant)
+    AND ($sweep IS NULL OR sweep_id = $sweep)
+ORDER BY own_ms DESC, sweep_id, device, model, module_path, cell
+LIMIT 100;

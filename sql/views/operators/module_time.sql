@@ -1,0 +1,104 @@
+CREATE OR REPLACE VIEW module_time AS
+WITH
+own AS (
+    SELECT
+        cell_id,
+        source_map_id,
+        CASE
+            WHEN node.kind IN ('method', 'delegate_call', 'operator_call') THEN 'Unattributed'
+            WHEN certainty = 'inserted' THEN 'Inserted'
+            WHEN module_path IS NULL THEN 'Unknown'
+            ELSE module_path
+        END AS module_path,
+        CASE
+            WHEN node.kind IN ('method', 'delegate_call', 'operator_call') THEN 'unattributed'
+            WHEN certainty = 'inserted' THEN 'inserted'
+            WHEN module_path IS NULL THEN 'unknown'
+            ELSE 'module'
+        END AS kind,
+        sum(time_ms) AS time_ms,
+        sum(CASE WHEN node.kind = 'delegated' THEN calls_per_run * _delegate_clock_ms() ELSE 0 END) AS resolution_ms
+    FROM _node_cell
+    JOIN node USING (node_id)
+    LEFT JOIN node_source USING (source_map_id, node_id)
+    GROUP BY ALL
+),
+-- Each module and all modules around it, up to the model itself, whose path is empty.
+around AS (
+    SELECT
+        cell_id,
+        source_map_id,
+        unnest(
+            CASE
+                WHEN kind = 'module' AND module_path != '' THEN list_transform(
+                    generate_series(0, len(string_split(module_path, '.'))),
+                    lambda depth: array_to_string(string_split(module_path, '.')[1:depth], '.')
+                )
+                WHEN kind = 'module' THEN ['']
+                ELSE ['', module_path]
+            END
+        ) AS path,
+        path = module_path AS is_own,
+        kind AS own_kind,
+        time_ms,
+        resolution_ms
+    FROM own
+),
+summed AS (
+    SELECT
+        cell_id,
+        source_map_id,
+        path,
+        CASE WHEN path = '' THEN 'module' ELSE any_value(own_kind) END AS kind,
+        coalesce(sum(time_ms) FILTER (is_own), 0) AS own_ms,
+        sum(time_ms) AS time_ms,
+        sum(resolution_ms) AS resolution_ms
+    FROM around
+    GROUP BY cell_id, source_map_id, path, CASE WHEN path = '' OR own_kind = 'module' THEN '' ELSE own_kind END
+)
+SELECT
+    sweep_id,
+    night,
+    device,
+    emulated,
+    model,
+    precision,
+    variant,
+    mode,
+    threads,
+    path AS module_path,
+    summed.kind AS kind,
+    module_class,
+    CASE WHEN path = '' THEN 0 WHEN summed.kind = 'module' THEN len(string_split(path, '.')) ELSE 1 END AS depth,
+    CASE
+        WHEN path = '' THEN NULL
+        WHEN summed.kind != 'module' THEN ''
+        ELSE array_to_string(string_split(path, '.')[:-2], '.')
+    END AS parent,
+    own_ms,
+    time_ms,
+    own_ms / nullif(max(time_ms) OVER whole_cell, 0) AS own_share,
+    time_ms / nullif(max(time_ms) OVER whole_cell, 0) AS share,
+    resolution_ms,
+    sessions,
+    runs,
+    runner_source,
+    cell,
+    pte_sha256,
+    runner_sha256,
+    serial,
+    build
+FROM summed
+JOIN _cell USING (cell_id)
+LEFT JOIN module_class ON module_class.source_map_id = summed.source_map_id AND module_class.module_path = path
+WINDOW whole_cell AS (PARTITION BY cell_id);
+
+COMMENT ON VIEW module_time IS 'Where the time of Method::execute goes in the model''s own modules: a tree per cell. The own_share of its rows add up to 1; share contains the modules inside.';
+COMMENT ON COLUMN module_time.module_path IS 'Path of the module, such as encoder.layers.3; empty for the model itself. Unattributed, Inserted (layout and type changes of the exporter) and Unknown are not modules: see kind.';
+COMMENT ON COLUMN module_time.kind IS 'module; unattributed, inserted or unknown for time that belongs to no module.';
+COMMENT ON COLUMN module_time.depth IS 'Modules around it; 0 for the model itself.';
+COMMENT ON COLUMN module_time.parent IS 'Path of the module around it; NULL for the model itself.';
+COMMENT ON COLUMN module_time.own_ms IS 'Milliseconds in one run in operators that the module calls itself: the median over sessions of the mean over runs.';
+COMMENT ON COLUMN module_time.time_ms IS 'Milliseconds in one run in the module and all modules inside; of the model itself, all of Method::execute.';
+COMMENT ON COLUMN module_time.own_share IS 'own_ms as a share of Method::execute, from 0 to 1.';
+COMMENT ON COLUMN module_time.share IS 'time_ms as a share of Method::execute, from 0 to 1.';

@@ -1,0 +1,99 @@
+"""Assign the operators that a delegate reported to the nodes of XNNPACK's graph, or state that it is not known.
+
+XNNPACK runs the nodes of a graph in their order. It leaves out nodes that it fuses or removes, and the names of its
+operators tell only the kind of a node: a 1x1 convolution runs as a fully connected operator. An operator is assigned
+only if every alignment of the two sequences that keeps their order gives it the same node.
+"""
+
+from collections.abc import Sequence
+
+_UNARY = (
+    "Abs", "Ceiling", "Clamp", "Convert", "Copy", "Cos", "ELU", "Exp", "Floor", "Gelu", "Hardswish", "LeakyReLU", "Log",
+    "Negate", "ReciprocalSquareRoot", "Sigmoid", "Sin", "Square", "SquareRoot", "Tanh",
+)  # fmt: skip
+_CONCATENATES = tuple(f"Concatenate{inputs}" for inputs in range(2, 6))
+# The kinds of nodes, without the prefix XNN of their names, that run as an operator of this name.
+_NODES_OF: dict[str, tuple[str, ...]] = {
+    "Abs": ("Abs",),
+    "Add": ("Add",),
+    "ApproxGELU": ("Gelu",),
+    "ArgMax Pooling": ("ArgMaxPooling2d",),
+    "Average Pooling": ("AvgPooling2d", "GlobalAvgPooling2d"),
+    "Batch Matrix Multiply": ("BatchMatrixMultiply",),
+    "Ceiling": ("Ceiling",),
+    "Clamp": ("Clamp",),
+    "Concatenate": _CONCATENATES,
+    "Constant Pad": ("StaticConstantPad",),
+    "Convert": ("Convert",),
+    "Convolution": ("Conv2d", "DepthwiseConv2d"),
+    "Copy": ("Copy", "StaticReshape", *_CONCATENATES),
+    "Cosine": ("Cos",),
+    "Deconvolution": ("ConvTranspose2d",),
+    "Divide": ("Div",),
+    "Dynamic Fully Connected": ("BatchMatrixMultiply", "FullyConnected"),
+    "ELU": ("ELU",),
+    "Exp": ("Exp",),
+    "Floor": ("Floor",),
+    "Fully Connected": ("BatchMatrixMultiply", "Conv2d", "FullyConnected"),
+    "GELU": ("Gelu",),
+    "Global Average Pooling": ("GlobalAvgPooling2d",),
+    "HardSwish": ("Hardswish",),
+    "Invalid Unary Op": _UNARY,  # how XNNPACK names unary operators that it computes by a table
+    "LeakyReLU": ("LeakyReLU",),
+    "Leaky ReLU": ("LeakyReLU",),
+    "Log": ("Log",),
+    "Max Pooling": ("MaxPooling2d",),
+    "Maximum": ("Maximum",),
+    "Mean": ("GlobalAvgPooling2d",),
+    "Minimum": ("Minimum",),
+    "Multiply": ("Multiply",),
+    "Negate": ("Negate",),
+    "PReLU": ("PReLU",),
+    "Reciprocal Square Root": ("ReciprocalSquareRoot",),
+    "Reduce": ("GlobalAvgPooling2d",),
+    "Resize Bilinear": ("StaticResizeBilinear2D",),
+    "Scaled Dot-Product Attention": ("ScaledDotProductAttention",),
+    "Sigmoid": ("Sigmoid",),
+    "Sine": ("Sin",),
+    "Slice": ("StaticSlice",),
+    "Softmax": ("Softmax",),
+    "Square": ("Square",),
+    "Square Root": ("SquareRoot",),
+    "Static Reshape": ("StaticReshape",),
+    "Subtract": ("Subtract",),
+    "TanH": ("Tanh",),
+    "Transpose": ("StaticTranspose",),
+    "Unary Elementwise": _UNARY,
+}
+
+
+def align(operators: Sequence[str], kinds: Sequence[str]) -> list[list[int]]:
+    """Return for each operator, in the order in which they ran, the indexes of the nodes that it may be.
+
+    `kinds` are those of the graph's nodes, such as `XNNConv2d`. One index means that the operator is that node; several
+    that the order leaves them open; none that no node runs as such an operator, or that the sequences do not match.
+    """
+    known = [place for place, operator in enumerate(operators) if operator in _NODES_OF]
+    wanted = [_NODES_OF[operators[place]] for place in known]
+    nodes = [kind.removeprefix("XNN") for kind in kinds]
+    first = _embed(wanted, nodes)
+    last = _embed(wanted[::-1], nodes[::-1])
+    found: list[list[int]] = [[] for _ in operators]
+    if first is None or last is None:
+        return found
+    for place, names, low, high in zip(known, wanted, first, reversed(last), strict=True):
+        found[place] = [node for node in range(low, len(nodes) - high) if nodes[node] in names]
+    return found
+
+
+def _embed(wanted: Sequence[tuple[str, ...]], nodes: Sequence[str]) -> list[int] | None:
+    """Return the earliest node for each operator, in order and each node once; None if there are not enough."""
+    found, node = [], 0
+    for names in wanted:
+        while node < len(nodes) and nodes[node] not in names:
+            node += 1
+        if node == len(nodes):
+            return None
+        found.append(node)
+        node += 1
+    return found
