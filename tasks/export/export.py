@@ -1,18 +1,11 @@
 """Export a model: .pte, ETRecord, seeded inputs and eager outputs; made once per content, in a separate process.
 
-That process is `python -m tasks.export` (child.py): the memory of torch, a crash or a hang of an export does not affect
-the farm.
+run.py starts that process: a crash or a hang of an export, and the memory of torch, do not affect the farm.
 """
 
-import contextlib
 import errno
-import json
 import logging
 import os
-import signal
-import subprocess
-import sys
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +15,7 @@ from tasks.export.exported import Export, ExportError, first_line, read_complete
 from tasks.export.given import given_export
 from tasks.export.key import export_key, source_sha256, versions
 from tasks.export.recipes import recipe_of
+from tasks.export.run import Request, run_export
 from tasks.files import remove_leftovers, write_complete
 
 logger = logging.getLogger(__name__)
@@ -92,17 +86,9 @@ def _export_in_child(
     logger.info("exporting %s", title)
     log = exports_dir / "logs" / f"{key}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    arguments = [
-        entry.model_dump_json(),
-        precision,
-        os.fspath(exports_dir),
-        "--seed",
-        str(seed),
-        "--parent",
-        str(os.getpid()),
-    ]
+    arguments = [entry.model_dump_json(), precision, os.fspath(exports_dir), "--seed", str(seed)]
     try:
-        answer = _run_child(arguments, log, deadline_s)
+        answer = run_export(Request(arguments, log, deadline_s))
     finally:
         for folder in (exports_dir, exports_dir / "used"):
             remove_leftovers(folder)
@@ -124,39 +110,6 @@ def _export_in_child(
         sum(entry["count"] for entry in export.portable),
     )
     return exports
-
-
-def _run_child(arguments: list[str], log: Path, deadline_s: float) -> dict[str, str]:
-    """Run `main` in a separate process group, killed at the deadline; return its answer or an error."""
-    # -P: the folder of the models must not hide the farm's packages; PYTHONPATH: the child uses those of this process.
-    command = [sys.executable, "-P", "-m", "tasks.export", *arguments]
-    path = os.pathsep.join(filter(None, [os.fspath(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")]))
-    # With a fixed hash seed, sets of names have the same order and the same model gives the same bytes.
-    environment = os.environ | {"PYTHONPATH": path, "PYTHONHASHSEED": "0"}
-    # The answer goes to a file and not to a pipe: a process that the model leaves running would keep a pipe open.
-    with tempfile.TemporaryFile() as output, log.open("wb") as stream:
-        child = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=stream, env=environment, start_new_session=True
-        )
-        try:
-            child.wait(deadline_s)
-        except subprocess.TimeoutExpired:
-            return {"error": f"the export did not finish within {deadline_s:g} s"}
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
-        output.seek(0)
-        answer: dict[str, str] = json.loads(output.read() or b"{}") or {"error": _exit_cause(child.returncode)}
-        return answer
-
-
-def _exit_cause(returncode: int) -> str:
-    if returncode == -signal.SIGKILL:
-        return "the export process was killed, possibly out of memory"
-    if returncode < 0:
-        return f"the export process was killed by {signal.Signals(-returncode).name}"
-    return f"the export process exited with code {returncode}"
 
 
 def os_cause(error: OSError, exports_dir: Path) -> str:
