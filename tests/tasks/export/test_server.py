@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -103,7 +104,7 @@ def test_the_server_ends_with_the_farm_that_was_killed_and_after_its_last_export
                 assert farm.stdout.readline() == "closed\n"
                 assert not _runs(server)
             farm.kill()
-        assert wait_for(lambda server=server: not _runs(server), "the server to end")
+        wait_for(partial(_has_ended, server), "the server to end")
 
 
 def test_an_export_that_needs_more_memory_than_its_limit_fails_alone(
@@ -141,6 +142,10 @@ def _server_pid() -> int:
     server = client.export_server._server
     assert server is not None
     return server.process.pid
+
+
+def _has_ended(pid: int) -> bool:
+    return not _runs(pid)
 
 
 def _runs(pid: int) -> bool:
