@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -72,7 +73,7 @@ def test_a_remote_device_measures_what_is_exported_and_this_machine_waits_for_al
     # given a sweep on a remote device and on this machine, and one export that takes long
     devices = [make_spec("local"), make_spec("ssh")]
     with ThreadPoolExecutor(1) as pool:
-        sweeping = pool.submit(measured, devices, tmp_path / "var")
+        sweeping = pool.submit(copy_context().run, measured, devices, tmp_path / "var")
         # when the other model is exported
         wait_for(lambda: len(counting(tmp_path)) == 4 or sweeping.done(), "the remote device to measure it")
         # then the remote device has measured it completely, the local one nothing
@@ -97,7 +98,7 @@ def test_sessions_have_the_same_ids_whenever_their_export_ends(
     # given a sweep whose first export ends last
     device = make_spec("ssh")
     with ThreadPoolExecutor(1) as pool:
-        sweeping = pool.submit(measured, [device], tmp_path / "var")
+        sweeping = pool.submit(copy_context().run, measured, [device], tmp_path / "var")
         wait_for(lambda: len(counting(tmp_path)) == 4 or sweeping.done(), "the other model to be measured")
         exports.slow_may_end.set()
         sweeping.result(ENOUGH_S)
