@@ -21,10 +21,12 @@ from devices.reconnect import probe_until
 from flows.device import RECOVERY_S
 from flows.live_exports import LiveExports
 from flows.progress import board
+from tasks.bundle_store import BundleStore, ObjectStore
 from tasks.cell import Mode, Variant
 from tasks.export.entry import ModelEntry
 from tasks.export.export import NotApplicableError, export_cases
 from tasks.export.run import end_server
+from tasks.export.shared import ExportStore
 from tasks.health import HealthError, Registry
 from tasks.runner.build import build_runner
 from tasks.runner.bundle import Runner, find_runner
@@ -59,11 +61,12 @@ class Runners:
 class Exporting:
     """The exports of a sweep, a few at a time; what is ready is in `live` at once."""
 
-    def __init__(self, spec: SweepSpec, places: Var) -> None:
+    def __init__(self, spec: SweepSpec, places: Var, bundles: BundleStore) -> None:
+        store = bundles if isinstance(bundles, ObjectStore) else None
         self.live = LiveExports((model.name, precision) for model, precision in spec.pairs)
         board.expect("export", len(spec.pairs))
         self._futures = {
-            (model.name, precision): export_step.submit(model, precision, spec.seed, places.exports, self.live)
+            (model.name, precision): export_step.submit(model, precision, spec.seed, places.exports, store, self.live)
             for model, precision in spec.pairs
         }
 
@@ -114,12 +117,14 @@ def probe_all(devices: list[DeviceSpec], places: Var) -> Iterator[Probe]:
 
 
 @task(task_run_name="export {model.name} {precision}", cache_policy=NO_CACHE)
-def export_step(model: ModelEntry, precision: str, seed: int, exports_dir: Path, live: LiveExports) -> State[Any]:
+def export_step(
+    model: ModelEntry, precision: str, seed: int, exports_dir: Path, store: ExportStore | None, live: LiveExports
+) -> State[Any]:
     """Export one model by one recipe; a model that cannot be exported fails only this task."""
     pair, title = (model.name, precision), f"{model.name} {precision}"
     board.doing("export", title)
     try:
-        live.ready(pair, export_cases(model, precision, exports_dir, seed=seed))
+        live.ready(pair, export_cases(model, precision, exports_dir, seed=seed, store=store))
     except NotApplicableError as reason:
         live.skip(pair, str(reason))
         board.done("export", f"{title}: skipped: {reason}")

@@ -34,7 +34,7 @@ def measure_as_ready(
 
     This machine itself waits for the end of all exports and builds: they would disturb what it measures.
     """
-    exporting, building = Exporting(spec, places), Building(spec, places)
+    exporting, building = Exporting(spec, places, bundles), Building(spec, places)
     jobs: dict[str, DeviceJob] = {}
 
     def prepared(probe: Probe) -> Callable[[], DeviceJob]:

@@ -16,6 +16,7 @@ from tasks.export.given import given_export
 from tasks.export.key import export_key, source_sha256, versions
 from tasks.export.recipes import recipe_of
 from tasks.export.run import Request, run_export
+from tasks.export.shared import ExportStore, fetch, publish
 from tasks.files import remove_leftovers, write_complete
 
 logger = logging.getLogger(__name__)
@@ -26,9 +27,15 @@ class NotApplicableError(ExportError):
 
 
 def export_cases(
-    model: str | ModelEntry, precision: str, exports_dir: Path, *, seed: int = 0, deadline_s: float = 900
+    model: str | ModelEntry,
+    precision: str,
+    exports_dir: Path,
+    *,
+    seed: int = 0,
+    deadline_s: float = 900,
+    store: ExportStore | None = None,
 ) -> tuple[Export, ...]:
-    """Return the cases of the export of a model by a recipe; export it if it is missing.
+    """Return the cases of the export of a model by a recipe; export it if it is missing here and in the `store`.
 
     An existing export is checked against its hashes and made again if it does not match. A .pte file that exists
     already is copied, whatever the recipe. Raises ExportError, and NotApplicableError for a pair without meaning.
@@ -42,6 +49,8 @@ def export_cases(
         recipe_of(precision)
         key = export_key(entry, precision, seed, exports_dir)
         found = read_complete(exports_dir / key)
+        if found is None and store and fetch(store, key, exports_dir):
+            found = read_complete(exports_dir / key)
         if found is not None:
             (found[0].folder / "export.json").touch()  # in use: `etfarm prune` leaves it
             # An older farm did not record the hash of the source. The key, which it recorded, covers the same files.
@@ -51,7 +60,10 @@ def export_cases(
         missing = [name for name in ("torch", "executorch") if versions()[name] is None]
         if missing:
             raise ExportError(f"{title}: {' and '.join(missing)} not installed; install the farm's export extra")
-        return _export_in_child(entry, precision, exports_dir, seed, deadline_s, key)
+        made = _export_in_child(entry, precision, exports_dir, seed, deadline_s, key)
+        if store:
+            publish(store, made[0].folder)
+        return made
     except ExportError:
         raise
     except FarmError as error:

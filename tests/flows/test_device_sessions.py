@@ -12,7 +12,7 @@ from flows.device_job import DeviceJob, DeviceTally
 from flows.device_sessions import DeviceSessions
 from flows.live_exports import LiveExports
 from tasks.bundle_store import LocalStore
-from tasks.export.export import Export
+from tasks.export.exported import Export
 from tasks.plan import FIRST_SESSION, PlannedSession
 from tasks.runner.bundle import Runner
 from tasks.var import Var
@@ -50,7 +50,7 @@ def test_a_model_that_comes_later_catches_up_its_rounds_alternately(
     # given a sweep of two models of which one is exported
     exports, runner = made
     live = LiveExports([LINEAR, CONV])
-    live.end(LINEAR, [exports["linear"]])
+    live.ready(LINEAR, (exports["linear"],))
     tally = DeviceTally("phone")
     sessions = DeviceSessions(a_job(tmp_path, live, runner), True, tally)
     order: list[PlannedSession] = []
@@ -64,7 +64,7 @@ def test_a_model_that_comes_later_catches_up_its_rounds_alternately(
 
     # when the other export comes after three of its sessions, the discarded one among them
     run(3)
-    live.end(CONV, [exports["conv"]])
+    live.ready(CONV, (exports["conv"],))
     run(14)
     # then the other model first runs the rounds that it missed, and each group is in the order ABBA
     assert sessions.next(never) is None
@@ -90,7 +90,7 @@ def test_only_without_a_ready_session_a_device_waits_and_its_lease_is_renewed_me
 
     def export_fails_then_other_is_ready() -> None:
         renewed.append("renewed")
-        live.end(CONV, error="no weights here") if len(renewed) == 1 else live.end(LINEAR, [exports["linear"]])
+        live.fail(CONV, "no weights here") if len(renewed) == 1 else live.ready(LINEAR, (exports["linear"],))
 
     # when the first export fails
     session = sessions.next(export_fails_then_other_is_ready)
@@ -107,7 +107,7 @@ def test_a_start_after_a_crash_discards_no_second_session(
     for first in ("linear", "conv"):
         folder = tmp_path / f"first-{first}"
         live = LiveExports([LINEAR, CONV])
-        live.end((first, "fp32"), [exports[first]])
+        live.ready((first, "fp32"), (exports[first],))
         job = a_job(folder, live, runner)
         session = DeviceSessions(job, True, DeviceTally("phone")).next(never)
         assert session
@@ -117,7 +117,7 @@ def test_a_start_after_a_crash_discards_no_second_session(
         job.bundles.publish(ended(session, "invalid", FIRST_SESSION), collected)
         # when the sweep is started again with both exports there
         tally = DeviceTally("phone")
-        both = LiveExports(ready={LINEAR: exports["linear"], CONV: exports["conv"]})
+        both = LiveExports(ready={LINEAR: (exports["linear"],), CONV: (exports["conv"],)})
         again = DeviceSessions(replace(job, exports=both), True, tally)
         # then that session is done, and no other one is discarded
         assert tally.already_done == 1

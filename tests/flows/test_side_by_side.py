@@ -18,7 +18,8 @@ from flows.device_job import DeviceTally
 from flows.side_by_side import measure_as_ready
 from tasks.bundle import SessionRecord
 from tasks.bundle_store import LocalStore
-from tasks.export.export import Export, ExportError
+from tasks.export.entry import ModelEntry, entry_of
+from tasks.export.exported import Export, ExportError
 from tasks.spec import SweepSpec
 from tasks.var import Var
 from tests.fixtures.plans import NIGHT
@@ -28,7 +29,7 @@ from tests.fixtures.waiting import ENOUGH_S, wait_for
 SLOW, QUICK, BROKEN = "linear", "conv", "batch_matmul"
 SPEC = SweepSpec(
     name="smoke",
-    models=[SLOW, QUICK, BROKEN],
+    models=[entry_of(name) for name in (SLOW, QUICK, BROKEN)],
     variants=["sme2_off"],
     threads=[1, 2],
     executions=3,
@@ -47,12 +48,12 @@ class Exports:
         self.slow_may_end = threading.Event()
         self._made = {name: replace(write_export(folder / name), model=name) for name in (SLOW, QUICK)}
 
-    def export(self, model: str, precision: str, exports_dir: Path, *, seed: int) -> Export:
-        if model == SLOW:
+    def export(self, model: ModelEntry, precision: str, exports_dir: Path, **_: object) -> tuple[Export, ...]:
+        if model.name == SLOW:
             self.slow_may_end.wait(ENOUGH_S)
-        if model == BROKEN:
+        if model.name == BROKEN:
             raise ExportError("cannot export batch_matmul as fp32: no weights here")
-        return self._made[model]
+        return (self._made[model.name],)
 
 
 @pytest.fixture
@@ -60,7 +61,7 @@ def exports(prefect_api: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     """A farm whose exports the test controls, with a stand-in for the runner."""
     made = Exports(tmp_path / "made")
     runner = publish_stand_in(tmp_path / "var" / "runners", GOOD)
-    monkeypatch.setattr("flows.prepare.export_model", made.export)
+    monkeypatch.setattr("flows.prepare.export_cases", made.export)
     monkeypatch.setattr("flows.prepare.build_runner", lambda *_: None)
     monkeypatch.setattr("flows.prepare.find_runner", lambda *_: runner)
     with temporary_settings({PREFECT_API_URL: prefect_api}):

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from tasks.export import client, run
-from tasks.export.export import ExportError, export_model
+from tasks.export.export import export_model
+from tasks.export.exported import ExportError
 from tasks.export.places import NEED_BYTES, Places
 from tests.fixtures.waiting import wait_for
 
