@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, cast
 
-from tasks.export.run import Request, exit_cause, export_command
+from tasks.export.process import Request, exit_cause, export_command
 
 _START_S = 300.0
 _ANSWER_S = 60.0

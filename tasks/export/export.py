@@ -14,8 +14,9 @@ from tasks.export.entry import ModelEntry, entry_of
 from tasks.export.exported import Export, ExportError, first_line, read_complete, read_exports
 from tasks.export.given import given_export
 from tasks.export.key import export_key, source_sha256, versions
+from tasks.export.process import Request
 from tasks.export.recipes import recipe_of
-from tasks.export.run import Request, run_export
+from tasks.export.run import run_export
 from tasks.export.shared import ExportStore, fetch, publish
 from tasks.files import remove_leftovers, write_complete
 

@@ -1,31 +1,20 @@
 """Run one export in a process of its own: forked from the export server on Linux, started anew elsewhere."""
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from tasks.export.client import export_server
 from tasks.export.memory import out_of_memory
 from tasks.export.places import export_places
+from tasks.export.process import Request, answer_of, export_command, late
 
 HAS_SERVER = sys.platform == "linux"
 """Elsewhere a fork of a process that has loaded torch is unsafe: macOS's own libraries do not support it."""
-
-
-@dataclass(frozen=True)
-class Request:
-    """What an export process is to do: `arguments` are those of `python -m tasks.export`."""
-
-    arguments: list[str]
-    log: Path
-    deadline_s: float
 
 
 def run_export(request: Request) -> dict[str, Any]:
@@ -44,18 +33,11 @@ def run_export(request: Request) -> dict[str, Any]:
 def end_server() -> None:
     """End the export server, which otherwise ends with this process; a later export starts another one."""
     if HAS_SERVER:
-        from tasks.export.client import export_server
-
         export_server.close()
 
 
 def _run(request: Request, limit_bytes: int) -> dict[str, Any]:
-    if HAS_SERVER:
-        from tasks.export.client import export_server
-
-        answer = export_server.run(request, limit_bytes)
-    else:
-        answer = _run_process(request, limit_bytes)
+    answer = export_server.run(request, limit_bytes) if HAS_SERVER else _run_process(request, limit_bytes)
     # Code in C++ that does not handle a failed allocation ends the process.
     is_memory = "signal" in answer and any(word in request.log.read_bytes() for word in (b"bad_alloc", b"MemoryError"))
     return out_of_memory(limit_bytes) if is_memory else answer
@@ -80,34 +62,3 @@ def _run_process(request: Request, limit_bytes: int) -> dict[str, Any]:
             child.wait()
         output.seek(0)
         return answer_of(output.read(), child.returncode)
-
-
-def export_command(arguments: list[str]) -> tuple[list[str], Mapping[str, str]]:
-    """Return the command `python -m tasks.export` with these arguments, and its environment."""
-    # -P: the folder of the models must not hide the farm's packages; PYTHONPATH: the child uses those of this process.
-    command = [sys.executable, "-P", "-m", "tasks.export", *arguments]
-    path = os.pathsep.join(filter(None, [os.fspath(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")]))
-    # With a fixed hash seed, sets of names have the same order and the same model gives the same bytes.
-    return command, os.environ | {"PYTHONPATH": path, "PYTHONHASHSEED": "0"}
-
-
-def late(deadline_s: float) -> dict[str, Any]:
-    """Return the answer of an export that was stopped at its deadline."""
-    return {"error": f"the export did not finish within {deadline_s:g} s"}
-
-
-def answer_of(written: bytes, returncode: int) -> dict[str, Any]:
-    """Return what the export process answered, or how it ended if it did not."""
-    if written:
-        answer: dict[str, Any] = json.loads(written)
-        return answer
-    return {"error": exit_cause("the export process", returncode)} | ({"signal": -returncode} if returncode < 0 else {})
-
-
-def exit_cause(process: str, returncode: int) -> str:
-    """Return how a process ended, as a sentence."""
-    if returncode == -signal.SIGKILL:
-        return f"{process} was killed, possibly out of memory"
-    if returncode < 0:
-        return f"{process} was killed by {signal.Signals(-returncode).name}"
-    return f"{process} exited with code {returncode}"

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from tasks.export import child, used
-from tasks.export.run import answer_of, late
+from tasks.export.process import answer_of, late
 
 _LOOK_S = 1.0
 _PR_SET_PDEATHSIG = 1

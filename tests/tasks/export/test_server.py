@@ -79,7 +79,7 @@ def test_a_server_that_is_killed_is_replaced_and_the_export_succeeds(exports: Pa
 
 
 def test_a_server_that_cannot_start_is_reported_with_its_log(exports: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "export_server", client.ExportServer())
+    monkeypatch.setattr(run, "export_server", client.ExportServer())
     monkeypatch.setattr(client, "export_command", lambda _: ([sys.executable, "-c", "exit(3)"], dict(os.environ)))
     with pytest.raises(ExportError, match=r"the export server exited with code 3; its log is .*server\.log"):
         export_model("linear", "fp32", exports)

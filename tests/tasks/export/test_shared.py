@@ -11,7 +11,7 @@ from tasks.export.entry import ModelEntry
 from tasks.export.export import export_cases
 from tasks.export.exported import Export, ExportError, read_exports
 from tasks.export.key import export_key
-from tasks.export.run import Request
+from tasks.export.process import Request
 from tests.fixtures.s3 import s3_client
 from tests.fixtures.stand_in import write_export
 
