@@ -12,6 +12,7 @@ from tasks.export.export import export_cases
 from tasks.export.exported import Export, ExportError, read_exports
 from tasks.export.key import export_key
 from tasks.export.process import Request
+from tasks.export.shared import publish
 from tests.fixtures.s3 import s3_client
 from tests.fixtures.stand_in import write_export
 
@@ -89,7 +90,7 @@ def test_a_damaged_export_in_the_storage_is_made_again_and_replaced(
         else:
             described = copy / "export.json"
             described.write_text(described.read_text().replace(made.export_key, "0" * 32))
-        export.publish(first.store, copy)
+        publish(first.store, copy)
         spoiled = s3_client().get_object(Bucket=bucket, Key=name)["Body"].read()
         assert spoiled != whole
     s3_client().put_object(Bucket=bucket, Key=name, Body=spoiled)
