@@ -9,6 +9,7 @@ from devices.inventory import DeviceSpec, load_inventory
 from devices.suggest import did_you_mean
 from flows.device import measure_device
 from flows.device_job import DeviceJob
+from flows.live_exports import LiveExports
 from flows.prepare import Probe, Runners, data_of, probe_step, runner_step
 from flows.publish import ask_warehouse, load_store
 from tasks.alternate import Side, comparison_id, plan_round
@@ -100,8 +101,7 @@ class Lane:
             device=self.probe.device,
             facts=self.probe.facts,
             unusable=self.probe.unusable,
-            exports={},
-            export_errors={},
+            exports=LiveExports(),
             runners=self.runners.by_use,
             runner_error=self.runners.error,
             bundles=self.results.bundles,

@@ -2,7 +2,6 @@
 
 import logging
 import time
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -20,13 +19,13 @@ from devices.ondevice.lease import lease_ttl_s
 from devices.reconnect import probe_until
 from flows.artifacts import ProgressArtifact
 from flows.device_job import DeviceJob, DeviceTally
+from flows.device_sessions import DeviceSessions
 from flows.lease import held
 from flows.progress import board
 from flows.server_watch import ServerGoneError, run_flow
 from tasks.bundle import SessionRecord
 from tasks.health import STRIKES, Registry
-from tasks.plan import FIRST_SESSION, PlannedSession, attempts_among
-from tasks.sequential import Enough
+from tasks.plan import FIRST_SESSION, PlannedSession
 from tasks.session.capability import runner_sme2
 from tasks.session.measure import Bench, clear_stale_jobs, measure, record_unmeasured
 from tasks.session.record import code_of
@@ -98,34 +97,33 @@ class _SessionRuns:
         self.device = device
         self.tally = tally
         self.facts = job.facts
-        # None until the sessions are planned. A failed session is removed too: the next start of the sweep retries it.
-        self.left: list[PlannedSession] | None = None
-        self.enough: Enough | None = None
+        self.sessions: DeviceSessions | None = None
+        """None until they are planned."""
         self._failed_in_a_row = 0
 
     def run(self, renew_lease: Callable[[], None]) -> None:
         """Run the sessions; raises DeviceError only if the device itself fails."""
-        step = self.job.title
+        step, is_cleared = self.job.title, False
         self.facts = self._facts_with_sme2()
-        self.left, self.enough = _todo(self.job, self.facts, self.tally)
-        board.expect(step, len(self.left))
-        clear_stale_jobs(self.device, self.job.sweep, self.left, self.job.bundles)
+        self.sessions = sessions = DeviceSessions(self.job, self.facts.sme2, self.tally)
         progress = ProgressArtifact(step)
-        ended = 0
-        while self.left:
-            session = self.left[0]
+        while True:
+            # What an earlier start left on the device is stale only if it belongs to none of the sessions.
+            if sessions.is_complete and not is_cleared:
+                clear_stale_jobs(self.device, self.job.sweep, sessions.left, self.job.bundles)
+                is_cleared = True
+            session = sessions.next(renew_lease)
+            if session is None:
+                break
             renew_lease()
-            if ended and self.job.spec.cooldown_s:
+            if sessions.ended and self.job.spec.cooldown_s:
                 time.sleep(self.job.spec.cooldown_s)
             board.doing(step, session.title)
             record = self._record_of(session)
-            self.left.pop(0)
-            ended += 1
             self.tally.count(record)
             board.done(step, _line_of(session, record), failed=record.status == "failed")
-            self.enough.add(record)
-            self.left = _needed(self.left, self.enough, self.tally, self.job)
-            progress.update(100.0 * ended / (ended + len(self.left)))
+            sessions.end(session, record)
+            progress.update(100.0 * sessions.ended / sessions.expected)
             if record.status == "failed":
                 self._recover_device(record, renew_lease)
             else:
@@ -180,36 +178,17 @@ class _SessionRuns:
         return measure(session, bench, job.bundles)
 
 
-def _todo(job: DeviceJob, facts: Facts, tally: DeviceTally) -> tuple[list[PlannedSession], Enough]:
-    planned, todo, enough = job.planned(facts.sme2), job.left(facts.sme2), job.enough(facts.sme2)
-    tally.already_done = len(planned) - len(todo)
-    tally.replaced = attempts_among(planned, job.unloadable)
-    return _needed(todo, enough, tally, job), enough
-
-
-def _needed(left: list[PlannedSession], enough: Enough, tally: DeviceTally, job: DeviceJob) -> list[PlannedSession]:
-    """Return the sessions left without those that are not needed, which are counted."""
-    needed = enough.pending(left)
-    kept = set(needed)
-    dropped = [session.cell for session in left if session not in kept]
-    tally.not_needed += len(dropped)
-    for group, count in Counter(f"{cell.model} {cell.precision} t{cell.threads}" for cell in dropped).items():
-        why = f"medians are known to {job.spec.interval_percent:g} %"
-        board.fewer(job.title, count, f"{group}: {count} sessions not needed: {why}")
-    return needed
-
-
 def _record_all(job: DeviceJob, tally: DeviceTally, code: str, reason: str, runs: _SessionRuns | None = None) -> None:
     """Record the remaining sessions as failed for the same reason; the next start of the sweep retries them.
 
     Those that may turn out not to be needed are not recorded: nothing would repeat them, and they would stay failed.
     """
     _log.error("%s", reason)
+    job.exports.wait_for_all()  # the id of a session depends on the exported model
     facts = runs.facts if runs else job.facts
-    left, enough = (runs.left, runs.enough) if runs else (None, None)
-    if left is None or enough is None:
-        left, enough = _todo(job, facts, tally)
-    for session in enough.certain(left):
+    sessions = (runs and runs.sessions) or DeviceSessions(job, facts.sme2, tally)
+    sessions.refresh()
+    for session in sessions.certain():
         runner = job.runner_of(session)
         tally.count(record_unmeasured(session, job.device, facts, runner, code, reason, job.bundles))
 
@@ -221,7 +200,7 @@ def _lease_ttl_s(spec: Terms) -> float:
 def _missing(job: DeviceJob, session: PlannedSession) -> tuple[str, str]:
     """Return the reason code and the reason of a session without an export or a runner."""
     cell = session.cell
-    if error := job.export_errors.get((cell.model, cell.precision)):
+    if error := job.exports.now().errors.get((cell.model, cell.precision)):
         return "export_failed", error
     platform = job.device.platform or job.facts.platform
     return "no_runner", job.runner_error or (

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from devices.inventory import DeviceSpec
 from devices.ondevice.facts import Facts
+from flows.live_exports import LiveExports, Snapshot
 from tasks.alternate import Round, plan_noise
 from tasks.bundle import SessionRecord, SweepNight
 from tasks.bundle_store import BundleStore
@@ -12,7 +13,6 @@ from tasks.cell import Mode, Variant
 from tasks.export.exported import Export
 from tasks.plan import FIRST_SESSION, PlannedSession, plan_device, still_to_run
 from tasks.runner.bundle import Runner
-from tasks.sequential import Enough
 from tasks.spec import SweepSpec, Terms
 from tasks.var import Var
 
@@ -21,7 +21,7 @@ from tasks.var import Var
 class DeviceJob:
     """What one device needs for its part of a sweep: the results of the earlier steps.
 
-    If a model has no export, the reason is in `export_errors`; if the build of a runner failed, in `runner_error`.
+    Exports may still be pending. If the build of a runner failed, the reason is in `runner_error`.
     """
 
     spec: Terms
@@ -29,9 +29,7 @@ class DeviceJob:
     device: DeviceSpec
     facts: Facts
     unusable: str | None
-    exports: dict[tuple[str, str], tuple[Export, ...]]
-    """The cases of each model and recipe; none if the recipe has no meaning for the model."""
-    export_errors: dict[tuple[str, str], str]
+    exports: LiveExports
     runners: dict[tuple[Variant, Mode], Runner]
     runner_error: str | None
     bundles: BundleStore
@@ -46,28 +44,26 @@ class DeviceJob:
         """The name of its flow run and of its progress bar, without `device`."""
         return self.device.name if self.round is None else f"{self.device.name} again"
 
-    def planned(self, sme2: bool | None) -> list[PlannedSession]:
+    def planned(self, sme2: bool | None, exports: Snapshot) -> list[PlannedSession]:
         """Return all sessions of this job in their order; `sme2` is whether the device has SME2."""
         if self.round is not None:
             return self.round.sessions
         assert isinstance(self.spec, SweepSpec)
-        name = self.device.name
-        matrix = plan_device(self.spec, self.sweep, name, sme2=sme2, exports=self.exports, runners=self.runners)
-        return matrix + plan_noise(self.spec, self.sweep, name, self.exports, self.runners)
+        name, ready = self.device.name, exports.ready
+        matrix = plan_device(self.spec, self.sweep, name, sme2=sme2, exports=ready, runners=self.runners)
+        return matrix + plan_noise(self.spec, self.sweep, name, ready, self.runners)
 
-    def left(self, sme2: bool | None) -> list[PlannedSession]:
-        """Return those that are still to run: without a result, or with one that cannot be loaded."""
-        taken = set(self.bundles.session_ids(self.sweep.sweep_id))
-        return still_to_run(self.planned(sme2), self._records(), self._left_out(), taken)
+    def is_done(self) -> bool:
+        """Return whether every session that is planned now has a result that can be loaded."""
+        planned = self.planned(self.facts.sme2, self.exports.now())
+        return not still_to_run(planned, self.records(), self.left_out())
 
-    def enough(self, sme2: bool | None) -> Enough:
-        """Return which of them are needed, given what was measured."""
-        return Enough(self.planned(sme2), self._records(), self.spec.interval_percent, self._left_out())
-
-    def _records(self) -> Iterable[SessionRecord]:
+    def records(self) -> Iterable[SessionRecord]:
+        """Return the records of the sweep that can be read."""
         return self.bundles.records(self.sweep.sweep_id, skip_damaged=True)
 
-    def _left_out(self) -> set[str]:
+    def left_out(self) -> set[str]:
+        """Return the ids of sessions whose results do not count: forgotten, or not loadable."""
         return {*self.bundles.forgotten(), *self.unloadable}
 
     def export_of(self, session: PlannedSession) -> Export | None:
@@ -78,7 +74,7 @@ class DeviceJob:
 
     def case(self, model: str, precision: str) -> Export | None:
         """Return the export of a case by its full name; None if it has none."""
-        exports = (each for cases in self.exports.values() for each in cases)
+        exports = (each for cases in self.exports.now().ready.values() for each in cases)
         return next((each for each in exports if (each.model, each.precision) == (model, precision)), None)
 
     def runner_of(self, session: PlannedSession) -> Runner | None:

@@ -1,8 +1,8 @@
 """Prepare a sweep: exports, probes of the devices, and runners."""
 
 import logging
-import os
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
-from prefect.futures import PrefectFuture, wait
+from prefect.futures import PrefectFuture, as_completed, wait
 from prefect.results import ResultRecord  # type: ignore[attr-defined]
 from prefect.states import Completed, Failed
 
@@ -19,11 +19,14 @@ from devices.inventory import DeviceSpec, open_device
 from devices.ondevice.facts import Facts, read_facts
 from devices.reconnect import probe_until
 from flows.device import RECOVERY_S
+from flows.live_exports import LiveExports
 from flows.progress import board
+from tasks.bundle_store import BundleStore, ObjectStore
 from tasks.cell import Mode, Variant
 from tasks.export.entry import ModelEntry
 from tasks.export.export import NotApplicableError, export_cases
-from tasks.export.exported import Export
+from tasks.export.run import end_server
+from tasks.export.shared import ExportStore
 from tasks.health import HealthError, Registry
 from tasks.runner.build import build_runner
 from tasks.runner.bundle import Runner, find_runner
@@ -31,8 +34,6 @@ from tasks.spec import SweepSpec
 from tasks.var import Var
 
 _log = logging.getLogger(__name__)
-# Exports are mostly single-threaded and use about 1 GB of memory each.
-_export_places = threading.BoundedSemaphore(max(1, min(4, os.cpu_count() or 1)))
 
 
 @dataclass(frozen=True)
@@ -50,17 +51,6 @@ class Probe:
 
 
 @dataclass(frozen=True)
-class Exported:
-    """The result of exporting one model by one recipe: its cases, why it failed, or why the pair has no meaning."""
-
-    model: str
-    precision: str
-    cases: tuple[Export, ...] = ()
-    error: str | None = None
-    skipped: str | None = None
-
-
-@dataclass(frozen=True)
 class Runners:
     """The runners of one platform by variant and mode; `error` is why one could not be built here."""
 
@@ -68,56 +58,84 @@ class Runners:
     error: str | None = None
 
 
-def export_all(spec: SweepSpec, places: Var) -> list[Exported]:
-    """Export every model in every precision, a few at a time."""
-    board.expect("export", len(spec.pairs))
-    futures = [export_step.submit(model, precision, spec.seed, places.exports) for model, precision in spec.pairs]
-    wait(futures)
-    ended = []
-    for (model, precision), future in zip(spec.pairs, futures, strict=True):
-        result = data_of(future.state)
-        if not isinstance(result, Exported):
-            cause = f"{model.name} {precision}: the export step itself failed ({future.state.message})"
-            result = Exported(model.name, precision, error=cause)
-        ended.append(result)
-    return ended
+class Exporting:
+    """The exports of a sweep, a few at a time; what is ready is in `live` at once."""
+
+    def __init__(self, spec: SweepSpec, places: Var, bundles: BundleStore) -> None:
+        store = bundles if isinstance(bundles, ObjectStore) else None
+        self.live = LiveExports((model.name, precision) for model, precision in spec.pairs)
+        board.expect("export", len(spec.pairs))
+        self._futures = {
+            (model.name, precision): export_step.submit(model, precision, spec.seed, places.exports, store, self.live)
+            for model, precision in spec.pairs
+        }
+
+    def wait(self) -> None:
+        """Wait for the end of all exports, and end their server; a step that failed itself fails its pair alone."""
+        for (model, precision), future in self._futures.items():
+            future.wait()
+            cause = f"{model} {precision}: the export step itself failed ({future.state.message})"
+            self.live.fail((model, precision), cause)
+        end_server()
 
 
-def build_runners(spec: SweepSpec, platforms: set[str], places: Var) -> dict[str, Runners]:
-    """Build the runners of these platforms in parallel; return them by platform."""
-    board.expect("runner", len(platforms))
-    futures = {
-        platform: runner_step.submit(platform, spec.variants, spec.modes, places.runners)
-        for platform in sorted(platforms)
-    }
-    return {platform: _runners_of(platform, future) for platform, future in futures.items()}
+class Building:
+    """The runners of all platforms, each built once, as soon as a device of that platform has been probed."""
+
+    def __init__(self, spec: SweepSpec, places: Var) -> None:
+        self._spec, self._places = spec, places
+        self._futures: dict[str, PrefectFuture[Any]] = {}
+        self._all_started = threading.Event()
+        board.expect("runner", 0)
+
+    def start(self, platform: str | None) -> None:
+        """Start to build the runners of a platform, unless that was done."""
+        if platform and platform not in self._futures:
+            spec, runners = self._spec, self._places.runners
+            self._futures[platform] = runner_step.submit(platform, spec.variants, spec.modes, runners)
+            board.resize("runner", len(self._futures))
+
+    def all_started(self) -> None:
+        """Declare that no further platform will be started."""
+        self._all_started.set()
+
+    def of(self, platform: str | None) -> Runners:
+        """Return the runners of a platform when they are built; none for an unknown platform."""
+        return _runners_of(platform, self._futures[platform]) if platform else Runners()
+
+    def wait(self) -> None:
+        """Wait until the runners of all platforms are built."""
+        self._all_started.wait()
+        wait(list(self._futures.values()))
 
 
-def probe_all(devices: list[DeviceSpec], places: Var) -> list[Probe]:
-    """Probe all devices in parallel; a device whose probe fails is unusable, the others are not affected."""
-    futures = [probe_step.submit(device, places.registry) for device in devices]
-    wait(futures)
-    return [_probe_of(device, future) for device, future in zip(devices, futures, strict=True)]
+def probe_all(devices: list[DeviceSpec], places: Var) -> Iterator[Probe]:
+    """Probe all devices in parallel and yield each when it is done; one whose probe fails is unusable."""
+    futures = {probe_step.submit(device, places.registry): device for device in devices}
+    for future in as_completed(list(futures)):
+        yield _probe_of(futures[future], future)
 
 
 @task(task_run_name="export {model.name} {precision}", cache_policy=NO_CACHE)
-def export_step(model: ModelEntry, precision: str, seed: int, exports_dir: Path) -> State[Any]:
+def export_step(
+    model: ModelEntry, precision: str, seed: int, exports_dir: Path, store: ExportStore | None, live: LiveExports
+) -> State[Any]:
     """Export one model by one recipe; a model that cannot be exported fails only this task."""
-    name, title = model.name, f"{model.name} {precision}"
-    with _export_places:
-        board.doing("export", title)
-        try:
-            ended = Exported(name, precision, export_cases(model, precision, exports_dir, seed=seed))
-        except NotApplicableError as reason:
-            ended = Exported(name, precision, skipped=str(reason))
-        except FarmError as error:
-            _log.warning("%s: %s", title, error)
-            ended = Exported(name, precision, error=str(error))
-    how = ended.error or (f"skipped: {ended.skipped}" if ended.skipped else "ready")
-    board.done("export", f"{title}: {how}", failed=ended.error is not None)
-    if ended.skipped:
-        return Completed(name="Skipped", message=ended.skipped, data=ended)
-    return Failed(message=ended.error, data=ended) if ended.error else Completed(data=ended)
+    pair, title = (model.name, precision), f"{model.name} {precision}"
+    board.doing("export", title)
+    try:
+        live.ready(pair, export_cases(model, precision, exports_dir, seed=seed, store=store))
+    except NotApplicableError as reason:
+        live.skip(pair, str(reason))
+        board.done("export", f"{title}: skipped: {reason}")
+        return Completed(name="Skipped", message=str(reason))
+    except FarmError as error:
+        _log.warning("%s: %s", title, error)
+        live.fail(pair, str(error))
+        board.done("export", f"{title}: {error}", failed=True)
+        return Failed(message=str(error))
+    board.done("export", f"{title}: ready")
+    return Completed(message="ready")
 
 
 @task(task_run_name="probe {device.name}", cache_policy=NO_CACHE)

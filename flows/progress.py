@@ -57,6 +57,12 @@ class Board:
                 self._progress.update(bar.id, total=(bar.total or 0) - count)
                 self._print(f"{step}: {why}")
 
+    def resize(self, step: str, total: int) -> None:
+        """Let the bar of `step` have `total` items, those that are done included."""
+        with self._lock:
+            if self._progress is not None and step in self._bars:
+                self._progress.update(self._bars[step], total=total)
+
     def doing(self, step: str, what: str) -> None:
         """Show what `step` is doing."""
         with self._lock:

@@ -66,7 +66,7 @@ def same_night_jobs(jobs: Iterable[DeviceJob], sweep_id: str, var: Path, warehou
     for device, rows in groupby(suspected(sweep_id, var, warehouse), lambda row: row.device):
         if job := of_device.get(device):
             found = same_night_job(job, list(rows))
-            if found.left(job.facts.sme2):
+            if not found.is_done():
                 again.append(found)
     return again
 

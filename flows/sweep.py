@@ -9,7 +9,7 @@ from typing import Any, cast
 from prefect import flow, runtime, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
-from prefect.futures import PrefectFuture, wait
+from prefect.futures import PrefectFuture
 from prefect.states import Completed, Failed
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 from pydantic import BaseModel
@@ -17,17 +17,17 @@ from pydantic import BaseModel
 from devices.errors import InputError
 from devices.inventory import DeviceSpec, load_inventory
 from flows.artifacts import show_report
-from flows.device import measure_device
 from flows.device_job import DeviceJob, DeviceTally
 from flows.leftovers import clear_leftovers
-from flows.prepare import Exported, Probe, Runners, build_runners, data_of, export_all, probe_all
+from flows.live_exports import Snapshot
+from flows.prepare import data_of
 from flows.progress import board
 from flows.publish import load_store, unloadable_sessions, write_report
 from flows.same_night import same_night_jobs
 from flows.shutdown import shutdown_handler
+from flows.side_by_side import measure_all, measure_as_ready
 from flows.unloadable import session_of
 from flows.verdicts import FailingVerdict, fails, line_of, noise_lines, show_verdicts, verdicts_of
-from tasks.bundle import SweepNight
 from tasks.bundle_store import BundleStore, open_store
 from tasks.night import night_or_today, sweep_night
 from tasks.plan import matches
@@ -37,9 +37,10 @@ from tasks.spec import SweepSpec, read_sweep
 from tasks.var import Var
 
 _log = logging.getLogger(__name__)
-_MOST_DEVICES_AT_ONCE = 64
+# Steps that wait for one another: exports, probes, runners and devices; more pairs and devices than a sweep has.
+_MOST_STEPS_AT_ONCE = 1024
 _MOST_NAMED = 3
-_side_by_side = cast(TaskRunner[PrefectFuture[Any]], ThreadPoolTaskRunner[Any](max_workers=_MOST_DEVICES_AT_ONCE))
+_side_by_side = cast(TaskRunner[PrefectFuture[Any]], ThreadPoolTaskRunner[Any](max_workers=_MOST_STEPS_AT_ONCE))
 
 
 class SweepEnd(BaseModel):
@@ -91,15 +92,11 @@ def sweep(
         _log.info("sweep %s on %s", this_night.sweep_id, ", ".join(device.name for device in chosen))
         warehouse_file = Path(warehouse) if warehouse else None
         unloadable = check_step(this_night.sweep_id, store, places, warehouse_file)
-        exports = export_all(spec, places)
-        probes = probe_all(chosen, places)
-        runners = build_runners(spec, {probe.platform for probe in probes if probe.platform}, places)
-        jobs = [_job(spec, this_night, probe, exports, runners, store, places, unloadable) for probe in probes]
-        tallies = _measure_all(jobs)
+        jobs, tallies, exports = measure_as_ready(spec, this_night, chosen, store, places, unloadable)
         refused = load_step(this_night.sweep_id, store, places, warehouse_file)
         second = same_night_step(this_night.sweep_id, jobs, places, warehouse_file, return_state=True)
         if second.is_completed() and data_of(second):
-            tallies += _measure_all(data_of(second))
+            tallies += measure_all(data_of(second))
             refused = load_step(this_night.sweep_id, store, places, warehouse_file)
         verdicts = verdict_step(this_night.sweep_id, places, warehouse_file, return_state=True)
         report = report_step(this_night.sweep_id, places, warehouse_file, store, refused, return_state=True)
@@ -115,12 +112,6 @@ def choose_devices(spec: SweepSpec, inventory_file: str) -> list[DeviceSpec]:
         details = "; ".join(f"{name}: {', '.join(why)}" for name, why in reasons.items())
         raise InputError(f"{inventory_file}: no device matches the sweep's selector ({details})")
     return chosen
-
-
-@task(task_run_name="{title}", cache_policy=NO_CACHE)
-def device_step(title: str, job: DeviceJob) -> DeviceTally:
-    """Measure one device's part of the sweep, in a separate thread."""
-    return measure_device(job)
 
 
 @task(task_run_name="check {sweep_id}", cache_policy=NO_CACHE)
@@ -179,47 +170,6 @@ def report_step(
     return html
 
 
-def _job(
-    spec: SweepSpec,
-    night: SweepNight,
-    probe: Probe,
-    exports: list[Exported],
-    runners: dict[str, Runners],
-    bundles: BundleStore,
-    places: Var,
-    unloadable: Mapping[str, str],
-) -> DeviceJob:
-    of_platform = runners[probe.platform] if probe.platform else Runners()
-    return DeviceJob(
-        spec=spec,
-        sweep=night,
-        device=probe.device,
-        facts=probe.facts,
-        unusable=probe.unusable,
-        exports={(each.model, each.precision): each.cases for each in exports if each.error is None},
-        export_errors={(each.model, each.precision): each.error for each in exports if each.error},
-        runners=of_platform.by_use,
-        runner_error=of_platform.error,
-        bundles=bundles,
-        places=places,
-        unloadable=unloadable,
-    )
-
-
-def _measure_all(jobs: list[DeviceJob]) -> list[DeviceTally]:
-    """Measure all devices in parallel; the failure of one device is reported in the end state."""
-    futures = [device_step.submit(f"measure on {job.title}", job) for job in jobs]
-    wait(futures)
-    tallies = []
-    for job, future in zip(jobs, futures, strict=True):
-        result = future.result(raise_on_failure=False)
-        if not isinstance(result, DeviceTally):
-            _log.error("%s: this device's part of the sweep stopped: %s", job.device.name, result)
-            result = DeviceTally(device=job.device.name, stopped_by=f"{job.device.name}: {result}")
-        tallies.append(result)
-    return tallies
-
-
 def _end_state(
     sweep_id: str,
     tallies: list[DeviceTally],
@@ -228,14 +178,14 @@ def _end_state(
     report: State[Any],
     verdicts: State[Any],
     fail_on: FailingVerdict,
-    exports: list[Exported],
+    exports: Snapshot,
 ) -> State[Any]:
     counts = {
         name: sum(getattr(tally, name) for tally in tallies)
         for name in ("succeeded", "failed", "invalid", "discarded", "already_done", "not_needed")
     }
     ended = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if count) or "nothing to do"
-    skipped = [f"{each.model} {each.precision} ({each.skipped})" for each in exports if each.skipped]
+    skipped = [f"{model} {precision} ({reason})" for (model, precision), reason in exports.skipped.items()]
     ended += f"; skipped: {', '.join(skipped)}" if skipped else ""
     broken = [tally.stopped_by for tally in tallies if tally.stopped_by]
     replaced = {session_id for tally in tallies for session_id in tally.replaced}

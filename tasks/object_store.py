@@ -34,6 +34,8 @@ from tasks.local_store import DECISIONS, Found, Known
 
 _log = logging.getLogger(__name__)
 _HASH_DIGITS = 16
+_EXPORTS = "exports"
+"""The folder of shared exports, one archive for each (tasks/export/shared.py)."""
 
 
 class ObjectStore:
@@ -62,7 +64,7 @@ class ObjectStore:
                 if not self._fs.exists(bucket):
                     raise BundleError(f"{self.location}: there is no bucket `{bucket}`; create it") from None
                 return []
-        return sorted({posixpath.basename(entry.rstrip("/")) for entry in entries} - {FOLDER, DECISIONS})
+        return sorted({posixpath.basename(entry.rstrip("/")) for entry in entries} - {FOLDER, DECISIONS, _EXPORTS})
 
     def session_ids(self, sweep_id: str) -> list[str]:
         """Return the ids of the sessions of a sweep that have a session.json."""
@@ -161,6 +163,23 @@ class ObjectStore:
             paths = [path for path in self._fs.find(f"{self._root}/{DECISIONS}") if path.endswith(".json")]
             texts: dict[str, bytes | Exception] = self._fs.cat(paths, on_error="return") if paths else {}
         return dict(sorted(texts.items()))
+
+    def fetch_export(self, key: str, target: Path) -> bool:
+        """Write the archive of an export to `target`; return False if there is none."""
+        with self._reported(f"the export {key} cannot be read"):
+            try:
+                self._fs.get_file(self._path_of_export(key), str(target))
+            except FileNotFoundError:
+                return False
+        return True
+
+    def publish_export(self, key: str, archive: Path) -> None:
+        """Upload the archive of an export; it appears only when it is complete."""
+        with self._reported(f"the export {key} cannot be uploaded"):
+            self._fs.put_file(str(archive), self._path_of_export(key))
+
+    def _path_of_export(self, key: str) -> str:
+        return f"{self._root}/{_EXPORTS}/{key}.tar.zst"
 
     def _record_texts(self, sweep_id: str) -> dict[str, bytes]:
         """Return the content of each session.json of a sweep, by path, in the order of the session ids."""

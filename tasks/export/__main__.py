@@ -1,7 +1,12 @@
-"""`python -m tasks.export`: the process in which one model is exported."""
+"""`python -m tasks.export`: the process in which one model is exported, or with `--serve` the export server."""
 
 import sys
 
-from tasks.export.child import main
+if sys.argv[1:] == ["--serve"]:
+    from tasks.export.server import Server
 
-sys.exit(main())
+    Server().serve()
+else:
+    from tasks.export.child import main
+
+    sys.exit(main())

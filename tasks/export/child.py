@@ -15,7 +15,7 @@ import time
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from devices.errors import FarmError
 from tasks.export.convert import NotApplicable
@@ -25,6 +25,7 @@ from tasks.export.exported import EXPORT_VERSION, first_line
 from tasks.export.from_transformers import made_from_transformers
 from tasks.export.key import export_key, is_own, note_used, source_sha256, versions
 from tasks.export.made import Method, methods_of
+from tasks.export.memory import MemoryLimit
 from tasks.export.recipes import recipe_of
 from tasks.export.zoo import MODELS
 from tasks.files import publish_folder, write_complete
@@ -34,30 +35,39 @@ _LOOK_S = 1.0
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Export one model in this process; print {"folder": name}, {"skipped": reason} or {"error": cause} on stdout."""
+    # Libraries print to stdout, so their stdout goes to the log and the answer to the original stdout.
+    with os.fdopen(os.dup(1), "w") as answer_to:
+        os.dup2(2, 1)
+        return answer(sys.argv[1:] if arguments is None else arguments, answer_to)
+
+
+def answer(arguments: Sequence[str], answer_to: TextIO) -> int:
+    """Export one model in this process, write the result to `answer_to`, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tasks.export", description=main.__doc__)
     parser.add_argument("entry", type=ModelEntry.model_validate_json, help="the model's entry as JSON")
     parser.add_argument("precision")
     parser.add_argument("exports_dir", type=Path)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--parent", type=int, default=os.getppid(), help="process id; this process ends with it")
+    parser.add_argument("--memory-limit", type=int, help="bytes that this process may use")
     options = parser.parse_args(arguments)
-    # Libraries print to stdout, so their stdout goes to the log and the answer to the original stdout.
-    answer_to = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
     faulthandler.enable()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     threading.Thread(target=_end_with_parent, args=(options.parent,), daemon=True).start()
+    limit = MemoryLimit(options.memory_limit)
+    result: dict[str, Any]
     try:
-        answer = {"folder": _export_here(options.entry, options.precision, options.exports_dir, options.seed).name}
+        with limit:
+            folder = _export_here(options.entry, options.precision, options.exports_dir, options.seed)
+        result = {"folder": folder.name}
     except NotApplicable as reason:
-        answer = {"skipped": str(reason)}
+        result = {"skipped": str(reason)}
     except Exception as error:
         with contextlib.suppress(OSError):  # the log's disk may be the full one
             traceback.print_exc()
-        answer = {"error": _cause(error, options.exports_dir)}
-    with answer_to:
-        json.dump(answer, answer_to)
-    return 1 if "error" in answer else 0
+        result = limit.answer_to(error) or {"error": _cause(error, options.exports_dir)}
+    json.dump(result, answer_to)
+    return 1 if "error" in result else 0
 
 
 def _end_with_parent(parent: int) -> None:

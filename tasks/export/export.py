@@ -1,18 +1,11 @@
 """Export a model: .pte, ETRecord, seeded inputs and eager outputs; made once per content, in a separate process.
 
-That process is `python -m tasks.export` (child.py): the memory of torch, a crash or a hang of an export does not affect
-the farm.
+run.py starts that process: a crash or a hang of an export, and the memory of torch, do not affect the farm.
 """
 
-import contextlib
 import errno
-import json
 import logging
 import os
-import signal
-import subprocess
-import sys
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +14,10 @@ from tasks.export.entry import ModelEntry, entry_of
 from tasks.export.exported import Export, ExportError, first_line, read_complete, read_exports
 from tasks.export.given import given_export
 from tasks.export.key import export_key, source_sha256, versions
+from tasks.export.process import Request
 from tasks.export.recipes import recipe_of
+from tasks.export.run import run_export
+from tasks.export.shared import ExportStore, fetch, publish
 from tasks.files import remove_leftovers, write_complete
 
 logger = logging.getLogger(__name__)
@@ -32,9 +28,15 @@ class NotApplicableError(ExportError):
 
 
 def export_cases(
-    model: str | ModelEntry, precision: str, exports_dir: Path, *, seed: int = 0, deadline_s: float = 900
+    model: str | ModelEntry,
+    precision: str,
+    exports_dir: Path,
+    *,
+    seed: int = 0,
+    deadline_s: float = 900,
+    store: ExportStore | None = None,
 ) -> tuple[Export, ...]:
-    """Return the cases of the export of a model by a recipe; export it if it is missing.
+    """Return the cases of the export of a model by a recipe; export it if it is missing here and in the `store`.
 
     An existing export is checked against its hashes and made again if it does not match. A .pte file that exists
     already is copied, whatever the recipe. Raises ExportError, and NotApplicableError for a pair without meaning.
@@ -48,6 +50,8 @@ def export_cases(
         recipe_of(precision)
         key = export_key(entry, precision, seed, exports_dir)
         found = read_complete(exports_dir / key)
+        if found is None and store and fetch(store, key, exports_dir):
+            found = read_complete(exports_dir / key)
         if found is not None:
             (found[0].folder / "export.json").touch()  # in use: `etfarm prune` leaves it
             # An older farm did not record the hash of the source. The key, which it recorded, covers the same files.
@@ -57,7 +61,10 @@ def export_cases(
         missing = [name for name in ("torch", "executorch") if versions()[name] is None]
         if missing:
             raise ExportError(f"{title}: {' and '.join(missing)} not installed; install the farm's export extra")
-        return _export_in_child(entry, precision, exports_dir, seed, deadline_s, key)
+        made = _export_in_child(entry, precision, exports_dir, seed, deadline_s, key)
+        if store:
+            publish(store, made[0].folder)
+        return made
     except ExportError:
         raise
     except FarmError as error:
@@ -92,17 +99,9 @@ def _export_in_child(
     logger.info("exporting %s", title)
     log = exports_dir / "logs" / f"{key}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    arguments = [
-        entry.model_dump_json(),
-        precision,
-        os.fspath(exports_dir),
-        "--seed",
-        str(seed),
-        "--parent",
-        str(os.getpid()),
-    ]
+    arguments = [entry.model_dump_json(), precision, os.fspath(exports_dir), "--seed", str(seed)]
     try:
-        answer = _run_child(arguments, log, deadline_s)
+        answer = run_export(Request(arguments, log, deadline_s))
     finally:
         for folder in (exports_dir, exports_dir / "used"):
             remove_leftovers(folder)
@@ -124,39 +123,6 @@ def _export_in_child(
         sum(entry["count"] for entry in export.portable),
     )
     return exports
-
-
-def _run_child(arguments: list[str], log: Path, deadline_s: float) -> dict[str, str]:
-    """Run `main` in a separate process group, killed at the deadline; return its answer or an error."""
-    # -P: the folder of the models must not hide the farm's packages; PYTHONPATH: the child uses those of this process.
-    command = [sys.executable, "-P", "-m", "tasks.export", *arguments]
-    path = os.pathsep.join(filter(None, [os.fspath(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")]))
-    # With a fixed hash seed, sets of names have the same order and the same model gives the same bytes.
-    environment = os.environ | {"PYTHONPATH": path, "PYTHONHASHSEED": "0"}
-    # The answer goes to a file and not to a pipe: a process that the model leaves running would keep a pipe open.
-    with tempfile.TemporaryFile() as output, log.open("wb") as stream:
-        child = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=stream, env=environment, start_new_session=True
-        )
-        try:
-            child.wait(deadline_s)
-        except subprocess.TimeoutExpired:
-            return {"error": f"the export did not finish within {deadline_s:g} s"}
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
-        output.seek(0)
-        answer: dict[str, str] = json.loads(output.read() or b"{}") or {"error": _exit_cause(child.returncode)}
-        return answer
-
-
-def _exit_cause(returncode: int) -> str:
-    if returncode == -signal.SIGKILL:
-        return "the export process was killed, possibly out of memory"
-    if returncode < 0:
-        return f"the export process was killed by {signal.Signals(-returncode).name}"
-    return f"the export process exited with code {returncode}"
 
 
 def os_cause(error: OSError, exports_dir: Path) -> str:

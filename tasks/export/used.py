@@ -15,6 +15,9 @@ _SYSTEM = [
     os.path.realpath(root) for root in (*_INSTALLED, site.getusersitepackages(), "/proc", "/sys", "/dev", "/etc")
 ]
 
+loaded_before_exports: set[str] = set()
+"""The modules that the export server had loaded before it loaded what exports need; empty in any other process."""
+
 
 class Used:
     """The files (data and modules outside the installed packages) and installed distributions that were used."""
@@ -37,7 +40,7 @@ def watching() -> Iterator[Used]:
     It records files opened for reading through Python and safetensors. Files that other native code reads are not
     recorded: a change in such a file alone does not cause a new export.
     """
-    used, before = Used(), set(sys.modules)
+    used, before = Used(), set(loaded_before_exports or sys.modules)
     active = True
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:

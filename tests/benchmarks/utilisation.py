@@ -65,6 +65,7 @@ def jobs_of(specs: list[DeviceSpec], var: Var) -> "list[DeviceJob]":
     """Return a device's part of the sweep for each device: a runner that sleeps, and a small model."""
     from devices.ondevice.facts import Facts
     from flows.device_job import DeviceJob
+    from flows.live_exports import LiveExports
     from tasks.spec import SweepSpec
     from tests.fixtures.plans import NIGHT
     from tests.fixtures.stand_in import GOOD, publish_stand_in, write_export
@@ -87,8 +88,7 @@ def jobs_of(specs: list[DeviceSpec], var: Var) -> "list[DeviceJob]":
             device=device,
             facts=Facts(os="linux"),
             unusable=None,
-            exports={("linear", "fp32"): (export,)},
-            export_errors={},
+            exports=LiveExports(ready={("linear", "fp32"): (export,)}),
             runners={("sme2_off", "timing"): runner},
             runner_error=None,
             bundles=LocalStore(var.bundles),
@@ -101,10 +101,9 @@ def jobs_of(specs: list[DeviceSpec], var: Var) -> "list[DeviceJob]":
 def measure_all(folder: Path, var: Var, stack: ExitStack) -> list[Turn]:
     """Run the devices' part of a sweep side by side."""
     from prefect import flow
-    from prefect.futures import wait
     from prefect.task_runners import ThreadPoolTaskRunner
 
-    from flows.sweep import device_step
+    from flows.side_by_side import measure_all
     from tests.fixtures.plans import NIGHT
 
     def open_apart(spec: DeviceSpec) -> Device:
@@ -119,7 +118,7 @@ def measure_all(folder: Path, var: Var, stack: ExitStack) -> list[Turn]:
     @flow(name="utilisation", task_runner=ThreadPoolTaskRunner(max_workers=64))  # type: ignore[arg-type]
     def side_by_side() -> float:
         began = time.time()
-        wait([device_step.submit(f"measure on {each.device.name}", each) for each in jobs])
+        measure_all(jobs)
         return began
 
     began = side_by_side()

@@ -11,7 +11,7 @@ from devices.device import Device
 from devices.inventory import DeviceSpec
 from devices.ondevice import facts
 from devices.ondevice.facts import Facts, parse_facts
-from flows.prepare import Probe, Runners, build_runners, probe_all
+from flows.prepare import Building, Probe, Runners, probe_all
 from tasks.runner.toolchain import host_platform
 from tasks.spec import SweepSpec
 from tasks.var import Var
@@ -53,12 +53,11 @@ def test_a_device_whose_probe_fails_does_not_stop_the_others(tmp_path: Path, mon
     # when all are probed
     @flow
     def probing() -> list[Probe]:
-        return probe_all(devices, places)
+        return list(probe_all(devices, places))
 
-    probes = probing()
+    probes = {probe.device.name: probe for probe in probing()}
     # then each broken one has its sentence, and the last one is usable
-    assert [probe.device.name for probe in probes] == ["damaged", "windows", "odd", "sound"]
-    damaged, windows, odd, sound = probes
+    damaged, windows, odd, sound = (probes[device.name] for device in devices)
     assert str(damaged.unusable).endswith("remove it to reset the health of damaged")
     assert windows.unusable == "windows: its system reads 'windows'; the farm measures on linux, macos and android"
     assert odd.unusable == "odd: the probe itself failed (ZeroDivisionError: nobody expected this); report this error"
@@ -82,11 +81,14 @@ def test_a_platform_whose_runner_fails_does_not_stop_the_others(
 
     monkeypatch.setattr("flows.prepare.build_runner", build)
     # when the runners of two platforms are built
-    platforms = {"linux-odd", host_platform()}
+    platforms = ("linux-odd", host_platform(), "linux-odd")
 
     @flow
     def building() -> dict[str, Runners]:
-        return build_runners(spec, platforms, Var(tmp_path))
+        builds = Building(spec, Var(tmp_path))
+        for platform in platforms:
+            builds.start(platform)
+        return {platform: builds.of(platform) for platform in platforms}
 
     runners = building()
     # then only the odd one has an error

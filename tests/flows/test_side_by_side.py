@@ -1,0 +1,132 @@
+"""Devices of a sweep: sessions of a model start as soon as its export is there."""
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prefect import flow
+from prefect.settings import PREFECT_API_URL, temporary_settings
+from prefect.task_runners import ThreadPoolTaskRunner
+
+from devices.inventory import DeviceSpec
+from flows.device_job import DeviceTally
+from flows.side_by_side import measure_as_ready
+from tasks.bundle import SessionRecord
+from tasks.bundle_store import LocalStore
+from tasks.export.entry import ModelEntry, entry_of
+from tasks.export.exported import Export, ExportError
+from tasks.spec import SweepSpec
+from tasks.var import Var
+from tests.fixtures.plans import NIGHT
+from tests.fixtures.stand_in import GOOD, publish_stand_in, write_export
+from tests.fixtures.waiting import ENOUGH_S, wait_for
+
+SLOW, QUICK, BROKEN = "linear", "conv", "batch_matmul"
+SPEC = SweepSpec(
+    name="smoke",
+    models=[entry_of(name) for name in (SLOW, QUICK, BROKEN)],
+    variants=["sme2_off"],
+    executions=3,
+    warmup_executions=1,
+    sessions=2,
+    settle_s=0,
+    lease_wait_s=ENOUGH_S,
+)
+
+
+class Exports:
+    """Exports without torch: SLOW ends when the test lets it, BROKEN fails."""
+
+    def __init__(self, folder: Path) -> None:
+        self.slow_may_end = threading.Event()
+        self._made = {name: replace(write_export(folder / name), model=name) for name in (SLOW, QUICK)}
+
+    def export(self, model: ModelEntry, precision: str, exports_dir: Path, **_: object) -> tuple[Export, ...]:
+        if model.name == SLOW:
+            self.slow_may_end.wait(ENOUGH_S)
+        if model.name == BROKEN:
+            raise ExportError("cannot export batch_matmul as fp32: no weights here")
+        return (self._made[model.name],)
+
+
+@pytest.fixture
+def exports(prefect_api: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Exports]:
+    """A farm whose exports the test controls, with a stand-in for the runner."""
+    made = Exports(tmp_path / "made")
+    runner = publish_stand_in(tmp_path / "var" / "runners", GOOD)
+    monkeypatch.setattr("flows.prepare.export_cases", made.export)
+    monkeypatch.setattr("flows.prepare.build_runner", lambda *_: None)
+    monkeypatch.setattr("flows.prepare.find_runner", lambda *_: runner)
+    with temporary_settings({PREFECT_API_URL: prefect_api}):
+        yield made
+
+
+def test_a_remote_device_measures_what_is_exported_and_this_machine_waits_for_all_exports(
+    exports: Exports, make_spec: Callable[..., DeviceSpec], tmp_path: Path
+) -> None:
+    # given a sweep on a remote device and on this machine, and one export that takes long
+    devices = [make_spec("local"), make_spec("ssh")]
+    with ThreadPoolExecutor(1) as pool:
+        sweeping = pool.submit(copy_context().run, measured, devices, tmp_path / "var")
+        # when the other model is exported
+        wait_for(lambda: len(counting(tmp_path)) == 2 or sweeping.done(), "the remote device to measure it")
+        # then the remote device has measured it completely, the local one nothing
+        assert {(each.device.name, each.model.name) for each in records(tmp_path)} == {
+            ("test-ssh", QUICK),
+            ("test-ssh", BROKEN),
+        }
+        exports.slow_may_end.set()
+        # and in the end both devices have measured both models
+        tallies = {tally.device: tally for tally in sweeping.result(ENOUGH_S)}
+    for name in ("test-local", "test-ssh"):
+        assert (tallies[name].succeeded, tallies[name].failed, tallies[name].discarded) == (4, 2, 1)
+    # and the model that came later has caught up its rounds in their order
+    remote = [each for each in counting(tmp_path) if each.device.name == "test-ssh" and each.arm is None]
+    assert [each.model.name for each in remote] == [QUICK] * 2 + [SLOW] * 2
+    assert [each.index for each in remote] == [0, 1] * 2
+
+
+def test_sessions_have_the_same_ids_whenever_their_export_ends(
+    exports: Exports, make_spec: Callable[..., DeviceSpec], tmp_path: Path
+) -> None:
+    # given a sweep whose first export ends last
+    device = make_spec("ssh")
+    with ThreadPoolExecutor(1) as pool:
+        sweeping = pool.submit(copy_context().run, measured, [device], tmp_path / "var")
+        wait_for(lambda: len(counting(tmp_path)) == 2 or sweeping.done(), "the other model to be measured")
+        exports.slow_may_end.set()
+        sweeping.result(ENOUGH_S)
+    # when it is started again with all exports there
+    (again,) = measured([device], tmp_path / "var")
+    # then only the failed sessions are repeated, although another model is the first of the plan now
+    assert (again.already_done, again.failed, again.succeeded, again.discarded) == (5, 2, 0, 0)
+    # and a sweep elsewhere whose exports were there from the start has the same sessions
+    measured([device], tmp_path / "other")
+    ids = {each.session_id for each in counting(tmp_path)}
+    assert ids == {each.session_id for each in counting(tmp_path, "other")}
+
+
+def measured(devices: list[DeviceSpec], var: Path) -> list[DeviceTally]:
+    """Measure the sweep on the devices and return how they ended."""
+    places = Var(var)
+
+    @flow(task_runner=ThreadPoolTaskRunner[Any](max_workers=64))  # type: ignore[arg-type]
+    def sweeping() -> list[DeviceTally]:
+        return measure_as_ready(SPEC, NIGHT, devices, LocalStore(places.bundles), places, {})[1]
+
+    return sweeping()
+
+
+def records(folder: Path, var: str = "var") -> list[SessionRecord]:
+    """Return the records of all sessions in the order in which they ended."""
+    return sorted(LocalStore(Var(folder / var).bundles).records(NIGHT.sweep_id), key=lambda each: each.ended_at)
+
+
+def counting(folder: Path, var: str = "var") -> list[SessionRecord]:
+    """Return those that succeeded."""
+    return [each for each in records(folder, var) if each.status == "succeeded"]
