@@ -11,7 +11,8 @@ from pathlib import Path
 from devices.inventory import DeviceSpec, open_device
 from devices.limits import Limits
 from devices.ondevice.facts import read_facts
-from tasks.advice.lookup import advice_text, word_of
+from tasks.advice.entry import word_of
+from tasks.advice.lookup import HEAVY_SHARE, advice_text
 from tasks.bundle import SessionRecord, SweepNight
 from tasks.bundle_store import LocalStore
 from tasks.cell import Cell
@@ -30,7 +31,6 @@ from tasks.var import Var
 EXECUTIONS = 12
 WARMUP_EXECUTIONS = 2
 _DEADLINE_S = 300.0
-_WORTH_ADVICE = 0.05
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def _add_shares(checked: CheckedCase, etdump: Path) -> None:
     names = [entry["operator"] for entry in listed]
     for entry in listed:
         share = shares.get(word_of(entry["operator"]))
-        heavy = share is not None and share > _WORTH_ADVICE
+        heavy = share is not None and share > HEAVY_SHARE
         advice = advice_text(entry["operator"], entry.get("reason"), names) if heavy else None
         checked.portable.append(PortableOperator(entry["operator"], entry["count"], share, advice))
     checked.portable.sort(key=lambda each: -(each.share or 0.0))

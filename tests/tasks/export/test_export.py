@@ -125,10 +125,14 @@ def test_an_export_of_an_older_farm_has_the_hash_of_its_source(exports: Path) ->
     assert again == made
 
 
-def test_inputs_follow_the_precision_and_int8_is_compared_with_fp32(toys: dict[str, Export]) -> None:
+def test_inputs_follow_the_precision_and_conversions_are_compared_with_fp32_too(toys: dict[str, Export]) -> None:
     assert toys["fp16"].inputs[0]["dtype"] == toys["fp16"].outputs[0]["dtype"] == "float16"
     assert toys["int8_static"].inputs == toys["int8_dynamic"].inputs == toys["fp32"].inputs
-    assert toys["int8_static"].outputs == toys["int8_dynamic"].outputs == toys["fp32"].outputs
+    # the outputs of a converted model are its own, beside those of the model before its conversion
+    assert toys["fp32"].case.outputs_fp32 == []
+    for precision in ("int8_static", "int8_dynamic", "int4_dynamic"):
+        assert _contents(toys[precision].case.outputs_fp32) == _contents(toys["fp32"].outputs)
+        assert _contents(toys[precision].outputs) != _contents(toys["fp32"].outputs)
     assert toys["int8_static"].pte_bytes < toys["fp16"].pte_bytes < toys["fp32"].pte_bytes
 
 
@@ -321,6 +325,10 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 def _values(export: Export, entry: dict[str, Any]) -> Any:
     return np.fromfile(export.folder / entry["file"], dtype=entry["dtype"]).reshape(entry["shape"])
+
+
+def _contents(tensors: list[dict[str, Any]]) -> list[str]:
+    return [entry["sha256"] for entry in tensors]
 
 
 def _kernel(operator: str) -> str:
