@@ -19,8 +19,7 @@ TABLE: tuple[Advice, ...] = (
         "attention",
         _ATTENTION,
         "scaled_dot_product_attention is decomposed with a check for rows without a key, which XNNPACK cannot run",
-        "write the attention as torch.bmm on 3-D tensors, softmax(-1) and torch.bmm; in a transformers model, "
-        'attn_implementation="eager" removes the check',
+        "write the attention as torch.bmm on 3-D tensors, softmax(-1) and torch.bmm",
         _NO_RULE,
         beside="any logical_not",
     ),
