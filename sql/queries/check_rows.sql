@@ -61,6 +61,10 @@ finding AS (
         OR device_id NOT IN (SELECT device_id FROM device)
         OR model_id NOT IN (SELECT model_id FROM model)
         OR runner_id NOT IN (SELECT runner_id FROM runner)
+    UNION ALL
+    SELECT 'sessions without the sources of their operators', count(*)
+    FROM session
+    WHERE source_map_id NOT IN (SELECT source_map_id FROM source_map)
 )
 SELECT finding, found
 FROM finding

@@ -1,5 +1,6 @@
 """A sweep of a model with named modules shows its time by module, also for a .pte file with an ETRecord."""
 
+import json
 from typing import Any
 
 import pytest
@@ -75,13 +76,10 @@ def test_the_time_of_a_model_is_shown_by_its_modules(farm: Farm) -> None:
     assert total["whole"] == 1
     assert "blocks.0.norm" in next(farm.var.glob("reports/*/report.md")).read_text(encoding="utf-8")
     # when its program and ETRecord are given as files
-    [export] = {path.parent for path in farm.var.glob("exports/*/model.etrecord") if _is_of(path.parent, model)}
+    record = json.loads(next(farm.var.glob("bundles/*/*/session.json")).read_bytes())
+    export = farm.var / "exports" / record["model"]["export_key"]
     given = f"{{name: given, pte: {export}/model.pte, etrecord: {export}/model.etrecord}}"
     ended = farm.sweep(SWEEP.format(models=given, precision="fp32").replace("sources", "again"))
     assert ended.returncode == 0, ended.stderr
     # then the result is the same
     assert sources(farm, "given") == rows
-
-
-def _is_of(export: Any, model: str) -> bool:
-    return f'"model": "{model}"' in (export / "export.json").read_text(encoding="utf-8")
