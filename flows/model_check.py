@@ -17,6 +17,7 @@ from tasks.bundle import SessionRecord, SweepNight
 from tasks.bundle_store import LocalStore
 from tasks.cell import Cell
 from tasks.etdump.event_kind import EventKind
+from tasks.etdump.operators import parse_operator
 from tasks.etdump.reader import read_etdump
 from tasks.export.export import export_cases
 from tasks.export.exported import Export
@@ -38,7 +39,7 @@ class PortableOperator:
     """A portable operator of the model: how often it is called, its share of Method::execute, and what to do."""
 
     operator: str
-    count: int
+    count: int | None
     share: float | None
     advice: str | None
     """None below 5 % of the time."""
@@ -104,9 +105,10 @@ def _add_shares(checked: CheckedCase, etdump: Path) -> None:
         of_kind[kind] = float(dump.self_ns[rows].sum()) / total_ns
         if kind == EventKind.PORTABLE:
             for name_id, self_ns in zip(dump.name_id[rows].tolist(), dump.self_ns[rows].tolist(), strict=True):
-                shares[word_of(dump.names[name_id].removeprefix("native_call_"))] += self_ns / total_ns
+                shares[parse_operator(dump.names[name_id], kind).operator] += self_ns / total_ns
     checked.delegated_share, checked.portable_share = of_kind[EventKind.DELEGATED], of_kind[EventKind.PORTABLE]
-    listed = checked.export.portable
+    # Of a .pte file from elsewhere only the operators that ran are known.
+    listed = checked.export.portable or [{"operator": name, "count": None} for name in shares]
     names = [entry["operator"] for entry in listed]
     for entry in listed:
         share = shares.get(word_of(entry["operator"]))

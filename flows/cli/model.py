@@ -71,7 +71,8 @@ def _lines(case: "CheckedCase") -> Iterator[str]:
     yield f"time: {delegated_percent:.1f} % delegated, {portable_percent:.1f} % portable, {rest}"
     for each in case.portable:
         share = "not executed" if each.share is None else f"{100 * each.share:.1f} %"
-        yield f"  {each.operator} x {each.count}: {share}" + (f". {each.advice}" if each.advice else "")
+        times = f" x {each.count}" if each.count else ""
+        yield f"  {each.operator}{times}: {share}" + (f". {each.advice}" if each.advice else "")
     yield _accuracy(case)
 
 
