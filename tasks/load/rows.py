@@ -80,7 +80,7 @@ def rows_of_bundle(folder: Path) -> Rows:
             operators=_operators(record),
             details={
                 "device_conditions": _conditions(record),
-                "accuracy": [output.model_dump() for output in record.accuracy or []],
+                "accuracy": _accuracy(record),
                 **(kernels_of(folder, record) if succeeded else {}),
             },
             runs=runs,
@@ -227,6 +227,18 @@ def _operators(record: SessionRecord) -> list[Row]:
         }
         for placement, entries in (("delegated", record.model.delegated), ("portable", record.model.portable))
         for entry in entries
+    ]
+
+
+def _accuracy(record: SessionRecord) -> list[Row]:
+    """Return a row for each output and reference.
+
+    An older farm did not record the reference: it compared int8 with the fp32 model (as migration 0013 does).
+    """
+    unstated = "fp32" if record.model.precision in ("int8_static", "int8_dynamic") else "eager"
+    return [
+        output.model_dump() | ({} if "reference" in output.model_fields_set else {"reference": unstated})
+        for output in record.accuracy or []
     ]
 
 
