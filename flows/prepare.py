@@ -3,7 +3,7 @@
 import logging
 import os
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +71,8 @@ class Runners:
 def export_all(spec: SweepSpec, places: Var) -> list[Exported]:
     """Export every model in every precision, a few at a time."""
     board.expect("export", len(spec.pairs))
-    futures = [export_step.submit(model, precision, spec.seed, places.exports) for model, precision in spec.pairs]
+    taps = "numerics" in spec.modes
+    futures = [export_step.submit(model, precision, spec.seed, places.exports, taps) for model, precision in spec.pairs]
     wait(futures)
     ended = []
     for (model, precision), future in zip(spec.pairs, futures, strict=True):
@@ -101,13 +102,17 @@ def probe_all(devices: list[DeviceSpec], places: Var) -> list[Probe]:
 
 
 @task(task_run_name="export {model.name} {precision}", cache_policy=NO_CACHE)
-def export_step(model: ModelEntry, precision: str, seed: int, exports_dir: Path) -> State[Any]:
-    """Export one model by one recipe; a model that cannot be exported fails only this task."""
+def export_step(model: ModelEntry, precision: str, seed: int, exports_dir: Path, taps: bool = False) -> State[Any]:
+    """Export one model by one recipe, with `taps` also the program of the mode numerics.
+
+    A model that cannot be exported fails only this task, one that cannot be tapped only its sessions in that mode.
+    """
     name, title = model.name, f"{model.name} {precision}"
     with _export_places:
         board.doing("export", title)
         try:
-            ended = Exported(name, precision, export_cases(model, precision, exports_dir, seed=seed))
+            cases = export_cases(model, precision, exports_dir, seed=seed)
+            ended = Exported(name, precision, _with_tapped(cases, model, seed, exports_dir) if taps else cases)
         except NotApplicableError as reason:
             ended = Exported(name, precision, skipped=str(reason))
         except FarmError as error:
@@ -118,6 +123,16 @@ def export_step(model: ModelEntry, precision: str, seed: int, exports_dir: Path)
     if ended.skipped:
         return Completed(name="Skipped", message=ended.skipped, data=ended)
     return Failed(message=ended.error, data=ended) if ended.error else Completed(data=ended)
+
+
+def _with_tapped(cases: tuple[Export, ...], model: ModelEntry, seed: int, exports_dir: Path) -> tuple[Export, ...]:
+    precision = cases[0].precision
+    try:
+        tapped = export_cases(model, precision, exports_dir, seed=seed, taps=True)
+        return tuple(replace(case, tapped=each) for case, each in zip(cases, tapped, strict=True))
+    except FarmError as error:
+        _log.warning("%s %s, mode numerics: %s", model.name, precision, error)
+        return tuple(replace(case, tapped_error=str(error)) for case in cases)
 
 
 @task(task_run_name="probe {device.name}", cache_policy=NO_CACHE)

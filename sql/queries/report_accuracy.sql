@@ -1,4 +1,4 @@
--- The worst figures of each output against each reference over the sessions of one content, all modes together, emulated devices included.
+-- The worst figures of each output against each reference over the sessions of one content, all modes but numerics together, emulated devices included.
 WITH
 worst AS (
     SELECT
@@ -24,7 +24,7 @@ worst AS (
     FROM session_accuracy
     JOIN cell USING (cell, sweep_id)
     LEFT JOIN _differs USING (cell_id, sweep_id)
-    WHERE sweep_id = $sweep_id AND purpose IS NULL
+    WHERE sweep_id = $sweep_id AND purpose IS NULL AND cell.mode != 'numerics'
     GROUP BY ALL
 )
 SELECT *

@@ -29,4 +29,4 @@ _OTHERS = AccuracyLimits(eager_db=10, fp32_db=3)
 
 def limits_of(precision: str) -> AccuracyLimits:
     """Return the limits of a recipe; those of int8_static for one that is not listed, such as a user's own."""
-    return _LIMITS.get(precision, _OTHERS)
+    return _LIMITS.get(precision.partition(" except ")[0], _OTHERS)

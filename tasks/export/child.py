@@ -39,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("precision")
     parser.add_argument("exports_dir", type=Path)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--taps", action="store_true", help="return the values of the layers as well")
     parser.add_argument("--parent", type=int, default=os.getppid(), help="process id; this process ends with it")
     options = parser.parse_args(arguments)
     # Libraries print to stdout, so their stdout goes to the log and the answer to the original stdout.
@@ -48,7 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     threading.Thread(target=_end_with_parent, args=(options.parent,), daemon=True).start()
     try:
-        answer = {"folder": _export_here(options.entry, options.precision, options.exports_dir, options.seed).name}
+        given = (options.entry, options.precision, options.exports_dir, options.seed)
+        answer = {"folder": _export_here(*given, taps=options.taps).name}
     except NotApplicable as reason:
         answer = {"skipped": str(reason)}
     except Exception as error:
@@ -67,17 +69,17 @@ def _end_with_parent(parent: int) -> None:
     os.killpg(0, signal.SIGKILL)
 
 
-def _export_here(entry: ModelEntry, precision: str, exports_dir: Path, seed: int) -> Path:
+def _export_here(entry: ModelEntry, precision: str, exports_dir: Path, seed: int, *, taps: bool) -> Path:
     """Export in this process and return the published folder."""
     from tasks.export.lower import build
 
     started = time.monotonic()
     gc.set_threshold(1_000_000, 5, 5)  # with the default, garbage collection takes a sixth of the time
     methods, own_recipe = _make(entry, precision, exports_dir, seed)
-    key = export_key(entry, precision, seed, exports_dir)
+    key = export_key(entry, precision, seed, exports_dir, taps=taps)
     folder = exports_dir / key
     with publish_folder(folder) as aside:
-        built = build(methods, recipe_of(precision), aside, own_recipe)
+        built = build(methods, recipe_of(precision), aside, own_recipe, taps=taps)
         head = {"export_version": EXPORT_VERSION, "export_key": key, "model": entry.name, "precision": precision}
         source = {"source_sha256": source_sha256(entry, precision, exports_dir)}
         tail = {"seed": seed, "versions": versions(), **source, "export_s": round(time.monotonic() - started, 3)}

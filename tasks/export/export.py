@@ -32,10 +32,17 @@ class NotApplicableError(ExportError):
 
 
 def export_cases(
-    model: str | ModelEntry, precision: str, exports_dir: Path, *, seed: int = 0, deadline_s: float = 900
+    model: str | ModelEntry,
+    precision: str,
+    exports_dir: Path,
+    *,
+    seed: int = 0,
+    deadline_s: float = 900,
+    taps: bool = False,
 ) -> tuple[Export, ...]:
     """Return the cases of the export of a model by a recipe; export it if it is missing.
 
+    With `taps`, its program returns the values of the model's layers as well, and is not the one to measure.
     An existing export is checked against its hashes and made again if it does not match. A .pte file that exists
     already is copied, whatever the recipe. Raises ExportError, and NotApplicableError for a pair without meaning.
     """
@@ -43,10 +50,12 @@ def export_cases(
     exports_dir = exports_dir.absolute()
     try:
         entry = entry_of(model)
+        if entry.pte and taps:
+            raise ExportError("the layers of an existing .pte file are not known; leave the mode numerics out")
         if entry.pte:
             return given_export(entry, exports_dir, seed)
         recipe_of(precision)
-        key = export_key(entry, precision, seed, exports_dir)
+        key = export_key(entry, precision, seed, exports_dir, taps=taps)
         found = read_complete(exports_dir / key)
         if found is not None:
             (found[0].folder / "export.json").touch()  # in use: `etfarm prune` leaves it
@@ -57,7 +66,7 @@ def export_cases(
         missing = [name for name in ("torch", "executorch") if versions()[name] is None]
         if missing:
             raise ExportError(f"{title}: {' and '.join(missing)} not installed; install the farm's export extra")
-        return _export_in_child(entry, precision, exports_dir, seed, deadline_s, key)
+        return _export_in_child(entry, precision, exports_dir, seed, deadline_s, key, taps=taps)
     except ExportError:
         raise
     except FarmError as error:
@@ -85,7 +94,7 @@ def _raise_if_skipped(exports_dir: Path, key: str) -> None:
 
 
 def _export_in_child(
-    entry: ModelEntry, precision: str, exports_dir: Path, seed: int, deadline_s: float, key: str
+    entry: ModelEntry, precision: str, exports_dir: Path, seed: int, deadline_s: float, key: str, *, taps: bool
 ) -> tuple[Export, ...]:
     """Export in a child process and return the published export."""
     title = f"{entry.name} {precision}"
@@ -100,6 +109,7 @@ def _export_in_child(
         str(seed),
         "--parent",
         str(os.getpid()),
+        *(["--taps"] if taps else []),
     ]
     try:
         answer = _run_child(arguments, log, deadline_s)
@@ -108,7 +118,7 @@ def _export_in_child(
             remove_leftovers(folder)
     if reason := answer.get("skipped"):
         # Under the key as it is now: what the export has used is known only since it ran.
-        key = export_key(entry, precision, seed, exports_dir)
+        key = export_key(entry, precision, seed, exports_dir, taps=taps)
         write_complete(_skipped_path(exports_dir, key), reason.encode())
         raise NotApplicableError(reason)
     if "error" in answer:

@@ -16,6 +16,7 @@ from tasks.export.convert import Converted, convert
 from tasks.export.made import Method
 from tasks.export.recipes import Recipe
 from tasks.export.references import as_stored, references, with_cases
+from tasks.export.taps import strip_taps, tapped
 from tasks.files import sha256_of
 
 logger = logging.getLogger(__name__)
@@ -25,10 +26,12 @@ _NO_RULE = "XNNPACK's partitioner has no rule for this operator"
 Operators = dict[str, list[dict[str, Any]]]
 
 
-def build(methods: list[Method], recipe: Recipe, folder: Path, own: Any = None) -> dict[str, Any]:
+def build(
+    methods: list[Method], recipe: Recipe, folder: Path, own: Any = None, *, taps: bool = False
+) -> dict[str, Any]:
     """Write model.pte, model.etrecord and the tensors of all cases to `folder`; return their part of export.json.
 
-    `own` is the function of your own recipe. Raises NotApplicable if the recipe has no meaning for the model.
+    `own` is the function of your own recipe. With `taps`, the program returns the values of its layers as well. Raises NotApplicable if the recipe has no meaning for the model.
     """
     import torch
 
@@ -41,6 +44,8 @@ def build(methods: list[Method], recipe: Recipe, folder: Path, own: Any = None) 
         for method in methods:
             method.module.to(getattr(torch, recipe.float_type))
         converted = {method.name: convert(method, recipe, own) for method in methods}
+        if taps:
+            converted = {name: tapped(each) for name, each in converted.items()}
         eager = references({name: each.reference for name, each in converted.items()}, cases, recipe.float_type)
         logger.info("lowering")
         lowered, operators = _lower(converted)
@@ -52,7 +57,10 @@ def build(methods: list[Method], recipe: Recipe, folder: Path, own: Any = None) 
         "pte_sha256": sha256_of(folder / "model.pte"),
         "pte_bytes": (folder / "model.pte").stat().st_size,
         "methods": operators,
-        "cases": [case.written(folder, eager[case.name], exact.get(case.name)) for case in cases],
+        "cases": [
+            case.written(folder, eager[case.name], exact.get(case.name), converted[case.method.name].layers)
+            for case in cases
+        ],
     }
 
 
@@ -69,6 +77,7 @@ def _lower(converted: Mapping[str, Converted]) -> tuple[Any, dict[str, Operators
     }
     with _reasons() as reasons:
         edge = to_edge_transform_and_lower(programs, partitioner=partitioners, generate_etrecord=True)
+    strip_taps(edge)
     kept: dict[str, list[tuple[str, str]]] = {name: [] for name in programs}
     delegated: dict[str, Counter[str]] = {name: Counter() for name in programs}
     for name in programs:

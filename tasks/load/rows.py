@@ -16,6 +16,7 @@ from tasks.etdump.tree import Runs, runs_of
 from tasks.export.recipes import backend_of
 from tasks.files import sha256_of
 from tasks.load.kernels import kernels_of
+from tasks.load.layers import layers_of
 
 Row = dict[str, Any]
 LOOSE_SWEEP = "loose"
@@ -66,7 +67,9 @@ def rows_of_bundle(folder: Path) -> Rows:
     succeeded = record.status == "succeeded"
     if succeeded and record.mode == "timing" and "model.etdump" not in record.files:
         raise BundleError(f"{folder}: model.etdump is missing although the session succeeded; restore the bundle")
-    runs = _read_runs(folder / "model.etdump", record) if succeeded and "model.etdump" in record.files else None
+    # The program of the mode numerics is another one: its events say nothing about the model's.
+    has_events = succeeded and "model.etdump" in record.files and record.mode != "numerics"
+    runs = _read_runs(folder / "model.etdump", record) if has_events else None
     try:
         return Rows(
             path=folder,
@@ -82,6 +85,7 @@ def rows_of_bundle(folder: Path) -> Rows:
                 "device_conditions": _conditions(record),
                 "accuracy": _accuracy(record),
                 **(kernels_of(folder, record) if succeeded else {}),
+                **layers_of(folder, record),
             },
             runs=runs,
         )

@@ -43,9 +43,8 @@ def compare_outputs(references: References, collected: Path) -> list[Accuracy]:
     return [row for number in range(len(references.eager)) for row in _compare_one(number, references, collected)]
 
 
-def _compare_one(number: int, references: References, collected: Path) -> Iterator[Accuracy]:
-    want = _reference(references.folder, references.eager[number])
-    got = TensorFile(collected / f"output-{number}.bin", want.dtype, want.shape)
+def check_size(number: int, got: TensorFile, want: TensorFile) -> None:
+    """Raise OutputMismatchError if an output is missing or has another size than its reference."""
     if not got.path.is_file():
         raise OutputMismatchError(f"output {number} is missing; eager PyTorch returns one of shape {list(want.shape)}")
     size_bytes, wanted_bytes = got.path.stat().st_size, want.path.stat().st_size
@@ -53,6 +52,12 @@ def _compare_one(number: int, references: References, collected: Path) -> Iterat
         raise OutputMismatchError(
             f"output {number} has {size_bytes} bytes; eager PyTorch returns {wanted_bytes} (shape {list(want.shape)})"
         )
+
+
+def _compare_one(number: int, references: References, collected: Path) -> Iterator[Accuracy]:
+    want = _reference(references.folder, references.eager[number])
+    got = TensorFile(collected / f"output-{number}.bin", want.dtype, want.shape)
+    check_size(number, got, want)
     found = difference_of(got, want)
     if found.lost:
         raise OutputMismatchError(

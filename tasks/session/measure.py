@@ -29,6 +29,7 @@ from tasks.session.accuracy import OutputMismatchError, References, compare_outp
 from tasks.session.check import Unsuccessful, check_conditions, check_end, check_result, settle
 from tasks.session.finish import checked_record, unexpected
 from tasks.session.gate import collect_files, file_limits, read_stats
+from tasks.session.layers import write_layer_drift
 from tasks.session.logcat import collect_logcat, logcat_moment, recording_pid
 from tasks.session.record import Findings, code_of, log_tail, now, session_record
 
@@ -134,6 +135,9 @@ def _judge(session: PlannedSession, bench: Bench, found: Findings, job: JobResul
         if found.refused:
             raise found.refused[0]
         check_result(session, bench.runner, found.stats, collected)
+        if session.cell.mode == "numerics":
+            export = bench.export
+            write_layer_drift(export.case.taps, len(export.outputs), export.folder, collected)
         found.accuracy = compare_outputs(_references(bench.export), collected)
         check_conditions(session, found.after, bench.limits)
         _check_own_conditions(bench, job)

@@ -60,9 +60,9 @@ def accuracy(answers: Answers) -> Section:
     blocks: list[Block] = [
         Paragraph(
             "Outputs of the last run compared with eager PyTorch on the same weights and inputs: in the same "
-            "precision, which shows the error of the backend, and in fp32, which adds the cost of the precision. A cell with an "
-            "SNR below its limit is inaccurate: its times are shown, but never count as faster. The limits find broken "
-            "exports; what a task can lose is for its own data to decide."
+            "precision, which shows the error of the backend, and in fp32, which adds the cost of the precision. A "
+            "cell with an SNR below its limit is inaccurate: its times are shown, but never count as faster. The "
+            "limits find broken exports; what a task can lose is for its own data to decide."
         )
     ]
     if rows:
@@ -105,7 +105,7 @@ def _summary(rows: list[AccuracyRow]) -> Iterator[Text]:
         yield (
             f"Largest absolute output error against eager PyTorch: {error:.1e} (",
             Code(worst.model),
-            f" {worst.precision} on {worst.device}, {_COMPARED_WITH[worst.reference]}).",
+            f" {worst.precision} on {worst.device}).",
         )
     if mismatched := sorted({row.model for row in rows if row.nonfinite_mismatches}):
         yield joined("Outputs that are finite in only one of runner and eager PyTorch: ", codes(mismatched), ".")
