@@ -31,7 +31,8 @@ def build(
 ) -> dict[str, Any]:
     """Write model.pte, model.etrecord and the tensors of all cases to `folder`; return their part of export.json.
 
-    `own` is the function of your own recipe. With `taps`, the program returns the values of its layers as well. Raises NotApplicable if the recipe has no meaning for the model.
+    `own` is the function of your own recipe. With `taps`, the program returns the values of its layers as well.
+    Raises NotApplicable if the recipe has no meaning for the model.
     """
     import torch
 

@@ -32,9 +32,8 @@ def tapped(converted: Converted) -> Converted:
     """
     from executorch.devtools.intermediate_output_tap import FULL_TENSOR, tap_intermediate_outputs_
 
-    functional = converted.program.run_decompositions(
-        {}
-    )  # without operators that overwrite values that were tapped before
+    # Without operators that write in place: they would change values that were tapped before.
+    functional = converted.program.run_decompositions({})
     _separate_dequantized(functional.graph_module.graph)
     sources = {node: source for node in functional.graph.nodes if (source := _layer_of(node)) is not None}
     if not sources:
