@@ -18,13 +18,15 @@ class AccuracyLimits:
     """Against eager PyTorch in fp32."""
 
 
+# Beside each: the least SNR of toy_cnn, bert_tiny, resnet18, mobilenet_v2 and mobilevit_xs with their seeded weights, on
+# x86-64. A limit is not in the text that keys an export, so that changing it exports nothing again.
 _LIMITS = {
-    "fp32": AccuracyLimits(eager_db=60, fp32_db=60),
-    "fp16": AccuracyLimits(eager_db=30, fp32_db=30),
-    "int8_static": AccuracyLimits(eager_db=10, fp32_db=3),
-    "int8_dynamic": AccuracyLimits(eager_db=10, fp32_db=10),
+    "fp32": AccuracyLimits(eager_db=60, fp32_db=60),  # 123
+    "fp16": AccuracyLimits(eager_db=30, fp32_db=30),  # 47 and 48
+    "int8_static": AccuracyLimits(eager_db=15, fp32_db=5),  # 32 and 30, without mobilevit_xs
+    "int8_dynamic": AccuracyLimits(eager_db=20, fp32_db=10),  # 58 and 41, without mobilevit_xs
 }
-_OTHERS = AccuracyLimits(eager_db=10, fp32_db=3)
+_OTHERS = _LIMITS["int8_static"]
 
 
 def limits_of(precision: str) -> AccuracyLimits:

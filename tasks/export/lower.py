@@ -49,11 +49,12 @@ def build(
             converted = {name: tapped(each) for name, each in converted.items()}
         eager = references({name: each.reference for name, each in converted.items()}, cases, recipe.float_type)
         logger.info("lowering")
-        lowered, operators = _lower(converted)
+        lowered, operators = _lower(converted, has_record=not taps)
     logger.info("writing")
     with (folder / "model.pte").open("wb") as stream:
         lowered.write_to_file(stream)
-    lowered.get_etrecord().save(folder / "model.etrecord")
+    if not taps:  # an ETRecord cannot contain taps
+        lowered.get_etrecord().save(folder / "model.etrecord")
     return {
         "pte_sha256": sha256_of(folder / "model.pte"),
         "pte_bytes": (folder / "model.pte").stat().st_size,
@@ -65,7 +66,7 @@ def build(
     }
 
 
-def _lower(converted: Mapping[str, Converted]) -> tuple[Any, dict[str, Operators]]:
+def _lower(converted: Mapping[str, Converted], *, has_record: bool) -> tuple[Any, dict[str, Operators]]:
     """Return the program of all methods, and the operators of each."""
     from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
     from executorch.exir import ExecutorchBackendConfig, memory, to_edge_transform_and_lower
@@ -77,7 +78,7 @@ def _lower(converted: Mapping[str, Converted]) -> tuple[Any, dict[str, Operators
         name: [xnnpack] if each.partitioners is None else each.partitioners for name, each in converted.items()
     }
     with _reasons() as reasons:
-        edge = to_edge_transform_and_lower(programs, partitioner=partitioners, generate_etrecord=True)
+        edge = to_edge_transform_and_lower(programs, partitioner=partitioners, generate_etrecord=has_record)
     strip_taps(edge)
     kept: dict[str, list[tuple[str, str]]] = {name: [] for name in programs}
     delegated: dict[str, Counter[str]] = {name: Counter() for name in programs}
