@@ -18,7 +18,7 @@ class AccuracyLimits:
     """Against eager PyTorch in fp32."""
 
 
-# Beside each: the least SNR of toy_cnn, bert_tiny, resnet18, mobilenet_v2 and mobilevit_xs with their seeded weights, on
+# Beside each: the least SNR of toy_cnn, bert_tiny, resnet18, mobilenet_v2 and mobilevit_xs with seeded weights, on
 # x86-64. A limit is not in the text that keys an export, so that changing it exports nothing again.
 _LIMITS = {
     "fp32": AccuracyLimits(eager_db=60, fp32_db=60),  # 123
