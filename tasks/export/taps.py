@@ -13,7 +13,7 @@ from typing import Any
 from devices.errors import FarmError
 from tasks.export.convert import Converted
 
-_FUSED_INTO = ("batch_norm", "relu", "relu6", "hardtanh", "clamp", "clamp_min")
+_FUSED_INTO = ("batch_norm", "_native_batch_norm_legit_no_training", "relu", "relu6", "hardtanh", "clamp", "clamp_min")
 """Activations and normalizations that XNNPACK computes in the operator before them."""
 _SAME_VALUES = (
     "view", "reshape", "_unsafe_view", "permute", "transpose", "t", "expand", "unsqueeze", "squeeze", "flatten",
