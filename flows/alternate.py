@@ -46,6 +46,13 @@ class Answer:
     result: Comparison
     cause: str | None
     """The operators behind a difference; None if there is none or nothing can be named."""
+    inaccurate_sides: tuple[str, ...] = ()
+    """`A`, `B` or both, if their outputs are inaccurate: the times are then no result."""
+
+    @property
+    def word(self) -> str:
+        """different, same, unknown or inaccurate."""
+        return "inaccurate" if self.inaccurate_sides else self.result.answer
 
     def in_words(self) -> str:
         """`+38.0 % (+37.1 % to +39.0 %), different; cause: ...`."""
@@ -53,7 +60,8 @@ class Answer:
         if found.ratio is None or found.low is None or found.high is None:
             return f"{found.answer}: too few sessions ({found.sessions_a} and {found.sessions_b})"
         change, low, high = (f"{100 * (each - 1):+.1f} %" for each in (found.ratio, found.low, found.high))
-        return f"{change} ({low} to {high}), {found.answer}" + (f"; cause: {self.cause}" if self.cause else "")
+        why = f" outputs of {' and '.join(self.inaccurate_sides)}" if self.inaccurate_sides else ""
+        return f"{change} ({low} to {high}), {self.word}{why}" + (f"; cause: {self.cause}" if self.cause else "")
 
 
 @dataclass(frozen=True)
@@ -92,7 +100,9 @@ class Lane:
             if not figures.get(name):
                 raise FarmError(f"side {name.upper()}: {tally.stopped_by or self._failure(comparison, name)}")
         result = compare(figures["a"], figures["b"], margin)
-        return Answer(comparison, result, self._cause(comparison) if result.answer == "different" else None)
+        cause = self._cause(comparison) if result.answer == "different" else None
+        inaccurate = tuple(side.upper() for (side,) in results.ask("comparison_inaccurate", comparison=comparison))
+        return Answer(comparison, result, cause, inaccurate)
 
     def _job(self, a: Side, b: Side, purpose: Purpose, sessions: int) -> DeviceJob:
         return DeviceJob(

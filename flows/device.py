@@ -202,6 +202,8 @@ def _missing(job: DeviceJob, session: PlannedSession) -> tuple[str, str]:
     cell = session.cell
     if error := job.exports.now().errors.get((cell.model, cell.precision)):
         return "export_failed", error
+    if cell.mode == "numerics" and (export := job.case(cell.model, cell.precision)) and export.tapped_error:
+        return "export_failed", export.tapped_error
     platform = job.device.platform or job.facts.platform
     return "no_runner", job.runner_error or (
         f"runner missing for {platform}, {cell.variant}, mode {cell.mode}; "

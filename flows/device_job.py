@@ -11,7 +11,7 @@ from tasks.bundle import SessionRecord, SweepNight
 from tasks.bundle_store import BundleStore
 from tasks.cell import Mode, Variant
 from tasks.export.exported import Export
-from tasks.plan import FIRST_SESSION, PlannedSession, plan_device, still_to_run
+from tasks.plan import FIRST_SESSION, PlannedSession, export_for, plan_device, still_to_run
 from tasks.runner.bundle import Runner
 from tasks.spec import SweepSpec, Terms
 from tasks.var import Var
@@ -70,7 +70,7 @@ class DeviceJob:
         """Return the model that a session runs; None if its export failed."""
         if self.round is not None:
             return self.round.exports.get((session.pte_sha256, session.inputs_sha256))
-        return self.case(session.cell.model, session.cell.precision)
+        return export_for(self.case(session.cell.model, session.cell.precision), session.cell.mode)
 
     def case(self, model: str, precision: str) -> Export | None:
         """Return the export of a case by its full name; None if it has none."""

@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from tasks.bundle_store import BundleStore, ObjectStore
 from tasks.cell import Mode, Variant
 from tasks.export.entry import ModelEntry
 from tasks.export.export import NotApplicableError, export_cases
+from tasks.export.exported import Export
 from tasks.export.run import end_server
 from tasks.export.shared import ExportStore
 from tasks.health import HealthError, Registry
@@ -66,7 +67,9 @@ class Exporting:
         self.live = LiveExports((model.name, precision) for model, precision in spec.pairs)
         board.expect("export", len(spec.pairs))
         self._futures = {
-            (model.name, precision): export_step.submit(model, precision, spec.seed, places.exports, store, self.live)
+            (model.name, precision): export_step.submit(
+                model, precision, spec.seed, places.exports, store, self.live, "numerics" in spec.modes
+            )
             for model, precision in spec.pairs
         }
 
@@ -118,13 +121,23 @@ def probe_all(devices: list[DeviceSpec], places: Var) -> Iterator[Probe]:
 
 @task(task_run_name="export {model.name} {precision}", cache_policy=NO_CACHE)
 def export_step(
-    model: ModelEntry, precision: str, seed: int, exports_dir: Path, store: ExportStore | None, live: LiveExports
+    model: ModelEntry,
+    precision: str,
+    seed: int,
+    exports_dir: Path,
+    store: ExportStore | None,
+    live: LiveExports,
+    taps: bool,
 ) -> State[Any]:
-    """Export one model by one recipe; a model that cannot be exported fails only this task."""
+    """Export one model by one recipe, with `taps` also the program of the mode numerics.
+
+    A model that cannot be exported fails only this task, one that cannot be tapped only its sessions in that mode.
+    """
     pair, title = (model.name, precision), f"{model.name} {precision}"
     board.doing("export", title)
     try:
-        live.ready(pair, export_cases(model, precision, exports_dir, seed=seed, store=store))
+        cases = export_cases(model, precision, exports_dir, seed=seed, store=store)
+        live.ready(pair, _with_tapped(cases, model, seed, exports_dir, store) if taps else cases)
     except NotApplicableError as reason:
         live.skip(pair, str(reason))
         board.done("export", f"{title}: skipped: {reason}")
@@ -136,6 +149,18 @@ def export_step(
         return Failed(message=str(error))
     board.done("export", f"{title}: ready")
     return Completed(message="ready")
+
+
+def _with_tapped(
+    cases: tuple[Export, ...], model: ModelEntry, seed: int, exports_dir: Path, store: ExportStore | None
+) -> tuple[Export, ...]:
+    precision = cases[0].precision
+    try:
+        tapped = export_cases(model, precision, exports_dir, seed=seed, store=store, taps=True)
+        return tuple(replace(case, tapped=each) for case, each in zip(cases, tapped, strict=True))
+    except FarmError as error:
+        _log.warning("%s %s, mode numerics: %s", model.name, precision, error)
+        return tuple(replace(case, tapped_error=str(error)) for case in cases)
 
 
 @task(task_run_name="probe {device.name}", cache_policy=NO_CACHE)

@@ -15,7 +15,11 @@ from tasks.report.data import open_answers
 from tasks.report.sections.verdicts import VerdictRow, change_of
 
 FailingVerdict = Literal["regression", "suspected", "never"]
-_FAILING = {"regression": {"regression"}, "suspected": {"regression", "suspected"}, "never": set[str]()}
+_FAILING = {
+    "regression": {"regression", "inaccurate"},
+    "suspected": {"regression", "inaccurate", "suspected"},
+    "never": set[str](),
+}
 
 
 def verdicts_of(sweep_id: str, var: Path, warehouse: Path | None) -> list[VerdictRow]:

@@ -98,12 +98,24 @@ class DeviceRecord(_Record):
 
 
 class Accuracy(_Record):
-    """One output compared with the eager reference; errors are None without a pair of finite values."""
+    """One output compared with one reference; errors are None without a pair of finite values.
+
+    The figures from `snr_db` on are None in bundles of an older farm; see tasks/session/difference.py for each.
+    """
 
     output: SmallCount
+    reference: Literal["eager", "fp32"] = "eager"
+    """Eager PyTorch in the recipe's precision, or in fp32."""
     max_abs_error: float | None
     max_rel_error: float | None
     nonfinite_mismatches: Count
+    snr_db: float | None = None
+    cosine: float | None = None
+    top1_agreement: float | None = None
+    least_snr_db: float | None = None
+    """The limit that applied."""
+    is_inaccurate: bool | None = None
+    """Whether the output is beyond the limit; None if it was not judged."""
 
 
 class FileRecord(_Record):

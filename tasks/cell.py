@@ -8,9 +8,9 @@ from typing import Literal, get_args
 
 Variant = Literal["sme2_on", "sme2_off"]
 VARIANTS: tuple[Variant, ...] = get_args(Variant)
-Mode = Literal["timing", "profile", "trace"]
+Mode = Literal["timing", "profile", "trace", "numerics"]
 """timing: latency; profile: executed kernels, sampled by the farm's runner; trace: selected kernels, logged by a
-registered runner."""
+registered runner; numerics: values inside the model, returned by a program made for it."""
 MODES: tuple[Mode, ...] = get_args(Mode)
 Status = Literal["succeeded", "failed", "invalid"]
 Purpose = Literal["same_night", "comparison", "bisection", "noise"]

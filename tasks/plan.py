@@ -86,9 +86,10 @@ def plan_device(
     ]
 
     def session(group: Group, variant: Variant, mode: Mode, index: int) -> PlannedSession:
-        model, precision, export, threads = group
-        runner = runners.get((variant, mode))
-        cell = Cell(device, model, precision, threads, variant, mode, spec.executions, spec.warmup_executions)
+        model, precision, measured, threads = group
+        export, runner = export_for(measured, mode), runners.get((variant, mode))
+        executions = (1, 0) if mode == "numerics" else (spec.executions, spec.warmup_executions)
+        cell = Cell(device, model, precision, threads, variant, mode, *executions)
         return PlannedSession(
             sweep,
             cell,
@@ -113,6 +114,11 @@ def plan_device(
     kernel_modes: list[Mode] = [mode for mode in spec.modes if mode != "timing"]
     planned += [session(group, variant, mode, 0) for mode in kernel_modes for group in groups for variant in variants]
     return planned
+
+
+def export_for(export: Export | None, mode: Mode) -> Export | None:
+    """Return what a mode runs: the export, or for numerics the one made beside it, if there is one."""
+    return export.tapped if export is not None and mode == "numerics" else export
 
 
 def cases_of(model: str, exports: Sequence[Export] | None) -> list[tuple[str, Export | None]]:

@@ -102,11 +102,13 @@ def compare(
 
     Two .pte files are measured alternately on one device first, with --sessions each.
 
-    Each pair is different, same (the 95 % interval of B / A lies inside the margin) or unknown.
+    Each pair is different, same (the 95 % interval of B / A lies inside the margin) or unknown;
+    inaccurate if the outputs of a side are too far from eager PyTorch, whatever the times are.
 
     Exits with 0, with 1 on a result that --fail-on lists, and with 2 on a mistake. regression: B is slower than A by
     more than the margin, and the complete interval is above 1. different: faster or slower. unknown: more sessions are
     needed, or a cell has no counterpart.
+    inaccurate: the outputs of A or B are.
     """
     from flows.cli.compare import run_compare
     from flows.cli.compare_files import are_files, run_compare_files

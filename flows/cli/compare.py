@@ -56,10 +56,12 @@ def _cause(reason: str, pairs: Sequence[Pair], lacking: int, margin: float) -> s
     """Return why a comparison fails for this reason; None if it does not."""
     if reason == "regression":
         count, words = sum(pair.is_regression(margin) for pair in pairs), "slower in B by more than the margin"
+    elif reason == "inaccurate":
+        count, words = sum(bool(pair.inaccurate_sides) for pair in pairs), "with inaccurate outputs"
     elif reason == "different":
-        count, words = sum(pair.result is not None and pair.result.answer == "different" for pair in pairs), "different"
+        count, words = sum(pair.answer == "different" for pair in pairs), "different"
     else:
-        open_pairs = sum(pair.result is not None and pair.result.answer == "unknown" for pair in pairs)
+        open_pairs = sum(pair.answer == "unknown" for pair in pairs)
         count, words = open_pairs + lacking, "unknown or without a counterpart"
     return f"{reason}: {count} of {len(pairs) + (lacking if reason == 'unknown' else 0)} {words}" if count else None
 

@@ -66,7 +66,7 @@ def run_compare_files(
     _print(answer, files, spec.name, form)
     if note:
         typer.echo(note, err=True)
-    code = 1 if _fails(answer.result, fail_on, margin) else 0
+    code = 1 if _fails(answer, fail_on, margin) else 0
     if is_server_lost:
         exit_at_once(code)
     return code
@@ -83,16 +83,17 @@ def _sweep_of(files: tuple[Path, Path], device: str) -> SweepNight:
 def _print(answer: Any, files: tuple[Path, Path], device: str, form: str) -> None:
     found = answer.result
     times = [each / 1e6 if each is not None else None for each in (found.median_a, found.median_b)]
-    row = (device, *map(str, files), found.sessions_b, *times, found.ratio, found.low, found.high, found.answer)
+    row = (device, *map(str, files), found.sessions_b, *times, found.ratio, found.low, found.high, answer.word)
     for piece in as_text(Table(_COLUMNS, [row]), form):
         typer.echo(piece, nl=False)
     if form != "table":
         return
     typer.echo(f"B against A: {answer.in_words()}")
-    if found.answer == "unknown" and found.more_sessions:
+    if answer.word == "unknown" and found.more_sessions:
         typer.echo(f"about {found.more_sessions} more sessions of each side would settle it")
 
 
-def _fails(found: Any, fail_on: Collection[str], margin: float) -> bool:
+def _fails(answer: Any, fail_on: Collection[str], margin: float) -> bool:
+    found = answer.result
     is_slower = found.answer == "different" and found.low > 1 and found.ratio > 1 + margin
-    return ("regression" in fail_on and is_slower) or found.answer in fail_on
+    return ("regression" in fail_on and is_slower) or answer.word in fail_on

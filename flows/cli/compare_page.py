@@ -44,7 +44,7 @@ class Table:
 
 def table_of(pairs: Sequence[Pair], matched: Matched) -> Table:
     """Return a row per pair with every figure, then a row per cell without a counterpart and per older cell."""
-    rows = [_data_row(pair.a, pair.b, pair.result, pair.result.answer if pair.result else None) for pair in pairs]
+    rows = [_data_row(pair.a, pair.b, pair.result, pair.answer) for pair in pairs]
     rows += [_data_row(cell, None, None, "only in A") for cell in matched.only_a]
     rows += [_data_row(None, cell, None, "only in B") for cell in matched.only_b]
     rows += [_data_row(cell, None, None, "older cell of A") for cell in matched.older_a]
@@ -78,8 +78,8 @@ def page(arms: tuple[Arm, Arm], pairs: Sequence[Pair], matched: Matched, margin:
 
 
 def _counts(pairs: Sequence[Pair], margin: float) -> str:
-    answers = [_short_answer(pair.result) for pair in pairs]
-    kinds = ("slower", "faster", "same", "unknown", "emulated")
+    answers = [_short_answer(pair) for pair in pairs]
+    kinds = ("slower", "faster", "same", "unknown", "inaccurate", "emulated")
     found = ", ".join(f"{answers.count(kind)} {kind}" for kind in kinds if answers.count(kind))
     return f"{len(pairs)} pair{'' if len(pairs) == 1 else 's'}: {found} (B compared with A, margin {100 * margin:g} %)"
 
@@ -92,12 +92,15 @@ def _page_row(pair: Pair) -> tuple[Any, ...]:
         f"{len(pair.a.session_ids)} + {len(pair.b.session_ids)}",
         *(None if figure is None else round(figure, 4) for figure in figures),
         f"{result.low:.3f} to {result.high:.3f}" if result and result.low and result.high else None,
-        _answer(pair.result),
+        _answer(pair),
         ", ".join(differing(pair.a, pair.b)),
     )
 
 
-def _short_answer(result: Comparison | None) -> str:
+def _short_answer(pair: Pair) -> str:
+    result = pair.result
+    if pair.inaccurate_sides:
+        return "inaccurate"
     if result is None:
         return "emulated"
     if result.answer != "different" or result.low is None:
@@ -105,12 +108,15 @@ def _short_answer(result: Comparison | None) -> str:
     return "slower" if result.low > 1 else "faster"
 
 
-def _answer(result: Comparison | None) -> str:
+def _answer(pair: Pair) -> str:
     """Return the answer in words, for `unknown` with what would settle it."""
+    result = pair.result
+    if pair.inaccurate_sides:
+        return f"inaccurate: {pair.inaccurate_sides}"
     if result is None:
         return "emulated: no times"
     if result.answer == "different":
-        return f"different: {_short_answer(result)}"
+        return f"different: {_short_answer(pair)}"
     if result.answer == "same":
         return "same"
     if result.ratio is None:

@@ -41,6 +41,7 @@ class FailOn(StrEnum):
     REGRESSION = "regression"
     DIFFERENT = "different"
     UNKNOWN = "unknown"
+    INACCURATE = "inaccurate"
 
 
 DEFAULT_VAR = Path("var")

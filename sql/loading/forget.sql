@@ -13,6 +13,7 @@ DELETE FROM session_cell WHERE session_key IN (SELECT session_key FROM forgotten
 DELETE FROM thinned_session WHERE session_key IN (SELECT session_key FROM forgotten);
 DELETE FROM device_conditions WHERE session_key IN (SELECT session_key FROM forgotten);
 DELETE FROM accuracy WHERE session_key IN (SELECT session_key FROM forgotten);
+DELETE FROM layer_value WHERE session_key IN (SELECT session_key FROM forgotten);
 DELETE FROM kernel WHERE session_key IN (SELECT session_key FROM forgotten);
 DELETE FROM kernel_profile WHERE session_key IN (SELECT session_key FROM forgotten);
 DELETE FROM load_ledger WHERE session_key IN (SELECT session_key FROM forgotten);

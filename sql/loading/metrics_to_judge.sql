@@ -9,7 +9,7 @@ judged AS (
         AND series_id NOT IN (SELECT series_id FROM series_verdict WHERE metric != 'latency')
 ),
 measured AS (
-    SELECT session_key, session_id, cell.cell, load_ns, peak_resident_bytes, pte_bytes
+    SELECT session_key, session_id, cell.cell, load_ns, peak_resident_bytes, pte_bytes, model.precision
     FROM session
     JOIN session_cell USING (session_key)
     JOIN cell USING (cell_id)
@@ -27,9 +27,17 @@ of_runs AS (
     GROUP BY session_key
 ),
 of_outputs AS (
-    SELECT session_key, max(max_abs_error) AS max_abs_error
+    -- int8 against fp32, all others against eager PyTorch in the same precision: what an older farm compared, so that
+    -- the figures of a series keep their meaning.
+    SELECT
+        session_key,
+        CASE
+            WHEN any_value(precision) IN ('int8_static', 'int8_dynamic') AND bool_or(reference = 'fp32')
+            THEN max(max_abs_error) FILTER (reference = 'fp32')
+            ELSE max(max_abs_error) FILTER (reference = 'eager')
+        END AS max_abs_error
     FROM accuracy
-    WHERE session_key IN (SELECT session_key FROM measured)
+    JOIN measured USING (session_key)
     GROUP BY session_key
 ),
 of_cell AS (
@@ -51,6 +59,16 @@ covered AS (
     SELECT cell, [proven_share] AS coverage
     FROM sme2_coverage
     WHERE proven_share IS NOT NULL AND variant != 'sme2_off'
+),
+-- Why the times of a cell do not count although it ran.
+inaccurate AS (
+    SELECT
+        cell,
+        'outputs of ' || inaccurate_sessions || ' of ' || sessions || ' sessions are too far from eager PyTorch ('
+        || concat_ws(', ', _snr_text(snr_db, least_snr_db, 'same precision'), _snr_text(snr_fp32_db, least_snr_fp32_db, 'fp32'))
+        || ')' AS inaccuracy
+    FROM cell_accuracy
+    WHERE accuracy = 'inaccurate'
 )
 SELECT
     series_id,
@@ -62,6 +80,7 @@ SELECT
     judged.cell,
     coalesce(pte_sha256, '') || ' ' || coalesce(runner_sha256, '') AS content,
     invalid_sessions,
+    inaccuracy,
     load_ns AS "load time",
     first_ns AS "first execution",
     peak_bytes AS "peak memory",
@@ -74,4 +93,5 @@ JOIN of_cell ON of_cell.cell = judged.cell
 JOIN series USING (series_id)
 LEFT JOIN (SELECT cell, pte_sha256, runner_sha256 FROM cell) AS content ON content.cell = judged.cell
 LEFT JOIN covered ON covered.cell = judged.cell
+LEFT JOIN inaccurate ON inaccurate.cell = judged.cell
 ORDER BY series_id, judged.device, judged.night;

@@ -54,6 +54,16 @@ same_night AS (
         ON of_series.cell_id = b.cell_id
     WHERE b.purpose = 'same_night'
     ORDER BY series_id, b.device, b.night, content_b, sessions_b DESC, comparison_result.comparison
+),
+-- Why the times of a cell do not count although it ran.
+inaccurate AS (
+    SELECT
+        cell,
+        'outputs of ' || inaccurate_sessions || ' of ' || sessions || ' sessions are too far from eager PyTorch ('
+        || concat_ws(', ', _snr_text(snr_db, least_snr_db, 'same precision'), _snr_text(snr_fp32_db, least_snr_fp32_db, 'fp32'))
+        || ')' AS inaccuracy
+    FROM cell_accuracy
+    WHERE accuracy = 'inaccurate'
 )
 SELECT
     counted.series_id,
@@ -66,6 +76,7 @@ SELECT
     coalesce(content, '') AS content,
     coalesce(figures_ns, []) AS latency,
     invalid_sessions,
+    inaccuracy,
     same_night.* EXCLUDE (series_id, device, night, content_b, comparison)
 FROM (
     SELECT
@@ -83,5 +94,6 @@ LEFT JOIN same_night
     AND same_night.device = counted.device
     AND same_night.night = counted.night
     AND content_b = content
+LEFT JOIN inaccurate USING (cell)
 JOIN series ON series.series_id = counted.series_id
 ORDER BY counted.series_id, counted.device, counted.night;

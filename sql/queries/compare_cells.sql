@@ -24,7 +24,8 @@ SELECT
     _cell.sme2,
     max(started_at) AS last_started_at,
     list(session_id ORDER BY session_id) AS session_ids,
-    coalesce(list(median_ms ORDER BY session_id) FILTER (_has_times(_cell.emulated)), []) AS medians_ms
+    coalesce(list(median_ms ORDER BY session_id) FILTER (_has_times(_cell.emulated)), []) AS medians_ms,
+    any_value(accuracy) AS accuracy
 FROM session_latency
 JOIN _cell USING (cell, sweep_id)
 WHERE session_latency.runs > 0

@@ -1,4 +1,4 @@
--- The largest error of each output over the sessions of one content, all modes together, emulated devices included.
+-- The worst figures of each output against each reference over the sessions of one content, all modes but numerics together, emulated devices included.
 WITH
 worst AS (
     SELECT
@@ -11,16 +11,22 @@ worst AS (
         cell.subject AS cell,
         max(differs) AS differs,
         output,
+        reference,
         max(max_abs_error) AS max_abs_error,
         max(max_rel_error) AS max_rel_error,
         max(nonfinite_mismatches) AS nonfinite_mismatches,
+        min(snr_db) AS snr_db,
+        min(cosine) AS cosine,
+        min(top1_agreement) AS top1_agreement,
+        max(least_snr_db) AS least_snr_db,
+        bool_or(is_inaccurate) AS is_inaccurate,
         count(DISTINCT session_id) AS sessions
     FROM session_accuracy
     JOIN cell USING (cell, sweep_id)
     LEFT JOIN _differs USING (cell_id, sweep_id)
-    WHERE sweep_id = $sweep_id AND purpose IS NULL
+    WHERE sweep_id = $sweep_id AND purpose IS NULL AND cell.mode != 'numerics'
     GROUP BY ALL
 )
 SELECT *
 FROM worst
-ORDER BY model, emulated, device, threads, precision <> 'fp32', precision, variant, differs, cell, output;
+ORDER BY model, emulated, device, threads, precision <> 'fp32', precision, variant, differs, cell, output, reference;

@@ -24,7 +24,8 @@ SELECT
     CASE WHEN _has_times(emulated) THEN median_off_ms END AS median_off_ms,
     speedup,
     medians_on_ms,
-    medians_off_ms
+    medians_off_ms,
+    reason
 FROM sme2_speedup
 LEFT JOIN medians USING (pair)
 JOIN _pair_differs USING (pair)

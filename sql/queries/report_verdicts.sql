@@ -48,7 +48,7 @@ JOIN (
 ) AS measured USING (series_id, device, night)
 ORDER BY
     list_position(
-        ['regression', 'suspected', 'invalid environment', 'improvement', 'insufficient data', 'no change'], verdict
+        ['regression', 'inaccurate', 'suspected', 'invalid environment', 'improvement', 'insufficient data', 'no change'], verdict
     ),
     metric != 'latency',
     abs(ln(nullif(ratio, 0))) DESC NULLS LAST,

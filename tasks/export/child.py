@@ -48,6 +48,7 @@ def answer(arguments: Sequence[str], answer_to: TextIO) -> int:
     parser.add_argument("precision")
     parser.add_argument("exports_dir", type=Path)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--taps", action="store_true", help="return the values of the layers as well")
     parser.add_argument("--parent", type=int, default=os.getppid(), help="process id; this process ends with it")
     parser.add_argument("--memory-limit", type=int, help="bytes that this process may use")
     options = parser.parse_args(arguments)
@@ -57,8 +58,9 @@ def answer(arguments: Sequence[str], answer_to: TextIO) -> int:
     limit = MemoryLimit(options.memory_limit)
     result: dict[str, Any]
     try:
+        given = (options.entry, options.precision, options.exports_dir, options.seed)
         with limit:
-            folder = _export_here(options.entry, options.precision, options.exports_dir, options.seed)
+            folder = _export_here(*given, taps=options.taps)
         result = {"folder": folder.name}
     except NotApplicable as reason:
         result = {"skipped": str(reason)}
@@ -77,17 +79,17 @@ def _end_with_parent(parent: int) -> None:
     os.killpg(0, signal.SIGKILL)
 
 
-def _export_here(entry: ModelEntry, precision: str, exports_dir: Path, seed: int) -> Path:
+def _export_here(entry: ModelEntry, precision: str, exports_dir: Path, seed: int, *, taps: bool) -> Path:
     """Export in this process and return the published folder."""
     from tasks.export.lower import build
 
     started = time.monotonic()
     gc.set_threshold(1_000_000, 5, 5)  # with the default, garbage collection takes a sixth of the time
     methods, own_recipe = _make(entry, precision, exports_dir, seed)
-    key = export_key(entry, precision, seed, exports_dir)
+    key = export_key(entry, precision, seed, exports_dir, taps=taps)
     folder = exports_dir / key
     with publish_folder(folder) as aside:
-        built = build(methods, recipe_of(precision), aside, own_recipe)
+        built = build(methods, recipe_of(precision), aside, own_recipe, taps=taps)
         head = {"export_version": EXPORT_VERSION, "export_key": key, "model": entry.name, "precision": precision}
         source = {"source_sha256": source_sha256(entry, precision, exports_dir)}
         tail = {"seed": seed, "versions": versions(), **source, "export_s": round(time.monotonic() - started, 3)}

@@ -4,7 +4,7 @@ Everything here runs in the export process. The text of this file is part of eve
 """
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from devices.errors import FarmError
@@ -29,6 +29,8 @@ class Converted:
     reference: Any
     partitioners: list[Any] | None = None
     """Of your own recipe; None: XNNPACK's."""
+    layers: list[dict[str, Any]] = field(default_factory=list)
+    """The tapped layers, whose values it returns after its outputs."""
 
 
 def convert(method: Method, recipe: Recipe, own: Any = None) -> Converted:

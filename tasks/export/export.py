@@ -35,9 +35,11 @@ def export_cases(
     seed: int = 0,
     deadline_s: float = 900,
     store: ExportStore | None = None,
+    taps: bool = False,
 ) -> tuple[Export, ...]:
     """Return the cases of the export of a model by a recipe; export it if it is missing here and in the `store`.
 
+    With `taps`, its program returns the values of the model's layers as well, and is not the one to measure.
     An existing export is checked against its hashes and made again if it does not match. A .pte file that exists
     already is copied, whatever the recipe. Raises ExportError, and NotApplicableError for a pair without meaning.
     """
@@ -45,10 +47,14 @@ def export_cases(
     exports_dir = exports_dir.absolute()
     try:
         entry = entry_of(model)
+        if entry.pte and taps:
+            raise ExportError("the layers of an existing .pte file are not known; leave the mode numerics out")
+        if entry.pte and taps:
+            raise ExportError(f"{title}: layers of a .pte file that exists already cannot be read; bring its model")
         if entry.pte:
             return given_export(entry, exports_dir, seed)
         recipe_of(precision)
-        key = export_key(entry, precision, seed, exports_dir)
+        key = export_key(entry, precision, seed, exports_dir, taps=taps)
         found = read_complete(exports_dir / key)
         if found is None and store and fetch(store, key, exports_dir):
             found = read_complete(exports_dir / key)
@@ -61,7 +67,7 @@ def export_cases(
         missing = [name for name in ("torch", "executorch") if versions()[name] is None]
         if missing:
             raise ExportError(f"{title}: {' and '.join(missing)} not installed; install the farm's export extra")
-        made = _export_in_child(entry, precision, exports_dir, seed, deadline_s, key)
+        made = _export_in_child(entry, precision, exports_dir, seed, deadline_s, key, taps=taps)
         if store:
             publish(store, made[0].folder)
         return made
@@ -92,7 +98,7 @@ def _raise_if_skipped(exports_dir: Path, key: str) -> None:
 
 
 def _export_in_child(
-    entry: ModelEntry, precision: str, exports_dir: Path, seed: int, deadline_s: float, key: str
+    entry: ModelEntry, precision: str, exports_dir: Path, seed: int, deadline_s: float, key: str, *, taps: bool
 ) -> tuple[Export, ...]:
     """Export in a child process and return the published export."""
     title = f"{entry.name} {precision}"
@@ -100,6 +106,7 @@ def _export_in_child(
     log = exports_dir / "logs" / f"{key}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     arguments = [entry.model_dump_json(), precision, os.fspath(exports_dir), "--seed", str(seed)]
+    arguments += ["--taps"] if taps else []
     try:
         answer = run_export(Request(arguments, log, deadline_s))
     finally:
@@ -107,7 +114,7 @@ def _export_in_child(
             remove_leftovers(folder)
     if reason := answer.get("skipped"):
         # Under the key as it is now: what the export has used is known only since it ran.
-        key = export_key(entry, precision, seed, exports_dir)
+        key = export_key(entry, precision, seed, exports_dir, taps=taps)
         write_complete(_skipped_path(exports_dir, key), reason.encode())
         raise NotApplicableError(reason)
     if "error" in answer:

@@ -49,11 +49,20 @@ class Case:
     """Tokens that are in its KV cache before."""
     is_dynamic: bool = False
     """Whether the program allows other shapes, so that the runner must be told these."""
+    taps: Tensors = field(default_factory=list)
+    """The layers whose values the program returns after its outputs: {order, module, operator} and the value of each
+    in eager PyTorch; none unless it was made for the mode numerics."""
 
     @property
     def tensors(self) -> Tensors:
         """All tensors with files, those of the set-up included."""
-        return [*self.inputs, *self.outputs, *self.outputs_fp32, *(self.setup["inputs"] if self.setup else ())]
+        return [
+            *self.inputs,
+            *self.outputs,
+            *self.outputs_fp32,
+            *self.taps,
+            *(self.setup["inputs"] if self.setup else ()),
+        ]
 
 
 @dataclass(frozen=True)
@@ -78,6 +87,10 @@ class Export:
     case: Case
     source_sha256: str | None = None
     """Of the files that the model was made from; None in an export of an older farm."""
+    tapped: "Export | None" = None
+    """The same case of the program made for the mode numerics, if the sweep has that mode."""
+    tapped_error: str | None = None
+    """Why there is none although the sweep has that mode."""
 
     @property
     def pte(self) -> Path:

@@ -24,6 +24,7 @@ from tasks.export.recipes import recipe_of
 from tasks.files import sha256_of, write_complete
 
 _CODE = (convert, from_transformers, lower, made, recipes, references, sources)
+_TAPS = Path(__file__).parent / "taps.py"
 _DISTRIBUTIONS = ("torch", "torchao", "executorch", "transformers")
 
 
@@ -33,7 +34,7 @@ def versions() -> dict[str, str | None]:
     return {"python": python} | {name: _version(name) for name in ("torch", "executorch", "transformers")}
 
 
-def export_key(entry: ModelEntry, recipe: str, seed: int, exports_dir: Path) -> str:
+def export_key(entry: ModelEntry, recipe: str, seed: int, exports_dir: Path, *, taps: bool = False) -> str:
     """Return the key of this export, 32 hexadecimal digits; raises FarmError for an unknown model or recipe."""
     own_recipe = recipe_of(recipe).own
     base = _digest(
@@ -46,6 +47,7 @@ def export_key(entry: ModelEntry, recipe: str, seed: int, exports_dir: Path) -> 
             "seed": seed,
             "python": versions()["python"],
             "distributions": {name: _version(name) for name in _DISTRIBUTIONS},
+            **({"taps": sha256_of(_TAPS)} if taps else {}),
         }
     )
     used = _used_path(entry, recipe, exports_dir)

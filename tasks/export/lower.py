@@ -17,6 +17,7 @@ from tasks.export.made import Method
 from tasks.export.recipes import Recipe
 from tasks.export.references import as_stored, references, with_cases
 from tasks.export.sources import write_sources
+from tasks.export.taps import strip_taps, tapped
 from tasks.files import sha256_of
 
 logger = logging.getLogger(__name__)
@@ -26,10 +27,13 @@ _NO_RULE = "XNNPACK's partitioner has no rule for this operator"
 Operators = dict[str, list[dict[str, Any]]]
 
 
-def build(methods: list[Method], recipe: Recipe, folder: Path, own: Any = None) -> dict[str, Any]:
+def build(
+    methods: list[Method], recipe: Recipe, folder: Path, own: Any = None, *, taps: bool = False
+) -> dict[str, Any]:
     """Write model.pte, model.etrecord and the tensors of all cases to `folder`; return their part of export.json.
 
-    `own` is the function of your own recipe. Raises NotApplicable if the recipe has no meaning for the model.
+    `own` is the function of your own recipe. With `taps`, the program returns the values of its layers as well.
+    Raises NotApplicable if the recipe has no meaning for the model.
     """
     import torch
 
@@ -42,23 +46,29 @@ def build(methods: list[Method], recipe: Recipe, folder: Path, own: Any = None) 
         for method in methods:
             method.module.to(getattr(torch, recipe.float_type))
         converted = {method.name: convert(method, recipe, own) for method in methods}
+        if taps:
+            converted = {name: tapped(each) for name, each in converted.items()}
         eager = references({name: each.reference for name, each in converted.items()}, cases, recipe.float_type)
         logger.info("lowering")
-        lowered, operators = _lower(converted)
+        lowered, operators = _lower(converted, has_record=not taps)
     logger.info("writing")
     with (folder / "model.pte").open("wb") as stream:
         lowered.write_to_file(stream)
-    lowered.get_etrecord().save(folder / "model.etrecord")
-    write_sources(lowered, folder)
+    if not taps:  # an ETRecord cannot contain taps
+        lowered.get_etrecord().save(folder / "model.etrecord")
+        write_sources(lowered, folder)
     return {
         "pte_sha256": sha256_of(folder / "model.pte"),
         "pte_bytes": (folder / "model.pte").stat().st_size,
         "methods": operators,
-        "cases": [case.written(folder, eager[case.name], exact.get(case.name)) for case in cases],
+        "cases": [
+            case.written(folder, eager[case.name], exact.get(case.name), converted[case.method.name].layers)
+            for case in cases
+        ],
     }
 
 
-def _lower(converted: Mapping[str, Converted]) -> tuple[Any, dict[str, Operators]]:
+def _lower(converted: Mapping[str, Converted], *, has_record: bool) -> tuple[Any, dict[str, Operators]]:
     """Return the program of all methods, and the operators of each."""
     from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
     from executorch.exir import ExecutorchBackendConfig, memory, to_edge_transform_and_lower
@@ -70,7 +80,8 @@ def _lower(converted: Mapping[str, Converted]) -> tuple[Any, dict[str, Operators
         name: [xnnpack] if each.partitioners is None else each.partitioners for name, each in converted.items()
     }
     with _reasons() as reasons:
-        edge = to_edge_transform_and_lower(programs, partitioner=partitioners, generate_etrecord=True)
+        edge = to_edge_transform_and_lower(programs, partitioner=partitioners, generate_etrecord=has_record)
+    strip_taps(edge)
     kept: dict[str, list[tuple[str, str]]] = {name: [] for name in programs}
     delegated: dict[str, Counter[str]] = {name: Counter() for name in programs}
     for name in programs:

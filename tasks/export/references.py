@@ -23,8 +23,14 @@ class CaseInputs:
     method: Method
     inputs: Inputs
 
-    def written(self, folder: Path, outputs: Outputs, exact: Outputs | None) -> dict[str, Any]:
-        """Write the tensors to `folder`; return the case of export.json. `exact`: the outputs of the fp32 model."""
+    def written(
+        self, folder: Path, outputs: Outputs, exact: Outputs | None, layers: list[dict[str, Any]]
+    ) -> dict[str, Any]:
+        """Write the tensors to `folder`; return the case of export.json.
+
+        `exact`: the outputs of the fp32 model. The values of the tapped `layers` are the last of the outputs.
+        """
+        outputs, values = outputs[: len(outputs) - len(layers)], outputs[len(outputs) - len(layers) :]
         method, prefix = self.method, f"{self.name}-" if self.name else ""
         setup = method.setup
         return {
@@ -38,6 +44,10 @@ class CaseInputs:
             ),
             "tokens": method.tokens,
             "kv_depth": method.kv_depth,
+            "taps": [
+                layer | value
+                for layer, value in zip(layers, write_tensors(folder, f"{prefix}tap", values), strict=True)
+            ],
             "is_dynamic": method.dynamic_shapes is not None,
         }
 

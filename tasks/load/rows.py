@@ -16,6 +16,7 @@ from tasks.etdump.tree import Runs, runs_of
 from tasks.export.recipes import backend_of
 from tasks.files import sha256_of
 from tasks.load.kernels import kernels_of
+from tasks.load.layers import layers_of
 from tasks.load.sources import Sources, read_sources
 
 Row = dict[str, Any]
@@ -68,7 +69,9 @@ def rows_of_bundle(folder: Path) -> Rows:
     succeeded = record.status == "succeeded"
     if succeeded and record.mode == "timing" and "model.etdump" not in record.files:
         raise BundleError(f"{folder}: model.etdump is missing although the session succeeded; restore the bundle")
-    runs = _read_runs(folder / "model.etdump", record) if succeeded and "model.etdump" in record.files else None
+    # The program of the mode numerics is another one: its events say nothing about the model's.
+    has_events = succeeded and "model.etdump" in record.files and record.mode != "numerics"
+    runs = _read_runs(folder / "model.etdump", record) if has_events else None
     try:
         return Rows(
             path=folder,
@@ -82,8 +85,9 @@ def rows_of_bundle(folder: Path) -> Rows:
             operators=_operators(record),
             details={
                 "device_conditions": _conditions(record),
-                "accuracy": [output.model_dump() for output in record.accuracy or []],
+                "accuracy": _accuracy(record),
                 **(kernels_of(folder, record) if succeeded else {}),
+                **layers_of(folder, record),
             },
             runs=runs,
             sources=read_sources(folder, record),
@@ -230,6 +234,18 @@ def _operators(record: SessionRecord) -> list[Row]:
         }
         for placement, entries in (("delegated", record.model.delegated), ("portable", record.model.portable))
         for entry in entries
+    ]
+
+
+def _accuracy(record: SessionRecord) -> list[Row]:
+    """Return a row for each output and reference.
+
+    An older farm did not record the reference: it compared int8 with the fp32 model (as migration 0013 does).
+    """
+    unstated = "fp32" if record.model.precision in ("int8_static", "int8_dynamic") else "eager"
+    return [
+        output.model_dump() | ({} if "reference" in output.model_fields_set else {"reference": unstated})
+        for output in record.accuracy or []
     ]
 
 

@@ -1,92 +1,106 @@
-"""The errors of a runner's outputs against eager PyTorch."""
+"""The outputs of a runner compared with eager PyTorch, in the same precision and in fp32, and judged by a limit."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from devices.errors import FarmError
 from tasks.bundle import Accuracy
+from tasks.export.accuracy_limits import AccuracyLimits
+from tasks.session.difference import Difference, TensorFile, difference_of
 
-# Outputs are compared in blocks: memory does not depend on their size.
-_BLOCK_ELEMENTS = 1 << 18
+ZERO_LIMIT = 1e-3
+"""The largest absolute error of an output that is 0 everywhere in eager PyTorch and so has no SNR."""
+EQUAL_SHARE_LIMIT = 0.9
+"""Integer outputs are accurate if so many elements are equal: of indices, such as tokens, an SNR means nothing."""
 
 
 class OutputMismatchError(FarmError):
     """An output is missing, has another size than the reference or is not finite; the text is one sentence."""
 
 
-def compare_outputs(references: Sequence[dict[str, Any]], export_folder: Path, collected: Path) -> list[Accuracy]:
-    """Compare `output-N.bin` in `collected` with the eager reference of each output in `export_folder`.
+@dataclass(frozen=True)
+class References:
+    """The outputs of eager PyTorch that a session is compared with; entries are {file, dtype, shape} of export.json."""
 
-    `references` are export.json's outputs (file, dtype, shape). The absolute error of an element is |got - want|, the
-    relative error |got - want| / |want| if want is not 0; the largest of each output is returned. An element that is
-    finite on one side only, or infinite with different signs, is counted as a mismatch.
-    Raises OutputMismatchError if an output is missing, has another size, or is NaN or infinite where the reference is
-    finite.
+    folder: Path
+    eager: Sequence[dict[str, Any]]
+    """In the recipe's precision; none if nothing can be compared."""
+    fp32: Sequence[dict[str, Any]]
+    """None where the recipe is fp32, or where they are unknown."""
+    limits: AccuracyLimits
+
+
+def compare_outputs(references: References, collected: Path) -> list[Accuracy]:
+    """Compare `output-N.bin` in `collected` with each reference; the rows of an output follow one another.
+
+    Raises OutputMismatchError if an output is missing, has another size, or is NaN or infinite where eager PyTorch in
+    the same precision is finite.
     """
-    return [_compare_one(number, entry, export_folder, collected) for number, entry in enumerate(references)]
+    return [row for number in range(len(references.eager)) for row in _compare_one(number, references, collected)]
 
 
-def _compare_one(number: int, entry: dict[str, Any], export_folder: Path, collected: Path) -> Accuracy:
-    reference, path = export_folder / entry["file"], collected / f"output-{number}.bin"
-    if not path.is_file():
-        raise OutputMismatchError(f"output {number} is missing; eager PyTorch returns one of shape {entry['shape']}")
-    size_bytes, wanted_bytes = path.stat().st_size, reference.stat().st_size
+def check_size(number: int, got: TensorFile, want: TensorFile) -> None:
+    """Raise OutputMismatchError if an output is missing or has another size than its reference."""
+    if not got.path.is_file():
+        raise OutputMismatchError(f"output {number} is missing; eager PyTorch returns one of shape {list(want.shape)}")
+    size_bytes, wanted_bytes = got.path.stat().st_size, want.path.stat().st_size
     if size_bytes != wanted_bytes:
         raise OutputMismatchError(
-            f"output {number} has {size_bytes} bytes; eager PyTorch returns {wanted_bytes} (shape {entry['shape']})"
+            f"output {number} has {size_bytes} bytes; eager PyTorch returns {wanted_bytes} (shape {list(want.shape)})"
         )
-    largest = _Largest()
-    for got, want in zip(_blocks(path, entry["dtype"]), _blocks(reference, entry["dtype"]), strict=True):
-        largest.add(got, want)
-    if largest.lost:
+
+
+def _compare_one(number: int, references: References, collected: Path) -> Iterator[Accuracy]:
+    want = _reference(references.folder, references.eager[number])
+    got = TensorFile(collected / f"output-{number}.bin", want.dtype, want.shape)
+    check_size(number, got, want)
+    found = difference_of(got, want)
+    if found.lost:
         raise OutputMismatchError(
-            f"output {number} is NaN or infinite in {largest.lost} of {largest.elements} elements where eager PyTorch "
+            f"output {number} is NaN or infinite in {found.lost} of {found.elements} elements where eager PyTorch "
             f"is finite; check the precision of the export and the runner"
         )
+    yield _judged(number, "eager", found, references.limits.eager_db, want.dtype)
+    if number < len(references.fp32):
+        want = _reference(references.folder, references.fp32[number])
+        yield _judged(number, "fp32", difference_of(got, want), references.limits.fp32_db, want.dtype)
+
+
+def _reference(folder: Path, entry: dict[str, Any]) -> TensorFile:
+    return TensorFile(folder / entry["file"], entry["dtype"], tuple(entry["shape"]))
+
+
+def _judged(
+    number: int, reference: Literal["eager", "fp32"], found: Difference, least_snr_db: float, dtype: str
+) -> Accuracy:
     return Accuracy(
         output=number,
-        max_abs_error=largest.absolute,
-        max_rel_error=largest.relative,
-        nonfinite_mismatches=largest.mismatches,
+        reference=reference,
+        max_abs_error=found.max_abs_error,
+        max_rel_error=found.max_rel_error,
+        nonfinite_mismatches=found.nonfinite_mismatches,
+        snr_db=found.snr_db,
+        cosine=found.cosine,
+        top1_agreement=found.top1_agreement,
+        least_snr_db=least_snr_db,
+        is_inaccurate=_is_inaccurate(found, least_snr_db, is_integer=np.dtype(dtype).kind in "iub"),
     )
 
 
-def _blocks(path: Path, dtype: str) -> Iterator[NDArray[np.float64]]:
-    with path.open("rb") as stream:
-        while len(block := np.fromfile(stream, dtype=dtype, count=_BLOCK_ELEMENTS)):
-            yield block.astype(np.float64)
-
-
-class _Largest:
-    """The largest errors of the blocks so far, and how many elements are not finite on both sides."""
-
-    def __init__(self) -> None:
-        self.elements = 0
-        self.absolute: float | None = None
-        self.relative: float | None = None
-        self.mismatches = 0
-        self.lost = 0
-        """Elements that are finite in the reference alone."""
-
-    def add(self, got: NDArray[np.float64], want: NDArray[np.float64]) -> None:
-        """Add a block of elements."""
-        got_finite, want_finite = np.isfinite(got), np.isfinite(want)
-        both_finite = got_finite & want_finite
-        same = both_finite | (np.isnan(got) & np.isnan(want)) | (got == want)
-        difference = np.abs(got[both_finite] - want[both_finite])
-        scale = np.abs(want[both_finite])
-        self.elements += len(got)
-        self.mismatches += int((~same).sum())
-        self.lost += int((want_finite & ~got_finite).sum())
-        self.absolute = _larger(self.absolute, difference)
-        self.relative = _larger(self.relative, difference[scale > 0] / scale[scale > 0])
-
-
-def _larger(before: float | None, values: NDArray[np.float64]) -> float | None:
-    if not values.size:
-        return before
-    return max(float(values.max()), 0.0 if before is None else before)
+def _is_inaccurate(found: Difference, least_snr_db: float, *, is_integer: bool) -> bool | None:
+    """Return whether an output is beyond its limit; None if its figures cannot tell."""
+    if found.lost:
+        return True  # as an fp16 value that is infinite in eager PyTorch too, but finite in fp32
+    if found.max_abs_error is None:
+        return None
+    if is_integer and found.top1_agreement is not None and found.top1_agreement >= EQUAL_SHARE_LIMIT:
+        return False
+    if found.snr_db is not None:
+        return found.snr_db < least_snr_db
+    if found.is_equal:
+        return False
+    return found.max_abs_error > ZERO_LIMIT if found.max_rel_error is None else None

@@ -51,7 +51,7 @@ def file_limits(session: PlannedSession, export: Export, runner: Runner) -> dict
     executions = session.cell.executions
     limits = dict.fromkeys(LOGS, LIMIT_BYTES)
     limits["model.etdump"] = _etdump_limit(executions, export)
-    for number, entry in enumerate(export.outputs):
+    for number, entry in enumerate([*export.outputs, *export.case.taps]):
         limits[f"output-{number}.bin"] = (export.folder / entry["file"]).stat().st_size
     if runner.supports_farm_flags:
         limits["stats.json"] = min(_EMPTY_BYTES + executions * _DURATION_BYTES, _MOST_STATS_BYTES)

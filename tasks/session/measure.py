@@ -21,15 +21,17 @@ from devices.ondevice.store import blob_path, put, put_tree, tree_path
 from devices.reconnect import retry_after_reconnect
 from tasks.bundle import SessionRecord, SweepNight
 from tasks.bundle_store import BundleStore
+from tasks.export.accuracy_limits import limits_of
 from tasks.export.exported import FORWARD, Case, Export, Tensors
 from tasks.export.sources import SOURCES
 from tasks.files import scratch_folder
 from tasks.plan import PlannedSession
 from tasks.runner.bundle import Runner
-from tasks.session.accuracy import OutputMismatchError, compare_outputs
+from tasks.session.accuracy import OutputMismatchError, References, compare_outputs
 from tasks.session.check import Unsuccessful, check_conditions, check_end, check_result, settle
 from tasks.session.finish import checked_record, unexpected
 from tasks.session.gate import collect_files, file_limits, read_stats
+from tasks.session.layers import write_layer_drift
 from tasks.session.logcat import collect_logcat, logcat_moment, recording_pid
 from tasks.session.record import Findings, code_of, log_tail, now, session_record
 
@@ -137,7 +139,10 @@ def _judge(session: PlannedSession, bench: Bench, found: Findings, job: JobResul
         if found.refused:
             raise found.refused[0]
         check_result(session, bench.runner, found.stats, collected)
-        found.accuracy = compare_outputs(bench.export.outputs, bench.export.folder, collected)
+        if session.cell.mode == "numerics":
+            export = bench.export
+            write_layer_drift(export.case.taps, len(export.outputs), export.folder, collected)
+        found.accuracy = compare_outputs(_references(bench.export), collected)
         check_conditions(session, found.after, bench.limits)
         _check_own_conditions(bench, job)
     except Unsuccessful as end:
@@ -146,6 +151,10 @@ def _judge(session: PlannedSession, bench: Bench, found: Findings, job: JobResul
             raise
         reason = f"{end}; {bench.device.name}'s disk is full"
         raise Unsuccessful(end.status, "no_space_on_device", reason) from None
+
+
+def _references(export: Export) -> References:
+    return References(export.folder, export.outputs, export.case.outputs_fp32, limits_of(export.precision))
 
 
 def _check_own_conditions(bench: Bench, job: JobResult) -> None:

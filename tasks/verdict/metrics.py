@@ -33,6 +33,8 @@ class Metric:
     """One night is enough where model or runner changed: heat and load hardly move the figure."""
     is_share: bool = False
     is_higher_better: bool = False
+    is_of_outputs: bool = False
+    """Whether it tells how wrong outputs are: it is judged where they are inaccurate, too."""
     offset: float = 0.0
     """Added to each figure before its logarithm: gives 0 one, and hides changes that are small beside it."""
 
@@ -126,6 +128,8 @@ OTHER_METRICS = (
         "SME2 coverage", "share", 0.02, 0.002, 0.008, 5.0, 1, confirms_itself=True, is_share=True, is_higher_better=True
     ),
     # Kernels differ between the cores of a chip and add up in another order: that moves the last digits of fp32.
-    Metric("output error", "difference", 0.5, 0.05, 0.05, 5.0, 1, confirms_itself=True, offset=1e-6),
+    Metric(
+        "output error", "difference", 0.5, 0.05, 0.05, 5.0, 1, confirms_itself=True, is_of_outputs=True, offset=1e-6
+    ),
 )
 METRICS = {metric.name: metric for metric in (LATENCY, *OTHER_METRICS)}

@@ -10,7 +10,9 @@ from tasks.verdict.comparison import LEAST_SESSIONS, Comparison
 from tasks.verdict.metrics import LATENCY, Metric
 from tasks.verdict.shift import Point, Shift, moves, point, shift
 
-Verdict = Literal["regression", "suspected", "improvement", "no change", "insufficient data", "invalid environment"]
+Verdict = Literal[
+    "regression", "suspected", "improvement", "no change", "inaccurate", "insufficient data", "invalid environment"
+]
 
 ALERT_SESSIONS = 8
 """A night with fewer sessions needs a comparison the same night for an alarm."""
@@ -37,6 +39,8 @@ class Night:
     """Equal for two nights if the .pte file and the runner are equal; empty if unknown."""
     same_night: Comparison | None = None
     """The content of an earlier night (A) and this night's (B), measured alternately this night."""
+    inaccuracy: str | None = None
+    """Why its figures do not count although it ran: what is wrong with the outputs; None if nothing is."""
     same_night_content: str = ""
     """The content A; it counts only if it is that of the last good night. Empty if unknown."""
 
@@ -197,6 +201,8 @@ def _unfit(night: Night, metric: Metric) -> tuple[Verdict, str] | None:
     valid, invalid = len(night.figures), night.invalid_sessions
     if night.is_excluded:
         return "insufficient data", "excluded by the user"
+    if night.inaccuracy and not metric.is_of_outputs:
+        return "inaccurate", night.inaccuracy
     if invalid > valid and not (metric.is_exact and valid):
         return "invalid environment", f"{invalid} of {valid + invalid} sessions ran outside the limits"
     if valid < metric.least_sessions:

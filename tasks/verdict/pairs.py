@@ -48,6 +48,8 @@ class Cell:
     last_started_at: datetime | None
     session_ids: Sequence[str]
     medians_ms: Sequence[float]
+    accuracy: str = "not compared"
+    """accurate, inaccurate, not judged or not compared (the view cell_accuracy)."""
 
 
 @dataclass
@@ -68,6 +70,18 @@ class Pair:
     a: Cell
     b: Cell
     result: Comparison | None
+
+    @property
+    def inaccurate_sides(self) -> str:
+        """The sides with inaccurate outputs: `A`, `B`, `A and B`, or nothing."""
+        return " and ".join(side for side, cell in (("A", self.a), ("B", self.b)) if cell.accuracy == "inaccurate")
+
+    @property
+    def answer(self) -> str | None:
+        """different, same or unknown; inaccurate if the outputs of a side are; None without times."""
+        if self.inaccurate_sides:
+            return "inaccurate"
+        return self.result.answer if self.result else None
 
     def is_regression(self, margin: float) -> bool:
         """Whether B is slower than A by more than the margin (a fraction), and its sessions show that it is slower."""

@@ -80,6 +80,7 @@ def _night(row: _Row, previous: date | None, decisions: Decisions, metric: Metri
         is_excluded=is_excluded(decisions, series),
         starts_baseline=starts_baseline(decisions, series, previous),
         content=row["content"],
+        inaccuracy=row["inaccuracy"],
         same_night=Comparison(**{name: row[name] for name in _COMPARED}) if row.get("answer") else None,
         same_night_content=row.get("content_a") or "",
     )

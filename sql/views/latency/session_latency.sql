@@ -59,10 +59,12 @@ SELECT
     -- By chance the slope of steady runs is that large in fewer than 1 of 100 sessions.
     quartile_ratio > 1.05 AND drift_share > 2.5 * 1.4826 * mad_ms / median_ms * sqrt(12 / runs) AS has_drift,
     outlier_runs,
-    is_bimodal
+    is_bimodal,
+    cell_accuracy.accuracy
 FROM latency
 JOIN _timing_session USING (session_key, sweep_id)
-LEFT JOIN session_statistic USING (session_key);
+LEFT JOIN session_statistic USING (session_key)
+LEFT JOIN (SELECT cell, sweep_id, accuracy FROM cell_accuracy) AS cell_accuracy USING (cell, sweep_id);
 
 COMMENT ON VIEW session_latency IS 'Every timing session that succeeded: the unit of statistics. Warm-up runs are excluded from every number. The columns from settled_after_runs on need 10 measured runs; they are NULL below, and for sessions of an older farm until the next load.';
 COMMENT ON COLUMN session_latency.runs IS 'Measured runs; every statistic is NULL if there are none.';
@@ -84,3 +86,4 @@ COMMENT ON COLUMN session_latency.has_drift IS 'Whether the session got slower, 
 COMMENT ON COLUMN session_latency.outlier_runs IS 'Measured runs with a modified z-score above 5, to either side. They stay in every number.';
 COMMENT ON COLUMN session_latency.is_bimodal IS 'Whether the measured runs have two modes at least 1 % apart: a session''s median then depends on which mode had more runs.';
 COMMENT ON COLUMN session_latency.load_ms IS 'Milliseconds to load the model; NULL if the runner does not report it.';
+COMMENT ON COLUMN session_latency.accuracy IS 'Accuracy of its cell: accurate, inaccurate (its times never count as faster), not judged or not compared, see cell_accuracy.';

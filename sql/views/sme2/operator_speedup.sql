@@ -57,9 +57,9 @@ SELECT
     time_on_ms,
     time_off_ms,
     CASE
-        WHEN _has_times(emulated) AND NOT below_resolution THEN time_off_ms / nullif(time_on_ms, 0)
+        WHEN reason IS NULL AND NOT below_resolution THEN time_off_ms / nullif(time_on_ms, 0)
     END AS speedup,
-    CASE WHEN _has_times(emulated) THEN time_off_ms - time_on_ms END AS saved_ms,
+    CASE WHEN reason IS NULL THEN time_off_ms - time_on_ms END AS saved_ms,
     below_resolution,
     pair,
     pte_sha256,
@@ -68,6 +68,7 @@ SELECT
     build
 FROM side
 JOIN _pair USING (pair, sweep_id)
+JOIN _pair_accuracy USING (pair, sweep_id)
 WINDOW both_sides AS (PARTITION BY pair, sweep_id)
 QUALIFY count(time_on_ms) OVER both_sides > 0 AND count(time_off_ms) OVER both_sides > 0;
 
@@ -78,6 +79,6 @@ COMMENT ON COLUMN operator_speedup.calls_on IS 'Calls per run with SME2.';
 COMMENT ON COLUMN operator_speedup.calls_off IS 'Calls per run without SME2.';
 COMMENT ON COLUMN operator_speedup.time_on_ms IS 'Milliseconds in one run with SME2; NULL if it did not run.';
 COMMENT ON COLUMN operator_speedup.time_off_ms IS 'Milliseconds in one run without SME2; NULL if it did not run.';
-COMMENT ON COLUMN operator_speedup.speedup IS 'time_off_ms / time_on_ms: above 1 means that SME2 is faster. NULL if a side is missing or below the resolution, and on emulated devices.';
-COMMENT ON COLUMN operator_speedup.saved_ms IS 'time_off_ms - time_on_ms; NULL if a side is missing and on emulated devices.';
+COMMENT ON COLUMN operator_speedup.speedup IS 'time_off_ms / time_on_ms: above 1 means that SME2 is faster. NULL if a side is missing, inaccurate or below the resolution, and on emulated devices.';
+COMMENT ON COLUMN operator_speedup.saved_ms IS 'time_off_ms - time_on_ms; NULL if a side is missing or inaccurate, and on emulated devices.';
 COMMENT ON COLUMN operator_speedup.below_resolution IS 'Whether its calls with or without SME2 take less than the resolution of their times, see operator_time.resolution_ms.';

@@ -27,20 +27,23 @@ SELECT
     sessions_off,
     median_on_ms,
     median_off_ms,
-    CASE WHEN _has_times(emulated) THEN median_off_ms / nullif(median_on_ms, 0) END AS speedup,
-    CASE WHEN _has_times(emulated) THEN median_off_ms - median_on_ms END AS saved_ms,
+    CASE WHEN reason IS NULL THEN median_off_ms / nullif(median_on_ms, 0) END AS speedup,
+    CASE WHEN reason IS NULL THEN median_off_ms - median_on_ms END AS saved_ms,
     pair,
     pte_sha256,
     runner_sha256,
     serial,
-    build
+    build,
+    reason
 FROM side
-JOIN _pair USING (pair, sweep_id);
+JOIN _pair USING (pair, sweep_id)
+JOIN _pair_accuracy USING (pair, sweep_id);
 
 COMMENT ON VIEW sme2_speedup IS 'What SME2 gains: sessions with it compared with sessions without it that is equal to it in everything else, see cell_overview. The unit is the session.';
 COMMENT ON COLUMN sme2_speedup.sessions_on IS 'Sessions with SME2.';
 COMMENT ON COLUMN sme2_speedup.sessions_off IS 'Sessions without SME2.';
 COMMENT ON COLUMN sme2_speedup.median_on_ms IS 'Median of the medians of sessions with SME2; NULL if there is none.';
 COMMENT ON COLUMN sme2_speedup.median_off_ms IS 'Median of the medians of sessions without SME2; NULL if there is none.';
-COMMENT ON COLUMN sme2_speedup.speedup IS 'median_off_ms / median_on_ms: above 1 means that SME2 is faster. NULL if a side is missing and on emulated devices.';
-COMMENT ON COLUMN sme2_speedup.saved_ms IS 'median_off_ms - median_on_ms; NULL if a side is missing and on emulated devices.';
+COMMENT ON COLUMN sme2_speedup.speedup IS 'median_off_ms / median_on_ms: above 1 means that SME2 is faster. NULL if a side is missing or inaccurate, and on emulated devices.';
+COMMENT ON COLUMN sme2_speedup.saved_ms IS 'median_off_ms - median_on_ms; NULL if a side is missing or inaccurate, and on emulated devices.';
+COMMENT ON COLUMN sme2_speedup.reason IS 'Why there is no speed-up: the device is emulated, or outputs are inaccurate with SME2, without it, or both (see cell_accuracy). NULL otherwise, also where a side is missing.';

@@ -16,7 +16,9 @@ SELECT
     ratio,
     low,
     high,
-    answer,
+    CASE
+        WHEN 'inaccurate' IN (accuracy_a.accuracy, accuracy_b.accuracy) THEN 'inaccurate' ELSE answer
+    END AS answer,
     more_sessions,
     superiority,
     nullif(array_to_string(changes, ', '), '') AS changed,
@@ -27,10 +29,14 @@ SELECT
     b.sweep_id,
     comparison_result.comparison,
     cell_a,
-    cell_b
+    cell_b,
+    accuracy_a.accuracy AS accuracy_a,
+    accuracy_b.accuracy AS accuracy_b
 FROM comparison_result
 JOIN cell AS a ON a.cell = cell_a
 JOIN cell AS b ON b.cell = cell_b
+LEFT JOIN cell_accuracy AS accuracy_a ON accuracy_a.cell = cell_a AND accuracy_a.sweep_id = a.sweep_id
+LEFT JOIN cell_accuracy AS accuracy_b ON accuracy_b.cell = cell_b AND accuracy_b.sweep_id = b.sweep_id
 LEFT JOIN _changed ON _changed.cell = cell_b AND _changed.baseline_cell = cell_a;
 
 COMMENT ON VIEW comparison IS 'What was measured alternately on one device: side B compared with side A. Drift and heat of the device affect both, so the ratio is about the two contents.';
@@ -46,7 +52,7 @@ COMMENT ON COLUMN comparison.median_b_ms IS 'Median of the medians of the sessio
 COMMENT ON COLUMN comparison.ratio IS 'median_b_ms / median_a_ms: above 1, B is slower.';
 COMMENT ON COLUMN comparison.low IS 'Lower end of the 95 % interval of the ratio; NULL below 5 sessions.';
 COMMENT ON COLUMN comparison.high IS 'Upper end of the 95 % interval of the ratio; NULL below 5 sessions.';
-COMMENT ON COLUMN comparison.answer IS 'different, same (the interval lies within 1 %) or unknown.';
+COMMENT ON COLUMN comparison.answer IS 'different, same (the interval lies within 1 %) or unknown; inaccurate if the outputs of a side are.';
 COMMENT ON COLUMN comparison.more_sessions IS 'Further sessions of each side that would settle an unknown; NULL if 1000 would not.';
 COMMENT ON COLUMN comparison.superiority IS 'Probability that a session of B is slower than one of A.';
 COMMENT ON COLUMN comparison.changed IS 'What differs between both sides: files, versions; NULL if nothing does.';
@@ -56,3 +62,5 @@ COMMENT ON COLUMN comparison.runner_sha256_a IS 'Hash of the runner of side A.';
 COMMENT ON COLUMN comparison.runner_sha256_b IS 'Hash of the runner of side B.';
 COMMENT ON COLUMN comparison.cell_a IS 'The cell of side A.';
 COMMENT ON COLUMN comparison.cell_b IS 'The cell of side B.';
+COMMENT ON COLUMN comparison.accuracy_a IS 'Accuracy of side A, see cell_accuracy.';
+COMMENT ON COLUMN comparison.accuracy_b IS 'Accuracy of side B, see cell_accuracy.';

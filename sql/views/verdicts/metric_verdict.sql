@@ -36,7 +36,7 @@ LEFT JOIN _changed
 
 COMMENT ON VIEW metric_verdict IS 'Whether any figure of each series on each device got worse: one row per metric and night, judged with the nights before it. The rows of the metric latency are those of `verdict`. A night without a figure has no row.';
 COMMENT ON COLUMN metric_verdict.metric IS 'latency, load time, first execution, peak memory, .pte size, portable share, SME2 coverage or output error (the largest absolute one against eager PyTorch).';
-COMMENT ON COLUMN metric_verdict.verdict IS 'regression, suspected, improvement, no change, insufficient data or invalid environment. Less SME2 coverage is a regression; of the other metrics, more is.';
+COMMENT ON COLUMN metric_verdict.verdict IS 'regression, suspected, improvement, no change, inaccurate (its outputs are beyond the limit of the recipe, see cell_accuracy), insufficient data or invalid environment. Less SME2 coverage is a regression; of the other metrics, more is.';
 COMMENT ON COLUMN metric_verdict.baseline_value IS 'Median of the baseline nights, in the unit of value; NULL without a baseline.';
 COMMENT ON COLUMN metric_verdict.value IS 'Median of the night''s sessions: nanoseconds of a time, bytes of memory and size, 0 to 1 of a share or coverage, the absolute error of an output.';
 COMMENT ON COLUMN metric_verdict.ratio IS 'value / baseline_value; NULL without a baseline and where that is 0.';

@@ -42,7 +42,7 @@ LEFT JOIN (
 WHERE metric = 'latency';
 
 COMMENT ON VIEW verdict IS 'Whether each series on each device got slower: one row per night, judged by its latency with the nights before it; other figures are in metric_verdict. Emulated devices are not judged.';
-COMMENT ON COLUMN verdict.verdict IS 'regression, suspected, improvement, no change, insufficient data or invalid environment.';
+COMMENT ON COLUMN verdict.verdict IS 'regression, suspected, improvement, no change, inaccurate (its outputs are beyond the limit of the recipe, see cell_accuracy), insufficient data or invalid environment.';
 COMMENT ON COLUMN verdict.ratio IS 'Median of the night over the median of its baseline: above 1 is slower. NULL without a baseline.';
 COMMENT ON COLUMN verdict.median_ms IS 'Median of the medians of the night''s sessions, in milliseconds; NULL without a session that counts.';
 COMMENT ON COLUMN verdict.sessions IS 'Sessions that count: of the newest cell of the night.';

@@ -9,6 +9,7 @@ from tasks.report.sections.advice import advice
 from tasks.report.sections.categories import categories
 from tasks.report.sections.failures import failures
 from tasks.report.sections.latency import latency
+from tasks.report.sections.layers import layers
 from tasks.report.sections.modules import modules
 from tasks.report.sections.operators import operators
 from tasks.report.sections.portable import portable
@@ -26,6 +27,7 @@ SECTIONS: tuple[Callable[[Answers], Section], ...] = (
     portable,
     advice,
     accuracy,
+    layers,
     failures,
     provenance,
 )

@@ -32,6 +32,8 @@ class SpeedupRow(PairRow):
     speedup: float | None
     medians_on_ms: list[float] | None
     medians_off_ms: list[float] | None
+    reason: str | None
+    """Why there is no speed-up although both sides were measured."""
 
 
 def speedups(answers: Answers) -> Iterator[Block]:
@@ -63,13 +65,16 @@ def _cells(row: SpeedupRow) -> list[Cell]:
         number(row.median_off_ms, 3),
         number(row.median_on_ms, 3),
         number(row.speedup, 2, tone="flag" if row.speedup is not None and row.speedup < 1 else ""),
-        NOTHING if row.speedup is None else _interval(row),
+        _interval(row),
         number(row.sessions_off, 0),
         number(row.sessions_on, 0),
     ]
 
 
 def _interval(row: SpeedupRow) -> Cell:
+    """The interval of the speed-up, or why there is none."""
+    if row.speedup is None:
+        return NOTHING if row.reason is None or row.emulated else Cell(row.reason, tone="bad")
     speedup = compare(row.medians_on_ms or (), row.medians_off_ms or ())
     if speedup.low is None or speedup.high is None:
         return Cell(INSUFFICIENT, tone="quiet")

@@ -13,7 +13,12 @@ from tasks.verdict.metrics import LATENCY, METRICS
 
 _HEADING = "Did it get slower?"
 _MOST_NAMED = 3
-_TONES: dict[str, Tone] = {"regression": "bad", "suspected": "flag", "invalid environment": "flag"}
+_TONES: dict[str, Tone] = {
+    "regression": "bad",
+    "inaccurate": "bad",
+    "suspected": "flag",
+    "invalid environment": "flag",
+}
 _TITLES = {"regression": "Slower", "suspected": "Suspected change", "improvement": "Faster"}
 _COLUMNS = (
     Column("Verdict"),
@@ -76,7 +81,7 @@ def verdicts(answers: Answers) -> Section:
     if not rows:
         text = "Nothing to judge: no series of a real device was measured."
         return Section("verdicts", _HEADING, [Paragraph(text)])
-    if not has_baseline(answers):
+    if not has_baseline(answers) and all(row.verdict != "inaccurate" for row in rows):
         text = (
             f"Nothing to compare with: {counted(len(rows), 'series', 'series')} without an earlier night that counts."
         )
@@ -168,6 +173,10 @@ def _summary(rows: list[VerdictRow]) -> Iterator[Text]:
         ]
         if named:
             yield joined(f"{title}: ", separated(named, most=_MOST_NAMED), ".")
+    inaccurate = [row for row in rows if row.verdict == "inaccurate"]
+    if inaccurate:
+        named = [(Code(row.model), f" {row.precision} {where(row)}") for row in inaccurate]
+        yield joined("Inaccurate outputs, times not judged: ", separated(named, most=_MOST_NAMED), ".")
     if all(row.verdict == "no change" for row in rows):
         yield "No series got slower."
 

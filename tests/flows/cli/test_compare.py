@@ -254,3 +254,17 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(
     ended = compare(*words)
     assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
     assert sentence in ended.err
+
+
+def test_inaccurate_outputs_are_never_faster(maker: BundleMaker, compare: Compare) -> None:
+    output = {"output": 0, "max_abs_error": 9.0, "max_rel_error": 9.0, "nonfinite_mismatches": 0, "is_inaccurate": True}
+    measure(maker, NIGHTS[0], QUIET)
+    measure(maker, NIGHTS[1], [each // 2 for each in QUIET], accuracy=[output])
+    ended = compare(*NIGHTS)
+    assert "inaccurate: B" in ended.out
+    assert "1 pair: 1 inaccurate (B compared with A, margin 1 %)" in ended.out
+    (row,) = csv.DictReader(io.StringIO(compare(*NIGHTS, "--format", "csv").out))
+    assert (row["answer"], row["ratio"]) == ("inaccurate", "0.5")
+    failed = compare(*NIGHTS, "--fail-on", "inaccurate")
+    assert (failed.code, failed.err) == (1, "etfarm: compare failed: inaccurate: 1 of 1 with inaccurate outputs\n")
+    assert compare(*NIGHTS, "--fail-on", "different").code == 0

@@ -156,6 +156,25 @@ def test_accuracy_is_the_largest_error_of_all_sessions(maker: BundleMaker) -> No
     assert report.contains("Largest absolute output error against eager PyTorch: 3.0e-05 (toy fp32 on host)")
 
 
+def test_inaccurate_outputs_are_marked_wherever_their_times_are_shown(maker: BundleMaker) -> None:
+    figures = {"max_abs_error": 0.5, "max_rel_error": 2.0, "nonfinite_mismatches": 0, "cosine": 0.5}
+    limited = {**figures, "output": 0, "least_snr_db": 10.0}
+    good = [{**limited, "reference": "eager", "snr_db": 40.0, "is_inaccurate": False}]
+    bad = [*good, {**limited, "reference": "fp32", "snr_db": -1.5, "is_inaccurate": True}]
+    maker.session([10 * MS], variant="sme2_off", accuracy=good)
+    maker.session([5 * MS], variant="sme2_on", accuracy=bad)
+    maker.session([5 * MS], model__name="given", model__precision="as_is")
+    report = report_of(maker)
+    accuracy = report["accuracy"]
+    assert accuracy.column("Compared with") == ["same precision", "same precision", "fp32"]
+    assert accuracy.column("SNR") == ["40.0", "40.0", "-1.5"]
+    assert accuracy.column("Result") == ["accurate", "accurate", "inaccurate"]
+    assert report.contains("Inaccurate outputs: toy fp32 on host with SME2 on")
+    assert report.contains("not compared")
+    assert report.contains("inaccurate outputs with SME2")
+    assert not report.contains("times as fast")
+
+
 def test_the_head_counts_how_sessions_ended(maker: BundleMaker) -> None:
     maker.session([MS], index=0)
     maker.session(status="failed", reason_code="runner_crashed", reason="it fell", index=1)

@@ -1,0 +1,64 @@
+CREATE OR REPLACE VIEW cell_accuracy AS
+WITH
+by_session AS (
+    SELECT
+        session_key,
+        count(accuracy.output) > 0 AS is_compared,
+        count(is_inaccurate) > 0 AS is_judged,
+        coalesce(bool_or(is_inaccurate), FALSE) AS is_inaccurate,
+        max(max_abs_error) FILTER (reference = 'eager') AS max_abs_error,
+        min(snr_db) FILTER (reference = 'eager') AS snr_db,
+        min(snr_db) FILTER (reference = 'fp32') AS snr_fp32_db,
+        max(least_snr_db) FILTER (reference = 'eager') AS least_snr_db,
+        max(least_snr_db) FILTER (reference = 'fp32') AS least_snr_fp32_db,
+        min(cosine) AS cosine,
+        min(top1_agreement) AS top1_agreement
+    FROM session
+    LEFT JOIN accuracy USING (session_key)
+    WHERE status = 'succeeded'
+    GROUP BY session_key
+)
+SELECT
+    cell,
+    sweep_id,
+    any_value(night) AS night,
+    any_value(device) AS device,
+    any_value(emulated) AS emulated,
+    any_value(model) AS model,
+    any_value(precision) AS precision,
+    any_value(variant) AS variant,
+    any_value(mode) AS mode,
+    any_value(threads) AS threads,
+    CASE
+        WHEN bool_or(is_inaccurate) THEN 'inaccurate'
+        WHEN NOT bool_or(is_compared) THEN 'not compared'
+        WHEN NOT bool_or(is_judged) THEN 'not judged'
+        ELSE 'accurate'
+    END AS accuracy,
+    count(*) AS sessions,
+    count(*) FILTER (is_compared) AS compared_sessions,
+    count(*) FILTER (is_inaccurate) AS inaccurate_sessions,
+    max(max_abs_error) AS max_abs_error,
+    min(snr_db) AS snr_db,
+    max(least_snr_db) AS least_snr_db,
+    min(snr_fp32_db) AS snr_fp32_db,
+    max(least_snr_fp32_db) AS least_snr_fp32_db,
+    min(cosine) AS cosine,
+    min(top1_agreement) AS top1_agreement
+FROM by_session
+JOIN session_cell USING (session_key)
+JOIN cell USING (cell_id)
+GROUP BY cell, sweep_id;
+
+COMMENT ON VIEW cell_accuracy IS 'Whether the outputs of each cell are near enough to eager PyTorch for its times to count: an inaccurate cell is never called faster. The worst figure of all outputs and sessions that succeeded.';
+COMMENT ON COLUMN cell_accuracy.accuracy IS 'inaccurate: an output of a session is beyond the limit of its recipe; accurate; not judged: compared without a limit, as by an older farm; not compared: there is no reference.';
+COMMENT ON COLUMN cell_accuracy.sessions IS 'Sessions that succeeded.';
+COMMENT ON COLUMN cell_accuracy.compared_sessions IS 'Part of them with a reference.';
+COMMENT ON COLUMN cell_accuracy.inaccurate_sessions IS 'Part of them with an output beyond its limit.';
+COMMENT ON COLUMN cell_accuracy.max_abs_error IS 'Largest absolute difference from eager PyTorch in the same precision.';
+COMMENT ON COLUMN cell_accuracy.snr_db IS 'Least SNR against eager PyTorch in the same precision, in dB; NULL if all outputs are equal to it or no SNR is known.';
+COMMENT ON COLUMN cell_accuracy.least_snr_db IS 'Its limit.';
+COMMENT ON COLUMN cell_accuracy.snr_fp32_db IS 'Least SNR against eager PyTorch in fp32, in dB; NULL for fp32 and if no SNR is known.';
+COMMENT ON COLUMN cell_accuracy.least_snr_fp32_db IS 'Its limit.';
+COMMENT ON COLUMN cell_accuracy.cosine IS 'Least cosine similarity with a reference, -1 to 1.';
+COMMENT ON COLUMN cell_accuracy.top1_agreement IS 'Least share of rows that choose the same class as a reference; see session_accuracy.';

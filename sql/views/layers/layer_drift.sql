@@ -1,0 +1,63 @@
+CREATE OR REPLACE VIEW layer_drift AS
+WITH
+by_cell AS (
+    SELECT
+        cell_id,
+        layer,
+        any_value(module) AS module,
+        any_value(operator) AS operator,
+        any_value(elements) AS elements,
+        max(max_abs_error) AS max_abs_error,
+        min(snr_db) AS snr_db,
+        max(nonfinite_mismatches) AS nonfinite_mismatches,
+        count(DISTINCT values_sha256) = 1 AS is_reproducible,
+        count(*) AS sessions,
+        max_by(values_sha256, session_key) AS values_sha256,
+        max_by(sample, session_key) AS sample
+    FROM layer_value
+    JOIN session_cell USING (session_key)
+    GROUP BY cell_id, layer
+)
+SELECT
+    sweep_id,
+    night,
+    device,
+    emulated,
+    model,
+    precision,
+    variant,
+    threads,
+    layer,
+    module,
+    operator,
+    elements,
+    max_abs_error,
+    snr_db,
+    lag(snr_db) OVER (PARTITION BY cell, sweep_id ORDER BY layer) - snr_db AS snr_drop_db,
+    nonfinite_mismatches,
+    sessions,
+    is_reproducible,
+    values_sha256,
+    sample,
+    cell,
+    pair,
+    pte_sha256,
+    runner_sha256,
+    serial,
+    build
+FROM by_cell
+JOIN cell USING (cell_id);
+
+COMMENT ON VIEW layer_drift IS 'How far the values inside a model are from eager PyTorch in the same precision on the same inputs, layer by layer (mode numerics, emulated devices included). The program returns these values besides its outputs, so it is another one than the measured program: what XNNPACK fuses into one operator is one layer.';
+COMMENT ON COLUMN layer_drift.layer IS 'Number of the layer in the order of the model, from 0.';
+COMMENT ON COLUMN layer_drift.module IS 'Path of its module, such as layers.0.attention; NULL for an operator outside any.';
+COMMENT ON COLUMN layer_drift.operator IS 'The operator that computes it, the last of those fused into one, such as aten.relu.default.';
+COMMENT ON COLUMN layer_drift.elements IS 'Elements of its value.';
+COMMENT ON COLUMN layer_drift.max_abs_error IS 'Largest absolute difference of an element from eager PyTorch; NULL if no element is finite in both.';
+COMMENT ON COLUMN layer_drift.snr_db IS 'Signal-to-noise ratio against eager PyTorch in dB; NULL if both are equal (max_abs_error is 0) or eager is 0 everywhere.';
+COMMENT ON COLUMN layer_drift.snr_drop_db IS 'By how much the SNR is below that of the layer before: a fault shows first where this is large. NULL for the first layer and beside one that has no SNR.';
+COMMENT ON COLUMN layer_drift.nonfinite_mismatches IS 'Elements that are NaN or infinite on one side and not the same on the other.';
+COMMENT ON COLUMN layer_drift.sessions IS 'Sessions in mode numerics; of several, the worst figure.';
+COMMENT ON COLUMN layer_drift.is_reproducible IS 'Whether all of them have the same bits.';
+COMMENT ON COLUMN layer_drift.values_sha256 IS 'Hash of the values on the device, of the last session.';
+COMMENT ON COLUMN layer_drift.sample IS 'Up to 64 evenly spaced elements of them, the same ones in every session; NULL for NaN and infinity.';

@@ -1,0 +1,66 @@
+CREATE OR REPLACE VIEW sme2_layer_drift AS
+WITH
+side AS (
+    SELECT
+        pair,
+        sweep_id,
+        layer,
+        any_value(night) AS night,
+        any_value(device) AS device,
+        any_value(emulated) AS emulated,
+        any_value(model) AS model,
+        any_value(precision) AS precision,
+        any_value(threads) AS threads,
+        any_value(module) AS module,
+        any_value(operator) AS operator,
+        any_value(elements) AS elements,
+        max(max_abs_error) FILTER (variant = 'sme2_on') AS max_abs_error_on,
+        max(max_abs_error) FILTER (variant = 'sme2_off') AS max_abs_error_off,
+        max(snr_db) FILTER (variant = 'sme2_on') AS snr_on_db,
+        max(snr_db) FILTER (variant = 'sme2_off') AS snr_off_db,
+        max(nonfinite_mismatches) FILTER (variant = 'sme2_on') AS nonfinite_mismatches_on,
+        max(nonfinite_mismatches) FILTER (variant = 'sme2_off') AS nonfinite_mismatches_off,
+        max(values_sha256) FILTER (variant = 'sme2_on') = max(values_sha256) FILTER (variant = 'sme2_off') AS is_equal,
+        any_value(sample) FILTER (variant = 'sme2_on') AS sample_on,
+        any_value(sample) FILTER (variant = 'sme2_off') AS sample_off
+    FROM layer_drift
+    WHERE variant IN ('sme2_on', 'sme2_off')
+    GROUP BY pair, sweep_id, layer
+)
+SELECT
+    sweep_id,
+    night,
+    device,
+    emulated,
+    model,
+    precision,
+    threads,
+    layer,
+    module,
+    operator,
+    elements,
+    max_abs_error_on,
+    max_abs_error_off,
+    snr_on_db,
+    snr_off_db,
+    nonfinite_mismatches_on,
+    nonfinite_mismatches_off,
+    is_equal,
+    -- NULL where an element of one side is not finite; list_max leaves it out.
+    list_max(list_transform(list_zip(sample_on, sample_off), lambda each: abs(each[1] - each[2]))) AS sampled_difference,
+    pair
+FROM side;
+
+COMMENT ON VIEW sme2_layer_drift IS 'layer_drift with SME2 beside without it, on one device: whether SME2 changes what a layer returns. A side that was not measured is NULL.';
+COMMENT ON COLUMN sme2_layer_drift.layer IS 'Number of the layer in the order of the model, from 0.';
+COMMENT ON COLUMN sme2_layer_drift.module IS 'Path of its module; NULL for an operator outside any.';
+COMMENT ON COLUMN sme2_layer_drift.operator IS 'The operator that computes it, the last of those fused into one.';
+COMMENT ON COLUMN sme2_layer_drift.elements IS 'Elements of its value.';
+COMMENT ON COLUMN sme2_layer_drift.max_abs_error_on IS 'Largest absolute difference from eager PyTorch with SME2.';
+COMMENT ON COLUMN sme2_layer_drift.max_abs_error_off IS 'Largest absolute difference from eager PyTorch without SME2.';
+COMMENT ON COLUMN sme2_layer_drift.snr_on_db IS 'SNR against eager PyTorch in dB with SME2; NULL if both are equal.';
+COMMENT ON COLUMN sme2_layer_drift.snr_off_db IS 'SNR against eager PyTorch in dB without SME2; NULL if both are equal.';
+COMMENT ON COLUMN sme2_layer_drift.nonfinite_mismatches_on IS 'Elements that are finite on one side only, with SME2.';
+COMMENT ON COLUMN sme2_layer_drift.nonfinite_mismatches_off IS 'Elements that are finite on one side only, without SME2.';
+COMMENT ON COLUMN sme2_layer_drift.is_equal IS 'Whether all bits are equal with and without SME2, from a hash of all elements.';
+COMMENT ON COLUMN sme2_layer_drift.sampled_difference IS 'Largest absolute difference between both, of up to 64 evenly spaced elements: the values themselves are not kept.';

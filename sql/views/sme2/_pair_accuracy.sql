@@ -1,0 +1,26 @@
+CREATE OR REPLACE VIEW _pair_accuracy AS
+WITH
+side AS (
+    SELECT
+        pair,
+        sweep_id,
+        any_value(_cell.emulated) AS emulated,
+        coalesce(bool_or(accuracy = 'inaccurate') FILTER (_cell.variant = 'sme2_on'), FALSE) AS is_inaccurate_on,
+        coalesce(bool_or(accuracy = 'inaccurate') FILTER (_cell.variant = 'sme2_off'), FALSE) AS is_inaccurate_off
+    FROM _cell
+    LEFT JOIN cell_accuracy USING (cell, sweep_id)
+    WHERE _cell.variant IN ('sme2_on', 'sme2_off')
+    GROUP BY pair, sweep_id
+)
+SELECT
+    pair,
+    sweep_id,
+    CASE
+        WHEN NOT _has_times(emulated) THEN 'emulated device'
+        WHEN is_inaccurate_on AND is_inaccurate_off THEN 'inaccurate outputs with and without SME2'
+        WHEN is_inaccurate_on THEN 'inaccurate outputs with SME2'
+        WHEN is_inaccurate_off THEN 'inaccurate outputs without SME2'
+    END AS reason
+FROM side;
+
+COMMENT ON VIEW _pair_accuracy IS 'Why the sides of each pair have no speed-up although both were measured. Private: may change with any version.';

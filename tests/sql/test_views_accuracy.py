@@ -1,0 +1,172 @@
+"""What inaccurate outputs decide: an inaccurate cell is shown, and never called faster."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sql import schema
+from sql.warehouse import writing
+from tests.fixtures.nights import night_of
+from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, BundleMaker
+
+MS = 1_000_000
+ID = "c0ffee00c0ffee00"
+
+
+@pytest.fixture
+def maker(tmp_path: Path) -> BundleMaker:
+    return BundleMaker(tmp_path)
+
+
+def outputs(snr_db: float, fp32_db: float = 40.0) -> list[dict[str, Any]]:
+    """One output compared with both references; below 10 dB it is inaccurate."""
+    return [
+        {
+            "output": 0,
+            "reference": reference,
+            "max_abs_error": 0.5,
+            "max_rel_error": 0.5,
+            "nonfinite_mismatches": 0,
+            "snr_db": found,
+            "cosine": 0.9,
+            "top1_agreement": 1.0,
+            "least_snr_db": 10.0,
+            "is_inaccurate": found < 10,
+        }
+        for reference, found in (("eager", snr_db), ("fp32", fp32_db))
+    ]
+
+
+GOOD, BAD = outputs(50.0), outputs(2.5)
+
+
+def test_a_cell_is_inaccurate_if_one_output_of_one_session_is(maker: BundleMaker) -> None:
+    maker.session([MS], model__name="good", accuracy=GOOD)
+    maker.session([MS], model__name="bad", accuracy=GOOD)
+    maker.session([MS], model__name="bad", accuracy=BAD)
+    maker.session([MS], model__name="without")
+    maker.session(
+        [MS],
+        model__name="older",
+        accuracy=[{"output": 0, "max_abs_error": 1.0, "max_rel_error": None, "nonfinite_mismatches": 0}],
+    )
+    maker.load()
+    assert maker.ask("""
+        SELECT model, accuracy, sessions, inaccurate_sessions, snr_db, least_snr_db, snr_fp32_db
+        FROM cell_accuracy ORDER BY 1
+    """) == [
+        ("bad", "inaccurate", 2, 1, 2.5, 10.0, 40.0),
+        ("good", "accurate", 1, 0, 50.0, 10.0, 40.0),
+        ("older", "not judged", 1, 0, None, None, None),
+        ("without", "not compared", 1, 0, None, None, None),
+    ]
+    assert maker.ask("SELECT DISTINCT model, accuracy FROM session_latency ORDER BY 1") == [
+        ("bad", "inaccurate"), ("good", "accurate"), ("older", "not judged"), ("without", "not compared"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("off", "on", "speedup", "reason"),
+    [
+        (GOOD, GOOD, 2.0, None),
+        (GOOD, BAD, None, "inaccurate outputs with SME2"),
+        (BAD, GOOD, None, "inaccurate outputs without SME2"),
+        (BAD, BAD, None, "inaccurate outputs with and without SME2"),
+        (None, None, 2.0, None),
+    ],
+    ids=["accurate", "on", "off", "both", "not compared"],
+)
+def test_inaccurate_outputs_have_no_speedup_by_sme2(
+    maker: BundleMaker, off: Any, on: Any, speedup: float | None, reason: str | None
+) -> None:
+    maker.session([(10 * MS, {CONVOLUTION: 8 * MS})], variant="sme2_off", accuracy=off)
+    maker.session([(5 * MS, {CONVOLUTION_SME2: 4 * MS})], variant="sme2_on", accuracy=on)
+    maker.load()
+    # then its times are shown, but there is no ratio of them anywhere
+    asked = "SELECT median_on_ms, median_off_ms, speedup, reason FROM sme2_speedup"
+    assert maker.ask(asked) == [(5.0, 10.0, speedup, reason)]
+    assert maker.ask("SELECT speedup FROM operator_speedup") == [(speedup,)]
+
+
+def test_a_faster_night_with_inaccurate_outputs_is_no_improvement_and_no_baseline(maker: BundleMaker) -> None:
+    for day in range(1, 8):
+        night_of(maker, day, accuracy=GOOD)
+    for day in (8, 9, 10):
+        night_of(maker, day, 0.5, accuracy=BAD, model__pte_sha256="broken")
+    night_of(maker, 11, accuracy=GOOD)
+    maker.load()
+    found = maker.ask("SELECT verdict, reason FROM verdict WHERE night BETWEEN '2026-11-08' AND '2026-11-10'")
+    reason = "outputs of 8 of 8 sessions are too far from eager PyTorch"
+    assert found == [("inaccurate", f"{reason} (SNR 2.5 dB against same precision, limit 10 dB)")] * 3
+    assert maker.ask("SELECT verdict, baseline_to::VARCHAR FROM verdict WHERE night = '2026-11-11'") == [
+        ("no change", "2026-11-07")
+    ]
+    # and what tells how wrong they are is judged, nothing else
+    assert maker.ask("SELECT DISTINCT metric FROM metric_verdict WHERE verdict = 'improvement'") == []
+
+
+@pytest.mark.parametrize("broken", ["a", "b"])
+def test_a_comparison_with_inaccurate_outputs_has_no_answer(maker: BundleMaker, broken: str) -> None:
+    for name, factor in (("a", 1.0), ("b", 0.8)):
+        arm = {"purpose": "comparison", "comparison": ID, "side": name}
+        outputs_of_side = BAD if name == broken else GOOD
+        night_of(maker, 1, factor, arm=arm, model__pte_sha256=name, accuracy=outputs_of_side)
+    maker.load()
+    [(answer, ratio, accuracy_a, accuracy_b)] = maker.ask(
+        "SELECT answer, ratio, accuracy_a, accuracy_b FROM comparison"
+    )
+    assert (answer, ratio) == ("inaccurate", pytest.approx(0.8))
+    assert {"a": accuracy_a, "b": accuracy_b}[broken] == "inaccurate"
+
+
+@pytest.mark.parametrize(("precision", "reference"), [("fp16", "eager"), ("int8_static", "fp32")])
+def test_an_older_bundle_and_an_older_warehouse_state_the_same_reference(
+    maker: BundleMaker, monkeypatch: pytest.MonkeyPatch, precision: str, reference: str
+) -> None:
+    # given a bundle of a farm that compared int8 with fp32 and did not record it
+    output = {"output": 0, "max_abs_error": 0.5, "max_rel_error": None, "nonfinite_mismatches": 0}
+    record = maker.session([MS], accuracy=[output], model__precision=precision) / "session.json"
+    described = json.loads(record.read_bytes())
+    described["accuracy"] = [output]
+    record.write_text(json.dumps(described))
+    maker.load()
+    asked = "SELECT reference, max_abs_error, snr_db, is_inaccurate FROM session_accuracy"
+    assert maker.ask(asked) == [(reference, 0.5, None, None)]
+    # when its warehouse is as that farm left it, and is opened
+    older = maker.warehouse.with_name("older.duckdb")
+    migrations = schema.migrations()
+    with monkeypatch.context() as patched:
+        patched.setattr(schema, "migrations", lambda: migrations[:11])
+        patched.setattr(schema, "views", lambda: ())
+        with writing(older) as connection:
+            _old_session(connection, precision)
+    with writing(older) as connection:
+        # then both agree
+        assert connection.execute("SELECT reference, max_abs_error FROM accuracy").fetchall() == [(reference, 0.5)]
+
+
+def _old_session(connection: Any, precision: str) -> None:
+    connection.execute(
+        "INSERT INTO model (model_id, content_sha256, name, precision) VALUES (1, 'm', 'toy', ?)", [precision]
+    )
+    connection.execute("""
+        INSERT INTO session BY NAME
+        SELECT 1 AS session_key, 's' AS session_id, 1 AS attempt, 'n' AS sweep_id, 1 AS device_id, 1 AS model_id,
+            'sme2_off' AS variant, 'timing' AS mode, 2 AS executions, 1 AS warmup_executions, 'succeeded' AS status
+    """)
+    connection.execute("INSERT INTO accuracy VALUES (1, 0, 0.5, NULL, 0)")
+
+
+@pytest.mark.parametrize(("precision", "value"), [("fp16", 0.25), ("int8_static", 0.75)])
+def test_the_output_error_is_against_the_reference_of_older_nights(
+    maker: BundleMaker, precision: str, value: float
+) -> None:
+    both = [
+        {**row, "max_abs_error": error}
+        for row, error in zip(outputs(50.0), (0.25, 0.75), strict=True)
+    ]  # fmt: skip
+    night_of(maker, 1, accuracy=both, model__precision=precision)
+    maker.load()
+    assert maker.ask("SELECT value FROM metric_verdict WHERE metric = 'output error'") == [(value,)]
