@@ -1,0 +1,119 @@
+"""Models of the user through the farm: a factory beside the sweep, a program from elsewhere, and a check before both."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.fixtures.farm import Farm
+
+pytestmark = [pytest.mark.torch, pytest.mark.timeout(600)]
+pytest.importorskip("executorch", reason="exports and the runner need the export extra")
+
+FACTORIES = """
+import torch
+from torch import nn
+
+
+def resizer():
+    size = torch.export.Dim("size", min=4, max=32)
+    shapes = {f"{wide}": (torch.rand(1, 3, 8, wide),) for wide in (4, 32)}
+    return {"module": nn.Conv2d(3, 4, 3, padding=1), "inputs": (torch.rand(1, 3, 8, 16),),
+            "dynamic_shapes": ({3: size},), "shapes": shapes}
+
+
+class Words(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.places, self.kinds = nn.Embedding(50, 16), nn.Embedding(8, 16), nn.Embedding(2, 16)
+
+    def forward(self, words, places, kinds):
+        return self.words(words) + self.places(places) + self.kinds(kinds), words * 2
+
+
+def words():
+    return Words(), (torch.randint(0, 50, (1, 8)), torch.arange(8)[None], torch.zeros(1, 8, dtype=torch.int64))
+
+
+def nothing():
+    return 8
+"""
+SWEEP = """
+name: mine
+models:
+  - {name: resizer, factory: "./models.py:resizer"}
+  - ./models.py:words
+  - {name: lookup, pte: lookup.pte, inputs: [lookup-input.bin], expected: [lookup-output-0.bin]}
+  - ./convolved.pte
+precisions: [fp32, int8_dynamic]
+variants: [sme2_off]
+executions: 4
+warmup_executions: 1
+sessions: 1
+"""
+
+
+def test_any_model_is_measured_from_a_sweep(farm: Farm, models: Path) -> None:
+    # given factories beside the sweep file, and programs that this farm never exported
+    (farm.folder / "models.py").write_text(FACTORIES)
+    for name in ("lookup.pte", "lookup-input.bin", "lookup-output-0.bin", "convolved.pte"):
+        shutil.copy(models / name, farm.folder / name)
+    # when they are measured
+    done = farm.sweep(SWEEP)
+    # then each shape is a case, several integer inputs and outputs work, and a program has the precision as_is
+    assert done.returncode == 0, done.stdout + done.stderr
+    measured = farm.ask("SELECT model, precision, runs FROM session_latency ORDER BY ALL")
+    assert [(row["model"], row["precision"], row["runs"]) for row in measured] == [
+        ("./convolved.pte", "as_is", 3),
+        ("./models.py:words", "fp32", 3),
+        ("lookup", "as_is", 3),
+        ("resizer@32", "fp32", 3),
+        ("resizer@4", "fp32", 3),
+    ]
+    # and recipes without meaning are skipped with their reason
+    reason = "the model has no linear layers, so nothing can be quantized"
+    assert f"skipped: resizer int8_dynamic ({reason}), ./models.py:words int8_dynamic ({reason})" in done.stdout
+    # and outputs are compared where something is expected of them
+    errors = farm.ask("SELECT model, max(max_abs_error) AS error FROM session_accuracy GROUP BY ALL ORDER BY ALL")
+    assert [row["model"] for row in errors] == ["./models.py:words", "lookup", "resizer@32", "resizer@4"]
+    assert max(row["error"] for row in errors) < 1e-5
+    # and nothing is exported or measured again
+    assert "sessions: 6 already done" in farm.sweep(SWEEP).stdout
+
+
+def test_a_check_tells_what_is_delegated_and_what_the_rest_costs(farm: Farm) -> None:
+    # given models that are delegated, in part and not at all
+    (farm.folder / "models.py").write_text(FACTORIES)
+    # when they are checked
+    whole = farm.run("model", "check", "./models.py:resizer")
+    part = farm.run("model", "check", "./models.py:words", "--max-portable", 0)
+    broken = farm.run("model", "check", "./models.py:nothing")
+    # then each case is described
+    assert whole.returncode == 0, whole.stdout + whole.stderr
+    assert "./models.py:resizer@4 fp32: 0.0" in whole.stdout
+    assert "operators: 1 delegated to XNNPACK, 0 portable\n" in whole.stdout
+    assert "% delegated, 0.0 % portable" in whole.stdout
+    assert whole.stdout.count("outputs: largest absolute error against eager PyTorch") == 2
+    # and portable operators have their share and, if they are heavy, advice; a limit decides the exit code
+    assert part.returncode == 1
+    assert "aten.embedding.default x 3: " in part.stdout
+    assert "Nothing can be done in the exporter." in part.stdout
+    assert "failed: ./models.py:words: portable operators take " in part.stdout
+    # and a mistake is one sentence with the log
+    assert broken.returncode == 1
+    assert (
+        "nothing must return (torch.nn.Module, tuple of tensors) or a dict, not int; the full log is " in broken.stdout
+    )
+    assert "Traceback" not in broken.stdout + broken.stderr
+
+
+def test_an_export_of_several_cases_has_each_of_them(farm: Farm) -> None:
+    (farm.folder / "models.py").write_text(FACTORIES)
+    done = farm.run("export", "./models.py:resizer")
+    assert done.returncode == 0, done.stderr
+    cases = json.loads((Path(done.stdout.strip()) / "export.json").read_text())["cases"]
+    assert [(case["name"], case["inputs"][0]["shape"]) for case in cases] == [
+        ("4", [1, 3, 8, 4]),
+        ("32", [1, 3, 8, 32]),
+    ]
