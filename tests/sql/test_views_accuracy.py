@@ -138,7 +138,7 @@ def test_an_older_bundle_and_an_older_warehouse_state_the_same_reference(
     older = maker.warehouse.with_name("older.duckdb")
     migrations = schema.migrations()
     with monkeypatch.context() as patched:
-        patched.setattr(schema, "migrations", lambda: migrations[:11])
+        patched.setattr(schema, "migrations", lambda: migrations[:12])
         patched.setattr(schema, "views", lambda: ())
         with writing(older) as connection:
             _old_session(connection, precision)
