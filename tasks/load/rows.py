@@ -240,7 +240,7 @@ def _operators(record: SessionRecord) -> list[Row]:
 def _accuracy(record: SessionRecord) -> list[Row]:
     """Return a row for each output and reference.
 
-    An older farm did not record the reference: it compared int8 with the fp32 model (as migration 0013 does).
+    An older farm did not record the reference: it compared int8 with the fp32 model (as migration 0014 does).
     """
     unstated = "fp32" if record.model.precision in ("int8_static", "int8_dynamic") else "eager"
     return [

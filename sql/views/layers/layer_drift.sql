@@ -49,10 +49,8 @@ FROM by_cell
 JOIN cell USING (cell_id);
 
 COMMENT ON VIEW layer_drift IS 'How far the values inside a model are from eager PyTorch in the same precision on the same inputs, layer by layer (mode numerics, emulated devices included). The program returns these values besides its outputs, so it is another one than the measured program: what XNNPACK fuses into one operator is one layer.';
-COMMENT ON COLUMN layer_drift.layer IS 'Number of the layer in the order of the model, from 0.';
 COMMENT ON COLUMN layer_drift.module IS 'Path of its module, such as layers.0.attention; NULL for an operator outside any.';
 COMMENT ON COLUMN layer_drift.operator IS 'The operator that computes it, the last of those fused into one, such as aten.relu.default.';
-COMMENT ON COLUMN layer_drift.elements IS 'Elements of its value.';
 COMMENT ON COLUMN layer_drift.max_abs_error IS 'Largest absolute difference of an element from eager PyTorch; NULL if no element is finite in both.';
 COMMENT ON COLUMN layer_drift.snr_db IS 'Signal-to-noise ratio against eager PyTorch in dB; NULL if both are equal (max_abs_error is 0) or eager is 0 everywhere.';
 COMMENT ON COLUMN layer_drift.snr_drop_db IS 'By how much the SNR is below that of the layer before: a fault shows first where this is large. NULL for the first layer and beside one that has no SNR.';

@@ -52,10 +52,8 @@ SELECT
 FROM side;
 
 COMMENT ON VIEW sme2_layer_drift IS 'layer_drift with SME2 beside without it, on one device: whether SME2 changes what a layer returns. A side that was not measured is NULL.';
-COMMENT ON COLUMN sme2_layer_drift.layer IS 'Number of the layer in the order of the model, from 0.';
 COMMENT ON COLUMN sme2_layer_drift.module IS 'Path of its module; NULL for an operator outside any.';
 COMMENT ON COLUMN sme2_layer_drift.operator IS 'The operator that computes it, the last of those fused into one.';
-COMMENT ON COLUMN sme2_layer_drift.elements IS 'Elements of its value.';
 COMMENT ON COLUMN sme2_layer_drift.max_abs_error_on IS 'Largest absolute difference from eager PyTorch with SME2.';
 COMMENT ON COLUMN sme2_layer_drift.max_abs_error_off IS 'Largest absolute difference from eager PyTorch without SME2.';
 COMMENT ON COLUMN sme2_layer_drift.snr_on_db IS 'SNR against eager PyTorch in dB with SME2; NULL if both are equal.';

@@ -67,7 +67,7 @@ def test_the_layers_of_a_sound_model_are_near_eager(tmp_path: Path, precision: s
 def test_a_fault_shows_first_at_the_layer_that_has_it(tmp_path: Path) -> None:
     # given a program in which one layer has other weights than its reference
     export, faulty = tapped("straight", "fp32"), tapped("bent", "fp32")
-    folder = shutil.copytree(export.folder, tmp_path / "export")
+    folder = shutil.copytree(export.folder, tmp_path / "faulty")
     shutil.copyfile(faulty.pte, folder / "model.pte")
     bent = replace(export, folder=folder, pte_sha256=faulty.pte_sha256)
     # when its numbers are compared layer by layer
@@ -91,7 +91,7 @@ def test_a_fault_shows_first_at_the_layer_that_has_it(tmp_path: Path) -> None:
 def test_an_output_of_a_layer_that_is_missing_fails_the_session(tmp_path: Path) -> None:
     export = tapped("straight", "fp32")
     untapped = export_model("tests.fixtures.drifting:straight", "fp32", EXPORTS)
-    folder = shutil.copytree(export.folder, tmp_path / "export")
+    folder = shutil.copytree(export.folder, tmp_path / "faulty")
     shutil.copyfile(untapped.pte, folder / "model.pte")
     bench, session = in_numerics(tmp_path, replace(export, folder=folder, pte_sha256=untapped.pte_sha256))
     record = measure(session, bench, LocalStore(tmp_path / "bundles"))
