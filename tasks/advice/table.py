@@ -133,7 +133,7 @@ TABLE: tuple[Advice, ...] = (
         "XNNPACK slices with step 1 only",
         "subsample an image by F.avg_pool2d(x, 1, step)",
     ),
-    _entry("repeat", "repeat", "XNNPACK has no rule for repeat, and a product that broadcasts is slower", None),
+    _entry("repeat", "repeat", "XNNPACK has no rule for repeat, and a product that broadcasts is not faster", None),
     _entry(
         "roll",
         "fmod index_select arange add",

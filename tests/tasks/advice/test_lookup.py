@@ -1,6 +1,6 @@
 """Which advice a portable operator gets, and what a user reads."""
 
-from tasks.advice.lookup import advice_for, advice_text, heavy_operators
+from tasks.advice.lookup import advice_for, advice_text
 from tasks.advice.table import TABLE
 
 NO_RULE = "XNNPACK's partitioner has no rule for this operator"
@@ -31,25 +31,6 @@ def test_where_nothing_can_be_done_or_nothing_is_known_the_text_states_it() -> N
     assert advice_text("aten.frobnicate.default", NO_RULE) == (
         f"{NO_RULE}. No rewrite is known: replace the operator in the model, or accept its time."
     )
-
-
-def test_heavy_operators_are_those_over_5_percent_with_the_heaviest_first() -> None:
-    # given an export's portable operators, and shares under the names of the runtime
-    portable = [
-        {"operator": "aten.embedding.default", "count": 3, "reason": NO_RULE},
-        {"operator": "aten.mul.Scalar", "count": 2, "reason": NO_RULE},
-        {"operator": "aten.mul.Tensor", "count": 1, "reason": "invalid dtype"},
-        {"operator": "aten.native_layer_norm.default", "count": 5, "reason": NO_RULE},
-    ]
-    shares = {"native_layer_norm": 0.2, "embedding": 0.04, "mul": 0.06, "Convolution (NHWC, F32) IGEMM": 0.7}
-    # when the heavy ones are listed
-    heavy = heavy_operators(portable, shares)
-    # then overloads are one operator, as in the measurement
-    assert [(each.operator, each.share) for each in heavy] == [
-        ("aten.native_layer_norm.default", 0.2),
-        ("aten.mul.Scalar, aten.mul.Tensor", 0.06),
-    ]
-    assert "Next: write it as arithmetic" in heavy[0].text
 
 
 def test_each_entry_has_its_name_alone() -> None:
