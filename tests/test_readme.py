@@ -10,7 +10,7 @@ import yaml
 
 from devices.inventory import Inventory
 from sql.warehouse import query as ask
-from tasks.spec import SweepSpec
+from tasks.spec import read_sweep
 from tests.fixtures.paths import ROOT
 from tests.fixtures.warehouse import BundleMaker
 
@@ -21,9 +21,15 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
 
 
-def test_the_sweep_file_and_the_inventory_of_the_readme_are_valid() -> None:
-    sweep, inventory = blocks("yaml")
-    assert SweepSpec.model_validate(yaml.safe_load(sweep)).sessions == 8
+def test_the_sweep_file_and_the_inventory_of_the_readme_are_valid(tmp_path: Path) -> None:
+    sweep, models, inventory = blocks("yaml")
+    # given the files that its entries name, beside the sweep
+    for name in ("model.py", "lin.pte", "in0.bin", "ref.bin", "lin.etrecord", "weights/config.json"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    for text, count in ((sweep, 3), (f"name: a\n{models}", 5)):
+        (tmp_path / "sweep.yaml").write_text(text)
+        assert len(read_sweep(tmp_path / "sweep.yaml").models) == count
     assert len(Inventory.model_validate(yaml.safe_load(inventory)).devices) == 3
 
 
@@ -35,7 +41,7 @@ def test_every_public_view_is_in_the_readme() -> None:
 COMMANDS = sorted(
     {
         match.group(1)
-        for match in re.finditer(r"etfarm ((?:runner |devices |warehouse )?[a-z]+)\b", "".join(blocks("sh")))
+        for match in re.finditer(r"etfarm ((?:runner |devices |warehouse |model )?[a-z]+)\b", "".join(blocks("sh")))
     }
 )
 

@@ -1,4 +1,4 @@
-"""Models of the user through the farm: a factory beside the sweep, a program from elsewhere, and a check before both."""
+"""Models of the user through the farm: a factory beside the sweep, a program from elsewhere, and a check before."""
 
 import json
 import shutil
