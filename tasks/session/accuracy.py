@@ -62,7 +62,7 @@ def _compare_one(number: int, references: References, collected: Path) -> Iterat
     if found.lost:
         raise OutputMismatchError(
             f"output {number} is NaN or infinite in {found.lost} of {found.elements} elements where eager PyTorch "
-            f"is finite; check the precision of the export and the runner"
+            f"is finite; add the mode numerics to see the first such layer, or use another precision"
         )
     yield _judged(number, "eager", found, references.limits.eager_db, want.dtype)
     if number < len(references.fp32):
