@@ -1,4 +1,4 @@
-"""Run one export in a process of its own: forked from the export server on Linux, started anew elsewhere."""
+"""Run one export in a separate process: forked from the export server on Linux, a new one elsewhere."""
 
 import contextlib
 import os
