@@ -64,7 +64,7 @@ finding AS (
     UNION ALL
     SELECT 'sessions without the sources of their operators', count(*)
     FROM session
-    WHERE source_map_id NOT IN (SELECT source_map_id FROM source_map)
+    WHERE source_map_id IS NOT NULL AND source_map_id NOT IN (SELECT source_map_id FROM source_map)
 )
 SELECT finding, found
 FROM finding
