@@ -58,6 +58,21 @@ def test_forgotten_sessions_leave_no_row_and_change_nothing_of_others(kept: Kept
     etfarm("load")
     with writing(kept.warehouse) as connection:
         connection.execute("INSERT INTO thinned_session SELECT max(session_key), now()::TIMESTAMP FROM session")
+        # and the sources of its operators
+        connection.execute("INSERT INTO source_map SELECT 9, 'x', max(model_id) FROM model")
+        connection.execute("INSERT INTO module_class VALUES (9, 'encoder', 'Encoder')")
+        connection.execute(
+            "INSERT INTO node_source BY NAME SELECT 9 AS source_map_id, 0 AS chain_index, "
+            "0 AS instruction_id, 'known' AS certainty"
+        )
+        connection.execute(
+            "UPDATE session SET source_map_id = 9 WHERE session_key = (SELECT max(session_key) FROM session)"
+        )
+        # and the values of a layer
+        connection.execute(
+            "INSERT INTO layer_value BY NAME SELECT max(session_key) AS session_key, 0 AS layer, 'conv' AS operator, "
+            "1 AS elements, 0 AS nonfinite_mismatches, 'x' AS values_sha256, [1.0] AS sample FROM session"
+        )
         # and operators as they are judged in a series with an earlier night
         newest = "(SELECT arg_max(series_id, session_key) FROM session), 'phone', DATE '2026-11-21'"
         connection.execute(f"INSERT INTO series_cause VALUES ({newest}, 1.0, NULL, NULL)")
