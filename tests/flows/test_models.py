@@ -43,7 +43,6 @@ SWEEP = """
 name: mine
 models:
   - {name: resizer, factory: "./models.py:resizer"}
-  - ./models.py:words
   - {name: lookup, pte: lookup.pte, inputs: [lookup-input.bin], expected: [lookup-output-0.bin]}
   - ./convolved.pte
 precisions: [fp32, int8_dynamic]
@@ -61,25 +60,24 @@ def test_any_model_is_measured_from_a_sweep(farm: Farm, models: Path) -> None:
         shutil.copy(models / name, farm.folder / name)
     # when they are measured
     done = farm.sweep(SWEEP)
-    # then each shape is a case, several integer inputs and outputs work, and a program has the precision as_is
+    # then each shape is a case, and a program has the precision as_is
     assert done.returncode == 0, done.stdout + done.stderr
     measured = farm.ask("SELECT model, precision, runs FROM session_latency ORDER BY ALL")
     assert [(row["model"], row["precision"], row["runs"]) for row in measured] == [
         ("./convolved.pte", "as_is", 3),
-        ("./models.py:words", "fp32", 3),
         ("lookup", "as_is", 3),
         ("resizer@32", "fp32", 3),
         ("resizer@4", "fp32", 3),
     ]
     # and recipes without meaning are skipped with their reason
     reason = "the model has no linear layers, so nothing can be quantized"
-    assert f"skipped: resizer int8_dynamic ({reason}), ./models.py:words int8_dynamic ({reason})" in done.stdout
+    assert f"skipped: resizer int8_dynamic ({reason})" in done.stdout
     # and outputs are compared where something is expected of them
     errors = farm.ask("SELECT model, max(max_abs_error) AS error FROM session_accuracy GROUP BY ALL ORDER BY ALL")
-    assert [row["model"] for row in errors] == ["./models.py:words", "lookup", "resizer@32", "resizer@4"]
+    assert [row["model"] for row in errors] == ["lookup", "resizer@32", "resizer@4"]
     assert max(row["error"] for row in errors) < 1e-5
     # and nothing is exported or measured again
-    assert "sessions: 6 already done" in farm.sweep(SWEEP).stdout
+    assert "sessions: 5 already done" in farm.sweep(SWEEP).stdout
 
 
 def test_a_check_tells_what_is_delegated_and_what_the_rest_costs(farm: Farm) -> None:
@@ -97,6 +95,7 @@ def test_a_check_tells_what_is_delegated_and_what_the_rest_costs(farm: Farm) -> 
     assert whole.stdout.count("outputs: largest absolute error against eager PyTorch") == 2
     # and portable operators have their share and, if they are heavy, advice; a limit decides the exit code
     assert part.returncode == 1
+    assert "outputs: largest absolute error against eager PyTorch" in part.stdout
     assert "aten.embedding.default x 3: " in part.stdout
     assert "Nothing can be done in the exporter." in part.stdout
     assert "failed: ./models.py:words: portable operators take " in part.stdout
