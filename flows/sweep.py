@@ -185,7 +185,7 @@ def _end_state(
         for name in ("succeeded", "failed", "invalid", "discarded", "already_done", "not_needed")
     }
     ended = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if count) or "nothing to do"
-    skipped = [f"{model} {precision} ({reason})" for (model, precision), reason in exports.skipped.items()]
+    skipped = [f"{model} {precision} ({reason})" for (model, precision), reason in sorted(exports.skipped.items())]
     ended += f"; skipped: {', '.join(skipped)}" if skipped else ""
     broken = [tally.stopped_by for tally in tallies if tally.stopped_by]
     replaced = {session_id for tally in tallies for session_id in tally.replaced}
