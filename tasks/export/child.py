@@ -27,6 +27,7 @@ from tasks.export.key import export_key, is_own, note_used, source_sha256, versi
 from tasks.export.made import Method, methods_of
 from tasks.export.memory import MemoryLimit
 from tasks.export.recipes import recipe_of
+from tasks.export.warm import share_node_sources
 from tasks.export.zoo import MODELS
 from tasks.files import publish_folder, write_complete
 
@@ -85,6 +86,7 @@ def _export_here(entry: ModelEntry, precision: str, exports_dir: Path, seed: int
 
     started = time.monotonic()
     gc.set_threshold(1_000_000, 5, 5)  # with the default, garbage collection takes a sixth of the time
+    share_node_sources()
     methods, own_recipe = _make(entry, precision, exports_dir, seed)
     key = export_key(entry, precision, seed, exports_dir, taps=taps)
     folder = exports_dir / key

@@ -149,6 +149,7 @@ def _in_float32(program: Any, method: Method, operators: tuple[str, ...]) -> Any
         if _is_half(node):
             with graph.inserting_after(node):
                 back = cast(node, torch.float16)
+            back.meta["val"] = node.meta["val"]  # the next one of these operators may read it
             node.replace_all_uses_with(back, delete_user_cb=lambda user, back=back: user is not back)
     if missing := sorted(set(operators) - found):
         raise NotApplicable(f"the model does not contain {', '.join(missing)}")

@@ -27,7 +27,10 @@ class ModelEntry(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str = Field(default="", description="The name in all results; default: as the source is written.")
+    name: str = Field(
+        default="",
+        description="The name in all results; default: the source as written; of an absolute path, its file.",
+    )
     factory: str | None = Field(
         default=None, description="A model of the zoo, package.module:factory, or file.py:factory beside the sweep."
     )
@@ -51,7 +54,8 @@ class ModelEntry(BaseModel):
             return written
         if written.startswith(_TRANSFORMERS):
             return {"name": written, "transformers": written.removeprefix(_TRANSFORMERS)}
-        return {"name": written, "pte" if written.endswith(".pte") else "factory": written}
+        name = written.rpartition("/")[2] if written.startswith("/") else written  # folders of a machine name no model
+        return {"name": name, "pte" if written.endswith(".pte") else "factory": written}
 
     @model_validator(mode="after")
     def _checked(self, info: ValidationInfo) -> "ModelEntry":

@@ -48,8 +48,6 @@ def export_cases(
     try:
         entry = entry_of(model)
         if entry.pte and taps:
-            raise ExportError("the layers of an existing .pte file are not known; leave the mode numerics out")
-        if entry.pte and taps:
             raise ExportError(f"{title}: layers of a .pte file that exists already cannot be read; bring its model")
         if entry.pte:
             return given_export(entry, exports_dir, seed)

@@ -5,6 +5,7 @@ safe. It ends, and kills its children, when its input is closed or the farm's pr
 server has.
 """
 
+import contextlib
 import ctypes
 import gc
 import importlib
@@ -18,7 +19,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from tasks.export import child, used
+from tasks.export import child, used, warm
 from tasks.export.process import answer_of, late
 
 _LOOK_S = 1.0
@@ -152,6 +153,8 @@ def preload() -> None:
             importlib.import_module(name)
         except ImportError as error:
             logger.warning("%s: %s", name, error)
+    with contextlib.suppress(ImportError):  # another version of executorch computes them in every export
+        warm.compute_patterns()
     gc.enable()
     gc.freeze()  # a collection in a child would otherwise copy all pages of these modules
 

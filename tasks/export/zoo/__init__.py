@@ -7,7 +7,7 @@ downloaded.
 import sys
 from pathlib import Path
 
-from tasks.export.zoo import audio, decoder, dense, shared, single, text, vision
+from tasks.export.zoo import audio, decoder, dense, products, shared, single, text, vision
 from tasks.export.zoo.shared import Factory
 
 MODELS: dict[str, Factory] = {
@@ -29,6 +29,7 @@ MODELS: dict[str, Factory] = {
         single.linear,
         single.conv,
         single.batch_matmul,
+        products.gemm,
     )
 }
 

@@ -24,6 +24,7 @@ SOURCES: dict[str, Source] = {
     "linear": Source("none: one operator"),
     "conv": Source("none: one operator"),
     "batch_matmul": Source("none: one operator"),
+    "gemm": Source("none: one operator in the sizes of other models"),
     "mobilenet_v2": _transformers("Sandler et al. 2018, MobileNetV2, arXiv:1801.04381"),
     "mobilevit_xs": _transformers("Mehta and Rastegari 2021, MobileViT, arXiv:2110.02178"),
     "resnet18": _transformers("He et al. 2015, Deep Residual Learning for Image Recognition, arXiv:1512.03385"),

@@ -87,3 +87,9 @@ def test_a_mistake_is_one_sentence_with_its_line(sweeps: Path, line: str, senten
 def test_an_entry_survives_being_written(written: str) -> None:
     entry = entry_of(written)
     assert type(entry).model_validate_json(entry.model_dump_json()) == entry
+
+
+@pytest.mark.parametrize("end", ["model.py:make", "lin.pte"])
+def test_a_source_with_an_absolute_path_has_the_name_of_its_file(tmp_path: Path, end: str) -> None:
+    (tmp_path / end.partition(":")[0]).touch()
+    assert entry_of(f"{tmp_path}/{end}").name == end
