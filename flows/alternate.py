@@ -15,7 +15,7 @@ from flows.publish import ask_warehouse, load_store
 from tasks.alternate import Side, comparison_id, plan_round
 from tasks.bundle import SweepNight
 from tasks.bundle_store import BundleStore
-from tasks.cell import Purpose, Variant
+from tasks.cell import VARIANTS, Purpose, Variant
 from tasks.runner.bundle import Runner
 from tasks.spec import Terms
 from tasks.var import Var
@@ -75,8 +75,9 @@ class Lane:
 
     @property
     def variant(self) -> Variant:
-        """With SME2 where the device has it, as a model is shipped."""
-        return "sme2_on" if self.probe.facts.sme2 else "sme2_off"
+        """With SME2, or SME, where the device is known to have it, as a model is shipped."""
+        facts = self.probe.facts
+        return "sme2_on" if facts.sme2 else "sme1" if facts.sme else "sme2_off"
 
     @property
     def runner(self) -> Runner:
@@ -155,7 +156,7 @@ def open_lane(device: DeviceSpec, results: Results) -> Lane:
     probe: Probe = probe_step(device, results.places.registry)
     if probe.unusable or not probe.platform:
         raise FarmError(probe.unusable or f"{device.name}: unknown platform; state it in the inventory")
-    state = runner_step(probe.platform, ["sme2_on", "sme2_off"], ["timing"], results.places.runners, return_state=True)
+    state = runner_step(probe.platform, list(VARIANTS), ["timing"], results.places.runners, return_state=True)
     runners: Runners = data_of(state)
     if not runners.by_use:
         raise FarmError(runners.error or f"no runner for {probe.platform}; build one with `etfarm runner build`")

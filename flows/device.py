@@ -13,7 +13,6 @@ from prefect.states import Completed, Failed
 from devices.device import Device
 from devices.errors import DeviceBusy, DeviceError, FarmError, LeaseLost
 from devices.inventory import open_device
-from devices.ondevice.facts import Facts
 from devices.ondevice.job import kill_leftovers
 from devices.ondevice.lease import lease_ttl_s
 from devices.reconnect import probe_until
@@ -26,7 +25,7 @@ from flows.server_watch import ServerGoneError, run_flow
 from tasks.bundle import SessionRecord
 from tasks.health import STRIKES, Registry
 from tasks.plan import FIRST_SESSION, PlannedSession
-from tasks.session.capability import runner_sme2
+from tasks.session.capability import with_answer_of
 from tasks.session.measure import Bench, clear_stale_jobs, measure, record_unmeasured
 from tasks.session.record import code_of
 from tasks.spec import Terms
@@ -104,8 +103,9 @@ class _SessionRuns:
     def run(self, renew_lease: Callable[[], None]) -> None:
         """Run the sessions; raises DeviceError only if the device itself fails."""
         step, is_cleared = self.job.title, False
-        self.facts = self._facts_with_sme2()
-        self.sessions = sessions = DeviceSessions(self.job, self.facts.sme2, self.tally)
+        if runner := next(iter(self.job.runners.values()), None):
+            self.facts = with_answer_of(runner, self.device, self.job.device, self.facts)
+        self.sessions = sessions = DeviceSessions(self.job, self.facts, self.tally)
         progress = ProgressArtifact(step)
         while True:
             # What an earlier start left on the device is stale only if it belongs to none of the sessions.
@@ -139,12 +139,6 @@ class _SessionRuns:
         if self._failed_in_a_row == STRIKES:
             cause = f"given up after {STRIKES} sessions in a row that failed because of the device; last error: "
             raise DeviceError(name, cause + str(record.reason).removeprefix(f"{name}: "))
-
-    def _facts_with_sme2(self) -> Facts:
-        """Return the facts, with the runner's answer about SME2 if it has one."""
-        runner = next(iter(self.job.runners.values()), None)
-        answer = runner_sme2(self.device, self.job.device, self.facts, runner) if runner else None
-        return self.facts if answer is None else self.facts.model_copy(update={"sme2": answer})
 
     def _record_of(self, session: PlannedSession) -> SessionRecord:
         ended: list[SessionRecord] = []
@@ -186,7 +180,7 @@ def _record_all(job: DeviceJob, tally: DeviceTally, code: str, reason: str, runs
     _log.error("%s", reason)
     job.exports.wait_for_all()  # the id of a session depends on the exported model
     facts = runs.facts if runs else job.facts
-    sessions = (runs and runs.sessions) or DeviceSessions(job, facts.sme2, tally)
+    sessions = (runs and runs.sessions) or DeviceSessions(job, facts, tally)
     sessions.refresh()
     for session in sessions.certain():
         runner = job.runner_of(session)

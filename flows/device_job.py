@@ -44,18 +44,18 @@ class DeviceJob:
         """The name of its flow run and of its progress bar, without `device`."""
         return self.device.name if self.round is None else f"{self.device.name} again"
 
-    def planned(self, sme2: bool | None, exports: Snapshot) -> list[PlannedSession]:
-        """Return all sessions of this job in their order; `sme2` is whether the device has SME2."""
+    def planned(self, facts: Facts, exports: Snapshot) -> list[PlannedSession]:
+        """Return all sessions of this job in their order; `facts` tell which variants the device can run."""
         if self.round is not None:
             return self.round.sessions
         assert isinstance(self.spec, SweepSpec)
         name, ready = self.device.name, exports.ready
-        matrix = plan_device(self.spec, self.sweep, name, sme2=sme2, exports=ready, runners=self.runners)
+        matrix = plan_device(self.spec, self.sweep, name, facts=facts, exports=ready, runners=self.runners)
         return matrix + plan_noise(self.spec, self.sweep, name, ready, self.runners)
 
     def is_done(self) -> bool:
         """Return whether every session that is planned now has a result that can be loaded."""
-        planned = self.planned(self.facts.sme2, self.exports.now())
+        planned = self.planned(self.facts, self.exports.now())
         return not still_to_run(planned, self.records(), self.left_out())
 
     def records(self) -> Iterable[SessionRecord]:

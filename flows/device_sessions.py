@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
+from devices.ondevice.facts import Facts
 from flows.device_job import DeviceJob, DeviceTally
 from flows.live_exports import Snapshot
 from flows.progress import board
@@ -22,10 +23,10 @@ class DeviceSessions:
     a model that arrives later catches up its rounds.
     """
 
-    def __init__(self, job: DeviceJob, sme2: bool | None, tally: DeviceTally) -> None:
+    def __init__(self, job: DeviceJob, facts: Facts, tally: DeviceTally) -> None:
         self.left: list[PlannedSession] = []
         self.ended = 0
-        self._job, self._sme2, self._tally = job, sme2, tally
+        self._job, self._facts, self._tally = job, facts, tally
         self._records = list(job.records())
         self._taken = set(job.bundles.session_ids(job.sweep.sweep_id))
         self._known: set[str] = set()
@@ -75,7 +76,7 @@ class DeviceSessions:
     def _join(self, exports: Snapshot) -> None:
         job, tally = self._job, self._tally
         self._seen = exports
-        planned = self._with_the_same_first(job.planned(self._sme2, exports))
+        planned = self._with_the_same_first(job.planned(self._facts, exports))
         ready = [each for each in planned if (each.cell.model, each.cell.precision) not in exports.pending]
         self._pending = len(planned) - len(ready)
         new = [each for each in ready if each.key not in self._known]

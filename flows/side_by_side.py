@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -22,6 +23,44 @@ from tasks.var import Var
 _log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True)
+class _Start:
+    """What the devices of a sweep need to start, and the jobs that have started."""
+
+    spec: SweepSpec
+    night: SweepNight
+    bundles: BundleStore
+    places: Var
+    unloadable: Mapping[str, str]
+    exporting: Exporting
+    building: Building
+    jobs: dict[str, DeviceJob] = field(default_factory=dict)
+
+    def job(self, probe: Probe) -> DeviceJob:
+        """Return the job of a device when it can start: this machine after all exports and builds."""
+        runners = self.building.of(probe.platform)
+        if probe.device.transport == "local":
+            self.exporting.live.wait_for_all()
+            self.building.wait()
+        elif not probe.unusable:
+            self.exporting.live.wait_for_first()
+        job = DeviceJob(
+            spec=self.spec,
+            sweep=self.night,
+            device=probe.device,
+            facts=probe.facts,
+            unusable=probe.unusable,
+            exports=self.exporting.live,
+            runners=runners.by_use,
+            runner_error=runners.error,
+            bundles=self.bundles,
+            places=self.places,
+            unloadable=self.unloadable,
+        )
+        self.jobs[probe.device.name] = job
+        return job
+
+
 def measure_as_ready(
     spec: SweepSpec,
     night: SweepNight,
@@ -35,40 +74,13 @@ def measure_as_ready(
     This machine itself waits for the end of all exports and builds: they would disturb what it measures.
     """
     exporting, building = Exporting(spec, places, bundles), Building(spec, places)
-    jobs: dict[str, DeviceJob] = {}
-
-    def prepared(probe: Probe) -> Callable[[], DeviceJob]:
-        def prepare() -> DeviceJob:
-            runners = building.of(probe.platform)
-            if probe.device.transport == "local":
-                exporting.live.wait_for_all()
-                building.wait()
-            elif not probe.unusable:
-                exporting.live.wait_for_first()
-            job = DeviceJob(
-                spec=spec,
-                sweep=night,
-                device=probe.device,
-                facts=probe.facts,
-                unusable=probe.unusable,
-                exports=exporting.live,
-                runners=runners.by_use,
-                runner_error=runners.error,
-                bundles=bundles,
-                places=places,
-                unloadable=unloadable,
-            )
-            jobs[probe.device.name] = job
-            return job
-
-        return prepare
-
+    start = _Start(spec, night, bundles, places, unloadable, exporting, building)
     try:
         measuring = {}
         for probe in probe_all(chosen, places):
             building.start(probe.platform)
             name = probe.device.name
-            measuring[name] = device_step.submit(f"measure on {name}", prepared(probe))
+            measuring[name] = device_step.submit(f"measure on {name}", partial(start.job, probe))
         building.all_started()
         exporting.wait()
     finally:
@@ -76,7 +88,7 @@ def measure_as_ready(
         exporting.live.fail_pending("the sweep stopped before the export ended; run the same command to resume")
     order = [device.name for device in chosen]
     tallies = _tallies({name: measuring[name] for name in order})
-    return [jobs[name] for name in order if name in jobs], tallies, exporting.live.now()
+    return [start.jobs[name] for name in order if name in start.jobs], tallies, exporting.live.now()
 
 
 def measure_all(jobs: list[DeviceJob]) -> list[DeviceTally]:

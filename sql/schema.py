@@ -12,7 +12,7 @@ import duckdb
 from sql.describe import COLUMNS, describe_columns
 from sql.errors import WarehouseError
 from sql.quoting import literal
-from sql.seeds.rows import operator_categories, sme2_rules
+from sql.seeds.rows import operator_categories, sme_rules
 
 _HERE = Path(__file__).parent
 _HISTORY = """
@@ -63,10 +63,10 @@ def views() -> tuple[SqlFile, ...]:
 
 @functools.cache
 def macros() -> tuple[SqlFile, ...]:
-    """Return the macros of this farm, the rules of seeds/sme2_rule.csv included; views may use them."""
-    rows = ", ".join(f"({literal(sme2)}, {literal(pattern)})" for sme2, pattern in sme2_rules())
-    text = f"CREATE OR REPLACE MACRO _sme2_rule() AS TABLE FROM (VALUES {rows}) AS rule (sme2, pattern);"
-    return (SqlFile("_sme2_rule", text, _sha256(text)), *sql_files("macros"))
+    """Return the macros of this farm, the rules of seeds/sme_rule.csv included; views may use them."""
+    rows = ", ".join(f"({literal(sme2)}, {literal(pattern)})" for sme2, pattern in sme_rules())
+    text = f"CREATE OR REPLACE MACRO _sme_rule() AS TABLE FROM (VALUES {rows}) AS rule (sme2, pattern);"
+    return (SqlFile("_sme_rule", text, _sha256(text)), *sql_files("macros"))
 
 
 def check_schema(connection: duckdb.DuckDBPyConnection, path: Path) -> int:

@@ -6,7 +6,8 @@ A precision is the name of a recipe (tasks/export/recipes.py); `Platform` is def
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-Variant = Literal["sme2_on", "sme2_off"]
+Variant = Literal["sme2_on", "sme1", "sme2_off"]
+"""What XNNPACK may use: SME2, SME without SME2, or neither."""
 VARIANTS: tuple[Variant, ...] = get_args(Variant)
 Mode = Literal["timing", "profile", "trace", "numerics"]
 """timing: latency; profile: executed kernels, sampled by the farm's runner; trace: selected kernels, logged by a

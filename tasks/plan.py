@@ -7,11 +7,12 @@ from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from devices.ondevice.facts import Facts
 from tasks.bundle import SessionRecord, SweepNight
 from tasks.cell import Arm, Cell, Mode, Variant
 from tasks.export.exported import Export
 from tasks.runner.bundle import Runner
-from tasks.spec import SweepSpec
+from tasks.spec import SweepSpec, ThreadCount
 
 DISCARDED_INDEX = -1
 FIRST_SESSION = "first_session"
@@ -63,7 +64,7 @@ def plan_device(
     sweep: SweepNight,
     device: str,
     *,
-    sme2: bool | None,
+    facts: Facts,
     exports: Mapping[tuple[str, str], Sequence[Export]],
     runners: Mapping[tuple[Variant, Mode], Runner],
 ) -> list[PlannedSession]:
@@ -72,17 +73,17 @@ def plan_device(
     `exports` has the cases of each model and recipe. A pair that it lacks could not be exported: its sessions are
     planned under the model's name. One with no cases is skipped, because the recipe has no meaning for the model.
 
-    Without SME2 (`sme2` False) `sme2_on` is left out; if it is unknown (None), it is planned and its sessions may fail.
+    Variants that the device cannot run by its `facts` are left out; if that is unknown, their sessions may fail.
     Each round visits all cells in a seeded order, with on and off next to each other and swapped in every round (ABBA):
     drift of the device affects both equally. The first session is discarded automatically. Kernel modes come last.
     """
-    variants: list[Variant] = [variant for variant in spec.variants if variant == "sme2_off" or sme2 is not False]
+    variants = possible_variants(spec.variants, facts)
     order = random.Random(f"{spec.seed}/{sweep.sweep_id}/{device}")
     groups = [
         (model, precision, export, threads)
         for entry, precision in spec.pairs
         for model, export in cases_of(entry.name, exports.get((entry.name, precision)))
-        for threads in spec.threads
+        for threads in thread_counts(spec.threads, facts)
     ]
 
     def session(group: Group, variant: Variant, mode: Mode, index: int) -> PlannedSession:
@@ -114,6 +115,18 @@ def plan_device(
     kernel_modes: list[Mode] = [mode for mode in spec.modes if mode != "timing"]
     planned += [session(group, variant, mode, 0) for mode in kernel_modes for group in groups for variant in variants]
     return planned
+
+
+def possible_variants(variants: Iterable[Variant], facts: Facts) -> list[Variant]:
+    """Return the variants that a device may be able to run: all but those whose extension it is known not to have."""
+    lacking = {"sme2_on": facts.sme2 is False, "sme1": facts.sme is False, "sme2_off": False}
+    return [variant for variant in variants if not lacking[variant]]
+
+
+def thread_counts(threads: Iterable[ThreadCount], facts: Facts) -> list[int]:
+    """Return the numbers of threads for a device, each once; `all` is left out if its cores are not known."""
+    counts = [facts.cores if each == "all" else each for each in threads]
+    return list(dict.fromkeys(count for count in counts if count))
 
 
 def export_for(export: Export | None, mode: Mode) -> Export | None:

@@ -18,7 +18,7 @@ _COUNTS = ("_ns", "bytes", "count", "cores", "threads_used")
 _SMALL = ("cores", "threads_used")
 # The statistics of the runner that the warehouse has columns for; None where the runner does not report them.
 _STATS_COUNTS = ("load_ns", "peak_resident_bytes", "threads_used")
-_STATS_FLAGS = ("sme2_hardware", "sme2_told")
+_STATS_FLAGS = ("sme_hardware", "sme_told", "sme2_hardware", "sme2_told")
 _SHOWN = 40
 
 

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -16,6 +16,7 @@ from tasks.verdict.comparison import LEAST_SESSIONS
 from tasks.verdict.nights import ALERT_SESSIONS
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
+ThreadCount = Annotated[int, Field(ge=1, le=256)] | Literal["all"]
 
 
 class Terms(BaseModel):
@@ -55,8 +56,10 @@ class SweepSpec(Terms):
     precisions: Annotated[list[str], Field(min_length=1)] = Field(
         default=["fp32"], description="Recipes: fp32, fp16, int8_static, ..., `fp16 except: [layer_norm]`, or your own."
     )
-    variants: Annotated[list[Variant], Field(min_length=1)] = ["sme2_on", "sme2_off"]
-    threads: Annotated[list[Annotated[int, Field(ge=1, le=256)]], Field(min_length=1)] = [1]
+    variants: Annotated[list[Variant], Field(min_length=1)] = ["sme2_on", "sme1", "sme2_off"]
+    threads: Annotated[list[ThreadCount], Field(min_length=1)] = Field(
+        default=[1], description="Numbers of threads, a number first; `all` for all cores of the device."
+    )
     modes: Annotated[list[Mode], Field(min_length=1)] = ["timing"]
     executions: int = Field(default=20, ge=1, le=100_000, description="Executions per session, warm-up ones included.")
     warmup_executions: int = Field(
@@ -93,6 +96,13 @@ class SweepSpec(Terms):
             return [recipe_name(each) for each in written] if isinstance(written, list) else written
         except FarmError as error:
             raise ValueError(str(error)) from None
+
+    @field_validator("threads")
+    @classmethod
+    def _number_first(cls, threads: list[ThreadCount]) -> list[ThreadCount]:
+        if threads[0] == "all":
+            raise ValueError("the first entry must be a number; write `all` after it")
+        return threads
 
     @field_validator("models")
     @classmethod

@@ -35,8 +35,10 @@ class Facts(BaseModel):
     """The platform whose runner the device runs; see devices.platform."""
     cores: int | None = None
     memory_bytes: int | None = None
+    sme: bool | None = None
+    """Whether the processor has SME of any version, by the operating system or, if it was run, by the runner."""
     sme2: bool | None = None
-    """Whether the processor has SME2, as reported by the operating system or, if it was run, the runner."""
+    """Whether it has SME2."""
 
 
 def read_facts(device: Device) -> Facts:
@@ -82,8 +84,8 @@ def parse_facts(printed: dict[str, str], platform: str | None) -> Facts:
     facts = Facts(**known)
     if platform and platform != facts.platform:
         # Programs run through a launcher, whose processor is not the one that the device reports.
-        sme2 = False if platform.endswith("x86_64") else None
-        return facts.model_copy(update={"platform": platform, "sme2": sme2})
+        has = False if platform.endswith("x86_64") else None
+        return facts.model_copy(update={"platform": platform, "sme": has, "sme2": has})
     return facts
 
 
@@ -124,6 +126,7 @@ def _macos(printed: dict[str, str]) -> dict[str, Any]:
         "soc": known.get("machdep.cpu.brand_string"),
         "cores": _number(known.get("hw.ncpu"), _MOST_CORES),
         "memory_bytes": _number(known.get("hw.memsize")),
+        "sme": printed.get("sme") == "1",
         "sme2": printed.get("sme2") == "1",
         "serial": None,
         "build": version.get("BuildVersion"),
@@ -138,7 +141,7 @@ def _proc(printed: dict[str, str]) -> dict[str, Any]:
     return {
         "cores": _number(printed.get("cores"), _MOST_CORES),
         "memory_bytes": kilobytes * 1024 if kilobytes is not None else None,
-        "sme2": "sme2" in features.split() if features else (False if x86 else None),
+        **{name: name in features.split() if features else (False if x86 else None) for name in ("sme", "sme2")},
     }
 
 

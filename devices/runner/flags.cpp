@@ -65,7 +65,7 @@ using Setter = std::function<void(Flags&, const std::string&)>;
 const std::map<std::string, Setter>& setters() {
   static const std::map<std::string, PrintOutput> prints = {
       {"none", PrintOutput::none}, {"summary", PrintOutput::summary}, {"all", PrintOutput::all}};
-  static const std::map<std::string, Sme2> switches = {{"on", Sme2::on}, {"off", Sme2::off}};
+  static const std::map<std::string, Sme> switches = {{"on", Sme::sme2}, {"sme1", Sme::sme1}, {"off", Sme::none}};
   static const std::map<std::string, Setter> all = {
       {"model_path", [](Flags& f, const std::string& v) { f.model_path = v; }},
       {"method_name", [](Flags& f, const std::string& v) { f.method_name = v; }},
@@ -137,7 +137,7 @@ std::string usage() {
       "  --print_output WHAT         none, summary or all (summary)\n"
       "  --etdump_path FILE          writes an ETDump of all executions\n"
       "  --stats_path FILE           writes JSON: times, memory, threads, SME2, exit reason\n"
-      "  --sme2 on|off               whether XNNPACK may use SME2 (on if the processor has it)\n"
+      "  --sme2 on|sme1|off          what XNNPACK may use: SME2, SME without SME2, or neither (what the processor has)\n"
       "  --kernel_profile_path FILE  writes JSON: the executed kernels, by sampling, which slows the executions\n"
       "  --version                   prints JSON: versions, platform, SME2\n"
       "Example: executor_runner --model_path=model.pte --num_executions=50 --etdump_path=model.etdump\n";

@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "sme2.h"
+
 enum class PrintOutput { none, summary, all };
-enum class Sme2 { on, off };
 
 using Shape = std::vector<int32_t>;
 
@@ -32,7 +33,7 @@ struct Flags {
   std::string etdump_path;
   std::string stats_path;
   std::string kernel_profile_path;
-  std::optional<Sme2> sme2;
+  std::optional<Sme> sme2;  // empty: as the processor is, and XNNPACK need not ask
   bool version = false;
   bool help = false;
 };

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <exception>
 #include <optional>
+#include <string>
 
 #include "errors.h"
 #include "files.h"
@@ -15,28 +16,28 @@
 
 namespace {
 
-void check_sme2_possible(const Flags& flags) {
-  if (flags.sme2 == Sme2::on && !sme2_hardware()) {
-    throw UsageError("--sme2=on is not possible: the processor or the operating system does not support SME2");
-  }
+void check_sme_possible(const Flags& flags) {
+  if (flags.sme2.value_or(Sme::none) <= sme_hardware()) return;
+  const std::string reason = " is not possible: the processor or the operating system does not support ";
+  throw UsageError(*flags.sme2 == Sme::sme2 ? "--sme2=on" + reason + "SME2" : "--sme2=sme1" + reason + "SME");
 }
 
 // Prevents measuring a variant other than the requested one.
-void check_sme2_effective(const Flags& flags) {
-  if (!flags.sme2 || !sme2_hardware()) return;
-  if (!sme2_queried()) throw RunError("--sme2 has no effect: XNNPACK did not query SME2 through the replaced function");
-  if (sme2_told() != (flags.sme2 == Sme2::on)) throw RunError("--sme2 has no effect: XNNPACK received another answer");
+void check_sme_effective(const Flags& flags) {
+  if (!flags.sme2 || sme_hardware() == Sme::none) return;
+  if (!sme_told()) throw RunError("--sme2 has no effect: XNNPACK did not query SME2 through the replaced function");
+  if (*sme_told() != *flags.sme2) throw RunError("--sme2 has no effect: XNNPACK received another answer");
 }
 
 void measure(const Flags& flags, Stats& stats) {
-  check_sme2_possible(flags);
+  check_sme_possible(flags);
   catch_runtime_log();
   stats.threads_used = set_threads(flags.cpu_threads);
 
   const int64_t start = now_ns();
   Model model(flags.model_path, flags.method_name, !flags.etdump_path.empty(), !flags.setup_method.empty());
   stats.load_ns = now_ns() - start;
-  check_sme2_effective(flags);
+  check_sme_effective(flags);
   model.set_inputs(flags.inputs);
   if (!flags.setup_method.empty()) stats.setup_ns = model.set_up(flags.setup_method, flags.setup_inputs);
 

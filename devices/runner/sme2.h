@@ -1,14 +1,16 @@
-// Whether the processor has SME2, and the answer that XNNPACK receives.
+// The processor's matrix extension, and the answer that XNNPACK receives.
 //
-// XNNPACK queries the processor once, while the libraries are loaded, before main. The query is answered here:
-// with --sme2=off on the command line the answer hides SME and SME2, otherwise it is unchanged.
+// XNNPACK queries the processor once, while the libraries are loaded, before main. The query is answered here: with
+// --sme2=off on the command line the answer hides SME and SME2, with --sme2=sme1 only SME2, otherwise it is unchanged.
 #pragma once
 
-// True if the processor and the operating system support SME2.
-bool sme2_hardware();
+#include <optional>
 
-// True if the processor was queried; sme2_told() is then the answer.
-bool sme2_queried();
+// What a processor has; each level contains the one before.
+enum class Sme { none, sme1, sme2 };
 
-// True if the last answer reported SME2.
-bool sme2_told();
+// What the processor and the operating system support.
+Sme sme_hardware();
+
+// What the last answer to XNNPACK was; empty if it did not ask.
+std::optional<Sme> sme_told();

@@ -14,37 +14,38 @@ namespace {
 
 constexpr unsigned long bits(int first, int last) { return ((1UL << (last - first + 1)) - 1) << first; }
 
+constexpr unsigned long kSme = 1UL << 23;
 constexpr unsigned long kSme2 = 1UL << 37;
-constexpr unsigned long kSmeFamily = bits(23, 30) | bits(37, 42) | bits(57, 62);
+constexpr unsigned long kSme2AndLater = bits(37, 42) | bits(57, 62);
+constexpr unsigned long kSmeFamily = bits(23, 30) | kSme2AndLater;
 
-bool hide = false;
-bool queried = false;
-bool told = false;
+Sme limit = Sme::sme2;
+std::optional<Sme> told;
 
-void read_request(int argc, char** argv, char**) { hide = requests_sme2_off(argc, argv); }
+void read_request(int argc, char** argv, char**) { limit = requested_sme(argc, argv); }
 
 // Runs before the constructors of all libraries and therefore before the first query.
 [[gnu::section(".preinit_array"), gnu::used]] void (*const read_request_first)(int, char**, char**) = read_request;
+
+Sme level_of(unsigned long hwcap2) { return hwcap2 & kSme2 ? Sme::sme2 : hwcap2 & kSme ? Sme::sme1 : Sme::none; }
 
 }  // namespace
 
 extern "C" unsigned long getauxval(unsigned long type) noexcept {
   unsigned long answer = __getauxval(type);
   if (type != AT_HWCAP2) return answer;
-  if (hide) answer &= ~kSmeFamily;
-  queried = true;
-  told = (answer & kSme2) != 0;
+  if (limit == Sme::none) answer &= ~kSmeFamily;
+  if (limit == Sme::sme1) answer &= ~kSme2AndLater;
+  told = level_of(answer);
   return answer;
 }
 
-bool sme2_hardware() { return (__getauxval(AT_HWCAP2) & kSme2) != 0; }
-bool sme2_queried() { return queried; }
-bool sme2_told() { return told; }
+Sme sme_hardware() { return level_of(__getauxval(AT_HWCAP2)); }
+std::optional<Sme> sme_told() { return told; }
 
-#else  // this architecture does not have SME2
+#else  // this architecture does not have SME
 
-bool sme2_hardware() { return false; }
-bool sme2_queried() { return true; }
-bool sme2_told() { return false; }
+Sme sme_hardware() { return Sme::none; }
+std::optional<Sme> sme_told() { return Sme::none; }
 
 #endif

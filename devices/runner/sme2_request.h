@@ -3,11 +3,16 @@
 
 #include <cstring>
 
-// True if the command line contains --sme2=off or --sme2 off.
-inline bool requests_sme2_off(int argc, char** argv) {
+#include "sme2.h"
+
+// The most that XNNPACK may be told: all that there is unless the command line limits it.
+inline Sme requested_sme(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--sme2=off") == 0) return true;
-    if (std::strcmp(argv[i], "--sme2") == 0 && i + 1 < argc && std::strcmp(argv[i + 1], "off") == 0) return true;
+    const char* value = "";
+    if (std::strncmp(argv[i], "--sme2=", 7) == 0) value = argv[i] + 7;
+    if (std::strcmp(argv[i], "--sme2") == 0 && i + 1 < argc) value = argv[i + 1];
+    if (std::strcmp(value, "off") == 0) return Sme::none;
+    if (std::strcmp(value, "sme1") == 0) return Sme::sme1;
   }
-  return false;
+  return Sme::sme2;
 }

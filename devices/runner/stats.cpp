@@ -37,9 +37,20 @@ std::string or_null(const std::optional<Number>& value) {
   return value ? std::to_string(*value) : "null";
 }
 
-std::string sme2_or_null(const std::optional<Sme2>& requested) {
+std::string sme2_or_null(const std::optional<Sme>& requested) {
   if (!requested) return "null";
-  return *requested == Sme2::on ? "\"on\"" : "\"off\"";
+  return *requested == Sme::sme2 ? "\"on\"" : *requested == Sme::sme1 ? "\"sme1\"" : "\"off\"";
+}
+
+std::string hardware_json() {
+  const Sme hardware = sme_hardware();
+  return "\"sme_hardware\": " + json_bool(hardware >= Sme::sme1) +
+         ", \"sme2_hardware\": " + json_bool(hardware == Sme::sme2);
+}
+
+std::string told_json() {
+  const Sme told = sme_told().value_or(Sme::none);
+  return "\"sme_told\": " + json_bool(told >= Sme::sme1) + ", \"sme2_told\": " + json_bool(told == Sme::sme2);
 }
 
 }  // namespace
@@ -53,7 +64,7 @@ std::string stats_json(const Stats& stats) {
   json << ", \"threads_requested\": " << stats.threads_requested;
   json << ", \"threads_used\": " << or_null(stats.threads_used);
   json << ", \"sme2_requested\": " << sme2_or_null(stats.sme2_requested);
-  json << ", \"sme2_hardware\": " << json_bool(sme2_hardware()) << ", \"sme2_told\": " << json_bool(sme2_told());
+  json << ", " << hardware_json() << ", " << told_json();
   json << ", \"exit_reason\": " << json_string(stats.exit_reason) << "}\n";
   return json.str();
 }
@@ -61,7 +72,7 @@ std::string stats_json(const Stats& stats) {
 std::string version_json() {
   std::ostringstream json;
   json << "{\"runner_version\": \"" RUNNER_VERSION "\", \"executorch_version\": \"" EXECUTORCH_VERSION "\"";
-  json << ", \"platform\": \"" << kPlatform << "\", \"sme2_hardware\": " << json_bool(sme2_hardware()) << "}\n";
+  json << ", \"platform\": \"" << kPlatform << "\", " << hardware_json() << "}\n";
   return json.str();
 }
 

@@ -14,11 +14,11 @@ struct Stats {
   std::vector<int64_t> execution_ns;  // wall time of each successful execution
   int threads_requested = -1;
   std::optional<int> threads_used;
-  std::optional<Sme2> sme2_requested;
+  std::optional<Sme> sme2_requested;
   std::string exit_reason = "ok";  // or the error message on stderr
 };
 
-// Returns the JSON, with the peak memory so far and the answer that XNNPACK received about SME2.
+// Returns the JSON, with the peak memory so far and the answer that XNNPACK received about SME and SME2.
 std::string stats_json(const Stats& stats);
 
 // Returns the JSON of --version.

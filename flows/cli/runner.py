@@ -40,7 +40,7 @@ def build(
 def register(
     program: Annotated[Path, typer.Argument(help="The program, or the folder with it and its libraries.")],
     platform: Annotated[str, typer.Option(help="Platform it was built for.")],
-    variant: Annotated[str, typer.Option(help="Variant it was built for: sme2_on or sme2_off.")],
+    variant: Annotated[str, typer.Option(help="Variant it was built for: sme2_on, sme1 or sme2_off.")],
     mode: Annotated[str, typer.Option(help="timing; or trace if it logs the kernels that XNNPACK selects.")],
     provenance: Annotated[
         str, typer.Option(prompt="Provenance (source, commit, flags)", help="Source, commit and flags.")

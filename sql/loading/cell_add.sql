@@ -45,26 +45,27 @@ hashed AS (
     SELECT
         *,
         -- JSON keeps NULL apart from a text, and one column apart from the next.
-        json_array(
-            sweep_id,
-            json_array(device, emulated, serial, build, os_version, platform, device_model, soc, sme2),
-            -- An older farm did not record what is executed with the program: its cells keep their ids.
-            CASE
-                WHEN inputs_sha256 IS NULL THEN json_array(model, precision, seed, pte_sha256)
-                ELSE json_array(model, precision, seed, pte_sha256, method, inputs_sha256)
-            END,
-            json_array(runner_sha256, runner_source),
-            -- A session's own side of a comparison is never pooled with the other, even if both measure the same.
-            CASE WHEN purpose IS NULL THEN to_json(threads) ELSE json_array(threads, purpose, comparison, arm) END
-        ) AS shared
+        json_array(device, emulated, serial, build, os_version, platform, device_model, soc, sme2) AS of_device,
+        -- An older farm did not record what is executed with the program: its cells keep their ids.
+        CASE
+            WHEN inputs_sha256 IS NULL THEN json_array(model, precision, seed, pte_sha256)
+            ELSE json_array(model, precision, seed, pte_sha256, method, inputs_sha256)
+        END AS of_model,
+        json_array(runner_sha256, runner_source) AS of_runner,
+        -- A session's own side of a comparison is never pooled with the other, even if both measure the same.
+        CASE WHEN purpose IS NULL THEN to_json(threads) ELSE json_array(threads, purpose, comparison, arm) END AS of_run,
+        json_array(sweep_id, of_device, of_model, of_runner, of_run) AS shared
     FROM content
 )
 SELECT
-    * EXCLUDE (shared),
+    * EXCLUDE (of_device, of_model, of_runner, of_run, shared),
     left(sha256(json_array(shared, variant, mode, executions, warmup_executions)::VARCHAR), 16) AS cell,
     left(sha256(json_array(shared, mode, executions, warmup_executions)::VARCHAR), 16) AS pair,
     left(sha256(json_array(shared, variant)::VARCHAR), 16) AS subject,
-    left(sha256(shared::VARCHAR), 16) AS subject_pair
+    left(sha256(shared::VARCHAR), 16) AS subject_pair,
+    left(
+        sha256(json_array(sweep_id, of_device, of_model, of_runner, mode, executions, warmup_executions)::VARCHAR), 16
+    ) AS thread_group
 FROM hashed;
 
 INSERT INTO cell BY NAME

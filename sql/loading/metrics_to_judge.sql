@@ -54,11 +54,11 @@ of_cell AS (
     LEFT JOIN of_outputs USING (session_key)
     GROUP BY cell
 ),
--- A cell has one coverage. It is left out where names and samples do not tell the part on SME2.
+-- A cell has one coverage. It is left out where names and samples do not tell the part on SME.
 covered AS (
-    SELECT cell, [proven_share] AS coverage
+    SELECT cell, [sme_share] AS coverage
     FROM sme2_coverage
-    WHERE proven_share IS NOT NULL AND variant != 'sme2_off'
+    WHERE sme_share IS NOT NULL AND variant <> 'sme2_off'
 ),
 -- Why the times of a cell do not count although it ran.
 inaccurate AS (
@@ -86,7 +86,7 @@ SELECT
     peak_bytes AS "peak memory",
     pte_bytes AS ".pte size",
     portable_share AS "portable share",
-    coverage AS "SME2 coverage",
+    coverage AS "SME coverage",
     max_abs_error AS "output error"
 FROM judged
 JOIN of_cell ON of_cell.cell = judged.cell

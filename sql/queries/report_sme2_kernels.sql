@@ -28,6 +28,7 @@ side AS (
         kernel,
         isa_family,
         coalesce(sum(weight) FILTER (variant = 'sme2_off'), 0) AS weight_off,
+        coalesce(sum(weight) FILTER (variant = 'sme1'), 0) AS weight_sme1,
         coalesce(sum(weight) FILTER (variant = 'sme2_on'), 0) AS weight_on
     FROM used
     GROUP BY ALL
@@ -36,12 +37,13 @@ ranked AS (
     SELECT
         *,
         row_number() OVER (PARTITION BY pair, evidence ORDER BY weight_on DESC, weight_off DESC, kernel) AS place_on,
-        row_number() OVER (PARTITION BY pair, evidence ORDER BY weight_off DESC, weight_on DESC, kernel) AS place_off
+        row_number() OVER (PARTITION BY pair, evidence ORDER BY weight_off DESC, weight_on DESC, kernel) AS place_off,
+        row_number() OVER (PARTITION BY pair, evidence ORDER BY weight_sme1 DESC, weight_on DESC, kernel) AS place_sme1
     FROM side
 )
-SELECT * EXCLUDE (place_on, place_off)
+SELECT * EXCLUDE (place_on, place_off, place_sme1)
 FROM ranked
-WHERE place_on <= 12 OR place_off <= 12
+WHERE place_on <= 12 OR place_off <= 12 OR (weight_sme1 > 0 AND place_sme1 <= 12)
 ORDER BY
     model, emulated, device, threads, precision <> 'fp32', precision, differs, pair, evidence, weight_on DESC,
     weight_off DESC, kernel;

@@ -19,10 +19,13 @@ SELECT
     pair,
     differs,
     sessions_on,
+    sessions_sme1,
     sessions_off,
     CASE WHEN _has_times(emulated) THEN median_on_ms END AS median_on_ms,
+    CASE WHEN _has_times(emulated) THEN median_sme1_ms END AS median_sme1_ms,
     CASE WHEN _has_times(emulated) THEN median_off_ms END AS median_off_ms,
     speedup,
+    speedup_sme1,
     medians_on_ms,
     medians_off_ms,
     reason

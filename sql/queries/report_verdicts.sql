@@ -10,7 +10,7 @@ judged AS (
     WHERE metric != 'latency'
         AND (
             verdict IN ('regression', 'improvement')
-            OR (verdict = 'suspected' AND (value > baseline_value) = (metric != 'SME2 coverage'))
+            OR (verdict = 'suspected' AND (value > baseline_value) = (metric != 'SME coverage'))
         )
     QUALIFY metric != '.pte size'
         OR row_number() OVER (

@@ -6,14 +6,17 @@ SELECT
     emulated,
     sweep_id,
     threads,
-    sme2_calls / nullif(eligible_calls, 0) AS call_share,
-    CASE WHEN _has_times(emulated) THEN name_share END AS time_share,
-    CASE WHEN _has_times(emulated) THEN proven_share END AS proven_time_share,
+    variant,
+    sme_calls / nullif(eligible_calls, 0) AS sme_call_share,
+    sme2_calls / nullif(eligible_calls, 0) AS sme2_call_share,
+    CASE WHEN _has_times(emulated) THEN sme_share END AS sme_time_share,
+    CASE WHEN _has_times(emulated) THEN proven_share END AS sme2_time_share,
+    evidence,
     cell
 FROM sme2_coverage
-WHERE variant = 'sme2_on'
+WHERE variant <> 'sme2_off'
     AND ($model IS NULL OR model = $model)
     AND ($device IS NULL OR device = $device)
     AND ($precision IS NULL OR precision = $precision)
     AND ($sweep IS NULL OR sweep_id = $sweep)
-ORDER BY model, precision, device, sweep_id, threads, cell;
+ORDER BY model, precision, device, sweep_id, threads, variant, cell;

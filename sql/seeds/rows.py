@@ -12,9 +12,9 @@ def operator_categories() -> tuple[tuple[str, ...], ...]:
 
 
 @functools.cache
-def sme2_rules() -> tuple[tuple[str, ...], ...]:
-    """Return the rows (sme2, pattern) of sme2_rule.csv; patterns are searched for in the names of operators."""
-    return _rows("sme2_rule.csv")
+def sme_rules() -> tuple[tuple[str, ...], ...]:
+    """Return the rows (sme2, pattern) of sme_rule.csv; patterns are searched for in the names of operators."""
+    return _rows("sme_rule.csv")
 
 
 def _rows(name: str) -> tuple[tuple[str, ...], ...]:

@@ -33,6 +33,8 @@ _KLEIDIAI_TYPE = re.compile(r"((?:b?f|x|i|u|q[a-z]+)\d+(?:[cd]x|c\d+)?p?)\w*")
 _KLEIDIAI_TILE = re.compile(r"\d+(?:vl)?x\d+(?:vl)?(?:x\d+)?")
 _KLEIDIAI_ISA = re.compile(r"(?:neon|sme|sve)\w*")
 
+_PRODUCT = re.compile(r"i?(gemm|matmul)")
+
 _LOGCAT = re.compile(r"(?:\d{4}-)?\d\d-\d\d [\d:.]+\s+(?P<pid>\d+)\s+\d+ [A-Z] (?P<tag>.*?)\s*: (?P<message>.*)")
 _STDIO = re.compile(r"(?:Note|Debug) \(XNNPACK\): (?P<message>.*)")
 _SELECTED = re.compile(r"Using (?P<kind>\w+) microkernel '(?P<name>[^']*)'")
@@ -62,6 +64,11 @@ class Kernel:
     def is_sme2(self) -> bool:
         """Whether the kernel uses SME2 instructions."""
         return self.isa_family == "SME2"
+
+    @property
+    def is_product(self) -> bool:
+        """Whether it multiplies matrices; others only pack data, and those for SME2 have names of SME."""
+        return _PRODUCT.match(self.operation) is not None
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,20 @@ def kernels_of(folder: Path, record: SessionRecord) -> dict[str, list[dict[str, 
     return {}
 
 
+def kernel_names(collected: Path, mode: str) -> list[str]:
+    """Return the names of the kernels that a session executed (by its profile) or selected (by its trace).
+
+    `collected` is the folder with its files. A profile that cannot be parsed has none: the loading reports it.
+    """
+    if mode == "trace":
+        return [row["name"] for row in _selected([collected / name for name in _LOGS if (collected / name).is_file()])]
+    try:
+        profile = _Profile.model_validate_json((collected / PROFILE).read_bytes())
+    except (FileNotFoundError, ValidationError):
+        return []
+    return [entry.name for entry in profile.kernels if entry.name]
+
+
 def _executed(profile: _Profile) -> list[dict[str, Any]]:
     unresolved = profile.unresolved_libraries
     if unresolved is None and profile.unresolved:

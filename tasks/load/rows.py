@@ -189,6 +189,8 @@ def _session(record: SessionRecord, *, has_runs: bool) -> Row:
         "load_ns": stats.get("load_ns"),
         "peak_resident_bytes": stats.get("peak_resident_bytes"),
         "threads_used": stats.get("threads_used"),
+        "sme_hardware": stats.get("sme_hardware"),
+        "sme_told": stats.get("sme_told"),
         "sme2_hardware": stats.get("sme2_hardware"),
         "sme2_told": stats.get("sme2_told"),
         "etdump_sha256": record.files["model.etdump"].sha256 if has_runs else None,
@@ -197,7 +199,7 @@ def _session(record: SessionRecord, *, has_runs: bool) -> Row:
 
 def _device(record: SessionRecord) -> Row:
     device, facts = record.device, record.device.facts.model_dump()
-    same_name = ("os", "os_version", "build", "soc", "cores", "memory_bytes", "arch", "platform", "sme2")
+    same_name = ("os", "os_version", "build", "soc", "cores", "memory_bytes", "arch", "platform", "sme", "sme2")
     return _with_hash(
         {
             **device.model_dump(include={"name", "transport", "emulated", "site"}),

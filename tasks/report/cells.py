@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tasks.cell import VARIANTS
 from tasks.export.recipes import RECIPES
 from tasks.report.data import Row
 from tasks.report.page import Cell, Column, Tag
@@ -11,7 +10,7 @@ from tasks.report.text import NOTHING, code, counted, number, words
 
 _PRECISION_ORDER: dict[str, int] = {precision: place for place, precision in enumerate(RECIPES)}
 _LABELLED = ("device", "variant", "threads")
-_VARIANT_WORDS: dict[str, str] = {variant: variant.removeprefix("sme2_") for variant in VARIANTS}
+_VARIANT_WORDS: dict[str, str] = {"sme2_on": "on", "sme1": "SME1", "sme2_off": "off"}
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ class CellNames:
         parts = [row.device] if "device" in self._several else []
         parts.append(row.precision)
         if self.has_several_variants and isinstance(row, CellRow):
-            parts.append(f"SME2 {variant_word(row.variant)}")
+            parts.append(_variant_condition(row.variant))
         if "threads" in self._several:
             parts.append(_threads(row.threads))
         if row.differs:
@@ -98,8 +97,14 @@ class CellNames:
 
 
 def variant_word(variant: str) -> str:
-    """`on`, `off`, or `unknown` for a run that the farm did not measure."""
+    """`on`, `SME1`, `off`, or `unknown` for a run that the farm did not measure."""
     return _VARIANT_WORDS.get(variant, "unknown")
+
+
+def _variant_condition(variant: str) -> str:
+    """`SME2 on`, `SME2 off` or `SME1`."""
+    word = variant_word(variant)
+    return word if word == "SME1" else f"SME2 {word}"
 
 
 def variant_cell(variant: str) -> Cell:
@@ -114,7 +119,7 @@ def precision_order(precision: str) -> int:
 
 def conditions_of(row: CellRow) -> list[str]:
     """What a sentence states about a cell beside model, device and precision: `SME2 off`, `one thread`."""
-    sme2 = [f"SME2 {variant_word(row.variant)}"] if row.variant in _VARIANT_WORDS else []
+    sme2 = [_variant_condition(row.variant)] if row.variant in _VARIANT_WORDS else []
     return sme2 + ([counted(row.threads, "thread")] if row.threads is not None else [])
 
 

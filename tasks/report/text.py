@@ -23,9 +23,9 @@ def signed(value: float | None, digits: int) -> Cell:
     return Cell(f"{value:+,.{digits}f}", sort=value)
 
 
-def calls(per_run: float, digits: int = 1) -> Cell:
-    """A cell with calls per run; decimals only where the number is not an integer."""
-    return number(per_run, 0 if float(per_run).is_integer() else digits)
+def calls(per_run: float | None, digits: int = 1) -> Cell:
+    """A cell with calls per run, a dash for None; decimals only where the number is not an integer."""
+    return number(per_run, 0 if per_run is None or float(per_run).is_integer() else digits)
 
 
 def ms_digits(times: Iterable[float | None]) -> int:

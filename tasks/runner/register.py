@@ -1,13 +1,15 @@
 """Register a runner that was built elsewhere: a stock executor_runner, or a program that takes its flags."""
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 from devices.platform import PLATFORMS, Platform
-from tasks.cell import VARIANTS, Mode
+from tasks.cell import VARIANTS, Mode, Variant
 from tasks.etdump.reader import EtdumpError, read_etdump
+from tasks.etdump.xnntrace import parse_kernel
 from tasks.files import work_folder
 from tasks.runner.binary import platforms_of
 from tasks.runner.bundle import (
@@ -24,6 +26,7 @@ _MODES: tuple[Mode, ...] = ("timing", "trace")
 _STOCK_FLAGS = ("model_path", "num_executions", "etdump_path")
 _TRIAL_S = 120
 _TRIAL_EXECUTIONS = 2
+_KERNEL = re.compile(rb"\b(?:kai_(?:run|kernel)|xnn)_[a-z0-9_]+_(?:neon)?sme2?\w*")
 
 
 def register_runner(
@@ -41,11 +44,12 @@ def register_runner(
     `provenance` describes its origin (commit, options, who built it). A program for this machine is started once;
     with a `model` (.pte) it must also write an ETDump of it. Raises RunnerError in one sentence.
     """
+    known_variant = known_word("variant", variant, VARIANTS)
     described = {
         "kind": "registered",
         "platform": known_word("platform", platform, PLATFORMS),
         "launch": [PROGRAM],
-        "variants": [known_word("variant", variant, VARIANTS)],
+        "variants": [known_variant],
         "modes": [known_word("mode", mode, _MODES)],
         "versions": {"executorch": None, "runner": None},
         "compiler": None,
@@ -60,6 +64,7 @@ def register_runner(
     _check_platform(program, platform)
     with work_folder((runners_dir / platform).absolute()) as made:
         _copy(source, made)
+        _check_kernels(made, program, known_variant)
         if platform == host_platform():
             _check_help(made / PROGRAM, program)
             if model is not None:
@@ -74,6 +79,20 @@ def _check_platform(program: Path, platform: str) -> None:
     if platform not in fitting:
         found = f"a program for {' or '.join(fitting)}" if fitting else "not a program for any known platform"
         raise RunnerError(f"{program} cannot be registered for {platform}: it is {found}")
+
+
+def _check_kernels(made: Path, program: Path, variant: Variant) -> None:
+    """Refuse a program for SME2 whose products are all of SME; one whose kernels have no names tells nothing."""
+    if variant != "sme2_on":
+        return
+    names = {name for path in made.rglob("*") if path.is_file() for name in _KERNEL.findall(path.read_bytes())}
+    kernels = [kernel for name in sorted(names) if (kernel := parse_kernel(name.decode())) and kernel.is_product]
+    of_sme = [kernel.name for kernel in kernels if kernel.isa_family == "SME"]
+    if of_sme and not any(kernel.is_sme2 for kernel in kernels):
+        raise RunnerError(
+            f"{program} cannot be registered for sme2_on: it contains kernels of SME, such as {of_sme[0]}, and none of "
+            "SME2; register it for sme1"
+        )
 
 
 def _copy(source: Path, made: Path) -> None:

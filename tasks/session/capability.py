@@ -1,4 +1,4 @@
-"""Whether a device has SME2, as reported by the runner on the device."""
+"""Which matrix extension a device has, as reported by the runner on the device."""
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -14,21 +14,26 @@ _DEADLINE_S = 30.0
 class _Version(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True)
 
-    sme2_hardware: bool | None = None
+    sme_hardware: bool | None = None
+    """None of a runner of an older farm."""
+    sme2_hardware: bool
 
 
-def runner_sme2(device: Device, spec: DeviceSpec, facts: Facts, runner: Runner) -> bool | None:
-    """Return whether the runner, started with the inventory's launcher, finds SME2; None if it does not report it.
+def with_answer_of(runner: Runner, device: Device, spec: DeviceSpec, facts: Facts) -> Facts:
+    """Return the facts with what the runner, started with the inventory's launcher, finds of SME and SME2.
 
-    `facts.sme2` is the operating system's answer: it describes the host and not an emulator that launches the programs,
-    and some systems hide features of the processor. Raises DeviceError if the device fails.
+    `facts` alone are the operating system's answer: it describes the host and not an emulator that launches the
+    programs, and some systems hide features of the processor. A runner that does not tell leaves them as they are.
+    Raises DeviceError if the device fails.
     """
     if not runner.supports_farm_flags:
-        return None
+        return facts
     folder = put_tree(device, runner.tree(), runner.runner_sha256)
     command = [*launch_prefix(spec, facts.os), *runner.command(folder), "--version"]
     result = device.run(command, deadline_s=_DEADLINE_S)
     try:
-        return _Version.model_validate_json(result.stdout).sme2_hardware
+        answer = _Version.model_validate_json(result.stdout)
     except ValidationError:
-        return None
+        return facts
+    sme = facts.sme if answer.sme_hardware is None else answer.sme_hardware
+    return facts.model_copy(update={"sme": sme, "sme2": answer.sme2_hardware})

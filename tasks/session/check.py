@@ -13,6 +13,7 @@ from tasks.etdump.consistent import contradiction
 from tasks.etdump.event_kind import EventKind
 from tasks.etdump.reader import EtdumpError, read_etdump
 from tasks.etdump.tree import runs_of
+from tasks.load.kernels import kernel_names
 from tasks.plan import DISCARDED_INDEX, FIRST_SESSION, PlannedSession
 from tasks.runner.bundle import Runner
 from tasks.session.logs import last_lines
@@ -71,7 +72,7 @@ def check_result(session: PlannedSession, runner: Runner, stats: dict[str, Any] 
     if runner.supports_farm_flags:
         _check_stats(stats, cell.threads)
     delegated = {dump.names[at] for at in dump.name_id[dump.kind == EventKind.DELEGATED]}
-    if cause := variant_contradiction(cell.variant, sorted(delegated)):
+    if cause := variant_contradiction(cell.variant, sorted(delegated), kernel_names(collected, cell.mode)):
         raise Unsuccessful("invalid", "variant", cause)
 
 

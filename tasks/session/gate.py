@@ -40,7 +40,9 @@ class Stats(BaseModel):
     peak_resident_bytes: Count | None = None
     threads_requested: SmallInt | None = None
     threads_used: SmallCount | None
-    sme2_requested: Literal["on", "off"] | None = None
+    sme2_requested: Literal["on", "sme1", "off"] | None = None
+    sme_hardware: bool | None = None
+    sme_told: bool | None = None
     sme2_hardware: bool | None = None
     sme2_told: bool | None = None
     exit_reason: str | None = None

@@ -125,7 +125,7 @@ OTHER_METRICS = (
     # Both are parts of the time: on a machine whose latencies double from night to night they move by several points.
     Metric("portable share", "share", 0.02, 0.015, 0.01, alarm_z=5.0, confirms_itself=True, is_share=True),
     Metric(
-        "SME2 coverage", "share", 0.02, 0.002, 0.008, 5.0, 1, confirms_itself=True, is_share=True, is_higher_better=True
+        "SME coverage", "share", 0.02, 0.002, 0.008, 5.0, 1, confirms_itself=True, is_share=True, is_higher_better=True
     ),
     # Kernels differ between the cores of a chip and add up in another order: that moves the last digits of fp32.
     Metric(

@@ -19,6 +19,8 @@ from tasks.var import Var
 from tests.fixtures.plans import NIGHT, a_spec, ended
 from tests.fixtures.stand_in import GOOD, publish_stand_in, write_export
 
+WITH_SME2 = Facts(sme=True, sme2=True)
+
 LINEAR, CONV = ("linear", "fp32"), ("conv", "fp32")
 
 
@@ -52,7 +54,7 @@ def test_a_model_that_comes_later_catches_up_its_rounds_alternately(
     live = LiveExports([LINEAR, CONV])
     live.ready(LINEAR, (exports["linear"],))
     tally = DeviceTally("phone")
-    sessions = DeviceSessions(a_job(tmp_path, live, runner), True, tally)
+    sessions = DeviceSessions(a_job(tmp_path, live, runner), WITH_SME2, tally)
     order: list[PlannedSession] = []
 
     def run(count: int) -> None:
@@ -84,7 +86,7 @@ def test_only_without_a_ready_session_a_device_waits_and_its_lease_is_renewed_me
     # given a sweep of two models of which none is exported
     exports, runner = made
     live = LiveExports([LINEAR, CONV])
-    sessions = DeviceSessions(a_job(tmp_path, live, runner), True, DeviceTally("phone"))
+    sessions = DeviceSessions(a_job(tmp_path, live, runner), WITH_SME2, DeviceTally("phone"))
     assert sessions.expected == 16
     renewed: list[str] = []
 
@@ -109,7 +111,7 @@ def test_a_start_after_a_crash_discards_no_second_session(
         live = LiveExports([LINEAR, CONV])
         live.ready((first, "fp32"), (exports[first],))
         job = a_job(folder, live, runner)
-        session = DeviceSessions(job, True, DeviceTally("phone")).next(never)
+        session = DeviceSessions(job, WITH_SME2, DeviceTally("phone")).next(never)
         assert session
         assert (session.index, session.cell.model) == (-1, first)
         collected = folder / "collected"
@@ -118,7 +120,7 @@ def test_a_start_after_a_crash_discards_no_second_session(
         # when the sweep is started again with both exports there
         tally = DeviceTally("phone")
         both = LiveExports(ready={LINEAR: (exports["linear"],), CONV: (exports["conv"],)})
-        again = DeviceSessions(replace(job, exports=both), True, tally)
+        again = DeviceSessions(replace(job, exports=both), WITH_SME2, tally)
         # then that session is done, and no other one is discarded
         assert tally.already_done == 1
         assert sorted(each.index for each in again.left) == [0] * 4 + [1] * 4 + [2] * 4 + [3] * 4

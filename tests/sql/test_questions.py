@@ -164,9 +164,9 @@ def test_sme2_coverage_is_given_by_model_and_emulated_devices_have_calls_only(ma
     maker.session([(10 * MS, operators)] * 3, variant="sme2_on")
     maker.session([(10 * MS, {CONVOLUTION: 8 * MS})] * 3, variant="sme2_off")
     maker.session([(10 * MS, operators)] * 3, variant="sme2_on", **EMULATED)
-    assert ask(maker, "sme2-coverage", "device call_share time_share") == [
-        ("host", 0.5, 0.75),
-        ("qemu", 0.5, None),
+    assert ask(maker, "sme2-coverage", "device sme_call_share sme_time_share sme2_time_share evidence") == [
+        ("host", 0.5, 0.75, None, "not proven"),
+        ("qemu", 0.5, None, None, "not proven"),
     ]
 
 

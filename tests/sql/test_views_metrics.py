@@ -110,13 +110,13 @@ def test_less_sme2_coverage_is_a_regression_and_more_an_improvement(maker: Bundl
     maker.load()
     found = maker.ask(
         "SELECT day(night), verdict, round(baseline_value, 2), round(value, 2) FROM metric_verdict"
-        " WHERE metric = 'SME2 coverage' AND night IN ('2026-11-07', '2026-11-08', '2026-11-16') ORDER BY night"
+        " WHERE metric = 'SME coverage' AND night IN ('2026-11-07', '2026-11-08', '2026-11-16') ORDER BY night"
     )
     assert found == [(7, "no change", 1.0, 1.0), (8, "regression", 1.0, 0.6), (16, "improvement", 0.6, 1.0)]
     # and without SME2 there is nothing to cover
     operators(maker, 1, {LINEAR: 1_000_000}, variant="sme2_off")
     maker.load()
-    assert maker.ask("SELECT DISTINCT variant FROM metric_verdict WHERE metric = 'SME2 coverage'") == [("sme2_on",)]
+    assert maker.ask("SELECT DISTINCT variant FROM metric_verdict WHERE metric = 'SME coverage'") == [("sme2_on",)]
 
 
 def test_a_slower_first_execution_is_confirmed_by_a_second_night(maker: BundleMaker) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from sql.seeds.rows import sme2_rules
+from sql.seeds.rows import sme_rules
 from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, LINEAR, MEAN, TRANSPOSE, BundleMaker, profile_of
 
 MS = 1_000_000
@@ -16,6 +16,7 @@ QP8 = "Fully Connected (NC, QP8, F32, QC8W) GEMM #1"
 KAI_SME2 = "kai_kernel_matmul_clamp_f32_qai8dxp1vlx4_qsi8cxp4vlx4_1vlx4vl_sme2_mopa"
 KAI_NEON = "kai_run_matmul_clamp_f32_qai8dxp4x8_qsi8cxp4x8_16x4_neon_i8mm"
 KAI_PACK = "kai_run_lhs_quant_pack_qai8dxp_f32"
+KAI_PACK_SME = "kai_run_lhs_pack_f32p2vlx1_f32_sme"
 
 
 @pytest.fixture
@@ -125,12 +126,12 @@ def test_coverage_by_name_is_the_part_of_eligible_time_on_sme2(maker: BundleMake
     )
     maker.load()
     assert maker.ask("""
-        SELECT eligible_ms * 1e6, sme2_ms * 1e6, undecided_ms, name_share, proven_share, eligible_calls, sme2_calls
-        FROM sme2_coverage
-    """) == [pytest.approx((400.0, 300.0, 0.0, 0.75, 0.75, 3.0, 1.0))]
-    assert maker.ask("SELECT operator, sme2_by_name, likely_reason FROM sme2_operator_coverage ORDER BY operator") == [
+        SELECT eligible_ms * 1e6, sme_ms * 1e6, undecided_ms, name_share, eligible_calls, sme_calls FROM sme2_coverage
+    """) == [pytest.approx((400.0, 300.0, 0.0, 0.75, 3.0, 1.0))]
+    assert maker.ask("SELECT proven_share, sme2_calls, evidence FROM sme2_coverage") == [(None, None, "not proven")]
+    assert maker.ask("SELECT operator, sme_by_name, likely_reason FROM sme2_operator_coverage ORDER BY operator") == [
         ("Convolution", "yes", None),
-        ("Fully Connected", "no", "XNNPACK keeps fp16 Fully Connected, and with it 1x1 convolutions, off SME2"),
+        ("Fully Connected", "no", "no Fully Connected of this model with these data types ran on SME"),
         ("bmm", "no", "portable: XNNPACK did not get it"),
     ]
 
@@ -150,10 +151,10 @@ def test_coverage_by_name_is_the_part_of_eligible_time_on_sme2(maker: BundleMake
         ("Batch Matrix Multiply (NC, F32) GEMM #1", "no"),
     ],
 )
-def test_names_show_sme2_except_for_dynamic_int8(maker: BundleMaker, name: str, by_name: str) -> None:
+def test_names_show_sme_except_for_dynamic_int8(maker: BundleMaker, name: str, by_name: str) -> None:
     maker.session([(100, {name: 50})], variant="sme2_on")
     maker.load()
-    assert maker.ask("SELECT sme2_by_name FROM sme2_operator_coverage") == [(by_name,)]
+    assert maker.ask("SELECT sme_by_name FROM sme2_operator_coverage") == [(by_name,)]
 
 
 RULED = {
@@ -173,7 +174,7 @@ UNRULED = [
 def test_each_rule_matches_the_same_names_in_python_and_in_duckdb() -> None:
     names = [*chain(*RULED.values()), *UNRULED]
     matched = set()
-    for sme2, pattern in sme2_rules():
+    for sme2, pattern in sme_rules():
         matching = "SELECT unnest FROM unnest(?::VARCHAR[]) WHERE regexp_matches(unnest, ?)"
         in_duckdb = {name for (name,) in duckdb.execute(matching, [names, pattern]).fetchall()}
         assert in_duckdb == {name for name in names if re.search(pattern, name)}
@@ -212,6 +213,65 @@ def test_executed_kernels_decide_what_names_leave_undecided(
         maker.session([100], files=profile_of(**{KAI_NEON: 7}), **profile)
     maker.load()
     assert maker.ask("SELECT name_share, proven_share FROM sme2_coverage WHERE mode = 'timing'") == [(0.0, proven)]
+
+
+NAMED = [
+    # operator, its kernel without the extension
+    ("Fully Connected (NC, PF32) GEMM #1", "kai_run_matmul_clamp_f32_f32p2vlx1_f32p2vlx1b_2vlx2vl_%s_mopa"),
+    ("Convolution (NHWC, PF16) IGEMM #1", "kai_run_imatmul_clamp_f16_f16p2vlx2_f16p2vlx2b_2vlx2vl_%s_mopa"),
+    ("Fully Connected (NC, PQS8, QC8W) GEMM #1", "kai_run_matmul_clamp_qai8_qai8p2vlx4_qsi8cxp2vlx4sb_2vlx2vl_%s_mopa"),
+    (QP8, "kai_run_matmul_clamp_f32_qai8dxp1vlx4_qsi8cxp4vlx4_1vlx4vl_%s_mopa"),
+]
+
+
+@pytest.mark.parametrize(("operator", "kernel"), NAMED)
+def test_only_kernels_tell_sme2_from_sme_whose_operators_have_the_same_names(
+    maker: BundleMaker, operator: str, kernel: str
+) -> None:
+    # given the same operator with kernels of SME2, of SME, and without a profile
+    for variant, extension in (("sme2_on", "sme2"), ("sme1", "sme")):
+        maker.session([(100, {operator: 80})], variant=variant)
+        profile = profile_of(**{kernel % extension: 80, KAI_PACK_SME: 20})
+        maker.session([100], variant=variant, mode="profile", files=profile)
+    maker.session([(100, {operator: 80})], variant="sme2_on", threads=2)
+    maker.load()
+    # then SME2 is proven of the first alone, and nothing of the last
+    shares = "variant, threads, proven_share, proven_sme1_share, sme2_calls, sme1_calls, evidence"
+    assert maker.ask(f"SELECT {shares} FROM sme2_coverage ORDER BY threads, variant") == [
+        ("sme1", 1, 0.0, 1.0, 0.0, 1.0, "executed"),
+        ("sme2_on", 1, 1.0, 0.0, 1.0, 0.0, "executed"),
+        ("sme2_on", 2, None, None, None, None, "not proven"),
+    ]
+
+
+def test_selected_kernels_prove_sme2_where_none_was_sampled(maker: BundleMaker) -> None:
+    maker.session([(100, {CONVOLUTION_SME2: 80})], variant="sme2_on")
+    log = "Note (XNNPACK): Using igemm microkernel 'xnn_pf32_igemm_minmax_ukernel_32x32__neonsme2'. (init, gemm.c:1)\n"
+    maker.session([100], mode="trace", variant="sme2_on", files={"stderr.txt": log.encode()})
+    maker.load()
+    assert maker.ask("SELECT proven_share, evidence FROM sme2_coverage") == [(1.0, "selected")]
+
+
+def test_a_reason_comes_from_the_operators_of_the_same_model(maker: BundleMaker) -> None:
+    # given a model of which some layers run on SME and others of the same kind do not
+    both = {"Fully Connected (NC, PF16) GEMM #1": 10, "Fully Connected (NC, F16) GEMM #2": 10, CONVOLUTION: 10}
+    maker.session([(100, both)], variant="sme2_on")
+    maker.load()
+    reasons = "SELECT operator, data_type, likely_reason FROM sme2_operator_coverage ORDER BY ALL"
+    assert maker.ask(reasons) == [
+        ("Convolution", "F32", "no Convolution of this model with these data types ran on SME"),
+        ("Fully Connected", "F16", "its data types or its shape: other Fully Connected of this model ran on SME"),
+        ("Fully Connected", "PF16", None),
+    ]
+
+
+def test_speedup_by_sme_is_beside_that_by_sme2(maker: BundleMaker) -> None:
+    for variant, ms in (("sme2_off", 12), ("sme1", 6), ("sme2_on", 4)):
+        maker.session([ms * MS], variant=variant)
+    maker.load()
+    columns = "sessions_sme1, median_off_ms, median_sme1_ms, median_on_ms, speedup_sme1, speedup"
+    assert maker.ask(f"SELECT {columns} FROM sme2_speedup") == [(1, 12.0, 6.0, 4.0, 2.0, 3.0)]
+    assert maker.ask("SELECT DISTINCT share_on, share_off FROM bottleneck_shift") == [(1.0, 1.0)]
 
 
 def test_coverage_has_the_part_of_all_samples_in_sme2_kernels(maker: BundleMaker) -> None:

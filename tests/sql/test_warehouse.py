@@ -226,7 +226,7 @@ def test_a_reader_of_a_warehouse_of_another_version_sees_this_versions_views(war
     add_sweep(warehouse, "old")
     with duckdb.connect(str(warehouse)) as connection:
         connection.execute("UPDATE schema_part SET sha256 = 'of an older farm'")
-        connection.execute("DROP VIEW _pair; DROP MACRO _has_times; DROP MACRO TABLE _sme2_rule")
+        connection.execute("DROP VIEW _pair; DROP MACRO _has_times; DROP MACRO TABLE _sme_rule")
         connection.execute("CREATE OR REPLACE VIEW _session AS SELECT 1 AS one")
     before = warehouse.read_bytes()
     for file in schema.views():

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from devices.ondevice.facts import Facts
+from tasks.cell import VARIANTS
 from tasks.plan import (
     DISCARDED_INDEX,
     FIRST_SESSION,
@@ -15,7 +17,9 @@ from tasks.plan import (
     matches,
     plan_device,
     planned_of,
+    possible_variants,
     still_to_run,
+    thread_counts,
 )
 from tests.fixtures.plans import NIGHT, a_spec, ended, planned
 
@@ -26,7 +30,7 @@ def test_every_cell_gets_its_sessions_and_one_more_is_discarded_first() -> None:
     # then the first is the one discarded automatically, and each of the eight cells has four
     assert sessions[0].index == DISCARDED_INDEX
     assert set(Counter(session.cell for session in sessions[1:]).values()) == {4}
-    assert len(sessions) == 1 + 2 * 2 * 2 * 4
+    assert len(sessions) == 1 + 2 * 2 * 3 * 4
 
 
 def test_the_discarded_session_is_one_that_can_run() -> None:
@@ -35,36 +39,43 @@ def test_the_discarded_session_is_one_that_can_run() -> None:
     exports: Any = {("conv", "fp32"): (SimpleNamespace(model="conv", pte_sha256="p", inputs_sha256="i"),)}
     runners: Any = {(variant, "timing"): SimpleNamespace(runner_sha256="r") for variant in spec.variants}
     # then the other model's session is the one to discard
-    sessions = plan_device(spec, NIGHT, "phone", sme2=True, exports=exports, runners=runners)
+    sessions = plan_device(spec, NIGHT, "phone", facts=Facts(), exports=exports, runners=runners)
     assert (sessions[0].index, sessions[0].cell.model) == (DISCARDED_INDEX, "conv")
 
 
-def test_on_and_off_stand_side_by_side_and_swap_each_round() -> None:
-    # given the order of one cell's pairs over the rounds
+def test_variants_stand_side_by_side_and_swap_each_round() -> None:
+    # given the order of one cell's variants over the rounds
     sessions = planned(a_spec(models=["linear"], precisions=["fp32"]))[1:]
-    # then it reads on off | off on | on off | off on
+    # then each round is the one before in reverse
     order = " ".join(session.cell.variant.removeprefix("sme2_") for session in sessions)
-    assert order == "on off off on on off off on"
+    assert order == "on sme1 off off sme1 on on sme1 off off sme1 on"
 
 
 def test_pairs_of_a_round_are_neighbours_in_a_seeded_order() -> None:
     sessions = planned(a_spec())[1:]
-    for first, second in list(pairwise(sessions))[::2]:
+    for first, second in list(pairwise(sessions))[::3]:
         assert replace(first.cell, variant=second.cell.variant) == second.cell
     assert planned(a_spec())[1:] == sessions
     assert planned(a_spec(seed=1))[1:] != sessions
 
 
-def test_a_device_without_sme2_runs_sme2_off_only_and_an_unknown_one_both() -> None:
+def test_a_device_runs_the_variants_that_it_has_and_an_unknown_one_all() -> None:
     assert {s.cell.variant for s in planned(a_spec(), sme2=False)} == {"sme2_off"}
-    assert {s.cell.variant for s in planned(a_spec(), sme2=None)} == {"sme2_on", "sme2_off"}
+    assert {s.cell.variant for s in planned(a_spec(), sme2=None)} == {"sme2_on", "sme1", "sme2_off"}
     assert planned(a_spec(variants=["sme2_on"]), sme2=False) == []
+    assert possible_variants(VARIANTS, Facts(sme=True, sme2=False)) == ["sme1", "sme2_off"]
+
+
+def test_all_threads_are_the_cores_of_the_device_once_and_none_where_they_are_not_known() -> None:
+    assert thread_counts([1, 2, "all"], Facts(cores=8)) == [1, 2, 8]
+    assert thread_counts([1, 2, "all"], Facts(cores=2)) == [1, 2]
+    assert thread_counts([1, 2, "all"], Facts()) == [1, 2]
 
 
 def test_sessions_for_kernels_come_last() -> None:
     modes = [session.cell.mode for session in planned(a_spec(modes=["profile", "timing"]))]
     assert modes == sorted(modes, key=["timing", "profile"].index)
-    assert modes.count("profile") == 8
+    assert modes.count("profile") == 12
 
 
 def test_ids_are_the_same_every_time_and_no_two_sessions_share_one() -> None:

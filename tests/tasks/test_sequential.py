@@ -22,7 +22,8 @@ Noise = Callable[[PlannedSession], float]
 
 
 def a_sweep(**changes: object) -> SweepSpec:
-    return a_spec(**{"sessions": MOST, "interval_percent": PERCENT, "precisions": ["fp32"], **changes})
+    two = {"precisions": ["fp32"], "variants": ["sme2_on", "sme2_off"]}
+    return a_spec(**{"sessions": MOST, "interval_percent": PERCENT, **two, **changes})
 
 
 def steady(session: PlannedSession) -> float:

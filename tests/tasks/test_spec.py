@@ -30,6 +30,7 @@ def test_the_sweeps_that_come_with_the_farm_are_valid(name: str) -> None:
         ("name: A b\nmodels: [linear]\n", 1, "lower-case letters, digits"),
         ("models: [linear]\n", 1, "`name`: required key is missing"),
         ("name: a\nmodels: [linear]\nthreads: [1, 1]\n", 3, "duplicate entry `1`"),
+        ("name: a\nmodels: [linear]\nthreads: [all, 2]\n", 3, "the first entry must be a number; write `all` after it"),
         ("name: a\nname: b\nmodels: [linear]\n", 2, "duplicate key `name`"),
         ("name: a\nmodels: [linear]\nlimits:\n  max_temp: 3\n", 4, "the keys are max_load_1m, max_temperature_c"),
         ("name: a\nmodels: [linear]\nseed: 9223372036854775808\n", 3, "`seed`: input should be less than "),

@@ -9,6 +9,7 @@ case $system in
 macos)
     section version sw_vers
     section sysctl sysctl hw.model hw.memsize hw.ncpu machdep.cpu.brand_string
+    section sme sysctl -n hw.optional.arm.FEAT_SME
     section sme2 sysctl -n hw.optional.arm.FEAT_SME2
     ;;
 *)

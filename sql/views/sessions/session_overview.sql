@@ -23,6 +23,8 @@ SELECT
     exit_code,
     signal,
     command,
+    sme_hardware,
+    sme_told,
     sme2_hardware,
     sme2_told,
     farm_version,

@@ -16,7 +16,7 @@ SELECT
     any_value(serial) AS serial,
     any_value(build) AS build
 FROM _cell
-WHERE variant IN ('sme2_on', 'sme2_off')
+WHERE variant IN ('sme2_on', 'sme1', 'sme2_off')
 GROUP BY pair, sweep_id;
 
 COMMENT ON VIEW _pair IS 'Cells that are equal but for SME2, with one side or both. Private: may change with any version.';

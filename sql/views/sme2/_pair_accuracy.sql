@@ -6,10 +6,11 @@ side AS (
         sweep_id,
         any_value(_cell.emulated) AS emulated,
         coalesce(bool_or(accuracy = 'inaccurate') FILTER (_cell.variant = 'sme2_on'), FALSE) AS is_inaccurate_on,
+        coalesce(bool_or(accuracy = 'inaccurate') FILTER (_cell.variant = 'sme1'), FALSE) AS is_inaccurate_sme1,
         coalesce(bool_or(accuracy = 'inaccurate') FILTER (_cell.variant = 'sme2_off'), FALSE) AS is_inaccurate_off
     FROM _cell
     LEFT JOIN cell_accuracy USING (cell, sweep_id)
-    WHERE _cell.variant IN ('sme2_on', 'sme2_off')
+    WHERE _cell.variant IN ('sme2_on', 'sme1', 'sme2_off')
     GROUP BY pair, sweep_id
 )
 SELECT
@@ -20,7 +21,12 @@ SELECT
         WHEN is_inaccurate_on AND is_inaccurate_off THEN 'inaccurate outputs with and without SME2'
         WHEN is_inaccurate_on THEN 'inaccurate outputs with SME2'
         WHEN is_inaccurate_off THEN 'inaccurate outputs without SME2'
-    END AS reason
+    END AS reason,
+    CASE
+        WHEN NOT _has_times(emulated) THEN 'emulated device'
+        WHEN is_inaccurate_sme1 OR is_inaccurate_off THEN 'inaccurate outputs'
+    END AS reason_sme1
 FROM side;
 
-COMMENT ON VIEW _pair_accuracy IS 'Why the sides of each pair have no speed-up although both were measured. Private: may change with any version.';
+COMMENT ON VIEW _pair_accuracy IS 'Why the sides of each pair have no speed-up although they were measured. Private: may change with any version.';
+COMMENT ON COLUMN _pair_accuracy.reason_sme1 IS 'The same for SME without SME2.';

@@ -9,11 +9,12 @@ eligible AS (
         category,
         found.data_type,
         found.microkernel,
-        sme2_by_name,
+        sme_by_name,
+        CASE WHEN sme_by_name <> 'no' THEN _packed_as(found.data_type) END AS packed_as,
         sum(calls_per_run) AS calls_per_run,
         sum(time_ms) AS time_ms
     FROM _operator_cell AS found
-    JOIN _sme2_by_name AS known
+    JOIN _sme_by_name AS known
         ON known.operator = found.operator
             AND known.layout IS NOT DISTINCT FROM found.layout
             AND known.data_type IS NOT DISTINCT FROM found.data_type
@@ -30,16 +31,22 @@ SELECT
     microkernel,
     calls_per_run,
     time_ms,
-    sme2_by_name,
-    -- The names of dynamic int8 are the same with and without SME2: only the kernels that ran decide.
-    CASE sme2_by_name WHEN 'yes' THEN 1 WHEN 'no' THEN 0 ELSE qp8_sme2_share END AS sme2_share,
+    sme_by_name,
+    CASE sme_by_name WHEN 'no' THEN 0 ELSE sme2_share END AS sme2_share,
+    CASE sme_by_name WHEN 'no' THEN 0 ELSE sme1_share END AS sme1_share,
+    CASE sme_by_name WHEN 'no' THEN 'name' ELSE coalesce(evidence, 'not proven') END AS evidence,
     samples,
-    sme2_samples
+    sme2_samples,
+    sme1_samples
 FROM eligible
 JOIN _cell USING (cell_id, sweep_id)
-LEFT JOIN _executed_kernels USING (subject, sweep_id);
+LEFT JOIN _sme_kernels USING (subject, sweep_id, packed_as)
+LEFT JOIN _executed_samples USING (subject, sweep_id);
 
 COMMENT ON VIEW _sme2_operator IS 'The rows of sme2_operator_coverage with the numbers of their cell. Private: may change with any version.';
 COMMENT ON COLUMN _sme2_operator.sme2_share IS 'As in sme2_operator_coverage.';
+COMMENT ON COLUMN _sme2_operator.sme1_share IS 'As in sme2_operator_coverage.';
+COMMENT ON COLUMN _sme2_operator.evidence IS 'As in sme2_operator_coverage.';
 COMMENT ON COLUMN _sme2_operator.samples IS 'All samples of profile sessions of the same content; NULL if there are none.';
 COMMENT ON COLUMN _sme2_operator.sme2_samples IS 'Part of samples in SME2 kernels.';
+COMMENT ON COLUMN _sme2_operator.sme1_samples IS 'Part of samples in SME kernels that are not SME2.';

@@ -11,6 +11,7 @@ side AS (
         sum(share) FILTER (variant = 'sme2_off') AS off_share,
         bool_or(time_ms < resolution_ms) AS below_resolution
     FROM _category_cell
+    WHERE variant <> 'sme1'
     GROUP BY pair, sweep_id, category
 )
 SELECT

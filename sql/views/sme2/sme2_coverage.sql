@@ -19,14 +19,27 @@ covered AS (
         build,
         samples,
         sme2_samples,
+        sme1_samples,
         sum(time_ms) AS eligible_ms,
-        coalesce(sum(time_ms) FILTER (sme2_by_name = 'yes'), 0) AS sme2_ms,
-        coalesce(sum(time_ms) FILTER (sme2_by_name = 'undecided'), 0) AS undecided_ms,
+        coalesce(sum(time_ms) FILTER (sme_by_name = 'yes'), 0) AS sme_ms,
+        coalesce(sum(time_ms) FILTER (sme_by_name = 'undecided'), 0) AS undecided_ms,
         sum(calls_per_run) AS eligible_calls,
-        coalesce(sum(calls_per_run) FILTER (sme2_by_name = 'yes'), 0) AS sme2_calls,
+        coalesce(sum(calls_per_run) FILTER (sme_by_name = 'yes'), 0) AS sme_calls,
+        bool_and(evidence <> 'not proven') AS is_proven,
+        sum(calls_per_run * sme2_share) AS sme2_calls,
+        sum(calls_per_run * sme1_share) AS sme1_calls,
         CASE
-            WHEN bool_and(sme2_share IS NOT NULL) THEN sum(time_ms * sme2_share) / nullif(sum(time_ms), 0)
-        END AS proven_share
+            WHEN bool_and(sme_by_name <> 'undecided' OR evidence <> 'not proven')
+                THEN sum(time_ms * CASE sme_by_name WHEN 'yes' THEN 1 ELSE sme2_share + sme1_share END) / nullif(sum(time_ms), 0)
+        END AS sme_share,
+        sum(time_ms * sme2_share) / nullif(sum(time_ms), 0) AS sme2_share,
+        sum(time_ms * sme1_share) / nullif(sum(time_ms), 0) AS sme1_share,
+        CASE
+            WHEN bool_or(evidence = 'not proven') THEN 'not proven'
+            WHEN bool_or(evidence = 'selected') THEN 'selected'
+            WHEN bool_or(evidence = 'executed') THEN 'executed'
+            ELSE 'name'
+        END AS evidence
     FROM _sme2_operator
     GROUP BY ALL
 )
@@ -41,14 +54,20 @@ SELECT
     mode,
     threads,
     eligible_ms,
-    sme2_ms,
+    sme_ms,
     undecided_ms,
-    sme2_ms / nullif(eligible_ms, 0) AS name_share,
-    proven_share,
+    sme_ms / nullif(eligible_ms, 0) AS name_share,
+    sme_share,
+    CASE WHEN is_proven THEN sme2_share END AS proven_share,
+    CASE WHEN is_proven THEN sme1_share END AS proven_sme1_share,
+    evidence,
     eligible_calls,
-    sme2_calls,
+    sme_calls,
+    CASE WHEN is_proven THEN sme2_calls END AS sme2_calls,
+    CASE WHEN is_proven THEN sme1_calls END AS sme1_calls,
     samples::BIGINT AS executed_samples,
     sme2_samples::BIGINT AS executed_sme2_samples,
+    sme1_samples::BIGINT AS executed_sme1_samples,
     sme2_samples / nullif(samples, 0) AS executed_sme2_share,
     runner_source,
     cell,
@@ -58,14 +77,20 @@ SELECT
     build
 FROM covered;
 
-COMMENT ON VIEW sme2_coverage IS 'How much of what SME2 could serve ran on it, by cell; by operator in sme2_operator_coverage.';
+COMMENT ON VIEW sme2_coverage IS 'How much of what SME2 could serve ran on it, by cell; by operator in sme2_operator_coverage. Names prove SME, only kernels prove SME2.';
 COMMENT ON COLUMN sme2_coverage.eligible_ms IS 'Milliseconds per run in the operators that SME2 could serve, see sme2_operator_coverage.';
-COMMENT ON COLUMN sme2_coverage.sme2_ms IS 'Part of eligible_ms whose names show SME2.';
-COMMENT ON COLUMN sme2_coverage.undecided_ms IS 'Part of eligible_ms whose names are the same with and without SME2.';
-COMMENT ON COLUMN sme2_coverage.name_share IS 'sme2_ms / eligible_ms, 0 to 1: the part on SME2 by names alone, a lower bound while undecided_ms is above 0.';
-COMMENT ON COLUMN sme2_coverage.proven_share IS 'The part on SME2, 0 to 1, with sampled kernels deciding what names leave undecided; NULL while something stays undecided.';
+COMMENT ON COLUMN sme2_coverage.sme_ms IS 'Part of eligible_ms whose names show SME, of either version.';
+COMMENT ON COLUMN sme2_coverage.undecided_ms IS 'Part of eligible_ms whose names are the same with and without SME.';
+COMMENT ON COLUMN sme2_coverage.name_share IS 'sme_ms / eligible_ms, 0 to 1: the part on SME of either version by names alone, a lower bound while undecided_ms is above 0.';
+COMMENT ON COLUMN sme2_coverage.sme_share IS 'The part on SME of either version, 0 to 1, with kernels deciding what names leave undecided; NULL while something stays undecided.';
+COMMENT ON COLUMN sme2_coverage.proven_share IS 'The part on SME2 by its kernels, 0 to 1; NULL if that is not proven of every operator.';
+COMMENT ON COLUMN sme2_coverage.proven_sme1_share IS 'The part on SME without SME2 by its kernels, 0 to 1; NULL if that is not proven of every operator.';
+COMMENT ON COLUMN sme2_coverage.evidence IS 'The weakest evidence among its operators: executed (sampled kernels), selected (kernels in XNNPACK''s log), name (no name shows SME), or not proven.';
 COMMENT ON COLUMN sme2_coverage.eligible_calls IS 'Calls per run of the same operators; also valid on emulated devices, whose times mean nothing.';
-COMMENT ON COLUMN sme2_coverage.sme2_calls IS 'Part of eligible_calls whose names show SME2.';
+COMMENT ON COLUMN sme2_coverage.sme_calls IS 'Part of eligible_calls whose names show SME.';
+COMMENT ON COLUMN sme2_coverage.sme2_calls IS 'Part of eligible_calls on SME2 by its kernels; NULL if that is not proven of every operator.';
+COMMENT ON COLUMN sme2_coverage.sme1_calls IS 'The same for SME without SME2.';
 COMMENT ON COLUMN sme2_coverage.executed_samples IS 'All samples of profile sessions of the same content; NULL if there are none.';
 COMMENT ON COLUMN sme2_coverage.executed_sme2_samples IS 'Part of executed_samples in SME2 kernels.';
+COMMENT ON COLUMN sme2_coverage.executed_sme1_samples IS 'Part of executed_samples in SME kernels that are not SME2.';
 COMMENT ON COLUMN sme2_coverage.executed_sme2_share IS 'executed_sme2_samples / executed_samples: part of the processor time, not of eligible_ms.';

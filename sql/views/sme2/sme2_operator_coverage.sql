@@ -16,17 +16,20 @@ SELECT
     microkernel,
     calls_per_run,
     time_ms,
-    sme2_by_name,
+    sme_by_name,
     sme2_share,
+    sme1_share,
+    evidence,
     CASE
-        WHEN sme2_by_name = 'yes' OR (sme2_by_name = 'undecided' AND sme2_share > 0) THEN NULL
+        WHEN sme_by_name = 'yes' OR (sme_by_name = 'undecided' AND sme2_share + sme1_share > 0) THEN NULL
         WHEN kind = 'portable' THEN 'portable: XNNPACK did not get it'
         WHEN variant = 'sme2_off' THEN 'SME2 was switched off'
-        WHEN sme2_by_name = 'undecided' AND sme2_share IS NULL
+        WHEN sme_by_name = 'undecided' AND sme2_share IS NULL
             THEN 'names of QP8 cannot tell, a session of mode profile can'
-        WHEN operator = 'Fully Connected' AND data_type = 'F16'
-            THEN 'XNNPACK keeps fp16 Fully Connected, and with it 1x1 convolutions, off SME2'
-        ELSE 'XNNPACK has no SME2 kernel for these data types or this shape'
+        WHEN sme_by_name = 'undecided' THEN 'its kernels are not those of SME'
+        WHEN bool_or(sme_by_name = 'yes') OVER of_the_same_kind
+            THEN 'its data types or its shape: other ' || operator || ' of this model ran on SME'
+        ELSE 'no ' || operator || ' of this model with these data types ran on SME'
     END AS likely_reason,
     sessions,
     runs,
@@ -36,10 +39,13 @@ SELECT
     runner_sha256,
     serial,
     build
-FROM _sme2_operator;
+FROM _sme2_operator
+WINDOW of_the_same_kind AS (PARTITION BY cell_id, operator);
 
 COMMENT ON VIEW sme2_operator_coverage IS 'Whether each operator that SME2 could serve ran on it: matrix products and convolutions except depthwise ones, delegated with a GEMM or IGEMM kernel, or portable.';
 COMMENT ON COLUMN sme2_operator_coverage.kind IS 'delegated or portable.';
 COMMENT ON COLUMN sme2_operator_coverage.category IS 'Convolution or GEMM.';
-COMMENT ON COLUMN sme2_operator_coverage.sme2_share IS 'Part of its time on SME2, 0 to 1. By name; if undecided by the sampled kernels of the same content. NULL if neither decides.';
-COMMENT ON COLUMN sme2_operator_coverage.likely_reason IS 'Why it is not on SME2: an inference from its name, not evidence.';
+COMMENT ON COLUMN sme2_operator_coverage.sme2_share IS 'Part of its time on SME2, 0 to 1: the part of the kernels of the same content and data type. 0 if the name shows that it is not on SME; NULL if no kernels are known.';
+COMMENT ON COLUMN sme2_operator_coverage.sme1_share IS 'The same for SME without SME2.';
+COMMENT ON COLUMN sme2_operator_coverage.evidence IS 'What sme2_share rests on: executed (sampled kernels), selected (kernels in XNNPACK''s log), name (which shows that it is not on SME), or not proven.';
+COMMENT ON COLUMN sme2_operator_coverage.likely_reason IS 'Why it is not on SME: from the names, kernels and other operators of the same cell. NULL if it is.';

@@ -16,6 +16,7 @@ SELECT
     memory_bytes,
     arch,
     platform,
+    sme,
     sme2,
     hostname,
     serial,
@@ -36,6 +37,7 @@ COMMENT ON COLUMN device_overview.os IS 'linux, macos or android; NULL here and 
 COMMENT ON COLUMN device_overview.cores IS 'Processor cores.';
 COMMENT ON COLUMN device_overview.memory_bytes IS 'Main memory.';
 COMMENT ON COLUMN device_overview.arch IS 'Architecture.';
+COMMENT ON COLUMN device_overview.sme IS 'Whether the device has SME of any version; NULL if unknown.';
 COMMENT ON COLUMN device_overview.hostname IS 'Host name.';
 COMMENT ON COLUMN device_overview.started_at IS 'Start of its first session, UTC.';
 COMMENT ON COLUMN device_overview.ended_at IS 'End of its last session, UTC.';

@@ -15,12 +15,14 @@ from tasks.report.sections.operators import operators
 from tasks.report.sections.portable import portable
 from tasks.report.sections.provenance import provenance
 from tasks.report.sections.sme2 import sme2
+from tasks.report.sections.threads import threads
 from tasks.report.sections.verdicts import verdicts
 
 SECTIONS: tuple[Callable[[Answers], Section], ...] = (
     verdicts,
     latency,
     sme2,
+    threads,
     categories,
     operators,
     modules,

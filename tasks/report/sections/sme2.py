@@ -12,13 +12,14 @@ _EVIDENCE = (
     "Evidence of speed: session medians with SME2 on and off, on the same device, with the same runner, model, "
     "precision and threads, in the same sweep. The unit of a 95 % interval is the session. It is exact and assumes "
     "only that both sides have the same noise: Hodges and Lehmann's, on logarithms.",
-    "Evidence of use: data types in an operator's name (PF32, PF16, PQS8 are packed for SME2), and kernels that were "
-    "sampled while they ran (executed).",
-    "Not evidence of use: a kernel that XNNPACK's log names (selected). XNNPACK selects kernels when it initialises a "
-    "family of them, whether or not the model runs them.",
-    "Undecided: QP8 in a name (dynamic int8) reads the same with and without SME2; only executed kernels decide it.",
-    "Inference: the likely reasons why an operator did not use SME2. They follow from names and types and are not "
-    "measured.",
+    "Evidence of use: data types in an operator's name (PF32, PF16, PQS8 are packed for SME) prove SME of either "
+    "version. Only kernels prove SME2: those sampled while they ran (executed), or, for operators that ran, those in "
+    "XNNPACK's log (selected). Without either, SME2 is not proven.",
+    "Not evidence alone: a selected kernel. XNNPACK selects kernels when it initialises a family of them, whether or "
+    "not the model runs them.",
+    "Undecided: QP8 in a name (dynamic int8) reads the same with and without SME; only kernels decide it.",
+    "Inference: the likely reasons why an operator did not use SME. They follow from the names and kernels of the same "
+    "model and are not measured.",
 )
 
 
@@ -36,9 +37,9 @@ def sme2(answers: Answers) -> Section:
 
 
 def _was_on(answers: Answers) -> bool:
-    """Whether any session with SME2 on succeeded."""
-    timed = any(row.variant == "sme2_on" for row in answers.rows(LatencyRow))
-    return timed or any(row.weight_on for row in answers.rows(KernelRow))
+    """Whether any session with SME succeeded."""
+    timed = any(row.variant in ("sme2_on", "sme1") for row in answers.rows(LatencyRow))
+    return timed or any(row.weight_on or row.weight_sme1 for row in answers.rows(KernelRow))
 
 
 def _without(answers: Answers) -> str:

@@ -3,18 +3,19 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tasks.report.cells import CellNames, NamedRow
+from tasks.report.cells import CellNames, CellRow
 from tasks.report.data import Answers, Row
 from tasks.report.page import Block, Cell, Code, Column, Heading, Paragraph, Points, Table, Text
 from tasks.report.text import calls, code, number, percent
 
 _COVERAGE_COLUMNS = (
     Column("Eligible", "calls per run", True),
-    Column("On SME2", "calls per run", True, "according to the operator names"),
-    Column("Share by name", "% of time", True, "a lower bound while names leave calls undecided"),
-    Column(
-        "Share proven", "% of time", True, "with executed kernels for the calls that names leave undecided; else a dash"
-    ),
+    Column("On SME", "calls per run", True, "according to the operator names, SME2 or SME1"),
+    Column("Share by name", "% of time", True, "on SME2 or SME1; a lower bound while names leave calls undecided"),
+    Column("Proven SME2", "% of time", True, "by kernels; a dash where it is not proven"),
+    Column("SME2", "calls per run", True, "by kernels; a dash where it is not proven, as for SME1"),
+    Column("SME1", "calls per run", True, "SME without SME2"),
+    Column("Evidence", meaning="the weakest among the operators: executed or selected kernels, names alone, or none"),
     Column("SME2 kernels", "% of samples", True, "share of all samples, taken in separate sessions"),
     Column("Samples", "", True),
 )
@@ -29,15 +30,17 @@ _LEFT_OUT_COLUMNS = (
 
 
 @dataclass(frozen=True)
-class CoverageRow(NamedRow):
-    """How much of what SME2 could run did run on it in one cell with SME2; an emulated device has calls, no times."""
+class CoverageRow(CellRow):
+    """How much of what SME2 could run did run on it in one cell; an emulated device has calls, no times."""
 
     query = "sme2_coverage"
-    cell: str
     eligible_calls: float
-    sme2_calls: float
+    sme_calls: float
     name_share: float | None
     proven_share: float | None
+    sme2_calls: float | None
+    sme1_calls: float | None
+    evidence: str
     executed_samples: int | None
     executed_sme2_samples: int | None
 
@@ -50,6 +53,8 @@ class Fp16Row(Row):
     model: str
     calls: float
     plain_calls: float
+    convolution_calls: float | None
+    """Those of them that are convolutions in the model, if the export states it."""
 
 
 @dataclass(frozen=True)
@@ -71,14 +76,14 @@ def coverage(answers: Answers) -> Iterator[Block]:
         names = CellNames(rows)
         yield Heading("How much ran on SME2")
         yield Paragraph(
-            "Share of the eligible work (matrix products and convolutions other than depthwise) that ran on SME2 when "
-            "SME2 was on. A runner with SME2 support does not prove that a model uses SME2."
+            "Share of the eligible work (matrix products and convolutions other than depthwise) that ran on SME, by "
+            "variant. A runner with SME2 support does not prove that a model uses SME2."
         )
         yield Table([*names.columns(), *_COVERAGE_COLUMNS], [[*names.cells(row), *_covered(row)] for row in rows])
         if fp16 := answers.rows(Fp16Row):
             yield Points([_plain_fp16(row) for row in fp16])
     if left_out := answers.rows(LeftOutRow):
-        yield Heading("Eligible operators that did not run on SME2")
+        yield Heading("Eligible operators that did not run on SME")
         yield Table(_LEFT_OUT_COLUMNS, [_left_out(row) for row in left_out])
 
 
@@ -87,21 +92,23 @@ def _covered(row: CoverageRow) -> list[Cell]:
     share = (row.executed_sme2_samples or 0) / samples if samples and not row.emulated else None
     return [
         calls(row.eligible_calls),
-        calls(row.sme2_calls),
+        calls(row.sme_calls),
         percent(row.name_share),
         percent(row.proven_share),
+        calls(row.sme2_calls),
+        calls(row.sme1_calls),
+        Cell(row.evidence, tone="flag" if row.evidence == "not proven" else ""),
         percent(share),
         number(samples, 0),
     ]
 
 
 def _plain_fp16(row: Fp16Row) -> Text:
-    """A 1x1 convolution runs as Fully Connected and does not use SME2 in fp16."""
+    known = f" {row.convolution_calls:.0f} of these are convolutions in the model." if row.convolution_calls else ""
     return (
         f"{row.plain_calls:.0f} of {row.calls:.0f} Fully Connected calls of ",
         Code(row.model),
-        " stay F16 in fp16 with SME2 on. These are its 1x1 convolutions, which XNNPACK runs as Fully Connected and "
-        "without SME2 in fp16 (inference: the names show F16, not the shape).",
+        f" stay F16 in fp16 with SME2 on.{known}",
     )
 
 

@@ -92,6 +92,7 @@ class KernelRow(PairRow):
     kernel: str
     isa_family: str
     weight_off: int
+    weight_sme1: int
     weight_on: int
 
 
@@ -173,11 +174,12 @@ def _gained(row: PairOperatorRow) -> list[Cell]:
 
 def _kernels(rows: list[KernelRow]) -> Iterator[Table]:
     for evidence, (caption, unit) in _KERNEL_TABLES.items():
-        columns = (Column("Kernel"), Column("Family"), Column("SME2 off", unit, True), Column("SME2 on", unit, True))
-        cells = [
-            [code(row.kernel), Cell(row.isa_family), number(row.weight_off, 0), number(row.weight_on, 0)]
-            for row in rows
-            if row.evidence == evidence
-        ]
+        used = [row for row in rows if row.evidence == evidence]
+        sides = ["SME2 off", *(["SME1"] if any(row.weight_sme1 for row in used) else []), "SME2 on"]
+        columns = [Column("Kernel"), Column("Family"), *(Column(side, unit, True) for side in sides)]
+        cells = []
+        for row in used:
+            weights = {"SME2 off": row.weight_off, "SME1": row.weight_sme1, "SME2 on": row.weight_on}
+            cells.append([code(row.kernel), Cell(row.isa_family), *(number(weights[side], 0) for side in sides)])
         if cells:
             yield Table(columns, cells, caption=caption)

@@ -18,6 +18,11 @@ _COLUMNS = (
     Column("Sessions off", "", True),
     Column("Sessions on", "", True),
 )
+_SME1_COLUMNS = (
+    Column("SME1", "ms", True, "SME without SME2"),
+    Column("Speed-up by SME1", TIMES, True, "SME2 off divided by SME1"),
+    Column("Sessions SME1", "", True),
+)
 
 
 @dataclass(frozen=True)
@@ -26,10 +31,13 @@ class SpeedupRow(PairRow):
 
     query = "sme2_speedup"
     sessions_on: int
+    sessions_sme1: int
     sessions_off: int
     median_on_ms: float | None
+    median_sme1_ms: float | None
     median_off_ms: float | None
     speedup: float | None
+    speedup_sme1: float | None
     medians_on_ms: list[float] | None
     medians_off_ms: list[float] | None
     reason: str | None
@@ -44,7 +52,10 @@ def speedups(answers: Answers) -> Iterator[Block]:
     yield Heading("Speed-up")
     if pairs:
         names = CellNames(pairs)
-        yield Table([*names.columns(), *_COLUMNS], [[*names.cells(row), *_cells(row)] for row in pairs])
+        has_sme1 = any(row.sessions_sme1 for row in pairs)
+        columns = (*_COLUMNS, *(_SME1_COLUMNS if has_sme1 else ()))
+        cells = [[*names.cells(row), *_cells(row), *(_sme1_cells(row) if has_sme1 else ())] for row in pairs]
+        yield Table([*names.columns(), *columns], cells)
     else:
         yield Paragraph("No cell was measured both with SME2 on and with SME2 off, so the speed-up is not known.")
     if alone:
@@ -69,6 +80,10 @@ def _cells(row: SpeedupRow) -> list[Cell]:
         number(row.sessions_off, 0),
         number(row.sessions_on, 0),
     ]
+
+
+def _sme1_cells(row: SpeedupRow) -> list[Cell]:
+    return [number(row.median_sme1_ms, 3), number(row.speedup_sme1, 2), number(row.sessions_sme1, 0)]
 
 
 def _interval(row: SpeedupRow) -> Cell:

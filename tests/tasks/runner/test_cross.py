@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from tasks.cell import VARIANTS
 from tasks.etdump.reader import read_etdump
 from tasks.runner.binary import read_macho
 from tasks.runner.build import build_runner
@@ -83,7 +84,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("system", ["linux", "android"])
-@pytest.mark.parametrize(("sme2", "type_of_data"), [("on", "PF32"), ("off", "F32")])
+@pytest.mark.parametrize(("sme2", "type_of_data"), [("on", "PF32"), ("sme1", "PF32"), ("off", "F32")])
 def test_sme2_is_switched_in_one_program_and_shows_in_operator_names(
     request: pytest.FixtureRequest, models: Path, tmp_path: Path, system: str, sme2: str, type_of_data: str
 ) -> None:
@@ -103,7 +104,8 @@ def test_sme2_is_switched_in_one_program_and_shows_in_operator_names(
         f"Fully Connected (NC, {type_of_data}) GEMM #1",
     }
     stats = read_json(tmp_path / "stats.json")
-    assert (stats["sme2_requested"], stats["sme2_hardware"], stats["sme2_told"]) == (sme2, True, sme2 == "on")
+    assert (stats["sme2_requested"], stats["sme_hardware"], stats["sme2_hardware"]) == (sme2, True, True)
+    assert (stats["sme_told"], stats["sme2_told"]) == (sme2 != "off", sme2 == "on")
     for number in range(2):
         ours = np.fromfile(tmp_path / f"output-{number}.bin", np.float32)
         np.testing.assert_allclose(ours, np.fromfile(models / f"convolved-output-{number}.bin", np.float32), atol=5e-6)
@@ -120,28 +122,31 @@ def test_sme2_on_is_refused_on_a_processor_without(qemu: str, aarch64_runner: Ru
     ended = run(f"--model_path={models / 'convolved.pte'}", "--sme2=on")
     assert (ended.code, ended.err.count("\n")) == (2, 1)
     assert "does not support SME2" in ended.err
+    for_sme = run(f"--model_path={models / 'convolved.pte'}", "--sme2=sme1")
+    assert (for_sme.code, "does not support SME\n" in for_sme.err) == (2, True)
     assert run(f"--model_path={models / 'convolved.pte'}", "--sme2=off").code == 0
 
 
-@pytest.mark.parametrize("sme2", ["on", "off"])
-def test_the_kernel_profile_names_sme2_kernels_only_if_they_ran(
-    linux: "Program", models: Path, tmp_path: Path, sme2: str
+@pytest.mark.parametrize(("sme2", "kernel"), [("on", "_sme2_mopa"), ("sme1", "_sme_mopa"), ("off", None)])
+def test_the_kernel_profile_names_kernels_of_sme_only_if_they_ran(
+    linux: "Program", models: Path, tmp_path: Path, sme2: str, kernel: str | None
 ) -> None:
     path = tmp_path / "kernels.json"
     flags = [f"--sme2={sme2}", "--num_executions=200", f"--kernel_profile_path={path}"]
     assert linux(f"--model_path={models / 'convolved.pte'}", *flags).code == 0
     profile = read_json(path)
     assert profile["samples"] > 10
-    sme2_kernels = [kernel["name"] for kernel in profile["kernels"] if "sme2" in kernel["name"]]
-    assert any(name.endswith("_sme2_mopa") for name in sme2_kernels) == (sme2 == "on")
-    assert bool(sme2_kernels) == (sme2 == "on")
+    products = {"_sme2_mopa", "_sme_mopa"}
+    ran = {end for end in products for each in profile["kernels"] if each["name"].endswith(end)}
+    assert ran == ({kernel} if kernel else set())
+    assert any("sme2" in each["name"] for each in profile["kernels"]) == (sme2 == "on")
 
 
 def test_one_source_makes_all_bundles(aarch64_runner: Runner, android_runner: Runner, macos_runner: Runner) -> None:
     assert aarch64_runner.source_sha256 == android_runner.source_sha256 == macos_runner.source_sha256
     assert aarch64_runner.files["executor_runner"] == android_runner.files["executor_runner"]
     for runner in aarch64_runner, android_runner, macos_runner:
-        assert runner.variants == ["sme2_on", "sme2_off"]
+        assert runner.variants == list(VARIANTS)
 
 
 def test_the_android_runner_is_started_by_the_loader_in_its_bundle(android_runner: Runner) -> None:
@@ -156,7 +161,7 @@ def test_the_android_runner_is_started_by_the_loader_in_its_bundle(android_runne
         (b"@executable_path/lib\0", b"@executable_path/bib\0", "looks for its libraries in"),
         (b"\x1d\x00\x00\x00\x10\x00\x00\x00", b"\x1e\x00\x00\x00\x10\x00\x00\x00", "is not signed"),
         (b"@rpath/libexecutorch.dylib\0", b"@rpath/libexecutorsh.dylib\0", "needs @rpath/libexecutorsh.dylib"),
-        (b"__Z9sme2_toldv\0", b"__Z9sme2_sougv\0", "needs __Z9sme2_sougv of @rpath/libexecutor_runner_sme2.dylib"),
+        (b"__Z8sme_toldv\0", b"__Z8sme_sougv\0", "needs __Z8sme_sougv of @rpath/libexecutor_runner_sme2.dylib"),
     ],
 )
 def test_a_macos_runner_that_would_not_start_is_refused(

@@ -92,7 +92,7 @@ def test_outputs_are_printed_in_full_in_part_or_not_at_all(run: "Program", model
 
 def test_the_version_is_json(run: "Program") -> None:
     version = json.loads(run("--version").out)
-    assert set(version) == {"runner_version", "executorch_version", "platform", "sme2_hardware"}
+    assert set(version) == {"runner_version", "executorch_version", "platform", "sme_hardware", "sme2_hardware"}
 
 
 def test_the_help_names_every_flag(run: "Program") -> None:
@@ -112,7 +112,7 @@ def test_the_help_names_every_flag(run: "Program") -> None:
         (["--num_executions=2x"], "must be an integer of at least 1, not '2x'"),
         (["--cpu_threads=0"], "at least 1, not '0'"),
         (["--print_output=loud"], "--print_output must be one of all, none, summary, not 'loud'"),
-        (["--sme2=maybe"], "--sme2 must be one of off, on, not 'maybe'"),
+        (["--sme2=maybe"], "--sme2 must be one of off, on, sme1, not 'maybe'"),
         (["--model_path=again.pte"], "duplicate flag --model_path; remove one"),
         (["--method_name=backward"], "unknown method 'backward' of "),
         (["--method_name=backward"], "; use one of forward"),

@@ -74,7 +74,7 @@ def test_a_registered_runner_comes_before_one_that_was_built_here(
     ("changed", "message"),
     [
         ({"platform": "amiga"}, "unknown platform `amiga`: use one of linux-x86_64, .*, android-arm64$"),
-        ({"variant": "sme2"}, r"unknown variant `sme2`: use one of sme2_on, sme2_off; did you mean `sme2_on`\?"),
+        ({"variant": "sme2"}, r"unknown variant `sme2`: use one of sme2_on, sme1, sme2_off; did you mean `sme1`\?"),
         ({"mode": "fast"}, "unknown mode `fast`: use one of timing, trace$"),
         ({"provenance": " "}, "needs its provenance"),
         ({"platform": "macos-arm64"}, "cannot be registered for macos-arm64: it is a program for "),
@@ -119,3 +119,33 @@ def test_a_program_that_writes_no_etdump_is_refused(idle: Path, models: Path, tm
     with pytest.raises(RunnerError, match="wrote no ETDump; build it with EXECUTORCH_ENABLE_EVENT_TRACER=ON"):
         register(idle, tmp_path / "runners", model=models / "convolved.pte")
     assert register(idle, tmp_path / "runners").kind == "registered"
+
+
+SME1_ONLY = "kai_run_matmul_clamp_f32_f32p2vlx1_f32p2vlx1b_2vlx2vl_sme_mopa"
+PACKS = "kai_run_lhs_pack_f32p2vlx1_f32_sme"
+SME2 = "kai_run_matmul_clamp_f32_f32p2vlx1_f32p2vlx1biasf32_sme2_mopa"
+
+
+@pytest.mark.parametrize(
+    ("kernels", "variant", "is_refused"),
+    [
+        ([SME1_ONLY, PACKS], "sme2_on", True),
+        ([SME1_ONLY, PACKS], "sme1", False),
+        ([SME1_ONLY, SME2], "sme2_on", False),
+        ([PACKS], "sme2_on", False),
+    ],
+)
+def test_a_runner_with_kernels_of_sme_alone_is_refused_for_sme2(
+    idle: Path, tmp_path: Path, kernels: list[str], variant: str, is_refused: bool
+) -> None:
+    # given a program with functions of these names
+    functions = "".join(f'extern "C" void {name}() {{}}\n' for name in kernels)
+    (tmp_path / "named.cpp").write_text(IDLE + functions)
+    compiler = shutil.which("g++") or "clang++"
+    subprocess.run([compiler, str(tmp_path / "named.cpp"), "-o", str(idle)], check=True)
+    if is_refused:
+        with pytest.raises(RunnerError, match=f"for sme2_on: .* of SME, such as {SME1_ONLY}, .* for sme1$"):
+            register(idle, tmp_path / "runners", variant=variant)
+        assert not list((tmp_path / "runners" / host_platform()).iterdir())
+    else:
+        assert register(idle, tmp_path / "runners", variant=variant).variants == [variant]

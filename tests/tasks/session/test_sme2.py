@@ -1,7 +1,8 @@
-"""Operator names tell whether SME2 was used, where they can."""
+"""The names of operators and kernels tell whether SME or SME2 was used, where they can."""
 
 import pytest
 
+from tasks.cell import VARIANTS, Variant
 from tasks.session.sme2 import variant_contradiction
 
 WITH = [
@@ -28,14 +29,16 @@ CANNOT_TELL = [
 
 
 @pytest.mark.parametrize("name", WITH + WITH_INT8)
-def test_an_sme2_operator_contradicts_sme2_off_and_proves_sme2_on(name: str) -> None:
+def test_an_operator_on_sme_contradicts_sme2_off_only(name: str) -> None:
     assert name in str(variant_contradiction("sme2_off", [name]))
     assert variant_contradiction("sme2_on", [name, *WITHOUT]) is None
+    assert variant_contradiction("sme1", [name, *WITHOUT]) is None
 
 
 @pytest.mark.parametrize("name", WITHOUT)
-def test_an_operator_that_would_have_changed_contradicts_sme2_on(name: str) -> None:
+def test_an_operator_that_would_have_changed_contradicts_sme2_on_and_sme1(name: str) -> None:
     assert name in str(variant_contradiction("sme2_on", [name]))
+    assert name in str(variant_contradiction("sme1", [name]))
     assert variant_contradiction("sme2_off", [name]) is None
 
 
@@ -43,3 +46,30 @@ def test_an_operator_that_would_have_changed_contradicts_sme2_on(name: str) -> N
 def test_an_operator_that_reads_the_same_either_way_contradicts_nothing(name: str) -> None:
     assert variant_contradiction("sme2_on", [name]) is None
     assert variant_contradiction("sme2_off", [name]) is None
+
+
+SME2 = [
+    "kai_kernel_matmul_clamp_f32_f32p2vlx1_f32p2vlx1biasf32_sme2_mopa",
+    "xnn_pf32_gemm_minmax_ukernel_32x32__neonsme2",
+]
+SME1 = ["kai_run_matmul_clamp_f32_f32p2vlx1_f32p2vlx1b_2vlx2vl_sme_mopa", "xnn_pf32_gemm_minmax_ukernel_32x32__neonsme"]
+NEITHER = ["kai_run_lhs_pack_f32p2vlx1_f32_sme", "xnn_f32_gemm_minmax_ukernel_6x8__neonfma", "memcpy"]
+
+
+@pytest.mark.parametrize("kernel", SME2)
+def test_an_sme2_kernel_contradicts_sme1_and_sme2_off(kernel: str) -> None:
+    assert kernel in str(variant_contradiction("sme1", WITH, [kernel]))
+    assert kernel in str(variant_contradiction("sme2_off", [], [kernel]))
+    assert variant_contradiction("sme2_on", WITH, [kernel, *SME1]) is None
+
+
+@pytest.mark.parametrize("kernel", SME1)
+def test_a_run_with_kernels_of_sme_alone_contradicts_sme2_on_whatever_its_operators_are_called(kernel: str) -> None:
+    assert kernel in str(variant_contradiction("sme2_on", WITH, [kernel, *NEITHER]))
+    assert variant_contradiction("sme1", WITH, [kernel]) is None
+    assert kernel in str(variant_contradiction("sme2_off", [], [kernel]))
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_kernels_that_pack_data_and_those_of_other_extensions_contradict_nothing(variant: Variant) -> None:
+    assert variant_contradiction(variant, CANNOT_TELL, NEITHER) is None

@@ -8,6 +8,7 @@ import json
 
 import pytest
 
+from tasks.cell import VARIANTS
 from tests.fixtures.emulator import PLAIN_CPU, SME2_CPU, SYSROOT
 from tests.fixtures.farm import Farm
 
@@ -25,6 +26,7 @@ CASES = [
     ("linear", "int8_dynamic", "QP8, F32, QC8W", "QP8, F32, QC8W"),
     ("linear", "int8_static", "PQS8, QC8W", "QS8, QC8W"),
 ]
+COVERAGE = "variant, evidence, eligible_calls, sme2_calls, sme1_calls"
 SWEEP = """
 name: emulated
 models: [%s]
@@ -61,18 +63,27 @@ def test_each_operator_and_precision_shows_sme2_as_it_should(emulated: Farm) -> 
         precisions = ", ".join(precision for name, precision, *_ in CASES if name == model)
         done = emulated.sweep(SWEEP.replace("emulated", model.replace("_", "-")) % (model, precisions))
         assert done.returncode == 0, done.stdout + done.stderr
-    # then the data types in the names are those of the variant
+    # then the data types in the names are those of the variant: the same for SME and SME2
     rows = emulated.ask("SELECT model, precision, variant, data_type FROM sme2_operator_coverage ORDER BY ALL")
     assert [tuple(row.values()) for row in rows] == sorted(
         (model, precision, variant, types)
         for model, precision, with_sme2, without in CASES
-        for variant, types in (("sme2_on", with_sme2), ("sme2_off", without))
+        for variant, types in (("sme2_on", with_sme2), ("sme1", with_sme2), ("sme2_off", without))
     )
     # and the kernels that ran prove it, for dynamic int8 too, whose name does not tell
     executed = "SELECT DISTINCT model, precision, variant FROM kernel_use WHERE evidence = 'executed' AND "
     proven = emulated.ask(executed + "kernel LIKE '%_sme2_mopa' ORDER BY ALL")
     assert [tuple(row.values()) for row in proven] == [(model, precision, "sme2_on") for model, precision, *_ in CASES]
-    assert emulated.ask(executed + "variant = 'sme2_off' AND isa_family = 'SME2'") == []
+    sme1 = emulated.ask(executed + "kernel LIKE '%_sme_mopa' ORDER BY ALL")
+    assert [tuple(row.values()) for row in sme1] == [(model, precision, "sme1") for model, precision, *_ in CASES]
+    assert emulated.ask(executed + "variant = 'sme2_off' AND isa_family IN ('SME', 'SME2')") == []
+    # and the coverage tells them apart
+    covered = emulated.ask(f"SELECT {COVERAGE} FROM sme2_coverage WHERE variant <> 'sme2_off' ORDER BY variant DESC")
+    assert [tuple(row.values()) for row in covered] == [
+        (variant, "executed", 1.0, variant == "sme2_on", variant == "sme1")
+        for variant in ("sme2_on", "sme1")
+        for _ in CASES
+    ]
     # and the outputs are eager's, the same with SME2 and without
     for row in emulated.ask("SELECT precision, max(max_abs_error) AS worst FROM session_accuracy GROUP BY precision"):
         assert row["worst"] < {"fp32": 1e-4, "fp16": 0.1}.get(row["precision"], 0.2)
@@ -82,7 +93,7 @@ def test_emulated_times_are_never_shown(emulated: Farm) -> None:
     done = emulated.sweep(SWEEP % ("linear", "fp32"))
     assert done.returncode == 0, done.stderr
     assert [line.split() for line in done.stdout.splitlines() if line.startswith("emulated (")] == [
-        ["emulated", "(emulated)", "linear", "fp32", variant, "1", "1", "3"] for variant in ("sme2_off", "sme2_on")
+        ["emulated", "(emulated)", "linear", "fp32", variant, "1", "1", "3"] for variant in sorted(VARIANTS)
     ]
     assert emulated.ask("SELECT speedup, saved_ms FROM sme2_speedup") == [{"speedup": None, "saved_ms": None}]
 

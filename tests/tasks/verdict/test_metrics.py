@@ -29,7 +29,7 @@ def last(name: str, *levels: float, sessions: int = 8) -> NightVerdict:
         (".pte size", 4.2e6, 4.4e6, ".pte size 4.2 MB -> 4.4 MB (+4.8 %)"),
         (".pte size", 2016, 4032, ".pte size 2.016 kB -> 4.032 kB (+100.0 %)"),
         ("portable share", 0.125, 0.31, "portable share 12.5 % -> 31.0 % (+18.5 points)"),
-        ("SME2 coverage", 1.0, 0.72, "SME2 coverage 100.0 % -> 72.0 % (-28.0 points)"),
+        ("SME coverage", 1.0, 0.72, "SME coverage 100.0 % -> 72.0 % (-28.0 points)"),
         ("output error", 1.2e-6, 3.4e-4, "output error 1.2e-06 -> 3.4e-04"),
     ],
 )
@@ -86,7 +86,7 @@ def test_a_change_with_the_same_model_and_runner_needs_further_nights(name: str)
     assert "neither model nor runner changed since 2026-10-07, so the device did" in found[7].reason
 
 
-@pytest.mark.parametrize("name", ["portable share", "SME2 coverage", "output error"])
+@pytest.mark.parametrize("name", ["portable share", "SME coverage", "output error"])
 def test_a_figure_that_stays_0_is_no_change(name: str) -> None:
     found = last(name, *[0.0] * 8)
     assert (found.verdict, found.baseline_value, found.ratio) == ("no change", 0.0, None)

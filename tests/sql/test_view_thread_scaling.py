@@ -1,0 +1,72 @@
+"""How a model's latency changes with the number of threads: sessions, a query, the expected rows."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.fixtures.report import report_of
+from tests.fixtures.warehouse import BundleMaker
+
+MS = 1_000_000
+BOARD = {"model": "board", "soc": "SM8850", "sme": True, "sme2": True}
+
+
+@pytest.fixture
+def maker(tmp_path: Path) -> BundleMaker:
+    return BundleMaker(tmp_path)
+
+
+def scaled(maker: BundleMaker, *, emulated: bool = False) -> None:
+    """SME2 is best with two threads, and without SME each thread helps."""
+    measured = {"sme2_on": {1: 8, 2: 5, 4: 7}, "sme2_off": {1: 40, 2: 20, 4: 10}}
+    for variant, medians in measured.items():
+        for threads, ms in medians.items():
+            maker.session([ms * MS], variant=variant, threads=threads, device__facts=BOARD, device__emulated=emulated)
+    maker.load()
+
+
+def test_the_recommended_number_of_threads_is_the_fewest_of_the_fastest(maker: BundleMaker) -> None:
+    scaled(maker)
+    columns = "variant, threads, median_ms, speedup, efficiency, recommended_threads"
+    assert maker.ask(f"SELECT {columns} FROM thread_scaling ORDER BY variant, threads") == [
+        ("sme2_off", 1, 40.0, 1.0, 1.0, 4),
+        ("sme2_off", 2, 20.0, 2.0, 1.0, 4),
+        ("sme2_off", 4, 10.0, 4.0, 1.0, 4),
+        ("sme2_on", 1, 8.0, 1.0, 1.0, 2),
+        ("sme2_on", 2, 5.0, 1.6, 0.8, 2),
+        ("sme2_on", 4, 7.0, pytest.approx(8 / 7), pytest.approx(2 / 7), 2),
+    ]
+    assert maker.ask("SELECT count(DISTINCT thread_group) FROM thread_scaling") == [(1,)]
+
+
+def test_of_nearly_equal_times_the_fewer_threads_are_recommended(maker: BundleMaker) -> None:
+    for threads, us in ((1, 1020), (2, 1000)):
+        maker.session([us * 1000], threads=threads)
+    maker.load()
+    assert maker.ask("SELECT DISTINCT recommended_threads FROM thread_scaling") == [(1,)]
+
+
+def test_other_programs_and_runners_and_a_single_number_of_threads_are_not_compared(maker: BundleMaker) -> None:
+    maker.session([MS], threads=1)
+    maker.session([MS], threads=2, model__pte_sha256="another")
+    maker.session([MS], threads=4, runner__runner_sha256="another")
+    maker.load()
+    assert maker.ask("SELECT * FROM thread_scaling") == []
+
+
+def test_an_emulated_device_has_no_scaling(maker: BundleMaker) -> None:
+    scaled(maker, emulated=True)
+    columns = "speedup, efficiency, recommended_threads"
+    assert maker.ask(f"SELECT DISTINCT {columns} FROM thread_scaling") == [(None, None, None)]
+    assert report_of(maker).contains("No model was measured with several numbers of threads.", "threads")
+
+
+def test_the_report_recommends_a_number_and_shows_the_medians_of_each_variant(maker: BundleMaker) -> None:
+    scaled(maker)
+    best, medians = report_of(maker)["threads"].tables
+    assert best[1:] == [["toy", "host", "SM8850", "fp32", "on", "2", "5.000", "1.60"]]
+    assert [row[4:] for row in medians] == [
+        ["SME2", "1 thread ms", "2 threads ms", "4 threads ms"],
+        ["off", "40.000", "20.000", "10.000"],
+        ["on", "8.000", "5.000", "7.000"],
+    ]
