@@ -58,6 +58,11 @@ class PlannedSession:
             kind = f" {cell.arm.purpose.replace('_', ' ')} {cell.arm.side.upper()}"
         return f"{cell.model} {cell.precision} {cell.variant} t{cell.threads}{kind} {number} on {cell.device}"
 
+    @property
+    def shows_tracing_cost(self) -> bool:
+        """Whether it also executes without an ETDump: one session of each cell does, at its end."""
+        return self.cell.mode == "timing" and self.index == 0 and self.cell.arm is None
+
 
 def plan_device(
     spec: SweepSpec,

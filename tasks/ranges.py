@@ -17,8 +17,9 @@ SmallInt = Annotated[int, Field(ge=-MOST_INT, le=MOST_INT)]
 _COUNTS = ("_ns", "bytes", "count", "cores", "threads_used")
 _SMALL = ("cores", "threads_used")
 # The statistics of the runner that the warehouse has columns for; None where the runner does not report them.
-_STATS_COUNTS = ("load_ns", "peak_resident_bytes", "threads_used")
-_STATS_FLAGS = ("sme_hardware", "sme_told", "sme2_hardware", "sme2_told")
+_STATS_COUNTS = ("load_ns", "model_peak_resident_bytes", "peak_resident_bytes", "threads_used")
+_STATS_TIMES = ("execution_ns", "untraced_execution_ns")
+_STATS_FLAGS = ("outputs_repeat", "sme_hardware", "sme_told", "sme2_hardware", "sme2_told")
 _SHOWN = 40
 
 
@@ -44,6 +45,10 @@ def require_stats(stats: dict[str, Any] | None) -> None:
         value = (stats or {}).get(name)
         if value is not None and type(value) is not int:
             raise PydanticCustomError("count", f"`stats.{name}` is {_shown(value)}, which is not a count")
+    for name in _STATS_TIMES:
+        values = (stats or {}).get(name)
+        if values is not None and not (isinstance(values, list) and all(type(each) is int for each in values)):
+            raise PydanticCustomError("counts", f"`stats.{name}` is {_shown(values)}, which is not a list of counts")
     for name in _STATS_FLAGS:
         value = (stats or {}).get(name)
         if value is not None and type(value) is not bool:

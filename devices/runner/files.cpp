@@ -6,7 +6,9 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "errors.h"
@@ -17,15 +19,55 @@ UsageError unreadable(const std::string& path, const std::string& what, int caus
   return UsageError("cannot read " + what + " " + path + ": " + std::strerror(cause));
 }
 
-// Returns the open file and its size.
+// Returns the open file and its size. Without O_NONBLOCK, opening a pipe would wait for somebody who writes to it.
 std::pair<int, size_t> open_to_read(const std::string& path, const std::string& what) {
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) throw unreadable(path, what, errno);
   struct stat about {};
   fstat(descriptor, &about);
-  if (!S_ISDIR(about.st_mode)) return {descriptor, static_cast<size_t>(about.st_size)};
+  if (S_ISREG(about.st_mode)) return {descriptor, static_cast<size_t>(about.st_size)};
   close(descriptor);
-  throw unreadable(path, what, EISDIR);
+  if (S_ISDIR(about.st_mode)) throw unreadable(path, what, EISDIR);
+  throw UsageError("cannot read " + what + " " + path + ": it is not a regular file; copy its content to one");
+}
+
+// Where the bytes of an output go.
+struct Destination {
+  int descriptor = -1;
+  std::string file;   // the regular file that will have them; empty: they go directly to a device, a pipe or a terminal
+  std::string aside;  // where they are written until they are complete
+};
+
+bool is_same_file(const struct stat& about, int descriptor) {
+  struct stat other {};
+  return fstat(descriptor, &other) == 0 && other.st_dev == about.st_dev && other.st_ino == about.st_ino;
+}
+
+// A link stays a link: what it points to is written. The program's own output, such as /dev/stdout, is continued and
+// never replaced, even where it is a regular file.
+Destination open_to_write(const std::string& path) {
+  Destination to;
+  struct stat about {};
+  const bool exists = stat(path.c_str(), &about) == 0;
+  for (const int own : {STDOUT_FILENO, STDERR_FILENO}) {
+    if (exists && is_same_file(about, own)) {
+      std::fflush(nullptr);
+      to.descriptor = fcntl(own, F_DUPFD_CLOEXEC, 0);
+      return to;
+    }
+  }
+  if (exists && !S_ISREG(about.st_mode)) {
+    to.descriptor = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    return to;
+  }
+  const std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr), std::free);
+  if (!real && lstat(path.c_str(), &about) == 0) {
+    throw RunError("cannot write " + path + ": it is a link to nothing; remove it");
+  }
+  to.file = real ? real.get() : path;
+  to.aside = to.file + ".part-" + std::to_string(getpid());
+  to.descriptor = open(to.aside.c_str(), O_WRONLY | O_CLOEXEC | O_CREAT | O_TRUNC, 0644);
+  return to;
 }
 
 }  // namespace
@@ -49,11 +91,9 @@ std::vector<char> read_file(const std::string& path, const std::string& what) {
 }
 
 void write_complete(const std::string& path, const void* data, size_t size) {
-  // Write directly to a device or a pipe: a rename would replace it with a file.
-  struct stat about {};
-  const bool is_file = stat(path.c_str(), &about) != 0 || S_ISREG(about.st_mode);
-  const std::string aside = is_file ? path + ".part-" + std::to_string(getpid()) : path;
-  const int descriptor = open(aside.c_str(), O_WRONLY | O_CLOEXEC | (is_file ? O_CREAT | O_TRUNC : 0), 0644);
+  const Destination to = open_to_write(path);
+  const bool is_file = !to.aside.empty();
+  const int descriptor = to.descriptor;
   int cause = descriptor < 0 ? errno : 0;
   for (size_t done = 0; cause == 0 && done < size;) {
     const ssize_t written = write(descriptor, static_cast<const char*>(data) + done, size - done);
@@ -63,9 +103,9 @@ void write_complete(const std::string& path, const void* data, size_t size) {
   // A full disk may be reported only when the bytes are flushed.
   if (cause == 0 && is_file && fsync(descriptor) != 0) cause = errno;
   if (descriptor >= 0 && close(descriptor) != 0 && cause == 0) cause = errno;
-  if (cause == 0 && is_file && std::rename(aside.c_str(), path.c_str()) != 0) cause = errno;
+  if (cause == 0 && is_file && std::rename(to.aside.c_str(), to.file.c_str()) != 0) cause = errno;
   if (cause == 0) return;
-  if (is_file) unlink(aside.c_str());
+  if (is_file) unlink(to.aside.c_str());
   throw RunError("cannot write " + path + ": " + std::strerror(cause));
 }
 

@@ -11,6 +11,7 @@ void check_readable(const std::string& path, const std::string& what);
 // Returns the file's bytes; throws UsageError naming `what` and the path where it cannot be read.
 std::vector<char> read_file(const std::string& path, const std::string& what);
 
-// Writes a temporary file and renames it to `path`, which is never a partial file; throws RunError.
+// Writes a temporary file and renames it to `path`, which is never a partial file; a link, a device or a pipe stays what
+// it is and receives the bytes. Throws RunError.
 void write_complete(const std::string& path, const void* data, size_t size);
 void write_complete(const std::string& path, const std::string& text);

@@ -68,8 +68,11 @@ const std::map<std::string, Setter>& setters() {
   static const std::map<std::string, Sme> switches = {{"on", Sme::sme2}, {"sme1", Sme::sme1}, {"off", Sme::none}};
   static const std::map<std::string, Setter> all = {
       {"model_path", [](Flags& f, const std::string& v) { f.model_path = v; }},
+      {"data_path", [](Flags& f, const std::string& v) { f.data_paths = split_at_commas(v); }},
       {"method_name", [](Flags& f, const std::string& v) { f.method_name = v; }},
       {"num_executions", [](Flags& f, const std::string& v) { f.num_executions = to_int("num_executions", v, 1); }},
+      {"untraced_executions",
+       [](Flags& f, const std::string& v) { f.untraced_executions = to_int("untraced_executions", v, 0); }},
       {"cpu_threads", [](Flags& f, const std::string& v) { f.cpu_threads = to_int("cpu_threads", v, -1); }},
       {"inputs", [](Flags& f, const std::string& v) { f.inputs.files = split_at_commas(v); }},
       {"input_shapes", [](Flags& f, const std::string& v) { f.inputs.shapes = to_shapes("input_shapes", v); }},
@@ -113,6 +116,9 @@ Flags parse_flags(int argc, char** argv) {
   for (const std::string name : {"setup_inputs", "setup_input_shapes"}) {
     if (seen.count(name) && flags.setup_method.empty()) throw UsageError("--" + name + " needs --setup_method");
   }
+  if (flags.untraced_executions > 0 && flags.etdump_path.empty()) {
+    throw UsageError("--untraced_executions needs --etdump_path, to compare with");
+  }
   return flags;
 }
 
@@ -122,10 +128,12 @@ std::string usage() {
       "Runs a method of an ExecuTorch program and writes measurements. Flags are --flag=value or --flag value;\n"
       "defaults are in parentheses.\n"
       "  --model_path FILE           the program (.pte)\n"
+      "  --data_path A.ptd,B.ptd     files with weights that the program does not contain (none)\n"
       "  --method_name NAME          the method (forward)\n"
       "  --num_executions N          number of executions (1)\n"
       "  --cpu_threads N             threads of the pool; -1: one per fast core (-1)\n"
-      "  --inputs A.bin,B.bin        raw bytes of each input (a seeded pattern)\n"
+      "  --inputs A.bin,B.bin        raw bytes of each input that is a tensor (a seeded pattern); numbers are constants\n"
+      "                              of the program\n"
       "  --input_shapes 1x3x64,scalar\n"
       "                              shape of each input, where a dynamic one is smaller (the program's largest)\n"
       "  --setup_method NAME         a method executed once before the executions and not measured, to fill the state\n"
@@ -133,9 +141,10 @@ std::string usage() {
       "  --setup_inputs A.bin,B.bin  --inputs of the setup method (a seeded pattern)\n"
       "  --setup_input_shapes SHAPES\n"
       "                              --input_shapes of the setup method (the program's largest)\n"
-      "  --output_file PREFIX        writes PREFIX-0.bin, PREFIX-1.bin, ... of the last execution\n"
+      "  --output_file PREFIX        writes PREFIX-0.bin, PREFIX-1.bin, ... of the first execution, whose state is fresh\n"
       "  --print_output WHAT         none, summary or all (summary)\n"
       "  --etdump_path FILE          writes an ETDump of all executions\n"
+      "  --untraced_executions N     N more at the end without an ETDump, after loading again, to see what it costs (0)\n"
       "  --stats_path FILE           writes JSON: times, memory, threads, SME2, exit reason\n"
       "  --sme2 on|sme1|off          what XNNPACK may use: SME2, SME without SME2, or neither (what the processor has)\n"
       "  --kernel_profile_path FILE  writes JSON: the executed kernels, by sampling, which slows the executions\n"

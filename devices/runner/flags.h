@@ -22,8 +22,10 @@ struct InputSource {
 
 struct Flags {
   std::string model_path;
+  std::vector<std::string> data_paths;  // weights outside the program
   std::string method_name = "forward";
   int num_executions = 1;
+  int untraced_executions = 0;
   int cpu_threads = -1;  // -1: one thread per fast core
   InputSource inputs{"inputs", "input_shapes", {}, {}};
   std::string setup_method;  // empty: none

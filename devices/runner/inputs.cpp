@@ -11,7 +11,9 @@ using executorch::aten::DimOrderType;
 using executorch::aten::ScalarType;
 using executorch::aten::SizesType;
 using executorch::runtime::Error;
-using executorch::runtime::TensorInfo;
+using executorch::runtime::EValue;
+using executorch::runtime::MethodMeta;
+using executorch::runtime::Tag;
 
 namespace {
 
@@ -44,8 +46,28 @@ std::string shape_text(const Shape& shape) {
 
 void check_count(size_t listed, size_t count, const std::string& flag, const std::string& method, const char* what) {
   if (listed == 0 || listed == count) return;
-  throw UsageError("method '" + method + "' has " + std::to_string(count) + " inputs, but --" + flag + " lists " +
-                   std::to_string(listed) + " " + what);
+  throw UsageError("method '" + method + "' has " + std::to_string(count) + " inputs that are tensors, but --" + flag +
+                   " lists " + std::to_string(listed) + " " + what);
+}
+
+// Returns the constants of the program as they are, and None for each tensor.
+std::vector<EValue> constants(executorch::extension::Module& module, const MethodMeta& meta, const std::string& method) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // nothing else tells the value of a constant
+  const auto loaded = module.method(method);
+  if (!loaded.ok()) throw RunError("cannot read the inputs of method '" + method + "'");
+  std::vector<EValue> values(meta.num_inputs());
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto tag = meta.input_tag(i);
+    if (tag.ok() && *tag == Tag::Tensor) continue;
+    if (!tag.ok() || (*tag != Tag::Int && *tag != Tag::Double && *tag != Tag::Bool)) {
+      throw UsageError("input " + std::to_string(i) + " of method '" + method +
+                       "' is neither a tensor nor a number; export the program without it");
+    }
+    values[i] = (*loaded)->get_input(i);
+  }
+#pragma GCC diagnostic pop
+  return values;
 }
 
 // Every dimension may be smaller than the program's; whether it really is dynamic shows when the input is set.
@@ -69,14 +91,18 @@ std::vector<char> bytes_of_file(const std::string& file, size_t needed, const st
 Inputs::Inputs(executorch::extension::Module& module, const std::string& method, const InputSource& source) {
   const auto meta = module.method_meta(method);
   if (!meta.ok()) throw RunError("cannot read the inputs of method '" + method + "'");
-  const size_t count = meta->num_inputs();
-  check_count(source.files.size(), count, source.files_flag, method, "files");
-  check_count(source.shapes.size(), count, source.shapes_flag, method, "shapes");
+  values_ = constants(module, *meta, method);
+  std::vector<size_t> positions;
+  for (size_t i = 0; i < values_.size(); ++i) {
+    if (values_[i].isNone()) positions.push_back(i);
+  }
+  check_count(source.files.size(), positions.size(), source.files_flag, method, "files");
+  check_count(source.shapes.size(), positions.size(), source.shapes_flag, method, "shapes");
   std::mt19937 random(0);
-  for (size_t i = 0; i < count; ++i) {
-    const std::string name = "input " + std::to_string(i) + " of method '" + method + "'";
-    const auto info = meta->input_tensor_meta(i);
-    if (!info.ok()) throw UsageError(name + " is not a tensor; only tensors can be set");
+  for (size_t i = 0; i < positions.size(); ++i) {
+    const std::string name = "input " + std::to_string(positions[i]) + " of method '" + method + "'";
+    const auto info = meta->input_tensor_meta(positions[i]);
+    if (!info.ok()) throw RunError("cannot read " + name);
     const Shape largest(info->sizes().begin(), info->sizes().end());
     const Shape shape = source.shapes.empty() ? largest : source.shapes[i];
     check_fits(shape, largest, name, source.shapes_flag);
@@ -90,8 +116,8 @@ Inputs::Inputs(executorch::extension::Module& module, const std::string& method,
     tensors_.push_back(executorch::extension::make_tensor_ptr(
         shape, bytes_.back().data(), std::vector<DimOrderType>(info->dim_order().begin(), info->dim_order().end()), {},
         info->scalar_type()));
-    values_.emplace_back(tensors_.back());
-    if (shape != largest && module.set_input(method, values_.back(), i) != Error::Ok) {
+    values_[positions[i]] = EValue(tensors_.back());
+    if (shape != largest && module.set_input(method, values_[positions[i]], positions[i]) != Error::Ok) {
       throw UsageError(name + " has the static shape " + shape_text(largest) + ", but --" + source.shapes_flag +
                        " gives " + shape_text(shape));
     }

@@ -1,4 +1,5 @@
-// The inputs of one method: tensors with the raw bytes of files, or with a seeded pattern.
+// The inputs of one method: tensors with the raw bytes of files, or with a seeded pattern. An input that is a number is
+// a constant of the program, which nothing else can be set to.
 #pragma once
 
 #include <executorch/extension/module/module.h>

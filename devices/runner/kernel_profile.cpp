@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/time.h>
 #include <sys/ucontext.h>
 
 #include <algorithm>
@@ -25,7 +24,7 @@
 
 namespace {
 
-constexpr int kRateHz = 1000;            // of processor time; the tick of the operating system may limit it
+constexpr int kRateHz = 1000;            // of each thread's processor time; the system's tick may limit it
 constexpr uint32_t kCapacity = 1 << 18;  // over four minutes of processor time
 
 struct Sample {
@@ -54,12 +53,6 @@ void take_sample(int, siginfo_t*, void* context) {
   if (slot < kCapacity) slots[slot] = {program_counter(context), pthread_self()};
 }
 
-void set_timer(int period_us) {
-  struct itimerval timer {};
-  timer.it_interval.tv_usec = timer.it_value.tv_usec = period_us;
-  setitimer(ITIMER_PROF, &timer, nullptr);
-}
-
 std::string readable(const char* symbol) {
   int status = 0;
   char* name = abi::__cxa_demangle(symbol, nullptr, nullptr, &status);
@@ -82,7 +75,7 @@ std::pair<std::string, std::string> resolve(uintptr_t counter) {
 
 using Weights = std::vector<std::pair<std::pair<std::string, std::string>, int>>;
 
-std::string describe(const Weights& kernels, uint32_t count, uint32_t dropped, size_t threads) {
+std::string describe(const Weights& kernels, uint32_t count, uint32_t dropped, size_t threads, int64_t cpu_ns) {
   int unresolved = 0;
   std::ostringstream named, unnamed;
   for (const auto& [kernel, weight] : kernels) {
@@ -94,7 +87,7 @@ std::string describe(const Weights& kernels, uint32_t count, uint32_t dropped, s
     list << "\"library\": " << json_string(library) << ", \"samples\": " << weight << "}";
   }
   std::ostringstream json;
-  json << "{\"rate_hz\": " << kRateHz << ", \"samples\": " << count << ", \"dropped\": " << dropped
+  json << "{\"rate_hz\": " << kRateHz << ", \"cpu_ns\": " << cpu_ns << ", \"samples\": " << count << ", \"dropped\": " << dropped
        << ", \"unresolved\": " << unresolved << ", \"threads\": " << threads << ", \"kernels\": [" << named.str()
        << "], \"unresolved_libraries\": [" << unnamed.str() << "]}\n";
   return json.str();
@@ -110,14 +103,14 @@ KernelProfile::KernelProfile() {
   action.sa_sigaction = take_sample;
   action.sa_flags = SA_SIGINFO | SA_RESTART;
   if (sigaction(SIGPROF, &action, nullptr) != 0) throw RunError("cannot start the kernel profile");
-  set_timer(1'000'000 / kRateHz);
+  start_ns_ = processor_time_ns();
+  timers_.emplace(kRateHz);
 }
 
-// Keep the handler: a last signal may be pending, and its default action would end the process.
-KernelProfile::~KernelProfile() { set_timer(0); }
-
+// The handler stays: a last signal may be pending, and its default action would end the process.
 std::string KernelProfile::stop() {
-  set_timer(0);
+  timers_.reset();
+  const int64_t cpu_ns = processor_time_ns() - start_ns_;
   const uint32_t count = std::min(taken.load(), kCapacity);
   const uint32_t dropped = taken.load() - count;
   std::map<uintptr_t, int> counters;
@@ -130,5 +123,5 @@ std::string KernelProfile::stop() {
   for (const auto& [counter, weight] : counters) weights[resolve(counter)] += weight;
   Weights kernels(weights.begin(), weights.end());
   std::stable_sort(kernels.begin(), kernels.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
-  return describe(kernels, count, dropped, threads.size());
+  return describe(kernels, count, dropped, threads.size(), cpu_ns);
 }

@@ -1,15 +1,22 @@
 // The executed kernels: program counter samples of all threads, resolved to names after the run.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
+
+#include "sample_timers.h"
 
 // Samples from construction to destruction; only one instance at a time. All memory is allocated before sampling.
 class KernelProfile {
  public:
   KernelProfile();
-  ~KernelProfile();
 
   // Stops sampling and returns the JSON. A sample in a function without a symbol is counted as unresolved under its
   // library; its name is never guessed.
   std::string stop();
+
+ private:
+  int64_t start_ns_ = 0;  // of the processor time
+  std::optional<SampleTimers> timers_;
 };

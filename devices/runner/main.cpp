@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "crash.h"
 #include "errors.h"
 #include "files.h"
 #include "flags.h"
@@ -29,29 +30,62 @@ void check_sme_effective(const Flags& flags) {
   if (*sme_told() != *flags.sme2) throw RunError("--sme2 has no effect: XNNPACK received another answer");
 }
 
+// An ETDump has offsets of 31 bits; ExecuTorch crashes where it becomes larger.
+void check_etdump_size(const Flags& flags, size_t bytes_before, size_t bytes_of_one) {
+  constexpr size_t kMostBytes = (size_t{1} << 31) - (1 << 20);
+  const size_t most = (kMostBytes - bytes_before) / bytes_of_one;
+  if (static_cast<size_t>(flags.num_executions) <= most) return;
+  throw UsageError("--num_executions=" + std::to_string(flags.num_executions) + " needs an ETDump of over 2 GB, with " +
+                   std::to_string(bytes_of_one) + " bytes for each; use at most " + std::to_string(most));
+}
+
+void execute_all(const Flags& flags, Model& model, Stats& stats) {
+  stats.execution_ns.reserve(static_cast<size_t>(flags.num_executions));
+  const size_t bytes_before = model.tracer() ? model.tracer()->bytes() : 0;
+  std::optional<KernelProfile> profile;
+  if (!flags.kernel_profile_path.empty()) profile.emplace();
+  for (int i = 0; i < flags.num_executions; ++i) {
+    stats.execution_ns.push_back(model.execute());
+    if (i > 0) continue;
+    stats.model_peak_resident_bytes = peak_resident_bytes();
+    if (model.tracer()) check_etdump_size(flags, bytes_before, model.tracer()->bytes() - bytes_before);
+    model.keep_outputs();
+  }
+  if (profile) write_complete(flags.kernel_profile_path, profile->stop());
+  stats.outputs_repeat = model.repeats_outputs();
+  stats.peak_resident_bytes = peak_resident_bytes();
+}
+
+// After all that is measured: what is executed here has no influence on it.
+void execute_untraced(const Flags& flags, Model& model, Stats& stats) {
+  now_doing("executed the model without an ETDump");
+  model.stop_tracing();
+  if (!flags.setup_method.empty()) model.set_up(flags.setup_method, flags.setup_inputs);
+  for (int i = 0; i < flags.untraced_executions; ++i) stats.untraced_execution_ns.push_back(model.execute());
+}
+
 void measure(const Flags& flags, Stats& stats) {
   check_sme_possible(flags);
   catch_runtime_log();
   stats.threads_used = set_threads(flags.cpu_threads);
 
+  now_doing("loaded the model");
   const int64_t start = now_ns();
-  Model model(flags.model_path, flags.method_name, !flags.etdump_path.empty(), !flags.setup_method.empty());
+  Model model(flags.model_path, flags.data_paths, flags.method_name, !flags.etdump_path.empty(),
+              !flags.setup_method.empty());
   stats.load_ns = now_ns() - start;
   check_sme_effective(flags);
+  now_doing("executed the model");
   model.set_inputs(flags.inputs);
   if (!flags.setup_method.empty()) stats.setup_ns = model.set_up(flags.setup_method, flags.setup_inputs);
-
-  stats.execution_ns.reserve(static_cast<size_t>(flags.num_executions));
-  std::optional<KernelProfile> profile;
-  if (!flags.kernel_profile_path.empty()) profile.emplace();
-  for (int i = 0; i < flags.num_executions; ++i) stats.execution_ns.push_back(model.execute());
-  if (profile) write_complete(flags.kernel_profile_path, profile->stop());
-
+  execute_all(flags, model, stats);
+  now_doing("wrote the results");
   if (flags.print_output != PrintOutput::none) {
     std::fputs(model.describe_outputs(flags.print_output == PrintOutput::all).c_str(), stdout);
   }
   if (!flags.output_file.empty()) model.write_outputs(flags.output_file);
   if (!flags.etdump_path.empty()) model.write_etdump(flags.etdump_path);
+  if (flags.untraced_executions > 0) execute_untraced(flags, model, stats);
 }
 
 int report_error(const std::exception& error, int exit_code) {
@@ -73,6 +107,7 @@ int run(const Flags& flags) {
     stats.exit_reason = error.what();
     exit_code = report_error(error, 1);
   }
+  if (!stats.peak_resident_bytes) stats.peak_resident_bytes = peak_resident_bytes();
   if (!flags.stats_path.empty()) {
     try {
       write_complete(flags.stats_path, stats_json(stats));
@@ -89,6 +124,7 @@ int main(int argc, char** argv) {
   try {
     const Flags flags = parse_flags(argc, argv);
     if (flags.help || flags.version) return std::fputs((flags.help ? usage() : version_json()).c_str(), stdout) < 0;
+    report_crashes();
     return run(flags);
   } catch (const UsageError& error) {
     return report_error(error, 2);

@@ -1,6 +1,8 @@
 #include "model.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <set>
 #include <sstream>
 
@@ -10,7 +12,6 @@
 #include "stats.h"
 
 using executorch::aten::ScalarType;
-using executorch::etdump::ETDumpGen;
 using executorch::extension::Module;
 using executorch::runtime::Error;
 using executorch::runtime::Program;
@@ -59,16 +60,18 @@ std::string tensor_text(const executorch::aten::Tensor& tensor, bool all_values)
 }  // namespace
 
 // Memory is shared between methods only for a setup: without shared buffers, methods could overwrite the state of others.
-Model::Model(const std::string& path, const std::string& method, bool traced, bool with_setup)
-    : path_(path), method_(method), tracer_(traced ? std::make_unique<ETDumpGen>() : nullptr) {
+Model::Model(const std::string& path, const std::vector<std::string>& data, const std::string& method, bool traced,
+             bool with_setup)
+    : path_(path), method_(method), tracer_(traced ? std::make_unique<Tracer>() : nullptr) {
   check_readable(path, "model");  // the runtime does not report the cause
-  module_ = std::make_unique<Module>(path, Module::LoadMode::File, nullptr, nullptr, nullptr, with_setup);
+  for (const std::string& file : data) check_readable(file, "data");
+  module_ = std::make_unique<Module>(path, data, Module::LoadMode::File, nullptr, nullptr, nullptr, with_setup);
   const Error loaded = module_->load(Program::Verification::InternalConsistency);
-  require<UsageError>(loaded, path + " is not a program that can be loaded");
+  require<UsageError>(loaded, path + (data.empty() ? "" : " with its data") + " is not a program that can be loaded");
   load(method, tracer_.get());
 }
 
-void Model::load(const std::string& method, ETDumpGen* tracer) {
+void Model::load(const std::string& method, Tracer* tracer) {
   const auto methods = module_->method_names();
   if (methods.ok() && methods->count(method) == 0) {
     std::string names;
@@ -101,21 +104,42 @@ int64_t Model::execute(const std::string& method, const Inputs& inputs) {
   return end - start;
 }
 
+void Model::keep_outputs() {
+  kept_.clear();
+  kept_tensors_.clear();
+  for (const auto& output : outputs_) {
+    if (output.isTensor()) kept_tensors_.push_back(executorch::extension::clone_tensor_ptr(output.toTensor()));
+    kept_.push_back(output.isTensor() ? executorch::runtime::EValue(*kept_tensors_.back()) : output);
+  }
+}
+
+bool Model::repeats_outputs() const {
+  return std::equal(kept_.begin(), kept_.end(), outputs_.begin(), outputs_.end(), [](const auto& a, const auto& b) {
+    if (a.isTensor() != b.isTensor() || a.isInt() != b.isInt() || a.isDouble() != b.isDouble()) return false;
+    if (a.isInt()) return a.toInt() == b.toInt();
+    if (a.isDouble()) return std::memcmp(&a.payload, &b.payload, sizeof(double)) == 0;
+    if (!a.isTensor()) return true;
+    const auto &first = a.toTensor(), &last = b.toTensor();
+    return first.sizes() == last.sizes() &&
+           std::memcmp(first.const_data_ptr(), last.const_data_ptr(), first.nbytes()) == 0;
+  });
+}
+
 void Model::write_outputs(const std::string& prefix) const {
-  for (size_t i = 0; i < outputs_.size(); ++i) {
-    if (!outputs_[i].isTensor()) continue;
-    const auto& tensor = outputs_[i].toTensor();
+  for (size_t i = 0; i < kept_.size(); ++i) {
+    if (!kept_[i].isTensor()) continue;
+    const auto& tensor = kept_[i].toTensor();
     write_complete(prefix + "-" + std::to_string(i) + ".bin", tensor.const_data_ptr(), tensor.nbytes());
   }
 }
 
 std::string Model::describe_outputs(bool all_values) const {
   std::ostringstream text;
-  for (size_t i = 0; i < outputs_.size(); ++i) {
+  for (size_t i = 0; i < kept_.size(); ++i) {
     text << "Output " << i << ": ";
-    if (outputs_[i].isTensor()) text << tensor_text(outputs_[i].toTensor(), all_values);
-    else if (outputs_[i].isInt()) text << outputs_[i].toInt();
-    else if (outputs_[i].isDouble()) text << outputs_[i].toDouble();
+    if (kept_[i].isTensor()) text << tensor_text(kept_[i].toTensor(), all_values);
+    else if (kept_[i].isInt()) text << kept_[i].toInt();
+    else if (kept_[i].isDouble()) text << kept_[i].toDouble();
     else text << "not a tensor";
     text << "\n";
   }
@@ -127,4 +151,9 @@ void Model::write_etdump(const std::string& path) {
   const std::unique_ptr<void, decltype(&std::free)> owner(dump.buf, std::free);
   if (dump.buf == nullptr || dump.size == 0) throw RunError("cannot write " + path + ": the ETDump is empty");
   write_complete(path, dump.buf, dump.size);
+}
+
+void Model::stop_tracing() {
+  module_->unload_method(method_);
+  load(method_, nullptr);
 }

@@ -1,8 +1,8 @@
 // Loads a method of a program, sets its inputs, executes it and reads its outputs.
 #pragma once
 
-#include <executorch/devtools/etdump/etdump_flatcc.h>
 #include <executorch/extension/module/module.h>
+#include <executorch/extension/tensor/tensor.h>
 
 #include <memory>
 #include <optional>
@@ -11,13 +11,15 @@
 
 #include "flags.h"
 #include "inputs.h"
+#include "tracer.h"
 
 class Model {
  public:
-  // Loads the method; throws UsageError if the file is missing, is not a program, or does not have the method.
-  // If `traced`, all executions are recorded for write_etdump. `with_setup` lets the method `set_up` executes fill the
-  // state that both methods share.
-  Model(const std::string& path, const std::string& method, bool traced, bool with_setup);
+  // Loads the method; throws UsageError if a file is missing, is not a program, or does not have the method. `data` are
+  // files with weights that the program does not contain. If `traced`, all executions are recorded for write_etdump.
+  // `with_setup` lets the method `set_up` executes fill the state that both methods share.
+  Model(const std::string& path, const std::vector<std::string>& data, const std::string& method, bool traced,
+        bool with_setup);
 
   // Sets the inputs of the executions; throws UsageError, see Inputs.
   void set_inputs(const InputSource& source);
@@ -29,23 +31,37 @@ class Model {
   // Executes once and returns the wall time in nanoseconds; throws RunError.
   int64_t execute();
 
-  // Writes PREFIX-N.bin for each output N of the last execution that is a tensor.
+  // Keeps the outputs of the last execution for the next three.
+  void keep_outputs();
+
+  // Whether the last execution returned what was kept, bit for bit; if not, the method changes its own state.
+  bool repeats_outputs() const;
+
+  // Writes PREFIX-N.bin for each output N that is a tensor.
   void write_outputs(const std::string& prefix) const;
 
   // Returns one line for each output, with all of its values or the first and last five.
   std::string describe_outputs(bool all_values) const;
 
+  // What the execution so far recorded; null if the model is not traced.
+  const Tracer* tracer() const { return tracer_.get(); }
+
   // Writes the recorded events: one run_data for loading, then one for each execution.
   void write_etdump(const std::string& path);
 
+  // Loads the method again, with fresh state, and records nothing from here on.
+  void stop_tracing();
+
  private:
-  void load(const std::string& method, executorch::etdump::ETDumpGen* tracer);
+  void load(const std::string& method, Tracer* tracer);
   int64_t execute(const std::string& method, const Inputs& inputs);
 
   std::string path_;
   std::string method_;
-  std::unique_ptr<executorch::etdump::ETDumpGen> tracer_;
+  std::unique_ptr<Tracer> tracer_;
   std::unique_ptr<executorch::extension::Module> module_;
   std::optional<Inputs> inputs_;
-  std::vector<executorch::runtime::EValue> outputs_;
+  std::vector<executorch::runtime::EValue> outputs_;  // of the last execution: views of the method's memory
+  std::vector<executorch::runtime::EValue> kept_;
+  std::vector<executorch::extension::TensorPtr> kept_tensors_;
 };

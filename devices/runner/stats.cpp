@@ -20,21 +20,15 @@ constexpr const char* kPlatform = "linux-aarch64";
 constexpr const char* kPlatform = "linux-x86_64";
 #endif
 
-int64_t peak_resident_bytes() {
-#if defined(__APPLE__)
-  struct rusage usage {};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_maxrss;
-#else
-  // getrusage is not used: its peak is inherited from the parent process.
-  std::ifstream status("/proc/self/status");
-  return peak_memory_bytes(status);
-#endif
-}
-
 template <typename Number>
 std::string or_null(const std::optional<Number>& value) {
   return value ? std::to_string(*value) : "null";
+}
+
+std::string list_json(const std::vector<int64_t>& numbers) {
+  std::ostringstream json;
+  for (size_t i = 0; i < numbers.size(); ++i) json << (i ? ", " : "") << numbers[i];
+  return "[" + json.str() + "]";
 }
 
 std::string sme2_or_null(const std::optional<Sme>& requested) {
@@ -55,12 +49,27 @@ std::string told_json() {
 
 }  // namespace
 
+int64_t peak_resident_bytes() {
+#if defined(__APPLE__)
+  struct rusage usage {};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+#else
+  // getrusage is not used: its peak is inherited from the parent process.
+  std::ifstream status("/proc/self/status");
+  return peak_memory_bytes(status);
+#endif
+}
+
 std::string stats_json(const Stats& stats) {
   std::ostringstream json;
   json << "{\"runner_version\": \"" RUNNER_VERSION "\", \"load_ns\": " << or_null(stats.load_ns);
-  json << ", \"setup_ns\": " << or_null(stats.setup_ns) << ", \"execution_ns\": [";
-  for (size_t i = 0; i < stats.execution_ns.size(); ++i) json << (i ? ", " : "") << stats.execution_ns[i];
-  json << "], \"peak_resident_bytes\": " << peak_resident_bytes();
+  json << ", \"setup_ns\": " << or_null(stats.setup_ns);
+  json << ", \"execution_ns\": " << list_json(stats.execution_ns);
+  json << ", \"untraced_execution_ns\": " << list_json(stats.untraced_execution_ns);
+  json << ", \"model_peak_resident_bytes\": " << or_null(stats.model_peak_resident_bytes);
+  json << ", \"peak_resident_bytes\": " << or_null(stats.peak_resident_bytes);
+  json << ", \"outputs_repeat\": " << (stats.outputs_repeat ? json_bool(*stats.outputs_repeat) : "null");
   json << ", \"threads_requested\": " << stats.threads_requested;
   json << ", \"threads_used\": " << or_null(stats.threads_used);
   json << ", \"sme2_requested\": " << sme2_or_null(stats.sme2_requested);

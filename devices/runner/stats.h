@@ -12,13 +12,20 @@ struct Stats {
   std::optional<int64_t> load_ns;     // program and method; empty if it was not loaded
   std::optional<int64_t> setup_ns;    // execution of the setup method; empty without one
   std::vector<int64_t> execution_ns;  // wall time of each successful execution
+  std::vector<int64_t> untraced_execution_ns;
+  std::optional<int64_t> model_peak_resident_bytes;  // after the first execution; empty if none succeeded
+  std::optional<int64_t> peak_resident_bytes;        // after the last one, with all that was recorded
+  std::optional<bool> outputs_repeat;                // the last execution returned what the first did
   int threads_requested = -1;
   std::optional<int> threads_used;
   std::optional<Sme> sme2_requested;
   std::string exit_reason = "ok";  // or the error message on stderr
 };
 
-// Returns the JSON, with the peak memory so far and the answer that XNNPACK received about SME and SME2.
+// Returns the largest memory of this process so far that was resident, in bytes.
+int64_t peak_resident_bytes();
+
+// Returns the JSON, with the answer that XNNPACK received about SME and SME2.
 std::string stats_json(const Stats& stats);
 
 // Returns the JSON of --version.

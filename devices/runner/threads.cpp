@@ -2,7 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <mutex>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "errors.h"
 
@@ -21,8 +25,33 @@ uint32_t get_num_performant_cores();
 }
 }  // namespace executorch::extension
 
+namespace {
+
+// The pool ends the process if the system refuses a thread, so that many are started and ended before it.
+void check_possible(uint32_t wanted) {
+  std::mutex all_started;
+  std::vector<std::thread> started;
+  std::string refused;
+  {
+    const std::lock_guard<std::mutex> lock(all_started);
+    try {
+      while (started.size() < wanted) {
+        started.emplace_back([&all_started] { const std::lock_guard<std::mutex> wait(all_started); });
+      }
+    } catch (const std::exception&) {
+      refused = "--cpu_threads=" + std::to_string(wanted) + " is not possible: this system starts at most " +
+                std::to_string(started.size()) + " threads now; request fewer";
+    }
+  }
+  for (std::thread& thread : started) thread.join();
+  if (!refused.empty()) throw UsageError(refused);
+}
+
+}  // namespace
+
 int set_threads(int requested) {
   namespace extension = executorch::extension;
+  if (requested > static_cast<int>(std::thread::hardware_concurrency())) check_possible(requested);
   const uint32_t fast_cores = extension::cpuinfo::get_num_performant_cores();
   const uint32_t wanted = requested > 0 ? static_cast<uint32_t>(requested) : fast_cores;
   auto* pool = extension::threadpool::get_threadpool();

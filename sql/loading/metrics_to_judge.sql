@@ -9,7 +9,8 @@ judged AS (
         AND series_id NOT IN (SELECT series_id FROM series_verdict WHERE metric != 'latency')
 ),
 measured AS (
-    SELECT session_key, session_id, cell.cell, load_ns, peak_resident_bytes, pte_bytes, model.precision
+    SELECT session_key, session_id, cell.cell, load_ns, pte_bytes, model.precision,
+        coalesce(model_peak_resident_bytes, peak_resident_bytes) AS peak_bytes
     FROM session
     JOIN session_cell USING (session_key)
     JOIN cell USING (cell_id)
@@ -45,7 +46,7 @@ of_cell AS (
         cell,
         list(load_ns ORDER BY session_id) FILTER (load_ns IS NOT NULL) AS load_ns,
         list(first_ns ORDER BY session_id) FILTER (first_ns IS NOT NULL) AS first_ns,
-        list(peak_resident_bytes ORDER BY session_id) FILTER (peak_resident_bytes IS NOT NULL) AS peak_bytes,
+        list(peak_bytes ORDER BY session_id) FILTER (peak_bytes IS NOT NULL) AS peak_bytes,
         list(pte_bytes ORDER BY session_id) FILTER (pte_bytes IS NOT NULL) AS pte_bytes,
         list(portable_share ORDER BY session_id) FILTER (portable_share IS NOT NULL) AS portable_share,
         list(max_abs_error ORDER BY session_id) FILTER (max_abs_error IS NOT NULL) AS max_abs_error

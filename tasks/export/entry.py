@@ -19,7 +19,7 @@ _FILE_FACTORY = re.compile(r"(?P<path>.+\.py):(?P<factory>[A-Za-z_]\w*)")
 _NAME = re.compile(r"[A-Za-z0-9_.][\w./:+-]*")
 _SOURCES = ("factory", "pte", "transformers")
 _TRANSFORMERS = "transformers:"
-_ONLY_FOR = {"inputs": "pte", "expected": "pte", "etrecord": "pte", "method": "pte", "config": "transformers"}
+_ONLY_FOR = dict.fromkeys(("data", "inputs", "expected", "etrecord", "method"), "pte") | {"config": "transformers"}
 
 
 class ModelEntry(BaseModel):
@@ -35,6 +35,7 @@ class ModelEntry(BaseModel):
         default=None, description="A model of the zoo, package.module:factory, or file.py:factory beside the sweep."
     )
     pte: Path | None = Field(default=None, description="A program that exists already; its precision is `as_is`.")
+    data: list[Path] = Field(default=[], description="Files (.ptd) with weights that the program does not contain.")
     inputs: list[Path] = Field(default=[], description="Raw bytes of each input; default: seeded values.")
     expected: list[Path] = Field(default=[], description="Raw bytes of each output that is right for these inputs.")
     etrecord: Path | None = Field(default=None, description="Maps its operators to the source model.")
@@ -100,7 +101,7 @@ def _resolved(entry: ModelEntry, folder: Path) -> dict[str, Any]:
     for key in ("pte", "etrecord"):
         if path := getattr(entry, key):
             found[key] = _file(path, folder)
-    for key in ("inputs", "expected"):
+    for key in ("data", "inputs", "expected"):
         found[key] = [_file(path, folder) for path in getattr(entry, key)]
     if entry.transformers and not entry.transformers.isidentifier():
         weights = (folder / entry.transformers).absolute()

@@ -85,6 +85,10 @@ class Export:
     portable: list[dict[str, Any]]
     export_s: float
     case: Case
+    data: Tensors = field(default_factory=list)
+    """Weights outside the program, as {file, sha256}."""
+    is_stateful: bool = False
+    """Whether the case's method changes buffers of the program, so that executions may differ."""
     source_sha256: str | None = None
     """Of the files that the model was made from; None in an export of an older farm."""
     tapped: "Export | None" = None
@@ -114,10 +118,11 @@ class Export:
 
     @cached_property
     def inputs_sha256(self) -> str:
-        """Identifies what is executed with the program: the method, its inputs and its set-up."""
+        """Identifies what is executed with the program: the method, its inputs, its set-up and weights outside it."""
         case = self.case
         setup = [case.setup["method"], _contents(case.setup["inputs"])] if case.setup else None
-        text = json.dumps([case.method, _contents(case.inputs), setup])
+        data = [[entry["sha256"] for entry in self.data]] if self.data else []
+        text = json.dumps([case.method, _contents(case.inputs), setup, *data])
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
@@ -184,7 +189,9 @@ def read_complete(folder: Path) -> tuple[Export, ...] | None:
     try:
         exports = read_exports(folder)
         tensors = [entry for export in exports for entry in export.case.tensors]
-        wanted = {"model.pte": exports[0].pte_sha256} | {entry["file"]: entry["sha256"] for entry in tensors}
+        wanted = {"model.pte": exports[0].pte_sha256} | {
+            entry["file"]: entry["sha256"] for entry in (*tensors, *exports[0].data)
+        }
         damaged = [name for name, sha256 in wanted.items() if sha256_of(folder / name) != sha256]
         if not damaged:
             return exports

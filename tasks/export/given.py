@@ -59,6 +59,9 @@ def given_export(entry: ModelEntry, exports_dir: Path, seed: int) -> tuple[Expor
         "cases": [{key: value for key, value in case.items() if key != "content"} for case in cases],
         "export_s": 0.0,
     }
+    if entry.data:
+        named = [(f"data-{number}.ptd", path) for number, path in enumerate(entry.data)]
+        described["data"] = [{"file": name, "sha256": sha256_of(path)} for name, path in named]
     etrecord = sha256_of(entry.etrecord) if entry.etrecord else None
     content = hashlib.sha256(json.dumps([described, etrecord], sort_keys=True).encode()).hexdigest()
     key = f"given-{_plain(entry.name)}-{content[:16]}"
@@ -66,6 +69,8 @@ def given_export(entry: ModelEntry, exports_dir: Path, seed: int) -> tuple[Expor
         return found
     with publish_folder(exports_dir / key) as aside:
         shutil.copyfile(pte, aside / "model.pte")
+        for path, kept in zip(entry.data, described.get("data", []), strict=True):
+            shutil.copyfile(path, aside / kept["file"])
         if entry.etrecord:
             shutil.copyfile(entry.etrecord, aside / "model.etrecord")
             sources_of_given(pte, entry.etrecord, aside)
@@ -93,8 +98,9 @@ def _cases(entry: ModelEntry, method: ProgramMethod, is_one_of_many: bool, seed:
     wanted = []
     for number, each in enumerate(method.inputs):
         if each is None:
-            raise InputError(f"{entry.pte}: input {number} of {method.name} is not a tensor, which is not supported")
-        wanted.append(each)
+            raise InputError(f"{entry.pte}: input {number} of {method.name} is neither a tensor nor a number")
+        if isinstance(each, ProgramTensor):
+            wanted.append(each)
     cases = []
     for label, shapes in (entry.shapes or {"": [list(each.shape) for each in wanted]}).items():
         parts = [method.name] if is_one_of_many else []
@@ -152,9 +158,11 @@ def _expected(entry: ModelEntry, method: ProgramMethod, prefix: str, content: di
     found = []
     for number, (path, output) in enumerate(zip(entry.expected, method.outputs, strict=False)):
         data = path.read_bytes()
-        if output is None or len(data) > output.bytes_of(output.shape) or len(data) % output.bytes_of(()):
-            needs = "is not a tensor" if output is None else f"has {output.dtype} {list(output.shape)}"
-            raise InputError(f"{path}: has {len(data)} bytes; output {number} of {method.name} {needs}")
+        if not isinstance(output, ProgramTensor):
+            raise InputError(f"{path}: output {number} of {method.name} is not a tensor; leave `expected` out")
+        if len(data) > output.bytes_of(output.shape) or len(data) % output.bytes_of(()):
+            has = f"{output.dtype} {list(output.shape)}"
+            raise InputError(f"{path}: has {len(data)} bytes; output {number} of {method.name} has {has}")
         name = f"{prefix}output-{number}.bin"
         shape = output.shape if len(data) == output.bytes_of(output.shape) else (len(data) // output.bytes_of(()),)
         found.append(_tensor(name, data, output.dtype, shape, content))

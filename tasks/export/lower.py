@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 _PARTITIONER_LOGGER = "executorch.backends.xnnpack.partition"
 _NO_RULE = "XNNPACK's partitioner has no rule for this operator"
-Operators = dict[str, list[dict[str, Any]]]
+Operators = dict[str, Any]
 
 
 def build(
@@ -97,7 +97,9 @@ def _lower(converted: Mapping[str, Converted], *, has_record: bool) -> tuple[Any
         # A view that shares its input's memory is not called at run time, so it is not a portable operator.
         views = sum(node.target is memory.view for node in lowered.exported_program(name).graph_module.graph.nodes)
         portable = Counter(each for _, each in kept[name]) - Counter({"aten.view_copy.default": views})
-        operators[name] = _listed(delegated[name], portable, kept[name], reasons, ruled)
+        listed = _listed(delegated[name], portable, kept[name], reasons, ruled)
+        changes_state = bool(edge.exported_program(name).graph_signature.buffers_to_mutate)
+        operators[name] = {**listed, "is_stateful": changes_state}
     return lowered, operators
 
 

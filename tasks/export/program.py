@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from devices.errors import InputError
 from tasks.flatbuffer import Buffer, CorruptTables, Positions, Tables
 
 _MAGIC, _MAGIC_AT = b"ET12", 4
-_TENSOR = 5  # in the union KernelTypes
+_INT, _BOOL, _DOUBLE, _TENSOR = 2, 3, 4, 5  # in the union KernelTypes
 _DTYPES = {
     0: "uint8", 1: "int8", 2: "int16", 3: "int32", 4: "int64", 5: "float16", 6: "float32", 7: "float64", 11: "bool",
 }  # fmt: skip
@@ -40,13 +41,17 @@ class ProgramTensor:
         return prod(shape) * np.dtype(self.dtype).itemsize
 
 
+Value = ProgramTensor | Literal["number"] | None
+"""An input or output; None is one of an unknown type."""
+
+
 @dataclass(frozen=True)
 class ProgramMethod:
-    """A method of a program; None among its inputs and outputs is one that is not a tensor of a known type."""
+    """A method of a program; an input that is a number is a constant of it."""
 
     name: str
-    inputs: tuple[ProgramTensor | None, ...]
-    outputs: tuple[ProgramTensor | None, ...]
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
 
 
 def read_program(pte: Path) -> list[ProgramMethod]:
@@ -89,14 +94,15 @@ def _method(buffer: Buffer, at: Positions) -> ProgramMethod:
     values = [each for _, block in buffer.offset_vectors(plan.references(2, "its values"), "values") for each in block]
     inputs = _integers(buffer, plan.references(3, "its inputs"), "<i4")
     outputs = _integers(buffer, plan.references(4, "its outputs"), "<i4")
-    tensors = (tuple(_tensor(buffer, values[index]) for index in indices) for indices in (inputs, outputs))
-    return ProgramMethod(name.decode(), *tensors)
+    found = (tuple(_value(buffer, values[index]) for index in indices) for indices in (inputs, outputs))
+    return ProgramMethod(name.decode(), *found)
 
 
-def _tensor(buffer: Buffer, at: int) -> ProgramTensor | None:
+def _value(buffer: Buffer, at: int) -> Value:
     value = Tables(buffer, np.array([at], np.int64), "a value")
-    if value.numbers(0, "u1", 0)[0] != _TENSOR:
-        return None
+    kind = value.numbers(0, "u1", 0)[0]
+    if kind != _TENSOR:
+        return "number" if kind in (_INT, _BOOL, _DOUBLE) else None
     tensor = Tables(buffer, value.references(1, "a tensor"), "a tensor")
     dtype = _DTYPES.get(int(tensor.numbers(0, "i1", 0)[0]))
     if dtype is None:

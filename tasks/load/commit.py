@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from sql.schema import sql_files
 from tasks.etdump.tree import Runs
 from tasks.load.dimensions import Dimension, NodeIds
-from tasks.load.rows import Row, Rows, printable
+from tasks.load.record_rows import Row
+from tasks.load.rows import Rows, printable
 from tasks.load.sources import node_sources
 from tasks.load.statistics import add_session_statistics
 from tasks.load.sums import sums_of_nodes, sums_of_runs

@@ -5,7 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.etdump.tree import TreeNode
-from tasks.load.rows import Row
+from tasks.load.record_rows import Row
 
 _PRESENT = {
     "sweep": "SELECT sweep_id, 0 FROM sweep",

@@ -11,7 +11,7 @@ from tasks.etdump.xnntrace import parse_kernel, read_xnntrace
 from tasks.ranges import Count, SmallCount, first_mistake
 
 PROFILE = "kernel_profile.json"
-_QUALITY = {"rate_hz", "samples", "dropped", "unresolved", "threads"}
+_QUALITY = {"rate_hz", "cpu_ns", "samples", "dropped", "unresolved", "threads"}
 _LOGS = ("stderr.txt", "stdout.txt", "logcat.txt")  # Notes go to stderr, on Android to logcat
 
 
@@ -31,6 +31,7 @@ class _Profile(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
 
     rate_hz: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    cpu_ns: Count | None = None
     samples: Count
     dropped: Count
     unresolved: Count

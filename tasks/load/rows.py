@@ -4,22 +4,31 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
-from typing import Any
 
 from devices.errors import FarmError
 from tasks.bundle import RECORD, BundleError, SessionRecord, bundle_sha256, read_bundle
 from tasks.etdump.consistent import contradiction
 from tasks.etdump.reader import Etdump, read_etdump
 from tasks.etdump.tree import Runs, runs_of
-from tasks.export.recipes import backend_of
 from tasks.files import sha256_of
 from tasks.load.kernels import kernels_of
 from tasks.load.layers import layers_of
+from tasks.load.record_rows import (
+    Row,
+    accuracy_rows,
+    conditions_rows,
+    device_row,
+    model_row,
+    operators_rows,
+    runner_row,
+    series_row,
+    session_row,
+    with_hash,
+)
 from tasks.load.sources import Sources, read_sources
 
-Row = dict[str, Any]
 LOOSE_SWEEP = "loose"
 _SESSION_ID = re.compile(r"[0-9a-f]{16}(?![0-9a-f])")
 
@@ -77,15 +86,15 @@ def rows_of_bundle(folder: Path) -> Rows:
             path=folder,
             sha256=sha256,
             sweep={**record.sweep.model_dump(exclude={"source"}), "night": date.fromisoformat(record.sweep.night)},
-            device=_device(record),
-            model=_model(record),
-            runner=_runner(record),
-            series=_series(record) if record.mode == "timing" else None,
-            session=_session(record, has_runs=runs is not None),
-            operators=_operators(record),
+            device=device_row(record),
+            model=model_row(record),
+            runner=runner_row(record),
+            series=series_row(record) if record.mode == "timing" else None,
+            session=session_row(record, has_runs=runs is not None),
+            operators=operators_rows(record),
             details={
-                "device_conditions": _conditions(record),
-                "accuracy": _accuracy(record),
+                "device_conditions": conditions_rows(record),
+                "accuracy": accuracy_rows(record),
                 **(kernels_of(folder, record) if succeeded else {}),
                 **layers_of(folder, record),
             },
@@ -112,8 +121,8 @@ def rows_of_etdump(path: Path) -> Rows:
         path=path,
         sha256=sha256,
         sweep={"sweep_id": f"{LOOSE_SWEEP}-{session_id}", "name": LOOSE_SWEEP, "night": None},
-        device=_with_hash({"name": "unknown"}),
-        model=_with_hash({"name": printable(path.stem), "precision": "unknown"}, extra=sha256),
+        device=with_hash({"name": "unknown"}),
+        model=with_hash({"name": printable(path.stem), "precision": "unknown"}, extra=sha256),
         session={
             "session_id": session_id,
             "attempt": 1,
@@ -166,144 +175,3 @@ def _consistent_runs(dump: Etdump, shown: str, warmup_executions: int) -> Runs:
     if cause := contradiction(dump, runs, warmup_executions):
         raise LoadError(f"{shown}: {cause}")
     return runs
-
-
-def _session(record: SessionRecord, *, has_runs: bool) -> Row:
-    stats = record.stats or {}
-    fields = {
-        "session_id", "attempt", "variant", "mode", "threads", "executions", "warmup_executions", "status",
-        "reason_code", "reason", "log_tail", "exit_code", "signal", "wall_s", "farm_version",
-    }  # fmt: skip
-    return {
-        **record.model_dump(include=fields),
-        "slot": record.index,
-        "purpose": record.arm.purpose if record.arm else None,
-        "comparison": record.arm.comparison if record.arm else None,
-        "arm": record.arm.side if record.arm else None,
-        # It explains a change and is no part of the cell: the .pte file and the runner decide what may be pooled.
-        "source_commit": record.sweep.source.commit if record.sweep.source else None,
-        "source_is_dirty": record.sweep.source.is_dirty if record.sweep.source else None,
-        "started_at": _utc(datetime.fromisoformat(record.started_at)),
-        "ended_at": _utc(datetime.fromisoformat(record.ended_at)),
-        "command": _json(record.command),
-        "load_ns": stats.get("load_ns"),
-        "peak_resident_bytes": stats.get("peak_resident_bytes"),
-        "threads_used": stats.get("threads_used"),
-        "sme_hardware": stats.get("sme_hardware"),
-        "sme_told": stats.get("sme_told"),
-        "sme2_hardware": stats.get("sme2_hardware"),
-        "sme2_told": stats.get("sme2_told"),
-        "etdump_sha256": record.files["model.etdump"].sha256 if has_runs else None,
-    }
-
-
-def _device(record: SessionRecord) -> Row:
-    device, facts = record.device, record.device.facts.model_dump()
-    same_name = ("os", "os_version", "build", "soc", "cores", "memory_bytes", "arch", "platform", "sme", "sme2")
-    return _with_hash(
-        {
-            **device.model_dump(include={"name", "transport", "emulated", "site"}),
-            "labels": _json(device.labels),
-            "device_model": facts.get("model"),
-            **{key: facts.get(key) for key in (*same_name, "hostname", "serial")},
-        }
-    )
-
-
-def _model(record: SessionRecord) -> Row:
-    model = record.model
-    return _with_hash(
-        {
-            **model.model_dump(include={"name", "precision", "seed", "export_key", "pte_sha256", "pte_bytes"}),
-            "executorch_version": model.versions.get("executorch"),
-            "versions": _json(model.versions),
-            # Without them, the hash of the row must be that of earlier loads.
-            **({"model_source_sha256": model.source_sha256} if model.source_sha256 else {}),
-            **({"inputs_sha256": model.inputs_sha256, "method": model.method} if model.inputs_sha256 else {}),
-            **({"tokens": model.tokens, "kv_depth": model.kv_depth or 0} if model.tokens else {}),
-        },
-        extra=_json([model.delegated, model.portable]),
-    )
-
-
-def _operators(record: SessionRecord) -> list[Row]:
-    return [
-        {
-            "placement": placement,
-            "operator": str(entry["operator"]),
-            "count": int(entry["count"]),
-            "reason": entry.get("reason"),
-        }
-        for placement, entries in (("delegated", record.model.delegated), ("portable", record.model.portable))
-        for entry in entries
-    ]
-
-
-def _accuracy(record: SessionRecord) -> list[Row]:
-    """Return a row for each output and reference.
-
-    An older farm did not record the reference: it compared int8 with the fp32 model (as migration 0014 does).
-    """
-    unstated = "fp32" if record.model.precision in ("int8_static", "int8_dynamic") else "eager"
-    return [
-        output.model_dump() | ({} if "reference" in output.model_fields_set else {"reference": unstated})
-        for output in record.accuracy or []
-    ]
-
-
-def _runner(record: SessionRecord) -> Row | None:
-    runner = record.runner
-    if runner is None:
-        return None
-    return _with_hash(
-        {
-            **runner.model_dump(exclude={"versions"}),
-            "runner_version": runner.versions.get("runner"),
-            "executorch_version": runner.versions.get("executorch"),
-            "versions": _json(runner.versions),
-        }
-    )
-
-
-def _series(record: SessionRecord) -> Row:
-    """Return the key that sessions of different nights must share to be compared."""
-    facts = record.device.facts
-    key = {
-        "model": record.model.name,
-        "seed": record.model.seed,
-        "backend": backend_of(record.model.precision),
-        "precision": record.model.precision,
-        "threads": record.threads,
-        "variant": record.variant,
-        "device_model": facts.model or record.device.name,
-        "os_build": facts.build or facts.os_version,
-        "emulated": record.device.emulated,
-    }
-    return {"series_id": hashlib.sha256(_json(key).encode()).hexdigest()[:16], **key}
-
-
-def _conditions(record: SessionRecord) -> list[Row]:
-    """Return a row for each moment; the columns of device_conditions are the fields of Conditions."""
-    return [
-        {
-            **seen.model_dump(),
-            "moment": moment,
-            "taken_at": _utc(seen.taken_at) if seen.taken_at else None,
-            "thermal_status": None if seen.thermal_status is None else str(seen.thermal_status),
-        }
-        for moment, seen in record.conditions.items()
-        if seen is not None
-    ]
-
-
-def _with_hash(row: Row, extra: str = "") -> Row:
-    return {"content_sha256": hashlib.sha256((_json(row) + extra).encode()).hexdigest(), **row}
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, sort_keys=True)
-
-
-def _utc(moment: datetime) -> datetime:
-    """Return a time as UTC without a zone, as stored in the warehouse; a time without a zone is UTC already."""
-    return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment

@@ -1,5 +1,6 @@
 """Decide whether the result of a session is valid; every reason against it has a code and a sentence."""
 
+import re
 import signal
 from pathlib import Path
 from typing import Any, Literal
@@ -19,6 +20,9 @@ from tasks.runner.bundle import Runner
 from tasks.session.logs import last_lines
 from tasks.session.sme2 import variant_contradiction
 
+# The line of the runner's crash handler: what it was doing with the model.
+_CRASH = re.compile(r"executor_runner: ExecuTorch crashed \(\w+\) while it (?P<doing>(?:loaded|executed) the model)")
+
 
 class Unsuccessful(FarmError):
     """A session has ended without a valid result; `code` is the reason in one word."""
@@ -37,13 +41,20 @@ def settle(device: Device, limits: Limits, longest_s: float) -> Conditions:
     return conditions
 
 
-def check_end(job: JobResult, deadline_s: float, collected: Path) -> None:
-    """Raise Unsuccessful unless the runner ended by itself with exit code 0."""
+def check_end(job: JobResult, deadline_s: float, collected: Path, pte_sha256: str | None) -> None:
+    """Raise Unsuccessful unless the runner ended by itself with exit code 0; it names a program that crashes it."""
     if job.deadline_exceeded:
         raise Unsuccessful(
             "failed", "deadline_exceeded", f"the runner was killed after its deadline of {deadline_s:g} s"
         )
     if job.signal is not None:
+        printed = last_lines(collected / "stderr.txt", 1)
+        if printed and (crash := _CRASH.search(printed[0])):
+            reason = (
+                f"ExecuTorch crashed with {_signal_name(job.signal)} while it {crash['doing']} whose .pte file has "
+                f"SHA-256 {pte_sha256}; the file is damaged or ExecuTorch cannot run it, so export the model again"
+            )
+            raise Unsuccessful("failed", "model_crashed", reason)
         raise Unsuccessful("failed", "runner_crashed", f"the runner was killed by {_signal_name(job.signal)}")
     if job.exit_code != 0:
         printed = last_lines(collected / "stderr.txt", 1) or ["it printed nothing to standard error"]

@@ -37,7 +37,10 @@ class Stats(BaseModel):
     load_ns: Count | None
     setup_ns: Count | None = None
     execution_ns: list[Count] | None = None
+    untraced_execution_ns: list[Count] | None = None
+    model_peak_resident_bytes: Count | None = None
     peak_resident_bytes: Count | None = None
+    outputs_repeat: bool | None = None
     threads_requested: SmallInt | None = None
     threads_used: SmallCount | None
     sme2_requested: Literal["on", "sme1", "off"] | None = None
@@ -56,7 +59,7 @@ def file_limits(session: PlannedSession, export: Export, runner: Runner) -> dict
     for number, entry in enumerate([*export.outputs, *export.case.taps]):
         limits[f"output-{number}.bin"] = (export.folder / entry["file"]).stat().st_size
     if runner.supports_farm_flags:
-        limits["stats.json"] = min(_EMPTY_BYTES + executions * _DURATION_BYTES, _MOST_STATS_BYTES)
+        limits["stats.json"] = min(_EMPTY_BYTES + 2 * executions * _DURATION_BYTES, _MOST_STATS_BYTES)
         if session.cell.mode == "profile":
             limits["kernel_profile.json"] = _PROFILE_BYTES
     return limits

@@ -40,6 +40,8 @@ _log = logging.getLogger(__name__)
 RECONNECT_S = 120.0
 # With less free space than this after a run, its failure is attributed to the full disk.
 _FULL_BYTES = 1 << 20
+# Executions without an ETDump that count: enough for a median.
+_UNTRACED = 25
 
 
 @dataclass(frozen=True)
@@ -135,14 +137,14 @@ def _judge(session: PlannedSession, bench: Bench, found: Findings, job: JobResul
             found.stats = read_stats(collected)
         except Unsuccessful as end:
             found.refused.append(end)
-        check_end(job, bench.deadline_s, collected)
+        check_end(job, bench.deadline_s, collected, session.pte_sha256)
         if found.refused:
             raise found.refused[0]
         check_result(session, bench.runner, found.stats, collected)
         if session.cell.mode == "numerics":
             export = bench.export
             write_layer_drift(export.case.taps, len(export.outputs), export.folder, collected)
-        found.accuracy = compare_outputs(_references(bench.export), collected)
+        found.accuracy = compare_outputs(_references(bench.export, session, bench.runner), collected)
         check_conditions(session, found.after, bench.limits)
         _check_own_conditions(bench, job)
     except Unsuccessful as end:
@@ -153,8 +155,15 @@ def _judge(session: PlannedSession, bench: Bench, found: Findings, job: JobResul
         raise Unsuccessful(end.status, "no_space_on_device", reason) from None
 
 
-def _references(export: Export) -> References:
-    return References(export.folder, export.outputs, export.case.outputs_fp32, limits_of(export.precision))
+def _references(export: Export, session: PlannedSession, runner: Runner) -> References:
+    """Return what the outputs are compared with: those of the first execution, which begins with fresh state.
+
+    The stock runner writes those of its last execution; of a model that changes its state they cannot be compared.
+    """
+    limits = limits_of(export.precision)
+    if export.is_stateful and session.cell.executions > 1 and not runner.supports_farm_flags:
+        return References(export.folder, [], [], limits)
+    return References(export.folder, export.outputs, export.case.outputs_fp32, limits)
 
 
 def _check_own_conditions(bench: Bench, job: JobResult) -> None:
@@ -202,7 +211,7 @@ def _push(bench: Bench) -> None:
     device, export = bench.device, bench.export
     put_tree(device, bench.runner.tree(), bench.runner.runner_sha256)
     put(device, export.pte, export.pte_sha256)
-    for entry in (*export.inputs, *(export.case.setup or {"inputs": []})["inputs"]):
+    for entry in (*export.data, *export.inputs, *(export.case.setup or {"inputs": []})["inputs"]):
         put(device, export.folder / entry["file"], entry["sha256"])
 
 
@@ -218,12 +227,15 @@ def _command(session: PlannedSession, bench: Bench, folder: str) -> list[str]:
         f"--model_path={model}",
         f"--num_executions={cell.executions}",
         f"--cpu_threads={cell.threads}",
+        *([f"--data_path={_paths(bench.export.data, device)}"] if bench.export.data else []),
         *_case_flags(bench.export.case, device),
         f"--output_file={folder}/output",
         f"--etdump_path={folder}/model.etdump",
     ]
     if bench.runner.supports_farm_flags:
         command += [f"--stats_path={folder}/stats.json", f"--sme2={cell.variant.removeprefix('sme2_')}"]
+        if session.shows_tracing_cost:
+            command.append(f"--untraced_executions={min(cell.executions, cell.warmup_executions + _UNTRACED)}")
         if cell.mode == "profile":
             command.append(f"--kernel_profile_path={folder}/kernel_profile.json")
     return command

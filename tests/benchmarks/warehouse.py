@@ -54,7 +54,7 @@ SELECT * REPLACE (
     'runner_failed' AS reason_code
 )
 FROM profiled;
-INSERT INTO kernel_profile SELECT session_key, 1000, 450, 0, 0, 1 FROM profiled;
+INSERT INTO kernel_profile SELECT session_key, 1000, 450, 0, 0, 1, 450_000_000 FROM profiled;
 INSERT INTO kernel
 SELECT
     session_key, 'executed', 'kernel_' || number, 'libxnnpack.so', 10 * number, ['igemm', 'gemm'][number % 2 + 1],

@@ -37,6 +37,20 @@ def words():
     return Words(), (torch.randint(0, 50, (1, 2000)), torch.arange(2000)[None], torch.zeros(1, 2000, dtype=torch.int64))
 
 
+class Summed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("total", torch.zeros(1, 4))
+
+    def forward(self, values):
+        self.total.add_(values)
+        return self.total * 1.0
+
+
+def summed():
+    return Summed(), (torch.rand(1, 4) + 1,)
+
+
 def nothing():
     return 8
 """
@@ -46,6 +60,8 @@ models:
   - {name: resizer, factory: "./models.py:resizer"}
   - {name: lookup, pte: lookup.pte, inputs: [lookup-input.bin], expected: [lookup-output-0.bin]}
   - ./convolved.pte
+  - {name: outside, pte: outside.pte, data: [outside.ptd], inputs: [outside-input.bin], expected: [outside-output.bin]}
+  - {name: summed, factory: "./models.py:summed"}
 precisions: [fp32, int8_dynamic]
 variants: [sme2_off]
 executions: 4
@@ -57,7 +73,8 @@ sessions: 1
 def test_any_model_is_measured_from_a_sweep(farm: Farm, models: Path) -> None:
     # given factories beside the sweep file, and programs that this farm never exported
     (farm.folder / "models.py").write_text(FACTORIES)
-    for name in ("lookup.pte", "lookup-input.bin", "lookup-output-0.bin", "convolved.pte"):
+    outside = [f"outside{end}" for end in (".pte", ".ptd", "-input.bin", "-output.bin")]
+    for name in ("lookup.pte", "lookup-input.bin", "lookup-output-0.bin", "convolved.pte", *outside):
         shutil.copy(models / name, farm.folder / name)
     # when they are measured
     done = farm.sweep(SWEEP)
@@ -67,18 +84,24 @@ def test_any_model_is_measured_from_a_sweep(farm: Farm, models: Path) -> None:
     assert [(row["model"], row["precision"], row["runs"]) for row in measured] == [
         ("./convolved.pte", "as_is", 3),
         ("lookup", "as_is", 3),
+        ("outside", "as_is", 3),
         ("resizer@32", "fp32", 3),
         ("resizer@4", "fp32", 3),
+        ("summed", "fp32", 3),
     ]
     # and recipes without meaning are skipped with their reason
     reason = "the model has no linear layers, so nothing can be quantized"
     assert f"skipped: resizer int8_dynamic ({reason})" in done.stdout
-    # and outputs are compared where something is expected of them
+    # and outputs are compared where something is expected of them, of the first execution
     errors = farm.ask("SELECT model, max(max_abs_error) AS error FROM session_accuracy GROUP BY ALL ORDER BY ALL")
-    assert [row["model"] for row in errors] == ["lookup", "resizer@32", "resizer@4"]
+    assert [row["model"] for row in errors] == ["lookup", "outside", "resizer@32", "resizer@4", "summed"]
     assert max(row["error"] for row in errors) < 1e-5
+    repeats = farm.ask("SELECT DISTINCT model FROM session_overview WHERE NOT outputs_repeat")
+    assert [row["model"] for row in repeats] == ["summed"]
+    costs = farm.ask("SELECT count(tracing_cost) AS known FROM session_latency")
+    assert [row["known"] for row in costs] == [6]
     # and nothing is exported or measured again
-    assert "sessions: 5 already done" in farm.sweep(SWEEP).stdout
+    assert "sessions: 7 already done" in farm.sweep(SWEEP).stdout
 
 
 def test_a_check_tells_what_is_delegated_and_what_the_rest_costs(farm: Farm) -> None:

@@ -55,6 +55,16 @@ def test_a_session_has_what_its_runner_reported(maker: BundleMaker) -> None:
     assert maker.ask("SELECT load_ms, peak_resident_bytes, threads_used FROM session_latency") == [(5.0, 1 << 20, 2)]
 
 
+def test_the_cost_of_an_etdump_is_known_where_it_was_measured(maker: BundleMaker) -> None:
+    # given a session that also ran without an ETDump, whose first run is warm-up, and one that did not
+    stats = {"load_ns": MS, "threads_used": 1, "execution_ns": [9000, 1280, 1280, 1290]}
+    maker.session([9000, 1270, 1270, 1280], stats=stats | {"untraced_execution_ns": [9000, 1000, 1000]})
+    maker.session([9000, 1270, 1270, 1280], stats=stats | {"untraced_execution_ns": []})
+    maker.load()
+    costs = maker.ask("SELECT round(tracing_cost, 3) FROM session_latency ORDER BY ALL")
+    assert costs == [(0.28,), (None,)]
+
+
 def test_a_loose_etdump_is_a_session_of_an_unknown_device(maker: BundleMaker, tmp_path: Path) -> None:
     (tmp_path / "my model.etdump").write_bytes(etdump_of([(9, {}), (5 * MS, {}), (7 * MS, {})]))
     maker.load(tmp_path / "my model.etdump")

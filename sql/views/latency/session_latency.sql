@@ -42,7 +42,9 @@ SELECT
     cv,
     unattributed_share,
     load_ns / 1e6 AS load_ms,
+    model_peak_resident_bytes,
     peak_resident_bytes,
+    traced_ns / nullif(untraced_ns, 0) - 1 AS tracing_cost,
     threads_used,
     runner_source,
     slot AS session_index,
@@ -86,4 +88,5 @@ COMMENT ON COLUMN session_latency.has_drift IS 'Whether the session got slower, 
 COMMENT ON COLUMN session_latency.outlier_runs IS 'Measured runs with a modified z-score above 5, to either side. They stay in every number.';
 COMMENT ON COLUMN session_latency.is_bimodal IS 'Whether the measured runs have two modes at least 1 % apart: a session''s median then depends on which mode had more runs.';
 COMMENT ON COLUMN session_latency.load_ms IS 'Milliseconds to load the model; NULL if the runner does not report it.';
+COMMENT ON COLUMN session_latency.tracing_cost IS 'What recording the ETDump adds to a run, as a share: 0.28 is 28 %. Measured at the end of one session of each cell, after loading again; NULL for all others.';
 COMMENT ON COLUMN session_latency.accuracy IS 'Accuracy of its cell: accurate, inaccurate (its times never count as faster), not judged or not compared, see cell_accuracy.';

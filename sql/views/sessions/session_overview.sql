@@ -23,6 +23,7 @@ SELECT
     exit_code,
     signal,
     command,
+    outputs_repeat,
     sme_hardware,
     sme_told,
     sme2_hardware,

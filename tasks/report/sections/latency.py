@@ -22,7 +22,8 @@ _COLUMNS = (
     Column("Sessions", "", True),
     Column("Runs", "", True, "measured runs, without warm-up runs"),
     Column("Load", "ms", True, "median time to load the model"),
-    Column("Peak", "MiB", True, "largest resident memory of the runner"),
+    Column("Peak", "MiB", True, "largest resident memory of the runner after its first run"),
+    Column("ETDump", "%", True, "what recording it adds to a run, measured in one session; it is in all times here"),
 )
 
 
@@ -41,6 +42,7 @@ class LatencyRow(CellRow):
     mad_ms: float | None
     p90_ms: float | None
     load_ms: float | None
+    tracing_cost: float | None
 
 
 def latency(answers: Answers) -> Section:
@@ -128,6 +130,7 @@ def _numbers(row: LatencyRow, digits: int) -> list[Cell]:
         number(row.runs, 0),
         number(row.load_ms, 1),
         number(peak / _MIB if peak is not None else None, 1),
+        number(row.tracing_cost * 100 if row.tracing_cost is not None else None, 1),
     ]
 
 

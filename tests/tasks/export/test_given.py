@@ -10,8 +10,8 @@ from devices.errors import InputError
 from tasks.export.entry import ModelEntry
 from tasks.export.exported import Export
 from tasks.export.given import given_export
-from tasks.export.program import read_program
-from tests.fixtures.program_builder import INT64, Integer, Signature, Tensor, build_program
+from tasks.export.program import ProgramTensor, read_program
+from tests.fixtures.program_builder import INT64, Integer, Signature, Tensor, Unknown, build_program
 
 THREE_INPUTS = Signature([Tensor((1, 4), INT64), Tensor((2,)), Tensor(())], [Tensor((2, 2))])
 DYNAMIC = Signature([Tensor((4, 8), is_dynamic=True)], [Tensor((4, 8), is_dynamic=True)])
@@ -26,12 +26,27 @@ def given(folder: Path, methods: dict[str, Signature], seed: int = 0, **entry: A
 def test_methods_and_inputs_are_read_from_the_program(tmp_path: Path) -> None:
     (tmp_path / "lin.pte").write_bytes(build_program({"forward": THREE_INPUTS, "reset": Signature([Integer()], [])}))
     forward, reset = read_program(tmp_path / "lin.pte")
-    assert [(each.dtype, each.shape) for each in forward.inputs if each] == [
+    assert [(each.dtype, each.shape) for each in forward.inputs if isinstance(each, ProgramTensor)] == [
         ("int64", (1, 4)),
         ("float32", (2,)),
         ("float32", ()),
     ]
-    assert (forward.name, len(forward.outputs), reset.name, reset.inputs) == ("forward", 1, "reset", (None,))
+    assert (forward.name, len(forward.outputs), reset.name, reset.inputs) == ("forward", 1, "reset", ("number",))
+
+
+def test_a_number_is_a_constant_of_the_program_and_has_no_file(tmp_path: Path) -> None:
+    (export,) = given(tmp_path, {"forward": Signature([Integer(), Tensor((2,))])})
+    assert [each["shape"] for each in export.inputs] == [[2]]
+
+
+def test_weights_outside_the_program_belong_to_what_is_measured(tmp_path: Path) -> None:
+    def content(weights: bytes) -> tuple[str, str]:
+        (tmp_path / "lin.ptd").write_bytes(weights)
+        (export,) = given(tmp_path, {"forward": Signature()}, data=["lin.ptd"])
+        assert (export.folder / export.data[0]["file"]).read_bytes() == weights
+        return export.content
+
+    assert content(b"one") == content(b"one") != content(b"two")
 
 
 def test_inputs_that_are_not_given_are_seeded(tmp_path: Path) -> None:
@@ -83,7 +98,7 @@ def test_a_dynamic_program_is_measured_at_each_shape(tmp_path: Path) -> None:
         ({"forward": THREE_INPUTS}, {"inputs": ["in.bin"]}, "lists 1 files; the method has 3 inputs"),
         ({"forward": DYNAMIC}, {"shapes": {"big": [[5, 8]]}}, r"input 0 has shape \[5, 8\]; it must be at most"),
         ({"forward": Signature()}, {"shapes": {"a": [[1, 3]]}}, r"input 0 has shape \[1, 3\]; it must be exactly"),
-        ({"forward": Signature([Integer()])}, {}, "input 0 of forward is not a tensor, which is not supported"),
+        ({"forward": Signature([Unknown()])}, {}, "input 0 of forward is neither a tensor nor a number"),
         ({}, {}, "the program has no methods"),
     ],
 )

@@ -36,6 +36,13 @@ def test_load_time_and_memory_are_those_the_runner_reports(maker: BundleMaker) -
     assert (latency.column("Load"), latency.column("Peak")) == (["5.0"], ["3.0"])
 
 
+def test_the_memory_of_the_model_and_the_cost_of_its_etdump_are_shown_where_they_are_known(maker: BundleMaker) -> None:
+    stats = {"load_ns": MS, "peak_resident_bytes": 9 << 20, "model_peak_resident_bytes": 3 << 20, "threads_used": 1}
+    maker.session([MS, MS], stats=stats | {"execution_ns": [MS, 1016], "untraced_execution_ns": [MS, 1000]})
+    latency = report_of(maker)["latency"]
+    assert (latency.column("Peak"), latency.column("ETDump")) == (["3.0"], ["1.6"])
+
+
 def test_an_emulated_device_is_marked_and_its_times_are_not_shown(maker: BundleMaker) -> None:
     stats = {"load_ns": 7_654_321, "peak_resident_bytes": 1 << 20}
     for variant in ("sme2_on", "sme2_off"):

@@ -42,6 +42,11 @@ def test_a_session_that_goes_well_succeeds_and_leaves_nothing_on_the_device(tmp_
     [
         ("kill -SEGV $$", "runner_crashed", "was killed by signal 11 (SIGSEGV)"),
         ("echo no such model >&2; exit 2", "runner_failed", "exited with code 2: no such model"),
+        (
+            "echo 'executor_runner: ExecuTorch crashed (SIGABRT) while it loaded the model' >&2; kill -ABRT $$",
+            "model_crashed",
+            "ExecuTorch crashed with signal 6 (SIGABRT) while it loaded the model whose .pte file has SHA-256 ",
+        ),
         ("exit 7", "runner_failed", "exited with code 7: it printed nothing"),
         ("true", "no_etdump", "did not write an ETDump"),
         (': >"$etdump"', "bad_etdump", "model.etdump"),

@@ -1,0 +1,49 @@
+#include "crash.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <utility>
+
+namespace {
+
+constexpr std::pair<int, const char*> kSignals[] = {
+    {SIGSEGV, "SIGSEGV"}, {SIGABRT, "SIGABRT"}, {SIGBUS, "SIGBUS"}, {SIGFPE, "SIGFPE"}, {SIGILL, "SIGILL"}};
+constexpr size_t kStackBytes = 1 << 16;
+
+std::atomic<const char*> doing{"started"};
+char stack[kStackBytes];
+
+void print(const char* text) {
+  const auto written = write(STDERR_FILENO, text, std::strlen(text));
+  static_cast<void>(written);
+}
+
+// May run at any point: only functions that are safe in a signal handler.
+void report(int number) {
+  print("executor_runner: ExecuTorch crashed (");
+  for (const auto& [known, name] : kSignals) {
+    if (known == number) print(name);
+  }
+  print(") while it ");
+  print(doing.load());
+  print("\n");
+  raise(number);  // the default action is set again, and ends the program after this handler
+}
+
+}  // namespace
+
+void now_doing(const char* what) { doing = what; }
+
+void report_crashes() {
+  stack_t own{};
+  own.ss_sp = stack;
+  own.ss_size = sizeof stack;
+  sigaltstack(&own, nullptr);  // an overflow of the stack leaves no room for the handler
+  struct sigaction action {};
+  action.sa_handler = report;
+  action.sa_flags = SA_RESETHAND | SA_ONSTACK;
+  for (const auto& [number, _] : kSignals) sigaction(number, &action, nullptr);
+}

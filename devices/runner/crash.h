@@ -1,0 +1,9 @@
+// Says what the program was doing when it crashes.
+#pragma once
+
+// What happens from now on, for the message of a crash: a verb and its object, such as "loaded the model". The text must
+// stay valid.
+void now_doing(const char* what);
+
+// Writes one line to stderr when a signal ends the program, and then lets it end with that signal.
+void report_crashes();
