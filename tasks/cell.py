@@ -9,9 +9,10 @@ from typing import Literal, get_args
 Variant = Literal["sme2_on", "sme1", "sme2_off"]
 """What XNNPACK may use: SME2, SME without SME2, or neither."""
 VARIANTS: tuple[Variant, ...] = get_args(Variant)
-Mode = Literal["timing", "profile", "trace", "numerics"]
-"""timing: latency; profile: executed kernels, sampled by the farm's runner; trace: selected kernels, logged by a
-registered runner; numerics: values inside the model, returned by a program made for it."""
+Mode = Literal["timing", "profile", "selected", "trace", "numerics"]
+"""timing: latency; profile: executed kernels, sampled by the farm's runner; selected: those that XNNPACK selected
+for the model, found by the farm's runner; trace: the same, logged by a registered runner; numerics: values inside the
+model, returned by a program made for it."""
 MODES: tuple[Mode, ...] = get_args(Mode)
 Status = Literal["succeeded", "failed", "invalid"]
 Purpose = Literal["same_night", "comparison", "bisection", "noise"]

@@ -11,7 +11,7 @@ from devices.ondevice.facts import Facts
 from tasks.bundle import SessionRecord, SweepNight
 from tasks.cell import Arm, Cell, Mode, Variant
 from tasks.export.exported import Export
-from tasks.runner.bundle import Runner
+from tasks.runner.bundle import SELECTED_PLATFORMS, Runner
 from tasks.spec import SweepSpec, ThreadCount
 
 DISCARDED_INDEX = -1
@@ -78,7 +78,8 @@ def plan_device(
     `exports` has the cases of each model and recipe. A pair that it lacks could not be exported: its sessions are
     planned under the model's name. One with no cases is skipped, because the recipe has no meaning for the model.
 
-    Variants that the device cannot run by its `facts` are left out; if that is unknown, their sessions may fail.
+    Variants and modes that the device cannot run by its `facts` are left out; if that is unknown, their sessions may
+    fail.
     Each round visits all cells in a seeded order, with on and off next to each other and swapped in every round (ABBA):
     drift of the device affects both equally. The first session is discarded automatically. Kernel modes come last.
     """
@@ -117,7 +118,8 @@ def plan_device(
         runnable = next((first for first in planned if first.pte_sha256 and first.runner_sha256), None)
         if runnable:
             planned.insert(0, replace(runnable, index=DISCARDED_INDEX))
-    kernel_modes: list[Mode] = [mode for mode in spec.modes if mode != "timing"]
+    impossible = ["selected"] if facts.platform and facts.platform not in SELECTED_PLATFORMS else []
+    kernel_modes: list[Mode] = [mode for mode in spec.modes if mode not in ("timing", *impossible)]
     planned += [session(group, variant, mode, 0) for mode in kernel_modes for group in groups for variant in variants]
     return planned
 

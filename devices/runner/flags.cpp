@@ -7,6 +7,7 @@
 #include <set>
 
 #include "errors.h"
+#include "selected_kernels.h"
 
 namespace {
 
@@ -85,6 +86,7 @@ const std::map<std::string, Setter>& setters() {
       {"etdump_path", [](Flags& f, const std::string& v) { f.etdump_path = v; }},
       {"stats_path", [](Flags& f, const std::string& v) { f.stats_path = v; }},
       {"kernel_profile_path", [](Flags& f, const std::string& v) { f.kernel_profile_path = v; }},
+      {"selected_kernels_path", [](Flags& f, const std::string& v) { f.selected_kernels_path = v; }},
       {"sme2", [](Flags& f, const std::string& v) { f.sme2 = to_choice("sme2", v, switches); }},
   };
   return all;
@@ -119,6 +121,9 @@ Flags parse_flags(int argc, char** argv) {
   if (flags.untraced_executions > 0 && flags.etdump_path.empty()) {
     throw UsageError("--untraced_executions needs --etdump_path, to compare with");
   }
+  if (!flags.selected_kernels_path.empty() && !can_tell_selected_kernels()) {
+    throw UsageError("--selected_kernels_path is possible on Linux and Android with arm64 only");
+  }
   return flags;
 }
 
@@ -148,6 +153,8 @@ std::string usage() {
       "  --stats_path FILE           writes JSON: times, memory, threads, SME2, exit reason\n"
       "  --sme2 on|sme1|off          what XNNPACK may use: SME2, SME without SME2, or neither (what the processor has)\n"
       "  --kernel_profile_path FILE  writes JSON: the executed kernels, by sampling, which slows the executions\n"
+      "  --selected_kernels_path FILE\n"
+      "                              writes JSON: the kernels that XNNPACK selected for the model (arm64 Linux, Android)\n"
       "  --version                   prints JSON: versions, platform, SME2\n"
       "Example: executor_runner --model_path=model.pte --num_executions=50 --etdump_path=model.etdump\n";
 }

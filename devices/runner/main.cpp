@@ -11,6 +11,7 @@
 #include "kernel_profile.h"
 #include "model.h"
 #include "runtime_log.h"
+#include "selected_kernels.h"
 #include "sme2.h"
 #include "stats.h"
 #include "threads.h"
@@ -52,6 +53,7 @@ void execute_all(const Flags& flags, Model& model, Stats& stats) {
     model.keep_outputs();
   }
   if (profile) write_complete(flags.kernel_profile_path, profile->stop());
+  if (!flags.selected_kernels_path.empty()) write_complete(flags.selected_kernels_path, selected_kernels_json());
   stats.outputs_repeat = model.repeats_outputs();
   stats.peak_resident_bytes = peak_resident_bytes();
 }

@@ -1,8 +1,8 @@
-"""The kernels of a bundle: executed ones from the runner's sampling profile, or selected ones from XNNPACK's log."""
+"""The kernels of a bundle: executed ones by the runner's samples, selected ones by operators or by XNNPACK's log."""
 
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -10,7 +10,10 @@ from tasks.bundle import BundleError, SessionRecord
 from tasks.etdump.xnntrace import parse_kernel, read_xnntrace
 from tasks.ranges import Count, SmallCount, first_mistake
 
+_Schema = TypeVar("_Schema", bound=BaseModel)
 PROFILE = "kernel_profile.json"
+SELECTED = "selected_kernels.json"
+_XNNPACK = "libexecutorch_backend_xnnpack.so"
 _QUALITY = {"rate_hz", "cpu_ns", "samples", "dropped", "unresolved", "threads"}
 _LOGS = ("stderr.txt", "stdout.txt", "logcat.txt")  # Notes go to stderr, on Android to logcat
 
@@ -40,35 +43,53 @@ class _Profile(BaseModel):
     unresolved_libraries: list[_Samples] | None = None
 
 
-def kernels_of(folder: Path, record: SessionRecord) -> dict[str, list[dict[str, Any]]]:
-    """Return rows of `kernel` and `kernel_profile`: executed kernels of a profile, selected ones of a trace, or none.
+class _SelectedKernels(BaseModel):
+    """selected_kernels.json."""
 
-    Raises BundleError if the profile cannot be parsed.
+    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
+
+    selected: list[str]
+    unnamed: Count
+    """Functions of XNNPACK that operators point to and that have no name: kernels, and others."""
+
+
+def kernels_of(folder: Path, record: SessionRecord) -> dict[str, list[dict[str, Any]]]:
+    """Return rows of `kernel` and `kernel_profile`: executed kernels of a profile, selected ones, or none.
+
+    Raises BundleError if the file with them cannot be parsed.
     """
     if record.mode == "trace":
-        return {"kernel": _selected([folder / name for name in _LOGS if name in record.files])}
+        return {"kernel": _logged([folder / name for name in _LOGS if name in record.files])}
+    if SELECTED in record.files:
+        return {"kernel": _selected(_parsed(_SelectedKernels, folder / SELECTED, "a list of selected kernels"))}
     if PROFILE in record.files:
-        try:
-            profile = _Profile.model_validate_json((folder / PROFILE).read_bytes())
-        except ValidationError as error:
-            cause = f"not a kernel profile ({first_mistake(error)})"
-            raise BundleError(f"{folder / PROFILE}: {cause}; measure the session again") from None
+        profile = _parsed(_Profile, folder / PROFILE, "a kernel profile")
         return {"kernel": _executed(profile), "kernel_profile": [profile.model_dump(include=_QUALITY)]}
     return {}
 
 
 def kernel_names(collected: Path, mode: str) -> list[str]:
-    """Return the names of the kernels that a session executed (by its profile) or selected (by its trace).
+    """Return the names of the kernels that a session executed (by its profile) or selected.
 
-    `collected` is the folder with its files. A profile that cannot be parsed has none: the loading reports it.
+    `collected` is the folder with its files. A file that cannot be parsed has none: the loading reports it.
     """
     if mode == "trace":
-        return [row["name"] for row in _selected([collected / name for name in _LOGS if (collected / name).is_file()])]
+        return [row["name"] for row in _logged([collected / name for name in _LOGS if (collected / name).is_file()])]
     try:
+        if mode == "selected":
+            return _SelectedKernels.model_validate_json((collected / SELECTED).read_bytes()).selected
         profile = _Profile.model_validate_json((collected / PROFILE).read_bytes())
     except (FileNotFoundError, ValidationError):
         return []
     return [entry.name for entry in profile.kernels if entry.name]
+
+
+def _parsed(schema: type[_Schema], path: Path, what: str) -> _Schema:
+    try:
+        return schema.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        cause = f"not {what} ({first_mistake(error)})"
+        raise BundleError(f"{path}: {cause}; measure the session again") from None
 
 
 def _executed(profile: _Profile) -> list[dict[str, Any]]:
@@ -80,7 +101,12 @@ def _executed(profile: _Profile) -> list[dict[str, Any]]:
     ]
 
 
-def _selected(logs: list[Path]) -> list[dict[str, Any]]:
+def _selected(kernels: _SelectedKernels) -> list[dict[str, Any]]:
+    unnamed = [_row("selected", None, kernels.unnamed, _XNNPACK)] if kernels.unnamed else []
+    return [_row("selected", name, 1, _XNNPACK) for name in kernels.selected] + unnamed
+
+
+def _logged(logs: list[Path]) -> list[dict[str, Any]]:
     counts: Counter[str] = Counter()
     for log in logs:
         for selection in read_xnntrace(log).selected:

@@ -16,6 +16,7 @@ from tasks.files import scratch_folder, work_folder
 from tasks.runner.bundle import (
     MANIFEST,
     PROGRAM,
+    SELECTED_PLATFORMS,
     Runner,
     RunnerError,
     known_word,
@@ -31,6 +32,7 @@ _log = logging.getLogger(__name__)
 
 _X86_VARIANTS: tuple[Variant, ...] = ("sme2_off",)
 _MODES: tuple[Mode, ...] = ("timing", "profile")
+_MODES_WITH_SELECTED: tuple[Mode, ...] = (*_MODES, "selected")
 _NOT_FOR_MAKE = frozenset('"#;')
 _STEP_S = 600
 # Settings of the user's shell that would change what is built.
@@ -58,7 +60,7 @@ def build_runner(platform: str, runners_dir: Path) -> Runner:
                 "platform": recipe.platform,
                 "launch": recipe.launch,
                 "variants": _X86_VARIANTS if platform == "linux-x86_64" else VARIANTS,
-                "modes": _MODES,
+                "modes": _MODES_WITH_SELECTED if platform in SELECTED_PLATFORMS else _MODES,
                 "versions": recipe.versions,
                 "compiler": recipe.toolchain.version,
                 "flags": recipe.flags,

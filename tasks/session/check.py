@@ -14,7 +14,7 @@ from tasks.etdump.consistent import contradiction
 from tasks.etdump.event_kind import EventKind
 from tasks.etdump.reader import EtdumpError, read_etdump
 from tasks.etdump.tree import runs_of
-from tasks.load.kernels import kernel_names
+from tasks.load.kernels import SELECTED, kernel_names
 from tasks.plan import DISCARDED_INDEX, FIRST_SESSION, PlannedSession
 from tasks.runner.bundle import Runner
 from tasks.session.logs import last_lines
@@ -82,6 +82,11 @@ def check_result(session: PlannedSession, runner: Runner, stats: dict[str, Any] 
         raise Unsuccessful("failed", "bad_etdump", f"model.etdump: {cause}")
     if runner.supports_farm_flags:
         _check_stats(stats, cell.threads)
+    if cell.mode == "selected" and not (collected / SELECTED).is_file():
+        reason = (
+            f"the runner exited with code 0 but did not write {SELECTED}; build it again with `etfarm runner build`"
+        )
+        raise Unsuccessful("failed", "no_kernels", reason)
     delegated = {dump.names[at] for at in dump.name_id[dump.kind == EventKind.DELEGATED]}
     if cause := variant_contradiction(cell.variant, sorted(delegated), kernel_names(collected, cell.mode)):
         raise Unsuccessful("invalid", "variant", cause)

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from devices.device import Device
 from devices.errors import FileMissing, FileRefused
 from tasks.export.exported import Export
+from tasks.load.kernels import PROFILE, SELECTED
 from tasks.plan import PlannedSession
 from tasks.ranges import Count, SmallCount, SmallInt, first_mistake
 from tasks.runner.bundle import Runner
@@ -61,7 +62,9 @@ def file_limits(session: PlannedSession, export: Export, runner: Runner) -> dict
     if runner.supports_farm_flags:
         limits["stats.json"] = min(_EMPTY_BYTES + 2 * executions * _DURATION_BYTES, _MOST_STATS_BYTES)
         if session.cell.mode == "profile":
-            limits["kernel_profile.json"] = _PROFILE_BYTES
+            limits[PROFILE] = _PROFILE_BYTES
+        if session.cell.mode == "selected":
+            limits[SELECTED] = _PROFILE_BYTES
     return limits
 
 

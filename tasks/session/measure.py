@@ -25,6 +25,7 @@ from tasks.export.accuracy_limits import limits_of
 from tasks.export.exported import FORWARD, Case, Export, Tensors
 from tasks.export.sources import SOURCES
 from tasks.files import scratch_folder
+from tasks.load.kernels import PROFILE, SELECTED
 from tasks.plan import PlannedSession
 from tasks.runner.bundle import Runner
 from tasks.session.accuracy import OutputMismatchError, References, compare_outputs
@@ -237,7 +238,9 @@ def _command(session: PlannedSession, bench: Bench, folder: str) -> list[str]:
         if session.shows_tracing_cost:
             command.append(f"--untraced_executions={min(cell.executions, cell.warmup_executions + _UNTRACED)}")
         if cell.mode == "profile":
-            command.append(f"--kernel_profile_path={folder}/kernel_profile.json")
+            command.append(f"--kernel_profile_path={folder}/{PROFILE}")
+        if cell.mode == "selected":
+            command.append(f"--selected_kernels_path={folder}/{SELECTED}")
     return command
 
 

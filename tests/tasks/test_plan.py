@@ -78,6 +78,16 @@ def test_sessions_for_kernels_come_last() -> None:
     assert modes.count("profile") == 12
 
 
+@pytest.mark.parametrize(
+    ("platform", "planned_modes"),
+    [("linux-aarch64", {"selected"}), ("android-arm64", {"selected"}), (None, {"selected"}), ("linux-x86_64", set())],
+)
+def test_selected_kernels_are_asked_of_the_devices_that_can_tell(platform: str | None, planned_modes: set[str]) -> None:
+    spec, facts = a_spec(modes=["selected"]), Facts(platform=platform)
+    sessions = plan_device(spec, NIGHT, "phone", facts=facts, exports={}, runners={})
+    assert {session.cell.mode for session in sessions} == planned_modes
+
+
 def test_ids_are_the_same_every_time_and_no_two_sessions_share_one() -> None:
     sessions = planned(a_spec())
     assert [s.session_id for s in sessions] == [s.session_id for s in planned(a_spec())]

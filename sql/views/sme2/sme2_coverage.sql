@@ -85,7 +85,7 @@ COMMENT ON COLUMN sme2_coverage.name_share IS 'sme_ms / eligible_ms, 0 to 1: the
 COMMENT ON COLUMN sme2_coverage.sme_share IS 'The part on SME of either version, 0 to 1, with kernels deciding what names leave undecided; NULL while something stays undecided.';
 COMMENT ON COLUMN sme2_coverage.proven_share IS 'The part on SME2 by its kernels, 0 to 1; NULL if that is not proven of every operator.';
 COMMENT ON COLUMN sme2_coverage.proven_sme1_share IS 'The part on SME without SME2 by its kernels, 0 to 1; NULL if that is not proven of every operator.';
-COMMENT ON COLUMN sme2_coverage.evidence IS 'The weakest evidence among its operators: executed (sampled kernels), selected (kernels in XNNPACK''s log), name (no name shows SME), or not proven.';
+COMMENT ON COLUMN sme2_coverage.evidence IS 'The weakest evidence among its operators: executed (sampled kernels), selected (kernels that XNNPACK chose), name (no name shows SME), or not proven.';
 COMMENT ON COLUMN sme2_coverage.eligible_calls IS 'Calls per run of the same operators; also valid on emulated devices, whose times mean nothing.';
 COMMENT ON COLUMN sme2_coverage.sme_calls IS 'Part of eligible_calls whose names show SME.';
 COMMENT ON COLUMN sme2_coverage.sme2_calls IS 'Part of eligible_calls on SME2 by its kernels; NULL if that is not proven of every operator.';

@@ -47,5 +47,5 @@ COMMENT ON COLUMN sme2_operator_coverage.kind IS 'delegated or portable.';
 COMMENT ON COLUMN sme2_operator_coverage.category IS 'Convolution or GEMM.';
 COMMENT ON COLUMN sme2_operator_coverage.sme2_share IS 'Part of its time on SME2, 0 to 1: the part of the kernels of the same content and data type. 0 if the name shows that it is not on SME; NULL if no kernels are known.';
 COMMENT ON COLUMN sme2_operator_coverage.sme1_share IS 'The same for SME without SME2.';
-COMMENT ON COLUMN sme2_operator_coverage.evidence IS 'What sme2_share rests on: executed (sampled kernels), selected (kernels in XNNPACK''s log), name (which shows that it is not on SME), or not proven.';
+COMMENT ON COLUMN sme2_operator_coverage.evidence IS 'What sme2_share rests on: executed (sampled kernels), selected (kernels that XNNPACK chose), name (which shows that it is not on SME), or not proven.';
 COMMENT ON COLUMN sme2_operator_coverage.likely_reason IS 'Why it is not on SME: from the names, kernels and other operators of the same cell. NULL if it is.';

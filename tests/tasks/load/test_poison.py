@@ -69,6 +69,17 @@ def test_a_poisoned_kernel_profile_is_refused_and_the_others_are_loaded(
     assert maker.ask("SELECT session_id FROM session_overview ORDER BY ALL") == [(before.name,), (after.name,)]
 
 
+@pytest.mark.parametrize(
+    "content", ["[" * 100_000, '{"selected": [3], "unnamed": 0}', '{"selected": [], "unnamed": -1}']
+)
+def test_a_poisoned_list_of_selected_kernels_is_refused(maker: BundleMaker, content: str) -> None:
+    poisoned = maker.session([6], mode="selected", files={"selected_kernels.json": content.encode()})
+    result = maker.load()
+    [(path, sentence)] = result.refused
+    assert (path, result.loaded) == (poisoned, 0)
+    assert sentence.startswith(f"{poisoned}/selected_kernels.json: not a list of selected kernels (")
+
+
 @pytest.mark.fault(
     stage="load",
     done="session.json has text, huge, nested or non-finite values in the runner's statistics",

@@ -97,6 +97,14 @@ def test_a_profile_that_the_load_would_refuse_fails_the_session(tmp_path: Path, 
     assert loaded(tmp_path, record) == 1
 
 
+def test_a_session_for_selected_kernels_needs_their_list(tmp_path: Path) -> None:
+    bench = farm_bench(tmp_path, writes(tmp_path, "stats", changed()))
+    session = a_session()
+    record = measured(tmp_path, bench, replace(session, cell=replace(session.cell, mode="selected")))
+    assert (record.status, record.reason_code) == ("failed", "no_kernels")
+    assert "did not write selected_kernels.json" in str(record.reason)
+
+
 @pytest.mark.fault(stage="pull", done="the runner leaves {left} as {name}", holds="the session fails with its name")
 @pytest.mark.parametrize(
     ("name", "left", "code"),

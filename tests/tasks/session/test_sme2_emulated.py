@@ -1,4 +1,4 @@
-"""SME2 on an emulated processor, from sweep file to warehouse: what ran, by names and by executed kernels.
+"""SME2 on an emulated processor, from sweep file to warehouse: what ran, by names and by kernels.
 
 What an operator's name reads with and without SME2 was found with executed instructions; here the farm must find it
 again from its own views, for each kind of operator and precision.
@@ -31,7 +31,7 @@ SWEEP = """
 name: emulated
 models: [%s]
 precisions: [%s]
-modes: [timing, profile]
+modes: [timing, profile, selected]
 executions: 4
 warmup_executions: 1
 sessions: 1
@@ -77,6 +77,14 @@ def test_each_operator_and_precision_shows_sme2_as_it_should(emulated: Farm) -> 
     sme1 = emulated.ask(executed + "kernel LIKE '%_sme_mopa' ORDER BY ALL")
     assert [tuple(row.values()) for row in sme1] == [(model, precision, "sme1") for model, precision, *_ in CASES]
     assert emulated.ask(executed + "variant = 'sme2_off' AND isa_family IN ('SME', 'SME2')") == []
+    # and so do the kernels that were selected, without a build that logs them
+    products = "SELECT DISTINCT model, precision, variant, isa_family FROM kernel_use WHERE evidence = 'selected' "
+    selected = emulated.ask(products + "AND operation LIKE 'matmul%' AND isa_family LIKE 'SME%' ORDER BY ALL")
+    assert [tuple(row.values()) for row in selected] == [
+        (model, precision, variant, family)
+        for model, precision, *_ in CASES
+        for variant, family in (("sme1", "SME"), ("sme2_on", "SME2"))
+    ]
     # and the coverage tells them apart
     covered = emulated.ask(f"SELECT {COVERAGE} FROM sme2_coverage WHERE variant <> 'sme2_off' ORDER BY variant DESC")
     assert [tuple(row.values()) for row in covered] == [
@@ -87,6 +95,20 @@ def test_each_operator_and_precision_shows_sme2_as_it_should(emulated: Farm) -> 
     # and the outputs are eager's, the same with SME2 and without
     for row in emulated.ask("SELECT precision, max(max_abs_error) AS worst FROM session_accuracy GROUP BY precision"):
         assert row["worst"] < {"fp32": 1e-4, "fp16": 0.1}.get(row["precision"], 0.2)
+
+
+def test_selected_kernels_prove_sme2_where_none_was_sampled(emulated: Farm) -> None:
+    done = emulated.sweep(SWEEP.replace("profile, ", "") % ("linear", "int8_dynamic"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = emulated.ask("SELECT variant, evidence, proven_share, proven_sme1_share FROM sme2_coverage ORDER BY variant")
+    assert [tuple(row.values()) for row in rows] == [
+        ("sme1", "selected", 0.0, 1.0),
+        ("sme2_off", "selected", 0.0, 0.0),
+        ("sme2_on", "selected", 1.0, 0.0),
+    ]
+    # and what has no name is counted under its library
+    unnamed = emulated.ask("SELECT DISTINCT library FROM kernel_use WHERE kernel = '(unresolved)'")
+    assert unnamed == [{"library": "libexecutorch_backend_xnnpack.so"}]
 
 
 def test_emulated_times_are_never_shown(emulated: Farm) -> None:
