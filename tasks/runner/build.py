@@ -22,6 +22,7 @@ from tasks.runner.bundle import (
     runners_of,
 )
 from tasks.runner.check import check_bundle, missing_libraries
+from tasks.runner.floor import floor_of
 from tasks.runner.recipe import LIBRARIES, LOADER, Recipe, recipe_for
 from tasks.runner.steps import plain_folder, run_step
 from tasks.runner.toolchain import host_platform
@@ -42,7 +43,7 @@ def build_runner(platform: str, runners_dir: Path) -> Runner:
     """
     recipe = recipe_for(known_word("platform", platform, PLATFORMS), runners_dir)
     for runner in runners_of(runners_dir, platform):
-        if runner.build_key == recipe.build_key:
+        if runner.build_key == recipe.build_key and runner.needs is not None:
             (runner.folder / MANIFEST).touch()  # find_runner prefers the newest
             return runner
     base = build_runner("linux-aarch64", runners_dir) if recipe.carries_c_library else None
@@ -60,6 +61,7 @@ def build_runner(platform: str, runners_dir: Path) -> Runner:
                 "source_sha256": recipe.source_sha256,
                 "build_key": recipe.build_key,
                 "provenance": None,
+                "needs": floor_of(made),
             }
             return publish_runner(made, runners_dir, described)
     except OSError as error:
