@@ -35,6 +35,10 @@ class Facts(BaseModel):
     """The platform whose runner the device runs; see devices.platform."""
     cores: int | None = None
     memory_bytes: int | None = None
+    glibc: str | None = None
+    """Version of the GNU C library; None if the system has another."""
+    glibcxx: str | None = None
+    """The largest GLIBCXX version of the symbols in libstdc++, such as 3.4.30."""
     sme: bool | None = None
     """Whether the processor has SME of any version, by the operating system or, if it was run, by the runner."""
     sme2: bool | None = None
@@ -83,9 +87,10 @@ def parse_facts(printed: dict[str, str], platform: str | None) -> Facts:
         known[key] = value[:_MOST_TEXT] if isinstance(value, str) else value
     facts = Facts(**known)
     if platform and platform != facts.platform:
-        # Programs run through a launcher, whose processor is not the one that the device reports.
+        # Programs run through a launcher, whose processor and libraries are not those that the device reports.
         has = False if platform.endswith("x86_64") else None
-        return facts.model_copy(update={"platform": platform, "sme": has, "sme2": has})
+        unknown = dict.fromkeys(("glibc", "glibcxx"))
+        return facts.model_copy(update={"platform": platform, "sme": has, "sme2": has, **unknown})
     return facts
 
 
@@ -102,6 +107,8 @@ def _linux(printed: dict[str, str]) -> dict[str, Any]:
         "soc": _field(printed.get("cpuinfo", ""), "model name", "Hardware"),
         "serial": None,
         "build": printed.get("kernel") or None,
+        "glibc": _largest_version(printed.get("glibc", ""), r"^glibc ([0-9.]+)$"),
+        "glibcxx": _largest_version(printed.get("glibcxx", ""), r"^GLIBCXX_([0-9.]+)$"),
     }
 
 
@@ -150,6 +157,12 @@ def _field(text: str, *names: str) -> str | None:
         if found := re.search(rf"^{name}\s*: *(.*)$", text, re.MULTILINE):
             return found[1].strip() or None
     return None
+
+
+def _largest_version(text: str, pattern: str) -> str | None:
+    """Return the largest of the versions that a pattern finds, of at most four numbers below 100,000."""
+    found = [each for each in re.findall(pattern, text, re.MULTILINE) if re.fullmatch(r"\d{1,5}(\.\d{1,5}){1,3}", each)]
+    return max(found, key=lambda version: [int(part) for part in version.split(".")], default=None)
 
 
 def _number(text: str | None, most: int = 2**63 - 1) -> int | None:

@@ -1,5 +1,6 @@
 """`etfarm runner`: build or register the programs that run models on devices."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -14,15 +15,28 @@ app = typer.Typer(help="Build or register the runners of devices.", no_args_is_h
 def build(
     platform: Annotated[str | None, typer.Option(help="Platform to build for; this machine's if omitted.")] = None,
     all: Annotated[bool, typer.Option("--all", help="Every platform of the inventory.")] = False,
+    source: Annotated[
+        Path | None, typer.Option(help="Checkout of ExecuTorch: build its executor_runner instead, and register it.")
+    ] = None,
+    trace: Annotated[
+        bool, typer.Option("--trace", help="With --source: log the kernels that XNNPACK selects (mode trace).")
+    ] = False,
+    variant: Annotated[
+        str | None, typer.Option(help="With --source: sme2_on or sme2_off; with SME2 on arm64 if omitted.")
+    ] = None,
     inventory: InventoryOption = DEFAULT_INVENTORY,
     var: VarOption = DEFAULT_VAR,
 ) -> None:
-    """Build a runner from the executorch wheel; print its folder."""
+    """Build a runner from the executorch wheel, or from a checkout of ExecuTorch; print its folder."""
     from devices.platform import PLATFORMS
     from tasks.runner.build import build_runner
+    from tasks.runner.bundle import RunnerError
+    from tasks.runner.source import build_from_source
     from tasks.runner.toolchain import host_platform
     from tasks.var import Var
 
+    if source is None and (trace or variant):
+        raise RunnerError("--trace and --variant need --source, a checkout of ExecuTorch; the wheel has no trace log")
     wanted = [platform or host_platform()]
     if all:
         from devices.inventory import load_inventory
@@ -30,7 +44,12 @@ def build(
         listed = {device.platform for device in load_inventory(inventory).devices}
         wanted = [known for known in PLATFORMS if known in listed or (None in listed and known == host_platform())]
     for name in wanted:
-        typer.echo(build_runner(name, Var(var).runners).folder)
+        if source is None:
+            done = build_runner(name, Var(var).runners)
+        else:
+            tell = partial(typer.echo, err=True)
+            done = build_from_source(source, Var(var).runners, platform=name, variant=variant, trace=trace, tell=tell)
+        typer.echo(done.folder)
 
 
 @app.command(

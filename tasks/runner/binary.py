@@ -43,6 +43,7 @@ class Macho:
 
     is_arm64: bool
     is_signed: bool
+    oldest_macos: str | None  # like 14.0; None if it does not declare one
     libraries: list[str]
     rpaths: list[str]
     imports: dict[str, str | None]  # symbol -> library; None if the symbol does not name its library
@@ -51,14 +52,13 @@ class Macho:
 
 def platforms_of(program: Path) -> tuple[Platform, ...]:
     """Return the platforms that a program can run on; empty if it is damaged or for none of them."""
-    with program.open("rb") as stream:
-        is_elf = stream.read(len(_ELF_MAGIC)) == _ELF_MAGIC
     try:
-        if is_elf:
-            return _elf_platforms(read_elf(program))
-        return ("macos-arm64",) if read_macho(program).is_arm64 else ()
+        binary = read_binary(program)
     except RunnerError:
         return ()
+    if isinstance(binary, Elf):
+        return _elf_platforms(binary)
+    return ("macos-arm64",) if binary.is_arm64 else ()
 
 
 def _elf_platforms(elf: Elf) -> tuple[Platform, ...]:
@@ -68,6 +68,13 @@ def _elf_platforms(elf: Elf) -> tuple[Platform, ...]:
         return platforms
     android = elf.interpreter.startswith("/system/bin/linker")
     return tuple(name for name in platforms if name.startswith("android") == android)
+
+
+def read_binary(path: Path) -> Elf | Macho:
+    """Read a file of either format; raises RunnerError if it is of neither, or is damaged."""
+    with path.open("rb") as stream:
+        is_elf = stream.read(len(_ELF_MAGIC)) == _ELF_MAGIC
+    return read_elf(path) if is_elf else read_macho(path)
 
 
 def read_elf(path: Path) -> Elf:
@@ -113,6 +120,7 @@ def read_macho(path: Path) -> Macho:
         return Macho(
             is_arm64=macho.header.cpu_type == lief.MachO.Header.CPU_TYPE.ARM64,
             is_signed=macho.has_code_signature,
+            oldest_macos=_oldest_macos(macho),
             libraries=libraries,
             rpaths=[_text(rpath.path) for rpath in macho.rpaths],
             imports={_text(s.name): numbered.get(s.library_ordinal) for s in macho.imported_symbols},
@@ -146,6 +154,11 @@ def _is_complete_elf(elf: "lief.ELF.Binary", size_bytes: int) -> bool:
 def _is_complete_macho(macho: "lief.MachO.Binary", size_bytes: int) -> bool:
     ends = [macho.fat_offset + segment.file_offset + segment.file_size for segment in macho.segments]
     return len(macho.commands) == macho.header.nb_cmds and max([_MACHO_HEADER_BYTES, *ends]) <= size_bytes
+
+
+def _oldest_macos(macho: "lief.MachO.Binary") -> str | None:
+    declared = macho.build_version.minos if macho.build_version else macho.version_min and macho.version_min.version
+    return ".".join(str(number) for number in declared[:2]) if declared else None
 
 
 def _text(name: str | bytes) -> str:

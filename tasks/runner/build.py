@@ -4,7 +4,6 @@ import contextlib
 import json
 import logging
 import os
-import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from pathlib import Path
 
 from devices.platform import PLATFORMS
 from tasks.cell import VARIANTS, Mode, Variant
-from tasks.files import scratch_folder, work_folder
+from tasks.files import work_folder
 from tasks.runner.bundle import (
     MANIFEST,
     PROGRAM,
@@ -24,7 +23,9 @@ from tasks.runner.bundle import (
     runners_of,
 )
 from tasks.runner.check import check_bundle, missing_libraries
+from tasks.runner.floor import floor_of
 from tasks.runner.recipe import LIBRARIES, LOADER, Recipe, recipe_for
+from tasks.runner.steps import plain_folder, run_step
 from tasks.runner.toolchain import host_platform
 from tasks.runner.wheel import CMAKE_PACKAGE
 
@@ -33,12 +34,7 @@ _log = logging.getLogger(__name__)
 _X86_VARIANTS: tuple[Variant, ...] = ("sme2_off",)
 _MODES: tuple[Mode, ...] = ("timing", "profile")
 _MODES_WITH_SELECTED: tuple[Mode, ...] = (*_MODES, "selected")
-_NOT_FOR_MAKE = frozenset('"#;')
 _STEP_S = 600
-# Settings of the user's shell that would change what is built.
-_SHELL_SETTINGS = re.compile(
-    r"CC|CXX|CFLAGS|CPPFLAGS|CXXFLAGS|LDFLAGS|CPATH|CPLUS_INCLUDE_PATH|LIBRARY_PATH|CMAKE_.*|MAKE.*"
-)
 
 
 def build_runner(platform: str, runners_dir: Path) -> Runner:
@@ -49,7 +45,7 @@ def build_runner(platform: str, runners_dir: Path) -> Runner:
     """
     recipe = recipe_for(known_word("platform", platform, PLATFORMS), runners_dir)
     for runner in runners_of(runners_dir, platform):
-        if runner.build_key == recipe.build_key:
+        if runner.build_key == recipe.build_key and runner.needs is not None:
             (runner.folder / MANIFEST).touch()  # find_runner prefers the newest
             return runner
     base = build_runner("linux-aarch64", runners_dir) if recipe.carries_c_library else None
@@ -67,6 +63,7 @@ def build_runner(platform: str, runners_dir: Path) -> Runner:
                 "source_sha256": recipe.source_sha256,
                 "build_key": recipe.build_key,
                 "provenance": None,
+                "needs": floor_of(made),
             }
             return publish_runner(made, runners_dir, described)
     except OSError as error:
@@ -84,7 +81,7 @@ def _built(parent: Path, recipe: Recipe, base: Runner | None) -> Iterator[Path]:
         bundle = scratch / "bundle"
         if base is None:
             log = parent.absolute().parent / f"{recipe.platform}-build.log"
-            with _plain_folder(scratch) as work:
+            with plain_folder(scratch) as work:
                 _compile(recipe, work, log)
                 _collect(recipe, work / "build", bundle)
         else:
@@ -97,18 +94,8 @@ def _built(parent: Path, recipe: Recipe, base: Runner | None) -> Iterator[Path]:
         yield bundle
 
 
-@contextlib.contextmanager
-def _plain_folder(folder: Path) -> Iterator[Path]:
-    """Yield a folder whose path CMake and make can handle: `folder` itself, or a temporary one."""
-    if _NOT_FOR_MAKE.isdisjoint(str(folder)):
-        yield folder
-        return
-    with scratch_folder() as elsewhere:
-        yield elsewhere
-
-
 def _compile(recipe: Recipe, work: Path, log: Path) -> None:
-    """Configure and build with CMake in `work/build`; on failure the output is in `log`, which RunnerError names."""
+    """Configure and build with CMake in `work/build`; the output of a build that fails stays in `log`."""
     _log.info("building the runner for %s", recipe.platform)
     build = work / "build"
     shutil.copytree(recipe.sources, work / "source")
@@ -116,25 +103,10 @@ def _compile(recipe: Recipe, work: Path, log: Path) -> None:
     configure = [recipe.cmake, "-S", str(work / "source"), "-B", str(build), "-G", "Unix Makefiles"]
     configure += [f"-Dexecutorch_DIR={work / 'executorch' / CMAKE_PACKAGE}", *recipe.flags]
     configure += [f"-DCMAKE_CXX_COMPILER={';'.join(recipe.toolchain.command)}"]
-    for command in configure, [recipe.cmake, "--build", str(build), "--parallel", str(os.cpu_count() or 1)]:
-        _run_step(command, recipe, log)
     log.unlink(missing_ok=True)
-
-
-def _run_step(command: list[str], recipe: Recipe, log: Path) -> None:
-    env = {name: value for name, value in os.environ.items() if not _SHELL_SETTINGS.fullmatch(name)}
-    env |= recipe.toolchain.env
-    try:
-        done = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env, timeout=_STEP_S, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise RunnerError(f"building the runner for {recipe.platform} took over {_STEP_S} s") from None
-    if done.returncode != 0:
-        log.write_bytes(done.stdout)
-        lines = done.stdout.decode(errors="replace").splitlines()
-        errors = [line.strip() for line in lines if re.search("error", line, re.IGNORECASE)] or lines[-1:] or ["?"]
-        raise RunnerError(f"the runner for {recipe.platform} does not build: {errors[0]}; the full output is in {log}")
+    for command in configure, [recipe.cmake, "--build", str(build), "--parallel", str(os.cpu_count() or 1)]:
+        run_step(command, recipe.platform, log, recipe.toolchain.env, _STEP_S)
+    log.unlink(missing_ok=True)
 
 
 def _collect(recipe: Recipe, build: Path, bundle: Path) -> None:

@@ -8,7 +8,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -47,6 +47,7 @@ class Manifest:
     build_key: str | None  # everything that the build depends on; equal keys need no second build
     files: dict[str, dict[str, Any]]  # relative path -> sha256, bytes
     provenance: str | None  # where a registered runner comes from
+    needs: dict[str, str] | None = field(default=None, kw_only=True)  # see floor.py; None of an older farm: unknown
 
 
 @dataclass(frozen=True)

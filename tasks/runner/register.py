@@ -20,6 +20,7 @@ from tasks.runner.bundle import (
     known_word,
     publish_runner,
 )
+from tasks.runner.floor import floor_of
 from tasks.runner.toolchain import host_platform
 
 _MODES: tuple[Mode, ...] = ("timing", "trace")
@@ -69,7 +70,7 @@ def register_runner(
             _check_help(made / PROGRAM, program)
             if model is not None:
                 _check_etdump(made / PROGRAM, program, model)
-        return publish_runner(made, runners_dir, described)
+        return publish_runner(made, runners_dir, described | {"needs": floor_of(made)})
 
 
 def _check_platform(program: Path, platform: str) -> None:

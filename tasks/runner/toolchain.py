@@ -15,7 +15,8 @@ from tasks.runner.bundle import RunnerError
 
 _OLDEST_CMAKE = (3, 28)
 _MACOS = "14.0"  # what the wheel for macOS is built for
-_XCODE = "install it with `xcode-select --install`"
+MACOS_SETTINGS = {"CMAKE_OSX_DEPLOYMENT_TARGET": _MACOS, "CMAKE_OSX_ARCHITECTURES": "arm64"}
+XCODE = "install it with `xcode-select --install`"
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def toolchain_for(platform: Platform, cache: Path) -> Toolchain:
 def find_cmake() -> str:
     """Return a CMake of version 3.28 or later, preferably the one beside this Python; raises RunnerError if none."""
     if shutil.which("make") is None:
-        how = _XCODE if sys.platform == "darwin" else "install it with `apt install make`"
+        how = XCODE if sys.platform == "darwin" else "install it with `apt install make`"
         raise RunnerError(f"no `make` on PATH to build the runner with; {how}")
     for path in [*(f"{place}/data/bin/cmake" for place in _package_folders("cmake")), shutil.which("cmake")]:
         version = re.search(r"(\d+)\.(\d+)", first_line([path, "--version"])) if path else None
@@ -87,28 +88,40 @@ def first_line(command: Sequence[str]) -> str:
     return done.stdout.partition("\n")[0].strip() if done.returncode == 0 else ""
 
 
+def find_zig() -> tuple[str, str] | None:
+    """Return the program of the Python package ziglang and its version; None if it is not installed."""
+    for folder in _package_folders("ziglang"):
+        zig = f"{folder}/zig"
+        if version := first_line([zig, "version"]):
+            return zig, f"zig {version}"
+    return None
+
+
+def zig_environment(cache: Path) -> dict[str, str]:
+    """Return the variables that make zig keep the libraries that it compiles in `cache`."""
+    return {"ZIG_GLOBAL_CACHE_DIR": str(cache / "zig"), "ZIG_LOCAL_CACHE_DIR": str(cache / "zig")}
+
+
 def _host_compiler() -> Toolchain:
-    mac = sys.platform == "darwin"
-    settings = {"CMAKE_OSX_DEPLOYMENT_TARGET": _MACOS, "CMAKE_OSX_ARCHITECTURES": "arm64"} if mac else {}
+    settings = MACOS_SETTINGS if sys.platform == "darwin" else {}
     for name in "g++", "clang++", "c++":
         path = shutil.which(name)
         if path and (version := first_line([path, "--version"])):
             return Toolchain([path], version, settings)
-    how = _XCODE if mac else "install it with `apt install g++`"
+    how = XCODE if sys.platform == "darwin" else "install it with `apt install g++`"
     raise RunnerError(f"no C++ compiler on PATH to build the runner with; {how}")
 
 
 def _zig(cache: Path) -> Toolchain:
-    for folder in _package_folders("ziglang"):
-        zig = f"{folder}/zig"
-        if version := first_line([zig, "version"]):
-            settings = {"CMAKE_SYSTEM_NAME": "Darwin", "CMAKE_SYSTEM_PROCESSOR": "arm64"}
-            # -S leaves out the debug map, which names every object file by its path. It is set here and not with the
-            # flags for linking so that CMake's checks use it too: zig compiles its C++ library for each set of flags.
-            settings |= {"CMAKE_CXX_FLAGS": f"-target aarch64-macos.{_MACOS} -Wl,-S"}
-            env = {"ZIG_GLOBAL_CACHE_DIR": str(cache / "zig"), "ZIG_LOCAL_CACHE_DIR": str(cache / "zig")}
-            return Toolchain([zig, "c++"], f"zig {version}", settings, env)
-    raise RunnerError("no zig to build the runner for macos-arm64 with; install it with `pip install ziglang`")
+    found = find_zig()
+    if found is None:
+        raise RunnerError("no zig to build the runner for macos-arm64 with; install it with `pip install ziglang`")
+    zig, version = found
+    settings = {"CMAKE_SYSTEM_NAME": "Darwin", "CMAKE_SYSTEM_PROCESSOR": "arm64"}
+    # -S leaves out the debug map, which names every object file by its path. It is set here and not with the
+    # flags for linking so that CMake's checks use it too: zig compiles its C++ library for each set of flags.
+    settings |= {"CMAKE_CXX_FLAGS": f"-target aarch64-macos.{_MACOS} -Wl,-S"}
+    return Toolchain([zig, "c++"], version, settings, zig_environment(cache))
 
 
 def _package_folders(package: str) -> list[str]:

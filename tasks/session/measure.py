@@ -28,6 +28,7 @@ from tasks.files import scratch_folder
 from tasks.load.kernels import PROFILE, SELECTED
 from tasks.plan import PlannedSession
 from tasks.runner.bundle import Runner
+from tasks.runner.floor import why_too_old
 from tasks.session.accuracy import OutputMismatchError, References, compare_outputs
 from tasks.session.check import Unsuccessful, check_conditions, check_end, check_result, settle
 from tasks.session.finish import checked_record, unexpected
@@ -99,6 +100,8 @@ def _run(
     A job that a killed farm left is collected instead if it has ended and is the one that would be run now.
     """
     device = bench.device
+    if reason := why_too_old(bench.runner, device.name, bench.facts):
+        raise Unsuccessful("failed", "device_too_old", reason)
     logs_to_logcat = session.cell.mode == "trace" and bench.facts.os == "android"
     found.command = _command(session, bench, folder)
     command = recording_pid(found.command) if logs_to_logcat else found.command

@@ -1,5 +1,10 @@
 """Facts and conditions from what Linux, macOS and Android print."""
 
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,6 +34,8 @@ def test_android_facts() -> None:
         "memory_bytes": 11825920 * 1024,
         "arch": "aarch64",
         "platform": "android-arm64",
+        "glibc": None,
+        "glibcxx": None,
         "sme": True,
         "sme2": True,
         "hostname": "localhost",
@@ -47,6 +54,8 @@ def test_macos_facts() -> None:
         "memory_bytes": 17179869184,
         "arch": "arm64",
         "platform": "macos-arm64",
+        "glibc": None,
+        "glibcxx": None,
         "sme": True,
         "sme2": True,
         "hostname": "mini.local",
@@ -65,6 +74,8 @@ def test_linux_facts() -> None:
         "memory_bytes": 8245776 * 1024,
         "arch": "aarch64",
         "platform": "linux-aarch64",
+        "glibc": "2.36",
+        "glibcxx": "3.4.30",
         "sme": False,
         "sme2": False,
         "hostname": "pi",
@@ -211,6 +222,8 @@ def test_facts_that_cannot_be_stored_are_unknown() -> None:
         "memory": f"MemTotal: {'9' * 5000} kB",
         "kernel": "k" * 100_000,
         "product": "\N{SUPERSCRIPT TWO}",
+        "glibc": "glibc 2." + "9" * 5000,
+        "glibcxx": "GLIBCXX_3.\nGLIBCXX_..\nGLIBCXX_3.4.\N{SUPERSCRIPT TWO}",
     }
     printed = "".join(f"@{key}\n{value}\n" for key, value in lines.items())
     # when its facts are read
@@ -219,6 +232,21 @@ def test_facts_that_cannot_be_stored_are_unknown() -> None:
     assert (facts.os, facts.hostname, facts.model) == ("linux", "@system", "\N{SUPERSCRIPT TWO}")
     assert (facts.cores, facts.memory_bytes, facts.arch, facts.platform) == (None, None, None, None)
     assert facts.build == "k" * 300
+    assert (facts.glibc, facts.glibcxx) == (None, None)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at the C library of Linux")
+def test_a_linux_machine_tells_the_versions_of_its_c_and_cpp_libraries(tmp_path: Path) -> None:
+    facts = read_facts(LocalDevice("here", str(tmp_path)))
+    assert f"glibc {facts.glibc}" == (os.confstr("CS_GNU_LIBC_VERSION") or "glibc None")
+    loader = shutil.which("ldconfig", path=f"{os.environ['PATH']}:/sbin:/usr/sbin")
+    has_libstdcxx = loader and "libstdc++.so.6" in subprocess.run([loader, "-p"], capture_output=True, text=True).stdout
+    assert (facts.glibcxx is not None) == bool(has_libstdcxx)
+
+
+def test_a_program_of_another_platform_does_not_use_the_libraries_that_the_device_reports() -> None:
+    facts = parse_facts(sections(LINUX_FACTS), "linux-x86_64")
+    assert (facts.glibc, facts.glibcxx) == (None, None)
 
 
 def test_a_number_in_other_digits_is_unknown() -> None:

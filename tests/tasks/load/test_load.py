@@ -36,6 +36,19 @@ def test_a_bundle_is_loaded_once_however_often_it_is_given(maker: BundleMaker, t
     assert maker.ask(COUNTS) == before
 
 
+def test_the_libraries_that_a_device_offers_make_no_other_device_or_series(maker: BundleMaker) -> None:
+    # given a session of an older farm, which did not read the versions, and one of the same device of this farm
+    maker.session([100])
+    folder = maker.session([100])
+    record = json.loads((folder / "session.json").read_text())
+    record["device"]["facts"] |= {"glibc": "2.36", "glibcxx": "3.4.30"}
+    edit(folder, device=record["device"])
+    # when both are loaded
+    assert maker.load().loaded == 2
+    # then there is one device and one series
+    assert maker.ask("SELECT (SELECT count(*) FROM device), count(DISTINCT series_id) FROM session") == [(1, 1)]
+
+
 def test_loose_etdumps_are_found_at_any_depth_and_bundles_keep_theirs(maker: BundleMaker, tmp_path: Path) -> None:
     maker.session([100])
     (maker.bundles / "more" / "deep").mkdir(parents=True)

@@ -149,6 +149,14 @@ def test_one_source_makes_all_bundles(aarch64_runner: Runner, android_runner: Ru
         assert runner.variants == list(VARIANTS)
 
 
+def test_each_platform_needs_what_its_bundle_does_not_bring(
+    aarch64_runner: Runner, android_runner: Runner, macos_runner: Runner
+) -> None:
+    assert set(aarch64_runner.needs or {}) == {"glibc", "glibcxx"}
+    assert android_runner.needs == {}
+    assert macos_runner.needs == {"macos": "14.0"}
+
+
 def test_the_android_runner_is_started_by_the_loader_in_its_bundle(android_runner: Runner) -> None:
     command = android_runner.command("/data/r")
     assert command == ["/data/r/lib/ld-linux-aarch64.so.1", "--library-path", "/data/r/lib", "/data/r/executor_runner"]
