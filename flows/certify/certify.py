@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -49,7 +49,7 @@ CHECKS = (
 )
 
 
-def certify(spec: DeviceSpec, var: Path, night: date) -> Iterator[Ended]:
+def certify(spec: DeviceSpec, var: Path, night: date) -> Generator[Ended, None, None]:
     """Yield each check as it ends; one that failed stops only those that need it. The device is left as it was."""
     with opened(spec, var, night) as subject:
         stopped: set[str] = set()

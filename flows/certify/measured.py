@@ -29,7 +29,7 @@ def sme_proof(subject: Subject) -> Finding:
     lacking = [variant for variant in ("sme2_on", "sme1") if variant not in asked]
     rest = f"; not {' and '.join(lacking)}, which the device does not have" if lacking else ""
     least = min((proof.snr_db for proof in proofs if proof.snr_db is not None), default=None)
-    snr = "outputs equal to eager PyTorch" if least is None else f"least SNR of outputs {least:.0f} dB"
+    snr = "no SNR of outputs is known" if least is None else f"least SNR of outputs {least:.0f} dB"
     text = f"{len(proofs)} of {len(proofs)} as promised: {len(MODELS)} models in {', '.join(measured)}{rest}; {snr}"
     return Finding("passed", text, figures)
 

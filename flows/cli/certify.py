@@ -1,9 +1,12 @@
 """`etfarm devices certify`: print a line for each check, and write the page."""
 
+import contextlib
 import signal
 import sys
 from datetime import date
 from pathlib import Path
+from types import FrameType
+from typing import NoReturn
 
 import typer
 
@@ -25,12 +28,21 @@ def run_certify(inventory: Path, name: str, var: Path, output: Path | None) -> i
     from flows.certify.certify import certify
     from tasks.certify.page import counts, page_text
 
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # the device is cleared on the way out
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _leave)
     page = output or places.root / "page.md"
     ended = []
-    for each in certify(spec, var, date.today()):
-        ended.append(each)
-        typer.echo(f"{len(ended)} {each.finding.status}: {each.check}, {each.took_s:.1f} s: {each.finding.text}")
+    with contextlib.closing(certify(spec, var, date.today())) as checks:
+        for each in checks:
+            ended.append(each)
+            typer.echo(f"{len(ended)} {each.finding.status}: {each.check}, {each.took_s:.1f} s: {each.finding.text}")
     write_complete(page, page_text(name, ended, str(places.root / "logs")).encode())
     typer.echo(f"{counts(ended)}; page: {page}")
     return 1 if any(each.finding.status == "failed" for each in ended) else 0
+
+
+def _leave(number: int, _frame: FrameType | None) -> NoReturn:
+    """End the sweep that runs and clear the device on the way out."""
+    for known in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(known, signal.SIG_IGN)
+    sys.exit(128 + number)

@@ -46,10 +46,10 @@ def certify(
         Path | None, typer.Option("--output", "-o", help="The page; default: certify/NAME/page.md in --var.")
     ] = None,
 ) -> None:
-    """Run the farm's acceptance on one device and write a Markdown page.
+    """Run the farm's acceptance on one device.
 
-    Prints a line per check. Results stay apart from those of sweeps, in certify/NAME in --var. Exits with 1 if a check
-    failed.
+    Prints a line per check and writes a Markdown page. Results stay apart from those of sweeps, in certify/NAME in
+    --var. Exits with 1 if a check failed.
     """
     from flows.cli.certify import run_certify
 

@@ -19,7 +19,7 @@ from tasks.certify.subject import Subject
 from tasks.files import scratch_folder, sha256_of
 from tasks.runner.build import build_runner
 from tasks.runner.bundle import Runner, RunnerError, find_runner
-from tasks.session.capability import Version, run_version, with_answer_of
+from tasks.session.capability import Version, run_version, with_version
 
 _TRANSFER_BYTES = 8_000_000
 _DISK_MB = 8
@@ -35,10 +35,10 @@ def reached(subject: Subject) -> Finding:
     subject.facts = facts = read_facts(subject.device)
     with subject.leased():
         subject.clear()
-    way = " ".join(filter(None, [spec.transport, spec.serial or spec.address]))
+    way = "this machine" if spec.transport == "local" else f"{spec.transport} {spec.serial or spec.address}"
     has = f"SME2 {_known(facts.sme2)}, SME {_known(facts.sme)}"
     emulated = ", emulated" if spec.emulated else ""
-    text = f"{answer_s:.1f} s, {facts.cores or 'unknown'} cores, {subject.platform}, {has}{emulated}, over {way}"
+    text = f"{answer_s:.1f} s, {facts.cores or 'unknown'} cores, {subject.platform}, {has}{emulated}, {way}"
     rows = figures(
         connection=way,
         first_answer=f"{answer_s:.1f} s",
@@ -98,11 +98,11 @@ def runner(subject: Subject) -> Finding:
     ):
         if None not in (of_system, of_runner) and of_system != of_runner:
             raise FarmError(f"{word}: {_known(of_runner)} by the runner {name}, {_known(of_system)} by the system")
-    subject.runner = found
-    with subject.leased():
-        subject.facts = with_answer_of(found, subject.device, subject.spec, subject.facts)
     has = f"SME2 {_known(version.sme2_hardware)}, SME {_known(version.sme_hardware)}"
-    text = f"{took_s:.1f} s to push and start {name}: {has}, as the system states"
+    agrees = "which the system does not state" if subject.facts.sme2 is None else "as the system states"
+    text = f"{took_s:.1f} s to push and start {name}: {has}, {agrees}"
+    subject.runner = found
+    subject.facts = with_version(version, subject.facts)
     return Finding("passed", text, figures(runner=name, compiler=found.compiler, push_and_start=f"{took_s:.1f} s"))
 
 
@@ -116,7 +116,7 @@ def disk_full(subject: Subject) -> Finding:
         usual, device.root = device.root, folder
         try:
             sentence = _refusal(subject, large)
-            if left := call(device, ["find", folder, "-type", "f"]).split():
+            if left := call(device, ["find", folder, "-type", "f"]).splitlines():
                 raise FarmError(f"{len(left)} files are left of a push that did not fit, for example {left[0]}")
             put(device, small, sha256_of(small))
         finally:

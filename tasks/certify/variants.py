@@ -36,7 +36,8 @@ class Proof:
     @property
     def outputs(self) -> str:
         """How near the outputs are to eager PyTorch."""
-        snr = "equal to eager PyTorch" if self.snr_db is None else f"SNR {self.snr_db:.0f} dB"
+        # The SNR of outputs that are equal to eager PyTorch is not known either.
+        snr = "no SNR is known" if self.snr_db is None else f"SNR {self.snr_db:.0f} dB"
         return f"{self.accuracy}, {snr}" + (f", limit {self.least_snr_db:.0f} dB" if self.least_snr_db else "")
 
     def problem(self) -> str | None:

@@ -34,8 +34,13 @@ def with_answer_of(runner: Runner, device: Device, spec: DeviceSpec, facts: Fact
         answer = Version.model_validate_json(run_version(runner, device, spec, facts).stdout)
     except ValidationError:
         return facts
-    sme = facts.sme if answer.sme_hardware is None else answer.sme_hardware
-    return facts.model_copy(update={"sme": sme, "sme2": answer.sme2_hardware})
+    return with_version(answer, facts)
+
+
+def with_version(version: Version, facts: Facts) -> Facts:
+    """Return the facts with what the runner found of SME and SME2."""
+    sme = facts.sme if version.sme_hardware is None else version.sme_hardware
+    return facts.model_copy(update={"sme": sme, "sme2": version.sme2_hardware})
 
 
 def run_version(runner: Runner, device: Device, spec: DeviceSpec, facts: Facts) -> CommandResult:
