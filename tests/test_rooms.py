@@ -28,11 +28,13 @@ PACKAGES: dict[str, set[str]] = {
     "tasks.runner": {"tasks.etdump"},
     "tasks.session": {"tasks.export", "tasks.etdump", "tasks.load", "tasks.runner"},
     "tasks.kit": {"tasks.etdump", "tasks.export", "tasks.session"},
+    "tasks.certify": {"tasks.runner", "tasks.session"},
     "tasks.verdict": set(),
     "tasks.load": {"tasks.etdump", "tasks.export", "tasks.verdict"},
     "tasks.keep": {"tasks.export", "tasks.load", "tasks.runner", "tasks.verdict"},
     "tasks.report": {"tasks.advice", "tasks.export", "tasks.verdict"},
-    "flows.cli": set(),
+    "flows.certify": set(),
+    "flows.cli": {"flows.certify"},
 }
 # The only packages that may import these, inside the function that needs them: a worker beside phones has neither.
 HEAVY = {"torch", "executorch", "transformers", "torchao"}

@@ -35,7 +35,7 @@ def device_table(inventory: Path, var: Path) -> str:
 
 def probe_lines(inventory: Path, name: str) -> str:
     """Return the facts and conditions of one device, one per line; raises DeviceError if it cannot be reached."""
-    with open_device(_device(inventory, name)) as device:
+    with open_device(device_named(inventory, name)) as device:
         probe(device)
         known = {**read_facts(device).model_dump(), **read_conditions(device).model_dump()}
     return "\n".join(f"{key}: {'unknown' if value is None else value}" for key, value in known.items())
@@ -58,11 +58,12 @@ def why_lines(inventory: Path, selector: list[str], var: Path) -> str:
 
 def change_health(inventory: Path, name: str, var: Path, change: Callable[[Registry], Health]) -> str:
     """Change the health of a device of the inventory; return a line with the new health."""
-    _device(inventory, name)
+    device_named(inventory, name)
     return f"{name}: {change(Registry(Var(var).registry))}"
 
 
-def _device(inventory: Path, name: str) -> DeviceSpec:
+def device_named(inventory: Path, name: str) -> DeviceSpec:
+    """Return a device of an inventory; raises InputError that lists the known ones."""
     devices = {spec.name: spec for spec in load_inventory(inventory).devices}
     if name not in devices:
         raise InputError(

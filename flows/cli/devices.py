@@ -1,6 +1,7 @@
 """`etfarm devices`: show devices, their state and health; quarantine, retire and release them."""
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -34,6 +35,25 @@ def probe(name: NameArgument, inventory: InventoryOption = DEFAULT_INVENTORY, va
     from flows.cli.device_list import probe_lines
 
     typer.echo(probe_lines(inventory, name))
+
+
+@app.command(epilog="Example: etfarm devices certify this-machine -o page.md")
+def certify(
+    name: NameArgument,
+    inventory: InventoryOption = DEFAULT_INVENTORY,
+    var: VarOption = DEFAULT_VAR,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The page; default: certify/NAME/page.md in --var.")
+    ] = None,
+) -> None:
+    """Run the farm's acceptance on one device.
+
+    Prints a line per check and writes a Markdown page. Results stay apart from those of sweeps, in certify/NAME in
+    --var. Exits with 1 if a check failed.
+    """
+    from flows.cli.certify import run_certify
+
+    raise typer.Exit(run_certify(inventory, name, var, output))
 
 
 @app.command(epilog="Example: etfarm devices why kind=local tier=nightly")

@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from devices.device import Device
+from devices.device import CommandResult, Device
 from devices.inventory import DeviceSpec, launch_prefix
 from devices.ondevice.facts import Facts
 from devices.ondevice.store import put_tree
@@ -12,7 +12,9 @@ from tasks.runner.floor import why_too_old
 _DEADLINE_S = 30.0
 
 
-class _Version(BaseModel):
+class Version(BaseModel):
+    """What the farm's runner prints of itself and of the processor."""
+
     model_config = ConfigDict(extra="ignore", strict=True)
 
     sme_hardware: bool | None = None
@@ -29,12 +31,21 @@ def with_answer_of(runner: Runner, device: Device, spec: DeviceSpec, facts: Fact
     """
     if not runner.supports_farm_flags or why_too_old(runner, device.name, facts):
         return facts
-    folder = put_tree(device, runner.tree(), runner.runner_sha256)
-    command = [*launch_prefix(spec, facts.os), *runner.command(folder), "--version"]
-    result = device.run(command, deadline_s=_DEADLINE_S)
     try:
-        answer = _Version.model_validate_json(result.stdout)
+        answer = Version.model_validate_json(run_version(runner, device, spec, facts).stdout)
     except ValidationError:
         return facts
-    sme = facts.sme if answer.sme_hardware is None else answer.sme_hardware
-    return facts.model_copy(update={"sme": sme, "sme2": answer.sme2_hardware})
+    return with_version(answer, facts)
+
+
+def with_version(version: Version, facts: Facts) -> Facts:
+    """Return the facts with what the runner found of SME and SME2."""
+    sme = facts.sme if version.sme_hardware is None else version.sme_hardware
+    return facts.model_copy(update={"sme": sme, "sme2": version.sme2_hardware})
+
+
+def run_version(runner: Runner, device: Device, spec: DeviceSpec, facts: Facts) -> CommandResult:
+    """Push the farm's runner, and start it with `--version`, which prints a `Version`; raises DeviceError."""
+    folder = put_tree(device, runner.tree(), runner.runner_sha256)
+    command = [*launch_prefix(spec, facts.os), *runner.command(folder), "--version"]
+    return device.run(command, deadline_s=_DEADLINE_S)

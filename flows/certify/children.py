@@ -1,0 +1,76 @@
+"""`etfarm sweep` as a separate process, which a check may kill."""
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+
+from devices.errors import FarmError, one_line
+from tasks.bundle import SessionRecord
+from tasks.bundle_store import open_store
+from tasks.certify.subject import Subject
+from tasks.certify.sweeps import Sweep, write_sweep
+from tasks.night import sweep_night
+from tasks.plan import FIRST_SESSION
+
+# Settings of the user that would send a certification's results elsewhere.
+_NOT_INHERITED = {"ETFARM_VAR", "ETFARM_WAREHOUSE", "ETFARM_BUNDLES", "PREFECT_API_URL", "PREFECT_HOME"}
+
+
+@contextlib.contextmanager
+def started(
+    subject: Subject, name: Sweep, *, again: bool = True, launcher: Sequence[str] = ()
+) -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
+    """Start a sweep on the device alone; yield its id and the process, which ends with the block.
+
+    With `again` everything is measured again, otherwise the newest sweep of that name is resumed. The process prints
+    to `logs/<name>.log` in the results.
+    """
+    file, inventory = write_sweep(subject, name, list(launcher))
+    known = open_store(None, subject.places).sweep_ids()
+    sweep_id = sweep_night(name, subject.night, known, again=again).sweep_id
+    command = [sys.executable, "-m", "flows.cli.main", "sweep", str(file), "--inventory", str(inventory)]
+    command += ["--var", str(subject.places.root), "--night", subject.night.isoformat(), "--fail-on", "never"]
+    log = subject.places.root / "logs" / f"{name}.log"
+    log.parent.mkdir(exist_ok=True)
+    environment = {key: value for key, value in os.environ.items() if key not in _NOT_INHERITED}
+    with (
+        log.open("wb" if again else "ab") as stream,
+        subprocess.Popen(
+            [*command, *(["--again"] if again else [])],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=stream,
+        ) as process,
+    ):
+        try:
+            yield sweep_id, process
+        finally:
+            if process.poll() is None:
+                process.terminate()
+
+
+def run_to_end(subject: Subject, name: Sweep) -> str:
+    """Run a sweep to its end and return its id; raises FarmError with the reason of its first bad session."""
+    with started(subject, name) as (sweep_id, process):
+        process.wait()
+    if bad := [each for each in records_of(subject, sweep_id) if each.status != "succeeded"]:
+        first, cell = bad[0], f"{bad[0].model.name} {bad[0].variant} {bad[0].mode}"
+        raise FarmError(f"{len(bad)} sessions did not succeed, the first: {cell}: {first.status}: {first.reason}")
+    if process.returncode:
+        raise FarmError(f"the sweep ended with {process.returncode}: {last_line(subject, name)}")
+    return sweep_id
+
+
+def records_of(subject: Subject, sweep_id: str) -> list[SessionRecord]:
+    """Return the records of a sweep, without the first session of the device, which is always discarded."""
+    records = open_store(None, subject.places).records(sweep_id, skip_damaged=True)
+    return sorted((each for each in records if each.reason_code != FIRST_SESSION), key=lambda each: each.ended_at)
+
+
+def last_line(subject: Subject, name: Sweep) -> str:
+    """Return the last line that a sweep printed."""
+    text = (subject.places.root / "logs" / f"{name}.log").read_text(encoding="utf-8", errors="replace")
+    return one_line((text.strip().splitlines() or ["it printed nothing"])[-1])

@@ -1,0 +1,174 @@
+"""`etfarm devices certify`: a device is accepted by doing on it all that the farm does, and the page tells how."""
+
+import json
+import shutil
+import signal
+import sys
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devices.inventory import load_inventory, open_device
+from devices.ondevice.lease import current_holder
+from devices.ondevice.small_disk import small_disk
+from flows.certify import measured
+from tasks.certify.subject import opened
+from tests.fixtures.farm import Farm
+from tests.fixtures.waiting import SCALE
+
+A_NIGHT = date(2026, 11, 20)
+
+
+def describe(farm: Farm, **more: Any) -> Path:
+    """Write the inventory of this machine with more in its entry; return the device's folder."""
+    root = farm.folder / "device"
+    entry = {"name": "here", "transport": "local", "root": str(root), **more}
+    farm.inventory.write_text(json.dumps({"devices": [entry]}), encoding="utf-8")
+    return root
+
+
+def certify(farm: Farm) -> tuple[int | None, dict[str, str], str]:
+    """Return the exit code, each check's line by its name, and the page."""
+    page = farm.folder / "page.md"
+    process = farm.start("devices", "certify", "here", "--inventory", farm.inventory, "-o", page)
+    out, err = process.communicate(timeout=600 * SCALE)
+    assert page.exists(), out + err
+    lines = [line.split(": ", 2) for line in out.splitlines()[:-1]]
+    statuses = {what.partition(",")[0]: f"{status.partition(' ')[2]}: {text}" for status, what, text in lines}
+    return process.returncode, statuses, page.read_text(encoding="utf-8")
+
+
+@pytest.mark.torch
+@pytest.mark.timeout(900)
+def test_this_machine_is_certified(farm: Farm) -> None:
+    pytest.importorskip("executorch", reason="exports and the runner need the export extra")
+    root = describe(farm)
+    code, lines, page = certify(farm)
+    # then every check was done, and all passed but for the noise of a machine that does other things besides
+    noise = lines.pop("noise")
+    assert {name: line for name, line in lines.items() if not line.startswith("passed: ")} == {}
+    assert list(lines) == [
+        "reached",
+        "transfer",
+        "runner",
+        "SME proof",
+        "kill and reattach",
+        "disk full",
+        "left behind",
+    ]
+    assert (code, noise.partition(":")[0]) in ((0, "passed"), (1, "failed"))
+    assert "(" in noise
+    assert "1 result of 1 start of the runner after kill -9 of the farm" in lines["kill and reattach"]
+    assert "killed by signal 9" in page
+    assert "| linear sme2\\_off |" in page
+    # and neither the device nor the user's warehouse has anything of it
+    assert not root.exists()
+    assert not (farm.var / "bundles").exists()
+    assert not (farm.var / "warehouse").exists()
+    assert (farm.var / "certify/here/warehouse").exists()
+
+
+@pytest.mark.torch
+@pytest.mark.skipif(sys.platform != "linux", reason="prlimit is a program of Linux")
+def test_a_runner_that_cannot_load_its_libraries_fails_its_check_and_stops_those_that_need_it(farm: Farm) -> None:
+    pytest.importorskip("executorch", reason="the runner needs the export extra")
+    # given a device that leaves its runner no room for libraries
+    describe(farm, launcher=[shutil.which("prlimit") or pytest.skip("no prlimit"), "--as=20000000"])
+    code, lines, page = certify(farm)
+    assert code == 1
+    assert "does not start: exit code 127: " in lines["runner"]
+    assert "error while loading shared libraries" in lines["runner"]
+    for check in ("SME proof", "noise", "kill and reattach"):
+        assert lines[check] == "not tried: needs `runner`; fix that first"
+    assert lines["transfer"].startswith("passed: ")
+    assert lines["left behind"].startswith("passed: ")
+    assert "| runner | failed |" in page
+    assert "error while loading shared libraries" in page
+
+
+def test_a_device_without_room_fails_the_transfer_in_one_sentence(farm: Farm) -> None:
+    describe(farm)
+    (spec,) = load_inventory(farm.inventory).devices
+    with open_device(spec) as device, small_disk(device, str(farm.folder / "small"), 2) as needed:
+        if needed:
+            pytest.skip(needed)
+        describe(farm, root=str(farm.folder / "small"))
+        code, lines, page = certify(farm)
+    assert code == 1
+    assert lines["transfer"].startswith("failed: here: no space left for ")
+    assert "| transfer | failed |" in page
+
+
+def test_a_device_that_does_not_answer_stops_all_other_checks(farm: Farm) -> None:
+    entry = {"name": "here", "transport": "ssh", "address": "127.0.0.1", "port": 9, "user": "nobody"}
+    farm.inventory.write_text(json.dumps({"devices": [entry]}), encoding="utf-8")
+    code, lines, _ = certify(farm)
+    assert code == 1
+    assert lines.pop("reached").startswith("failed: here: ")
+    assert {line.partition(":")[0] for line in lines.values()} == {"not tried"}
+
+
+def test_a_certification_that_is_ended_clears_the_device(farm: Farm) -> None:
+    root = describe(farm)
+    process = farm.start("devices", "certify", "here", "--inventory", farm.inventory)
+    assert process.stdout
+    assert process.stdout.readline().startswith("1 passed: reached")
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=120 * SCALE)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert not (root / "certify").exists()
+    (spec,) = load_inventory(farm.inventory).devices
+    with open_device(spec) as device:
+        assert current_holder(device) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("nowhere",), "unknown device `nowhere`; devices: here"),
+        (("here", "-o", "no/such/page.md"), "-o no/such/page.md: not a file in a folder that exists"),
+    ],
+)
+def test_a_mistake_is_one_sentence(farm: Farm, words: tuple[str, ...], sentence: str) -> None:
+    done = farm.run("devices", "certify", *words, "--inventory", farm.inventory)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert sentence in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+SAME = (1.002, 0.990, 1.014, "unknown", 0.012, 8, 0.04)
+SLOWER = (1.050, 1.040, 1.060, "different", 0.010, 8, 0.04)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "status", "text"),
+    [
+        (
+            SAME,
+            None,
+            "passed",
+            "1.002 (0.990 to 1.014) B / A: no difference found; a change of 1.2 % or more would show",
+        ),
+        (SLOWER, SAME, "passed", "1.002 (0.990 to 1.014) B / A: no difference found"),
+        (SLOWER, SLOWER, "failed", "1.050 (1.040 to 1.060) and 1.050 (1.040 to 1.060) B / A: different twice"),
+    ],
+)
+def test_a_content_that_differs_from_itself_twice_fails_the_noise(
+    farm: Farm, monkeypatch: pytest.MonkeyPatch, first: Any, second: Any, status: str, text: str
+) -> None:
+    # given a sweep whose comparison has this result, and another one if it is measured again
+    results = {"certify-1": first, "certify-2": second}
+    monkeypatch.setattr(measured, "run_to_end", lambda *_: "certify-2")
+    monkeypatch.setattr(measured, "ask_warehouse", lambda *_, sweep_id: [results[sweep_id]])
+    (spec,) = load_inventory(farm.inventory).devices
+    with opened(spec, farm.var, A_NIGHT) as subject:
+        subject.proof_sweep = "certify-1"
+        finding = measured.noise(subject)
+        # then one difference may be chance, two are not
+        assert finding.status == status
+        assert finding.text.startswith(text)
+        # and the times of an emulated device are not judged
+        subject.spec = subject.spec.model_copy(update={"emulated": True})
+        assert measured.noise(subject).status == "not tried"
