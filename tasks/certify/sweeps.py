@@ -18,9 +18,10 @@ _EMULATED_EXECUTIONS, _EMULATED_WARMUP_EXECUTIONS = 6, 1
 
 
 def modes(subject: Subject) -> list[str]:
-    """Return timing, and profile if the device's runner has that mode."""
+    """Return timing, and the modes that tell kernels as far as the device's runner has them."""
     runners, platform = subject.places.runners, subject.platform or ""
-    return ["timing", *(["profile"] if find_runner(runners, platform, "sme2_off", "profile") else [])]
+    has = [mode for mode in ("profile", "selected") if find_runner(runners, platform, "sme2_off", mode)]
+    return ["timing", *has]
 
 
 def variants(subject: Subject) -> list[str]:
