@@ -69,7 +69,8 @@ def test_a_full_disk_refuses_in_one_sentence_and_keeps_nothing(subject: Subject)
     is_possible = can_mount(subject.device)
     finding = checks.disk_full(subject)
     if not is_possible:
-        assert (finding.status, finding.text) == ("not tried", "it needs root on the device, to mount a small disk")
+        assert finding.status == "not tried"
+        assert finding.text.startswith("it needs ")
         return
     assert finding.status == "passed"
     assert "no space left for" in dict(finding.figures)["sentence"]
