@@ -8,7 +8,7 @@ from devices.errors import DeviceError, InputError
 from devices.inventory import DeviceSpec, load_inventory, open_device
 from devices.ondevice.conditions import read_conditions
 from devices.ondevice.facts import read_facts
-from devices.ondevice.lease import current_holder
+from devices.ondevice.lease import current_holder, has_ended
 from devices.reconnect import probe
 from devices.suggest import did_you_mean
 from flows.cli.table import as_table
@@ -17,20 +17,28 @@ from tasks.plan import matches
 from tasks.var import Var
 
 _AT_ONCE = 32
+_UNREACHABLE = "unreachable"
 
 
-def device_table(inventory: Path, var: Path) -> str:
-    """Return one line per device; state and health are separate columns: a device can be idle and quarantined."""
+def device_table(inventory: Path, var: Path) -> tuple[str, bool]:
+    """Return one line per device, and whether all could be reached.
+
+    State and health are separate columns: a device can be idle and quarantined. The health of one that cannot be
+    reached is not known unless somebody stated it.
+    """
     registry = Registry(Var(var).registry)
 
     def line(spec: DeviceSpec) -> tuple[str, ...]:
         kind = f"{spec.transport}, emulated" if spec.emulated else spec.transport
-        return spec.name, kind, spec.site or "", _state_of(spec), str(registry.health(spec.name))
+        state, health = _state_of(spec), registry.health(spec.name)
+        is_known = health.state != "good" or not state.startswith(_UNREACHABLE)
+        return spec.name, kind, spec.site or "", state, str(health) if is_known else "unknown"
 
     devices = load_inventory(inventory).devices
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         rows = list(pool.map(line, devices))
-    return as_table(("device", "transport", "site", "state", "health"), rows, widest_cell=200)
+    text = as_table(("device", "transport", "site", "state", "health"), rows, widest_cell=200)
+    return text, not any(state.startswith(_UNREACHABLE) for _, _, _, state, _ in rows)
 
 
 def probe_lines(inventory: Path, name: str) -> str:
@@ -78,5 +86,7 @@ def _state_of(spec: DeviceSpec) -> str:
             probe(device)
             holder = current_holder(device)
     except DeviceError as error:
-        return f"unreachable: {error.cause}"
+        return f"{_UNREACHABLE}: {error.cause}"
+    if holder and has_ended(holder):
+        return f"idle: {holder} has ended, and the next sweep takes its lease over"
     return f"leased by {holder}" if holder else "idle"

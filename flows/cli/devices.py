@@ -22,11 +22,16 @@ ReasonOption = Annotated[str, typer.Option("--reason", help="Reason, shown to yo
 def devices(
     context: typer.Context, inventory: InventoryOption = DEFAULT_INVENTORY, var: VarOption = DEFAULT_VAR
 ) -> None:
-    """List every device with its state (idle, leased and by which process, unreachable) and its health."""
+    """List every device with its state (idle, leased and by which process, unreachable) and its health.
+
+    Exits with 1 if one cannot be reached.
+    """
     if context.invoked_subcommand is None:
         from flows.cli.device_list import device_table
 
-        typer.echo(device_table(inventory, var), nl=False)
+        text, all_reached = device_table(inventory, var)
+        typer.echo(text, nl=False)
+        raise typer.Exit(0 if all_reached else 1)
 
 
 @app.command(epilog="Example: etfarm devices probe this-machine")

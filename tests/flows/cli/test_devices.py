@@ -1,5 +1,6 @@
 """`etfarm devices`: state and health apart, reasons for everything, and decisions of the user that sweeps keep to."""
 
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from devices.inventory import load_inventory, open_device
 from devices.ondevice.lease import acquire
 from flows.cli.main import main
+from tests.fixtures.paths import ROOT
 
 INVENTORY = """
 devices:
@@ -38,6 +40,36 @@ def test_devices_are_listed_with_their_state_apart_from_their_health(etfarm: Cal
     lines = etfarm().splitlines()
     assert lines[2].split() == ["here", "local", "idle", "good"]
     assert lines[3].startswith("gone    ssh        lab-a  unreachable: ")
+    # and what cannot be reached has no health, unless somebody stated it
+    assert lines[3].split()[-1] == "unknown"
+    etfarm("retire", "gone", "--reason", "given back")
+    assert etfarm().splitlines()[3].endswith("retired: given back")
+
+
+def test_the_exit_code_tells_that_a_device_cannot_be_reached(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, etfarm: Callable[..., str]
+) -> None:
+    def code() -> object:
+        monkeypatch.setattr(sys, "argv", ["etfarm", "devices", "--inventory", str(tmp_path / "inventory.yaml")])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return ended.value.code
+
+    assert code() == 1
+    (tmp_path / "inventory.yaml").write_text(INVENTORY.partition("  - {name: gone")[0] % (tmp_path / "device"))
+    assert code() == 0
+
+
+def test_a_holder_that_has_ended_does_not_hold_a_device(etfarm: Callable[..., str], tmp_path: Path) -> None:
+    # given a process that acquired the device and was killed
+    command = "import sys; from pathlib import Path; from devices.inventory import load_inventory, open_device; "
+    command += "from devices.ondevice.lease import acquire; import os, signal; "
+    command += "acquire(open_device(load_inventory(Path(sys.argv[1])).devices[0]), 'a farm', ttl_s=600); "
+    command += "os.kill(os.getpid(), signal.SIGKILL)"
+    subprocess.run([sys.executable, "-c", command, str(tmp_path / "inventory.yaml")], check=False, cwd=ROOT)
+    # then its lease is not taken for a live one
+    assert "idle: a farm (process " in etfarm()
+    assert ") has ended, and the next sweep takes its lease over" in etfarm()
 
 
 def test_a_leased_device_says_by_whom_and_since_when(etfarm: Callable[..., str], tmp_path: Path) -> None:
