@@ -178,6 +178,7 @@ def _record_all(job: DeviceJob, tally: DeviceTally, code: str, reason: str, runs
     Those that may turn out not to be needed are not recorded: nothing would repeat them, and they would stay failed.
     """
     _log.error("%s", reason)
+    tally.unusable = reason
     job.exports.wait_for_all()  # the id of a session depends on the exported model
     facts = runs.facts if runs else job.facts
     sessions = (runs and runs.sessions) or DeviceSessions(job, facts, tally)

@@ -96,6 +96,8 @@ class DeviceTally:
     invalid: int = 0
     discarded: int = 0
     stopped_by: str | None = None
+    unusable: str | None = None
+    """Why the device itself could not be used, or not to the end."""
     replaced: set[str] = field(default_factory=set)
     """Ids of unloadable bundles of which this start or an earlier one made another attempt."""
 

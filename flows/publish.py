@@ -64,7 +64,7 @@ def _load_decisions(warehouse: Path, store: BundleStore) -> None:
     """Bring the decisions about nights in the warehouse up to date; a damaged one is named and left out."""
     decisions = read_decisions(store)
     for sentence in decisions.damaged:
-        _tell(sentence)
+        tell(sentence)
     store_decisions(warehouse, decisions)
 
 
@@ -89,7 +89,7 @@ def keep_damaged(warehouse: Path, damage: WarehouseDamaged, *, is_ours: bool) ->
         raise damage
     if aside := keep_aside(warehouse, damage):
         cause = str(damage).partition("; ")[0]
-        _tell(f"{cause}; it is kept as {aside.name}, and a new one is built from the bundles")
+        tell(f"{cause}; it is kept as {aside.name}, and a new one is built from the bundles")
 
 
 def _load_again(store: BundleStore, var: Path) -> None:
@@ -100,10 +100,10 @@ def _load_again(store: BundleStore, var: Path) -> None:
     with contextlib.suppress(WarehouseError), open_read_only(newest_snapshot(places.snapshots)) as before:
         result.add(load_from_elsewhere(before, places.warehouse, store.forgotten()))
     refused = len(found.refused) + len(result.refused)
-    _tell(f"{places.warehouse}: built again: {result.loaded} sessions loaded, {refused} refused")
+    tell(f"{places.warehouse}: built again: {result.loaded} sessions loaded, {refused} refused")
 
 
-def _tell(sentence: str) -> None:
+def tell(sentence: str) -> None:
     """Print a sentence among the progress of a sweep, and as a warning of every other command."""
     board.tell(sentence)
     _log.warning("%s", sentence)
@@ -158,7 +158,7 @@ def unloadable_sessions(bundles: BundleStore, sweep_id: str, var: Path, warehous
         refused = {session_of(path): reason for path, reason in loaded}
         present = contained_sessions(refused, target)
     except WarehouseError as error:
-        _tell(str(error))
+        tell(str(error))
         refused, present = refused_by_id(bundles, sweep_id, lambda _hashes: set()), set()
     return {session_id: reason for session_id, reason in refused.items() if session_id not in present}
 

@@ -10,16 +10,15 @@ from prefect import flow, runtime, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.futures import PrefectFuture
-from prefect.states import Completed, Failed
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
-from pydantic import BaseModel
 
 from devices.errors import InputError
 from devices.inventory import DeviceSpec, load_inventory
 from flows.artifacts import show_report
-from flows.device_job import DeviceJob, DeviceTally
+from flows.device_job import DeviceJob
+from flows.ending import Ending
 from flows.leftovers import clear_leftovers
-from flows.live_exports import Snapshot
+from flows.notify import notify_end, notify_of_error
 from flows.prepare import data_of
 from flows.progress import board
 from flows.publish import load_store, unloadable_sessions, write_report
@@ -27,7 +26,7 @@ from flows.same_night import same_night_jobs
 from flows.shutdown import shutdown_handler
 from flows.side_by_side import measure_all, measure_as_ready
 from flows.unloadable import session_of
-from flows.verdicts import FailingVerdict, fails, line_of, noise_lines, show_verdicts, verdicts_of
+from flows.verdicts import FailingVerdict, line_of, noise_lines, show_verdicts, verdicts_of
 from tasks.bundle_store import BundleStore, open_store
 from tasks.night import night_or_today, sweep_night
 from tasks.plan import matches
@@ -39,20 +38,16 @@ from tasks.var import Var
 _log = logging.getLogger(__name__)
 # Steps that wait for one another: exports, probes, runners and devices; more pairs and devices than a sweep has.
 _MOST_STEPS_AT_ONCE = 1024
-_MOST_NAMED = 3
 _side_by_side = cast(TaskRunner[PrefectFuture[Any]], ThreadPoolTaskRunner[Any](max_workers=_MOST_STEPS_AT_ONCE))
-
-
-class SweepEnd(BaseModel):
-    """What a sweep returns to its caller."""
-
-    sweep_id: str
-    message: str
 
 
 def _flow_run_name() -> str:
     parameters = runtime.flow_run.parameters
-    return f"{Path(parameters['sweep_file']).stem} {parameters.get('night') or date.today()}"
+    return _name_of(parameters["sweep_file"], parameters.get("night"))
+
+
+def _name_of(sweep_file: str, night: date | None) -> str:
+    return f"{Path(sweep_file).stem} {night or date.today()}"
 
 
 @flow(name="sweep", flow_run_name=_flow_run_name, task_runner=_side_by_side)
@@ -79,9 +74,9 @@ def sweep(
         fail_on: the verdicts that make the sweep Failed: regression, suspected (and regression), or never.
 
     The end state names the regressions. It is Failed, with the counts in its message, because of them (`fail_on`), or
-    if any session failed, was invalid or could not be loaded.
+    if any session failed, was invalid or could not be loaded. The services of ETFARM_NOTIFY get a message at the end.
     """
-    with shutdown_handler(runtime.flow_run.id):
+    with shutdown_handler(runtime.flow_run.id), notify_of_error(_name_of(sweep_file, night)):
         spec = read_sweep(Path(sweep_file))
         chosen = choose_devices(spec, inventory_file)
         places = Var(Path(var).absolute())
@@ -100,7 +95,10 @@ def sweep(
             refused = load_step(this_night.sweep_id, store, places, warehouse_file)
         verdicts = verdict_step(this_night.sweep_id, places, warehouse_file, return_state=True)
         report = report_step(this_night.sweep_id, places, warehouse_file, store, refused, return_state=True)
-        return _end_state(this_night.sweep_id, tallies, refused, second, report, verdicts, fail_on, exports)
+        ending = Ending(this_night.sweep_id, tallies, refused, second, report, verdicts, fail_on, exports)
+        end = ending.state()
+        notify_end(ending, end, places)
+        return end
 
 
 def choose_devices(spec: SweepSpec, inventory_file: str) -> list[DeviceSpec]:
@@ -168,42 +166,3 @@ def report_step(
     show_report(html.with_suffix(".md").read_text(encoding="utf-8"), sweep_id)
     board.done("report", str(html))
     return html
-
-
-def _end_state(
-    sweep_id: str,
-    tallies: list[DeviceTally],
-    refused: Mapping[str, str],
-    second: State[Any],
-    report: State[Any],
-    verdicts: State[Any],
-    fail_on: FailingVerdict,
-    exports: Snapshot,
-) -> State[Any]:
-    counts = {
-        name: sum(getattr(tally, name) for tally in tallies)
-        for name in ("succeeded", "failed", "invalid", "discarded", "already_done", "not_needed")
-    }
-    ended = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if count) or "nothing to do"
-    skipped = [f"{model} {precision} ({reason})" for (model, precision), reason in sorted(exports.skipped.items())]
-    ended += f"; skipped: {', '.join(skipped)}" if skipped else ""
-    broken = [tally.stopped_by for tally in tallies if tally.stopped_by]
-    replaced = {session_id for tally in tallies for session_id in tally.replaced}
-    if missing := [reason for session_id, reason in refused.items() if session_id not in replaced]:
-        more = f"; and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
-        broken.append(f"{len(missing)} could not be loaded: {'; '.join(missing[:_MOST_NAMED])}{more}")
-    if not second.is_completed():
-        broken.append(f"suspected series could not be compared the same night: {second.message}")
-    if not verdicts.is_completed():
-        broken.append(f"the verdicts could not be read: {verdicts.message}")
-    elif slower := fails(data_of(verdicts), fail_on):
-        more = f"; and {len(slower) - _MOST_NAMED} more" if len(slower) > _MOST_NAMED else ""
-        broken.append(f"{'; '.join(line_of(row) for row in slower[:_MOST_NAMED])}{more}")
-    if report.is_completed():
-        last = f"report: {data_of(report)}"
-    else:
-        broken.append("the report could not be written")
-        last = str(report.message)
-    message = "; ".join([f"sessions: {ended}", *broken, last])
-    end = Failed if broken or counts["failed"] or counts["invalid"] else Completed
-    return end(message=message, data=SweepEnd(sweep_id=sweep_id, message=message))

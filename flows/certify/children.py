@@ -14,8 +14,9 @@ from tasks.certify.sweeps import Sweep, write_sweep
 from tasks.night import sweep_night
 from tasks.plan import FIRST_SESSION
 
-# Settings of the user that would send a certification's results elsewhere.
-_NOT_INHERITED = {"ETFARM_VAR", "ETFARM_WAREHOUSE", "ETFARM_BUNDLES", "PREFECT_API_URL", "PREFECT_HOME"}
+# Settings of the user that would send a certification's results, or messages about its sweeps, elsewhere.
+_NOT_INHERITED = {f"ETFARM_{name}" for name in ("VAR", "WAREHOUSE", "BUNDLES", "NOTIFY")}
+_NOT_INHERITED |= {"PREFECT_API_URL", "PREFECT_HOME"}
 
 
 @contextlib.contextmanager

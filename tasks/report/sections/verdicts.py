@@ -1,5 +1,6 @@
 """The report's first section: which models got slower or faster, by how much, since when, and what changed."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
@@ -78,17 +79,11 @@ def verdicts(answers: Answers) -> Section:
     every = answers.rows(VerdictRow)
     rows = [row for row in every if row.metric == LATENCY.name]
     others = [row for row in every if row.metric != LATENCY.name]
-    if not rows:
-        text = "Nothing to judge: no series of a real device was measured."
-        return Section("verdicts", _HEADING, [Paragraph(text)])
-    if not has_baseline(answers) and all(row.verdict != "inaccurate" for row in rows):
-        text = (
-            f"Nothing to compare with: {counted(len(rows), 'series', 'series')} without an earlier night that counts."
-        )
-        return Section("verdicts", _HEADING, [Paragraph(text)])
+    if not rows or (not has_baseline(answers) and all(row.verdict != "inaccurate" for row in rows)):
+        return Section("verdicts", _HEADING, [Paragraph(headline(every))])
     loud = [row for row in rows if row.verdict not in ("no change", "insufficient data")]
     quiet = [row for row in rows if row not in loud]
-    blocks: list[Block] = [Paragraph(_headline(rows), tone="bad" if regressions(answers) else "")]
+    blocks: list[Block] = [Paragraph(headline(every), tone="bad" if regressions(answers) else "")]
     if loud:
         blocks += [_table(loud), Points([_reason(row) for row in loud])]
     if others:
@@ -102,7 +97,24 @@ def verdicts(answers: Answers) -> Section:
 
 def has_baseline(answers: Answers) -> bool:
     """Whether any series could be compared with an earlier night."""
-    return any(row.baseline_nights for row in answers.rows(VerdictRow))
+    return _is_compared(answers.rows(VerdictRow))
+
+
+def _is_compared(rows: list[VerdictRow]) -> bool:
+    return any(row.baseline_nights for row in rows)
+
+
+def headline(every: list[VerdictRow]) -> str:
+    """How many series of the night got which verdict on their latency, in one sentence."""
+    rows = [row for row in every if row.metric == LATENCY.name]
+    if not rows:
+        return "Nothing to judge: no series of a real device was measured."
+    count = counted(len(rows), "series", "series")
+    if not _is_compared(every) and all(row.verdict != "inaccurate" for row in rows):
+        return f"Nothing to compare with: {count} without an earlier night that counts."
+    found = Counter(row.verdict for row in rows)
+    counts = ", ".join(f"{times} {verdict}" for verdict, times in found.items())
+    return f"{count.capitalize()} of this night compared with earlier ones: {counts}."
 
 
 def regressions(answers: Answers) -> list[VerdictRow]:
@@ -152,12 +164,6 @@ def _other_cells(row: VerdictRow) -> list[Cell]:
         words(row.since),
         words(row.changed),
     ]
-
-
-def _headline(rows: list[VerdictRow]) -> str:
-    found = {verdict: sum(row.verdict == verdict for row in rows) for verdict in dict.fromkeys(r.verdict for r in rows)}
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in found.items())
-    return f"{counted(len(rows), 'series', 'series').capitalize()} of this night compared with earlier ones: {counts}."
 
 
 def _reason(row: VerdictRow) -> Text:

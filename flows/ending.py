@@ -1,0 +1,102 @@
+"""How a sweep ended: the counts of its sessions, what failed, and its end state."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from prefect.client.schemas.objects import State
+from prefect.states import Completed, Failed
+from pydantic import BaseModel
+
+from flows.device_job import DeviceTally
+from flows.live_exports import Snapshot
+from flows.prepare import data_of
+from flows.verdicts import FailingVerdict, fails, line_of
+from tasks.report.sections.verdicts import VerdictRow
+
+_MOST_NAMED = 3
+_COUNTED = ("succeeded", "failed", "invalid", "discarded", "already_done", "not_needed")
+
+
+class SweepEnd(BaseModel):
+    """What a sweep returns to its caller."""
+
+    sweep_id: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Ending:
+    """The results of a sweep's steps; `refused` are reasons by session id."""
+
+    sweep_id: str
+    tallies: list[DeviceTally]
+    refused: Mapping[str, str]
+    second: State[Any]
+    report: State[Any]
+    verdicts: State[Any]
+    fail_on: FailingVerdict
+    exports: Snapshot
+
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        """How many sessions ended how."""
+        return {name: sum(getattr(tally, name) for tally in self.tallies) for name in _COUNTED}
+
+    @property
+    def sessions(self) -> str:
+        """The counts, and what was skipped: `sessions: 24 succeeded, 1 discarded`."""
+        counted = [f"{count} {name.replace('_', ' ')}" for name, count in self.counts.items() if count]
+        ended = f"sessions: {', '.join(counted) or 'nothing to do'}"
+        skipped = [
+            f"{model} {precision} ({reason})" for (model, precision), reason in sorted(self.exports.skipped.items())
+        ]
+        return f"{ended}; skipped: {', '.join(skipped)}" if skipped else ended
+
+    @property
+    def rows(self) -> list[VerdictRow]:
+        """The verdicts on the night; none if they could not be read."""
+        return data_of(self.verdicts) if self.verdicts.is_completed() else []
+
+    @property
+    def errors(self) -> list[str]:
+        """What failed beside sessions and the report."""
+        broken = [tally.stopped_by for tally in self.tallies if tally.stopped_by]
+        replaced = {session_id for tally in self.tallies for session_id in tally.replaced}
+        if missing := [reason for session_id, reason in self.refused.items() if session_id not in replaced]:
+            broken.append(f"{len(missing)} could not be loaded: {_first(missing)}")
+        if not self.second.is_completed():
+            broken.append(f"suspected series could not be compared the same night: {self.second.message}")
+        if not self.verdicts.is_completed():
+            broken.append(f"the verdicts could not be read: {self.verdicts.message}")
+        return broken
+
+    @property
+    def report_file(self) -> Path | None:
+        """The report; None if it could not be written."""
+        return data_of(self.report) if self.report.is_completed() else None
+
+    @property
+    def report_line(self) -> str:
+        """Where the report is, or why it could not be written."""
+        if self.report_file:
+            return f"report: {self.report_file}"
+        return f"the report could not be written; {self.report.message}"
+
+    def state(self) -> State[Any]:
+        """Return the sweep's end state, with everything in its message."""
+        broken, slower = self.errors, fails(self.rows, self.fail_on)
+        if slower:
+            broken.append(_first([line_of(row) for row in slower]))
+        message = "; ".join([self.sessions, *broken, self.report_line])
+        is_bad = broken or not self.report_file or self.counts["failed"] or self.counts["invalid"]
+        return (Failed if is_bad else Completed)(
+            message=message, data=SweepEnd(sweep_id=self.sweep_id, message=message)
+        )
+
+
+def _first(sentences: list[str]) -> str:
+    more = f"; and {len(sentences) - _MOST_NAMED} more" if len(sentences) > _MOST_NAMED else ""
+    return f"{'; '.join(sentences[:_MOST_NAMED])}{more}"

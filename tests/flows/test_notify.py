@@ -1,0 +1,127 @@
+"""The message at the end of a sweep: what it contains, when it is sent, and that it never changes the sweep's end."""
+
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import pytest
+from prefect.states import Completed
+
+from flows.device_job import DeviceTally
+from flows.ending import Ending
+from flows.live_exports import LiveExports
+from flows.notify import message_of, notify_end, notify_of_error
+from tasks.health import Registry
+from tasks.report.sections.verdicts import VerdictRow
+from tasks.var import Var
+from tests.fixtures.farm import SWEEP, Farm
+from tests.fixtures.webhook import PASSWORD, webhook
+
+REGRESSION = VerdictRow(
+    model="linear", device="here", emulated=False, precision="fp32", threads=1, differs=None, cell="c",
+    variant="sme2_off", metric="latency", verdict="regression", baseline_value=10e6, value=11e6, ratio=1.1, low=1.08,
+    high=1.12, noise_floor=0.02, baseline_nights=3, baseline_to=None, since=date(2026, 11, 20), changed=".pte file",
+    reason="because", cause="`Convolution` +11.0 %",
+)  # fmt: skip
+QUIET = replace(REGRESSION, model="conv", verdict="no change", ratio=1.0)
+
+
+def ending_of(places: Var, rows: list[VerdictRow], tally: DeviceTally) -> Ending:
+    """The end of a sweep whose steps all completed."""
+    return Ending(
+        sweep_id="nightly-2026-11-21",
+        tallies=[tally],
+        refused={},
+        second=Completed(data=[]),
+        report=Completed(data=places.reports / "nightly-2026-11-21" / "report.html"),
+        verdicts=Completed(data=rows),
+        fail_on="regression",
+        exports=LiveExports([]).now(),
+    )
+
+
+def test_the_message_has_headline_counts_regressions_devices_and_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a night with a regression, and a device that was lost for the third time
+    places = Var(tmp_path)
+    monkeypatch.setenv("ETFARM_REPORT_URL", "https://farm.example/reports/")
+    for _ in range(3):
+        Registry(places.registry).strike("pixel-1", "no answer")
+    tally = DeviceTally("pixel-1", succeeded=5, failed=2, unusable="pixel-1: no answer")
+    # when its message is made
+    message = message_of(ending_of(places, [REGRESSION, QUIET], tally), places, is_bad=True)
+    # then it states all of that, numbers first
+    assert message.title == (
+        "nightly-2026-11-21 failed: Two series of this night compared with earlier ones: 1 regression, 1 no change."
+    )
+    counts, regression, lost, quarantined, link = message.body.splitlines()
+    assert counts == "sessions: 5 succeeded, 2 failed"
+    assert regression == (
+        "+10.0 % (+8.0 to +12.0 %): linear fp32 on here, SME2 off, one thread; cause: `Convolution` +11.0 %"
+    )
+    assert lost == "pixel-1: no answer"
+    assert quarantined.startswith("pixel-1 is quarantined until ")
+    assert link == "report: https://farm.example/reports/nightly-2026-11-21/report.html"
+
+
+def test_a_message_lists_ten_regressions_and_counts_the_others(tmp_path: Path) -> None:
+    rows = [replace(REGRESSION, model=f"model_{number}") for number in range(13)]
+    ending = ending_of(Var(tmp_path), rows, DeviceTally("here", succeeded=13))
+    lines = message_of(ending, Var(tmp_path), is_bad=True).body.splitlines()
+    assert [line.startswith("+10.0 % ") for line in lines] == [False, *[True] * 10, False, False]
+    assert lines[-2] == "3 more in the report"
+    assert lines[-1] == f"report: {tmp_path}/reports/nightly-2026-11-21/report.html"
+
+
+def test_a_quiet_night_is_told_once_and_again_only_if_something_was_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = Var(tmp_path)
+    nothing_new = ending_of(places, [QUIET], DeviceTally("here", already_done=4))
+    with webhook() as hook:
+        monkeypatch.setenv("ETFARM_NOTIFY", hook.url)
+        # given a sweep that was killed before its message was sent: the next start measures nothing, but sends it
+        notify_end(nothing_new, nothing_new.state(), places)
+        assert [each["type"] for each in hook.received] == ["success"]
+        # when it is started again, then nothing is sent
+        notify_end(nothing_new, nothing_new.state(), places)
+        assert len(hook.received) == 1
+        # and if a start measured something, a message is sent
+        more = ending_of(places, [QUIET], DeviceTally("here", already_done=3, succeeded=1))
+        notify_end(more, more.state(), places)
+        assert len(hook.received) == 2
+
+
+def test_an_error_that_stops_a_sweep_is_told_and_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    with webhook() as hook:
+        monkeypatch.setenv("ETFARM_NOTIFY", hook.url)
+        with pytest.raises(ValueError, match="out of range"), notify_of_error("nightly 2026-11-21"):
+            raise ValueError("out of range")
+    (received,) = hook.received
+    assert received["title"] == "nightly 2026-11-21: the sweep stopped"
+    assert received["message"] == "ValueError: out of range; run the same command to resume"
+
+
+@pytest.mark.torch
+def test_a_sweep_sends_one_message_and_a_refusing_service_changes_nothing_but_a_warning(farm: Farm) -> None:
+    pytest.importorskip("executorch", reason="exports and the runner need the export extra")
+    with webhook() as good, webhook(500) as bad:
+        # given two services, of which one refuses
+        farm.environment |= {"ETFARM_NOTIFY": f"{good.url} {bad.url}"}
+        # when a sweep ends
+        done = farm.sweep(SWEEP)
+    # then it succeeded, and there is one message with headline and report
+    assert done.returncode == 0, done.stdout + done.stderr
+    (received,) = good.received
+    assert "Nothing to compare with" in received["title"]
+    report = done.stdout.strip().rpartition("report: ")[2]
+    assert received["message"].splitlines() == ["sessions: 4 succeeded, 1 discarded", f"report: {report}"]
+    # and one warning, which names the scheme only
+    (warning,) = [line for line in done.stderr.splitlines() if "notification" in line]
+    assert warning.startswith("notification to `json` not sent: it answered with HTTP status 500; ")
+    # and the secret is in no file and in no output
+    assert PASSWORD not in done.stdout + done.stderr
+    written = [path for path in farm.folder.rglob("*") if path.is_file()]
+    assert any(path.name == "session.json" for path in written)
+    assert [path for path in written if PASSWORD.encode() in path.read_bytes()] == []
