@@ -15,6 +15,7 @@ from devices.errors import DeviceRefused, InputError
 from devices.limits import Limits
 from devices.local import LocalDevice
 from devices.platform import Platform
+from devices.ssh.config import SshAddress, resolve
 
 Transport = Literal["local", "ssh", "adb"]
 
@@ -147,11 +148,9 @@ def _open_local(spec: DeviceSpec) -> Device:
     return LocalDevice(spec.name, root, spec.platform)
 
 
-def _open_ssh(spec: DeviceSpec) -> Device:
-    from devices.ssh.config import SshAddress, resolve
-    from devices.ssh.device import SshDevice  # cryptography is slow to import, and many farms have no SSH host
-
-    where = SshAddress(
+def ssh_address(spec: DeviceSpec) -> SshAddress:
+    """Return the address that the inventory states for an SSH device."""
+    return SshAddress(
         address=spec.address or "",
         port=spec.port,
         user=spec.user,
@@ -160,6 +159,19 @@ def _open_ssh(spec: DeviceSpec) -> Device:
         ssh_config=spec.ssh_config,
         proxy_jump=spec.proxy_jump,
     )
+
+
+def adb_serial(spec: DeviceSpec) -> str:
+    """Return what the adb server calls a phone: its serial, or `host:port` of one on the network."""
+    if spec.address and ":" not in spec.address:
+        return f"{spec.address}:5555"
+    return spec.serial or spec.address or ""
+
+
+def _open_ssh(spec: DeviceSpec) -> Device:
+    from devices.ssh.device import SshDevice  # cryptography is slow to import, and many farms have no SSH host
+
+    where = ssh_address(spec)
     root = spec.root or f"/var/tmp/etfarm-{resolve(spec.name, where).user}"
     return SshDevice(spec.name, root, where, spec.platform)
 
@@ -168,8 +180,5 @@ def _open_adb(spec: DeviceSpec) -> Device:
     from devices.adb.connect import AdbLink
     from devices.adb.device import AdbDevice  # adbutils is slow to import, and many farms have no phone
 
-    serial = spec.serial or spec.address or ""
-    if spec.address and ":" not in spec.address:
-        serial = f"{spec.address}:5555"
-    link = AdbLink(spec.name, serial, network=spec.address is not None, server_port=spec.adb_server_port)
+    link = AdbLink(spec.name, adb_serial(spec), network=spec.address is not None, server_port=spec.adb_server_port)
     return AdbDevice(spec.name, spec.root or "/data/local/tmp/etfarm", link, spec.platform)

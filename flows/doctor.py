@@ -1,4 +1,4 @@
-"""`etfarm doctor`: what sweeps that have ended left, and what keeps the next one from running. It changes nothing.
+"""`etfarm doctor`: what sweeps that have ended left, and what blocks the next one. It changes nothing.
 
 A check is a function that returns findings; a new one is added to CHECKS.
 """
@@ -18,7 +18,6 @@ from devices.ondevice.leftovers import read_leftovers
 from devices.reconnect import probe
 from flows.prefect_server import kept_databases, notes_of, orphans
 from flows.run_notes import dead_notes
-from flows.server_watch import ServerGoneError, check_server
 from sql.errors import WarehouseError
 from tasks.health import HealthError, Registry
 from tasks.leftovers import local_leftovers, size_bytes
@@ -71,17 +70,6 @@ def runs_of_killed_sweeps(places: Var, _inventory: Path) -> list[Finding]:
     return found
 
 
-def prefect_server(_places: Var, _inventory: Path) -> list[Finding]:
-    """A server at PREFECT_API_URL that does not answer."""
-    if "PREFECT_API_URL" not in os.environ:
-        return []
-    try:
-        check_server()
-    except ServerGoneError as gone:
-        return [Finding(str(gone), needs_user=True)]
-    return []
-
-
 def damaged_databases(places: Var, _inventory: Path) -> list[Finding]:
     """Databases of Prefect that were damaged and replaced."""
     return [
@@ -129,7 +117,6 @@ CHECKS: tuple[Callable[[Var, Path], list[Finding]], ...] = (
     unfinished_files,
     servers_of_killed_sweeps,
     runs_of_killed_sweeps,
-    prefect_server,
     damaged_databases,
     folders_of_workers,
     snapshot,

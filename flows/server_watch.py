@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import httpx
 from prefect import Flow
 from prefect.client.base import PrefectHttpxAsyncClient, PrefectHttpxSyncClient
-from prefect.client.orchestration import get_client
+from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.objects import State
 from prefect.exceptions import PrefectHTTPStatusError
 from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
@@ -125,6 +125,16 @@ def check_server() -> None:
         )
 
 
+@contextlib.contextmanager
+def client_without_retries() -> Iterator[SyncPrefectClient]:
+    """Yield a client whose requests fail within seconds if the server does not answer."""
+    with (
+        temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0}),
+        get_client(sync_client=True, httpx_settings={"timeout": _ANSWER_S - 1}) as client,
+    ):
+        yield client
+
+
 def run_flow(shown: Flow[..., _T], **parameters: Any) -> _T:
     """Call a flow and return what its function returns, also if the server is lost while the function runs.
 
@@ -160,10 +170,7 @@ def run_flow(shown: Flow[..., _T], **parameters: Any) -> _T:
 def _cause_of_no_answer(*, any_status: bool = False) -> str | None:
     """Return why the server is not usable, or None; with `any_status` every answer is a good one."""
     try:
-        with (
-            temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0}),
-            get_client(sync_client=True, httpx_settings={"timeout": _ANSWER_S - 1}) as client,
-        ):
+        with client_without_retries() as client:
             answer = client.request("GET", "/health")
             if any_status or answer.json() is True:
                 return None

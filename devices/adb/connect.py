@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 
 from adbutils import AdbClient, AdbError, AdbTimeout, adb_path
@@ -27,6 +28,32 @@ _WAYS_ON = {
     "not found": "check its cable or address, and that USB debugging is on",
     "failed to connect": "check its address, and that debugging over the network is on",
 }
+
+
+@dataclass(frozen=True)
+class AdbServer:
+    """An adb server's port, and the state of each phone by its serial; None if no server runs."""
+
+    port: int
+    states: dict[str, str] | None
+
+
+def look_at_server(port: int | None) -> AdbServer:
+    """Ask the adb server which phones it lists, without starting it; `port` None means adb's setting.
+
+    Raises AdbError or OSError if the program on that port does not answer as an adb server.
+    """
+    client = AdbClient(port=port, socket_timeout=ANSWER_S)
+    if not _is_listening(client):
+        return AdbServer(client.port, None)
+    return AdbServer(client.port, {phone.serial: phone.state for phone in client.list()})
+
+
+def _is_listening(client: AdbClient) -> bool:
+    with suppress(OSError):
+        socket.create_connection((client.host, client.port), 1).close()
+        return True
+    return False
 
 
 class AdbLink:
@@ -110,8 +137,7 @@ class AdbLink:
 
     def _start_server(self) -> bool:
         """Start the adb server unless it runs; return whether it was started. adbutils would use the default port."""
-        with suppress(OSError):
-            socket.create_connection((self._client.host, self._client.port), 1).close()
+        if _is_listening(self._client):
             return False
         command = [adb_path(), "-P", str(self._client.port), "start-server"]
         try:

@@ -1,5 +1,6 @@
 """Connect to an SSH host: jump hosts, private keys, and host keys, which must be known."""
 
+import contextlib
 import logging
 import shlex
 import socket
@@ -60,6 +61,28 @@ def connect(name: str, where: SshAddress) -> Connection:
     if transport is None:
         raise DeviceLost(name, f"the connection to {hop.host} was closed right after it was opened")
     return Connection(transport, [client, *(through.clients if through else [])])
+
+
+def check_entry(name: str, where: SshAddress) -> None:
+    """Check without a connection that a host and its jump hosts have known host keys, and that a private key exists.
+
+    Raises DeviceRefused.
+    """
+    hop = resolve(name, where)
+    if hop.jump:
+        earlier, _, last = hop.jump.rpartition(",")
+        check_entry(name, _jump_address(last, earlier, where))
+    with paramiko.SSHClient() as client:
+        _load_known_hosts(name, hop, client)
+        if client.get_host_keys().lookup(_entry(hop)) is None:
+            cause = f"the host key of {hop.host}:{hop.port} is not in {hop.known_hosts[0]}"
+            way_on = f"run `{_accept_by_ssh(hop)}` and accept the key if its fingerprint is correct"
+            raise DeviceRefused(name, cause, way_on)
+    with contextlib.closing(paramiko.Agent()) as agent:
+        has_key = bool(hop.identities or agent.get_keys())
+    if not has_key:
+        cause = f"no private key for {hop.user}@{hop.host}:{hop.port} in a file or an SSH agent"
+        raise DeviceRefused(name, cause, "set its `identity_file`, or run `ssh-add` with the key's file")
 
 
 def _jump_address(word: str, earlier: str, where: SshAddress) -> SshAddress:
@@ -156,6 +179,12 @@ def _key_port(hop: Hop) -> int:
     return hop.port if hop.key_name == hop.host else SSH_PORT
 
 
+def _entry(hop: Hop) -> str:
+    """Return the name of the host's entry in known_hosts."""
+    port = _key_port(hop)
+    return hop.key_name if port == SSH_PORT else f"[{hop.key_name}]:{port}"
+
+
 class _RefuseUnknown(paramiko.RejectPolicy):
     """Refuses a host that is not in known_hosts; the message has the command that adds it."""
 
@@ -171,10 +200,15 @@ class _RefuseUnknown(paramiko.RejectPolicy):
 
 
 def _accept(hop: Hop) -> str:
-    file = shlex.quote(str(hop.known_hosts[0]))
     if hop.jump is None and hop.key_name == hop.host:
+        file = shlex.quote(str(hop.known_hosts[0]))
         return f"ssh-keyscan -p {hop.port} {shlex.quote(hop.host)} >> {file}"
-    # ssh-keyscan supports neither jump hosts nor aliases.
+    return _accept_by_ssh(hop)  # ssh-keyscan supports neither jump hosts nor aliases
+
+
+def _accept_by_ssh(hop: Hop) -> str:
+    """Return a command that shows the fingerprint of the host key and asks whether to accept it."""
+    file = shlex.quote(str(hop.known_hosts[0]))
     alias = f"-o HostKeyAlias={shlex.quote(hop.key_name)} " if hop.key_name != hop.host else ""
     through = f"-J {shlex.quote(hop.jump)} " if hop.jump else ""
     place = shlex.quote(f"{hop.user}@{hop.host}")
@@ -182,9 +216,7 @@ def _accept(hop: Hop) -> str:
 
 
 def _changed_key(name: str, hop: Hop, error: paramiko.BadHostKeyException) -> DeviceRefused:
-    port = _key_port(hop)
-    entry = hop.key_name if port == SSH_PORT else f"[{hop.key_name}]:{port}"
-    forget = f"ssh-keygen -R {shlex.quote(entry)} -f {shlex.quote(str(hop.known_hosts[0]))}"
+    forget = f"ssh-keygen -R {shlex.quote(_entry(hop))} -f {shlex.quote(str(hop.known_hosts[0]))}"
     cause = f"the host key of {hop.host}:{hop.port} changed to {_fingerprint(error.key)}"
     expected = f"{cause}, expected {_fingerprint(error.expected_key)}"
     way_on = f"find out why; if the new key is correct, accept it with `{forget} && {_accept(hop)}`"

@@ -1,4 +1,4 @@
-"""`etfarm doctor`: a line for each finding."""
+"""`etfarm doctor`: a line for each finding, then a line for each check of the set-up."""
 
 from pathlib import Path
 
@@ -9,14 +9,16 @@ from tasks.var import Var
 
 
 def run_doctor(inventory: Path, var: Path) -> int:
-    """Print what was found; return 1 if anything needs the user, otherwise 0."""
+    """Print what was found and the state of the set-up; return 1 if anything needs the user, otherwise 0."""
     places = Var(var.absolute())
     prepare_prefect(places.prefect_home)
     from flows.doctor import findings
+    from flows.setup_checks import check_setup
 
-    found = findings(places, inventory)
-    for finding in found:
-        typer.echo(finding.text)
-    if not found:
+    left, setup = findings(places, inventory), check_setup(places, inventory)
+    needs_user = any(finding.needs_user for finding in left + setup)
+    if not left and not needs_user:
         typer.echo("nothing found")
-    return int(any(finding.needs_user for finding in found))
+    for finding in left + setup:
+        typer.echo(finding.text)
+    return int(needs_user)

@@ -193,9 +193,10 @@ def prune(
 
 @app.command(epilog="Example: etfarm doctor --inventory deployments/inventories/local.yaml")
 def doctor(inventory: InventoryOption = DEFAULT_INVENTORY, var: VarOption = DEFAULT_VAR) -> None:
-    """List what killed sweeps left and what blocks the next one.
+    """Check the set-up, and list what killed sweeps left.
 
-    Prints a line per finding with what to do; changes nothing. Exits with 1 if anything needs you.
+    Prints a line per finding, then a line per check (`ok:` or `fix:`), with what to do; changes nothing.
+    Exits with 1 if anything needs you.
     """
     from flows.cli.doctor import run_doctor
 
