@@ -27,7 +27,7 @@ def build(
     inventory: InventoryOption = DEFAULT_INVENTORY,
     var: VarOption = DEFAULT_VAR,
 ) -> None:
-    """Build a runner from the executorch wheel, or from a checkout of ExecuTorch; print its folder."""
+    """Build a runner from the wheel or from sources; print its folder."""
     from devices.platform import PLATFORMS
     from tasks.runner.build import build_runner
     from tasks.runner.bundle import RunnerError
