@@ -75,6 +75,13 @@ def _notes(rows: list[LatencyRow]) -> Iterator[Paragraph]:
             "significant. Check the device for other load and for heat, or run more sessions.",
             tone="quiet",
         )
+    if costly := [row for row in rows if (row.tracing_cost or 0.0) > _NOISY]:
+        yield Paragraph(
+            f"Recording the ETDump adds more than {rounded_percent(_NOISY)} to the runs of "
+            f"{counted(len(costly), 'cell')}, highlighted in the column ETDump: without it they are that much faster. "
+            "Their operators are short; compare them with cells that were measured alike.",
+            tone="quiet",
+        )
     drifting, bimodal = sum(row.drifting_sessions for row in rows), sum(row.bimodal_sessions for row in rows)
     if drifting or bimodal:
         found = [(drifting, "with drift above 5 %"), (bimodal, "with two modes")]
@@ -130,7 +137,11 @@ def _numbers(row: LatencyRow, digits: int) -> list[Cell]:
         number(row.runs, 0),
         number(row.load_ms, 1),
         number(peak / _MIB if peak is not None else None, 1),
-        number(row.tracing_cost * 100 if row.tracing_cost is not None else None, 1),
+        number(
+            row.tracing_cost * 100 if row.tracing_cost is not None else None,
+            1,
+            tone="flag" if (row.tracing_cost or 0.0) > _NOISY else "",
+        ),
     ]
 
 

@@ -43,6 +43,12 @@ def test_the_memory_of_the_model_and_the_cost_of_its_etdump_are_shown_where_they
     assert (latency.column("Peak"), latency.column("ETDump")) == (["3.0"], ["1.6"])
 
 
+def test_a_costly_etdump_is_named(maker: BundleMaker) -> None:
+    times = {"execution_ns": [MS, 1730], "untraced_execution_ns": [MS, 1000]}
+    maker.session([MS, MS], stats={"load_ns": MS, "threads_used": 1, **times})
+    assert report_of(maker).contains("Recording the ETDump adds more than 5 % to the runs of one cell", "latency")
+
+
 def test_an_emulated_device_is_marked_and_its_times_are_not_shown(maker: BundleMaker) -> None:
     stats = {"load_ns": 7_654_321, "peak_resident_bytes": 1 << 20}
     for variant in ("sme2_on", "sme2_off"):
