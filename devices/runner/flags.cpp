@@ -112,8 +112,11 @@ Flags parse_flags(int argc, char** argv) {
     }
   }
   if (flags.model_path.empty() && !flags.version && !flags.help) throw UsageError("--model_path is missing");
-  if (flags.cpu_threads == 0) {
-    throw UsageError("--cpu_threads must be -1 (one thread per fast core) or at least 1, not '0'");
+  // Trying how many more the system can start would take them away from all other programs.
+  constexpr int kMostThreads = 1024;
+  if (flags.cpu_threads == 0 || flags.cpu_threads > kMostThreads) {
+    throw UsageError("--cpu_threads must be -1 (one thread per fast core) or from 1 to " + std::to_string(kMostThreads) +
+                     ", not '" + std::to_string(flags.cpu_threads) + "'");
   }
   for (const std::string name : {"setup_inputs", "setup_input_shapes"}) {
     if (seen.count(name) && flags.setup_method.empty()) throw UsageError("--" + name + " needs --setup_method");
