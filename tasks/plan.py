@@ -118,8 +118,7 @@ def plan_device(
         runnable = next((first for first in planned if first.pte_sha256 and first.runner_sha256), None)
         if runnable:
             planned.insert(0, replace(runnable, index=DISCARDED_INDEX))
-    impossible = ["selected"] if facts.platform and facts.platform not in SELECTED_PLATFORMS else []
-    kernel_modes: list[Mode] = [mode for mode in spec.modes if mode not in ("timing", *impossible)]
+    kernel_modes = [mode for mode in possible_modes(spec.modes, facts) if mode != "timing"]
     planned += [session(group, variant, mode, 0) for mode in kernel_modes for group in groups for variant in variants]
     return planned
 
@@ -128,6 +127,12 @@ def possible_variants(variants: Iterable[Variant], facts: Facts) -> list[Variant
     """Return the variants that a device may be able to run: all but those whose extension it is known not to have."""
     lacking = {"sme2_on": facts.sme2 is False, "sme1": facts.sme is False, "sme2_off": False}
     return [variant for variant in variants if not lacking[variant]]
+
+
+def possible_modes(modes: Iterable[Mode], facts: Facts) -> list[Mode]:
+    """Return the modes that a device may be able to run: all but `selected` where no runner can tell."""
+    can_tell = facts.platform is None or facts.platform in SELECTED_PLATFORMS
+    return [mode for mode in modes if mode != "selected" or can_tell]
 
 
 def thread_counts(threads: Iterable[ThreadCount], facts: Facts) -> list[int]:

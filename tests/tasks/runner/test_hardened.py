@@ -141,3 +141,30 @@ def test_a_program_that_crashes_executorch_is_told_from_a_runner_that_is_killed(
     # then the runner ends with the signal, and says what it was doing
     assert ended.code == -signal.SIGABRT
     assert ended.err.splitlines()[-1] == "executor_runner: ExecuTorch crashed (SIGABRT) while it executed the model"
+
+
+def test_a_full_disk_leaves_the_old_etdump_and_no_half_one(run: "Program", model: str, full_disk: Path) -> None:
+    dump = full_disk / "model.etdump"
+    assert run(model, f"--etdump_path={dump}").code == 0
+    before = dump.read_bytes()
+    ended = run(model, "--num_executions=3000", "--print_output=none", f"--etdump_path={dump}")
+    assert (ended.code, ended.err) == (1, f"executor_runner: cannot write {dump}: No space left on device\n")
+    assert [path.name for path in full_disk.iterdir()] == ["model.etdump"]
+    assert dump.read_bytes() == before
+
+
+def test_a_device_is_written_to_and_not_replaced_by_a_file(run: "Program", model: str, tmp_path: Path) -> None:
+    (tmp_path / "full").symlink_to("/dev/full")
+    ended = run(model, f"--etdump_path={tmp_path / 'full'}")
+    assert (ended.code, ended.err.count("\n")) == (1, 1)
+    assert "No space left on device" in ended.err
+    assert (tmp_path / "full").is_symlink()
+
+
+def test_a_path_that_cannot_be_written_is_reported(run: "Program", model: str) -> None:
+    for flag in "--etdump_path", "--stats_path", "--kernel_profile_path":
+        ended = run(model, f"{flag}=/nowhere/file")
+        assert (ended.code, ended.err) == (
+            1,
+            "executor_runner: cannot write /nowhere/file: No such file or directory\n",
+        )
