@@ -10,8 +10,9 @@ from devices.suggest import did_you_mean
 from flows.device import measure_device
 from flows.device_job import DeviceJob
 from flows.live_exports import LiveExports
-from flows.prepare import Probe, Runners, data_of, probe_step, runner_step
+from flows.prepare import Probe, Runners, probe_step, runner_step
 from flows.publish import ask_warehouse, load_store
+from flows.states import outcome
 from tasks.alternate import Side, comparison_id, plan_round
 from tasks.bundle import SweepNight
 from tasks.bundle_store import BundleStore
@@ -153,11 +154,11 @@ def choose_device(inventory: Path, name: str | None) -> DeviceSpec:
 
 def open_lane(device: DeviceSpec, results: Results) -> Lane:
     """Probe a device and build its runner, as tasks of the present flow run; raises FarmError."""
-    probe: Probe = probe_step(device, results.places.registry)
+    probe: Probe = outcome(probe_step(device, results.places.registry, return_state=True))
     if probe.unusable or not probe.platform:
         raise FarmError(probe.unusable or f"{device.name}: unknown platform; state it in the inventory")
     state = runner_step(probe.platform, list(VARIANTS), ["timing"], results.places.runners, return_state=True)
-    runners: Runners = data_of(state)
+    runners: Runners = outcome(state)
     if not runners.by_use:
         raise FarmError(runners.error or f"no runner for {probe.platform}; build one with `etfarm runner build`")
     return Lane(probe, runners, results)

@@ -22,6 +22,7 @@ from flows.device_sessions import DeviceSessions
 from flows.lease import held
 from flows.progress import board
 from flows.server_watch import ServerGoneError, run_flow
+from flows.states import data_of, end_state, outcome
 from tasks.bundle import SessionRecord
 from tasks.health import STRIKES, Registry
 from tasks.plan import FIRST_SESSION, PlannedSession
@@ -41,23 +42,42 @@ def measure_device(job: DeviceJob) -> DeviceTally:
     """Run all remaining sessions of this device; a failure is recorded and the next session starts.
 
     Prefect's UI shows it as a flow run. If the server does not answer, the sessions are run without it.
+    Raises FarmError if nothing more can be recorded.
     """
+    tally: DeviceTally = outcome(measured_state(job))
+    return tally
+
+
+def measured_state(job: DeviceJob) -> State[Any]:
+    """Do what `measure_device` does; return a new state, for a step that ends as the flow run of the device did."""
     try:
-        return run_flow(device_flow, job=job)
+        ended = run_flow(device_flow, job=job)
     except ServerGoneError as gone:
         _log.warning("%s", gone)
-        return device_flow.fn(job)
+        ended = device_flow.fn(job)
+    return end_state(data_of(ended), ended.message or "", is_bad=ended.is_failed())
 
 
 @flow(name="device", flow_run_name="device {job.title}", validate_parameters=False)
-def device_flow(job: DeviceJob) -> DeviceTally:
-    """The flow of `measure_device`."""
+def device_flow(job: DeviceJob) -> State[Any]:
+    """The flow of `measure_device`: its state carries the tally, or the error that stopped it."""
     tally = DeviceTally(device=job.device.name)
+    try:
+        _run_sessions(job, tally)
+    except ServerGoneError:
+        raise  # measured_state goes on without the server
+    except FarmError as error:
+        tally.stopped_by = str(error)
+        return end_state(error, tally.in_words(), is_bad=True)
+    return end_state(tally, tally.in_words(), is_bad=tally.is_bad)
+
+
+def _run_sessions(job: DeviceJob, tally: DeviceTally) -> None:
     name = job.device.name
     board.expect(job.title, 0)
     if job.unusable is not None:
         _record_all(job, tally, "device_unusable", job.unusable)
-        return tally
+        return
     registry = Registry(job.places.registry)
     runs = None
     try:
@@ -74,7 +94,6 @@ def device_flow(job: DeviceJob) -> DeviceTally:
         if not isinstance(error, DeviceBusy | LeaseLost):
             registry.strike(name, error.cause)
         _record_all(job, tally, code_of(error), str(error), runs)
-    return tally
 
 
 @task(task_run_name="{title}", cache_policy=NO_CACHE)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from devices.inventory import DeviceSpec
 from devices.ondevice.facts import Facts
 from flows.live_exports import LiveExports, Snapshot
+from flows.states import in_words
 from tasks.alternate import Round, plan_noise
 from tasks.bundle import SessionRecord, SweepNight
 from tasks.bundle_store import BundleStore
@@ -15,6 +16,8 @@ from tasks.plan import FIRST_SESSION, PlannedSession, export_for, plan_device, s
 from tasks.runner.bundle import Runner
 from tasks.spec import SweepSpec, Terms
 from tasks.var import Var
+
+COUNTED = ("succeeded", "failed", "invalid", "discarded", "already_done", "not_needed")
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,8 @@ class DeviceTally:
     stopped_by: str | None = None
     unusable: str | None = None
     """Why the device itself could not be used, or not to the end."""
+    first_reason: str | None = None
+    """Why the first session failed or was invalid."""
     replaced: set[str] = field(default_factory=set)
     """Ids of unloadable bundles of which this start or an earlier one made another attempt."""
 
@@ -107,3 +112,20 @@ class DeviceTally:
             self.discarded += 1
         else:
             setattr(self, record.status, getattr(self, record.status) + 1)
+            if record.status != "succeeded":
+                self.first_reason = self.first_reason or record.reason
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many sessions ended how."""
+        return {name: getattr(self, name) for name in COUNTED}
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether any session failed or was invalid, or the device could not be used to the end."""
+        return bool(self.failed or self.invalid or self.unusable or self.stopped_by)
+
+    def in_words(self) -> str:
+        """The counts, and the first reason of what went wrong: `3 succeeded, 1 failed; exit code 134`."""
+        reason = self.stopped_by or self.unusable or self.first_reason
+        return in_words(self.counts) + (f"; {reason}" if reason else "")

@@ -7,17 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from prefect.client.schemas.objects import State
-from prefect.states import Completed, Failed
 from pydantic import BaseModel
 
-from flows.device_job import DeviceTally
+from flows.device_job import COUNTED, DeviceTally
 from flows.live_exports import Snapshot
-from flows.prepare import data_of
+from flows.states import data_of, end_state, first_of, in_words
 from flows.verdicts import FailingVerdict, fails, line_of
 from tasks.report.sections.verdicts import VerdictRow
-
-_MOST_NAMED = 3
-_COUNTED = ("succeeded", "failed", "invalid", "discarded", "already_done", "not_needed")
 
 
 class SweepEnd(BaseModel):
@@ -43,13 +39,12 @@ class Ending:
     @cached_property
     def counts(self) -> dict[str, int]:
         """How many sessions ended how."""
-        return {name: sum(getattr(tally, name) for tally in self.tallies) for name in _COUNTED}
+        return {name: sum(tally.counts[name] for tally in self.tallies) for name in COUNTED}
 
     @property
     def sessions(self) -> str:
         """The counts, and what was skipped: `sessions: 24 succeeded, 1 discarded`."""
-        counted = [f"{count} {name.replace('_', ' ')}" for name, count in self.counts.items() if count]
-        ended = f"sessions: {', '.join(counted) or 'nothing to do'}"
+        ended = f"sessions: {in_words(self.counts)}"
         skipped = [
             f"{model} {precision} ({reason})" for (model, precision), reason in sorted(self.exports.skipped.items())
         ]
@@ -66,7 +61,7 @@ class Ending:
         broken = [tally.stopped_by for tally in self.tallies if tally.stopped_by]
         replaced = {session_id for tally in self.tallies for session_id in tally.replaced}
         if missing := [reason for session_id, reason in self.refused.items() if session_id not in replaced]:
-            broken.append(f"{len(missing)} could not be loaded: {_first(missing)}")
+            broken.append(f"{len(missing)} could not be loaded: {first_of(missing)}")
         if not self.second.is_completed():
             broken.append(f"suspected series could not be compared the same night: {self.second.message}")
         if not self.verdicts.is_completed():
@@ -89,14 +84,7 @@ class Ending:
         """Return the sweep's end state, with everything in its message."""
         broken, slower = self.errors, fails(self.rows, self.fail_on)
         if slower:
-            broken.append(_first([line_of(row) for row in slower]))
+            broken.append(first_of([line_of(row) for row in slower]))
         message = "; ".join([self.sessions, *broken, self.report_line])
         is_bad = broken or not self.report_file or self.counts["failed"] or self.counts["invalid"]
-        return (Failed if is_bad else Completed)(
-            message=message, data=SweepEnd(sweep_id=self.sweep_id, message=message)
-        )
-
-
-def _first(sentences: list[str]) -> str:
-    more = f"; and {len(sentences) - _MOST_NAMED} more" if len(sentences) > _MOST_NAMED else ""
-    return f"{'; '.join(sentences[:_MOST_NAMED])}{more}"
+        return end_state(SweepEnd(sweep_id=self.sweep_id, message=message), message, is_bad=bool(is_bad))

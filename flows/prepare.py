@@ -11,7 +11,6 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.futures import PrefectFuture, as_completed, wait
-from prefect.results import ResultRecord  # type: ignore[attr-defined]
 from prefect.states import Completed, Failed
 
 from devices.errors import DeviceError, FarmError
@@ -21,6 +20,7 @@ from devices.reconnect import probe_until
 from flows.device import RECOVERY_S
 from flows.live_exports import LiveExports
 from flows.progress import board
+from flows.states import end_state
 from tasks.bundle_store import BundleStore, ObjectStore
 from tasks.cell import Mode, Variant
 from tasks.export.entry import ModelEntry
@@ -164,8 +164,14 @@ def _with_tapped(
 
 
 @task(task_run_name="probe {device.name}", cache_policy=NO_CACHE)
-def probe_step(device: DeviceSpec, registry_dir: Path) -> Probe:
-    """Probe one device: check its health, check that it answers, and read its facts."""
+def probe_step(device: DeviceSpec, registry_dir: Path) -> State[Any]:
+    """Probe one device: check its health, check that it answers, and read its facts; Failed if it is unusable."""
+    probe = probe_device(device, registry_dir)
+    return end_state(probe, probe.unusable or f"usable, {probe.platform}", is_bad=probe.unusable is not None)
+
+
+def probe_device(device: DeviceSpec, registry_dir: Path) -> Probe:
+    """Do what `probe_step` shows; a device that fails gets a strike."""
     registry = Registry(registry_dir)
     try:
         health = registry.health(device.name)
@@ -182,8 +188,8 @@ def probe_step(device: DeviceSpec, registry_dir: Path) -> Probe:
 
 
 @task(task_run_name="runner {platform}", cache_policy=NO_CACHE)
-def runner_step(platform: str, variants: list[Variant], modes: list[Mode], runners_dir: Path) -> Runners:
-    """Build the runner of one platform, once per content; return the runner of each variant and mode."""
+def runner_step(platform: str, variants: list[Variant], modes: list[Mode], runners_dir: Path) -> State[Any]:
+    """Build the runner of one platform, once per content; its data are the runners of each variant and mode."""
     board.doing("runner", platform)
     error = None
     try:
@@ -194,7 +200,7 @@ def runner_step(platform: str, variants: list[Variant], modes: list[Mode], runne
     uses = [(variant, mode) for variant in variants for mode in modes]
     found = {use: runner for use in uses if (runner := find_runner(runners_dir, platform, *use))}
     board.done("runner", f"{platform}: {error or 'ready'}", failed=error is not None)
-    return Runners(found, error)
+    return end_state(Runners(found, error), error or "ready", is_bad=error is not None)
 
 
 def _probe_of(device: DeviceSpec, future: PrefectFuture[Any]) -> Probe:
@@ -215,8 +221,3 @@ def _runners_of(platform: str, future: PrefectFuture[Any]) -> Runners:
 
 def _one_line(error: object) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())
-
-
-def data_of(state: State[Any]) -> Any:
-    """Return the result of a task from its state, also of a failed task."""
-    return state.data.result if isinstance(state.data, ResultRecord) else state.data

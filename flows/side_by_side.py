@@ -8,10 +8,11 @@ from typing import Any
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import State
 from prefect.futures import PrefectFuture, wait
 
 from devices.inventory import DeviceSpec
-from flows.device import measure_device
+from flows.device import measured_state
 from flows.device_job import DeviceJob, DeviceTally
 from flows.live_exports import Snapshot
 from flows.prepare import Building, Exporting, Probe, probe_all
@@ -116,6 +117,6 @@ def _tallies(futures: Mapping[str, PrefectFuture[Any]]) -> list[DeviceTally]:
 
 
 @task(task_run_name="{title}", cache_policy=NO_CACHE)
-def device_step(title: str, prepare: Callable[[], DeviceJob]) -> DeviceTally:
+def device_step(title: str, prepare: Callable[[], DeviceJob]) -> State[Any]:
     """Measure one device's part of the sweep, in a separate thread; `prepare` waits for what it needs."""
-    return measure_device(prepare())
+    return measured_state(prepare())

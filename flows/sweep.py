@@ -19,12 +19,12 @@ from flows.device_job import DeviceJob
 from flows.ending import Ending
 from flows.leftovers import clear_leftovers
 from flows.notify import notify_end, notify_of_error
-from flows.prepare import data_of
 from flows.progress import board
 from flows.publish import load_store, unloadable_sessions, write_report
 from flows.same_night import same_night_jobs
 from flows.shutdown import shutdown_handler
 from flows.side_by_side import measure_all, measure_as_ready
+from flows.states import data_of, end_state, listed, outcome
 from flows.unloadable import session_of
 from flows.verdicts import FailingVerdict, line_of, noise_lines, show_verdicts, verdicts_of
 from tasks.bundle_store import BundleStore, open_store
@@ -86,13 +86,13 @@ def sweep(
         this_night = this_night.model_copy(update={"source": source_of(Path(sweep_file))})
         _log.info("sweep %s on %s", this_night.sweep_id, ", ".join(device.name for device in chosen))
         warehouse_file = Path(warehouse) if warehouse else None
-        unloadable = check_step(this_night.sweep_id, store, places, warehouse_file)
+        unloadable = outcome(check_step(this_night.sweep_id, store, places, warehouse_file, return_state=True))
         jobs, tallies, exports = measure_as_ready(spec, this_night, chosen, store, places, unloadable)
-        refused = load_step(this_night.sweep_id, store, places, warehouse_file)
+        refused = outcome(load_step(this_night.sweep_id, store, places, warehouse_file, return_state=True))
         second = same_night_step(this_night.sweep_id, jobs, places, warehouse_file, return_state=True)
         if second.is_completed() and data_of(second):
             tallies += measure_all(data_of(second))
-            refused = load_step(this_night.sweep_id, store, places, warehouse_file)
+            refused = outcome(load_step(this_night.sweep_id, store, places, warehouse_file, return_state=True))
         verdicts = verdict_step(this_night.sweep_id, places, warehouse_file, return_state=True)
         report = report_step(this_night.sweep_id, places, warehouse_file, store, refused, return_state=True)
         ending = Ending(this_night.sweep_id, tallies, refused, second, report, verdicts, fail_on, exports)
@@ -113,20 +113,22 @@ def choose_devices(spec: SweepSpec, inventory_file: str) -> list[DeviceSpec]:
 
 
 @task(task_run_name="check {sweep_id}", cache_policy=NO_CACHE)
-def check_step(sweep_id: str, bundles: BundleStore, places: Var, warehouse: Path | None) -> dict[str, str]:
-    """Return why bundles of the sweep cannot be loaded, by session id."""
+def check_step(sweep_id: str, bundles: BundleStore, places: Var, warehouse: Path | None) -> State[Any]:
+    """Find why bundles of the sweep cannot be loaded, by session id; Failed if there are any."""
     unloadable = unloadable_sessions(bundles, sweep_id, places.root, warehouse)
     if unloadable:
         board.expect("check", len(unloadable))
     for reason in unloadable.values():
         _log.error("%s", reason)
         board.done("check", f"{reason}; if its session is still planned, it is measured again", failed=True)
-    return unloadable
+    return end_state(
+        unloadable, f"{len(unloadable)} unloadable bundles{listed(unloadable.values())}", is_bad=bool(unloadable)
+    )
 
 
 @task(task_run_name="load {sweep_id}", cache_policy=NO_CACHE)
-def load_step(sweep_id: str, bundles: BundleStore, places: Var, warehouse: Path | None) -> dict[str, str]:
-    """Load the sweep's bundles and publish the snapshot; return why bundles were refused, by session id."""
+def load_step(sweep_id: str, bundles: BundleStore, places: Var, warehouse: Path | None) -> State[Any]:
+    """Load the sweep's bundles and publish the snapshot; Failed, with the reasons by session id, if any was refused."""
     board.expect("load", 1)
     result = load_store(bundles, sweep_id, places.root, warehouse)
     for _, sentence in result.refused:
@@ -134,7 +136,8 @@ def load_step(sweep_id: str, bundles: BundleStore, places: Var, warehouse: Path 
     counts = f"{result.loaded} bundles loaded, {result.already} already in the warehouse"
     sentences = [sentence for _, sentence in result.refused]
     board.done("load", "; ".join([counts, *sentences]), failed=bool(sentences))
-    return {session_of(path): reason for path, reason in result.refused}
+    refused = {session_of(path): reason for path, reason in result.refused}
+    return end_state(refused, f"{counts}{listed(sentences)}", is_bad=bool(sentences))
 
 
 @task(task_run_name="suspected series {sweep_id}", cache_policy=NO_CACHE)

@@ -18,7 +18,18 @@ from tests.fixtures.waiting import SCALE
 _SHARED = tempfile.mkdtemp(prefix="etfarm-tests-")
 os.environ["ETFARM_MACHINE_FOLDER"] = f"{_SHARED}/machine"
 
-_FIXTURES = ("command", "devices", "emulator", "prefect_server", "farm", "runner", "s3", "stored", "survival")
+_FIXTURES = (
+    "command",
+    "devices",
+    "emulator",
+    "prefect_server",
+    "farm",
+    "runner",
+    "s3",
+    "stand_in_farm",
+    "stored",
+    "survival",
+)
 pytest_plugins = [f"tests.fixtures.{name}" for name in _FIXTURES]
 
 

@@ -37,7 +37,7 @@ def run_sweep(
     announce(f"sweep {spec.name}", "sweep", var)
     from flows.ending import SweepEnd
     from flows.prefect_server import exit_at_once
-    from flows.prepare import data_of
+    from flows.states import data_of
     from flows.sweep import choose_devices, sweep
 
     choose_devices(spec, str(inventory))

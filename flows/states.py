@@ -1,0 +1,46 @@
+"""States of Prefect's runs: what is green and what is red in its UI, and the data that they carry."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from prefect.client.schemas.objects import State
+from prefect.results import ResultRecord  # type: ignore[attr-defined]
+from prefect.states import Completed, Failed
+
+_MOST_NAMED = 3
+
+
+def end_state(data: Any, message: str, *, is_bad: bool) -> State[Any]:
+    """Return the state in which a step ends by itself: Failed if `is_bad`; it carries `data` either way."""
+    return (Failed if is_bad else Completed)(message=message, data=data)
+
+
+def data_of(state: State[Any]) -> Any:
+    """Return the result of a task or flow from its state, also of a failed one."""
+    return state.data.result if isinstance(state.data, ResultRecord) else state.data
+
+
+def outcome(state: State[Any]) -> Any:
+    """Return the result of a step, also if its state is Failed; raises the error that stopped it."""
+    data = data_of(state)
+    if isinstance(data, BaseException):
+        raise data
+    return data
+
+
+def first_of(sentences: Sequence[str]) -> str:
+    """Return the first three sentences, and how many more there are."""
+    more = f"; and {len(sentences) - _MOST_NAMED} more" if len(sentences) > _MOST_NAMED else ""
+    return f"{'; '.join(sentences[:_MOST_NAMED])}{more}"
+
+
+def listed(sentences: Iterable[str]) -> str:
+    """Return the end of a message: the first sentences after a semicolon, nothing if there are none."""
+    found = list(sentences)
+    return f"; {first_of(found)}" if found else ""
+
+
+def in_words(counts: Mapping[str, int]) -> str:
+    """Return counts as text, without zeros: `24 succeeded, 1 already done`."""
+    counted = [f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if count]
+    return ", ".join(counted) or "nothing to do"
