@@ -5,8 +5,14 @@ from typing import cast
 from uuid import UUID
 
 import httpx
-from prefect.artifacts import create_markdown_artifact, create_progress_artifact, update_progress_artifact
+from prefect.artifacts import (
+    create_markdown_artifact,
+    create_progress_artifact,
+    create_table_artifact,
+    update_progress_artifact,
+)
 
+from flows.device_states import DeviceState
 from flows.server_watch import ServerGoneError
 
 
@@ -30,3 +36,18 @@ def show_report(markdown: str, sweep_id: str) -> None:
     """Show the report of a sweep."""
     with contextlib.suppress(httpx.HTTPError, ServerGoneError):
         create_markdown_artifact(markdown, key="report", description=sweep_id)
+
+
+def show_devices(states: list[DeviceState]) -> None:
+    """Show the state and health of devices as a table."""
+    table = [
+        {
+            "device": each.spec.name,
+            "state": each.state.partition(": ")[0],
+            "health": each.health.state,
+            "reason": each.unreachable or each.health.reason or "",
+        }
+        for each in states
+    ]
+    with contextlib.suppress(httpx.HTTPError, ServerGoneError):
+        create_table_artifact(table, key="devices", description="Devices of the inventory")

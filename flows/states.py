@@ -1,12 +1,19 @@
-"""States of Prefect's runs: what is green and what is red in its UI, and the data that they carry."""
+"""States and names of Prefect's runs: what is green and what is red in its UI, and the data that they carry."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ParamSpec
 
+from coolname.data import config as _generated_words
+from prefect import runtime
 from prefect.client.schemas.objects import State
 from prefect.results import ResultRecord  # type: ignore[attr-defined]
 from prefect.states import Completed, Failed
 
+from devices.errors import FarmError
+from sql.errors import WarehouseError
+
+_P = ParamSpec("_P")
 _MOST_NAMED = 3
 
 
@@ -44,3 +51,30 @@ def in_words(counts: Mapping[str, int]) -> str:
     """Return counts as text, without zeros: `24 succeeded, 1 already done`."""
     counted = [f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if count]
     return ", ".join(counted) or "nothing to do"
+
+
+def given_name() -> str | None:
+    """Return the name that the user gave to the present flow run; None if Prefect made one up, such as `amber-fox`."""
+    name: str | None = runtime.flow_run.name
+    is_made_up = name is None or (name.count("-") == 1 and _words().issuperset(name.split("-")))
+    return None if is_made_up else name
+
+
+@functools.cache
+def _words() -> frozenset[str]:
+    """The words of which Prefect makes names."""
+    lists: Any = _generated_words
+    return frozenset(word for each in lists.values() for word in each.get("words", ()))
+
+
+def with_sentence(work: Callable[_P, State[Any]]) -> Callable[_P, State[Any]]:
+    """Let a flow's function end as Failed with one sentence if it raises an error that the user can act on."""
+
+    @functools.wraps(work)
+    def told(*positional: _P.args, **named: _P.kwargs) -> State[Any]:
+        try:
+            return work(*positional, **named)
+        except (FarmError, WarehouseError) as error:
+            return end_state(None, str(error), is_bad=True)
+
+    return told

@@ -24,9 +24,10 @@ from flows.publish import load_store, unloadable_sessions, write_report
 from flows.same_night import same_night_jobs
 from flows.shutdown import shutdown_handler
 from flows.side_by_side import measure_all, measure_as_ready
-from flows.states import data_of, end_state, listed, outcome
+from flows.states import data_of, end_state, given_name, listed, outcome
 from flows.unloadable import session_of
 from flows.verdicts import FailingVerdict, line_of, noise_lines, show_verdicts, verdicts_of
+from tasks.bundle import SweepNight
 from tasks.bundle_store import BundleStore, open_store
 from tasks.night import night_or_today, sweep_night
 from tasks.plan import matches
@@ -38,19 +39,20 @@ from tasks.var import Var
 _log = logging.getLogger(__name__)
 # Steps that wait for one another: exports, probes, runners and devices; more pairs and devices than a sweep has.
 _MOST_STEPS_AT_ONCE = 1024
-_side_by_side = cast(TaskRunner[PrefectFuture[Any]], ThreadPoolTaskRunner[Any](max_workers=_MOST_STEPS_AT_ONCE))
+side_by_side = cast(TaskRunner[PrefectFuture[Any]], ThreadPoolTaskRunner[Any](max_workers=_MOST_STEPS_AT_ONCE))
 
 
 def _flow_run_name() -> str:
     parameters = runtime.flow_run.parameters
-    return _name_of(parameters["sweep_file"], parameters.get("night"))
+    return given_name() or name_of(parameters["sweep_file"], parameters.get("night"))
 
 
-def _name_of(sweep_file: str, night: date | None) -> str:
+def name_of(sweep_file: str, night: date | None) -> str:
+    """Return the name of a flow run that was not given one: `nightly 2026-11-01`."""
     return f"{Path(sweep_file).stem} {night or date.today()}"
 
 
-@flow(name="sweep", flow_run_name=_flow_run_name, task_runner=_side_by_side)
+@flow(name="sweep", flow_run_name=_flow_run_name, task_runner=side_by_side)
 def sweep(
     sweep_file: str = "deployments/sweeps/nightly.yaml",
     inventory_file: str = "deployments/inventories/local.yaml",
@@ -76,7 +78,7 @@ def sweep(
     The end state names the regressions. It is Failed, with the counts in its message, because of them (`fail_on`), or
     if any session failed, was invalid or could not be loaded. The services of ETFARM_NOTIFY get a message at the end.
     """
-    with shutdown_handler(runtime.flow_run.id), notify_of_error(_name_of(sweep_file, night)):
+    with shutdown_handler(runtime.flow_run.id), notify_of_error(name_of(sweep_file, night)):
         spec = read_sweep(Path(sweep_file))
         chosen = choose_devices(spec, inventory_file)
         places = Var(Path(var).absolute())
@@ -84,21 +86,35 @@ def sweep(
         store = open_store(bundles, places)
         this_night = sweep_night(spec.name, night_or_today(night, date.today()), store.sweep_ids(), again=again)
         this_night = this_night.model_copy(update={"source": source_of(Path(sweep_file))})
-        _log.info("sweep %s on %s", this_night.sweep_id, ", ".join(device.name for device in chosen))
         warehouse_file = Path(warehouse) if warehouse else None
-        unloadable = outcome(check_step(this_night.sweep_id, store, places, warehouse_file, return_state=True))
-        jobs, tallies, exports = measure_as_ready(spec, this_night, chosen, store, places, unloadable)
-        refused = outcome(load_step(this_night.sweep_id, store, places, warehouse_file, return_state=True))
-        second = same_night_step(this_night.sweep_id, jobs, places, warehouse_file, return_state=True)
-        if second.is_completed() and data_of(second):
-            tallies += measure_all(data_of(second))
-            refused = outcome(load_step(this_night.sweep_id, store, places, warehouse_file, return_state=True))
-        verdicts = verdict_step(this_night.sweep_id, places, warehouse_file, return_state=True)
-        report = report_step(this_night.sweep_id, places, warehouse_file, store, refused, return_state=True)
-        ending = Ending(this_night.sweep_id, tallies, refused, second, report, verdicts, fail_on, exports)
-        end = ending.state()
-        notify_end(ending, end, places)
-        return end
+        return measure_and_report(spec, this_night, chosen, store, places, warehouse_file, fail_on)
+
+
+def measure_and_report(
+    spec: SweepSpec,
+    night: SweepNight,
+    chosen: list[DeviceSpec],
+    store: BundleStore,
+    places: Var,
+    warehouse: Path | None,
+    fail_on: FailingVerdict,
+) -> State[Any]:
+    """Run all steps of a sweep inside the present flow run; return its end state."""
+    sweep_id = night.sweep_id
+    _log.info("sweep %s on %s", sweep_id, ", ".join(device.name for device in chosen))
+    unloadable = outcome(check_step(sweep_id, store, places, warehouse, return_state=True))
+    jobs, tallies, exports = measure_as_ready(spec, night, chosen, store, places, unloadable)
+    refused = outcome(load_step(sweep_id, store, places, warehouse, return_state=True))
+    second = same_night_step(sweep_id, jobs, places, warehouse, return_state=True)
+    if second.is_completed() and data_of(second):
+        tallies += measure_all(data_of(second))
+        refused = outcome(load_step(sweep_id, store, places, warehouse, return_state=True))
+    verdicts = verdict_step(sweep_id, places, warehouse, return_state=True)
+    report = report_step(sweep_id, places, warehouse, store, refused, return_state=True)
+    ending = Ending(sweep_id, tallies, refused, second, report, verdicts, fail_on, exports)
+    end = ending.state()
+    notify_end(ending, end, places)
+    return end
 
 
 def choose_devices(spec: SweepSpec, inventory_file: str) -> list[DeviceSpec]:

@@ -49,6 +49,8 @@ class SweepNight(_Record):
     night: str
     source: Source | None = None
     """The commit of the sweep file when this session was started: a sweep that is started again may have another."""
+    on_demand: bool = False
+    """Whether it was started with other settings than its file has: its sessions belong to no series and no night."""
 
 
 class ModelRecord(_Record):

@@ -1,44 +1,36 @@
 """The output of `etfarm devices`: the inventory with the state and health of each device."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from devices.errors import DeviceError, InputError
+from devices.errors import InputError
 from devices.inventory import DeviceSpec, load_inventory, open_device
 from devices.ondevice.conditions import read_conditions
 from devices.ondevice.facts import read_facts
-from devices.ondevice.lease import current_holder, has_ended
 from devices.reconnect import probe
 from devices.suggest import did_you_mean
 from flows.cli.table import as_table
+from flows.device_states import DeviceState, device_states
 from tasks.health import Health, Registry
 from tasks.plan import matches
 from tasks.var import Var
-
-_AT_ONCE = 32
-_UNREACHABLE = "unreachable"
 
 
 def device_table(inventory: Path, var: Path) -> tuple[str, bool]:
     """Return one line per device, and whether all could be reached.
 
-    State and health are separate columns: a device can be idle and quarantined. The health of one that cannot be
-    reached is not known unless somebody stated it.
+    The health of one that cannot be reached is not known unless somebody stated it.
     """
-    registry = Registry(Var(var).registry)
 
-    def line(spec: DeviceSpec) -> tuple[str, ...]:
+    def line(device: DeviceState) -> tuple[str, ...]:
+        spec = device.spec
         kind = f"{spec.transport}, emulated" if spec.emulated else spec.transport
-        state, health = _state_of(spec), registry.health(spec.name)
-        is_known = health.state != "good" or not state.startswith(_UNREACHABLE)
-        return spec.name, kind, spec.site or "", state, str(health) if is_known else "unknown"
+        return spec.name, kind, spec.site or "", device.state, str(device.known_health or "unknown")
 
-    devices = load_inventory(inventory).devices
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        rows = list(pool.map(line, devices))
+    states = device_states(inventory, var)
+    rows = [line(device) for device in states]
     text = as_table(("device", "transport", "site", "state", "health"), rows, widest_cell=200)
-    return text, not any(state.startswith(_UNREACHABLE) for _, _, _, state, _ in rows)
+    return text, not any(device.unreachable for device in states)
 
 
 def probe_lines(inventory: Path, name: str) -> str:
@@ -78,15 +70,3 @@ def device_named(inventory: Path, name: str) -> DeviceSpec:
             f"{inventory}: unknown device `{name}`; devices: {', '.join(devices)}{did_you_mean(name, devices)}"
         )
     return devices[name]
-
-
-def _state_of(spec: DeviceSpec) -> str:
-    try:
-        with open_device(spec) as device:
-            probe(device)
-            holder = current_holder(device)
-    except DeviceError as error:
-        return f"{_UNREACHABLE}: {error.cause}"
-    if holder and has_ended(holder):
-        return f"idle: {holder} has ended, and the next sweep takes its lease over"
-    return f"leased by {holder}" if holder else "idle"

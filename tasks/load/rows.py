@@ -85,11 +85,14 @@ def rows_of_bundle(folder: Path) -> Rows:
         return Rows(
             path=folder,
             sha256=sha256,
-            sweep={**record.sweep.model_dump(exclude={"source"}), "night": date.fromisoformat(record.sweep.night)},
+            sweep={
+                **record.sweep.model_dump(exclude={"source", "on_demand"}),
+                "night": date.fromisoformat(record.sweep.night),
+            },
             device=device_row(record),
             model=model_row(record),
             runner=runner_row(record),
-            series=series_row(record) if record.mode == "timing" else None,
+            series=series_row(record) if record.mode == "timing" and not record.sweep.on_demand else None,
             session=session_row(record, has_runs=runs is not None),
             operators=operators_rows(record),
             details={

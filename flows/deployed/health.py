@@ -1,0 +1,30 @@
+"""The deployment `health`: can every device of the inventory be reached?"""
+
+from pathlib import Path
+from typing import Any
+
+from prefect import flow
+from prefect.client.schemas.objects import State
+
+from flows.artifacts import show_devices
+from flows.device_states import device_states
+from flows.states import end_state, listed, with_sentence
+
+
+@flow(name="health")
+@with_sentence
+def health(inventory_file: str = "deployments/inventories/local.yaml", var: str = "var") -> State[Any]:
+    """Probe every device and record the result in its health; Failed, with their names, if any cannot be reached.
+
+    Nothing heavy runs on a device, also if it is leased. Retired devices are shown, but need not be reached.
+
+    Parameters:
+        inventory_file: the list of devices.
+        var: the folder for all results.
+    """
+    states = device_states(Path(inventory_file), Path(var).absolute(), record=True)
+    show_devices(states)
+    missed = [each for each in states if each.unreachable]
+    named = [f"{each.spec.name}: {each.unreachable}" for each in missed if each.health.state != "retired"]
+    counts = f"{len(states) - len(missed)} reachable, {len(missed)} unreachable"
+    return end_state(None, counts + listed(named), is_bad=bool(named))

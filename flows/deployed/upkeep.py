@@ -1,0 +1,59 @@
+"""The deployment `upkeep`: free space by rules, then check the warehouse, its snapshot and the bundles."""
+
+import logging
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Any
+
+from prefect import flow
+from prefect.client.schemas.objects import State
+from pydantic import Field
+
+from flows.check import check_warehouse
+from flows.prune import Rules, plan_prune, prune
+from flows.states import end_state, listed, with_sentence
+from tasks.bundle_store import open_store
+from tasks.var import Var
+
+_log = logging.getLogger(__name__)
+Days = Annotated[int, Field(ge=0)]
+
+
+@flow(name="upkeep")
+@with_sentence
+def upkeep(
+    var: str = "var",
+    bundles: str | None = None,
+    warehouse: str | None = None,
+    thin_after: Days = 180,
+    pack_after: Days = 30,
+    unused_after: Days = 30,
+) -> State[Any]:
+    """Do what `etfarm prune --yes` and `etfarm warehouse check` do; Failed if a bundle is damaged or a check finds any.
+
+    Parameters:
+        var: the folder for all results.
+        bundles: where bundles are kept: a folder, or a URL such as s3://bucket/prefix; default: the var folder.
+        warehouse: a DuckDB file to use instead of the var folder's.
+        thin_after: days after which the events of a night are removed; figures stay.
+        pack_after: days after which the bundles of a sweep become one archive.
+        unused_after: days after which exports and built runners without a bundle are removed.
+    """
+    root, warehouse_file = Path(var).absolute(), Path(warehouse) if warehouse else None
+    store = open_store(bundles, Var(root))
+    plan = plan_prune(Rules(thin_after, pack_after, unused_after), store, root, warehouse_file, date.today())
+    not_packed = []
+    for line in prune(plan, store, root, warehouse_file):
+        _log.info("%s", line)
+        if line.startswith("not packed"):
+            not_packed.append(line)
+    freed = (
+        f"{len(plan.events)} nights thinned, {len(plan.sweeps) - len(not_packed)} sweeps packed, "
+        f"{len(plan.unused)} unused folders removed"
+    )
+    checked = check_warehouse(store, root, warehouse_file)
+    for finding in checked.findings:
+        _log.error("%s", finding)
+    found = [*not_packed, *checked.findings]
+    ended = f"{len(checked.findings)} findings" if checked.findings else checked.counts
+    return end_state(None, f"{freed}; {ended}{listed(found)}", is_bad=bool(found))

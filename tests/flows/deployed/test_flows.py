@@ -1,0 +1,157 @@
+"""What the deployments do: a sweep on demand, the health of devices, upkeep, and a report again."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
+from prefect.client.schemas.objects import State
+from prefect.client.schemas.sorting import ArtifactSort
+from prefect.settings import PREFECT_API_URL, temporary_settings
+
+from devices.inventory import load_inventory, open_device
+from devices.ondevice.lease import acquire
+from flows.deployed.health import health
+from flows.deployed.on_demand import on_demand
+from flows.deployed.overrides import Overrides
+from flows.deployed.report import report
+from flows.deployed.upkeep import upkeep
+from flows.states import data_of
+from tasks.health import Registry
+from tasks.var import Var
+from tests.fixtures.command import Etfarm, Kept
+from tests.fixtures.stand_in_farm import StandInFarm
+
+HERE = {"name": "here", "transport": "local"}
+GONE = {"name": "gone", "transport": "ssh", "address": "127.0.0.1", "port": 9, "user": "nobody", "root": "/tmp/x"}
+
+
+@pytest.fixture(autouse=True)
+def _server(prefect_api: str) -> Iterator[None]:
+    with temporary_settings({PREFECT_API_URL: prefect_api}):
+        yield
+
+
+def an_inventory(folder: Path, *devices: dict[str, object]) -> Path:
+    path = folder / "inventory.yaml"
+    path.write_text(json.dumps({"devices": devices}), encoding="utf-8")
+    return path
+
+
+def test_health_names_what_cannot_be_reached_and_records_it(tmp_path: Path) -> None:
+    # given a leased device that is here, one that is not, and one that was given back
+    var, retired = tmp_path / "var", {**GONE, "name": "old"}
+    inventory = an_inventory(tmp_path, {**HERE, "root": str(tmp_path / "device")}, GONE, retired)
+    registry = Registry(Var(var).registry)
+    registry.retire("old", "given back")
+    registry.strike("here", "unreachable: cable")
+    # when their health is asked for
+    with open_device(load_inventory(inventory).devices[0]) as device, acquire(device, "a sweep"):
+        state = health(str(inventory), str(var), return_state=True)
+    # then the message names the one that is missed, which has a strike; the other lost the one of the cable
+    assert (state.name, str(state.message).startswith("1 reachable, 2 unreachable; gone: ")) == ("Failed", True)
+    assert "old" not in str(state.message)
+    assert (registry.health("gone").state, registry.health("gone").strikes) == ("suspect", 1)
+    assert registry.health("here").state == "good"
+    # and a table shows all
+    table = {row["device"]: row for row in the_table()}
+    assert (table["here"]["state"][:17], table["here"]["health"]) == ("leased by a sweep", "good")
+    assert (table["gone"]["state"], table["gone"]["health"]) == ("unreachable", "suspect")
+    assert "refused" in table["gone"]["reason"]
+
+
+def test_a_device_that_answers_but_failed_its_sessions_stays_suspect(tmp_path: Path) -> None:
+    registry = Registry(Var(tmp_path / "var").registry)
+    registry.strike("here", "cannot store files")
+    inventory = an_inventory(tmp_path, {**HERE, "root": str(tmp_path / "device")})
+    state = health(str(inventory), str(tmp_path / "var"), return_state=True)
+    assert (state.name, state.message) == ("Completed", "1 reachable, 0 unreachable")
+    assert registry.health("here").reason == "cannot store files"
+
+
+def the_table() -> list[dict[str, str]]:
+    with get_client(sync_client=True) as client:
+        key = ArtifactFilter(key=ArtifactFilterKey(any_=["devices"]))
+        newest = client.read_artifacts(artifact_filter=key, sort=ArtifactSort.CREATED_DESC, limit=1)[0]
+    rows: list[dict[str, str]] = json.loads(str(newest.data))
+    return rows
+
+
+def test_upkeep_counts_what_it_freed_and_checked_and_names_findings(kept: Kept, etfarm: Etfarm) -> None:
+    # given a night of long ago and one after it
+    for number, night in enumerate(("2026-01-02", "2026-01-03", "2026-06-01")):
+        kept.session([100 + number], sweep__sweep_id=f"smoke-{night}", sweep__night=night)
+    assert etfarm("load")[0] == 0
+    # when upkeep runs
+    state = upkeep(str(kept.var.root), thin_after=0, return_state=True)
+    # then the message counts both
+    freed = "2 nights thinned, 2 sweeps packed, 0 unused folders removed"
+    assert (state.name, str(state.message).partition(";")[0]) == ("Completed", freed)
+    assert "no finding: 3 bundles with " in str(state.message)
+    # and a damaged bundle is named
+    damaged = next(kept.bundles.glob("*/*/model.etdump"))
+    damaged.write_bytes(b"x")
+    state = upkeep(str(kept.var.root), thin_after=0, return_state=True)
+    assert state.name == "Failed"
+    assert "; 1 findings; " in str(state.message)
+    assert damaged.parent.name in str(state.message)
+
+
+def test_a_report_is_written_again_and_an_unknown_sweep_is_one_sentence(kept: Kept, etfarm: Etfarm) -> None:
+    kept.session([100])
+    assert etfarm("load")[0] == 0
+    state = report(var=str(kept.var.root), return_state=True)
+    assert state.is_completed()
+    assert "<html" in Path(data_of(state)).read_text(encoding="utf-8")
+    unknown = report("none-2026-01-01", var=str(kept.var.root), return_state=True)
+    assert unknown.is_failed()
+    assert "none-2026-01-01" in str(unknown.message)
+    assert "exception" not in str(unknown.message)
+
+
+def on_demand_at(farm: StandInFarm, overrides: Overrides, *devices: dict[str, object]) -> State[Any]:
+    inventory = an_inventory(farm.folder, {**HERE, "root": str(farm.folder / "device")}, *devices)
+    return on_demand(str(farm.sweep_file), str(inventory), overrides, var=str(farm.var), return_state=True)
+
+
+def test_a_sweep_on_demand_with_overrides_is_apart_from_that_of_its_file(stand_in_farm: StandInFarm) -> None:
+    # given tonight's sweep
+    farm = stand_in_farm
+    assert farm.sweep().is_completed()
+    tonight = farm.ask("FROM series_latency")
+    assert len(tonight) == 1
+    # when it is run again on demand, with one session and on one device
+    state = on_demand_at(farm, Overrides(sessions=1, devices=["here"]), GONE)
+    # then it measures that alone, under another name, and the night's series are as before
+    assert state.is_completed(), state.message
+    end = data_of(state)
+    assert end.message.startswith("sessions: 1 succeeded, 1 discarded; ")
+    assert end.sweep_id.startswith("states-on-demand-")
+    assert farm.ask("SELECT sweep_id, count(*) FROM session_latency GROUP BY ALL ORDER BY 2")[0] == (end.sweep_id, 1)
+    assert farm.ask("FROM series_latency") == tonight
+    # and without overrides it is tonight's sweep, which is complete
+    again = on_demand_at(farm, Overrides())
+    assert data_of(again).message.startswith("sessions: 3 already done; ")
+
+
+@pytest.mark.parametrize(
+    ("overrides", "sentence"),
+    [
+        (Overrides(devices=["her"]), "has no device `her`; devices: here; did you mean `here`?"),
+        (Overrides(devices=["here", "here"]), "overrides: duplicate device `here`; remove one"),
+        (Overrides(models=["mobilenet_v9"]), "unknown model `mobilenet_v9`; did you mean `mobilenet_v2`?"),
+        (Overrides(precisions=["fp13"]), "unknown precision `fp13`"),
+        (Overrides(models=["linear", "linear"]), "duplicate model `linear`"),
+    ],
+)
+def test_what_the_form_cannot_refuse_ends_the_run_before_anything_is_measured(
+    stand_in_farm: StandInFarm, overrides: Overrides, sentence: str
+) -> None:
+    state = on_demand_at(stand_in_farm, overrides)
+    assert state.is_failed()
+    assert sentence in str(state.message)
+    assert "exception" not in str(state.message)
+    assert not stand_in_farm.var.exists()
