@@ -27,10 +27,10 @@ from tasks.export.entry import ModelEntry
 from tasks.export.export import NotApplicableError, export_cases
 from tasks.export.exported import Export
 from tasks.export.run import end_server
-from tasks.export.shared import ExportStore
 from tasks.health import HealthError, Registry
 from tasks.runner.build import build_runner
 from tasks.runner.bundle import Runner, find_runner
+from tasks.shelf import Shelf
 from tasks.spec import SweepSpec
 from tasks.var import Var
 
@@ -63,12 +63,12 @@ class Exporting:
     """The exports of a sweep, a few at a time; what is ready is in `live` at once."""
 
     def __init__(self, spec: SweepSpec, places: Var, bundles: BundleStore) -> None:
-        store = bundles if isinstance(bundles, ObjectStore) else None
+        shelf = bundles.shelf if isinstance(bundles, ObjectStore) else None
         self.live = LiveExports((model.name, precision) for model, precision in spec.pairs)
         board.expect("export", len(spec.pairs))
         self._futures = {
             (model.name, precision): export_step.submit(
-                model, precision, spec.seed, places.exports, store, self.live, "numerics" in spec.modes
+                model, precision, spec.seed, places.exports, shelf, self.live, "numerics" in spec.modes
             )
             for model, precision in spec.pairs
         }
@@ -125,7 +125,7 @@ def export_step(
     precision: str,
     seed: int,
     exports_dir: Path,
-    store: ExportStore | None,
+    shelf: Shelf | None,
     live: LiveExports,
     taps: bool,
 ) -> State[Any]:
@@ -136,8 +136,8 @@ def export_step(
     pair, title = (model.name, precision), f"{model.name} {precision}"
     board.doing("export", title)
     try:
-        cases = export_cases(model, precision, exports_dir, seed=seed, store=store)
-        live.ready(pair, _with_tapped(cases, model, seed, exports_dir, store) if taps else cases)
+        cases = export_cases(model, precision, exports_dir, seed=seed, shelf=shelf)
+        live.ready(pair, _with_tapped(cases, model, seed, exports_dir, shelf) if taps else cases)
     except NotApplicableError as reason:
         live.skip(pair, str(reason))
         board.done("export", f"{title}: skipped: {reason}")
@@ -152,11 +152,11 @@ def export_step(
 
 
 def _with_tapped(
-    cases: tuple[Export, ...], model: ModelEntry, seed: int, exports_dir: Path, store: ExportStore | None
+    cases: tuple[Export, ...], model: ModelEntry, seed: int, exports_dir: Path, shelf: Shelf | None
 ) -> tuple[Export, ...]:
     precision = cases[0].precision
     try:
-        tapped = export_cases(model, precision, exports_dir, seed=seed, store=store, taps=True)
+        tapped = export_cases(model, precision, exports_dir, seed=seed, shelf=shelf, taps=True)
         return tuple(replace(case, tapped=each) for case, each in zip(cases, tapped, strict=True))
     except FarmError as error:
         _log.warning("%s %s, mode numerics: %s", model.name, precision, error)

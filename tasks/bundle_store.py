@@ -11,6 +11,7 @@ from tasks.bundle import SessionRecord, Verified
 from tasks.forgotten import Forgotten
 from tasks.local_store import Found, Known, LocalStore
 from tasks.object_store import ObjectStore
+from tasks.shelf import Shelf
 from tasks.var import Var
 
 __all__ = ["BundleStore", "LocalStore", "ObjectStore", "open_store"]
@@ -23,6 +24,11 @@ class BundleStore(Protocol):
     @property
     def location(self) -> str:
         """The folder or URL, for messages."""
+        ...
+
+    @property
+    def shelf(self) -> Shelf:
+        """The files that farms and labs with this store share."""
         ...
 
     def sweep_ids(self) -> list[str]:

@@ -22,6 +22,7 @@ from tasks.bundle import (
 from tasks.files import publish_folder, sha256_of, write_complete
 from tasks.forgotten import FOLDER, Forgotten, parse_forgotten
 from tasks.packed import SUFFIX, archive_of, find_archives, packed_records, unpack, verify_archive
+from tasks.shelf import FolderShelf
 
 DECISIONS = "decisions"
 """Where a store keeps the records of tasks/verdict/decisions.py; like `forgotten`, not the name of a sweep."""
@@ -52,6 +53,11 @@ class LocalStore:
     def location(self) -> str:
         """The folder."""
         return str(self.root)
+
+    @property
+    def shelf(self) -> FolderShelf:
+        """The files that farms and labs with this folder share."""
+        return FolderShelf(self.root / ".shared")
 
     def sweep_ids(self) -> list[str]:
         """Return the names of the folders in `root` and of the archives."""

@@ -10,13 +10,10 @@ import contextlib
 import hashlib
 import logging
 import posixpath
-import urllib.parse
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from devices.errors import InputError
 from tasks.bundle import (
     RECORD,
     BundleError,
@@ -31,11 +28,11 @@ from tasks.bundle import (
 from tasks.files import publish_folder, sha256_of
 from tasks.forgotten import FOLDER, Forgotten, parse_forgotten
 from tasks.local_store import DECISIONS, Found, Known
+from tasks.object_access import checked_location, file_system, reported
+from tasks.shelf import SHARED, ObjectShelf
 
 _log = logging.getLogger(__name__)
 _HASH_DIGITS = 16
-_EXPORTS = "exports"
-"""The folder of shared exports, one archive for each (tasks/export/shared.py)."""
 
 
 class ObjectStore:
@@ -43,20 +40,25 @@ class ObjectStore:
 
     def __init__(self, location: str, cache: Path) -> None:
         """Raises InputError if the URL is not supported or contains credentials."""
-        self.location = _checked(location)
+        self.location = checked_location(location)
         self._cache = cache
 
     @property
     def _fs(self) -> Any:
-        return _file_system(self.location)[0]
+        return file_system(self.location)[0]
 
     @property
     def _root(self) -> str:
-        return _file_system(self.location)[1]
+        return file_system(self.location)[1]
+
+    @property
+    def shelf(self) -> ObjectShelf:
+        """The files that farms and labs with this location share."""
+        return ObjectShelf(self.location)
 
     def sweep_ids(self) -> list[str]:
         """Return the names of the folders below the location; raises BundleError if the bucket does not exist."""
-        with self._reported("bundles cannot be listed"):
+        with reported(self.location, "bundles cannot be listed"):
             try:
                 entries = self._fs.ls(self._root, detail=False)
             except FileNotFoundError:
@@ -64,11 +66,11 @@ class ObjectStore:
                 if not self._fs.exists(bucket):
                     raise BundleError(f"{self.location}: there is no bucket `{bucket}`; create it") from None
                 return []
-        return sorted({posixpath.basename(entry.rstrip("/")) for entry in entries} - {FOLDER, DECISIONS, _EXPORTS})
+        return sorted({posixpath.basename(entry.rstrip("/")) for entry in entries} - {FOLDER, DECISIONS, *SHARED})
 
     def session_ids(self, sweep_id: str) -> list[str]:
         """Return the ids of the sessions of a sweep that have a session.json."""
-        with self._reported(f"the bundles of {sweep_id} cannot be listed"):
+        with reported(self.location, f"the bundles of {sweep_id} cannot be listed"):
             paths = self._fs.find(f"{self._root}/{sweep_id}")
         return sorted(posixpath.basename(posixpath.dirname(path)) for path in paths if path.endswith(f"/{RECORD}"))
 
@@ -82,7 +84,7 @@ class ObjectStore:
         sources = sorted(path for path in collected.iterdir() if path.is_file())
         files = {path.name: FileRecord(sha256=sha256_of(path), bytes=path.stat().st_size) for path in sources}
         complete = record.model_copy(update={"files": files})
-        with self._reported(f"bundle {record.session_id} cannot be written"):
+        with reported(self.location, f"bundle {record.session_id} cannot be written"):
             if sources:
                 self._fs.put([str(path) for path in sources], _keys(folder, complete))
             # Another writer of the session may be first; the session then has its result.
@@ -97,7 +99,7 @@ class ObjectStore:
         candidates = [f"{self._root}/{sweep_id}/{session_id}/{RECORD}" for sweep_id in self.sweep_ids()]
         if not session_id or not candidates:
             return None
-        with self._reported(f"session {session_id} cannot be read"):
+        with reported(self.location, f"session {session_id} cannot be read"):
             texts: dict[str, bytes] = self._fs.cat(candidates, on_error="omit")
         return next((self._fetch(path, content) for path, content in texts.items()), None)
 
@@ -126,7 +128,7 @@ class ObjectStore:
             session_id, damage = posixpath.basename(folder), None
             try:
                 record = parse_record(content, path)
-                with self._reported(f"bundle {session_id} cannot be read"):
+                with reported(self.location, f"bundle {session_id} cannot be read"):
                     texts = self._fs.cat(_keys(folder, record), on_error="omit") if record.files else {}
                 present = {hashlib.sha256(text).hexdigest() for text in texts.values()}
                 if wrong := sorted(name for name, file in record.files.items() if file.sha256 not in present):
@@ -138,12 +140,12 @@ class ObjectStore:
 
     def forget(self, record: Forgotten) -> None:
         """Upload a record of forgotten sessions."""
-        with self._reported("forgotten sessions cannot be recorded"):
+        with reported(self.location, "forgotten sessions cannot be recorded"):
             self._fs.pipe_file(f"{self._root}/{FOLDER}/{record.file_name}", record.text())
 
     def forgotten(self) -> dict[str, str]:
         """Return the reason of each forgotten session, by its id; raises BundleError if a record is damaged."""
-        with self._reported("records of forgotten sessions cannot be read"):
+        with reported(self.location, "records of forgotten sessions cannot be read"):
             paths = self._fs.find(f"{self._root}/{FOLDER}")
             texts: dict[str, bytes] = self._fs.cat(paths) if paths else {}
         reasons: dict[str, str] = {}
@@ -154,36 +156,19 @@ class ObjectStore:
 
     def record_decision(self, name: str, content: bytes) -> None:
         """Upload the file of a decision."""
-        with self._reported("the decision cannot be recorded"):
+        with reported(self.location, "the decision cannot be recorded"):
             self._fs.pipe_file(f"{self._root}/{DECISIONS}/{name}", content)
 
     def decisions(self) -> dict[str, bytes | Exception]:
         """Return the content of each decision's file by its path, or the error of reading it."""
-        with self._reported("decisions cannot be read"):
+        with reported(self.location, "decisions cannot be read"):
             paths = [path for path in self._fs.find(f"{self._root}/{DECISIONS}") if path.endswith(".json")]
             texts: dict[str, bytes | Exception] = self._fs.cat(paths, on_error="return") if paths else {}
         return dict(sorted(texts.items()))
 
-    def fetch_export(self, key: str, target: Path) -> bool:
-        """Write the archive of an export to `target`; return False if there is none."""
-        with self._reported(f"the export {key} cannot be read"):
-            try:
-                self._fs.get_file(self._path_of_export(key), str(target))
-            except FileNotFoundError:
-                return False
-        return True
-
-    def publish_export(self, key: str, archive: Path) -> None:
-        """Upload the archive of an export; it appears only when it is complete."""
-        with self._reported(f"the export {key} cannot be uploaded"):
-            self._fs.put_file(str(archive), self._path_of_export(key))
-
-    def _path_of_export(self, key: str) -> str:
-        return f"{self._root}/{_EXPORTS}/{key}.tar.zst"
-
     def _record_texts(self, sweep_id: str) -> dict[str, bytes]:
         """Return the content of each session.json of a sweep, by path, in the order of the session ids."""
-        with self._reported(f"the bundles of {sweep_id} cannot be read"):
+        with reported(self.location, f"the bundles of {sweep_id} cannot be read"):
             paths = [path for path in self._fs.find(f"{self._root}/{sweep_id}") if path.endswith(f"/{RECORD}")]
             texts: dict[str, bytes] = self._fs.cat(paths) if paths else {}
             return dict(sorted(texts.items()))
@@ -194,7 +179,10 @@ class ObjectStore:
         name = f"{record.session_id}-{hashlib.sha256(content).hexdigest()[:_HASH_DIGITS]}"
         final = self._cache / record.sweep.sweep_id / name
         if not final.is_dir():
-            with self._reported(f"bundle {record.session_id} cannot be fetched"), publish_folder(final) as aside:
+            with (
+                reported(self.location, f"bundle {record.session_id} cannot be fetched"),
+                publish_folder(final) as aside,
+            ):
                 keys = _keys(posixpath.dirname(path), record)
                 if keys:
                     self._fs.get(keys, [str(aside / name) for name in sorted(record.files)])
@@ -209,17 +197,6 @@ class ObjectStore:
         if leftovers:
             self._fs.rm(leftovers)
 
-    @contextlib.contextmanager
-    def _reported(self, what: str) -> Iterator[None]:
-        """Turn an error of the storage into a BundleError."""
-        try:
-            yield
-        except _storage_errors() as error:
-            cause = getattr(error, "strerror", None) or " ".join(str(error).split()) or type(error).__name__
-            raise BundleError(
-                f"{self.location}: {what} ({cause}); check the location, the network and the credentials"
-            ) from error
-
 
 def _keys(folder: str, record: SessionRecord) -> list[str]:
     """Return where the files of a bundle are, in the order of their names."""
@@ -233,39 +210,3 @@ def _require_complete(fetched: Path, shown: str) -> None:
     except BundleError as error:
         cause = str(error).removeprefix(f"{fetched}/")
         raise BundleError(f"{shown}: the fetched bundle is damaged: {cause}") from None
-
-
-def _checked(location: str) -> str:
-    if "@" in urllib.parse.urlsplit(location).netloc:
-        scheme = location.partition("://")[0]
-        raise InputError(
-            f"--bundles {scheme}://...: the location contains credentials; remove them and set them in the environment "
-            "(for S3, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY)"
-        )
-    _file_system(location)
-    return location
-
-
-@cache
-def _file_system(location: str) -> tuple[Any, str]:
-    """Return the file system of a URL, which keeps no listings, and the path in it."""
-    from fsspec.core import url_to_fs
-
-    scheme = location.partition("://")[0]
-    try:
-        file_system, path = url_to_fs(location, use_listings_cache=False)
-    except ImportError:
-        raise InputError(
-            f"{location}: the package for {scheme} is missing; install etfarm[s3] for S3, or fsspec's package for it"
-        ) from None
-    except ValueError as error:
-        raise InputError(f"{location}: {scheme} is not supported ({error}); use s3://bucket/prefix") from None
-    return file_system, str(path).rstrip("/")
-
-
-def _storage_errors() -> tuple[type[Exception], ...]:
-    try:
-        from botocore.exceptions import BotoCoreError, ClientError
-    except ImportError:
-        return (OSError,)
-    return (OSError, BotoCoreError, ClientError)

@@ -17,8 +17,9 @@ from tasks.export.key import export_key, source_sha256, versions
 from tasks.export.process import Request
 from tasks.export.recipes import recipe_of
 from tasks.export.run import run_export
-from tasks.export.shared import ExportStore, fetch, publish
+from tasks.export.shared import fetch, publish
 from tasks.files import remove_leftovers, write_complete
+from tasks.shelf import Shelf
 
 logger = logging.getLogger(__name__)
 
@@ -34,10 +35,10 @@ def export_cases(
     *,
     seed: int = 0,
     deadline_s: float = 900,
-    store: ExportStore | None = None,
+    shelf: Shelf | None = None,
     taps: bool = False,
 ) -> tuple[Export, ...]:
-    """Return the cases of the export of a model by a recipe; export it if it is missing here and in the `store`.
+    """Return the cases of the export of a model by a recipe; export it if it is missing here and on the `shelf`.
 
     With `taps`, its program returns the values of the model's layers as well, and is not the one to measure.
     An existing export is checked against its hashes and made again if it does not match. A .pte file that exists
@@ -54,7 +55,7 @@ def export_cases(
         recipe_of(precision)
         key = export_key(entry, precision, seed, exports_dir, taps=taps)
         found = read_complete(exports_dir / key)
-        if found is None and store and fetch(store, key, exports_dir):
+        if found is None and shelf and fetch(shelf, key, exports_dir):
             found = read_complete(exports_dir / key)
         if found is not None:
             (found[0].folder / "export.json").touch()  # in use: `etfarm prune` leaves it
@@ -66,8 +67,8 @@ def export_cases(
         if missing:
             raise ExportError(f"{title}: {' and '.join(missing)} not installed; install the farm's export extra")
         made = _export_in_child(entry, precision, exports_dir, seed, deadline_s, key, taps=taps)
-        if store:
-            publish(store, made[0].folder)
+        if shelf:
+            publish(shelf, made[0].folder)
         return made
     except ExportError:
         raise

@@ -13,6 +13,7 @@ from tasks.export.exported import Export, ExportError, read_exports
 from tasks.export.key import export_key
 from tasks.export.process import Request
 from tasks.export.shared import publish
+from tasks.shelf import ObjectShelf
 from tests.fixtures.s3 import s3_client
 from tests.fixtures.stand_in import write_export
 
@@ -28,7 +29,7 @@ class Machine:
         self.made = 0
 
     def export(self) -> Export:
-        (found,) = export_cases("linear", "fp32", self.exports, store=self.store)
+        (found,) = export_cases("linear", "fp32", self.exports, shelf=self.store.shelf)
         return found
 
     def run(self, request: Request) -> dict[str, str]:
@@ -90,7 +91,7 @@ def test_a_damaged_export_in_the_storage_is_made_again_and_replaced(
         else:
             described = copy / "export.json"
             described.write_text(described.read_text().replace(made.export_key, "0" * 32))
-        publish(first.store, copy)
+        publish(first.store.shelf, copy)
         spoiled = s3_client().get_object(Bucket=bucket, Key=name)["Body"].read()
         assert spoiled != whole
     s3_client().put_object(Bucket=bucket, Key=name, Body=spoiled)
@@ -111,8 +112,8 @@ def test_without_an_answer_of_the_storage_the_export_is_made_here(
     def refuse(*_: object) -> None:
         raise ExportError("s3://farm: no answer")
 
-    monkeypatch.setattr(ObjectStore, "fetch_export", refuse)
-    monkeypatch.setattr(ObjectStore, "publish_export", refuse)
+    monkeypatch.setattr(ObjectShelf, "has", refuse)
+    monkeypatch.setattr(ObjectShelf, "put", refuse)
     assert first.export().folder.is_dir()
-    assert "cannot be fetched and will be made here: s3://farm: no answer" in caplog.text
+    assert "s3://farm: no answer; it will be made here" in caplog.text
     assert "could not be uploaded: s3://farm: no answer" in caplog.text
