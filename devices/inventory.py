@@ -35,7 +35,7 @@ class DeviceSpec(BaseModel):
     name: str = Field(description="permanent name; results are stored under it")
     transport: Transport
     labels: dict[str, str] = Field(default_factory=dict, description="labels that sweeps select devices by")
-    site: str | None = Field(default=None, description="lab whose worker reaches the device")
+    site: str | None = Field(default=None, description="where the device is; see `labs`")
     root: str | None = Field(default=None, description="absolute folder on the device that belongs to the farm")
     launcher: list[str] = Field(default_factory=list, description="words before every runner command")
     cpu_affinity: list[Annotated[int, Field(ge=0)]] = Field(
@@ -66,9 +66,7 @@ class DeviceSpec(BaseModel):
     @field_validator("name")
     @classmethod
     def _plain_name(cls, name: str) -> str:
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
-            raise ValueError("a device's name consists of letters, digits, dots, dashes and underscores")
-        return name
+        return check_name(name, "device")
 
     @field_validator("root")
     @classmethod
@@ -95,12 +93,37 @@ class DeviceSpec(BaseModel):
         return {**self.labels, **named}
 
 
+def check_name(name: str, kind: str) -> str:
+    """Return the name of a device or a lab; raises ValueError unless it fits in a file name."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+        raise ValueError(f"a {kind}'s name consists of letters, digits, dots, dashes and underscores")
+    return name
+
+
 class Inventory(BaseModel):
     """All devices of one file; their names are unique."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    labs: list[str] = Field(
+        default_factory=list, description="sites whose devices are reached by a worker there: `etfarm lab SITE`"
+    )
     devices: list[DeviceSpec] = Field(min_length=1)
+
+    @field_validator("labs")
+    @classmethod
+    def _plain_labs(cls, labs: list[str]) -> list[str]:
+        for lab in labs:
+            check_name(lab, "lab")
+        return labs
+
+    @model_validator(mode="after")
+    def _labs_with_devices(self) -> Self:
+        sites = {device.site for device in self.devices}
+        for lab in self.labs:
+            if lab not in sites:
+                raise ValueError(f"lab `{lab}` has no devices; set `site: {lab}` at its devices, or remove it")
+        return self
 
     @field_validator("devices")
     @classmethod

@@ -88,15 +88,17 @@ class Building:
     def __init__(self, spec: SweepSpec, places: Var) -> None:
         self._spec, self._places = spec, places
         self._futures: dict[str, PrefectFuture[Any]] = {}
+        self._starting = threading.Lock()
         self._all_started = threading.Event()
         board.expect("runner", 0)
 
     def start(self, platform: str | None) -> None:
         """Start to build the runners of a platform, unless that was done."""
-        if platform and platform not in self._futures:
-            spec, runners = self._spec, self._places.runners
-            self._futures[platform] = runner_step.submit(platform, spec.variants, spec.modes, runners)
-            board.resize("runner", len(self._futures))
+        with self._starting:  # labs report their devices from other threads
+            if platform and platform not in self._futures:
+                spec, runners = self._spec, self._places.runners
+                self._futures[platform] = runner_step.submit(platform, spec.variants, spec.modes, runners)
+                board.resize("runner", len(self._futures))
 
     def all_started(self) -> None:
         """Declare that no further platform will be started."""
@@ -106,10 +108,15 @@ class Building:
         """Return the runners of a platform when they are built; none for an unknown platform."""
         return _runners_of(platform, self._futures[platform]) if platform else Runners()
 
+    def done(self) -> dict[str, Runners]:
+        """Return the runners of the platforms for which they are built."""
+        futures = dict(self._futures)
+        return {name: _runners_of(name, future) for name, future in futures.items() if future.state.is_final()}
+
     def wait(self) -> None:
         """Wait until the runners of all platforms are built."""
         self._all_started.wait()
-        wait(list(self._futures.values()))
+        wait(list(dict(self._futures).values()))
 
 
 def probe_all(devices: list[DeviceSpec], places: Var) -> Iterator[Probe]:

@@ -30,7 +30,7 @@ from prefect.client.schemas.filters import (
 from prefect.client.schemas.objects import State, StateType
 from prefect.exceptions import ObjectNotFound
 from prefect.settings import PREFECT_API_URL, PREFECT_HOME
-from prefect.states import Crashed
+from prefect.states import Cancelling, Crashed
 from pydantic import TypeAdapter, ValidationError
 
 from flows.server_watch import ServerGoneError, watch
@@ -124,14 +124,15 @@ def _dead_here(kind: Kind) -> list[tuple[Path, Note]]:
 def end_runs(client: SyncPrefectClient, flow_run_id: UUID, state: State) -> None:
     """Give this state to a flow run, its flow runs and their tasks, unless they have an end state."""
     unreported = FlowRunFilterState(type=FlowRunFilterStateType(any_=_UNREPORTED))
-    below = FlowRunFilter(
-        parent_flow_run_id=FlowRunFilterParentFlowRunId(any_=[flow_run_id]),
-        state=unreported,
-    )
+    waiting = FlowRunFilterState(type=FlowRunFilterStateType(any_=[*_UNREPORTED, StateType.SCHEDULED]))
+    below = FlowRunFilter(parent_flow_run_id=FlowRunFilterParentFlowRunId(any_=[flow_run_id]), state=waiting)
     itself = FlowRunFilter(id=FlowRunFilterId(any_=[flow_run_id]), state=unreported)
-    runs = [run.id for found in (itself, below) for run in client.read_flow_runs(flow_run_filter=found)]
-    for run in runs:
-        client.set_flow_run_state(run, state, force=True)
+    found = [run for each in (itself, below) for run in client.read_flow_runs(flow_run_filter=each)]
+    for run in found:
+        # The run of a lab is a process of its worker, which ends it and then reports its end.
+        is_of_worker = run.deployment_id is not None and run.id != flow_run_id and run.state_type != StateType.SCHEDULED
+        client.set_flow_run_state(run.id, Cancelling(message=state.message) if is_of_worker else state, force=True)
+    runs = [run.id for run in found if run.deployment_id is None or run.id == flow_run_id]
     if runs:
         tasks = client.read_task_runs(
             flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=runs)),

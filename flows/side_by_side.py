@@ -1,8 +1,8 @@
-"""The devices of a sweep, measured side by side, each as soon as it can start."""
+"""The devices of a sweep, measured side by side, each as soon as it can start; those of a lab by its worker."""
 
-import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -12,16 +12,22 @@ from prefect.client.schemas.objects import State
 from prefect.futures import PrefectFuture, wait
 
 from devices.inventory import DeviceSpec
-from flows.device import measured_state
+from flows.device import measure_device
 from flows.device_job import DeviceJob, DeviceTally
+from flows.device_steps import device_step, tallies_of
+from flows.labs import deployment
+from flows.labs.farm_side import Lab
+from flows.labs.orders import Sharing, matrix_order, round_order
 from flows.live_exports import Snapshot
 from flows.prepare import Building, Exporting, Probe, probe_all
+from flows.states import end_state
 from tasks.bundle import SweepNight
 from tasks.bundle_store import BundleStore
 from tasks.spec import SweepSpec
 from tasks.var import Var
 
-_log = logging.getLogger(__name__)
+# How long this machine waits for the probes of labs, whose runners it may have to build before it measures itself.
+_LABS_PROBED_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,22 @@ class _Start:
         self.jobs[probe.device.name] = job
         return job
 
+    def in_lab(self, lab: Lab, sharing: Sharing) -> list[DeviceTally]:
+        """Let a lab measure the matrix on its devices."""
+        compose = matrix_order(
+            lab.site,
+            lab.devices,
+            self.spec,
+            self.night,
+            self.unloadable,
+            self.exporting.live,
+            self.building.done,
+            sharing,
+        )
+        lab.measure(self.bundles, compose, lambda probe: self.building.start(probe.platform))
+        probes = [lab.probes.get(device.name) or Probe(device) for device in lab.devices]
+        return _lab_tallies(lab, [self.job(probe) for probe in probes])
+
 
 def measure_as_ready(
     spec: SweepSpec,
@@ -69,54 +91,95 @@ def measure_as_ready(
     bundles: BundleStore,
     places: Var,
     unloadable: Mapping[str, str],
+    labs: Collection[str] = (),
 ) -> tuple[list[DeviceJob], list[DeviceTally], Snapshot]:
     """Measure on all devices, each as soon as it is probed, its runner is built and its first model is exported.
 
-    This machine itself waits for the end of all exports and builds: they would disturb what it measures.
+    This machine itself waits for the end of all exports and builds: they would disturb what it measures. Devices whose
+    site is one of `labs` are measured by the worker of that lab.
     """
     exporting, building = Exporting(spec, places, bundles), Building(spec, places)
     start = _Start(spec, night, bundles, places, unloadable, exporting, building)
+    here = [device for device in chosen if device.site not in labs]
+    parts = _labs_of(chosen, labs)
     try:
+        sharing = Sharing(bundles.shelf)
+        in_labs = {lab.site: lab_step.submit(lab.site, partial(start.in_lab, lab, sharing)) for lab in parts}
         measuring = {}
-        for probe in probe_all(chosen, places):
+        for probe in probe_all(here, places):
             building.start(probe.platform)
             name = probe.device.name
             measuring[name] = device_step.submit(f"measure on {name}", partial(start.job, probe))
+        _wait_for_probes(parts)
         building.all_started()
         exporting.wait()
     finally:
         building.all_started()
         exporting.live.fail_pending("the sweep stopped before the export ended; run the same command to resume")
+    tallies = tallies_of({device.name: measuring[device.name] for device in here}) + _of_labs(in_labs)
     order = [device.name for device in chosen]
-    tallies = _tallies({name: measuring[name] for name in order})
+    tallies.sort(key=lambda tally: order.index(tally.device) if tally.device in order else len(order))
     return [start.jobs[name] for name in order if name in start.jobs], tallies, exporting.live.now()
 
 
-def measure_all(jobs: list[DeviceJob]) -> list[DeviceTally]:
-    """Measure jobs for which everything is ready, in parallel."""
-    return _tallies(
-        {job.device.name: device_step.submit(f"measure on {job.title}", partial(_as_is, job)) for job in jobs}
-    )
+def measure_all(jobs: list[DeviceJob], labs: Collection[str] = ()) -> list[DeviceTally]:
+    """Measure jobs for which everything is ready, in parallel; those of labs by their workers."""
+    here = [job for job in jobs if job.device.site not in labs]
+    measuring = {job.device.name: device_step.submit(f"measure on {job.title}", partial(_as_is, job)) for job in here}
+    in_labs = {}
+    for lab in _labs_of([job.device for job in jobs], labs):
+        part = partial(_rounds_in_lab, lab, [job for job in jobs if job.device.site == lab.site])
+        in_labs[lab.site] = lab_step.submit(lab.site, part)
+    return tallies_of(measuring) + _of_labs(in_labs)
+
+
+@task(task_run_name="lab {site}", cache_policy=NO_CACHE)
+def lab_step(site: str, measured: Callable[[], list[DeviceTally]]) -> State[Any]:
+    """Let one lab measure its devices, and wait for it."""
+    tallies = measured()
+    message = "; ".join(f"{tally.device}: {tally.in_words()}" for tally in tallies)
+    return end_state(tallies, message, is_bad=any(tally.is_bad for tally in tallies))
+
+
+def _rounds_in_lab(lab: Lab, jobs: list[DeviceJob]) -> list[DeviceTally]:
+    bundles = jobs[0].bundles
+    lab.measure(bundles, round_order(lab.site, jobs, Sharing(bundles.shelf)), lambda _: None)
+    return _lab_tallies(lab, jobs)
+
+
+def _lab_tallies(lab: Lab, jobs: list[DeviceJob]) -> list[DeviceTally]:
+    """Return how the devices of a lab ended; what one did not measure is recorded as failed, with the lab's reason."""
+    return [
+        lab.tallies.get(job.device.name) or measure_device(replace(job, unusable=f"{job.device.name}: {lab.lost}"))
+        for job in jobs
+    ]
+
+
+def _labs_of(devices: list[DeviceSpec], labs: Collection[str]) -> list[Lab]:
+    """Return the labs that have any of the devices, after their deployment was created at the server."""
+    sites = list(dict.fromkeys(device.site for device in devices if device.site in labs))
+    if sites:
+        deployment.deploy()
+    return [Lab(str(site), [device for device in devices if device.site == site]) for site in sites]
+
+
+def _wait_for_probes(labs: list[Lab]) -> None:
+    end = time.monotonic() + _LABS_PROBED_S
+    for lab in labs:
+        lab.probed.wait(max(end - time.monotonic(), 0.0))
+
+
+def _of_labs(steps: Mapping[str, PrefectFuture[Any]]) -> list[DeviceTally]:
+    """Return how the devices of all labs ended; an unexpected error of one is reported in the end state."""
+    wait(list(steps.values()))
+    tallies: list[DeviceTally] = []
+    for site, step in steps.items():
+        result = step.result(raise_on_failure=False)
+        tallies += (
+            result if isinstance(result, list) else [DeviceTally(device=site, stopped_by=f"lab {site}: {result}")]
+        )
+    return tallies
 
 
 def _as_is(job: DeviceJob) -> DeviceJob:
     return job
-
-
-def _tallies(futures: Mapping[str, PrefectFuture[Any]]) -> list[DeviceTally]:
-    """Return how the devices ended, by name; the failure of one device is reported in the end state."""
-    wait(list(futures.values()))
-    tallies = []
-    for name, future in futures.items():
-        result = future.result(raise_on_failure=False)
-        if not isinstance(result, DeviceTally):
-            _log.error("%s: this device's part of the sweep stopped: %s", name, result)
-            result = DeviceTally(device=name, stopped_by=f"{name}: {result}")
-        tallies.append(result)
-    return tallies
-
-
-@task(task_run_name="{title}", cache_policy=NO_CACHE)
-def device_step(title: str, prepare: Callable[[], DeviceJob]) -> State[Any]:
-    """Measure one device's part of the sweep, in a separate thread; `prepare` waits for what it needs."""
-    return measured_state(prepare())

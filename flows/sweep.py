@@ -12,9 +12,8 @@ from prefect.client.schemas.objects import State
 from prefect.futures import PrefectFuture
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
-from devices.errors import InputError
-from devices.inventory import DeviceSpec, load_inventory
 from flows.artifacts import show_report
+from flows.choose import Chosen, choose_devices
 from flows.device_job import DeviceJob
 from flows.ending import Ending
 from flows.leftovers import clear_leftovers
@@ -30,7 +29,6 @@ from flows.verdicts import FailingVerdict, line_of, noise_lines, show_verdicts, 
 from tasks.bundle import SweepNight
 from tasks.bundle_store import BundleStore, open_store
 from tasks.night import night_or_today, sweep_night
-from tasks.plan import matches
 from tasks.report.sections.verdicts import VerdictRow
 from tasks.source import source_of
 from tasks.spec import SweepSpec, read_sweep
@@ -93,7 +91,7 @@ def sweep(
 def measure_and_report(
     spec: SweepSpec,
     night: SweepNight,
-    chosen: list[DeviceSpec],
+    chosen: Chosen,
     store: BundleStore,
     places: Var,
     warehouse: Path | None,
@@ -101,13 +99,13 @@ def measure_and_report(
 ) -> State[Any]:
     """Run all steps of a sweep inside the present flow run; return its end state."""
     sweep_id = night.sweep_id
-    _log.info("sweep %s on %s", sweep_id, ", ".join(device.name for device in chosen))
+    _log.info("sweep %s on %s", sweep_id, ", ".join(device.name for device in chosen.devices))
     unloadable = outcome(check_step(sweep_id, store, places, warehouse, return_state=True))
-    jobs, tallies, exports = measure_as_ready(spec, night, chosen, store, places, unloadable)
+    jobs, tallies, exports = measure_as_ready(spec, night, chosen.devices, store, places, unloadable, chosen.labs)
     refused = outcome(load_step(sweep_id, store, places, warehouse, return_state=True))
     second = same_night_step(sweep_id, jobs, places, warehouse, return_state=True)
     if second.is_completed() and data_of(second):
-        tallies += measure_all(data_of(second))
+        tallies += measure_all(data_of(second), chosen.labs)
         refused = outcome(load_step(sweep_id, store, places, warehouse, return_state=True))
     verdicts = verdict_step(sweep_id, places, warehouse, return_state=True)
     report = report_step(sweep_id, places, warehouse, store, refused, return_state=True)
@@ -115,17 +113,6 @@ def measure_and_report(
     end = ending.state()
     notify_end(ending, end, places)
     return end
-
-
-def choose_devices(spec: SweepSpec, inventory_file: str) -> list[DeviceSpec]:
-    """Return the devices that a sweep's selector matches; raises InputError, with each reason, if none matches."""
-    inventory = load_inventory(Path(inventory_file))
-    reasons = {device.name: matches(spec.devices, device.selectable_labels()) for device in inventory.devices}
-    chosen = [device for device in inventory.devices if not reasons[device.name]]
-    if not chosen:
-        details = "; ".join(f"{name}: {', '.join(why)}" for name, why in reasons.items())
-        raise InputError(f"{inventory_file}: no device matches the sweep's selector ({details})")
-    return chosen
 
 
 @task(task_run_name="check {sweep_id}", cache_policy=NO_CACHE)

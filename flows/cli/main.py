@@ -105,6 +105,21 @@ def sweep(
     )
 
 
+@app.command(epilog="Example: etfarm lab berlin --bundles s3://farm/bundles")
+def lab(
+    site: Annotated[str, typer.Argument(help="The site: as `labs` and `site` of the inventory name it.")],
+    var: VarOption = DEFAULT_VAR,
+    bundles: BundlesOption = None,
+) -> None:
+    """Measure the devices of this lab for sweeps that run elsewhere.
+
+    The sweeps must use the same Prefect server (PREFECT_API_URL) and the same --bundles. Runs until it is stopped.
+    """
+    from flows.cli.lab import run_lab
+
+    run_lab(site, var, bundles)
+
+
 @app.command(epilog="Example: etfarm export mobilenet_v2 --precision fp16")
 def export(
     model: Annotated[str, typer.Argument(help="As in a sweep file: zoo, package.module:factory, file.py:factory, ...")],

@@ -35,10 +35,11 @@ def run_sweep(
     spec = read_sweep(file)
     night_date = night_or_today(parse_night(night), date.today()) if night is not None else None
     announce(f"sweep {spec.name}", "sweep", var)
+    from flows.choose import choose_devices
     from flows.ending import SweepEnd
     from flows.prefect_server import exit_at_once
     from flows.states import data_of
-    from flows.sweep import choose_devices, sweep
+    from flows.sweep import sweep
 
     choose_devices(spec, str(inventory))
     parameters = {

@@ -7,12 +7,13 @@ from typing import Annotated, Any
 from prefect import flow, runtime
 from prefect.client.schemas.objects import State
 
+from flows.choose import choose_devices, with_labs
 from flows.deployed.overrides import Overrides, changed_spec, named_devices, one_of
 from flows.leftovers import clear_leftovers
 from flows.notify import notify_of_error
 from flows.shutdown import shutdown_handler
 from flows.states import given_name, with_sentence
-from flows.sweep import choose_devices, measure_and_report, name_of, side_by_side
+from flows.sweep import measure_and_report, name_of, side_by_side
 from tasks.bundle_store import open_store
 from tasks.night import sweep_night
 from tasks.source import source_of
@@ -58,7 +59,7 @@ def on_demand(
         written = read_sweep(file)
         spec = changed_spec(written, overrides, file.parent)
         named = named_devices(overrides.devices, Path(inventory_file))
-        chosen = named or choose_devices(spec, inventory_file)
+        chosen = with_labs(named, inventory_file) if named else choose_devices(spec, inventory_file)
         clear_leftovers(places)
         store = open_store(None, places)
         night = sweep_night(spec.name, today, store.sweep_ids(), again=again)

@@ -19,6 +19,8 @@ _FILE_FACTORY = re.compile(r"(?P<path>.+\.py):(?P<factory>[A-Za-z_]\w*)")
 _NAME = re.compile(r"[A-Za-z0-9_.][\w./:+-]*")
 _SOURCES = ("factory", "pte", "transformers")
 _TRANSFORMERS = "transformers:"
+ELSEWHERE = "elsewhere"
+"""Key of the validation's context: the files that entries name are on another machine, which has checked them."""
 _ONLY_FOR = dict.fromkeys(("data", "inputs", "expected", "etrecord", "method"), "pte") | {"config": "transformers"}
 
 
@@ -73,7 +75,9 @@ class ModelEntry(BaseModel):
         name = self.name or str(getattr(self, given[0]))
         if not _NAME.fullmatch(name):
             raise ValueError(f"the name `{name}` must consist of letters, digits and _ . / : + -; set `name`")
-        return self.model_copy(update={"name": name, **_resolved(self, (info.context or {}).get("folder", Path()))})
+        context = info.context or {}
+        resolved = {} if context.get(ELSEWHERE) else _resolved(self, context.get("folder", Path()))
+        return self.model_copy(update={"name": name, **resolved})
 
     @model_serializer
     def _as_written(self) -> Any:

@@ -1,0 +1,45 @@
+"""Which devices of an inventory a sweep measures, and who reaches them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from prefect.settings import PREFECT_API_URL
+
+from devices.errors import InputError
+from devices.inventory import DeviceSpec, load_inventory
+from tasks.plan import matches
+from tasks.spec import SweepSpec
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The devices of a sweep, and the sites whose devices are measured by the worker of a lab."""
+
+    devices: list[DeviceSpec]
+    labs: list[str]
+
+
+def choose_devices(spec: SweepSpec, inventory_file: str) -> Chosen:
+    """Return the devices that a sweep's selector matches.
+
+    Raises InputError if none matches, with each reason, and as `with_labs`.
+    """
+    inventory = load_inventory(Path(inventory_file))
+    reasons = {device.name: matches(spec.devices, device.selectable_labels()) for device in inventory.devices}
+    matching = [device for device in inventory.devices if not reasons[device.name]]
+    if not matching:
+        details = "; ".join(f"{name}: {', '.join(why)}" for name, why in reasons.items())
+        raise InputError(f"{inventory_file}: no device matches the sweep's selector ({details})")
+    return with_labs(matching, inventory_file)
+
+
+def with_labs(devices: list[DeviceSpec], inventory_file: str) -> Chosen:
+    """Return devices with the labs of their inventory; raises InputError if one is needed without a shared server."""
+    labs = load_inventory(Path(inventory_file)).labs
+    needed = sorted({str(device.site) for device in devices if device.site in labs})
+    if needed and not PREFECT_API_URL.value():
+        raise InputError(
+            f"{inventory_file}: the devices of lab {needed[0]} are measured by its worker, "
+            "which needs a shared Prefect server; set PREFECT_API_URL"
+        )
+    return Chosen(devices, labs)

@@ -1,0 +1,65 @@
+"""The runs of labs at the Prefect server: the workers of one work pool, with a work queue for each lab."""
+
+import contextlib
+from collections.abc import Iterator
+from uuid import UUID
+
+import httpx
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.actions import WorkPoolCreate
+from prefect.client.schemas.objects import State
+from prefect.deployments import run_deployment
+from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
+from prefect.states import Cancelled, Cancelling
+from prefect.types.entrypoint import EntrypointType
+from prefect.workers.process import ProcessWorker
+
+from flows.labs.lab import lab
+from flows.server_watch import ServerGoneError
+
+POOL = "etfarm-labs"
+_DEPLOYMENT = "lab"
+
+
+def deploy() -> None:
+    """Create the work pool and the deployment at the server, or update them; the code is what labs have installed."""
+    template = ProcessWorker.get_default_base_job_template()
+    pool = WorkPoolCreate(name=POOL, type=ProcessWorker.type, base_job_template=template)
+    with get_client(sync_client=True) as client, contextlib.suppress(ObjectAlreadyExists):
+        client.create_work_pool(pool)
+    lab.to_deployment(  # type: ignore[union-attr]
+        name=_DEPLOYMENT,
+        work_pool_name=POOL,
+        entrypoint_type=EntrypointType.MODULE_PATH,
+        tags=["etfarm"],
+        job_variables={"env": {"PREFECT_LOGGING_EXTRA_LOGGERS": "flows,tasks,devices,sql"}},
+    ).apply()
+
+
+def start(site: str, order: str, bundles: str) -> UUID:
+    """Ask the worker of a lab to run an order; return the flow run."""
+    parameters = {"order": order, "bundles": bundles}
+    run = run_deployment(f"{lab.name}/{_DEPLOYMENT}", parameters=parameters, timeout=0, work_queue_name=site)
+    return run.id  # type: ignore[union-attr]
+
+
+def state_of(run: UUID) -> State | None:
+    """Return the state of a lab's run; None if the server does not answer."""
+    with _unanswered(), get_client(sync_client=True) as client:
+        return client.read_flow_run(run).state
+    return None
+
+
+def cancel(run: UUID, why: str) -> None:
+    """End a run: one that waits at once, one that runs by its worker."""
+    with _unanswered(), get_client(sync_client=True) as client:
+        state = client.read_flow_run(run).state
+        if state is not None and not state.is_final():
+            waits = state.is_scheduled()
+            client.set_flow_run_state(run, Cancelled(message=why) if waits else Cancelling(message=why))
+
+
+@contextlib.contextmanager
+def _unanswered() -> Iterator[None]:
+    with contextlib.suppress(httpx.HTTPError, ServerGoneError, ObjectNotFound):
+        yield

@@ -1,0 +1,39 @@
+"""The lab's part of a sweep: a flow run of its worker, which measures the devices beside it."""
+
+import os
+from pathlib import Path
+from typing import Any, cast
+
+from prefect import flow, runtime
+from prefect.client.schemas.objects import State
+from prefect.futures import PrefectFuture
+from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
+
+from flows.labs.mailbox import Mailbox
+from flows.labs.work import Work
+from flows.leftovers import clear_leftovers
+from flows.shutdown import shutdown_handler
+from flows.states import end_state, with_sentence
+from tasks.bundle_store import open_store
+from tasks.var import Var
+
+_MOST_DEVICES = 1024
+_side_by_side = cast(TaskRunner[PrefectFuture[Any]], ThreadPoolTaskRunner[Any](max_workers=_MOST_DEVICES))
+
+
+@flow(name="lab", flow_run_name="lab {order}", task_runner=_side_by_side)
+@with_sentence
+def lab(order: str, bundles: str) -> State[Any]:
+    """Measure what an order of a sweep lists, on the devices of this lab. Sweeps start this flow; you need not.
+
+    Parameters:
+        order: the name of the order.
+        bundles: where the sweep keeps its bundles; ETFARM_BUNDLES of the worker comes first.
+    """
+    with shutdown_handler(runtime.flow_run.id):
+        places = Var(Path(os.environ.get("ETFARM_VAR", "var")).absolute())
+        clear_leftovers(places)
+        store = open_store(os.environ.get("ETFARM_BUNDLES") or bundles, places)
+        tallies = Work(Mailbox(store.shelf, order), store, places).measured()
+        message = "; ".join(f"{tally.device}: {tally.in_words()}" for tally in tallies)
+        return end_state(None, message, is_bad=any(tally.is_bad for tally in tallies))

@@ -1,0 +1,124 @@
+"""What a farm and a lab tell each other. Each side replaces its message as a whole whenever something changed."""
+
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from devices.errors import InputError
+from devices.inventory import DeviceSpec
+from devices.ondevice.facts import Facts
+from flows.device_job import DeviceTally
+from tasks.bundle import SweepNight
+from tasks.cell import Mode, Variant
+from tasks.export.entry import ELSEWHERE
+from tasks.plan import PlannedSession
+from tasks.ranges import first_mistake
+from tasks.spec import SweepSpec
+
+POLL_S = 1.0
+"""How often each side looks for a new message."""
+BEAT_S = 15.0
+"""A message changes at least this often while its side lives."""
+SILENT_S = 180.0
+"""Without a new message for so long, the other side is regarded as gone."""
+_Kind = TypeVar("_Kind", bound=BaseModel)
+
+
+class _Message(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PairOrder(_Message):
+    """An export that has ended: the keys of shared exports, or why there is none."""
+
+    model: str
+    precision: str
+    key: str | None = None
+    tapped_key: str | None = None
+    tapped_error: str | None = None
+    skipped: str | None = None
+    error: str | None = None
+
+
+class RunnerOrder(_Message):
+    """The runners of a platform, by the names of shared runners; `error` is why one could not be built."""
+
+    uses: list[tuple[Variant, Mode, str]] = []
+    error: str | None = None
+
+
+class RoundOrder(_Message):
+    """Sessions to run instead of the matrix of the sweep."""
+
+    sessions: list[PlannedSession]
+    exports: list[str]
+    """The keys of the exports that are compared."""
+    runners: list[str]
+
+
+class Order(_Message):
+    """What a lab has to measure, as far as it is known; the newest order replaces all before it."""
+
+    version: Literal[1] = 1
+    beat: int = 0
+    """Changes while the farm lives, even if nothing else does."""
+    site: str
+    spec: SweepSpec
+    sweep: SweepNight
+    devices: list[DeviceSpec]
+    unloadable: dict[str, str] = {}
+    exports: list[PairOrder] = []
+    runners: dict[str, RunnerOrder] = {}
+    rounds: dict[str, RoundOrder] = {}
+    """By device; empty for the matrix of the sweep."""
+
+
+class ProbeReport(_Message):
+    """What the lab found out about a device."""
+
+    facts: Facts
+    unusable: str | None = None
+
+
+class StepReport(_Message):
+    """The progress of a device: sessions that have ended, of how many, and what it does now."""
+
+    done: int
+    total: int
+    doing: str
+
+
+class Report(_Message):
+    """What a lab has found so far."""
+
+    version: Literal[1] = 1
+    beat: int = 0
+    probes: dict[str, ProbeReport] = {}
+    steps: dict[str, StepReport] = {}
+    tallies: dict[str, DeviceTally] = {}
+    """Of the devices that have ended."""
+
+
+def order_text(order: Order) -> bytes:
+    """Return an order as JSON."""
+    return order.model_dump_json(exclude_none=True).encode()  # a device may not even have foreign address fields
+
+
+def parse_order(text: bytes) -> Order:
+    """Return the order; files that it names are elsewhere. Raises InputError for one of another version."""
+    return _parsed(Order, text, {ELSEWHERE: True})
+
+
+def parse_report(text: bytes) -> Report:
+    """Return the report; raises InputError for one of another version."""
+    return _parsed(Report, text, {})
+
+
+def _parsed(kind: type[_Kind], text: bytes, context: dict[str, Any]) -> _Kind:
+    try:
+        return kind.model_validate_json(text, context=context)
+    except ValidationError as error:
+        cause = first_mistake(error)
+        raise InputError(
+            f"the {kind.__name__.lower()} is of another version of etfarm ({cause}); update both"
+        ) from None
