@@ -79,6 +79,8 @@ class _Start:
             self.building.done,
             sharing,
         )
+        for device in lab.devices:
+            self.building.start(device.platform)  # if it is stated, no probe has to be awaited
         lab.measure(self.bundles, compose, lambda probe: self.building.start(probe.platform))
         probes = [lab.probes.get(device.name) or Probe(device) for device in lab.devices]
         return _lab_tallies(lab, [self.job(probe) for probe in probes])

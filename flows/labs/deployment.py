@@ -39,7 +39,13 @@ def deploy() -> None:
 def start(site: str, order: str, bundles: str) -> UUID:
     """Ask the worker of a lab to run an order; return the flow run."""
     parameters = {"order": order, "bundles": bundles}
-    run = run_deployment(f"{lab.name}/{_DEPLOYMENT}", parameters=parameters, timeout=0, work_queue_name=site)
+    run = run_deployment(
+        f"{lab.name}/{_DEPLOYMENT}",
+        parameters=parameters,
+        flow_run_name=f"lab {order}",
+        work_queue_name=site,
+        timeout=0,
+    )
     return run.id  # type: ignore[union-attr]
 
 

@@ -91,13 +91,15 @@ class _Talk:
             if not is_taken and (self._report != Report() or (state is not None and state.is_running())):
                 is_taken, heard = True, time.monotonic()
             if not is_taken and time.monotonic() - begun > TAKEN_S:
-                why = f"no worker took this sweep within {TAKEN_S:g} s; start one there with `etfarm lab {self._lab.site}`"
-                deployment.cancel(run, why)
-                return f"lab {self._lab.site}: {why}"
+                way_on = f"start one there with `etfarm lab {self._lab.site}`"
+                return self._given_up(run, f"no worker took this sweep within {TAKEN_S:g} s; {way_on}")
             if is_taken and time.monotonic() - heard > SILENT_S:
-                why = f"it has not reported for {SILENT_S:g} s; check its worker and its connection to the store"
-                deployment.cancel(run, why)
-                return f"lab {self._lab.site}: {why}"
+                way_on = "check its worker and its connection to the store"
+                return self._given_up(run, f"it has not reported for {SILENT_S:g} s; {way_on}")
+
+    def _given_up(self, run: UUID, why: str) -> str:
+        deployment.cancel(run, why)
+        return f"lab {self._lab.site}: {why}"
 
     def _is_told(self, beat: int) -> bool:
         """Write the order if it changed; return whether it was written."""

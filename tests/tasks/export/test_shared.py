@@ -9,7 +9,7 @@ from tasks.bundle_store import ObjectStore
 from tasks.export import export
 from tasks.export.entry import ModelEntry
 from tasks.export.export import export_cases
-from tasks.export.exported import Export, ExportError, read_exports
+from tasks.export.exported import Export, ExportError
 from tasks.export.key import export_key
 from tasks.export.process import Request
 from tasks.export.shared import publish
@@ -37,8 +37,6 @@ class Machine:
         entry = ModelEntry.model_validate_json(request.arguments[0])
         key = export_key(entry, "fp32", 0, self.exports)
         write_export(self.exports / key)
-        described = self.exports / key / "export.json"
-        described.write_text(described.read_text().replace(read_exports(self.exports / key)[0].export_key, key))
         (self.exports / key / "model.etrecord").write_bytes(b"record")
         return {"folder": key}
 

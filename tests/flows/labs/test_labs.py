@@ -1,0 +1,287 @@
+"""Devices of a lab are measured by its worker; what happens to a lab never stops the others."""
+
+import threading
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from prefect import flow
+from prefect.client.schemas.objects import State
+from prefect.settings import PREFECT_API_URL, temporary_settings
+from prefect.states import Crashed, Running, Scheduled
+from prefect.task_runners import ThreadPoolTaskRunner
+
+from devices.inventory import DeviceSpec
+from flows.device_job import DeviceJob, DeviceTally
+from flows.labs import deployment, farm_side, work
+from flows.labs.lab import lab
+from flows.labs.mailbox import Mailbox
+from flows.labs.messages import Order
+from flows.live_exports import Snapshot
+from flows.side_by_side import measure_all, measure_as_ready
+from tasks.alternate import Side, plan_round
+from tasks.bundle import SessionRecord
+from tasks.bundle_store import LocalStore, open_store
+from tasks.cell import Cell
+from tasks.export.entry import ModelEntry, entry_of
+from tasks.export.exported import Export, ExportError, read_exports
+from tasks.runner.bundle import Runner
+from tasks.spec import SweepSpec
+from tasks.var import Var
+from tests.fixtures.plans import NIGHT
+from tests.fixtures.stand_in import GOOD, etdump_of, publish_stand_in, write_export
+from tests.fixtures.waiting import ENOUGH_S, wait_for
+
+LATE, QUICK, BROKEN = "linear", "conv", "batch_matmul"
+SITE = "berlin"
+SPEC = SweepSpec(
+    name="smoke",
+    models=[entry_of(name) for name in (LATE, QUICK, BROKEN)],
+    variants=["sme2_off"],
+    executions=3,
+    warmup_executions=1,
+    sessions=2,
+    settle_s=0,
+    lease_wait_s=ENOUGH_S,
+)
+
+
+class Exports:
+    """Exports without torch: LATE ends when the test lets it, BROKEN fails."""
+
+    def __init__(self, folder: Path) -> None:
+        self.late_may_end = threading.Event()
+        self.late_may_end.set()
+        self.folder = folder
+
+    def export(self, model: ModelEntry, precision: str, exports_dir: Path, **_: object) -> tuple[Export, ...]:
+        if model.name == LATE:
+            self.late_may_end.wait(ENOUGH_S)
+        if model.name == BROKEN:
+            raise ExportError("cannot export batch_matmul as fp32: no weights here")
+        made = exports_dir / f"key-of-{model.name}"
+        if not made.is_dir():
+            write_export(made, etdump_of(3, operator=f"Convolution {model.name}"))
+            described = made / "export.json"
+            described.write_text(described.read_text().replace('"linear"', f'"{model.name}"'))
+        return read_exports(made)
+
+
+@dataclass
+class Workers:
+    """Stand-in for Prefect's workers: runs of labs in threads of this process, except those of `others`."""
+
+    others: dict[str, State[Any]] = field(default_factory=dict)
+    """The state of the run of such a lab."""
+    states: dict[UUID, State[Any]] = field(default_factory=dict)
+    cancelled: list[str] = field(default_factory=list)
+
+    def start(self, site: str, order: str, bundles: str) -> UUID:
+        run = uuid.uuid4()
+        self.states[run] = self.others.get(site, Running())
+        if site not in self.others:
+            threading.Thread(target=copy_context().run, args=(self._run, run, order, bundles), daemon=True).start()
+        return run
+
+    def _run(self, run: UUID, order: str, bundles: str) -> None:
+        self.states[run] = lab(order, bundles, return_state=True)
+
+    def cancel(self, run: UUID, why: str) -> None:
+        self.cancelled.append(why)
+
+
+@pytest.fixture
+def workers(prefect_api: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workers]:
+    """A farm and labs with folders of their own, which share nothing but the bundles' folder."""
+    made = Workers()
+    monkeypatch.setenv("ETFARM_VAR", str(tmp_path / "lab"))
+    monkeypatch.setattr(deployment, "deploy", lambda: None)
+    monkeypatch.setattr(deployment, "start", made.start)
+    monkeypatch.setattr(deployment, "state_of", made.states.get)
+    monkeypatch.setattr(deployment, "cancel", made.cancel)
+    for module in (work, farm_side):
+        monkeypatch.setattr(module, "POLL_S", 0.01)
+    with temporary_settings({PREFECT_API_URL: prefect_api}):
+        yield made
+
+
+@pytest.fixture
+def exports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Exports:
+    made = Exports(tmp_path / "farm" / "exports")
+    runner = publish_stand_in(tmp_path / "farm" / "runners", GOOD)
+    monkeypatch.setattr("flows.prepare.export_cases", made.export)
+    monkeypatch.setattr("flows.prepare.build_runner", lambda *_: None)
+
+    def find(_: Path, platform: str, variant: str, mode: str) -> Runner | None:
+        return runner if variant == "sme2_off" and mode == "timing" else None
+
+    monkeypatch.setattr("flows.prepare.find_runner", find)
+    return made
+
+
+def a_device(tmp_path: Path, name: str, site: str | None = None) -> DeviceSpec:
+    return DeviceSpec(name=name, transport="local", root=str(tmp_path / name), site=site, platform="linux-x86_64")
+
+
+def swept(
+    devices: list[DeviceSpec], tmp_path: Path, labs: tuple[str, ...] = (SITE,)
+) -> tuple[list[DeviceJob], dict[str, DeviceTally], Snapshot]:
+    places, store = Var(tmp_path / "farm"), open_store(str(tmp_path / "bundles"), Var(tmp_path / "farm"))
+
+    @flow(task_runner=ThreadPoolTaskRunner[Any](max_workers=64))  # type: ignore[arg-type]
+    def sweeping() -> tuple[list[DeviceJob], list[DeviceTally], Snapshot]:
+        return measure_as_ready(SPEC, NIGHT, devices, store, places, {}, labs)
+
+    jobs, tallies, exports = sweeping()
+    return jobs, {tally.device: tally for tally in tallies}, exports
+
+
+def test_a_device_is_measured_the_same_whether_a_lab_or_this_machine_reaches_it(
+    workers: Workers, exports: Exports, tmp_path: Path
+) -> None:
+    # given a device here, one in a lab, and a model that cannot be exported
+    devices = [a_device(tmp_path, "here"), a_device(tmp_path, "far", SITE)]
+    # when a sweep measures both
+    jobs, tallies, _ = swept(devices, tmp_path)
+    # then both have the same results, in the bundles of the sweep
+    for name in ("here", "far"):
+        assert (tallies[name].succeeded, tallies[name].failed, tallies[name].discarded) == (4, 2, 1)
+        ended = of_device(name, tmp_path)
+        assert sorted(each.status for each in ended) == ["failed"] * 2 + ["invalid"] + ["succeeded"] * 4
+        assert {each.reason for each in ended if each.status == "failed"} == {
+            "cannot export batch_matmul as fp32: no weights here"
+        }
+    # and each knows what the device is, which the lab found out
+    assert [job.facts.platform for job in jobs] == ["linux-x86_64"] * 2
+    # and the lab has nothing but what was shared with it
+    assert (tmp_path / "lab" / "exports" / "key-of-conv" / "model.pte").is_file()
+    # and nothing of the messages is left
+    assert not list((tmp_path / "bundles" / ".shared" / "labs").rglob("*.json"))
+
+
+def test_a_lab_measures_what_is_exported_while_other_exports_are_pending(
+    workers: Workers, exports: Exports, tmp_path: Path
+) -> None:
+    # given an export that takes long
+    exports.late_may_end.clear()
+    with ThreadPoolExecutor(1) as pool:
+        sweeping = pool.submit(copy_context().run, swept, [a_device(tmp_path, "far", SITE)], tmp_path)
+        # when the other one is there
+        wait_for(lambda: len(succeeded("far", tmp_path)) == 2 or sweeping.done(), "the lab to measure it")
+        # then the lab has measured it before the late one is there
+        assert {each.model.name for each in succeeded("far", tmp_path)} == {QUICK}
+        exports.late_may_end.set()
+        # and the late one afterwards
+        _, tallies, _ = sweeping.result(ENOUGH_S)
+    assert tallies["far"].succeeded == 4
+
+
+def test_a_lab_whose_worker_is_off_delays_nobody_and_is_named(
+    workers: Workers, exports: Exports, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a lab without a worker
+    monkeypatch.setattr(farm_side, "TAKEN_S", 0.1)
+    workers.others["paris"] = Scheduled()
+    devices = [a_device(tmp_path, "far", SITE), a_device(tmp_path, "dead", "paris")]
+    # when a sweep measures there and in another lab
+    _, tallies, _ = swept(devices, tmp_path, (SITE, "paris"))
+    # then its device failed with what to do, and the other lab's is measured
+    way_on = "no worker took this sweep within 0.1 s; start one there with `etfarm lab paris`"
+    assert tallies["far"].succeeded == 4
+    assert tallies["dead"].unusable == f"dead: lab paris: {way_on}"
+    assert {each.reason for each in of_device("dead", tmp_path)} == {f"dead: lab paris: {way_on}"}
+    # and its run was taken back
+    assert workers.cancelled == [way_on]
+
+
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [
+        pytest.param("Crashed", "its run ended as Crashed: killed", id="killed"),
+        pytest.param("Running", "it has not reported for 0.1 s", id="silent"),
+    ],
+)
+def test_a_lab_that_is_lost_is_named_and_measured_at_the_next_start(
+    workers: Workers,
+    exports: Exports,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    state: str,
+    reason: str,
+) -> None:
+    # given a lab whose run ends, or never says a word
+    with monkeypatch.context() as lost:
+        lost.setattr(farm_side, "SILENT_S", 0.1)
+        workers.others[SITE] = Running() if state == "Running" else Crashed(message="killed")
+        # when a sweep measures there
+        _, tallies, _ = swept([a_device(tmp_path, "far", SITE)], tmp_path)
+        # then it ends with the reason
+        assert str(tallies["far"].unusable).startswith(f"far: lab {SITE}: {reason}")
+        assert (tallies["far"].succeeded, tallies["far"].failed) == (0, 7)
+    # and when the lab is back, the next start measures everything
+    del workers.others[SITE]
+    _, tallies, _ = swept([a_device(tmp_path, "far", SITE)], tmp_path)
+    assert (tallies["far"].succeeded, tallies["far"].discarded) == (4, 1)
+
+
+def test_a_lab_whose_farm_was_killed_waits_for_no_export_any_more(
+    workers: Workers, exports: Exports, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given an order whose second export will never come
+    monkeypatch.setattr(work, "SILENT_S", 0.1)
+    store = open_store(str(tmp_path / "bundles"), Var(tmp_path / "farm"))
+    device = a_device(tmp_path, "far", SITE)
+    Mailbox(store.shelf, "orphan").write_order(Order(site=SITE, spec=SPEC, sweep=NIGHT, devices=[device]))
+    # when the lab works on it
+    state = lab("orphan", str(tmp_path / "bundles"), return_state=True)
+    # then it ends, and says why
+    assert state.is_failed()
+    assert state.message == "0 succeeded, 6 failed or invalid"
+    assert {each.reason for each in of_device("far", tmp_path)} == {
+        "the farm that started this sweep stopped answering; run the same command to resume"
+    }
+
+
+def test_suspected_series_of_a_lab_are_measured_again_by_the_lab(
+    workers: Workers, exports: Exports, tmp_path: Path
+) -> None:
+    # given a sweep that measured in a lab, and two models to compare there
+    [job], _, _ = swept([a_device(tmp_path, "far", SITE)], tmp_path)
+    runner = job.runners["sme2_off", "timing"]
+    sides = [
+        Side(Cell("far", name, "fp32", 1, "sme2_off", "timing", 3, 1), job.case(name, "fp32"), runner)  # type: ignore[arg-type]
+        for name in (LATE, QUICK)
+    ]
+    again = replace(job, round=plan_round(NIGHT, [(sides[0], sides[1])], "same_night", 2))
+
+    # when they are measured
+    @flow(task_runner=ThreadPoolTaskRunner[Any](max_workers=64))  # type: ignore[arg-type]
+    def sweeping() -> list[DeviceTally]:
+        return measure_all([again], (SITE,))
+
+    [tally] = sweeping()
+    # then the lab has measured both sides, alternately
+    assert (tally.succeeded, tally.discarded) == (4, 1)
+    arms = sorted((each.ended_at, each.arm.side) for each in of_device("far", tmp_path) if each.arm and each.index >= 0)
+    assert [side for _, side in arms] == ["a", "b", "b", "a"]
+
+
+def test_an_order_that_is_in_another_store_is_refused_in_one_sentence(workers: Workers, tmp_path: Path) -> None:
+    state = lab("nightly/berlin-1", str(tmp_path / "elsewhere"), return_state=True)
+    assert state.is_failed()
+    assert "the order nightly/berlin-1 is not in the store that this lab uses" in str(state.message)
+
+
+def of_device(name: str, tmp_path: Path) -> list[SessionRecord]:
+    store = LocalStore(tmp_path / "bundles")
+    return [each for each in store.records(NIGHT.sweep_id) if each.device.name == name]
+
+
+def succeeded(name: str, tmp_path: Path) -> list[SessionRecord]:
+    return [each for each in of_device(name, tmp_path) if each.status == "succeeded"]
