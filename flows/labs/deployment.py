@@ -10,11 +10,12 @@ from prefect.client.schemas.actions import WorkPoolCreate
 from prefect.client.schemas.objects import State
 from prefect.deployments import run_deployment
 from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
-from prefect.states import Cancelled, Cancelling
+from prefect.states import Cancelled, Cancelling, Crashed
 from prefect.types.entrypoint import EntrypointType
 from prefect.workers.process import ProcessWorker
 
 from flows.labs.lab import lab
+from flows.run_notes import end_runs
 from flows.server_watch import ServerGoneError
 
 POOL = "etfarm-labs"
@@ -63,6 +64,12 @@ def cancel(run: UUID, why: str) -> None:
         if state is not None and not state.is_final():
             waits = state.is_scheduled()
             client.set_flow_run_state(run, Cancelled(message=why) if waits else Cancelling(message=why))
+
+
+def end_below(run: UUID, why: str) -> None:
+    """Set what still shows as running below a run that crashed to Crashed, too."""
+    with _unanswered(), get_client(sync_client=True) as client:
+        end_runs(client, run, Crashed(message=why))
 
 
 @contextlib.contextmanager

@@ -22,6 +22,7 @@ from tasks.bundle_store import BundleStore
 
 # Workers look for runs every ten to fifteen seconds.
 TAKEN_S = 120.0
+_MOST_RUNS = 2
 _log = logging.getLogger(__name__)
 
 
@@ -43,15 +44,23 @@ class Lab:
         `on_probe` gets each device that the lab has probed. Returns when the lab has ended, with what it reported.
         """
         try:
-            talk = _Talk(self, store, compose, on_probe)
-            self.lost = talk.until_end()
-        except FarmError as error:
-            self.lost = f"lab {self.site}: {error}"
+            for _ in range(_MOST_RUNS):
+                try:
+                    _Talk(self, store, compose, on_probe).until_end()
+                    self.lost = None
+                    break
+                except FarmError as error:
+                    self.lost = f"lab {self.site}: {error}"
+                    _log.error("%s", self.lost)
+                    board.tell(self.lost)
+                    if not isinstance(error, _RunKilled):
+                        break
         finally:
             self.probed.set()
-        if self.lost:
-            _log.error("%s", self.lost)
-            board.tell(self.lost)
+
+
+class _RunKilled(FarmError):
+    """The process of a lab's run was killed; another one measures what is left."""
 
 
 class _Talk:
@@ -64,16 +73,16 @@ class _Talk:
         self._mailbox = Mailbox(store.shelf, name)
         self._report = Report()
 
-    def until_end(self) -> str | None:
-        """Talk until the lab has ended; return why it did not measure to the end, or None."""
+    def until_end(self) -> None:
+        """Talk until the lab has measured all devices; raises FarmError with the reason if it does not."""
         self._mailbox.write_order(self._order)
         run = deployment.start(self._lab.site, self._mailbox.name, self._store.location)
         try:
-            return self._followed(run)
+            self._follow(run)
         finally:
             self._mailbox.remove()
 
-    def _followed(self, run: UUID) -> str | None:
+    def _follow(self, run: UUID) -> None:
         begun = told = heard = time.monotonic()
         beat, is_taken = 0, False
         while True:
@@ -85,21 +94,28 @@ class _Talk:
             if self._hear():
                 heard = time.monotonic()
             if len(self._lab.tallies) == len(self._lab.devices):
-                return None
+                return
             if state is not None and state.is_final():
-                return f"lab {self._lab.site}: its run ended as {_in_words(state)}"
+                raise self._ended(run, state)
             if not is_taken and (self._report != Report() or (state is not None and state.is_running())):
                 is_taken, heard = True, time.monotonic()
             if not is_taken and time.monotonic() - begun > TAKEN_S:
                 way_on = f"start one there with `etfarm lab {self._lab.site}`"
-                return self._given_up(run, f"no worker took this sweep within {TAKEN_S:g} s; {way_on}")
+                raise self._given_up(run, f"no worker took this sweep within {TAKEN_S:g} s; {way_on}")
             if is_taken and time.monotonic() - heard > SILENT_S:
                 way_on = "check its worker and its connection to the store"
-                return self._given_up(run, f"it has not reported for {SILENT_S:g} s; {way_on}")
+                raise self._given_up(run, f"it has not reported for {SILENT_S:g} s; {way_on}")
 
-    def _given_up(self, run: UUID, why: str) -> str:
+    def _given_up(self, run: UUID, why: str) -> FarmError:
         deployment.cancel(run, why)
-        return f"lab {self._lab.site}: {why}"
+        return FarmError(why)
+
+    def _ended(self, run: UUID, state: State) -> FarmError:
+        reason = f"its run ended as {state.name}" + (f": {state.message}" if state.message else "")
+        if not state.is_crashed():
+            return FarmError(reason)
+        deployment.end_below(run, reason)
+        return _RunKilled(reason)
 
     def _is_told(self, beat: int) -> bool:
         """Write the order if it changed; return whether it was written."""
@@ -135,7 +151,3 @@ class _Talk:
             board.follow(name, Step(step.done, step.total, step.doing))
         self._lab.tallies.update(report.tallies)
         return True
-
-
-def _in_words(state: State) -> str:
-    return f"{state.name}: {state.message}" if state.message else str(state.name)

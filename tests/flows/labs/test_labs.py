@@ -78,14 +78,19 @@ class Workers:
     """Stand-in for Prefect's workers: runs of labs in threads of this process, except those of `others`."""
 
     others: dict[str, State[Any]] = field(default_factory=dict)
-    """The state of the run of such a lab."""
+    """The state of the runs of such a lab, which do nothing."""
+    killed: int = 0
+    """How many of the next runs are killed at once."""
     states: dict[UUID, State[Any]] = field(default_factory=dict)
     cancelled: list[str] = field(default_factory=list)
 
     def start(self, site: str, order: str, bundles: str) -> UUID:
         run = uuid.uuid4()
         self.states[run] = self.others.get(site, Running())
-        if site not in self.others:
+        if self.killed:
+            self.killed -= 1
+            self.states[run] = Crashed(message="killed")
+        elif site not in self.others:
             threading.Thread(target=copy_context().run, args=(self._run, run, order, bundles), daemon=True).start()
         return run
 
@@ -105,6 +110,7 @@ def workers(prefect_api: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(deployment, "start", made.start)
     monkeypatch.setattr(deployment, "state_of", made.states.get)
     monkeypatch.setattr(deployment, "cancel", made.cancel)
+    monkeypatch.setattr(deployment, "end_below", lambda *_: None)
     for module in (work, farm_side):
         monkeypatch.setattr(module, "POLL_S", 0.01)
     with temporary_settings({PREFECT_API_URL: prefect_api}):
@@ -228,6 +234,12 @@ def test_a_lab_that_is_lost_is_named_and_measured_at_the_next_start(
     del workers.others[SITE]
     _, tallies, _ = swept([a_device(tmp_path, "far", SITE)], tmp_path)
     assert (tallies["far"].succeeded, tallies["far"].discarded) == (4, 1)
+
+
+def test_a_lab_whose_run_is_killed_once_is_started_again(workers: Workers, exports: Exports, tmp_path: Path) -> None:
+    workers.killed = 1
+    _, tallies, _ = swept([a_device(tmp_path, "far", SITE)], tmp_path)
+    assert (tallies["far"].succeeded, tallies["far"].unusable) == (4, None)
 
 
 def test_a_lab_whose_farm_was_killed_waits_for_no_export_any_more(

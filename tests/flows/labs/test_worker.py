@@ -1,0 +1,93 @@
+"""A real worker of a lab at a real Prefect server."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fixtures.farm import ETFARM, LAUNCHER, SWEEP, Farm
+from tests.fixtures.paths import ROOT
+from tests.fixtures.waiting import ENOUGH_S, wait_for
+
+pytestmark = pytest.mark.torch
+SESSIONS = 4  # of the sweep, without the discarded one
+UNFINISHED = """
+from prefect.client.orchestration import get_client
+with get_client(sync_client=True) as client:
+    print([run.name for run in client.read_flow_runs() if not run.state.is_final()])
+"""
+
+
+@pytest.fixture
+def bundles(farm: Farm) -> Path:
+    """A folder that the farm and its lab share, and an inventory whose only device belongs to the lab."""
+    launcher = farm.folder / "launcher"
+    launcher.write_text(LAUNCHER, encoding="utf-8")
+    launcher.chmod(0o755)
+    root = str(farm.folder / "device")
+    device = {"name": "far", "transport": "local", "root": root, "site": "berlin", "launcher": [str(launcher)]}
+    farm.inventory.write_text(json.dumps({"labs": ["berlin"], "devices": [device]}), encoding="utf-8")
+    return farm.folder / "bundles"
+
+
+@pytest.fixture
+def worker(farm: Farm, bundles: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """The lab's worker, with a var folder of its own."""
+    var = farm.folder / "lab"
+    var.mkdir()
+    with (farm.folder / "worker.log").open("wb") as log:
+        process = subprocess.Popen(
+            [*ETFARM, "lab", "berlin", "--var", str(var), "--bundles", str(bundles)],
+            env=farm.environment | {"PYTHONPATH": str(ROOT)},
+            cwd=var,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+        try:
+            yield process
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+@pytest.mark.fault(
+    stage="run",
+    done="kill -9 of the process that measures in a lab, while a session runs",
+    holds="its worker starts another one, which measures what is left; no session is lost or doubled",
+)
+def test_a_worker_measures_for_a_sweep_also_if_its_run_is_killed(
+    farm: Farm, bundles: Path, worker: "subprocess.Popen[bytes]"
+) -> None:
+    # given a sweep whose second session is running in the lab
+    (farm.folder / "hold").write_text("3", encoding="utf-8")
+    log = farm.folder / "worker.log"
+    sweep = farm.start("sweep", farm.sweep_file(SWEEP), "--inventory", farm.inventory, "--bundles", bundles)
+    wait_for(lambda: (farm.folder / "held").exists() or sweep.poll() is not None, log.read_text, longest_s=240)
+    assert sweep.poll() is None, sweep.communicate()
+    # when the process that measures is killed
+    [run] = children(worker.pid)
+    os.kill(run, signal.SIGKILL)
+    (farm.folder / "go-on").touch()
+    out, err = sweep.communicate(timeout=8 * ENOUGH_S)
+    # then the sweep ends well, with each session once
+    assert sweep.returncode == 0, out + err + log.read_text()
+    assert "lab berlin: its run ended as Crashed" in err
+    records = [json.loads(path.read_bytes()) for path in bundles.glob("tiny-*/*/session.json")]
+    assert sorted(record["status"] for record in records) == ["invalid"] + ["succeeded"] * SESSIONS
+    # and the server shows nothing as running
+    shown = subprocess.run(
+        [sys.executable, "-c", UNFINISHED], env=farm.environment, capture_output=True, text=True, check=True
+    )
+    assert shown.stdout == "[]\n"
+
+
+def children(pid: int) -> list[int]:
+    """Return the processes that a process started and that still run."""
+    listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False)
+    return [int(line) for line in listed.stdout.split()]
