@@ -34,8 +34,9 @@ PACKAGES: dict[str, set[str]] = {
     "tasks.keep": {"tasks.export", "tasks.load", "tasks.runner", "tasks.verdict"},
     "tasks.report": {"tasks.advice", "tasks.export", "tasks.verdict"},
     "flows.certify": set(),
-    "flows.cli": {"flows.certify"},
+    "flows.cli": {"flows.certify", "flows.labs"},
     "flows.deployed": set(),
+    "flows.labs": set(),
 }
 # The only packages that may import these, inside the function that needs them: a worker beside phones has neither.
 HEAVY = {"torch", "executorch", "transformers", "torchao"}
