@@ -5,10 +5,12 @@ import contextvars
 import copy
 import functools
 import logging
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import httpx
@@ -17,7 +19,12 @@ from prefect.client.base import PrefectHttpxAsyncClient, PrefectHttpxSyncClient
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.objects import State
 from prefect.exceptions import PrefectHTTPStatusError
-from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
+from prefect.settings import (
+    PREFECT_API_SSL_CERT_FILE,
+    PREFECT_API_URL,
+    PREFECT_CLIENT_MAX_RETRIES,
+    temporary_settings,
+)
 
 from devices.errors import FarmError
 
@@ -29,6 +36,15 @@ _ANSWER_S = 8.0
 # A server that is restarted is back within this time; until then Prefect's clients repeat what they sent.
 _LOST_AFTER_S = 30.0
 _PAUSE_S = 2.0
+_REFUSED = "it refused the name and password"
+_UNTRUSTED = "its TLS certificate is not trusted"
+_NO_FILE = "PREFECT_API_SSL_CERT_FILE is not a file"
+_START = "start that server or correct the address, or unset PREFECT_API_URL to let the sweep start a server"
+_REMEDIES = {
+    _REFUSED: "set PREFECT_API_AUTH_STRING to the `user:password` of that server",
+    _UNTRUSTED: "set PREFECT_API_SSL_CERT_FILE to the file of its CA, or use the certificate's name as the address",
+    _NO_FILE: "set it to the file of the server's CA, or unset it",
+}
 _log = logging.getLogger(__name__)
 
 
@@ -119,10 +135,8 @@ def check_server() -> None:
     thread.join(_ANSWER_S)
     cause = causes[0] if causes else f"no answer within {_ANSWER_S:g} s"
     if cause is not None:
-        raise ServerGoneError(
-            f"PREFECT_API_URL {PREFECT_API_URL.value()}: {cause}; start that server or correct the address, "
-            "or unset PREFECT_API_URL to let the sweep start a server"
-        )
+        remedy = next((remedy for known, remedy in _REMEDIES.items() if cause.startswith(known)), _START)
+        raise ServerGoneError(f"PREFECT_API_URL {PREFECT_API_URL.value()}: {cause}; {remedy}")
 
 
 @contextlib.contextmanager
@@ -171,20 +185,32 @@ def _cause_of_no_answer(*, any_status: bool = False) -> str | None:
     """Return why the server is not usable, or None; with `any_status` every answer is a good one."""
     try:
         with client_without_retries() as client:
-            answer = client.request("GET", "/health")
-            if any_status or answer.json() is True:
+            answer = client.request("GET", "/admin/version")  # unlike /health, it requires name and password
+            if any_status or isinstance(answer.json(), str):
                 return None
             return "the answer is not from a Prefect API; its address ends with /api"
     except PrefectHTTPStatusError as error:
-        return None if any_status else f"it answered with HTTP status {error.response.status_code}"
+        status = error.response.status_code
+        if any_status:
+            return None
+        return _REFUSED if status == httpx.codes.UNAUTHORIZED else f"it answered with HTTP status {status}"
     except httpx.TimeoutException:
         return f"no answer within {_ANSWER_S:g} s"
     except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
         return f"not a URL ({_first_line(error)})"
     except (httpx.HTTPError, OSError) as error:
-        return _first_line(error)
+        return _tls_cause(error) or _first_line(error)
     except ValueError:
         return "the answer is not from a Prefect API; its address ends with /api"
+
+
+def _tls_cause(error: Exception) -> str | None:
+    """Return what is wrong with the server's certificate or with the file of its CA, if that is the error."""
+    path = PREFECT_API_SSL_CERT_FILE.value()
+    if path and not Path(path).is_file():
+        return f"{_NO_FILE} ({path})"
+    found = re.search(r"certificate verify failed: (.*?)\.?( \(_ssl|$)", str(error))
+    return f"{_UNTRUSTED} ({found[1]})" if found else None
 
 
 def _address() -> str:

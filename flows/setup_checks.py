@@ -24,6 +24,7 @@ from devices.inventory import DeviceSpec, adb_serial, load_inventory, ssh_addres
 from devices.platform import PLATFORMS, Platform
 from flows.doctor import Finding
 from flows.server_watch import ServerGoneError, check_server, client_without_retries
+from flows.worker import POOL
 from tasks.runner.bundle import runners_of
 from tasks.runner.toolchain import find_cmake, host_platform, toolchain_for
 from tasks.runner.wheel import installed_wheel
@@ -32,8 +33,7 @@ from tasks.var import Var
 Devices = Sequence[DeviceSpec]
 
 _LONGEST_S = 12.0  # more than the 8 s in which a Prefect server must answer
-_POOL = "etfarm"
-_START_WORKER = f"run `prefect worker start --pool {_POOL} --type process`"
+_START_WORKER = "run `etfarm worker`"
 _PAIR = ("executorch", "torch")
 _INSTALL_PAIR = "run `pip install '.[export]'`"
 # A sweep of 24 local devices opened 91 files, of one device 21; connections with jump hosts need a few more.
@@ -81,8 +81,10 @@ def prefect_worker(_places: Var, _devices: Devices) -> list[Finding]:
         return []
     try:
         with client_without_retries() as client:
-            workers = client.read_workers_for_work_pool(_POOL)
+            workers = client.read_workers_for_work_pool(POOL)
     except httpx.HTTPStatusError as error:
+        if error.response.status_code == httpx.codes.UNAUTHORIZED:
+            return []  # reported by `prefect_server`
         if error.response.status_code != httpx.codes.NOT_FOUND:
             cause = f"HTTP status {error.response.status_code}"
             return [_fix(f"the Prefect server does not list its workers ({cause}); read its log")]
@@ -91,10 +93,10 @@ def prefect_worker(_places: Var, _devices: Devices) -> list[Finding]:
         return []  # reported by `prefect_server`
     online = sum(worker.status == "ONLINE" for worker in workers)
     if online:
-        return [_ok(f"{online} of {len(workers)} workers of the work pool `{_POOL}` online")]
+        return [_ok(f"{online} of {len(workers)} workers of the work pool `{POOL}` online")]
     beats = [worker.last_heartbeat_time for worker in workers if worker.last_heartbeat_time]
     last = f"last heartbeat {max(beats):%Y-%m-%d %H:%M} UTC" if beats else "never a heartbeat"
-    text = f"0 workers of the work pool `{_POOL}` online ({last}): scheduled sweeps will not start; {_START_WORKER}"
+    text = f"0 workers of the work pool `{POOL}` online ({last}): scheduled sweeps will not start; {_START_WORKER}"
     return [_fix(text)]
 
 

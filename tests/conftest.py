@@ -29,6 +29,7 @@ _FIXTURES = (
     "stand_in_farm",
     "stored",
     "survival",
+    "team_server",
 )
 pytest_plugins = [f"tests.fixtures.{name}" for name in _FIXTURES]
 

@@ -218,6 +218,19 @@ def doctor(inventory: InventoryOption = DEFAULT_INVENTORY, var: VarOption = DEFA
     raise typer.Exit(run_doctor(inventory, var))
 
 
+@app.command(epilog="Example: etfarm worker lab-a")
+def worker(
+    queue: Annotated[str, typer.Argument(help="Work queue of the lab whose devices this machine reaches.")] = "default",
+) -> None:
+    """Run the sweeps that the Prefect server at PREFECT_API_URL hands out, from the checkout's root.
+
+    Ctrl-C and SIGTERM end the running sweep cleanly, then the worker.
+    """
+    from flows.worker import run_worker
+
+    raise typer.Exit(run_worker(queue))
+
+
 def main() -> None:
     """Run the command line; an error of the user ends it with one sentence and exit code 2."""
     try:

@@ -137,7 +137,6 @@ def given(url: str) -> Iterator[str]:
         pytest.param(refusing, "Connection refused", id="refusing"),
         pytest.param(lambda: answering(500, "oops"), "it answered with HTTP status 500", id="HTTP 500"),
         pytest.param(lambda: answering(503, "busy"), "it answered with HTTP status 503", id="HTTP 503"),
-        pytest.param(lambda: answering(401, "who?"), "it answered with HTTP status 401", id="HTTP 401"),
         pytest.param(lambda: answering(200, "<html>"), "the answer is not from a Prefect API", id="a web page"),
         pytest.param(lambda: given("http://prefect.invalid:4200/api"), "", id="unknown host"),
         pytest.param(lambda: given("127.0.0.1:4200"), "not a URL", id="no scheme"),
@@ -159,6 +158,19 @@ def test_a_server_that_does_not_answer_is_one_sentence(
     assert cause in text
     assert text.endswith(
         "; start that server or correct the address, or unset PREFECT_API_URL to let the sweep start a server"
+    )
+
+
+def test_a_server_that_refuses_the_password_is_one_sentence_with_the_variable_to_set() -> None:
+    with (
+        answering(401, "who?") as url,
+        temporary_settings({PREFECT_API_URL: url}),
+        pytest.raises(ServerGoneError) as error,
+    ):
+        check_server()
+    assert str(error.value) == (
+        f"PREFECT_API_URL {url}: it refused the name and password; "
+        "set PREFECT_API_AUTH_STRING to the `user:password` of that server"
     )
 
 

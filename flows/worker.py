@@ -1,0 +1,65 @@
+"""A Prefect worker that ends its sweeps cleanly when it is stopped."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from types import FrameType
+
+from devices.errors import InputError
+from flows.server_watch import check_server
+
+POOL = "etfarm"
+"""The work pool of all deployments."""
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_LONGEST_S = 60.0
+_POLL_S = 0.1
+
+
+def run_worker(queue: str) -> int:
+    """Run a worker for one work queue until it ends or this process gets a signal; return its exit code.
+
+    Prefect's worker ends its flow runs with SIGKILL when it is stopped: devices would stay leased, their jobs would go
+    on, and the runs would stay `Running`. So the sweeps are ended first, then the worker.
+    Raises InputError without PREFECT_API_URL, ServerGoneError if the server cannot be used.
+    """
+    if "PREFECT_API_URL" not in os.environ:
+        raise InputError("PREFECT_API_URL is not set; set it to the server's address, as http://127.0.0.1:4200/api")
+    check_server()
+    words = ["worker", "start", "--pool", POOL, "--type", "process", "--work-queue", queue]
+    command = [sys.executable, "-m", "prefect", *words, "--name", f"{socket.gethostname()} {queue}"]
+    # In another session, or Ctrl-C would also reach it directly.
+    worker = subprocess.Popen(command, start_new_session=True)
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        for each in _SIGNALS:
+            signal.signal(each, signal.SIG_IGN)
+        _end_sweeps(worker)
+        worker.terminate()
+
+    for number in _SIGNALS:
+        signal.signal(number, stop)
+    return worker.wait()
+
+
+def _end_sweeps(worker: "subprocess.Popen[bytes]") -> None:
+    """Send SIGTERM to each process of the worker, once because a second one ends a sweep at once; wait until they end.
+
+    A worker that is not idle may start another flow run meanwhile.
+    """
+    told: set[int] = set()
+    end = time.monotonic() + _LONGEST_S
+    while (children := _children(worker.pid)) and time.monotonic() < end:
+        for child in children - told:
+            os.kill(child, signal.SIGTERM)  # its worker has not waited for it: the id cannot belong to another process
+        told |= children
+        time.sleep(_POLL_S)
+
+
+def _children(pid: int) -> set[int]:
+    """Return the processes that a process started and that have not ended."""
+    listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,stat="], capture_output=True, text=True, check=True).stdout
+    rows = [line.split() for line in listed.splitlines()]
+    return {int(child) for child, parent, state in rows if int(parent) == pid and not state.startswith("Z")}

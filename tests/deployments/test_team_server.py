@@ -1,0 +1,216 @@
+"""A team's server for real: PostgreSQL, Redis and Prefect with the compose file's settings, TLS and a password."""
+
+import json
+import os
+import ssl
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.fixtures.farm import INVENTORY, Farm
+from tests.fixtures.paths import ROOT
+from tests.fixtures.team_server import TeamServer
+from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
+
+# A client that runs one flow with three tasks.
+FLOW = """
+from prefect import flow, task
+
+@task
+def double(number):
+    return 2 * number
+
+@flow
+def doubles():
+    return sum(future.result() for future in double.map([1, 2, 3]))
+
+print(doubles())
+"""
+
+SWEEP = "name: team\nmodels: [linear]\nvariants: [sme2_off]\nexecutions: 6\nwarmup_executions: 2\nsessions: 2\n"
+
+
+def run_client(environment: dict[str, str], folder: Path) -> "subprocess.CompletedProcess[str]":
+    (folder / "client.py").write_text(FLOW, encoding="utf-8")
+    return subprocess.run(
+        [sys.executable, str(folder / "client.py")],
+        env=environment | {"PREFECT_HOME": str(folder / "home")},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240 * SCALE,
+    )
+
+
+def doctor(environment: dict[str, str], folder: Path) -> list[str]:
+    inventory = folder / "inventory.yaml"
+    inventory.write_text(INVENTORY % json.dumps(str(folder / "device")), encoding="utf-8")
+    words = [sys.executable, "-m", "flows.cli.main", "doctor", "--inventory", str(inventory), "--var", str(folder)]
+    ended = subprocess.run(
+        words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=240 * SCALE
+    )
+    assert ended.stderr == ""
+    return [line for line in ended.stdout.splitlines() if "Prefect" in line or "PREFECT" in line or "worker" in line]
+
+
+def client_of(team: TeamServer, auth: str | None = None) -> httpx.Client:
+    """A client that trusts the server's certificate."""
+    trusted = ssl.create_default_context(cafile=team.certificate)
+    name, _, password = (auth or "").partition(":")
+    return httpx.Client(verify=trusted, auth=(name, password) if auth else None, base_url=team.api, timeout=ENOUGH_S)
+
+
+def asked(team: TeamServer, method: str, path: str, body: object = None) -> Any:
+    """What the server answers through the proxy."""
+    with client_of(team, team.auth) as client:
+        answer = client.request(method, path, json=body)
+        answer.raise_for_status()
+        return answer.json()
+
+
+def runs(team: TeamServer, kind: str) -> list[dict[str, Any]]:
+    """All flow runs or task runs."""
+    found: list[dict[str, Any]] = asked(team, "POST", f"/{kind}/filter", {})
+    return found
+
+
+def test_a_flow_run_of_a_client_with_the_password_is_recorded_with_its_task_runs(
+    team_server: TeamServer, tmp_path: Path
+) -> None:
+    ended = run_client(team_server.client(), tmp_path)
+    assert ended.stdout.splitlines() == ["12"], ended.stderr
+    # then the background services write the task runs that came over Redis
+    wait_for(
+        lambda: (
+            sum(
+                run["name"].startswith("double-") and run["state_type"] == "COMPLETED"
+                for run in runs(team_server, "task_runs")
+            )
+            == 3
+        ),
+        lambda: str(runs(team_server, "task_runs")),
+    )
+    flows = runs(team_server, "flow_runs")
+    assert [run["state_type"] for run in flows] == ["COMPLETED"]
+
+
+def test_only_the_health_of_the_server_can_be_asked_without_the_password(team_server: TeamServer) -> None:
+    with client_of(team_server) as nobody, client_of(team_server, "farm:wrong") as wrong:
+        assert nobody.get("/health").status_code == 200
+        assert nobody.get("/admin/version").status_code == 401
+        assert wrong.get("/admin/version").status_code == 401
+
+
+def test_doctor_finds_the_server_and_names_the_missing_worker(team_server: TeamServer, tmp_path: Path) -> None:
+    server, worker = doctor(team_server.client(), tmp_path)
+    assert server.startswith("ok: Prefect server 3.")
+    assert worker.startswith("fix: 0 workers of the work pool `etfarm` online")
+
+
+def test_a_wrong_password_is_one_line_of_doctor(team_server: TeamServer, tmp_path: Path) -> None:
+    (line,) = doctor(team_server.client(PREFECT_API_AUTH_STRING="farm:wrong"), tmp_path)
+    assert line == (
+        f"fix: PREFECT_API_URL {team_server.api}: it refused the name and password; "
+        "set PREFECT_API_AUTH_STRING to the `user:password` of that server"
+    )
+
+
+def test_a_certificate_of_an_unknown_ca_is_one_line_of_doctor(team_server: TeamServer, tmp_path: Path) -> None:
+    system = os.environ.get("SSL_CERT_FILE", "")
+    (line,) = doctor(team_server.client(PREFECT_API_SSL_CERT_FILE=system), tmp_path)
+    assert line.startswith(f"fix: PREFECT_API_URL {team_server.api}: its TLS certificate is not trusted (self")
+    assert line.endswith(
+        "; set PREFECT_API_SSL_CERT_FILE to the file of its CA, or use the certificate's name as the address"
+    )
+
+
+def test_a_certificate_for_another_name_is_one_line_of_doctor(team_server: TeamServer, tmp_path: Path) -> None:
+    other = team_server.api.replace("127.0.0.1", "localhost")
+    (line,) = doctor(team_server.client(PREFECT_API_URL=other), tmp_path)
+    assert f"fix: PREFECT_API_URL {other}: its TLS certificate is not trusted (Hostname mismatch" in line
+
+
+def test_a_missing_file_of_the_ca_is_one_line_of_doctor(team_server: TeamServer, tmp_path: Path) -> None:
+    (line,) = doctor(team_server.client(PREFECT_API_SSL_CERT_FILE=str(tmp_path / "none.pem")), tmp_path)
+    assert line == (
+        f"fix: PREFECT_API_URL {team_server.api}: PREFECT_API_SSL_CERT_FILE is not a file ({tmp_path}/none.pem); "
+        "set it to the file of the server's CA, or unset it"
+    )
+
+
+@pytest.mark.torch
+def test_a_sweep_runs_through_the_server(team_server: TeamServer, tmp_path: Path) -> None:
+    pytest.importorskip("executorch", reason="exports and the runner need the export extra")
+    farm = Farm(tmp_path, team_server.client())
+    # when a sweep is started with a wrong password, then it starts nothing
+    farm.environment = team_server.client(PREFECT_API_AUTH_STRING="farm:wrong")
+    refused = farm.sweep(SWEEP)
+    assert refused.returncode == 2
+    assert refused.stderr.splitlines()[-1].startswith(
+        f"etfarm: PREFECT_API_URL {team_server.api}: it refused the name and password; set PREFECT_API_AUTH_STRING"
+    )
+    assert not (farm.var / "bundles").exists()
+    # when it is started with the right one
+    farm.environment = team_server.client()
+    done = farm.sweep(SWEEP)
+    # then it measures, and the server knows the sweep's flow run
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "sessions: 2 succeeded, 1 discarded" in done.stdout
+    sweeps = [run for run in runs(team_server, "flow_runs") if run["parameters"].get("sweep_file")]
+    assert [run["state_type"] for run in sweeps] == ["COMPLETED"]
+
+
+def prefect(team: TeamServer, home: Path, *words: str) -> None:
+    environment = team.client(PREFECT_HOME=str(home), PWD=str(ROOT))
+    ended = subprocess.run(
+        [sys.executable, "-m", "prefect", "--no-prompt", *words],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240 * SCALE,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+@pytest.mark.torch
+def test_a_lab_s_worker_that_is_stopped_ends_its_sweep_first(team_server: TeamServer, tmp_path: Path) -> None:
+    pytest.importorskip("executorch", reason="exports and the runner need the export extra")
+    # given a worker of the lab `lab-a`, on whose device a session of a sweep runs
+    machine = tmp_path / "machine"
+    farm = Farm(tmp_path, team_server.client(PREFECT_HOME=str(tmp_path / "home"), ETFARM_MACHINE_FOLDER=str(machine)))
+    farm.hold(2)
+    home = tmp_path / "client"
+    prefect(team_server, home, "work-pool", "create", "etfarm", "--type", "process")
+    prefect(team_server, home, "deploy", "--all", "--prefect-file", "deployments/prefect.yaml")
+    with (tmp_path / "worker.log").open("w") as log:
+        words = [sys.executable, "-m", "flows.cli.main", "worker", "lab-a"]
+        worker = subprocess.Popen(words, cwd=ROOT, env=farm.environment, stdout=log, stderr=log)
+    try:
+        wait_for(
+            lambda: worker.poll() is not None or asked(team_server, "POST", "/work_pools/etfarm/workers/filter", {}),
+            (tmp_path / "worker.log").read_text,
+        )
+        parameters = {"sweep_file": str(farm.sweep_file(SWEEP)), "inventory_file": str(farm.inventory)}
+        wanted = {"parameters": parameters | {"var": str(farm.var)}, "work_queue_name": "lab-a"}
+        wanted |= {"state": {"type": "SCHEDULED"}}
+        deployment = asked(team_server, "GET", "/deployments/name/sweep/smoke")["id"]
+        run = asked(team_server, "POST", f"/deployments/{deployment}/create_flow_run", wanted)["id"]
+        wait_for(lambda: worker.poll() is not None or farm.is_held, (tmp_path / "worker.log").read_text, longest_s=240)
+        # when the worker is stopped as systemd does it
+        worker.terminate()
+        worker.wait(ENOUGH_S * 3)
+    finally:
+        worker.kill()
+    # then the run is cancelled, the device is free, and nothing is half done
+    assert asked(team_server, "GET", f"/flow_runs/{run}")["state"]["type"] == "CANCELLED", (
+        tmp_path / "worker.log"
+    ).read_text()
+    assert list(machine.glob("job-*")) == []
+    assert list(machine.glob("lease-*/*")) == []
+    assert list(farm.var.glob("bundles/*/.part-*")) == []
