@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from flows.cli import asking as cli_asking
+from flows.cli import backup as cli_backup
 from flows.cli import bisect as cli_bisect
 from flows.cli import decisions as cli_decisions
 from flows.cli import devices as cli_devices
@@ -34,6 +35,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(cli_asking.app)
+app.add_typer(cli_backup.app)
 app.add_typer(cli_bisect.app)
 app.add_typer(cli_runner.app, name="runner")
 app.add_typer(cli_devices.app, name="devices")

@@ -49,7 +49,8 @@ def test_prefect_has_the_version_of_the_farm() -> None:
 
 def test_only_the_proxy_can_be_reached_from_outside() -> None:
     assert [name for name, service in SERVICES.items() if "ports" in service] == ["proxy"]
-    assert [name for name, service in SERVICES.items() if "outside" in service["networks"]] == ["proxy"]
+    assert SERVICES["proxy"]["ports"] == ["443:443"]
+    assert "network_mode" not in TEXT
 
 
 def test_leases_messages_and_old_runs_are_looked_after() -> None:
