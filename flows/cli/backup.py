@@ -18,7 +18,10 @@ def backup(
     target: Annotated[Path, typer.Argument(help="Existing folder, on another disk or machine.")],
     var: VarOption = DEFAULT_VAR,
 ) -> None:
-    """Back up bundles, decisions, forgotten sessions and the devices' health; only new contents are copied."""
+    """Back up bundles and the devices' health.
+
+    Bundles include decisions and forgotten sessions. Only new contents are copied.
+    """
     from tasks.keep.backup import back_up
 
     done = back_up(Var(var), target)
@@ -31,7 +34,10 @@ def restore(
     source: Annotated[Path, typer.Argument(help="Folder that `etfarm backup` wrote; its newest backup is used.")],
     var: VarOption = DEFAULT_VAR,
 ) -> None:
-    """Restore a backup to an empty folder and verify every file by its hash; resumes where it stopped."""
+    """Restore a backup to an empty --var folder.
+
+    Every file is verified by its hash. Run the same command to resume a stopped restore.
+    """
     from tasks.keep.backup import restore as restore_backup
 
     manifest = restore_backup(source, Var(var))

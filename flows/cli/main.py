@@ -224,9 +224,9 @@ def doctor(inventory: InventoryOption = DEFAULT_INVENTORY, var: VarOption = DEFA
 def worker(
     queue: Annotated[str, typer.Argument(help="Work queue of the lab whose devices this machine reaches.")] = "default",
 ) -> None:
-    """Run the sweeps that the Prefect server at PREFECT_API_URL hands out, from the checkout's root.
+    """Run the sweeps that a Prefect server starts.
 
-    Ctrl-C and SIGTERM end the running sweep cleanly, then the worker.
+    Needs PREFECT_API_URL and starts in the checkout's root. Ctrl-C and SIGTERM end the running sweep cleanly first.
     """
     from flows.worker import run_worker
 
