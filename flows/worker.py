@@ -12,14 +12,16 @@ from devices.errors import InputError
 from flows.server_watch import check_server
 
 POOL = "etfarm"
-"""The work pool of all deployments."""
+"""The work pool of sweeps and all other deployments."""
+LABS_POOL = "etfarm-labs"
+"""The work pool of labs, with a work queue for each."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LONGEST_S = 60.0
 _POLL_S = 0.1
 
 
-def run_worker(queue: str) -> int:
-    """Run a worker for one work queue until it ends or this process gets a signal; return its exit code.
+def run_worker(pool: str, queue: str = "default") -> int:
+    """Run a worker for a work queue of a pool until it ends or this process gets a signal; return its exit code.
 
     Prefect's worker ends its flow runs with SIGKILL when it is stopped: devices would stay leased, their jobs would go
     on, and the runs would stay `Running`. So the sweeps are ended first, then the worker.
@@ -28,7 +30,8 @@ def run_worker(queue: str) -> int:
     if "PREFECT_API_URL" not in os.environ:
         raise InputError("PREFECT_API_URL is not set; set it to the server's address, as http://127.0.0.1:4200/api")
     check_server()
-    words = ["worker", "start", "--pool", POOL, "--type", "process", "--work-queue", queue]
+    words = ["worker", "start", "--pool", pool, "--type", "process", "--work-queue", queue]
+    words += ["--install-policy", "never"]
     command = [sys.executable, "-m", "prefect", *words, "--name", f"{socket.gethostname()} {queue}"]
     # In another session, or Ctrl-C would also reach it directly.
     worker = subprocess.Popen(command, start_new_session=True)

@@ -115,11 +115,12 @@ def lab(
 ) -> None:
     """Measure the devices of this lab for sweeps that run elsewhere.
 
-    The sweeps must use the same Prefect server (PREFECT_API_URL) and the same --bundles. Runs until it is stopped.
+    The sweeps must use the same Prefect server (PREFECT_API_URL) and the same --bundles. Ctrl-C and SIGTERM end what it
+    measures cleanly first.
     """
     from flows.cli.lab import run_lab
 
-    run_lab(site, var, bundles)
+    raise typer.Exit(run_lab(site, var, bundles))
 
 
 @app.command(epilog="Example: etfarm export mobilenet_v2 --precision fp16")
@@ -220,17 +221,15 @@ def doctor(inventory: InventoryOption = DEFAULT_INVENTORY, var: VarOption = DEFA
     raise typer.Exit(run_doctor(inventory, var))
 
 
-@app.command(epilog="Example: etfarm worker lab-a")
-def worker(
-    queue: Annotated[str, typer.Argument(help="Work queue of the lab whose devices this machine reaches.")] = "default",
-) -> None:
+@app.command(epilog="Example: etfarm worker")
+def worker() -> None:
     """Run the sweeps that a Prefect server starts.
 
     Needs PREFECT_API_URL and starts in the checkout's root. Ctrl-C and SIGTERM end the running sweep cleanly first.
     """
-    from flows.worker import run_worker
+    from flows.worker import POOL, run_worker
 
-    raise typer.Exit(run_worker(queue))
+    raise typer.Exit(run_worker(POOL))
 
 
 def main() -> None:

@@ -17,20 +17,20 @@ from prefect.workers.process import ProcessWorker
 from flows.labs.lab import lab
 from flows.run_notes import end_runs
 from flows.server_watch import ServerGoneError
+from flows.worker import LABS_POOL
 
-POOL = "etfarm-labs"
 _DEPLOYMENT = "lab"
 
 
 def deploy() -> None:
     """Create the work pool and the deployment at the server, or update them; the code is what labs have installed."""
     template = ProcessWorker.get_default_base_job_template()
-    pool = WorkPoolCreate(name=POOL, type=ProcessWorker.type, base_job_template=template)
+    pool = WorkPoolCreate(name=LABS_POOL, type=ProcessWorker.type, base_job_template=template)
     with get_client(sync_client=True) as client, contextlib.suppress(ObjectAlreadyExists):
         client.create_work_pool(pool)
     lab.to_deployment(  # type: ignore[union-attr]
         name=_DEPLOYMENT,
-        work_pool_name=POOL,
+        work_pool_name=LABS_POOL,
         entrypoint_type=EntrypointType.MODULE_PATH,
         tags=["etfarm"],
         job_variables={"env": {"PREFECT_LOGGING_EXTRA_LOGGERS": "flows,tasks,devices,sql"}},

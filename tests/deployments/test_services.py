@@ -58,21 +58,22 @@ def test_a_service_runs_as_its_own_user_with_the_environment_of_one_file(unit: P
     assert "Environment" not in service
 
 
-@pytest.mark.parametrize("name", ["etfarm-server.service", "etfarm-worker@.service"])
-def test_server_and_worker_are_started_again(name: str) -> None:
+@pytest.mark.parametrize("name", ["etfarm-server.service", "etfarm-worker.service", "etfarm-lab@.service"])
+def test_server_and_workers_are_started_again(name: str) -> None:
     assert read(FOLDER / name)["Service"]["Restart"] == "always"
 
 
 def test_a_stopped_worker_has_time_to_end_its_sweep() -> None:
-    service = read(FOLDER / "etfarm-worker@.service")["Service"]
-    assert (service["KillMode"], service["KillSignal"]) == ("mixed", "SIGTERM")
-    assert int(service["TimeoutStopSec"]) > 60
-    plist = plistlib.loads((FOLDER / "org.etfarm.worker.plist").read_bytes())
+    for name in ("etfarm-worker.service", "etfarm-lab@.service"):
+        service = read(FOLDER / name)["Service"]
+        assert (service["KillMode"], service["KillSignal"]) == ("mixed", "SIGTERM")
+        assert int(service["TimeoutStopSec"]) > 60
+    plist = plistlib.loads((FOLDER / "org.etfarm.lab.plist").read_bytes())
     assert plist["ExitTimeOut"] > 60
 
 
-def test_the_worker_of_a_mac_reads_the_same_environment_and_passes_its_queue(tmp_path: Path) -> None:
-    plist = plistlib.loads((FOLDER / "org.etfarm.worker.plist").read_bytes())
+def test_the_lab_of_a_mac_reads_the_same_environment_and_passes_its_name(tmp_path: Path) -> None:
+    plist = plistlib.loads((FOLDER / "org.etfarm.lab.plist").read_bytes())
     assert plist["KeepAlive"] is True
     # given the example file, and a program in etfarm's place that prints what it gets
     (tmp_path / "etfarm.env").write_text(EXAMPLE, encoding="utf-8")
@@ -87,8 +88,8 @@ def test_the_worker_of_a_mac_reads_the_same_environment_and_passes_its_queue(tmp
     ]
     # when launchd's command runs
     ended = subprocess.run(words, capture_output=True, text=True, check=True)
-    # then it has the environment and its queue
-    assert ended.stdout == "http://127.0.0.1:4200/api worker default\n"
+    # then it has the environment and its name
+    assert ended.stdout == "http://127.0.0.1:4200/api lab berlin\n"
 
 
 def test_the_variables_that_the_readme_lists_are_in_the_environment() -> None:

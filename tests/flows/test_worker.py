@@ -3,10 +3,10 @@
 import pytest
 
 from devices.errors import InputError
-from flows.worker import run_worker
+from flows.worker import POOL, run_worker
 
 
 def test_a_worker_without_a_server_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
     with pytest.raises(InputError, match=r"^PREFECT_API_URL is not set; set it to the server's address"):
-        run_worker("default")
+        run_worker(POOL)
