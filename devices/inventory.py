@@ -5,7 +5,7 @@ import re
 import tempfile
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -14,17 +14,26 @@ from devices.device import Device
 from devices.errors import DeviceRefused, InputError
 from devices.limits import Limits
 from devices.local import LocalDevice
-from devices.platform import Platform
+from devices.platform import SIMULATED, Platform
 from devices.ssh.config import SshAddress, resolve
 
-Transport = Literal["local", "ssh", "adb"]
+Transport = Literal["local", "ssh", "adb", "simulated"]
 
-# The address fields that each transport supports.
-_ADDRESS_FIELDS: dict[Transport, set[str]] = {
+# The fields that only some transports support.
+_FIELDS: dict[Transport, set[str]] = {
     "local": set(),
     "ssh": {"address", "port", "user", "identity_file", "known_hosts", "ssh_config", "proxy_jump"},
     "adb": {"address", "serial", "adb_server_port"},
+    "simulated": {"count", "seconds"},
 }
+
+# Tells the runner of a simulated device how long a session lasts.
+SECONDS_VARIABLE = "ETFARM_SIMULATED_SECONDS"
+
+
+def is_simulated(name: str) -> bool:
+    """Return whether a device's name is that of a simulated one; an inventory gives such names to no other device."""
+    return name.startswith(SIMULATED)
 
 
 class DeviceSpec(BaseModel):
@@ -62,6 +71,18 @@ class DeviceSpec(BaseModel):
     adb_server_port: Annotated[int, Field(ge=1, le=65535)] | None = Field(
         default=None, description="port of a private adb server; default: adb's setting, usually 5037"
     )
+    count: Annotated[int, Field(ge=1, le=9999)] | None = Field(
+        default=None, description="simulated: so many devices instead of one; their names end with -001, -002, ..."
+    )
+    seconds: Annotated[float, Field(ge=0, le=3600)] = Field(
+        default=1.0, description="simulated: how long each session lasts"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _simulated_times_mean_nothing(cls, entry: Any) -> Any:
+        is_simulated = isinstance(entry, dict) and entry.get("transport") == SIMULATED
+        return {"emulated": True, **entry} if is_simulated else entry
 
     @field_validator("name")
     @classmethod
@@ -77,15 +98,33 @@ class DeviceSpec(BaseModel):
 
     @model_validator(mode="after")
     def _address_fits_transport(self) -> Self:
-        known = set().union(*_ADDRESS_FIELDS.values())
-        for field in sorted((known - _ADDRESS_FIELDS[self.transport]) & self.model_fields_set):
-            owners = " and ".join(name for name, fields in _ADDRESS_FIELDS.items() if field in fields)
+        known = set().union(*_FIELDS.values())
+        for field in sorted((known - _FIELDS[self.transport]) & self.model_fields_set):
+            owners = " and ".join(name for name, fields in _FIELDS.items() if field in fields)
             raise ValueError(f"`{field}` is for {owners} devices, but `{self.name}` is {self.transport}; remove it")
         if self.transport == "ssh" and not self.address:
             raise ValueError(f"the ssh device `{self.name}` needs an `address`: a host name or an ssh_config alias")
         if self.transport == "adb" and (self.serial is None) == (self.address is None):
             raise ValueError(f"the adb device `{self.name}` needs either a `serial` or an `address` (host:port)")
         return self
+
+    @model_validator(mode="after")
+    def _shows_that_it_is_simulated(self) -> Self:
+        # Results are stored and shown under the name, so no time of a simulated device is taken for a measurement.
+        if (self.transport == SIMULATED) != is_simulated(self.name):
+            way_on = f"begin with `{SIMULATED}`, such as `{SIMULATED}-a`, and no other name does"
+            raise ValueError(f"names of simulated devices {way_on}; `{self.name}` is {self.transport}: rename it")
+        if self.transport == SIMULATED and (self.platform or not self.emulated):
+            field = "platform" if self.platform else "emulated"
+            raise ValueError(f"`{field}` cannot be set for the simulated device `{self.name}`; remove it")
+        return self
+
+    def each(self) -> "list[DeviceSpec]":
+        """Return the devices that the entry stands for."""
+        if self.count is None:
+            return [self]
+        names = [f"{self.name}-{number:03}" for number in range(1, self.count + 1)]
+        return [self.model_copy(update={"name": name, "count": None}) for name in names]
 
     def selectable_labels(self) -> dict[str, str]:
         """Return what a sweep's selector can match: the labels, and the name, the transport and the site."""
@@ -127,7 +166,8 @@ class Inventory(BaseModel):
 
     @field_validator("devices")
     @classmethod
-    def _unique_names(cls, devices: list[DeviceSpec]) -> list[DeviceSpec]:
+    def _unique_names(cls, entries: list[DeviceSpec]) -> list[DeviceSpec]:
+        devices = [device for entry in entries for device in entry.each()]
         for name, count in Counter(device.name for device in devices).items():
             if count > 1:
                 raise ValueError(f"{count} devices are named `{name}`; give each a different name")
@@ -147,7 +187,7 @@ def open_device(spec: DeviceSpec) -> Device:
     Default root: the temporary folder of this machine, /var/tmp of an SSH host (both with the user's name),
     /data/local/tmp of a phone. Raises DeviceRefused if ssh_config cannot be evaluated.
     """
-    openers = {"local": _open_local, "ssh": _open_ssh, "adb": _open_adb}
+    openers = {"local": _open_local, "ssh": _open_ssh, "adb": _open_adb, "simulated": _open_simulated}
     device = openers[spec.transport](spec)
     device.store_limit_bytes = spec.store_limit_bytes
     return device
@@ -157,18 +197,28 @@ def launch_prefix(spec: DeviceSpec, system: str | None) -> list[str]:
     """Return the words to put before a runner command on this device: the binding to cores, then the launcher.
 
     `system` is the device's fact `os`. Raises DeviceRefused for `cpu_affinity` on macOS, which cannot bind programs.
+    The runner of a simulated device finds the length of its sessions in the environment.
     """
+    simulated = ["env", f"{SECONDS_VARIABLE}={spec.seconds:g}"] if spec.transport == SIMULATED else []
     if not spec.cpu_affinity:
-        return list(spec.launcher)
+        return [*simulated, *spec.launcher]
     if system == "macos":
         raise DeviceRefused(spec.name, "macOS cannot bind programs to cores", "remove `cpu_affinity` from its entry")
     mask = sum(1 << core for core in set(spec.cpu_affinity))
-    return ["taskset", f"{mask:x}", *spec.launcher]
+    return ["taskset", f"{mask:x}", *simulated, *spec.launcher]
 
 
 def _open_local(spec: DeviceSpec) -> Device:
     root = spec.root or f"{tempfile.gettempdir()}/etfarm-{getpass.getuser()}"
     return LocalDevice(spec.name, root, spec.platform)
+
+
+def _open_simulated(spec: DeviceSpec) -> Device:
+    """Open a folder of this machine as a machine of its own: with its store, its jobs and its lease."""
+    root = spec.root or f"{tempfile.gettempdir()}/etfarm-{getpass.getuser()}-{SIMULATED}"
+    device = LocalDevice(spec.name, f"{root}/{spec.name}", SIMULATED)
+    device.machine_folder = f"{device.root}/machine"
+    return device
 
 
 def ssh_address(spec: DeviceSpec) -> SshAddress:

@@ -137,7 +137,7 @@ class Lane:
         for record in store.records(self.results.sweep.sweep_id, skip_damaged=True):
             if record.arm and (record.arm.comparison, record.arm.side) == (comparison, side) and record.reason:
                 return f"{record.status}: {record.reason}"
-        return "no session has a result; emulated devices have no times to compare"
+        return "no session has a result; emulated and simulated devices have no times to compare"
 
 
 def choose_device(inventory: Path, name: str | None) -> DeviceSpec:

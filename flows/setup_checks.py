@@ -179,7 +179,7 @@ def compilers(places: Var, devices: Devices) -> list[Finding]:
     """Whether the runner of each platform can be built or is there; an SSH host's platform must be in the inventory."""
     wanted: set[Platform] = {spec.platform for spec in devices if spec.platform}
     found = []
-    if any(spec.platform is None and spec.transport == "local" for spec in devices):
+    if any(spec.platform is None and spec.transport in ("local", "simulated") for spec in devices):
         try:
             wanted.add(host_platform())
         except FarmError as error:

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
@@ -14,6 +14,7 @@ from pydantic_core import PydanticCustomError
 from devices.errors import FarmError
 from devices.ondevice.conditions import Conditions
 from devices.ondevice.facts import Facts
+from devices.platform import SIMULATED
 from tasks.cell import Mode, Purpose, Status, Variant
 from tasks.files import UNFINISHED, publish_folder, sha256_of
 from tasks.ranges import (
@@ -97,6 +98,12 @@ class DeviceRecord(_Record):
     labels: dict[str, str] = {}
     site: str | None = None
     facts: Facts = Facts()
+
+    @model_validator(mode="after")
+    def _simulated_times_mean_nothing(self) -> Self:
+        if self.transport == SIMULATED and not self.emulated:
+            raise ValueError("a simulated device must be stated as `emulated`: its times mean nothing")
+        return self
 
 
 class Accuracy(_Record):

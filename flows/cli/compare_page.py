@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from devices.inventory import is_simulated
+from devices.platform import SIMULATED
 from flows.cli.formats import as_text
 from tasks.report.markdown import escaped
 from tasks.verdict.arms import Arm
@@ -79,7 +81,7 @@ def page(arms: tuple[Arm, Arm], pairs: Sequence[Pair], matched: Matched, margin:
 
 def _counts(pairs: Sequence[Pair], margin: float) -> str:
     answers = [_short_answer(pair) for pair in pairs]
-    kinds = ("slower", "faster", "same", "unknown", "inaccurate", "emulated")
+    kinds = ("slower", "faster", "same", "unknown", "inaccurate", "emulated", SIMULATED)
     found = ", ".join(f"{answers.count(kind)} {kind}" for kind in kinds if answers.count(kind))
     return f"{len(pairs)} pair{'' if len(pairs) == 1 else 's'}: {found} (B compared with A, margin {100 * margin:g} %)"
 
@@ -102,7 +104,7 @@ def _short_answer(pair: Pair) -> str:
     if pair.inaccurate_sides:
         return "inaccurate"
     if result is None:
-        return "emulated"
+        return _without_times(pair.a if pair.a.emulated else pair.b)
     if result.answer != "different" or result.low is None:
         return result.answer
     return "slower" if result.low > 1 else "faster"
@@ -114,7 +116,7 @@ def _answer(pair: Pair) -> str:
     if pair.inaccurate_sides:
         return f"inaccurate: {pair.inaccurate_sides}"
     if result is None:
-        return "emulated: no times"
+        return f"{_short_answer(pair)}: no times"
     if result.answer == "different":
         return f"different: {_short_answer(pair)}"
     if result.answer == "same":
@@ -149,7 +151,11 @@ def _series(a: Cell, b: Cell) -> list[Any]:
 
 def _value(cell: Cell, name: str) -> Any:
     value = getattr(cell, name)
-    return f"{value} (emulated)" if name == "device" and cell.emulated else value
+    return f"{value} ({_without_times(cell)})" if name == "device" and cell.emulated else value
+
+
+def _without_times(cell: Cell) -> str:
+    return SIMULATED if is_simulated(cell.device) else "emulated"
 
 
 def _described(cell: Cell) -> str:

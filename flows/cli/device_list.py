@@ -7,6 +7,7 @@ from devices.errors import InputError
 from devices.inventory import DeviceSpec, load_inventory, open_device
 from devices.ondevice.conditions import read_conditions
 from devices.ondevice.facts import read_facts
+from devices.platform import SIMULATED
 from devices.reconnect import probe
 from devices.suggest import did_you_mean
 from flows.cli.table import as_table
@@ -24,7 +25,8 @@ def device_table(inventory: Path, var: Path) -> tuple[str, bool]:
 
     def line(device: DeviceState) -> tuple[str, ...]:
         spec = device.spec
-        kind = f"{spec.transport}, emulated" if spec.emulated else spec.transport
+        is_named = spec.emulated and spec.transport != SIMULATED
+        kind = f"{spec.transport}, emulated" if is_named else spec.transport
         return spec.name, kind, spec.site or "", device.state, str(device.known_health or "unknown")
 
     states = device_states(inventory, var)

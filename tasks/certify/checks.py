@@ -12,6 +12,7 @@ from devices.ondevice.lease import current_holder
 from devices.ondevice.leftovers import read_leftovers
 from devices.ondevice.small_disk import small_disk
 from devices.ondevice.store import put
+from devices.platform import SIMULATED
 from devices.reconnect import probe
 from devices.shell import call
 from tasks.certify.finding import Finding, figures
@@ -35,9 +36,10 @@ def reached(subject: Subject) -> Finding:
     subject.facts = facts = read_facts(subject.device)
     with subject.leased():
         subject.clear()
-    way = "this machine" if spec.transport == "local" else f"{spec.transport} {spec.serial or spec.address}"
+    places = {"local": "this machine", SIMULATED: SIMULATED}
+    way = places.get(spec.transport) or f"{spec.transport} {spec.serial or spec.address}"
     has = f"SME2 {_known(facts.sme2)}, SME {_known(facts.sme)}"
-    emulated = ", emulated" if spec.emulated else ""
+    emulated = ", emulated" if spec.emulated and spec.transport != SIMULATED else ""
     text = f"{answer_s:.1f} s, {facts.cores or 'unknown'} cores, {subject.platform}, {has}{emulated}, {way}"
     rows = figures(
         connection=way,

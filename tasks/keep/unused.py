@@ -44,4 +44,4 @@ def _is_built(folder: Path, used: set[str]) -> bool:
         runner = read_runner(folder)
     except RunnerError:
         return False
-    return runner.kind == "wheel" and runner.runner_sha256 not in used
+    return runner.kind != "registered" and runner.runner_sha256 not in used

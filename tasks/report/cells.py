@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from devices.inventory import is_simulated
+from devices.platform import SIMULATED
 from tasks.export.recipes import RECIPES
 from tasks.report.data import Row
 from tasks.report.page import Cell, Column, Tag
@@ -130,13 +132,19 @@ def where(row: CellRow) -> str:
 
 
 def device_cell(device: str, *, emulated: bool) -> Cell:
-    """A cell with the device's name, marked if it is emulated."""
-    return Cell((device, Tag("emulated")) if emulated else device)
+    """A cell with the device's name, marked if it is emulated or simulated."""
+    return Cell((device, *tags_of(device, emulated=emulated)))
 
 
-def emulated_devices(rows: Iterable[NamedRow]) -> list[str]:
-    """The names of the emulated devices among rows, each once."""
-    return sorted({row.device for row in rows if row.emulated})
+def tags_of(device: str, *, emulated: bool) -> tuple[Tag, ...]:
+    """The word that marks a device whose times mean nothing; none for another one."""
+    return (Tag(SIMULATED if is_simulated(device) else "emulated"),) if emulated else ()
+
+
+def emulated_devices(rows: Iterable[NamedRow]) -> tuple[list[str], list[str]]:
+    """The names of the emulated and of the simulated devices among rows, each once."""
+    names = sorted({row.device for row in rows if row.emulated})
+    return [name for name in names if not is_simulated(name)], [name for name in names if is_simulated(name)]
 
 
 def _threads(threads: int | None) -> str:

@@ -1,5 +1,6 @@
 """The head of the report: title, the numbers of sessions, and how the sweep ended in a sentence or two."""
 
+from devices.inventory import is_simulated
 from tasks.report.data import Answers, SweepRow
 from tasks.report.page import Figure, Text
 from tasks.report.sections.failures import failures_sentence
@@ -47,15 +48,17 @@ def summary(answers: Answers) -> list[Text]:
 def _counts(answers: Answers) -> str:
     sweep = answers.sweep
     sessions = sweep.succeeded + sweep.failed + sweep.invalid + sweep.discarded
-    emulated = len({row.device for row in answers.rows(DeviceRow) if row.emulated})
-    of_them = f" ({counted(emulated, 'of them', 'of them')} emulated)" if emulated else ""
+    untimed = {row.device for row in answers.rows(DeviceRow) if row.emulated}
+    simulated = sum(map(is_simulated, untimed))
+    kinds = ((len(untimed) - simulated, "emulated"), (simulated, "simulated"))
+    of_them = ", ".join(f"{counted(count, 'of them', 'of them')} {kind}" for count, kind in kinds if count)
     ended = [f"{sweep.succeeded:,} succeeded"]
     ended += [f"{sweep.failed:,} failed"] if sweep.failed else []
     ended += [f"{sweep.invalid:,} {_was(sweep.invalid)} invalid"] if sweep.invalid else []
     ended += [f"{sweep.discarded:,} {_was(sweep.discarded)} {_DISCARDED}"] if sweep.discarded else []
     return (
         f"{counted(sessions, 'session').capitalize()} of {counted(sweep.models, 'model')} ran on "
-        f"{counted(sweep.devices, 'device')}{of_them}: {listed(ended)}."
+        f"{counted(sweep.devices, 'device')}{f' ({of_them})' if of_them else ''}: {listed(ended)}."
     )
 
 

@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from devices.platform import PLATFORMS
+from devices.platform import PLATFORMS, SIMULATED
 from tasks.cell import VARIANTS, Mode, Variant
 from tasks.files import work_folder
 from tasks.runner.bundle import (
@@ -25,6 +25,7 @@ from tasks.runner.bundle import (
 from tasks.runner.check import check_bundle, missing_libraries
 from tasks.runner.floor import floor_of
 from tasks.runner.recipe import LIBRARIES, LOADER, Recipe, recipe_for
+from tasks.runner.simulated import replaying
 from tasks.runner.steps import plain_folder, run_step
 from tasks.runner.toolchain import host_platform
 from tasks.runner.wheel import CMAKE_PACKAGE
@@ -42,7 +43,10 @@ def build_runner(platform: str, runners_dir: Path) -> Runner:
 
     A build takes seconds, and two may run at the same time. Raises RunnerError in one sentence if the platform is
     unknown, a compiler, the wheel or a tool is missing, or the program does not build; nothing half-built remains.
+    The runner of simulated devices replays what this machine's recorded.
     """
+    if platform == SIMULATED:
+        return replaying(build_runner(host_platform(), runners_dir), runners_dir)
     recipe = recipe_for(known_word("platform", platform, PLATFORMS), runners_dir)
     for runner in runners_of(runners_dir, platform):
         if runner.build_key == recipe.build_key and runner.needs is not None:

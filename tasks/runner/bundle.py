@@ -34,8 +34,9 @@ class RunnerError(FarmError):
 class Manifest:
     """The description of a runner bundle, as written in `manifest.json` (which also has `manifest_version`)."""
 
-    kind: Literal["wheel", "registered"]  # built by the farm from the executorch wheel, or brought by the user
-    platform: Platform
+    # built by the farm from the executorch wheel, brought by the user, or replaying what the farm's runner recorded
+    kind: Literal["wheel", "registered", "simulated"]
+    platform: Platform | Literal["simulated"]
     runner_sha256: str  # over the path and hash of every file
     launch: list[str]  # how to start it, relative to the bundle's folder
     variants: list[Variant]
@@ -59,7 +60,7 @@ class Runner(Manifest):
     @property
     def supports_farm_flags(self) -> bool:
         """Whether it takes --stats_path, --sme2 and --kernel_profile_path; a registered one takes stock flags only."""
-        return self.kind == "wheel"
+        return self.kind != "registered"
 
     def command(self, folder: str) -> list[str]:
         """Return the start of the command line, for a bundle that is in `folder` (absolute) on a device."""
@@ -146,7 +147,7 @@ def publish_runner(made: Path, runners_dir: Path, described: Mapping[str, Any]) 
 def _folder_name(manifest: Manifest) -> str:
     """Return a name that differs for a program built here, and for each use that it is registered for."""
     name = manifest.runner_sha256[:16]
-    return name if manifest.kind == "wheel" else "-".join([name, *manifest.modes, *manifest.variants])
+    return "-".join([name, *manifest.modes, *manifest.variants]) if manifest.kind == "registered" else name
 
 
 def runners_of(runners_dir: Path, platform: str) -> list[Runner]:

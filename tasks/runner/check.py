@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from devices.platform import Platform
 from tasks.runner.binary import Elf, Macho, read_elf, read_macho
 from tasks.runner.bundle import PROGRAM, RunnerError
 
@@ -17,7 +16,7 @@ def missing_libraries(bundle: Path) -> set[str]:
     return {name for path in _binaries(bundle) for name in read_elf(path).needed if name not in present}
 
 
-def check_bundle(bundle: Path, platform: Platform) -> None:
+def check_bundle(bundle: Path, platform: str) -> None:
     """Check that the bundle's files are for `platform`, and find in the bundle the libraries that they need.
 
     Raises RunnerError that names the file and its fault.
@@ -27,7 +26,7 @@ def check_bundle(bundle: Path, platform: Platform) -> None:
         raise RunnerError(f"the runner that was built for {platform} will not start: {name}: {fault}")
 
 
-def _elf_faults(bundle: Path, platform: Platform) -> dict[str, str]:
+def _elf_faults(bundle: Path, platform: str) -> dict[str, str]:
     """Return file name -> fault. A bundle for Android carries every library, in the versions that its files need."""
     files = {path.name: read_elf(path) for path in _binaries(bundle)}
     carries_all = platform == "android-arm64"

@@ -67,12 +67,23 @@ def test_the_inventories_that_come_with_the_farm_are_right(file: Path) -> None:
     ("entry", "expected"),
     [
         ("{name: a b, transport: local}", "`devices.0.name`: a device's name consists of letters, digits, dots,"),
-        ("{name: a, transport: usb}", "`devices.0.transport`: input should be 'local', 'ssh' or 'adb', not 'usb'"),
+        ("{name: a, transport: usb}", "`devices.0.transport`: input should be 'local', 'ssh', 'adb' or 'simulated',"),
         ("{name: a, transport: ssh}", "`devices.0`: the ssh device `a` needs an `address`: a host name or an"),
         ("{name: a, transport: adb}", "`devices.0`: the adb device `a` needs either a `serial` or an `address`"),
         ("{name: a, transport: adb, serial: x, address: y}", "`devices.0`: the adb device `a` needs either a"),
         ("{name: a, transport: local, serial: x}", "`devices.0`: `serial` is for adb devices, but `a` is local"),
         ("{name: a, transport: local, address: x}", "`devices.0`: `address` is for ssh and adb devices, but `a` is"),
+        (
+            "{name: a, transport: local, count: 3}",
+            "`devices.0`: `count` is for simulated devices, but `a` is local; remove",
+        ),
+        ("{name: a, transport: simulated}", "`devices.0`: names of simulated devices begin with `simulated`, such as"),
+        ("{name: simulated-a, transport: local}", "`devices.0`: names of simulated devices begin with `simulated`,"),
+        ("{name: simulated, transport: simulated, emulated: false}", "`devices.0`: `emulated` cannot be set for the"),
+        (
+            "{name: simulated, transport: simulated, platform: linux-x86_64}",
+            "`devices.0`: `platform` cannot be set for",
+        ),
         ("{name: a, transport: local, root: tmp}", "`devices.0.root`: the root must be an absolute folder below /,"),
         ("{name: a, transport: local, root: /}", "`devices.0.root`: the root must be an absolute folder below /,"),
         ("{name: a, transport: local, launcher: nice}", "`devices.0.launcher`: input should be a valid list, not"),
@@ -88,6 +99,27 @@ def test_a_mistake_is_one_sentence_with_its_line(tmp_path: Path, entry: str, exp
 def test_an_inventory_that_is_not_there_is_named_with_the_way_to_name_another(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"nowhere\.yaml: no such inventory; pass one with --inventory"):
         load_inventory(tmp_path / "nowhere.yaml")
+
+
+def test_one_entry_of_many_simulated_devices_gives_each_a_name_and_a_machine_apart(tmp_path: Path) -> None:
+    entry = f"{{name: simulated, transport: simulated, count: 1000, root: {tmp_path}}}"
+    (tmp_path / "inventory.yaml").write_text(f"devices: [{entry}]\n")
+
+    specs = load_inventory(tmp_path / "inventory.yaml").devices
+
+    assert [spec.name for spec in specs[:2]] == ["simulated-001", "simulated-002"]
+    assert len({open_device(spec).machine_folder for spec in specs}) == 1000
+    assert all(spec.emulated for spec in specs)
+
+
+def test_a_name_that_an_entry_of_many_devices_also_makes_is_refused(tmp_path: Path) -> None:
+    said = complaint(
+        tmp_path,
+        "devices:\n  - {name: simulated, transport: simulated, count: 2}\n"
+        "  - {name: simulated-002, transport: simulated}\n",
+    )
+
+    assert said == ":1: `devices`: 2 devices are named `simulated-002`; give each a different name"
 
 
 def test_two_devices_of_one_name_are_refused(tmp_path: Path) -> None:

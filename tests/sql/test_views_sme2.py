@@ -68,6 +68,14 @@ def test_an_emulated_device_has_no_speedup_anywhere(maker: BundleMaker) -> None:
     assert maker.ask("SELECT DISTINCT speedup, saved_ms FROM operator_speedup") == [(None, None)]
 
 
+def test_the_reason_for_no_speedup_tells_simulated_from_emulated_devices(maker: BundleMaker) -> None:
+    for name in ("qemu", "simulated-001"):
+        for variant in ("sme2_off", "sme2_on"):
+            maker.session([100], variant=variant, device__name=name, device__emulated=True)
+    maker.load()
+    assert maker.ask("SELECT reason FROM sme2_speedup ORDER BY device") == [("emulated device",), ("simulated device",)]
+
+
 def test_bottleneck_shift_shows_what_takes_a_larger_share_with_sme2(maker: BundleMaker) -> None:
     maker.session([(1000, {CONVOLUTION: 800, TRANSPOSE: 200})], variant="sme2_off")
     maker.session([(400, {CONVOLUTION_SME2: 200, TRANSPOSE: 180, MEAN: 20})], variant="sme2_on")

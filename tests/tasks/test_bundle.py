@@ -9,8 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
-from tasks.bundle import BundleError, bundles_of, find_results, publish_bundle, read_bundle
+from tasks.bundle import BundleError, DeviceRecord, bundles_of, find_results, publish_bundle, read_bundle
 from tasks.files import publish_folder, remove_leftovers, scratch_folder
 from tests.fixtures.plans import NIGHT, a_spec, ended, planned
 
@@ -204,3 +205,8 @@ def test_a_full_disk_is_reported_in_one_sentence_and_leaves_nothing(tmp_path: Pa
         publish_bundle(full_disk, ended(planned(a_spec())[1], "succeeded"), collected)
     # then nothing half-done is there
     assert list(full_disk.glob("*/*")) == []
+
+
+def test_a_record_cannot_state_times_of_a_simulated_device() -> None:
+    with pytest.raises(ValidationError, match="a simulated device must be stated as `emulated`"):
+        DeviceRecord(name="simulated-001", transport="simulated", emulated=False)

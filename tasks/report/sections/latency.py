@@ -90,7 +90,14 @@ def _notes(rows: list[LatencyRow]) -> Iterator[Paragraph]:
             "The list of sessions under Provenance shows them; they stay in every number.",
             tone="quiet",
         )
-    if emulated := emulated_devices(rows):
+    emulated, simulated = emulated_devices(rows)
+    if simulated:
+        yield Paragraph(
+            f"Simulated: {counted(len(simulated), 'device')}. Sessions replayed an ETDump that this machine recorded; "
+            "nothing was measured, and no time is shown or ranked.",
+            tone="quiet",
+        )
+    if emulated:
         verb, its = ("is", "Its") if len(emulated) == 1 else ("are", "Their")
         yield Paragraph(
             f"{', '.join(emulated)} {verb} emulated. {its} times do not represent any hardware and are not shown or "

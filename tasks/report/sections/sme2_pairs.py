@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
-from tasks.report.cells import CellNames, PairRow, cell_of
+from tasks.report.cells import CellNames, PairRow, cell_of, tags_of
 from tasks.report.data import Answers
-from tasks.report.page import Block, Cell, Code, Column, Fold, Table, Tag
+from tasks.report.page import Block, Cell, Code, Column, Fold, Table
 from tasks.report.sections.sme2_speedup import SpeedupRow
 from tasks.report.text import NOTHING, TIMES, calls, code, in_ms, number, percent, signed, words
 
@@ -109,7 +109,7 @@ def pairs(answers: Answers) -> list[Block]:
     folds: list[Block] = []
     for pair, row in found.items():
         tables = [*_shift(shifts[pair]), *_operators(operators[pair]), *_kernels(kernels[pair])]
-        mark = (Tag("emulated"),) if row.emulated else ()
+        mark = tags_of(row.device, emulated=row.emulated)
         title = (Code(row.model), f" · {names.label(row)}", *mark, _gain(speedups.get(pair)))
         folds.append(Fold(title, tables, is_open=not folds))
     return folds

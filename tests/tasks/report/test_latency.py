@@ -33,6 +33,24 @@ def test_the_memory_of_the_model_and_the_cost_of_its_etdump_are_shown_where_they
     assert (latency.column("Peak"), latency.column("ETDump")) == (["3.0"], ["1.6"])
 
 
+def test_a_simulated_device_is_marked_everywhere_and_its_times_are_not_shown(maker: BundleMaker) -> None:
+    # given both variants on a simulated device
+    for variant in ("sme2_on", "sme2_off"):
+        run = (3_456_789, {CONVOLUTION: 2_345_678})
+        device = {"device__name": "simulated-001", "device__transport": "simulated", "device__emulated": True}
+        maker.session([run], variant=variant, **device)
+    report = report_of(maker)
+    # then its rows are marked, and a sentence states what it is
+    assert report["latency"].column("Median") == ["–", "–"]  # noqa: RUF001
+    assert report["latency"].column("Device") == ["simulated-001 simulated"] * 2
+    assert report.contains("nothing was measured, and no time is shown or ranked", "latency")
+    assert "on one device (one of them simulated)" in report.markdown
+    # and no time is anywhere
+    for time in ("3.4", "2.3", "67.8"):
+        assert time not in report.html.split("<main>")[1]
+        assert time not in report.markdown
+
+
 def test_a_costly_etdump_is_named(maker: BundleMaker) -> None:
     times = {"execution_ns": [MS, 1730], "untraced_execution_ns": [MS, 1000]}
     maker.session([MS, MS], stats={"load_ns": MS, "threads_used": 1, **times})

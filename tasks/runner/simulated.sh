@@ -1,0 +1,26 @@
+#!/bin/sh
+# The program of simulated devices. It leaves in its working folder what the runner of this machine recorded for the
+# same request, and ends after ETFARM_SIMULATED_SECONDS. The first call of a request makes the recording, which is named
+# by a hash of the flags without folders: the files of a device are named by their content.
+# Every ETDump ends with `simulated` and the name of the session's folder, in MARK_BYTES that no table refers to: the
+# warehouse accepts an ETDump only once. In a recording the size in the header includes them.
+
+[ "$1" != --version ] || exec @RUNNER@ --version
+MARK_BYTES=64
+record() {
+    @RUNNER@ "$@" || exit
+    part=$recordings/part-$$
+    rm -rf "$part"
+    mkdir -p "$part" && find . -maxdepth 1 -type f ! -name '*.txt' -exec cp {} "$part" \; || exit 1
+    size=$(($(wc -c <model.etdump) - 4 + MARK_BYTES))
+    escaped=$(printf '\\%03o' $((size & 255)) $((size >> 8 & 255)) $((size >> 16 & 255)) $((size >> 24 & 255)))
+    # shellcheck disable=SC2059 # four bytes as escapes
+    printf "$escaped" 1<>"$part/model.etdump"
+    mv "$part" "$recording" || exit 1
+    rm -rf "${recording:?}/${part##*/}"
+}
+request=$(printf '%s\n' "$@" | sed 's|[^=,]*/||g' | { sha256sum 2>/dev/null || shasum -a 256; }) || exit 1
+recordings=@RECORDINGS@; recording=$recordings/${request%% *}
+[ -d "$recording" ] || record "$@"
+cp "$recording"/*.* . && printf "%-$MARK_BYTES.${MARK_BYTES}s" "simulated ${PWD##*/}" >>model.etdump || exit 1
+exec sleep "$ETFARM_SIMULATED_SECONDS"
