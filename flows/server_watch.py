@@ -1,10 +1,12 @@
 """Whether Prefect's server answers: checked before a sweep, watched during it; a sweep goes on without its server."""
 
+import asyncio
 import contextlib
 import contextvars
 import copy
 import functools
 import logging
+import random
 import re
 import threading
 import time
@@ -45,6 +47,8 @@ _REMEDIES = {
     _UNTRUSTED: "set PREFECT_API_SSL_CERT_FILE to the file of its CA, or use the certificate's name as the address",
     _NO_FILE: "set it to the file of the server's CA, or unset it",
 }
+# After these, Prefect's own and longer pauses follow.
+_BUSY_PAUSES_S = (0.1, 0.2, 0.4, 0.8, 1.6, 0.0)
 _log = logging.getLogger(__name__)
 
 
@@ -84,7 +88,7 @@ class ServerWatch:
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
         """Watch the server while the block runs."""
-        _let_lost_requests_fail()
+        _patch_clients()
         self._since = None
         self._is_lost.clear()
         self._stop.clear()
@@ -227,9 +231,19 @@ def _first_line(error: Exception) -> str:
     return text.rpartition("] ")[2] or type(error).__name__
 
 
+def _busy_pauses_s() -> Iterator[float]:
+    """The pauses after answers that the server is busy: random, so that many devices do not ask at once again."""
+    for longest_s in _BUSY_PAUSES_S:
+        yield random.uniform(0, longest_s)
+
+
 @functools.cache
-def _let_lost_requests_fail() -> None:
-    """Let Prefect's clients stop repeating a request once the server is lost."""
+def _patch_clients() -> None:
+    """Let Prefect's clients stop repeating a request once the server is lost, and repeat it soon if it is busy.
+
+    With SQLite the server answers 503 when two requests write at the same moment, as when many devices start. Prefect
+    repeats such a request after 2 s, then 4 s, 8 s, ...: some devices would start half a minute late.
+    """
     sync, asynchronous = PrefectHttpxSyncClient._send_with_retry, PrefectHttpxAsyncClient._send_with_retry
 
     def refuse() -> None:
@@ -238,15 +252,25 @@ def _let_lost_requests_fail() -> None:
 
     def send(client: Any, request: Any, send: Callable[..., Any], *rest: Any, **more: Any) -> Any:
         def attempt(*words: Any, **named: Any) -> Any:
-            refuse()
-            return send(*words, **named)
+            for pause_s in _busy_pauses_s():
+                refuse()
+                answer = send(*words, **named)
+                if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:
+                    break
+                time.sleep(pause_s)
+            return answer
 
         return sync(client, request, attempt, *rest, **more)
 
     async def send_async(client: Any, request: Any, send: Callable[..., Any], *rest: Any, **more: Any) -> Any:
         async def attempt(*words: Any, **named: Any) -> Any:
-            refuse()
-            return await send(*words, **named)
+            for pause_s in _busy_pauses_s():
+                refuse()
+                answer = await send(*words, **named)
+                if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:
+                    break
+                await asyncio.sleep(pause_s)
+            return answer
 
         return await asynchronous(client, request, attempt, *rest, **more)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
-from flows.server_watch import ServerGoneError, check_server
+from flows.server_watch import ServerGoneError, check_server, client_without_retries, watch
 from tests.fixtures.farm import SWEEP, Farm
 from tests.fixtures.prefect_server import running_prefect
 from tests.fixtures.waiting import SCALE
@@ -116,13 +116,29 @@ def refusing() -> Iterator[str]:
 
 @contextlib.contextmanager
 def answering(status: int, text: str) -> Iterator[str]:
-    handler = type("Handler", (Answering,), {"status": status, "text": text})
+    with served_by(type("Handler", (Answering,), {"status": status, "text": text})) as url:
+        yield url
+
+
+@contextlib.contextmanager
+def served_by(handler: type[Answering]) -> Iterator[str]:
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
             yield f"http://127.0.0.1:{server.server_address[1]}/api"
         finally:
             server.shutdown()
+
+
+class BusyAtFirst(Answering):
+    """Answers three requests that it is busy, and the next ones well."""
+
+    left = 3
+
+    def do_GET(self) -> None:
+        self.status, self.text = (503, "busy") if BusyAtFirst.left > 0 else (200, "true")
+        BusyAtFirst.left -= 1
+        super().do_GET()
 
 
 @contextlib.contextmanager
@@ -172,6 +188,16 @@ def test_a_server_that_refuses_the_password_is_one_sentence_with_the_variable_to
         f"PREFECT_API_URL {url}: it refused the name and password; "
         "set PREFECT_API_AUTH_STRING to the `user:password` of that server"
     )
+
+
+def test_a_busy_answer_is_repeated_before_prefect_waits_seconds_for_it() -> None:
+    # given a server that answers 503 at first, as SQLite lets it, and a client that does not repeat by itself
+    with served_by(BusyAtFirst) as url, temporary_settings({PREFECT_API_URL: url}), watch.watching():
+        # when a request is sent
+        with client_without_retries() as client:
+            answer = client.request("GET", "/health")
+    # then it is repeated until the server has time
+    assert answer.json() is True
 
 
 @pytest.mark.parametrize("server", [silent, refusing])
