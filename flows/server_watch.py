@@ -10,7 +10,7 @@ import random
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -49,6 +49,8 @@ _REMEDIES = {
 }
 # After these, Prefect's own and longer pauses follow.
 _BUSY_PAUSES_S = (0.1, 0.2, 0.4, 0.8, 1.6, 0.0)
+_TURN_S = 0.01
+_creating = threading.Lock()
 _log = logging.getLogger(__name__)
 
 
@@ -237,6 +239,25 @@ def _busy_pauses_s() -> Iterator[float]:
         yield random.uniform(0, longest_s)
 
 
+def _creates_a_run(request: httpx.Request) -> bool:
+    """Return whether a request is one of those that follow one another: with SQLite, of many at once one succeeds."""
+    return request.url.path.endswith(("/task_runs/", "/flow_runs/"))
+
+
+@contextlib.asynccontextmanager
+async def _in_turn(request: httpx.Request) -> AsyncIterator[None]:
+    """Wait, without holding up the event loop, until a request may be sent."""
+    if not _creates_a_run(request):
+        yield
+        return
+    while not _creating.acquire(blocking=False):
+        await asyncio.sleep(_TURN_S)
+    try:
+        yield
+    finally:
+        _creating.release()
+
+
 @functools.cache
 def _patch_clients() -> None:
     """Let Prefect's clients stop repeating a request once the server is lost, and repeat it soon if it is busy.
@@ -252,24 +273,26 @@ def _patch_clients() -> None:
 
     def send(client: Any, request: Any, send: Callable[..., Any], *rest: Any, **more: Any) -> Any:
         def attempt(*words: Any, **named: Any) -> Any:
-            for pause_s in _busy_pauses_s():
-                refuse()
-                answer = send(*words, **named)
-                if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:
-                    break
-                time.sleep(pause_s)
+            with _creating if _creates_a_run(request) else contextlib.nullcontext():
+                for pause_s in _busy_pauses_s():
+                    refuse()
+                    answer = send(*words, **named)
+                    if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:
+                        break
+                    time.sleep(pause_s)
             return answer
 
         return sync(client, request, attempt, *rest, **more)
 
     async def send_async(client: Any, request: Any, send: Callable[..., Any], *rest: Any, **more: Any) -> Any:
         async def attempt(*words: Any, **named: Any) -> Any:
-            for pause_s in _busy_pauses_s():
-                refuse()
-                answer = await send(*words, **named)
-                if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:
-                    break
-                await asyncio.sleep(pause_s)
+            async with _in_turn(request):
+                for pause_s in _busy_pauses_s():
+                    refuse()
+                    answer = await send(*words, **named)
+                    if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:
+                        break
+                    await asyncio.sleep(pause_s)
             return answer
 
         return await asynchronous(client, request, attempt, *rest, **more)
