@@ -1,6 +1,7 @@
 """What a sweep shows in Prefect's UI beside its runs; without an answer of the server it shows nothing."""
 
 import contextlib
+import time
 from typing import cast
 from uuid import UUID
 
@@ -15,19 +16,25 @@ from prefect.artifacts import (
 from flows.device_states import DeviceState
 from flows.server_watch import ServerGoneError
 
+_ALL = 100.0
+# The server answers in a tenth of a second and more while many devices measure short sessions.
+_PAUSE_S = 10.0
+
 
 class ProgressArtifact:
     """The progress of a device."""
 
     def __init__(self, device: str) -> None:
+        self._next = 0.0
         key = "sessions-" + "".join(letter if letter.isalnum() else "-" for letter in device.lower())
         self._id: UUID | None = None
         with contextlib.suppress(httpx.HTTPError, ServerGoneError):
             self._id = cast(UUID, create_progress_artifact(0.0, key=key, description=f"Sessions on {device}"))
 
     def update(self, percent: float) -> None:
-        """Show that `percent` (0 to 100) of the sessions have ended."""
-        if self._id is not None:
+        """Show that `percent` (0 to 100) of the sessions have ended; what soon changes again is not sent."""
+        if self._id is not None and (percent >= _ALL or time.monotonic() >= self._next):
+            self._next = time.monotonic() + _PAUSE_S
             with contextlib.suppress(httpx.HTTPError, ServerGoneError):
                 update_progress_artifact(self._id, percent)
 
