@@ -192,10 +192,14 @@ def test_a_server_that_refuses_the_password_is_one_sentence_with_the_variable_to
 
 def test_a_busy_answer_is_repeated_before_prefect_waits_seconds_for_it() -> None:
     # given a server that answers 503 at first, as SQLite lets it, and a client that does not repeat by itself
-    with served_by(BusyAtFirst) as url, temporary_settings({PREFECT_API_URL: url}), watch.watching():
+    with (
+        served_by(BusyAtFirst) as url,
+        temporary_settings({PREFECT_API_URL: url}),
+        watch.watching(),
+        client_without_retries() as client,
+    ):
         # when a request is sent
-        with client_without_retries() as client:
-            answer = client.request("GET", "/health")
+        answer = client.request("GET", "/health")
     # then it is repeated until the server has time
     assert answer.json() is True
 

@@ -1,11 +1,18 @@
 """Simulated devices from the command line: the whole contract, replayed recordings, and no time anywhere."""
 
 import json
+import shutil
+import signal
+import subprocess
+from dataclasses import replace
 
 import pytest
 
 from tasks.bundle import SessionRecord, bundles_of
 from tests.fixtures.farm import SWEEP, Farm
+from tests.fixtures.paths import KEPT
+from tests.fixtures.simulated import SimulatedFarm
+from tests.fixtures.waiting import wait_for
 
 pytestmark = pytest.mark.torch
 pytest.importorskip("executorch", reason="exports and the runner need the export extra")
@@ -58,3 +65,44 @@ def test_the_list_of_devices_calls_them_simulated(simulated: Farm) -> None:
     listed = simulated.run("devices", "--inventory", simulated.inventory)
     rows = [line.split()[:3] for line in listed.stdout.splitlines() if line.startswith("simulated-")]
     assert rows == [[name, "simulated", "idle"] for name in ("simulated-001", "simulated-002")]
+
+
+@pytest.mark.fault(
+    stage="run",
+    done="controller of several simulated devices killed (SIGKILL) after the first bundle",
+    holds="the next start measures what is missing: every session counts once, in bundles and warehouse",
+)
+def test_a_killed_sweep_of_several_devices_is_completed_and_counts_every_session_once(farm: Farm) -> None:
+    # given a sweep of three devices that is killed when the first bundle is complete
+    many = SimulatedFarm(farm.folder / "many", devices=3, sessions=2, seconds=0.05)
+    command = many.prepare(KEPT)
+    process = subprocess.Popen(command, env=farm.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    wait_for(lambda: process.poll() is not None or any(many.records()), "the first bundle", longest_s=240)
+    process.kill()
+    assert process.communicate()[0] is not None
+    assert process.returncode == -signal.SIGKILL
+    # when it is started again
+    again = subprocess.run(command, env=farm.environment, capture_output=True, text=True, check=False)
+    # then every session has one result, which is its own, and the warehouse contains the same
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert many.faults() == []
+
+
+def test_the_check_of_a_simulated_farm_finds_lost_doubled_and_false_sessions(farm: Farm) -> None:
+    # given a sweep of one device, whose plan then is taken to be another one
+    one = SimulatedFarm(farm.folder / "one", devices=1, sessions=2, seconds=0)
+    done = subprocess.run(one.prepare(KEPT), env=farm.environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert replace(one, sessions=3).faults() == ["simulated-001 #2: lost"]
+    # and one bundle is doubled, with the ETDump of the other session
+    (first, second) = [each for each in one.records() if each.index >= 0]
+    folder = one.var.bundles / first.sweep.sweep_id
+    text = (folder / first.session_id / "session.json").read_text(encoding="utf-8")
+    shutil.copytree(folder / second.session_id, folder / ("f" * 16))
+    copied = folder / ("f" * 16) / "session.json"
+    copied.write_text(text.replace(first.session_id, "f" * 16), encoding="utf-8")
+    assert one.faults() == [
+        f"simulated-001 #{first.index}: 2 results",
+        f"{'f' * 16}: its ETDump is of another session",
+        f"{'f' * 16}: not loaded",
+    ]

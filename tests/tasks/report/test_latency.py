@@ -37,8 +37,7 @@ def test_a_simulated_device_is_marked_everywhere_and_its_times_are_not_shown(mak
     # given both variants on a simulated device
     for variant in ("sme2_on", "sme2_off"):
         run = (3_456_789, {CONVOLUTION: 2_345_678})
-        device = {"device__name": "simulated-001", "device__transport": "simulated", "device__emulated": True}
-        maker.session([run], variant=variant, **device)
+        maker.session([run], variant=variant, device__name="simulated-001", device__emulated=True)
     report = report_of(maker)
     # then its rows are marked, and a sentence states what it is
     assert report["latency"].column("Median") == ["–", "–"]  # noqa: RUF001
