@@ -1,23 +1,20 @@
 """Whether Prefect's server answers: checked before a sweep, watched during it; a sweep goes on without its server."""
 
-import asyncio
 import contextlib
 import contextvars
 import copy
 import functools
 import logging
-import random
 import re
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import httpx
 from prefect import Flow
-from prefect.client.base import PrefectHttpxAsyncClient, PrefectHttpxSyncClient
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.objects import State
 from prefect.exceptions import PrefectHTTPStatusError
@@ -29,6 +26,7 @@ from prefect.settings import (
 )
 
 from devices.errors import FarmError
+from flows.prefect_requests import patch_clients
 
 if TYPE_CHECKING:
     from prefect.server.api.server import SubprocessASGIServer
@@ -47,10 +45,6 @@ _REMEDIES = {
     _UNTRUSTED: "set PREFECT_API_SSL_CERT_FILE to the file of its CA, or use the certificate's name as the address",
     _NO_FILE: "set it to the file of the server's CA, or unset it",
 }
-# After these, Prefect's own and longer pauses follow.
-_BUSY_PAUSES_S = (0.1, 0.2, 0.4, 0.8, 1.6, 0.0)
-_TURN_S = 0.01
-_creating = threading.Lock()
 _log = logging.getLogger(__name__)
 
 
@@ -90,7 +84,7 @@ class ServerWatch:
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
         """Watch the server while the block runs."""
-        _patch_clients()
+        patch_clients(_refuse_if_lost)
         self._since = None
         self._is_lost.clear()
         self._stop.clear()
@@ -233,69 +227,6 @@ def _first_line(error: Exception) -> str:
     return text.rpartition("] ")[2] or type(error).__name__
 
 
-def _busy_pauses_s() -> Iterator[float]:
-    """The pauses after answers that the server is busy: random, so that many devices do not ask at once again."""
-    for longest_s in _BUSY_PAUSES_S:
-        yield random.uniform(0, longest_s)
-
-
-def _creates_a_run(request: httpx.Request) -> bool:
-    """Return whether a request is one of those that follow one another: with SQLite, of many at once one succeeds."""
-    return request.url.path.endswith(("/task_runs/", "/flow_runs/"))
-
-
-@contextlib.asynccontextmanager
-async def _in_turn(request: httpx.Request) -> AsyncIterator[None]:
-    """Wait, without holding up the event loop, until a request may be sent."""
-    if not _creates_a_run(request):
-        yield
-        return
-    while not _creating.acquire(blocking=False):
-        await asyncio.sleep(_TURN_S)
-    try:
-        yield
-    finally:
-        _creating.release()
-
-
-@functools.cache
-def _patch_clients() -> None:
-    """Let Prefect's clients stop repeating a request once the server is lost, and repeat it soon if it is busy.
-
-    With SQLite the server answers 503 when two requests write at the same moment, as when many devices start. Prefect
-    repeats such a request after 2 s, then 4 s, 8 s, ...: some devices would start half a minute late.
-    """
-    sync, asynchronous = PrefectHttpxSyncClient._send_with_retry, PrefectHttpxAsyncClient._send_with_retry
-
-    def refuse() -> None:
-        if watch.refuses():
-            raise ServerGoneError(f"Prefect's server at {_address()} is lost")
-
-    def send(client: Any, request: Any, send: Callable[..., Any], *rest: Any, **more: Any) -> Any:
-        def attempt(*words: Any, **named: Any) -> Any:
-            with _creating if _creates_a_run(request) else contextlib.nullcontext():
-                for pause_s in _busy_pauses_s():
-                    refuse()
-                    answer = send(*words, **named)
-                    if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:
-                        break
-                    time.sleep(pause_s)
-            return answer
-
-        return sync(client, request, attempt, *rest, **more)
-
-    async def send_async(client: Any, request: Any, send: Callable[..., Any], *rest: Any, **more: Any) -> Any:
-        async def attempt(*words: Any, **named: Any) -> Any:
-            async with _in_turn(request):
-                for pause_s in _busy_pauses_s():
-                    refuse()
-                    answer = await send(*words, **named)
-                    if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:
-                        break
-                    await asyncio.sleep(pause_s)
-            return answer
-
-        return await asynchronous(client, request, attempt, *rest, **more)
-
-    PrefectHttpxSyncClient._send_with_retry = send  # type: ignore[assignment, method-assign]
-    PrefectHttpxAsyncClient._send_with_retry = send_async  # type: ignore[assignment, method-assign]
+def _refuse_if_lost() -> None:
+    if watch.refuses():
+        raise ServerGoneError(f"Prefect's server at {_address()} is lost")

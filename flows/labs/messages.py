@@ -2,7 +2,7 @@
 
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, field_serializer
 
 from devices.errors import InputError
 from devices.inventory import DeviceSpec
@@ -72,6 +72,11 @@ class Order(_Message):
     rounds: dict[str, RoundOrder] = {}
     """By device; empty for the matrix of the sweep."""
 
+    @field_serializer("devices")
+    def _as_written(self, devices: list[DeviceSpec]) -> list[dict[str, Any]]:
+        """Leave out what is not set: an entry may not even name a field of another transport."""
+        return [device.model_dump(mode="json", exclude_unset=True, exclude_none=True) for device in devices]
+
 
 class ProbeReport(_Message):
     """What the lab found out about a device."""
@@ -101,7 +106,7 @@ class Report(_Message):
 
 def order_text(order: Order) -> bytes:
     """Return an order as JSON."""
-    return order.model_dump_json(exclude_none=True).encode()  # a device may not even have foreign address fields
+    return order.model_dump_json().encode()
 
 
 def parse_order(text: bytes) -> Order:
@@ -120,5 +125,5 @@ def _parsed(kind: type[_Kind], text: bytes, context: dict[str, Any]) -> _Kind:
     except ValidationError as error:
         cause = first_mistake(error)
         raise InputError(
-            f"the {kind.__name__.lower()} is of another version of etfarm ({cause}); update both"
+            f"the {kind.__name__.lower()} is of another version of etfarm ({cause}); update both sides"
         ) from None

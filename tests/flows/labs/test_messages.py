@@ -1,0 +1,48 @@
+"""What a farm and a lab tell each other arrives as it was said."""
+
+from pathlib import Path
+
+import pytest
+
+from devices.errors import InputError
+from devices.inventory import load_inventory
+from flows.device_job import DeviceTally
+from flows.labs.messages import Order, Report, order_text, parse_order, parse_report
+from tasks.export.entry import ModelEntry
+from tests.fixtures.plans import NIGHT, a_spec
+
+INVENTORY = """devices:
+  - {name: here, transport: local}
+  - {name: pixel, transport: adb, serial: 8A1X, limits: {min_battery_percent: 50}}
+  - {name: mac, transport: ssh, address: mac.lab, identity_file: /keys/farm}
+  - {name: simulated, transport: simulated, count: 2, seconds: 0.5}
+"""
+
+
+def test_an_order_arrives_with_devices_of_every_transport_and_models_of_another_machine(tmp_path: Path) -> None:
+    # given an order with a model in a file that the lab does not have
+    (tmp_path / "inventory.yaml").write_text(INVENTORY, encoding="utf-8")
+    (tmp_path / "model.py").touch()
+    ours = ModelEntry.model_validate({"factory": "./model.py:make"}, context={"folder": tmp_path})
+    spec = a_spec().model_copy(update={"models": [ours]})
+    devices = load_inventory(tmp_path / "inventory.yaml").devices
+    order = Order(site="berlin", spec=spec, sweep=NIGHT, devices=devices)
+    # when it is sent to another machine
+    text = order_text(order)
+    (tmp_path / "model.py").unlink()
+    arrived = parse_order(text)
+    # then it names the same devices and the same models
+    assert arrived.devices == devices
+    assert [(model.name, recipe) for model, recipe in arrived.spec.pairs] == [
+        (model.name, recipe) for model, recipe in spec.pairs
+    ]
+
+
+def test_a_report_arrives_as_it_was_written() -> None:
+    report = Report(beat=3, tallies={"far": DeviceTally("far", succeeded=3, replaced={"0123456789abcdef"})})
+    assert parse_report(report.model_dump_json().encode()) == report
+
+
+def test_a_message_of_another_version_is_one_sentence() -> None:
+    with pytest.raises(InputError, match=r"^the report is of another version of etfarm \(.*\); update both sides$"):
+        parse_report(b'{"version": 2}')
