@@ -1,6 +1,7 @@
 """The inventory file lists the devices of a farm: YAML -> checked entries -> devices."""
 
 import getpass
+import os
 import re
 import tempfile
 from collections import Counter
@@ -29,6 +30,10 @@ _FIELDS: dict[Transport, set[str]] = {
 
 # Tells the runner of a simulated device how long a session lasts.
 SECONDS_VARIABLE = "ETFARM_SIMULATED_SECONDS"
+
+
+# Names the lab that this machine is: it reaches the devices of that lab itself.
+SITE_VARIABLE = "ETFARM_SITE"
 
 
 def is_simulated(name: str) -> bool:
@@ -164,6 +169,11 @@ class Inventory(BaseModel):
                 raise ValueError(f"lab `{lab}` has no devices; set `site: {lab}` at its devices, or remove it")
         return self
 
+    @property
+    def reached(self) -> list[DeviceSpec]:
+        """The devices that this machine itself reaches."""
+        return [device for device in self.devices if device.site not in self.labs]
+
     @field_validator("devices")
     @classmethod
     def _unique_names(cls, entries: list[DeviceSpec]) -> list[DeviceSpec]:
@@ -178,7 +188,16 @@ def load_inventory(path: Path) -> Inventory:
     """Read and check an inventory file; raises InputError with one sentence: file, line and correction."""
     if not path.exists():
         raise InputError(f"{path}: no such inventory; pass one with --inventory")
-    return load_checked(path, Inventory)
+    inventory = load_checked(path, Inventory)
+    here = os.environ.get(SITE_VARIABLE)
+    return inventory.model_copy(update={"labs": [lab for lab in inventory.labs if lab != here]})
+
+
+def check_reached(inventory: Inventory, spec: DeviceSpec) -> None:
+    """Raise InputError if only the worker of a lab reaches the device."""
+    if spec.site in inventory.labs:
+        way_on = f"run this command on the machine of that lab, with {SITE_VARIABLE}={spec.site}"
+        raise InputError(f"{spec.name}: the device is in lab {spec.site}; {way_on}")
 
 
 def open_device(spec: DeviceSpec) -> Device:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from devices.errors import FarmError, InputError
-from devices.inventory import DeviceSpec, load_inventory
+from devices.inventory import DeviceSpec, check_reached, load_inventory
 from devices.suggest import did_you_mean
 from flows.device import measure_device
 from flows.device_job import DeviceJob
@@ -142,13 +142,15 @@ class Lane:
 
 def choose_device(inventory: Path, name: str | None) -> DeviceSpec:
     """Return the device of that name, or the only one of an inventory; raises InputError."""
-    known = {device.name: device for device in load_inventory(inventory).devices}
+    listed = load_inventory(inventory)
+    known = {device.name: device for device in listed.devices}
     if name is None:
-        if len(known) == 1:
-            return next(iter(known.values()))
+        if len(listed.reached) == 1:
+            return listed.reached[0]
         raise InputError(f"{inventory} lists {len(known)} devices; name one with --device: {', '.join(sorted(known))}")
     if name not in known:
         raise InputError(f"--device: `{name}` is not in {inventory}{did_you_mean(name, known)}")
+    check_reached(listed, known[name])
     return known[name]
 
 

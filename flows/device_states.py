@@ -39,18 +39,39 @@ def device_states(inventory: Path, var: Path, *, record: bool = False) -> list[D
     """Return the state of every device, in the order of the inventory; with `record`, health gets the result.
 
     A device that cannot be reached gets a strike. One that answers loses the suspicion that such strikes left, and no
-    other: a device that answers may still fail its sessions. Raises InputError or HealthError.
+    other: a device that answers may still fail its sessions. Of the devices of a lab, only its worker is looked at.
+    Raises InputError or HealthError.
     """
-    registry = Registry(Var(var).registry)
+    registry, listed = Registry(Var(var).registry), load_inventory(inventory)
+    labs = _labs(listed.labs)
 
     def state_of(spec: DeviceSpec) -> DeviceState:
+        if spec.site in labs:
+            state, unreachable = labs[spec.site]
+            return DeviceState(spec, state, registry.health(spec.name), unreachable)
         state, unreachable = _state_of(spec)
         if record:
             _record(registry, spec.name, unreachable)
         return DeviceState(spec, state, registry.health(spec.name), unreachable)
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return list(pool.map(state_of, load_inventory(inventory).devices))
+        return list(pool.map(state_of, listed.devices))
+
+
+def _labs(sites: list[str]) -> dict[str | None, tuple[str, str | None]]:
+    """Return the state of the devices of each lab, and why they cannot be reached."""
+    if not sites:
+        return {}
+    from flows.worker import online_labs  # Prefect is slow to import, and many farms have no labs
+
+    online = online_labs()
+    if online is None:
+        return {site: (f"in lab {site}", None) for site in sites}
+    off = "its worker is not online"
+    return {
+        site: (f"in lab {site}", None) if site in online else (f"{UNREACHABLE}: in lab {site}, {off}", off)
+        for site in sites
+    }
 
 
 def _record(registry: Registry, name: str, unreachable: str | None) -> None:

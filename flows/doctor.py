@@ -107,10 +107,9 @@ def devices(places: Var, inventory: Path) -> list[Finding]:
     """Devices that sweeps cannot use, and what is left on the others."""
     registry = Registry(places.registry)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        found = pool.map(
-            lambda spec: _health_of(spec.name, registry) + _left_on(spec), load_inventory(inventory).devices
-        )
-        return [finding for each in found for finding in each]
+        listed = load_inventory(inventory)
+        health = (_health_of(spec.name, registry) for spec in listed.devices)
+        return [finding for each in (*health, *pool.map(_left_on, listed.reached)) for finding in each]
 
 
 CHECKS: tuple[Callable[[Var, Path], list[Finding]], ...] = (

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
+from typing import ParamSpec
 
 import httpx
 import prefect
@@ -24,7 +25,7 @@ from devices.inventory import DeviceSpec, adb_serial, load_inventory, ssh_addres
 from devices.platform import PLATFORMS, Platform
 from flows.doctor import Finding
 from flows.server_watch import ServerGoneError, check_server, client_without_retries
-from flows.worker import POOL
+from flows.worker import POOL, online_labs
 from tasks.runner.bundle import runners_of
 from tasks.runner.toolchain import find_cmake, host_platform, toolchain_for
 from tasks.runner.wheel import installed_wheel
@@ -37,6 +38,7 @@ _START_WORKER = "run `etfarm worker`"
 _PAIR = ("executorch", "torch")
 _INSTALL_PAIR = "run `pip install '.[export]'`"
 # A sweep of 24 local devices opened 91 files, of one device 21; connections with jump hosts need a few more.
+_P = ParamSpec("_P")
 _FILES, _FILES_PER_DEVICE = 128, 16
 _MIN_FREE_BYTES = 5_000_000_000
 _MAX_AHEAD_S = 60.0
@@ -47,8 +49,9 @@ def check_setup(places: Var, inventory: Path) -> list[Finding]:
 
     Raises InputError if the inventory cannot be read.
     """
-    devices = load_inventory(inventory).devices
-    started = [(check.__name__, _start(check, places, devices)) for check in CHECKS]
+    listed = load_inventory(inventory)
+    started = [(check.__name__, _start(check, places, listed.reached)) for check in CHECKS]
+    started.append(("lab_workers", _start(lab_workers, listed.labs)))
     ended, _ = concurrent.futures.wait([future for _, future in started], _LONGEST_S)
     found: list[Finding] = []
     for name, future in started:
@@ -98,6 +101,19 @@ def prefect_worker(_places: Var, _devices: Devices) -> list[Finding]:
     last = f"last heartbeat {max(beats):%Y-%m-%d %H:%M} UTC" if beats else "never a heartbeat"
     text = f"0 workers of the work pool `{POOL}` online ({last}): scheduled sweeps will not start; {_START_WORKER}"
     return [_fix(text)]
+
+
+def lab_workers(labs: list[str]) -> list[Finding]:
+    """Whether the worker of each lab of the inventory is online; nothing if there is no server to ask."""
+    online = online_labs() if labs else None
+    if online is None:
+        return []
+    return [
+        _ok(f"the worker of lab {lab} is online")
+        if lab in online
+        else _fix(f"the worker of lab {lab} is not online; run `etfarm lab {lab}` on the machine of that lab")
+        for lab in labs
+    ]
 
 
 def versions(_places: Var, _devices: Devices) -> list[Finding]:
@@ -210,14 +226,14 @@ def _fix(text: str) -> Finding:
     return Finding(f"fix: {text}", needs_user=True)
 
 
-def _start(check: Callable[[Var, Devices], list[Finding]], places: Var, devices: Devices) -> "Future[list[Finding]]":
+def _start(check: Callable[_P, list[Finding]], *given: _P.args, **named: _P.kwargs) -> "Future[list[Finding]]":
     """Run a check in a thread that does not keep the process alive, with Prefect's settings of this one."""
     future: Future[list[Finding]] = Future()
     settings = contextvars.copy_context()
 
     def run() -> None:
         try:
-            future.set_result(settings.run(check, places, devices))
+            future.set_result(settings.run(check, *given, **named))
         except BaseException as error:
             future.set_exception(error)
 

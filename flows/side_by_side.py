@@ -1,5 +1,6 @@
 """The devices of a sweep, measured side by side, each as soon as it can start; those of a lab by its worker."""
 
+import contextlib
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,7 @@ from flows.prepare import Building, Exporting, Probe, probe_all
 from flows.states import end_state
 from tasks.bundle import SweepNight
 from tasks.bundle_store import BundleStore
+from tasks.health import Health, HealthError, Registry
 from tasks.spec import SweepSpec
 from tasks.var import Var
 
@@ -69,12 +71,14 @@ class _Start:
 
     def in_lab(self, lab: Lab, sharing: Sharing) -> list[DeviceTally]:
         """Let a lab measure the matrix on its devices."""
+        before = _health_of(lab, self.places)
         compose = matrix_order(
             lab.site,
             lab.devices,
             self.spec,
             self.night,
             self.unloadable,
+            before,
             self.exporting.live,
             self.building.done,
             sharing,
@@ -83,7 +87,7 @@ class _Start:
             self.building.start(device.platform)  # if it is stated, no probe has to be awaited
         lab.measure(self.bundles, compose, lambda probe: self.building.start(probe.platform))
         probes = [lab.probes.get(device.name) or Probe(device) for device in lab.devices]
-        return _lab_tallies(lab, [self.job(probe) for probe in probes])
+        return _lab_tallies(lab, before, [self.job(probe) for probe in probes])
 
 
 def measure_as_ready(
@@ -144,13 +148,31 @@ def lab_step(site: str, measured: Callable[[], list[DeviceTally]]) -> State[Any]
 
 
 def _rounds_in_lab(lab: Lab, jobs: list[DeviceJob]) -> list[DeviceTally]:
-    bundles = jobs[0].bundles
-    lab.measure(bundles, round_order(lab.site, jobs, Sharing(bundles.shelf)), lambda _: None)
-    return _lab_tallies(lab, jobs)
+    bundles, before = jobs[0].bundles, _health_of(lab, jobs[0].places)
+    lab.measure(bundles, round_order(lab.site, jobs, before, Sharing(bundles.shelf)), lambda _: None)
+    return _lab_tallies(lab, before, jobs)
 
 
-def _lab_tallies(lab: Lab, jobs: list[DeviceJob]) -> list[DeviceTally]:
-    """Return how the devices of a lab ended; what one did not measure is recorded as failed, with the lab's reason."""
+def _health_of(lab: Lab, places: Var) -> dict[str, Health]:
+    """Return the health of the devices of a lab; one whose file is damaged is not used."""
+    registry, found = Registry(places.registry), {}
+    for device in lab.devices:
+        try:
+            found[device.name] = registry.health(device.name)
+        except HealthError as error:
+            found[device.name] = Health("retired", str(error))
+    return found
+
+
+def _lab_tallies(lab: Lab, before: Mapping[str, Health], jobs: list[DeviceJob]) -> list[DeviceTally]:
+    """Return how the devices of a lab ended; what one did not measure is recorded as failed, with the lab's reason.
+
+    Their health is what the lab found out, unless somebody changed it since `before`.
+    """
+    for job in jobs:
+        if after := lab.health.get(job.device.name):
+            with contextlib.suppress(HealthError):
+                Registry(job.places.registry).replace(job.device.name, before[job.device.name], after)
     return [
         lab.tallies.get(job.device.name) or measure_device(replace(job, unusable=f"{job.device.name}: {lab.lost}"))
         for job in jobs

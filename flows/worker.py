@@ -8,8 +8,10 @@ import sys
 import time
 from types import FrameType
 
+import httpx
+
 from devices.errors import InputError
-from flows.server_watch import check_server
+from flows.server_watch import check_server, client_without_retries
 
 POOL = "etfarm"
 """The work pool of sweeps and all other deployments."""
@@ -45,6 +47,20 @@ def run_worker(pool: str, queue: str = "default") -> int:
     for number in _SIGNALS:
         signal.signal(number, stop)
     return worker.wait()
+
+
+def online_labs() -> set[str] | None:
+    """Return the labs whose workers have sent a heartbeat lately; None if no server can be asked."""
+    if "PREFECT_API_URL" not in os.environ:
+        return None
+    try:
+        with client_without_retries() as client:
+            workers = client.read_workers_for_work_pool(LABS_POOL)
+    except httpx.HTTPStatusError as error:
+        return set() if error.response.status_code == httpx.codes.NOT_FOUND else None
+    except (httpx.HTTPError, OSError, ValueError):
+        return None
+    return {worker.name.rpartition(" ")[2] for worker in workers if worker.status == "ONLINE"}
 
 
 def _end_sweeps(worker: "subprocess.Popen[bytes]") -> None:

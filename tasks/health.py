@@ -115,6 +115,13 @@ class Registry:
         """Keep the device out of sweeps permanently."""
         return self._change(name, lambda _: Health("retired", reason, self._stamp()))
 
+    def replace(self, name: str, expected: Health | None, health: Health) -> None:
+        """Take over a health that another machine found out, unless the device's is no longer the `expected` one.
+
+        None expects nothing.
+        """
+        self._change(name, lambda now: health if expected in (None, now) else now)
+
     def _quarantined(self, reason: str, duration: timedelta, strikes: int) -> Health:
         return Health("quarantined", reason, self._stamp(), _iso(self._now() + duration), strikes)
 

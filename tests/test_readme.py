@@ -22,7 +22,7 @@ def blocks(language: str) -> list[str]:
 
 
 def test_the_sweep_file_and_the_inventory_of_the_readme_are_valid(tmp_path: Path) -> None:
-    sweep, models, inventory = blocks("yaml")
+    sweep, models, inventory, labs = blocks("yaml")
     # given the files that its entries name, beside the sweep
     for name in ("model.py", "lin.pte", "in0.bin", "ref.bin", "lin.etrecord", "weights/config.json"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -31,6 +31,7 @@ def test_the_sweep_file_and_the_inventory_of_the_readme_are_valid(tmp_path: Path
         (tmp_path / "sweep.yaml").write_text(text)
         assert len(read_sweep(tmp_path / "sweep.yaml").models) == count
     assert len(Inventory.model_validate(yaml.safe_load(inventory)).devices) == 3
+    assert Inventory.model_validate(yaml.safe_load(labs)).reached == []
 
 
 def test_every_public_view_is_in_the_readme() -> None:

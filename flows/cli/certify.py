@@ -11,6 +11,7 @@ from typing import NoReturn
 import typer
 
 from devices.errors import InputError
+from devices.inventory import check_reached, load_inventory
 from flows.cli.device_list import device_named
 from tasks.files import write_complete
 from tasks.var import Var
@@ -19,6 +20,7 @@ from tasks.var import Var
 def run_certify(inventory: Path, name: str, var: Path, output: Path | None) -> int:
     """Certify a device; return 0, or 1 if a check failed. Raises InputError before anything is started."""
     spec = device_named(inventory, name)
+    check_reached(load_inventory(inventory), spec)
     if output is not None and (output.is_dir() or not output.absolute().parent.is_dir()):
         raise InputError(f"-o {output}: not a file in a folder that exists; create the folder or name another file")
     from flows.prefect_settings import prepare_prefect

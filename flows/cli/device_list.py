@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from devices.errors import InputError
-from devices.inventory import DeviceSpec, load_inventory, open_device
+from devices.inventory import DeviceSpec, check_reached, load_inventory, open_device
 from devices.ondevice.conditions import read_conditions
 from devices.ondevice.facts import read_facts
 from devices.platform import SIMULATED
@@ -37,7 +37,9 @@ def device_table(inventory: Path, var: Path) -> tuple[str, bool]:
 
 def probe_lines(inventory: Path, name: str) -> str:
     """Return the facts and conditions of one device, one per line; raises DeviceError if it cannot be reached."""
-    with open_device(device_named(inventory, name)) as device:
+    spec = device_named(inventory, name)
+    check_reached(load_inventory(inventory), spec)
+    with open_device(spec) as device:
         probe(device)
         known = {**read_facts(device).model_dump(), **read_conditions(device).model_dump()}
     return "\n".join(f"{key}: {'unknown' if value is None else value}" for key, value in known.items())

@@ -19,6 +19,7 @@ from flows.labs.messages import BEAT_S, POLL_S, SILENT_S, Order, Report
 from flows.prepare import Probe
 from flows.progress import Step, board
 from tasks.bundle_store import BundleStore
+from tasks.health import Health
 
 # Workers look for runs every ten to fifteen seconds.
 TAKEN_S = 120.0
@@ -34,6 +35,7 @@ class Lab:
     devices: list[DeviceSpec]
     probes: dict[str, Probe] = field(default_factory=dict)
     tallies: dict[str, DeviceTally] = field(default_factory=dict)
+    health: dict[str, Health] = field(default_factory=dict)
     lost: str | None = None
     probed: threading.Event = field(default_factory=threading.Event)
     """Set when all devices are probed, or the lab has ended."""
@@ -149,5 +151,6 @@ class _Talk:
             self._lab.probed.set()
         for name, step in report.steps.items():
             board.follow(name, Step(step.done, step.total, step.doing))
+        self._lab.health.update(report.health)
         self._lab.tallies.update(report.tallies)
         return True

@@ -11,6 +11,7 @@ from flows.device_job import DeviceTally
 from tasks.bundle import SweepNight
 from tasks.cell import Mode, Variant
 from tasks.export.entry import ELSEWHERE
+from tasks.health import Health
 from tasks.plan import PlannedSession
 from tasks.ranges import first_mistake
 from tasks.spec import SweepSpec
@@ -67,6 +68,8 @@ class Order(_Message):
     sweep: SweepNight
     devices: list[DeviceSpec]
     unloadable: dict[str, str] = {}
+    health: dict[str, Health] = {}
+    """Of each device, which the farm knows: a lab keeps none from one order to the next."""
     exports: list[PairOrder] = []
     runners: dict[str, RunnerOrder] = {}
     rounds: dict[str, RoundOrder] = {}
@@ -102,6 +105,8 @@ class Report(_Message):
     steps: dict[str, StepReport] = {}
     tallies: dict[str, DeviceTally] = {}
     """Of the devices that have ended."""
+    health: dict[str, Health] = {}
+    """Of these devices, after what happened to them."""
 
 
 def order_text(order: Order) -> bytes:

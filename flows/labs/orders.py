@@ -11,6 +11,7 @@ from flows.prepare import Runners
 from tasks.bundle import SweepNight
 from tasks.export.exported import Export
 from tasks.export.shared import share_export
+from tasks.health import Health
 from tasks.runner.bundle import Runner
 from tasks.runner.shared import share_runner
 from tasks.shelf import Shelf
@@ -47,6 +48,7 @@ def matrix_order(
     spec: SweepSpec,
     night: SweepNight,
     unloadable: Mapping[str, str],
+    health: Mapping[str, Health],
     live: LiveExports,
     built: Callable[[], Mapping[str, Runners]],
     sharing: Sharing,
@@ -63,6 +65,7 @@ def matrix_order(
             sweep=night,
             devices=devices,
             unloadable=dict(unloadable),
+            health=dict(health),
             exports=[_pair_order(pair, now.ready.get(pair), now.skipped, now.errors, sharing) for pair in ended],
             runners={platform: _runner_order(runners, sharing) for platform, runners in built().items()},
         )
@@ -70,7 +73,9 @@ def matrix_order(
     return compose
 
 
-def round_order(site: str, jobs: Iterable[DeviceJob], sharing: Sharing) -> Callable[[int], Order]:
+def round_order(
+    site: str, jobs: Iterable[DeviceJob], health: Mapping[str, Health], sharing: Sharing
+) -> Callable[[int], Order]:
     """Return a function that composes the order for the rounds of some jobs, for which everything is ready."""
     first, *_ = jobs = list(jobs)
     assert isinstance(first.spec, SweepSpec)
@@ -84,6 +89,7 @@ def round_order(site: str, jobs: Iterable[DeviceJob], sharing: Sharing) -> Calla
             sweep=first.sweep,
             devices=[job.device for job in jobs],
             unloadable=dict(first.unloadable),
+            health=dict(health),
             rounds={
                 name: RoundOrder(
                     sessions=each.sessions,

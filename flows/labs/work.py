@@ -29,6 +29,7 @@ from tasks.alternate import Round
 from tasks.bundle_store import BundleStore
 from tasks.export.exported import Export
 from tasks.export.shared import fetch_export
+from tasks.health import Registry
 from tasks.runner.bundle import Runner
 from tasks.runner.shared import fetch_runner
 from tasks.var import Var
@@ -52,6 +53,10 @@ class Work:
         self._ended = threading.Event()
         self._probes: dict[str, ProbeReport] = {}
         self._tallies: dict[str, DeviceTally] = {}
+        self._registry = Registry(places.registry)
+        for name, health in self._order.health.items():
+            self._registry.release(name)
+            self._registry.replace(name, None, health)
 
     def measured(self) -> list[DeviceTally]:
         """Measure on all devices side by side; return how they ended, after the last report."""
@@ -151,7 +156,9 @@ class Work:
             for title, step in board.steps().items()
             if title.removesuffix(" again") in names
         }
-        return Report(beat=beat, probes=dict(self._probes), steps=steps, tallies=dict(self._tallies))
+        tallies = dict(self._tallies)
+        health = {name: self._registry.health(name) for name in tallies}
+        return Report(beat=beat, probes=dict(self._probes), steps=steps, tallies=tallies, health=health)
 
     def _take(self, order: Order) -> None:
         for pair in order.exports:

@@ -171,3 +171,29 @@ def test_binding_to_cores_on_macos_is_refused() -> None:
 
     with pytest.raises(DeviceRefused, match="mac: macOS cannot bind programs to cores; remove `cpu_affinity`"):
         launch_prefix(spec, "macos")
+
+
+def test_devices_of_a_lab_are_reached_by_the_machine_that_is_this_lab(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "inventory.yaml"
+    file.write_text("labs: [lab-a]" + FULL)
+    assert [device.name for device in load_inventory(file).reached] == ["this-machine", "pixel", "pixel-wifi"]
+    monkeypatch.setenv("ETFARM_SITE", "lab-a")
+    assert [device.name for device in load_inventory(file).reached] == [
+        "this-machine",
+        "mac-mini.4",
+        "pixel",
+        "pixel-wifi",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("labs", "cause"),
+    [
+        ("[lab-b]", "lab `lab-b` has no devices; set `site: lab-b` at its devices, or remove it"),
+        ("[a/b]", "a lab's name consists of letters, digits, dots, dashes and underscores"),
+    ],
+)
+def test_a_lab_needs_a_plain_name_and_devices(tmp_path: Path, labs: str, cause: str) -> None:
+    assert cause in complaint(tmp_path, f"labs: {labs}{FULL}")

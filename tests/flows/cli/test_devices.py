@@ -105,3 +105,22 @@ def test_a_probe_prints_what_the_device_is_and_how_it_is(etfarm: Callable[..., s
 
 def test_a_device_that_is_not_in_the_inventory_is_named_with_those_that_are(etfarm: Callable[..., str]) -> None:
     assert etfarm("probe", "nowhere").endswith("unknown device `nowhere`; devices: here, gone; did you mean `here`?\n")
+
+
+def test_devices_of_a_lab_are_listed_but_reached_only_by_its_machine(
+    etfarm: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given an inventory whose second device belongs to a lab
+    inventory = tmp_path / "inventory.yaml"
+    inventory.write_text("labs: [lab-a]\n" + inventory.read_text(encoding="utf-8"), encoding="utf-8")
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+    # when it is listed and probed elsewhere
+    _, _, here, gone, *_ = etfarm().splitlines()
+    assert here.split()[:2] == ["here", "local"]
+    assert "in lab lab-a" in gone
+    assert etfarm("probe", "gone").startswith(
+        "etfarm: gone: the device is in lab lab-a; run this command on the machine of that lab, with ETFARM_SITE=lab-a"
+    )
+    # then that machine, and no other, tries to reach it
+    monkeypatch.setenv("ETFARM_SITE", "lab-a")
+    assert "unreachable" in etfarm()

@@ -17,6 +17,7 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect.states import Crashed, Running, Scheduled
 from prefect.task_runners import ThreadPoolTaskRunner
 
+from deployments.virtual_lab.loopback import free_port
 from devices.inventory import DeviceSpec
 from flows.device_job import DeviceJob, DeviceTally
 from flows.labs import deployment, farm_side, work
@@ -31,6 +32,7 @@ from tasks.bundle_store import LocalStore, open_store
 from tasks.cell import Cell
 from tasks.export.entry import ModelEntry, entry_of
 from tasks.export.exported import Export, ExportError, read_exports
+from tasks.health import Registry
 from tasks.runner.bundle import Runner
 from tasks.spec import SweepSpec
 from tasks.var import Var
@@ -285,6 +287,23 @@ def test_suspected_series_of_a_lab_are_measured_again_by_the_lab(
     assert (tally.succeeded, tally.discarded) == (4, 1)
     arms = sorted((each.ended_at, each.arm.side) for each in of_device("far", tmp_path) if each.arm and each.index >= 0)
     assert [side for _, side in arms] == ["a", "b", "b", "a"]
+
+
+def test_the_farm_decides_about_the_health_of_a_lab_s_devices_and_learns_what_happened_to_them(
+    workers: Workers, exports: Exports, tmp_path: Path
+) -> None:
+    # given a device that the farm has quarantined, one that cannot be reached, and one that the lab once retired
+    known, of_lab = Registry(tmp_path / "farm" / "devices"), Registry(tmp_path / "lab" / "devices")
+    known.quarantine("out", "swollen battery")
+    of_lab.retire("far", "of an earlier farm")
+    gone = DeviceSpec(name="gone", transport="ssh", address="127.0.0.1", port=free_port(), user="nobody", site=SITE)
+    # when a sweep measures them
+    _, tallies, _ = swept([a_device(tmp_path, "far", SITE), a_device(tmp_path, "out", SITE), gone], tmp_path)
+    # then the farm's opinion counted, and the farm knows of the strike
+    assert tallies["far"].succeeded == 4
+    assert str(tallies["out"].unusable).startswith("out is quarantined")
+    assert (known.health("gone").state, known.health("gone").strikes) == ("suspect", 1)
+    assert known.health("out").state == "quarantined"
 
 
 def test_an_order_that_is_in_another_store_is_refused_in_one_sentence(workers: Workers, tmp_path: Path) -> None:

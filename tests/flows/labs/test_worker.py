@@ -71,7 +71,8 @@ def test_a_worker_measures_for_a_sweep_also_if_its_run_is_killed(
     wait_for(lambda: (farm.folder / "held").exists() or sweep.poll() is not None, log.read_text, longest_s=240)
     assert sweep.poll() is None, sweep.communicate()
     # when the process that measures is killed
-    [run] = children(worker.pid)
+    [prefects_worker] = children(worker.pid)
+    [run] = children(prefects_worker)
     os.kill(run, signal.SIGKILL)
     (farm.folder / "go-on").touch()
     out, err = sweep.communicate(timeout=8 * ENOUGH_S)
