@@ -21,7 +21,7 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from flows.sweep import sweep
 from tests.fixtures.paths import DEPLOYMENTS, ROOT
-from tests.fixtures.waiting import ENOUGH_S, SCALE
+from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +58,17 @@ def test_one_command_creates_every_deployment_with_its_schedule(deployed: dict[s
         "upkeep": [("0 12 * * 0", "Etc/UTC")],
         "report": [],
     }
+
+
+def test_the_server_schedules_the_next_nights(deployed: dict[str, dict[str, Any]], prefect_api: str) -> None:
+    nightly = {"deployments": {"id": {"any_": [deployed["nightly"]["id"]]}}}
+
+    def next_nights() -> list[str]:
+        runs = httpx.post(f"{prefect_api}/flow_runs/filter", json=nightly, timeout=ENOUGH_S).json()
+        return [run["next_scheduled_start_time"] for run in runs if run["state_type"] == "SCHEDULED"]
+
+    nights = wait_for(next_nights, "the scheduler of the server")
+    assert all("T01:30:00" in night for night in nights)
 
 
 def test_the_form_of_a_sweep_on_demand_offers_what_there_is(deployed: dict[str, dict[str, Any]]) -> None:
