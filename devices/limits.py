@@ -1,6 +1,7 @@
 """Limits for a device's conditions: whether it is cool, charged and idle enough for valid measurements."""
 
 import time
+from collections.abc import Callable
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -38,10 +39,13 @@ def outside(conditions: Conditions, limits: Limits) -> list[str]:
     return reasons
 
 
-def wait_until_settled(device: Device, limits: Limits, *, max_wait_s: float) -> tuple[Conditions, list[str]]:
+def wait_until_settled(
+    device: Device, limits: Limits, *, max_wait_s: float, on_wait: Callable[[list[str], float], None] | None = None
+) -> tuple[Conditions, list[str]]:
     """Read conditions until they are inside the limits, at most `max_wait_s` long.
 
-    Returns the last conditions and the reasons why they are still outside; an empty list means settled.
+    `on_wait` gets the reasons for each pause and its seconds, after it. Returns the last conditions and the reasons why
+    they are still outside; an empty list means settled.
     """
     end = time.monotonic() + max_wait_s
     while True:
@@ -50,4 +54,7 @@ def wait_until_settled(device: Device, limits: Limits, *, max_wait_s: float) -> 
         left_s = end - time.monotonic()
         if not reasons or left_s <= 0:
             return conditions, reasons
-        time.sleep(min(POLL_S, left_s))
+        pause_s = min(POLL_S, left_s)
+        time.sleep(pause_s)
+        if on_wait:
+            on_wait(reasons, pause_s)

@@ -23,6 +23,7 @@ from flows.lease import held
 from flows.progress import board
 from flows.server_watch import ServerGoneError, run_flow
 from flows.states import data_of, end_state, outcome
+from tasks import metrics
 from tasks.bundle import SessionRecord
 from tasks.health import STRIKES, Registry
 from tasks.plan import FIRST_SESSION, PlannedSession
@@ -94,6 +95,8 @@ def _run_sessions(job: DeviceJob, tally: DeviceTally) -> None:
         if not isinstance(error, DeviceBusy | LeaseLost):
             registry.strike(name, error.cause)
         _record_all(job, tally, code_of(error), str(error), runs)
+    finally:
+        metrics.flush()
 
 
 @task(task_run_name="{title}", cache_policy=NO_CACHE)
@@ -163,7 +166,8 @@ class _SessionRuns:
         ended: list[SessionRecord] = []
 
         def work() -> SessionRecord:
-            ended.append(self._measure(session))
+            with metrics.seconds("etfarm_session_seconds", device=self.job.device.name):
+                ended.append(self._measure(session))
             return ended[0]
 
         state = session_step(session.title, work, return_state=True)

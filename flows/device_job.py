@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from devices.inventory import DeviceSpec
 from devices.ondevice.facts import Facts
 from flows.live_exports import LiveExports, Snapshot
 from flows.states import in_words
+from tasks import metrics
 from tasks.alternate import Round, plan_noise
 from tasks.bundle import SessionRecord, SweepNight
 from tasks.bundle_store import BundleStore
@@ -108,7 +110,11 @@ class DeviceTally:
 
     def count(self, record: SessionRecord) -> None:
         """Count a session that has ended."""
-        if record.reason_code == FIRST_SESSION:
+        end = "discarded" if record.reason_code == FIRST_SESSION else record.status
+        metrics.record("etfarm_sessions", device=self.device, end=end, reason=record.reason_code or "")
+        ended_at = datetime.fromisoformat(record.ended_at).timestamp()
+        metrics.record("etfarm_newest_bundle_timestamp_seconds", ended_at)
+        if end == "discarded":
             self.discarded += 1
         else:
             setattr(self, record.status, getattr(self, record.status) + 1)

@@ -8,6 +8,7 @@ from devices.ondevice.facts import Facts
 from flows.device_job import DeviceJob, DeviceTally
 from flows.live_exports import Snapshot
 from flows.progress import board
+from tasks import metrics
 from tasks.bundle import SessionRecord
 from tasks.plan import DISCARDED_INDEX, PlannedSession, attempts_among, planned_of, still_to_run
 from tasks.sequential import Enough
@@ -50,8 +51,10 @@ class DeviceSessions:
         while not self.left and not self.is_complete:
             renew_lease()
             board.doing(self._job.title, "waiting for the next export")
-            self._job.exports.wait_for_change(self._seen, _RENEW_S)
+            with metrics.seconds("etfarm_wait_seconds", device=self._job.device.name, cause="export"):
+                self._job.exports.wait_for_change(self._seen, _RENEW_S)
             self.refresh()
+        metrics.record("etfarm_sessions_left", self.expected - self.ended, device=self._job.device.name)
         return self.left[0] if self.left else None
 
     def end(self, session: PlannedSession, record: SessionRecord) -> None:

@@ -20,6 +20,7 @@ from devices.ondevice import lease
 from devices.ondevice.job import kill_leftovers
 from flows.progress import board
 from flows.slot import held_slot
+from tasks import metrics
 
 _RELEASE_S = 10.0
 _held: set[lease.Lease] = set()
@@ -36,7 +37,10 @@ def held(device: Device, spec: DeviceSpec, *, ttl_s: float, wait_s: float) -> It
     holder = f"{socket.gethostname()}:{os.getpid()}"
     # A server that only this sweep uses needs no queue, and would keep the slot of a killed sweep for minutes.
     slot = held_slot(spec.name, wait_s) if PREFECT_API_URL.value() else contextlib.nullcontext()
-    with slot, _acquired(device, holder, ttl_s, end) as token:
+    with contextlib.ExitStack() as until_end:
+        with metrics.seconds("etfarm_wait_seconds", device=spec.name, cause="lease"):
+            until_end.enter_context(slot)
+            token = until_end.enter_context(_acquired(device, holder, ttl_s, end))
         _held.add(token)
         try:
             yield token

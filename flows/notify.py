@@ -16,6 +16,7 @@ from flows.ending import Ending
 from flows.publish import tell
 from flows.verdicts import fails, title_of
 from sql.errors import WarehouseError
+from tasks import metrics
 from tasks.health import HealthError, Registry
 from tasks.notify import Message, send
 from tasks.report.sections.verdicts import VerdictRow, change_of, headline
@@ -26,7 +27,9 @@ _SESSIONS_OF_THIS_START = ("succeeded", "failed", "invalid", "discarded")
 
 
 def notify_end(ending: Ending, end: State[Any], places: Var) -> None:
-    """Send the message about a sweep that has ended; one that measured nothing since its last message sends none."""
+    """Count a sweep that has ended and send the message about it, unless nothing was measured since the last one."""
+    metrics.record("etfarm_sweeps", end="failed" if end.is_failed() else "completed")
+    metrics.flush()
     with _errors_as_warnings():
         sent = places.reports / ending.sweep_id / "notified"
         has_measured = any(ending.counts[name] for name in _SESSIONS_OF_THIS_START)
@@ -37,10 +40,13 @@ def notify_end(ending: Ending, end: State[Any], places: Var) -> None:
 
 @contextlib.contextmanager
 def notify_of_error(sweep: str) -> Iterator[None]:
-    """Send a message about an error that stops a sweep; the error is raised again."""
+    """Count a sweep that starts; send a message about an error that stops it, which is raised again."""
+    metrics.record("etfarm_sweeps_started")
     try:
         yield
     except Exception as error:
+        metrics.record("etfarm_sweeps", end="stopped")
+        metrics.flush()
         is_ours = isinstance(error, FarmError | WarehouseError)
         cause = str(error) if is_ours else one_line(f"{type(error).__name__}: {error}")
         with _errors_as_warnings():

@@ -19,6 +19,7 @@ from sql.warehouse import (
     keep_aside,
     open_read_only,
 )
+from tasks import metrics
 from tasks.bundle_store import BundleStore, open_store
 from tasks.files import scratch_folder
 from tasks.keep.archive import load_archives
@@ -55,9 +56,20 @@ def load_and_publish(
         forget_sessions(target, store.forgotten())  # after the load: nothing that was forgotten meanwhile stays
         _load_decisions(target, store)
         publish_of(var, warehouse)
+        _record_newest(target)
         return result
 
     return _with_repair(load, store, var, warehouse)
+
+
+def _record_newest(warehouse: Path) -> None:
+    """Let the metrics tell how far the warehouse is behind the bundles."""
+    if metrics.is_on() and warehouse.is_file():
+        with open_read_only(warehouse) as connection:
+            row = connection.execute("SELECT epoch(max(ended_at)) FROM session").fetchone()
+        if row and row[0] is not None:
+            metrics.record("etfarm_newest_loaded_timestamp_seconds", row[0])
+            metrics.flush()
 
 
 def _load_decisions(warehouse: Path, store: BundleStore) -> None:

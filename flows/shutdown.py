@@ -19,6 +19,7 @@ from flows.prefect_server import stop_server
 from flows.progress import board
 from flows.run_notes import end_runs, noted
 from flows.slot import release_slots
+from tasks import metrics
 from tasks.leftovers import remove_own
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -62,8 +63,11 @@ def _on_signal(flow_run_id: str | None, number: int, _frame: FrameType | None) -
     sys.stderr.write("etfarm: stopping; the running session is abandoned. Run the same command to resume\n")
     sys.stderr.flush()
     cancelling = threading.Thread(target=_cancel_run, args=(flow_run_id, signal.Signals(number).name), daemon=True)
-    cancelling.start()
+    counting = threading.Thread(target=metrics.flush, daemon=True)  # this thread may be in it already
+    for thread in (cancelling, counting):
+        thread.start()
     release_all()
+    counting.join(_CANCEL_S)
     remove_own()
     cancelling.join(_CANCEL_S)
     stop_server()

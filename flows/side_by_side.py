@@ -22,6 +22,7 @@ from flows.labs.orders import Sharing, matrix_order, round_order
 from flows.live_exports import Snapshot
 from flows.prepare import Building, Exporting, Probe, probe_all
 from flows.states import end_state
+from tasks import metrics
 from tasks.bundle import SweepNight
 from tasks.bundle_store import BundleStore
 from tasks.health import Health, HealthError, Registry
@@ -48,11 +49,12 @@ class _Start:
     def job(self, probe: Probe) -> DeviceJob:
         """Return the job of a device when it can start: this machine after all exports and builds."""
         runners = self.building.of(probe.platform)
-        if probe.device.transport == "local":
-            self.exporting.live.wait_for_all()
-            self.building.wait()
-        elif not probe.unusable:
-            self.exporting.live.wait_for_first()
+        with metrics.seconds("etfarm_wait_seconds", device=probe.device.name, cause="export"):
+            if probe.device.transport == "local":
+                self.exporting.live.wait_for_all()
+                self.building.wait()
+            elif not probe.unusable:
+                self.exporting.live.wait_for_first()
         job = DeviceJob(
             spec=self.spec,
             sweep=self.night,

@@ -25,6 +25,7 @@ from flows.labs.messages import (
 from flows.live_exports import LiveExports
 from flows.prepare import Probe, Runners, probe_all
 from flows.progress import board
+from tasks import metrics
 from tasks.alternate import Round
 from tasks.bundle_store import BundleStore
 from tasks.export.exported import Export
@@ -84,7 +85,8 @@ class Work:
         is_round = name in order.rounds
         runners = Runners() if probe.unusable or is_round else self._runners_of(probe.platform)
         if not probe.unusable and not is_round:
-            self._exports.wait_for_first()
+            with metrics.seconds("etfarm_wait_seconds", device=name, cause="export"):
+                self._exports.wait_for_first()
         return DeviceJob(
             spec=order.spec,
             sweep=order.sweep,

@@ -10,6 +10,7 @@ from devices.errors import FarmError
 from devices.limits import Limits, outside, wait_until_settled
 from devices.ondevice.conditions import Conditions
 from devices.ondevice.job import JobResult
+from tasks import metrics
 from tasks.etdump.consistent import contradiction
 from tasks.etdump.event_kind import EventKind
 from tasks.etdump.reader import EtdumpError, read_etdump
@@ -35,7 +36,11 @@ class Unsuccessful(FarmError):
 
 def settle(device: Device, limits: Limits, longest_s: float) -> Conditions:
     """Wait until the device's conditions are inside the limits and return them; Unsuccessful after `longest_s`."""
-    conditions, reasons = wait_until_settled(device, limits, max_wait_s=longest_s)
+
+    def on_wait(reasons: list[str], pause_s: float) -> None:
+        metrics.record("etfarm_wait_seconds", pause_s, device=device.name, cause=_kind(reasons))
+
+    conditions, reasons = wait_until_settled(device, limits, max_wait_s=longest_s, on_wait=on_wait)
     if reasons:
         raise Unsuccessful("invalid", _kind(reasons), f"before the session, {'; '.join(reasons)}")
     return conditions

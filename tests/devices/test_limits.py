@@ -57,9 +57,14 @@ def test_a_device_that_cools_down_is_waited_for(phone: LocalDevice, monkeypatch:
     readings(monkeypatch, 50, 45, 39)
     monkeypatch.setattr(gate, "POLL_S", 0.001)
 
-    conditions, reasons = wait_until_settled(phone, Limits(max_temperature_c=40), max_wait_s=30)
+    waits: list[tuple[list[str], float]] = []
+
+    conditions, reasons = wait_until_settled(
+        phone, Limits(max_temperature_c=40), max_wait_s=30, on_wait=lambda *wait: waits.append(wait)
+    )
 
     assert (conditions.temperature_c, reasons) == (39, [])
+    assert waits == [([f"thermal: temperature_c is {read} °C, the limit is 40 °C"], 0.001) for read in (50, 45)]
 
 
 def test_a_device_that_stays_hot_is_given_up_with_the_reason(
