@@ -1,0 +1,3 @@
+from flows.json_log import set_up_json_log
+
+set_up_json_log()

@@ -19,6 +19,7 @@ from devices.reconnect import probe_until
 from flows.artifacts import ProgressArtifact
 from flows.device_job import DeviceJob, DeviceTally
 from flows.device_sessions import DeviceSessions
+from flows.json_log import log_context
 from flows.lease import held
 from flows.progress import board
 from flows.server_watch import ServerGoneError, run_flow
@@ -64,7 +65,8 @@ def device_flow(job: DeviceJob) -> State[Any]:
     """The flow of `measure_device`: its state carries the tally, or the error that stopped it."""
     tally = DeviceTally(device=job.device.name)
     try:
-        _run_sessions(job, tally)
+        with log_context(sweep=job.sweep.sweep_id, device=job.device.name):
+            _run_sessions(job, tally)
     except ServerGoneError:
         raise  # measured_state goes on without the server
     except FarmError as error:
@@ -166,7 +168,8 @@ class _SessionRuns:
         ended: list[SessionRecord] = []
 
         def work() -> SessionRecord:
-            with metrics.seconds("etfarm_session_seconds", device=self.job.device.name):
+            seconds = metrics.seconds("etfarm_session_seconds", device=self.job.device.name)
+            with log_context(session=session.session_id), seconds:
                 ended.append(self._measure(session))
             return ended[0]
 

@@ -16,6 +16,7 @@ from flows.artifacts import show_report
 from flows.choose import Chosen, choose_devices
 from flows.device_job import DeviceJob
 from flows.ending import Ending
+from flows.json_log import log_context
 from flows.leftovers import clear_leftovers
 from flows.notify import notify_end, notify_of_error
 from flows.progress import board
@@ -99,20 +100,21 @@ def measure_and_report(
 ) -> State[Any]:
     """Run all steps of a sweep inside the present flow run; return its end state."""
     sweep_id = night.sweep_id
-    _log.info("sweep %s on %s", sweep_id, ", ".join(device.name for device in chosen.devices))
-    unloadable = outcome(check_step(sweep_id, store, places, warehouse, return_state=True))
-    jobs, tallies, exports = measure_as_ready(spec, night, chosen.devices, store, places, unloadable, chosen.labs)
-    refused = outcome(load_step(sweep_id, store, places, warehouse, return_state=True))
-    second = same_night_step(sweep_id, jobs, places, warehouse, return_state=True)
-    if second.is_completed() and data_of(second):
-        tallies += measure_all(data_of(second), chosen.labs)
+    with log_context(sweep=sweep_id):
+        _log.info("sweep %s on %s", sweep_id, ", ".join(device.name for device in chosen.devices))
+        unloadable = outcome(check_step(sweep_id, store, places, warehouse, return_state=True))
+        jobs, tallies, exports = measure_as_ready(spec, night, chosen.devices, store, places, unloadable, chosen.labs)
         refused = outcome(load_step(sweep_id, store, places, warehouse, return_state=True))
-    verdicts = verdict_step(sweep_id, places, warehouse, return_state=True)
-    report = report_step(sweep_id, places, warehouse, store, refused, return_state=True)
-    ending = Ending(sweep_id, tallies, refused, second, report, verdicts, fail_on, exports)
-    end = ending.state()
-    notify_end(ending, end, places)
-    return end
+        second = same_night_step(sweep_id, jobs, places, warehouse, return_state=True)
+        if second.is_completed() and data_of(second):
+            tallies += measure_all(data_of(second), chosen.labs)
+            refused = outcome(load_step(sweep_id, store, places, warehouse, return_state=True))
+        verdicts = verdict_step(sweep_id, places, warehouse, return_state=True)
+        report = report_step(sweep_id, places, warehouse, store, refused, return_state=True)
+        ending = Ending(sweep_id, tallies, refused, second, report, verdicts, fail_on, exports)
+        end = ending.state()
+        notify_end(ending, end, places)
+        return end
 
 
 @task(task_run_name="check {sweep_id}", cache_policy=NO_CACHE)
