@@ -41,7 +41,10 @@ def notify_end(ending: Ending, end: State[Any], places: Var) -> None:
 @contextlib.contextmanager
 def notify_of_error(sweep: str) -> Iterator[None]:
     """Count a sweep that starts; send a message about an error that stops it, which is raised again."""
+    for end in ("completed", "failed", "stopped"):
+        metrics.record("etfarm_sweeps", 0, end=end)  # Prometheus sees an increase only of what was there before
     metrics.record("etfarm_sweeps_started")
+    metrics.flush()
     try:
         yield
     except Exception as error:

@@ -3,6 +3,9 @@
 import os
 from pathlib import Path
 
+HEARTBEAT = ("PREFECT_FLOWS_HEARTBEAT_FREQUENCY", "30")
+"""Seconds between two signs of life of a flow run, Prefect's least; deployments/automations.yaml waits for three."""
+
 
 def prepare_prefect(prefect_home: Path) -> None:
     """Set Prefect's environment: store all data in the var folder of this machine and log only to the UI.
@@ -22,6 +25,7 @@ def prepare_prefect(prefect_home: Path) -> None:
         "PREFECT_LOGGING_EXTRA_LOGGERS": "flows,tasks,devices,sql",
         "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
         "PREFECT_CLI_PROMPT": "false",
+        **dict([HEARTBEAT]),
     }
     prefect_home.mkdir(parents=True, exist_ok=True)
     for name, value in defaults.items():

@@ -11,6 +11,7 @@ from types import FrameType
 import httpx
 
 from devices.errors import InputError
+from flows.prefect_settings import HEARTBEAT
 from flows.server_watch import check_server, client_without_retries
 
 POOL = "etfarm"
@@ -22,6 +23,13 @@ _LONGEST_S = 60.0
 _POLL_S = 0.1
 
 
+def require_server() -> None:
+    """Raise InputError without PREFECT_API_URL, ServerGoneError if the server cannot be used."""
+    if "PREFECT_API_URL" not in os.environ:
+        raise InputError("PREFECT_API_URL is not set; set it to the server's address, as http://127.0.0.1:4200/api")
+    check_server()
+
+
 def run_worker(pool: str, queue: str = "default") -> int:
     """Run a worker for a work queue of a pool until it ends or this process gets a signal; return its exit code.
 
@@ -29,9 +37,8 @@ def run_worker(pool: str, queue: str = "default") -> int:
     on, and the runs would stay `Running`. So the sweeps are ended first, then the worker.
     Raises InputError without PREFECT_API_URL, ServerGoneError if the server cannot be used.
     """
-    if "PREFECT_API_URL" not in os.environ:
-        raise InputError("PREFECT_API_URL is not set; set it to the server's address, as http://127.0.0.1:4200/api")
-    check_server()
+    require_server()
+    os.environ.setdefault(*HEARTBEAT)
     words = ["worker", "start", "--pool", pool, "--type", "process", "--work-queue", queue]
     words += ["--install-policy", "never"]
     command = [sys.executable, "-m", "prefect", *words, "--name", f"{socket.gethostname()} {queue}"]

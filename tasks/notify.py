@@ -36,7 +36,7 @@ def send(urls: str, message: Message) -> list[str]:
 
     Returns a sentence for each service that did not accept it, which names the service by the scheme of its URL only.
     """
-    entries = _SEPARATOR.split(urls.strip())
+    entries = urls_of(urls)
     with ThreadPoolExecutor(len(entries)) as pool:
         causes = list(pool.map(lambda url: _cause_of_failure(url, message), entries))
     return [
@@ -44,6 +44,11 @@ def send(urls: str, message: Message) -> list[str]:
         for place, (url, cause) in enumerate(zip(entries, causes, strict=True), start=1)
         if cause is not None
     ]
+
+
+def urls_of(urls: str) -> list[str]:
+    """Return apprise's URLs in `urls`, which are separated by whitespace or commas."""
+    return _SEPARATOR.split(urls.strip()) if urls.strip() else []
 
 
 def _name_of(url: str, place: int) -> str:

@@ -17,6 +17,7 @@ from flows.cli import model as cli_model
 from flows.cli import runner as cli_runner
 from flows.cli import warehouse as cli_warehouse
 from flows.cli.options import (
+    DEFAULT_AUTOMATIONS,
     DEFAULT_INVENTORY,
     DEFAULT_VAR,
     BundlesOption,
@@ -230,6 +231,21 @@ def worker() -> None:
     from flows.worker import POOL, run_worker
 
     raise typer.Exit(run_worker(POOL))
+
+
+@app.command(epilog="Example: etfarm automate")
+def automate(
+    file: Annotated[Path, typer.Argument(help="What the server does by itself.")] = DEFAULT_AUTOMATIONS,
+) -> None:
+    """Let the Prefect server end dead runs and report lost workers.
+
+    Creates or updates automations at PREFECT_API_URL: runs of killed processes become Crashed. The server
+    notifies the services in ETFARM_NOTIFY, and stores their URLs encrypted.
+    """
+    from flows.automations import deploy_automations
+
+    for line in deploy_automations(file, os.environ.get("ETFARM_NOTIFY", "")):
+        typer.echo(line)
 
 
 def main() -> None:

@@ -45,6 +45,7 @@ class FailOn(StrEnum):
 
 
 DEFAULT_VAR = Path("var")
+DEFAULT_AUTOMATIONS = Path("deployments/automations.yaml")
 DEFAULT_INVENTORY = Path("deployments/inventories/local.yaml")
 
 
