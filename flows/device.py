@@ -26,6 +26,7 @@ from flows.server_watch import ServerGoneError, run_flow
 from flows.states import data_of, end_state, outcome
 from tasks import metrics
 from tasks.bundle import SessionRecord
+from tasks.finish_by import FinishBy
 from tasks.health import STRIKES, Registry
 from tasks.plan import FIRST_SESSION, PlannedSession
 from tasks.session.capability import with_answer_of
@@ -82,18 +83,26 @@ def _run_sessions(job: DeviceJob, tally: DeviceTally) -> None:
         _record_all(job, tally, "device_unusable", job.unusable)
         return
     registry = Registry(job.places.registry)
-    runs = None
+    runs, finish = None, FinishBy(job.finish_by)
+    if not finish.allows_next:
+        _drop_rest(job, tally)
+        return
+    wait_s = min(job.spec.lease_wait_s, finish.left_s)
     try:
         board.doing(job.title, "waiting for the device")
         with (
             open_device(job.device) as device,
-            held(device, job.device, ttl_s=_lease_ttl_s(job.spec), wait_s=job.spec.lease_wait_s) as lease,
+            held(device, job.device, ttl_s=_lease_ttl_s(job.spec), wait_s=wait_s) as lease,
         ):
             runs = _SessionRuns(job, device, tally)
             runs.run(lease.renew)
         if tally.succeeded:
             registry.succeed(name)
+        _drop_rest(job, tally, runs)
     except DeviceError as error:
+        if isinstance(error, DeviceBusy) and wait_s < job.spec.lease_wait_s:
+            _drop_rest(job, tally)
+            return
         if not isinstance(error, DeviceBusy | LeaseLost):
             registry.strike(name, error.cause)
         _record_all(job, tally, code_of(error), str(error), runs)
@@ -205,13 +214,25 @@ def _record_all(job: DeviceJob, tally: DeviceTally, code: str, reason: str, runs
     """
     _log.error("%s", reason)
     tally.unusable = reason
-    job.exports.wait_for_all()  # the id of a session depends on the exported model
     facts = runs.facts if runs else job.facts
-    sessions = (runs and runs.sessions) or DeviceSessions(job, facts, tally)
-    sessions.refresh()
+    sessions = _rest(job, tally, runs)
     for session in sessions.certain():
         runner = job.runner_of(session)
         tally.count(record_unmeasured(session, job.device, facts, runner, code, reason, job.bundles))
+
+
+def _drop_rest(job: DeviceJob, tally: DeviceTally, runs: _SessionRuns | None = None) -> None:
+    """Count the remaining sessions as dropped if there is a time by which the device must have ended."""
+    if job.finish_by is not None:
+        _rest(job, tally, runs).drop_rest(job.finish_by)
+
+
+def _rest(job: DeviceJob, tally: DeviceTally, runs: _SessionRuns | None) -> DeviceSessions:
+    """Return the sessions that are left, of all models: they are known when every export has ended."""
+    job.exports.wait_for_all()  # the id of a session depends on the exported model
+    sessions = (runs and runs.sessions) or DeviceSessions(job, job.facts, tally)
+    sessions.refresh()
+    return sessions
 
 
 def _lease_ttl_s(spec: Terms) -> float:

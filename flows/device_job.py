@@ -1,6 +1,6 @@
 """What one device needs for its part of a sweep, and how its sessions ended."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -14,12 +14,13 @@ from tasks.bundle import SessionRecord, SweepNight
 from tasks.bundle_store import BundleStore
 from tasks.cell import Mode, Variant
 from tasks.export.exported import Export
+from tasks.finish_by import would_not_end
 from tasks.plan import FIRST_SESSION, PlannedSession, export_for, plan_device, still_to_run
 from tasks.runner.bundle import Runner
 from tasks.spec import SweepSpec, Terms
 from tasks.var import Var
 
-COUNTED = ("succeeded", "failed", "invalid", "discarded", "already_done", "not_needed")
+COUNTED = ("succeeded", "failed", "invalid", "discarded", "already_done", "not_needed", "dropped")
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,8 @@ class DeviceJob:
     """Why bundles of the sweep cannot be loaded, by session id; their sessions are measured again."""
     round: Round | None = None
     """Sessions to run instead of the matrix of the sweep."""
+    finish_by: datetime | None = None
+    """When the device must have ended: sessions that would not end before are dropped. None: never."""
 
     @property
     def title(self) -> str:
@@ -100,6 +103,9 @@ class DeviceTally:
     failed: int = 0
     invalid: int = 0
     discarded: int = 0
+    dropped: int = 0
+    """Sessions left to the next start of the sweep, for the reason in `dropped_because`."""
+    dropped_because: str | None = None
     stopped_by: str | None = None
     unusable: str | None = None
     """Why the device itself could not be used, or not to the end."""
@@ -121,6 +127,12 @@ class DeviceTally:
             if record.status != "succeeded":
                 self.first_reason = self.first_reason or record.reason
 
+    def drop(self, sessions: int, finish_by: datetime) -> None:
+        """Count sessions that would not have ended in time; the next start of the sweep runs them."""
+        if sessions:
+            self.dropped += sessions
+            self.dropped_because = would_not_end(finish_by)
+
     @property
     def counts(self) -> dict[str, int]:
         """How many sessions ended how."""
@@ -134,4 +146,19 @@ class DeviceTally:
     def in_words(self) -> str:
         """The counts, and the first reason of what went wrong: `3 succeeded, 1 failed; exit code 134`."""
         reason = self.stopped_by or self.unusable or self.first_reason
-        return in_words(self.counts) + (f"; {reason}" if reason else "")
+        return counts_in_words([self]) + (f"; {reason}" if reason else "")
+
+
+def counts_in_words(tallies: Sequence[DeviceTally]) -> str:
+    """Return the counts of devices: `24 succeeded, 8 dropped (would not have ended by 07:00)`."""
+    counted = {name: sum(tally.counts[name] for tally in tallies) for name in COUNTED[:-1]}
+    dropped = dropped_in_words(tallies)
+    if dropped and not any(counted.values()):
+        return dropped
+    return ", ".join(filter(None, [in_words(counted), dropped]))
+
+
+def dropped_in_words(tallies: Sequence[DeviceTally]) -> str | None:
+    """Return what was dropped and why: `8 dropped (would not have ended by 07:00)`; None if nothing was."""
+    why = next((tally.dropped_because for tally in tallies if tally.dropped_because), None)
+    return f"{sum(tally.dropped for tally in tallies)} dropped ({why})" if why else None

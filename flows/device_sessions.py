@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
 
 from devices.ondevice.facts import Facts
 from flows.device_job import DeviceJob, DeviceTally
@@ -10,6 +11,7 @@ from flows.live_exports import Snapshot
 from flows.progress import board
 from tasks import metrics
 from tasks.bundle import SessionRecord
+from tasks.finish_by import FinishBy, would_not_end
 from tasks.plan import DISCARDED_INDEX, PlannedSession, attempts_among, planned_of, still_to_run
 from tasks.sequential import Enough
 
@@ -32,6 +34,7 @@ class DeviceSessions:
         self._taken = set(job.bundles.session_ids(job.sweep.sweep_id))
         self._known: set[str] = set()
         self._first_key: str | None = None
+        self._finish = FinishBy(job.finish_by)
         self._join(job.exports.now())
         board.expect(job.title, self.expected)
 
@@ -46,19 +49,27 @@ class DeviceSessions:
         return not self._seen.pending
 
     def next(self, renew_lease: Callable[[], None]) -> PlannedSession | None:
-        """Return the next session, None after the last; waits for an export only if no session is ready."""
+        """Return the next session; waits for an export only if no session is ready.
+
+        None after the last, and if it would not end by the time at which the device must have ended.
+        """
         self.refresh()
-        while not self.left and not self.is_complete:
+        while not self.left and not self.is_complete and self._finish.allows_next:
             renew_lease()
             board.doing(self._job.title, "waiting for the next export")
             with metrics.seconds("etfarm_wait_seconds", device=self._job.device.name, cause="export"):
                 self._job.exports.wait_for_change(self._seen, _RENEW_S)
             self.refresh()
         metrics.record("etfarm_sessions_left", self.expected - self.ended, device=self._job.device.name)
-        return self.left[0] if self.left else None
+        if not self.left or not self._finish.allows_next:
+            return None
+        self._finish.begin()
+        return self.left[0]
 
     def end(self, session: PlannedSession, record: SessionRecord) -> None:
         """Take a session off, and those that are not needed any more. A failed one is left to the next start."""
+        if session.pte_sha256 and session.runner_sha256:  # otherwise it did not run
+            self._finish.end()
         self.left.remove(session)
         self.ended += 1
         self._records.append(record)
@@ -71,6 +82,13 @@ class DeviceSessions:
         if now is not self._seen:
             self._join(now)
             board.resize(self._job.title, self.expected)
+
+    def drop_rest(self, finish_by: datetime) -> None:
+        """Leave all sessions that are left to the next start: they would not end in time."""
+        if count := len(self.left):
+            self._tally.drop(count, finish_by)
+            board.fewer(self._job.title, count, f"{count} sessions dropped: {would_not_end(finish_by)}")
+            self.left = []
 
     def certain(self) -> list[PlannedSession]:
         """Return the sessions left that are needed whatever the others will measure."""

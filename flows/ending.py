@@ -9,9 +9,9 @@ from typing import Any
 from prefect.client.schemas.objects import State
 from pydantic import BaseModel
 
-from flows.device_job import COUNTED, DeviceTally
+from flows.device_job import COUNTED, DeviceTally, counts_in_words
 from flows.live_exports import Snapshot
-from flows.states import data_of, end_state, first_of, in_words
+from flows.states import data_of, end_state, first_of
 from flows.verdicts import FailingVerdict, fails, line_of
 from tasks.report.sections.verdicts import VerdictRow
 
@@ -44,7 +44,7 @@ class Ending:
     @property
     def sessions(self) -> str:
         """The counts, and what was skipped: `sessions: 24 succeeded, 1 discarded`."""
-        ended = f"sessions: {in_words(self.counts)}"
+        ended = f"sessions: {counts_in_words(self.tallies)}"
         skipped = [
             f"{model} {precision} ({reason})" for (model, precision), reason in sorted(self.exports.skipped.items())
         ]

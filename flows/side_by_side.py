@@ -4,6 +4,7 @@ import contextlib
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -44,6 +45,7 @@ class _Start:
     unloadable: Mapping[str, str]
     exporting: Exporting
     building: Building
+    finish_by: datetime | None = None
     jobs: dict[str, DeviceJob] = field(default_factory=dict)
 
     def job(self, probe: Probe) -> DeviceJob:
@@ -67,6 +69,7 @@ class _Start:
             bundles=self.bundles,
             places=self.places,
             unloadable=self.unloadable,
+            finish_by=self.finish_by,
         )
         self.jobs[probe.device.name] = job
         return job
@@ -84,6 +87,7 @@ class _Start:
             self.exporting.live,
             self.building.done,
             sharing,
+            self.finish_by,
         )
         for device in lab.devices:
             self.building.start(device.platform)  # if it is stated, no probe has to be awaited
@@ -100,14 +104,15 @@ def measure_as_ready(
     places: Var,
     unloadable: Mapping[str, str],
     labs: Collection[str] = (),
+    finish_by: datetime | None = None,
 ) -> tuple[list[DeviceJob], list[DeviceTally], Snapshot]:
     """Measure on all devices, each as soon as it is probed, its runner is built and its first model is exported.
 
     This machine itself waits for the end of all exports and builds: they would disturb what it measures. Devices whose
-    site is one of `labs` are measured by the worker of that lab.
+    site is one of `labs` are measured by the worker of that lab. No session starts that would not end by `finish_by`.
     """
     exporting, building = Exporting(spec, places, bundles), Building(spec, places)
-    start = _Start(spec, night, bundles, places, unloadable, exporting, building)
+    start = _Start(spec, night, bundles, places, unloadable, exporting, building, finish_by)
     here = [device for device in chosen if device.site not in labs]
     parts = _labs_of(chosen, labs)
     try:

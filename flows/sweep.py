@@ -14,7 +14,7 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from flows.artifacts import show_report
 from flows.choose import Chosen, choose_devices
-from flows.device_job import DeviceJob
+from flows.device_job import DeviceJob, dropped_in_words
 from flows.ending import Ending
 from flows.json_log import log_context
 from flows.leftovers import clear_leftovers
@@ -29,7 +29,9 @@ from flows.unloadable import session_of
 from flows.verdicts import FailingVerdict, line_of, noise_lines, show_verdicts, verdicts_of
 from tasks.bundle import SweepNight
 from tasks.bundle_store import BundleStore, open_store
+from tasks.finish_by import finish_moment
 from tasks.night import night_or_today, sweep_night
+from tasks.report.dropped import keep_dropped
 from tasks.report.sections.verdicts import VerdictRow
 from tasks.source import source_of
 from tasks.spec import SweepSpec, read_sweep
@@ -102,15 +104,19 @@ def measure_and_report(
     sweep_id = night.sweep_id
     with log_context(sweep=sweep_id):
         _log.info("sweep %s on %s", sweep_id, ", ".join(device.name for device in chosen.devices))
+        finish_by = finish_moment(spec.finish_by)
         unloadable = outcome(check_step(sweep_id, store, places, warehouse, return_state=True))
-        jobs, tallies, exports = measure_as_ready(spec, night, chosen.devices, store, places, unloadable, chosen.labs)
+        jobs, tallies, exports = measure_as_ready(
+            spec, night, chosen.devices, store, places, unloadable, chosen.labs, finish_by
+        )
         refused = outcome(load_step(sweep_id, store, places, warehouse, return_state=True))
         second = same_night_step(sweep_id, jobs, places, warehouse, return_state=True)
         if second.is_completed() and data_of(second):
             tallies += measure_all(data_of(second), chosen.labs)
             refused = outcome(load_step(sweep_id, store, places, warehouse, return_state=True))
         verdicts = verdict_step(sweep_id, places, warehouse, return_state=True)
-        report = report_step(sweep_id, places, warehouse, store, refused, return_state=True)
+        dropped = dropped_in_words(tallies)
+        report = report_step(sweep_id, places, warehouse, store, refused, dropped, return_state=True)
         ending = Ending(sweep_id, tallies, refused, second, report, verdicts, fail_on, exports)
         end = ending.state()
         notify_end(ending, end, places)
@@ -166,10 +172,16 @@ def verdict_step(sweep_id: str, places: Var, warehouse: Path | None) -> list[Ver
 
 @task(task_run_name="report {sweep_id}", cache_policy=NO_CACHE)
 def report_step(
-    sweep_id: str, places: Var, warehouse: Path | None, bundles: BundleStore, refused: Mapping[str, str]
+    sweep_id: str,
+    places: Var,
+    warehouse: Path | None,
+    bundles: BundleStore,
+    refused: Mapping[str, str],
+    dropped: str | None,
 ) -> Path:
     """Write the report and publish it as a Prefect artifact."""
     board.expect("report", 1)
+    keep_dropped(places.reports / sweep_id, dropped)
     html = write_report(sweep_id, places.root, warehouse, bundles, list(refused.values()))
     show_report(html.with_suffix(".md").read_text(encoding="utf-8"), sweep_id)
     board.done("report", str(html))

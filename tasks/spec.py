@@ -16,6 +16,7 @@ from tasks.verdict.comparison import LEAST_SESSIONS
 from tasks.verdict.nights import ALERT_SESSIONS
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
+_CLOCK_TIME = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
 ThreadCount = Annotated[int, Field(ge=1, le=256)] | Literal["all"]
 
 
@@ -75,6 +76,15 @@ class SweepSpec(Terms):
             "that night: 0 for none, or 5 or more."
         ),
     )
+    finish_by: str | None = Field(
+        default=None,
+        description=(
+            "Local time, such as 07:00, of the machine that starts the sweep; if it has passed today, tomorrow's. A "
+            "device starts no session that would not end before, judged by the median time of its sessions so far: "
+            "comparisons for noise are dropped first, then evidence modes, then the last rounds of timing. It decides "
+            "how many sessions there are, not what one of them measures, so it is not part of a cell or a session id."
+        ),
+    )
     devices: dict[str, str] = Field(
         default_factory=dict, description="Labels that a device must have; empty: every device."
     )
@@ -88,6 +98,14 @@ class SweepSpec(Terms):
         if not _NAME.fullmatch(name):
             raise ValueError("a name consists of lower-case letters, digits, - and _, such as nightly")
         return name
+
+    @field_validator("finish_by", mode="before")
+    @classmethod
+    def _clock_time(cls, written: Any) -> Any:
+        if written is not None and not (isinstance(written, str) and _CLOCK_TIME.fullmatch(written)):
+            # YAML reads 22:30 without quotes as the number 1350.
+            raise ValueError('a time consists of hours and minutes in quotes, such as "07:00" or "22:30"')
+        return written
 
     @field_validator("precisions", mode="before")
     @classmethod

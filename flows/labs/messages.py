@@ -2,7 +2,7 @@
 
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_serializer
+from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError, field_serializer
 
 from devices.errors import InputError
 from devices.inventory import DeviceSpec
@@ -70,6 +70,8 @@ class Order(_Message):
     unloadable: dict[str, str] = {}
     health: dict[str, Health] = {}
     """Of each device, which the farm knows: a lab keeps none from one order to the next."""
+    finish_by: AwareDatetime | None = None
+    """When the lab must have ended: a moment, because a lab may be in another time zone than the farm."""
     exports: list[PairOrder] = []
     runners: dict[str, RunnerOrder] = {}
     rounds: dict[str, RoundOrder] = {}

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from devices.inventory import DeviceSpec
 from flows.device_job import DeviceJob
@@ -52,6 +53,7 @@ def matrix_order(
     live: LiveExports,
     built: Callable[[], Mapping[str, Runners]],
     sharing: Sharing,
+    finish_by: datetime | None,
 ) -> Callable[[int], Order]:
     """Return a function that composes the order for the matrix of a sweep, as far as it is exported and built."""
 
@@ -66,6 +68,7 @@ def matrix_order(
             devices=devices,
             unloadable=dict(unloadable),
             health=dict(health),
+            finish_by=finish_by,
             exports=[_pair_order(pair, now.ready.get(pair), now.skipped, now.errors, sharing) for pair in ended],
             runners={platform: _runner_order(runners, sharing) for platform, runners in built().items()},
         )
@@ -90,6 +93,7 @@ def round_order(
             devices=[job.device for job in jobs],
             unloadable=dict(first.unloadable),
             health=dict(health),
+            finish_by=first.finish_by,
             rounds={
                 name: RoundOrder(
                     sessions=each.sessions,

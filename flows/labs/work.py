@@ -99,6 +99,7 @@ class Work:
             bundles=self._store,
             places=self._places,
             unloadable=order.unloadable,
+            finish_by=order.finish_by,
             round=self._round(order.rounds[name]) if is_round else None,
         )
 

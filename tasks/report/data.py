@@ -71,6 +71,8 @@ class Answers:
         self.sweep = sweep
         self.not_loaded: Sequence[str] = ()
         """Why bundles of the sweep are in no figure of the report, a sentence each."""
+        self.dropped: str | None = None
+        """How many sessions the newest start of the sweep dropped, and why: `8 dropped (...)`."""
         self._connection = connection
         self._known: dict[type[Row], Sequence[Row]] = {}
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from tasks.files import write_complete
 from tasks.report import head
 from tasks.report.data import Answers, ReportError, open_answers
+from tasks.report.dropped import dropped_of
 from tasks.report.html import as_html
 from tasks.report.markdown import as_markdown
 from tasks.report.page import Page
@@ -39,6 +40,7 @@ def render_report(
                 "another sweep: `etfarm report SWEEP_ID`"
             )
         answers.not_loaded = not_loaded(name)
+        answers.dropped = dropped_of(reports_dir / name)
         page = _page(answers, snapshot.name)
     folder = reports_dir / name
     html = folder / "report.html"

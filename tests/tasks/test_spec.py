@@ -34,6 +34,8 @@ def test_the_sweeps_that_come_with_the_farm_are_valid(name: str) -> None:
         ("name: a\nname: b\nmodels: [linear]\n", 2, "duplicate key `name`"),
         ("name: a\nmodels: [linear]\nlimits:\n  max_temp: 3\n", 4, "the keys are max_load_1m, max_temperature_c"),
         ("name: a\nmodels: [linear]\nseed: 9223372036854775808\n", 3, "`seed`: input should be less than "),
+        ("name: a\nmodels: [linear]\nfinish_by: 22:30\n", 3, 'in quotes, such as "07:00" or "22:30", not 1350'),
+        ('name: a\nmodels: [linear]\nfinish_by: "24:10"\n', 3, "`finish_by`: a time consists of hours and minutes"),
         ("name: [\n", 2, "not valid YAML"),
         ("", 1, "the file must consist of keys and values"),
     ],

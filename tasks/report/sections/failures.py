@@ -87,8 +87,11 @@ def failures(answers: Answers) -> Section:
         count = counted(len(standing), "session").capitalize()
         blocks.append(Paragraph(f"{count} {verb} no result:", tone="bad"))
         blocks += _folds(standing, is_open=True)
-    elif not answers.not_loaded:
+    elif not answers.not_loaded and not answers.dropped:
         blocks.append(Paragraph("Every planned session has a result."))
+    if answers.dropped:
+        again = f"start the sweep again with `--night {answers.sweep.night}` to measure them"
+        blocks.append(Paragraph(with_code(f"Sessions: {answers.dropped}; {again}.")))
     if superseded:
         count = counted(len(superseded), "attempt").capitalize()
         blocks.append(Paragraph(f"{count} failed and succeeded when repeated:", tone="quiet"))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -138,13 +139,16 @@ def a_device(tmp_path: Path, name: str, site: str | None = None) -> DeviceSpec:
 
 
 def swept(
-    devices: list[DeviceSpec], tmp_path: Path, labs: tuple[str, ...] = (SITE,)
+    devices: list[DeviceSpec],
+    tmp_path: Path,
+    labs: tuple[str, ...] = (SITE,),
+    finish_by: datetime | None = None,
 ) -> tuple[list[DeviceJob], dict[str, DeviceTally], Snapshot]:
     places, store = Var(tmp_path / "farm"), open_store(str(tmp_path / "bundles"), Var(tmp_path / "farm"))
 
     @flow(task_runner=ThreadPoolTaskRunner[Any](max_workers=64))  # type: ignore[arg-type]
     def sweeping() -> tuple[list[DeviceJob], list[DeviceTally], Snapshot]:
-        return measure_as_ready(SPEC, NIGHT, devices, store, places, {}, labs)
+        return measure_as_ready(SPEC, NIGHT, devices, store, places, {}, labs, finish_by)
 
     jobs, tallies, exports = sweeping()
     return jobs, {tally.device: tally for tally in tallies}, exports
@@ -171,6 +175,19 @@ def test_a_device_is_measured_the_same_whether_a_lab_or_this_machine_reaches_it(
     assert (tmp_path / "lab" / "exports" / "key-of-conv" / "model.pte").is_file()
     # and nothing of the messages is left
     assert not list((tmp_path / "bundles" / ".shared" / "labs").rglob("*.json"))
+
+
+def test_a_lab_drops_what_would_not_end_in_time_as_this_machine_does(
+    workers: Workers, exports: Exports, tmp_path: Path
+) -> None:
+    # given a sweep that must have ended now, by the clock of another time zone
+    finish_by = datetime.now(timezone(timedelta(hours=-8)))
+    # when it measures here and in a lab
+    _, tallies, _ = swept([a_device(tmp_path, "here"), a_device(tmp_path, "far", SITE)], tmp_path, (SITE,), finish_by)
+    # then neither fails, and both tell why nothing was measured, in the farm's time
+    for tally in tallies.values():
+        assert tally.in_words() == f"7 dropped (would not have ended by {finish_by:%H:%M})"
+        assert not tally.is_bad
 
 
 def test_a_lab_measures_what_is_exported_while_other_exports_are_pending(

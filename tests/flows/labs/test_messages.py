@@ -1,5 +1,6 @@
 """What a farm and a lab tell each other arrives as it was said."""
 
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from devices.inventory import load_inventory
 from flows.device_job import DeviceTally
 from flows.labs.messages import Order, Report, order_text, parse_order, parse_report
 from tasks.export.entry import ModelEntry
+from tasks.finish_by import would_not_end
 from tests.fixtures.plans import NIGHT, a_spec
 
 INVENTORY = """devices:
@@ -26,13 +28,16 @@ def test_an_order_arrives_with_devices_of_every_transport_and_models_of_another_
     ours = ModelEntry.model_validate({"factory": "./model.py:make"}, context={"folder": tmp_path})
     spec = a_spec().model_copy(update={"models": [ours]})
     devices = load_inventory(tmp_path / "inventory.yaml").devices
-    order = Order(site="berlin", spec=spec, sweep=NIGHT, devices=devices)
+    finish_by = datetime(2026, 1, 3, 7, tzinfo=timezone(timedelta(hours=1)))
+    order = Order(site="berlin", spec=spec, sweep=NIGHT, devices=devices, finish_by=finish_by)
     # when it is sent to another machine
     text = order_text(order)
     (tmp_path / "model.py").unlink()
     arrived = parse_order(text)
-    # then it names the same devices and the same models
+    # then it names the same devices and the same models, and the same moment in the words of the sweep file
     assert arrived.devices == devices
+    assert arrived.finish_by == finish_by
+    assert would_not_end(finish_by) == would_not_end(arrived.finish_by) == "would not have ended by 07:00"
     assert [(model.name, recipe) for model, recipe in arrived.spec.pairs] == [
         (model.name, recipe) for model, recipe in spec.pairs
     ]

@@ -1,0 +1,60 @@
+"""The time by which a sweep ends on its devices, and whether one more session would still end before it."""
+
+import math
+import statistics
+from datetime import datetime, time, timedelta
+
+
+def finish_moment(finish_by: str | None) -> datetime | None:
+    """Return the next moment at which the clock of this machine shows `finish_by`, such as `07:00`.
+
+    It has this machine's UTC offset, so that machines in other time zones mean the same moment and show the time as it
+    is written in the sweep file. None without a time.
+    """
+    if finish_by is None:
+        return None
+    at, now = time.fromisoformat(finish_by), clock()
+    today = now.date()
+    moment = datetime.combine(today, at).astimezone()
+    return moment if moment > now else datetime.combine(today + timedelta(days=1), at).astimezone()
+
+
+def would_not_end(moment: datetime) -> str:
+    """Return why sessions were dropped: `would not have ended by 07:00`."""
+    return f"would not have ended by {moment:%H:%M}"
+
+
+def clock() -> datetime:
+    """Return the present time."""
+    return datetime.now().astimezone()
+
+
+class FinishBy:
+    """Whether the next session of a device would end by a moment (None: always).
+
+    A session is expected to take the median of those that this start has run on the device. Before the first one
+    nothing is assumed: it starts if the moment has not passed.
+    """
+
+    def __init__(self, moment: datetime | None) -> None:
+        self._moment = moment
+        self._begun = clock()
+        self._took_s: list[float] = []
+
+    @property
+    def left_s(self) -> float:
+        """How long it is until the moment, in seconds; 0 if it has passed."""
+        return math.inf if self._moment is None else max((self._moment - clock()).total_seconds(), 0.0)
+
+    @property
+    def allows_next(self) -> bool:
+        """Whether a session that started now would end in time."""
+        return self.left_s > (statistics.median(self._took_s) if self._took_s else 0.0)
+
+    def begin(self) -> None:
+        """Note that a session starts now."""
+        self._begun = clock()
+
+    def end(self) -> None:
+        """Note that the session has ended."""
+        self._took_s.append((clock() - self._begun).total_seconds())

@@ -1,0 +1,136 @@
+"""A sweep with `finish_by`: what would not end in time is dropped, least valuable first, and measured by the next."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from prefect.settings import PREFECT_API_URL, temporary_settings
+
+from devices.inventory import DeviceSpec
+from devices.local import LocalDevice
+from devices.ondevice.facts import Facts
+from devices.ondevice.lease import acquire
+from flows.device import measure_device
+from flows.device_job import DeviceJob, DeviceTally
+from flows.device_sessions import DeviceSessions
+from flows.live_exports import LiveExports
+from flows.states import data_of
+from tasks.bundle import SessionRecord
+from tasks.bundle_store import LocalStore
+from tasks.session.measure import measure
+from tasks.var import Var
+from tests.fixtures.clock import Clock
+from tests.fixtures.plans import NIGHT, a_spec, ended
+from tests.fixtures.stand_in import GOOD, publish_stand_in, write_export
+from tests.fixtures.stand_in_farm import SWEEP, StandInFarm
+from tests.fixtures.waiting import ENOUGH_S
+
+START = datetime(2026, 1, 2, 6, 30, tzinfo=UTC)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock of the farm; it shows half past six, UTC."""
+    made = Clock(START)
+    monkeypatch.setattr("tasks.finish_by.clock", made)
+    return made
+
+
+@pytest.fixture
+def server(prefect_api: str) -> Iterator[str]:
+    with temporary_settings({PREFECT_API_URL: prefect_api}):
+        yield prefect_api
+
+
+def a_job(folder: Path, finish_by: datetime, **settings: object) -> DeviceJob:
+    settings = {"models": ["linear"], "precisions": ["fp32"], "variants": ["sme2_off"], "threads": [1]} | settings
+    spec = a_spec(executions=3, warmup_executions=1, **settings)
+    runner = publish_stand_in(folder / "runners", GOOD)
+    return DeviceJob(
+        spec=spec,
+        sweep=NIGHT,
+        device=DeviceSpec(name="here", transport="local", root=str(folder / "root"), platform="linux-x86_64"),
+        facts=Facts(os="linux", platform="linux-x86_64"),
+        unusable=None,
+        exports=LiveExports(ready={("linear", "fp32"): (write_export(folder / "linear"),)}),
+        runners={(variant, mode): runner for variant in spec.variants for mode in spec.modes},
+        runner_error=None,
+        bundles=LocalStore(Var(folder).bundles),
+        places=Var(folder),
+        finish_by=finish_by,
+    )
+
+
+def test_a_sweep_drops_what_would_not_end_in_time_and_the_next_start_measures_it(
+    stand_in_farm: StandInFarm, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a sweep of a discarded session and four others of ten minutes each, half an hour before its end
+    end = (START + timedelta(minutes=30)).astimezone()
+    stand_in_farm.sweep_file.write_text(
+        SWEEP.replace("sessions: 2", f'sessions: 4\nfinish_by: "{end:%H:%M}"'), encoding="utf-8"
+    )
+
+    def measure_for_ten_minutes(*positional: object, **named: object) -> SessionRecord:
+        clock.advance(minutes=10)
+        return measure(*positional, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("flows.device.measure", measure_for_ten_minutes)
+    # when it is run
+    first = stand_in_farm.sweep()
+    # then two sessions ended before, the others are dropped and not failed, and the message and the report say so
+    assert first.is_completed()
+    dropped = f"3 dropped (would not have ended by {end:%H:%M})"
+    assert data_of(first).message.startswith(f"sessions: 1 succeeded, 1 discarded, {dropped}; report: ")
+    report = Path(data_of(first).message.rpartition("report: ")[2]).with_suffix(".md")
+    assert f"Sessions: {dropped}; start the sweep again with `--night " in report.read_text(encoding="utf-8")
+    assert stand_in_farm.ask("SELECT status, count(*) FROM session GROUP BY 1 ORDER BY 1") == [
+        ("invalid", 1),
+        ("succeeded", 1),
+    ]
+    # when it is started again after that time, for the next one is tomorrow
+    clock.advance(minutes=20)
+    second = stand_in_farm.sweep()
+    # then the dropped ones are measured, and the report is complete
+    assert data_of(second).message.startswith("sessions: 3 succeeded, 2 already done; report: ")
+    assert "Every planned session has a result." in report.read_text(encoding="utf-8")
+
+
+def test_comparisons_for_noise_and_evidence_are_dropped_first_then_the_last_rounds(
+    tmp_path: Path, clock: Clock
+) -> None:
+    # given a device with time for the discarded session and three rounds of four, ten minutes a session
+    job = a_job(tmp_path, START + timedelta(minutes=71), modes=["timing", "profile"], noise_sessions=5)
+    job = replace(job, spec=job.spec.model_copy(update={"variants": ["sme2_on", "sme2_off"]}))
+    job.runners.update({("sme2_on", mode): job.runners["sme2_off", mode] for mode in ("timing", "profile")})
+    tally = DeviceTally("here")
+    sessions = DeviceSessions(job, Facts(sme=True, sme2=True), tally)
+    # when its sessions are run
+    run = []
+    while session := sessions.next(lambda: None):
+        run.append((session.index, session.cell.mode))
+        clock.advance(minutes=10)
+        sessions.end(session, ended(session, "succeeded"))
+    sessions.drop_rest(START)
+    # then those rounds of timing are measured in every cell
+    assert run == [(-1, "timing"), *[(number, "timing") for number in (0, 0, 1, 1, 2, 2)]]
+    # and what is left are the last round, the evidence and the comparison
+    assert tally.dropped == 2 + 2 + 10
+
+
+def test_a_device_that_is_in_use_until_then_fails_no_session(tmp_path: Path, server: str) -> None:
+    # given a device that another farm holds
+    with acquire(LocalDevice("here", str(tmp_path / "root")), "another farm"):
+        # when a sweep waits for it that must have ended in a second, and otherwise would wait for an hour
+        finish_by = datetime.now(UTC) + timedelta(seconds=1)
+        tally = measure_device(a_job(tmp_path, finish_by, lease_wait_s=ENOUGH_S))
+    # then its sessions are dropped
+    assert (tally.dropped, tally.failed, tally.unusable, tally.is_bad) == (5, 0, None, False)
+
+
+def test_after_that_time_a_device_is_not_even_opened(tmp_path: Path, server: str) -> None:
+    job = a_job(tmp_path, datetime.now(UTC) - timedelta(seconds=1))
+    gone = DeviceSpec(name="here", transport="ssh", address="127.0.0.1", port=9, user="nobody")
+    tally = measure_device(replace(job, device=gone))
+    assert (tally.dropped, tally.failed, tally.unusable) == (5, 0, None)
