@@ -2,6 +2,7 @@
 
 import contextlib
 import time
+from datetime import datetime
 from typing import cast
 from uuid import UUID
 
@@ -12,6 +13,8 @@ from prefect.artifacts import (
     create_table_artifact,
     update_progress_artifact,
 )
+from prefect.client.orchestration import SyncPrefectClient
+from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId, ArtifactFilterType
 
 from flows.device_states import DeviceState
 from flows.server_watch import ServerGoneError
@@ -37,6 +40,16 @@ class ProgressArtifact:
             self._next = time.monotonic() + _PAUSE_S
             with contextlib.suppress(httpx.HTTPError, ServerGoneError):
                 update_progress_artifact(self._id, percent)
+
+
+def expected_end(client: SyncPrefectClient, run: UUID) -> datetime | None:
+    """Return when the device of a flow run will have ended at its pace so far; None before its first session ended."""
+    of_run = ArtifactFilter(flow_run_id=ArtifactFilterFlowRunId(any_=[run]), type=ArtifactFilterType(any_=["progress"]))
+    for artifact in client.read_artifacts(artifact_filter=of_run):
+        percent, begun, now = artifact.data, artifact.created, artifact.updated
+        if isinstance(percent, int | float) and percent > 0 and begun and now:
+            return begun + (now - begun) * (_ALL / percent)
+    return None
 
 
 def show_report(markdown: str, sweep_id: str) -> None:

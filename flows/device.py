@@ -24,6 +24,7 @@ from flows.lease import held
 from flows.progress import board
 from flows.server_watch import ServerGoneError, run_flow
 from flows.states import data_of, end_state, outcome
+from flows.turns import DEVICE_FLOW, Claim
 from tasks import metrics
 from tasks.bundle import SessionRecord
 from tasks.finish_by import FinishBy
@@ -61,7 +62,7 @@ def measured_state(job: DeviceJob) -> State[Any]:
     return end_state(data_of(ended), ended.message or "", is_bad=ended.is_failed())
 
 
-@flow(name="device", flow_run_name="device {job.title}", validate_parameters=False)
+@flow(name=DEVICE_FLOW, flow_run_name="device {job.title}", validate_parameters=False)
 def device_flow(job: DeviceJob) -> State[Any]:
     """The flow of `measure_device`: its state carries the tally, or the error that stopped it."""
     tally = DeviceTally(device=job.device.name)
@@ -88,11 +89,12 @@ def _run_sessions(job: DeviceJob, tally: DeviceTally) -> None:
         _drop_rest(job, tally)
         return
     wait_s = min(job.spec.lease_wait_s, finish.left_s)
+    claim = Claim(name, job.sweep.sweep_id)
     try:
         board.doing(job.title, "waiting for the device")
         with (
             open_device(job.device) as device,
-            held(device, job.device, ttl_s=_lease_ttl_s(job.spec), wait_s=wait_s) as lease,
+            held(device, claim, ttl_s=_lease_ttl_s(job.spec), wait_s=wait_s) as lease,
         ):
             runs = _SessionRuns(job, device, tally)
             runs.run(lease.renew)

@@ -1,7 +1,7 @@
 """Exclusive use of a device by one sweep: a slot at the Prefect server, and a token on the device.
 
-With the slot, sweeps of a shared server wait in a queue that its UI shows. The token also excludes farms with other
-servers, and stays valid if the connection between this process and its server is lost.
+With the slot, sweeps of a shared server wait in a queue that `etfarm queue` shows. The token also excludes farms with
+other servers, and stays valid if the connection between this process and its server is lost.
 """
 
 import contextlib
@@ -15,11 +15,11 @@ from prefect.settings import PREFECT_API_URL
 
 from devices.device import Device
 from devices.errors import DeviceBusy, DeviceError
-from devices.inventory import DeviceSpec
 from devices.ondevice import lease
 from devices.ondevice.job import kill_leftovers
 from flows.progress import board
 from flows.slot import held_slot
+from flows.turns import Claim
 from tasks import metrics
 
 _RELEASE_S = 10.0
@@ -27,7 +27,7 @@ _held: set[lease.Lease] = set()
 
 
 @contextlib.contextmanager
-def held(device: Device, spec: DeviceSpec, *, ttl_s: float, wait_s: float) -> Iterator[lease.Lease]:
+def held(device: Device, claim: Claim, *, ttl_s: float, wait_s: float) -> Iterator[lease.Lease]:
     """Hold `device` for the block; raises DeviceBusy if it is still held by others after `wait_s`.
 
     The token on the device expires `ttl_s` after its last renewal. That must be longer than a session, because nothing
@@ -36,9 +36,9 @@ def held(device: Device, spec: DeviceSpec, *, ttl_s: float, wait_s: float) -> It
     end = time.monotonic() + wait_s
     holder = f"{socket.gethostname()}:{os.getpid()}"
     # A server that only this sweep uses needs no queue, and would keep the slot of a killed sweep for minutes.
-    slot = held_slot(spec.name, wait_s) if PREFECT_API_URL.value() else contextlib.nullcontext()
+    slot = held_slot(claim, wait_s) if PREFECT_API_URL.value() else contextlib.nullcontext()
     with contextlib.ExitStack() as until_end:
-        with metrics.seconds("etfarm_wait_seconds", device=spec.name, cause="lease"):
+        with metrics.seconds("etfarm_wait_seconds", device=device.name, cause="lease"):
             until_end.enter_context(slot)
             token = until_end.enter_context(_acquired(device, holder, ttl_s, end))
         _held.add(token)

@@ -1,4 +1,4 @@
-"""The commands that answer questions and change nothing: report, sql, compare, inspect, trace."""
+"""The commands that answer questions and change nothing: report, sql, compare, inspect, trace, queue."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -148,3 +148,19 @@ def trace(
     from tasks.var import Var
 
     typer.echo(write_trace(session, run, output, open_store(bundles, Var(var))))
+
+
+@app.command(epilog="Example: PREFECT_API_URL=http://farm.lab:4200/api etfarm queue")
+def queue(var: VarOption = DEFAULT_VAR) -> None:
+    """Show who holds each device of a shared Prefect server, and who waits.
+
+    A line per sweep and device: the sweep that measures, then those that wait, in the order in which they get the
+    device: the highest priority first, then the earliest. An expected time goes by the pace of the sweep that measures.
+    """
+    from flows.prefect_settings import prepare_prefect
+    from tasks.var import Var
+
+    prepare_prefect(Var(var.absolute()).prefect_home)
+    from flows.cli.queue import queue_table
+
+    typer.echo(queue_table(), nl=False)

@@ -13,18 +13,15 @@ from devices.local import LocalDevice
 from devices.ondevice.facts import Facts
 from devices.ondevice.lease import acquire
 from flows.device import measure_device
-from flows.device_job import DeviceJob, DeviceTally
+from flows.device_job import DeviceTally
 from flows.device_sessions import DeviceSessions
-from flows.live_exports import LiveExports
 from flows.states import data_of
 from tasks.bundle import SessionRecord
-from tasks.bundle_store import LocalStore
 from tasks.session.measure import measure
-from tasks.var import Var
 from tests.fixtures.clock import Clock
-from tests.fixtures.plans import NIGHT, a_spec, ended
-from tests.fixtures.stand_in import GOOD, publish_stand_in, write_export
+from tests.fixtures.plans import ended
 from tests.fixtures.stand_in_farm import SWEEP, StandInFarm
+from tests.fixtures.stand_in_job import stand_in_job
 from tests.fixtures.waiting import ENOUGH_S
 
 START = datetime(2026, 1, 2, 6, 30, tzinfo=UTC)
@@ -42,25 +39,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def server(prefect_api: str) -> Iterator[str]:
     with temporary_settings({PREFECT_API_URL: prefect_api}):
         yield prefect_api
-
-
-def a_job(folder: Path, finish_by: datetime, **settings: object) -> DeviceJob:
-    settings = {"models": ["linear"], "precisions": ["fp32"], "variants": ["sme2_off"], "threads": [1]} | settings
-    spec = a_spec(executions=3, warmup_executions=1, **settings)
-    runner = publish_stand_in(folder / "runners", GOOD)
-    return DeviceJob(
-        spec=spec,
-        sweep=NIGHT,
-        device=DeviceSpec(name="here", transport="local", root=str(folder / "root"), platform="linux-x86_64"),
-        facts=Facts(os="linux", platform="linux-x86_64"),
-        unusable=None,
-        exports=LiveExports(ready={("linear", "fp32"): (write_export(folder / "linear"),)}),
-        runners={(variant, mode): runner for variant in spec.variants for mode in spec.modes},
-        runner_error=None,
-        bundles=LocalStore(Var(folder).bundles),
-        places=Var(folder),
-        finish_by=finish_by,
-    )
 
 
 def test_a_sweep_drops_what_would_not_end_in_time_and_the_next_start_measures_it(
@@ -101,8 +79,9 @@ def test_comparisons_for_noise_and_evidence_are_dropped_first_then_the_last_roun
     tmp_path: Path, clock: Clock
 ) -> None:
     # given a device with time for the discarded session and three rounds of four, ten minutes a session
-    job = a_job(tmp_path, START + timedelta(minutes=71), modes=["timing", "profile"], noise_sessions=5)
-    job = replace(job, spec=job.spec.model_copy(update={"variants": ["sme2_on", "sme2_off"]}))
+    job = stand_in_job(tmp_path, modes=["timing", "profile"], noise_sessions=5)
+    spec = job.spec.model_copy(update={"variants": ["sme2_on", "sme2_off"]})
+    job = replace(job, spec=spec, finish_by=START + timedelta(minutes=71))
     job.runners.update({("sme2_on", mode): job.runners["sme2_off", mode] for mode in ("timing", "profile")})
     tally = DeviceTally("here")
     sessions = DeviceSessions(job, Facts(sme=True, sme2=True), tally)
@@ -124,13 +103,13 @@ def test_a_device_that_is_in_use_until_then_fails_no_session(tmp_path: Path, ser
     with acquire(LocalDevice("here", str(tmp_path / "root")), "another farm"):
         # when a sweep waits for it that must have ended in a second, and otherwise would wait for an hour
         finish_by = datetime.now(UTC) + timedelta(seconds=1)
-        tally = measure_device(a_job(tmp_path, finish_by, lease_wait_s=ENOUGH_S))
+        tally = measure_device(replace(stand_in_job(tmp_path, lease_wait_s=ENOUGH_S), finish_by=finish_by))
     # then its sessions are dropped
     assert (tally.dropped, tally.failed, tally.unusable, tally.is_bad) == (5, 0, None, False)
 
 
 def test_after_that_time_a_device_is_not_even_opened(tmp_path: Path, server: str) -> None:
-    job = a_job(tmp_path, datetime.now(UTC) - timedelta(seconds=1))
     gone = DeviceSpec(name="here", transport="ssh", address="127.0.0.1", port=9, user="nobody")
-    tally = measure_device(replace(job, device=gone))
+    passed = datetime.now(UTC) - timedelta(seconds=1)
+    tally = measure_device(replace(stand_in_job(tmp_path), device=gone, finish_by=passed))
     assert (tally.dropped, tally.failed, tally.unusable) == (5, 0, None)

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from devices.device import Device
-from devices.inventory import DeviceSpec
 from devices.local import LocalDevice
 from devices.ondevice.job import run_job
 from devices.ondevice.lease import acquire
 from flows.lease import held, release_all
+from flows.turns import Claim
 from tests.fixtures.waiting import ENOUGH_S, wait_for
 
 
@@ -31,7 +31,7 @@ def test_a_sweep_that_lost_its_lease_ends_no_job_of_the_next_holder(
     def run() -> None:
         codes.append(run_job(second, f"{second.root}/s", ["sh", "-c", script], deadline_s=ENOUGH_S).exit_code)
 
-    with held(first, DeviceSpec(name="first", transport="local"), ttl_s=600, wait_s=0):
+    with held(first, Claim("first", "smoke-2026-01-02"), ttl_s=600, wait_s=0):
         (lease,) = (tmp_path / "machine").glob("lease-*/*")
         lease.rename(f"{lease.with_suffix('')}.0")
         with acquire(second, "next holder"):

@@ -11,6 +11,7 @@ from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings
 
 from flows.run_notes import end_dead_runs
 from flows.slot import held_slot, release_slots
+from flows.turns import Claim
 from tests.fixtures.paths import ROOT
 from tests.fixtures.prefect_server import slots_in_use
 from tests.fixtures.waiting import ENOUGH_S
@@ -18,7 +19,8 @@ from tests.fixtures.waiting import ENOUGH_S
 HOLDER = """
 import sys, time
 from flows.slot import held_slot
-with held_slot(sys.argv[1], 60):
+from flows.turns import Claim
+with held_slot(Claim(sys.argv[1], "smoke-2026-01-02"), 60):
     print("held", flush=True)
     time.sleep(600)
 """
@@ -62,7 +64,7 @@ def test_the_slot_of_a_killed_farm_is_free_at_the_next_start(server: str) -> Non
 
 
 def test_a_farm_that_ends_early_releases_its_slots(server: str) -> None:
-    with held_slot("early", ENOUGH_S):
+    with held_slot(Claim("early", "smoke-2026-01-02"), ENOUGH_S):
         assert slots_in_use(server, "early") == 1
         with get_client(sync_client=True) as client:
             release_slots(client)
