@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from prefect import flow, task
@@ -24,7 +25,7 @@ from flows.lease import held
 from flows.progress import board
 from flows.server_watch import ServerGoneError, run_flow
 from flows.states import data_of, end_state, outcome
-from flows.turns import DEVICE_FLOW, Claim
+from flows.turns import DEVICE_FLOW, Claim, is_outranked
 from tasks import metrics
 from tasks.bundle import SessionRecord
 from tasks.finish_by import FinishBy
@@ -88,22 +89,21 @@ def _run_sessions(job: DeviceJob, tally: DeviceTally) -> None:
     if not finish.allows_next:
         _drop_rest(job, tally)
         return
-    wait_s = min(job.spec.lease_wait_s, finish.left_s)
-    claim = Claim(name, job.sweep.sweep_id)
+    claim, wait_s = Claim(name, job.sweep.sweep_id, job.spec.priority), job.spec.lease_wait_s
     try:
-        board.doing(job.title, "waiting for the device")
-        with (
-            open_device(job.device) as device,
-            held(device, claim, ttl_s=_lease_ttl_s(job.spec), wait_s=wait_s) as lease,
-        ):
+        with open_device(job.device) as device:
             runs = _SessionRuns(job, device, tally)
-            runs.run(lease.renew)
+            while not runs.have_ended:
+                board.doing(job.title, "waiting for the device")
+                wait_s = min(job.spec.lease_wait_s, finish.left_s)
+                with held(device, claim, ttl_s=_lease_ttl_s(job.spec), wait_s=wait_s) as lease:
+                    runs.run(lease.renew, partial(is_outranked, claim))
         if tally.succeeded:
             registry.succeed(name)
         _drop_rest(job, tally, runs)
     except DeviceError as error:
         if isinstance(error, DeviceBusy) and wait_s < job.spec.lease_wait_s:
-            _drop_rest(job, tally)
+            _drop_rest(job, tally, runs)
             return
         if not isinstance(error, DeviceBusy | LeaseLost):
             registry.strike(name, error.cause)
@@ -133,36 +133,57 @@ class _SessionRuns:
         self.facts = job.facts
         self.sessions: DeviceSessions | None = None
         """None until they are planned."""
+        self.have_ended = False
+        self._progress: ProgressArtifact | None = None
+        self._is_cleared = False
         self._failed_in_a_row = 0
 
-    def run(self, renew_lease: Callable[[], None]) -> None:
-        """Run the sessions; raises DeviceError only if the device itself fails."""
-        step, is_cleared = self.job.title, False
-        if runner := next(iter(self.job.runners.values()), None):
-            self.facts = with_answer_of(runner, self.device, self.job.device, self.facts)
-        self.sessions = sessions = DeviceSessions(self.job, self.facts, self.tally)
-        progress = ProgressArtifact(step)
+    def run(self, renew_lease: Callable[[], None], is_outranked: Callable[[], bool]) -> None:
+        """Run the sessions until they `have_ended`, or until another sweep comes first (`is_outranked`).
+
+        Raises DeviceError only if the device itself fails.
+        """
+        sessions = self._planned()
         while True:
             # What an earlier start left on the device is stale only if it belongs to none of the sessions.
-            if sessions.is_complete and not is_cleared:
+            if sessions.is_complete and not self._is_cleared:
                 clear_stale_jobs(self.device, self.job.sweep, sessions.left, self.job.bundles)
-                is_cleared = True
+                self._is_cleared = True
             session = sessions.next(renew_lease)
             if session is None:
-                break
+                self.have_ended = True
+                return
+            if sessions.ended and is_outranked():
+                _log.info("%s: released between two sessions for a sweep of higher priority", self.job.device.name)
+                return
             renew_lease()
             if sessions.ended and self.job.spec.cooldown_s:
                 time.sleep(self.job.spec.cooldown_s)
-            board.doing(step, session.title)
-            record = self._record_of(session)
-            self.tally.count(record)
-            board.done(step, _line_of(session, record), failed=record.status == "failed")
-            sessions.end(session, record)
-            progress.update(100.0 * sessions.ended / sessions.expected)
-            if record.status == "failed":
-                self._recover_device(record, renew_lease)
-            else:
-                self._failed_in_a_row = 0
+            self._run(session, sessions, renew_lease)
+
+    def _planned(self) -> DeviceSessions:
+        """Return the sessions, planned when the device is held for the first time."""
+        if self.sessions is None:
+            if runner := next(iter(self.job.runners.values()), None):
+                self.facts = with_answer_of(runner, self.device, self.job.device, self.facts)
+            self.sessions = DeviceSessions(self.job, self.facts, self.tally)
+            self._progress = ProgressArtifact(self.job.title)
+        return self.sessions
+
+    def _run(self, session: PlannedSession, sessions: DeviceSessions, renew_lease: Callable[[], None]) -> None:
+        """Run one session; after a failed one the device is recovered."""
+        step = self.job.title
+        board.doing(step, session.title)
+        record = self._record_of(session)
+        self.tally.count(record)
+        board.done(step, _line_of(session, record), failed=record.status == "failed")
+        sessions.end(session, record)
+        if self._progress:
+            self._progress.update(100.0 * sessions.ended / sessions.expected)
+        if record.status == "failed":
+            self._recover_device(record, renew_lease)
+        else:
+            self._failed_in_a_row = 0
 
     def _recover_device(self, record: SessionRecord, renew_lease: Callable[[], None]) -> None:
         """After a failed session: probe the device, end leftover jobs; give up after too many failures in a row."""

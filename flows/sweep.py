@@ -63,6 +63,7 @@ def sweep(
     bundles: str | None = None,
     warehouse: str | None = None,
     fail_on: FailingVerdict = "regression",
+    priority: int | None = None,
 ) -> State[Any]:
     """Measure a sweep on every device that its selector matches, load the warehouse and write the report.
 
@@ -75,12 +76,15 @@ def sweep(
         bundles: where bundles are kept: a folder, or a URL such as s3://bucket/prefix; default: the var folder.
         warehouse: a DuckDB file to use instead of the var folder's.
         fail_on: the verdicts that make the sweep Failed: regression, suspected (and regression), or never.
+        priority: instead of the file's: sweeps of higher priority get a device first, between two sessions of others.
 
     The end state names the regressions. It is Failed, with the counts in its message, because of them (`fail_on`), or
     if any session failed, was invalid or could not be loaded. The services of ETFARM_NOTIFY get a message at the end.
     """
     with shutdown_handler(runtime.flow_run.id), notify_of_error(name_of(sweep_file, night)):
         spec = read_sweep(Path(sweep_file))
+        if priority is not None:
+            spec = spec.model_copy(update={"priority": priority})
         chosen = choose_devices(spec, inventory_file)
         places = Var(Path(var).absolute())
         clear_leftovers(places)

@@ -17,13 +17,14 @@ from email.utils import parsedate_to_datetime
 from uuid import UUID
 
 import httpx
-from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.objects import FlowRun, State
 from prefect.context import FlowRunContext
 from prefect.exceptions import ObjectNotFound
+from prefect.settings import PREFECT_API_URL
 from prefect.states import Running
 
-from flows.server_watch import ServerGoneError
+from flows.server_watch import ServerGoneError, client_without_retries
 
 DEVICE_FLOW = "device"
 BEAT_S = 15.0
@@ -42,7 +43,7 @@ class Claim:
     device: str
     sweep: str
     priority: int = 0
-    since: datetime = field(default_factory=lambda: datetime.now(UTC).replace(microsecond=0))
+    since: datetime = field(default_factory=lambda: datetime.now(UTC))
     process: str = field(default_factory=lambda: f"process {os.getpid()} on {socket.gethostname()}")
 
     def __str__(self) -> str:
@@ -84,7 +85,9 @@ class Publisher:
         self._show(_MEASURING)
 
     def is_next(self) -> bool:
-        """Whether no sweep waits whose claim comes first."""
+        """Whether the slot is free, and no sweep waits whose claim comes first."""
+        if _is_taken(self._client, self._claim.device):  # Prefect logs an error of each attempt to take it then
+            return False
         others = (turn for turn in _shown(self._client, [_WAITING], self._claim.device) if turn.run != self._run)
         return not any(turn.claim.rank < self._claim.rank for turn in others)
 
@@ -95,8 +98,10 @@ class Publisher:
 
 
 def is_outranked(claim: Claim) -> bool:
-    """Return whether a sweep of higher priority waits for the device; False without an answer of the server."""
-    with contextlib.suppress(httpx.HTTPError, ServerGoneError), get_client(sync_client=True) as client:
+    """Return whether a sweep of higher priority waits for the device; False without an answer of a shared server."""
+    if not PREFECT_API_URL.value():
+        return False
+    with contextlib.suppress(httpx.HTTPError, ServerGoneError), client_without_retries() as client:
         return any(turn.claim.priority > claim.priority for turn in _shown(client, [_WAITING], claim.device))
     return False
 

@@ -39,6 +39,15 @@ class Terms(BaseModel):
     cooldown_s: float = Field(default=0, ge=0, le=3600, description="Pause between two sessions.")
     settle_s: float = Field(default=300, ge=0, le=86_400, description="Longest wait for conditions inside the limits.")
     lease_wait_s: float = Field(default=3600, ge=0, le=86_400, description="Longest wait for a device in use.")
+    priority: int = Field(
+        default=0,
+        ge=-100,
+        le=100,
+        description=(
+            "At a shared Prefect server, a sweep of higher priority gets a device first, also from one that measures "
+            "on it: after its session, which takes `deadline_s` at most. That one then waits again, up to lease_wait_s."
+        ),
+    )
     limits: Limits = Field(
         default_factory=Limits, description="Conditions that a session must stay within to be valid."
     )

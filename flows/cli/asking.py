@@ -150,12 +150,13 @@ def trace(
     typer.echo(write_trace(session, run, output, open_store(bundles, Var(var))))
 
 
-@app.command(epilog="Example: PREFECT_API_URL=http://farm.lab:4200/api etfarm queue")
+@app.command(epilog="Example: etfarm queue")
 def queue(var: VarOption = DEFAULT_VAR) -> None:
-    """Show who holds each device of a shared Prefect server, and who waits.
+    """Show who holds each device and who waits.
 
-    A line per sweep and device: the sweep that measures, then those that wait, in the order in which they get the
-    device: the highest priority first, then the earliest. An expected time goes by the pace of the sweep that measures.
+    Of a shared Prefect server, a line per sweep and device: the sweep that measures, then those that wait, in the
+    order in which they get the device: the highest priority first, then the earliest. An expected time goes by the pace
+    of the sweep that measures.
     """
     from flows.prefect_settings import prepare_prefect
     from tasks.var import Var

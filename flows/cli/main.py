@@ -90,6 +90,15 @@ def sweep(
             "--fail-on", help="Verdict on a series that makes the exit code 1; suspected includes regression."
         ),
     ] = "regression",
+    priority: Annotated[
+        int | None,
+        typer.Option(
+            "--priority",
+            min=-100,
+            max=100,
+            help="Instead of the file's: the highest gets a device of a shared server first, between two sessions.",
+        ),
+    ] = None,
 ) -> None:
     """Run a sweep and write its report; resumes where it stopped."""
     from flows.cli.sweep import run_sweep
@@ -104,6 +113,7 @@ def sweep(
             bundles=bundles,
             warehouse=warehouse,
             fail_on=fail_on,
+            priority=priority,
         )
     )
 

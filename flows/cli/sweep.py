@@ -26,6 +26,7 @@ def run_sweep(
     bundles: str | None,
     warehouse: Path | None,
     fail_on: str,
+    priority: int | None,
 ) -> int:
     """Run one sweep in this process; return 0, or 1 if any session failed or was invalid, or a series got slower.
 
@@ -51,6 +52,7 @@ def run_sweep(
         "bundles": bundles,
         "warehouse": str(warehouse) if warehouse else None,
         "fail_on": fail_on,
+        "priority": priority,
     }
     state, note, is_server_lost = run_with_server(sweep, parameters, var, "sweep")
     end = cast(SweepEnd, data_of(state))

@@ -9,13 +9,16 @@ from pathlib import Path
 import pytest
 from prefect import flow
 from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId
+from prefect.context import FlowRunContext
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from devices.errors import InputError
 from flows import turns
+from flows.artifacts import ProgressArtifact, expected_end
 from flows.cli.queue import queue_table
 from flows.device import measure_device
-from flows.device_job import DeviceJob, DeviceTally
+from flows.device_job import DeviceTally
 from flows.turns import Claim, Publisher
 from tests.fixtures.plans import NIGHT
 from tests.fixtures.stand_in import GOOD
@@ -38,12 +41,16 @@ class Sweeps:
         job = stand_in_job(folder, script, lease_wait_s=ENOUGH_S)
         self._job = replace(job, device=job.device.model_copy(update={"name": device}))
 
-    def start(self, name: str) -> "Future[DeviceTally]":
+    def start(self, name: str, priority: int = 0) -> "Future[DeviceTally]":
         sweep = NIGHT.model_copy(update={"sweep_id": f"{name}-2026-01-02", "name": name})
-        return self._measured(replace(self._job, sweep=sweep))
+        spec = self._job.spec.model_copy(update={"priority": priority})
+        return self._pool.submit(copy_context().run, measure_device, replace(self._job, sweep=sweep, spec=spec))
 
-    def _measured(self, job: DeviceJob) -> "Future[DeviceTally]":
-        return self._pool.submit(copy_context().run, measure_device, job)
+    def measured(self) -> list[str]:
+        """The sweeps of all sessions, in the order in which these were measured."""
+        store = self._job.bundles
+        records = [record for sweep_id in store.sweep_ids() for record in store.records(sweep_id)]
+        return [record.sweep.name for record in sorted(records, key=lambda record: record.started_at)]
 
     @property
     def is_running(self) -> bool:
@@ -102,6 +109,27 @@ def test_the_queue_shows_who_measures_and_who_waits_in_the_order_in_which_they_c
     assert shown(device) == []
 
 
+def test_a_sweep_of_higher_priority_gets_a_device_between_two_sessions_and_the_other_resumes(
+    sweeps: Sweeps, tmp_path: Path
+) -> None:
+    device = tmp_path.name
+    # given a device with a running session of the nightly sweep, and another sweep that waits for it
+    nightly = sweeps.start("nightly")
+    wait_for(lambda: sweeps.is_running or nightly.done(), "the nightly sweep to measure")
+    other = sweeps.start("other")
+    wait_for(lambda: len(shown(device)) == 2, "the other one to wait")
+    # when one of higher priority is started
+    urgent = sweeps.start("urgent", priority=10)
+    wait_for(lambda: len(shown(device)) == 3, "the urgent one to wait")
+    # then it is the next
+    assert shown(device)[1:] == [("waits, 1", "urgent-2026-01-02"), ("waits, 2", "other-2026-01-02")]
+    # when the session ends
+    sweeps.go_on()
+    # then the urgent one measures all its sessions, then the nightly one what it has left, then the other
+    assert [each.result(ENOUGH_S).succeeded for each in (nightly, other, urgent)] == [4, 4, 4]
+    assert sweeps.measured() == ["nightly"] + ["urgent"] * 5 + ["nightly"] * 4 + ["other"] * 5
+
+
 def test_a_sweep_that_was_killed_while_it_waited_delays_the_others_for_a_while_only(
     server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,6 +153,31 @@ def test_a_sweep_that_was_killed_while_it_waited_delays_the_others_for_a_while_o
             return Publisher(client, second).is_next()
 
     waiting()
+
+
+def test_the_end_of_a_device_is_expected_by_its_pace_so_far(server: str) -> None:
+    @flow(name="device")
+    def measuring() -> None:
+        context = FlowRunContext.get()
+        assert context is not None
+        assert context.flow_run is not None
+        with get_client(sync_client=True) as client:
+            # given a device of which no session has ended
+            progress = ProgressArtifact("phone")
+            assert expected_end(client, context.flow_run.id) is None
+            # when a quarter has
+            progress.update(25.0)
+            # then the end is expected after three times as long again
+            end = expected_end(client, context.flow_run.id)
+            assert end is not None
+            (artifact,) = client.read_artifacts(
+                artifact_filter=ArtifactFilter(flow_run_id=ArtifactFilterFlowRunId(any_=[context.flow_run.id]))
+            )
+            assert artifact.created is not None
+            assert artifact.updated is not None
+            assert end - artifact.created == 4 * (artifact.updated - artifact.created)
+
+    measuring()
 
 
 def test_without_a_shared_server_there_is_no_queue(tmp_path: Path) -> None:
