@@ -61,7 +61,9 @@ class Turn:
     gap_s: float
 
 
-def jobs_of(specs: list[DeviceSpec], var: Var) -> "list[DeviceJob]":
+def jobs_of(
+    specs: list[DeviceSpec], var: Var, *, sessions: int = SESSIONS, session_s: int = SESSION_S
+) -> "list[DeviceJob]":
     """Return a device's part of the sweep for each device: a runner that sleeps, and a small model."""
     from devices.ondevice.facts import Facts
     from flows.device_job import DeviceJob
@@ -70,7 +72,7 @@ def jobs_of(specs: list[DeviceSpec], var: Var) -> "list[DeviceJob]":
     from tests.fixtures.plans import NIGHT
     from tests.fixtures.stand_in import GOOD, publish_stand_in, write_export
 
-    runner = publish_stand_in(var.runners, f"sleep {SESSION_S}\n{GOOD}")
+    runner = publish_stand_in(var.runners, f"sleep {session_s}\n{GOOD}")
     export = write_export(var.exports / "linear", input_bytes=1 << 20)
     spec = SweepSpec(
         name="survival",
@@ -78,7 +80,7 @@ def jobs_of(specs: list[DeviceSpec], var: Var) -> "list[DeviceJob]":
         variants=["sme2_off"],
         executions=3,
         warmup_executions=1,
-        sessions=SESSIONS,
+        sessions=sessions,
         settle_s=0,
     )
     return [
