@@ -39,10 +39,12 @@ class Device(ABC):
     The store is pruned to `store_limit_bytes` after every addition; None means never.
     A command may print `output_limit_bytes` to both streams together; more is never kept in memory.
     `lease_token` is the lease that `devices/ondevice/lease.py` holds on the machine; no job starts after it was lost.
+    `is_remote` tells whether a call needs a network or a cable, so that it pays to join several calls.
     `machine_folder` is a folder of the machine that all farms share; "" is the default, and tests set another one.
     Methods may be called from several threads.
     """
 
+    is_remote: bool = True
     lease_token: str | None = None
     machine_folder: str = os.environ.get("ETFARM_MACHINE_FOLDER", "")
     store_limit_bytes: int | None = None

@@ -24,6 +24,8 @@ _CHUNK_BYTES = 1 << 20
 class LocalDevice(Device):
     """Runs commands as child processes, each in a separate session."""
 
+    is_remote = False
+
     def run(
         self,
         argv: Sequence[str],

@@ -18,9 +18,10 @@ other farms that ran at the same time.
 
 import logging
 import math
+import re
 import time
-from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from devices.device import CommandResult, Device
@@ -38,6 +39,7 @@ END_GRACE_S = 12.0
 HOUSEKEEPING_S = 300.0
 # How long the files of a job stay on the device if nobody collects them; find counts complete days.
 _KEPT_DAYS = 6
+_SIZE = re.compile("[0-9]{1,9}")
 
 _LOST = {
     "rebooted": "was restarted while a job ran on it",
@@ -53,6 +55,7 @@ class JobResult:
 
     `started_at` and `ended_at` are UTC by the controller's clock. The conditions are None if the device could not
     record them, for example because the job was killed. `beside` is the root of another job that ran at the same time.
+    `files` are the requested files that were sent with the result; None for one that did not exist.
     """
 
     exit_code: int | None
@@ -64,6 +67,7 @@ class JobResult:
     before: Conditions | None = None
     after: Conditions | None = None
     beside: str | None = None
+    files: Mapping[str, bytes | None] = field(default_factory=dict)
 
 
 def run_job(
@@ -74,6 +78,7 @@ def run_job(
     deadline_s: float,
     identity: str = "any",
     env: Mapping[str, str] | None = None,
+    files: Iterable[str] = (),
     reconnect_s: float = 120.0,
 ) -> JobResult:
     """Run a command on the device, detached, in `folder` (created if missing; use a new one for every attempt).
@@ -81,13 +86,26 @@ def run_job(
     Its streams are written to `stdout.txt` and `stderr.txt` in that folder. If the folder's job was started before
     with the same `identity` (one word), the call attaches to it and does not run the command again. The device ends
     the job at `deadline_s`, which is a result and not an error. After a lost connection it retries for `reconnect_s`.
+    The regular ones of `files` (names in the folder, without blanks) are returned with the result, 512 KB together.
     Raises LeaseLost, and starts nothing, if another process took over the device's lease; DeviceLost if the device
     does not come back, was restarted, or has no result of this job.
     """
+    names = list(files)
     scripts = [script_text("job"), script_text("job_watchdog"), script_text("conditions")]
     lease = [device.lease_token or "", str(math.ceil(deadline_s + HOUSEKEEPING_S))]
     places = [folder, device.root, device.machine_folder]
-    words = ["sh", "-c", script_text("job_run"), "sh", *places, f"{deadline_s:g}", identity, *lease, *scripts]
+    words = [
+        "sh",
+        "-c",
+        script_text("job_run"),
+        "sh",
+        *places,
+        f"{deadline_s:g}",
+        identity,
+        *lease,
+        " ".join(names),
+        *scripts,
+    ]
     try:
         result = _attached(device, [*words, *command_words(argv, env, folder)], deadline_s, reconnect_s)
     except DeadlineExceeded:
@@ -96,7 +114,10 @@ def run_job(
     if result.exit_code != 0:
         printed = result.stderr.decode(errors="replace").strip()
         raise DeviceError(device.name, f"cannot start a job in {folder} ({printed or result.signal})")
-    return _result(device, folder, result.stdout.decode(errors="replace"))
+    sent, report = _sent(names, result.stdout)
+    if sent and not report.startswith(b"ended "):  # a file became shorter while it was sent
+        return run_job(device, folder, argv, deadline_s=deadline_s, identity=identity, env=env, reconnect_s=reconnect_s)
+    return _result(device, folder, report.decode(errors="replace"), sent)
 
 
 def keep_matching(device: Device, folder: str, identity: str) -> bool:
@@ -151,7 +172,22 @@ def _attached(device: Device, words: list[str], deadline_s: float, reconnect_s: 
             reconnect(device, reconnect_s)
 
 
-def _result(device: Device, folder: str, printed: str) -> JobResult:
+def _sent(names: list[str], printed: bytes) -> tuple[dict[str, bytes | None], bytes]:
+    """Return the files that precede a job's report, and the report, which begins with `ended` if they are complete."""
+    head, mark, rest = printed.partition(b"%content\n")
+    if not mark:
+        return {}, printed
+    sent: dict[str, bytes | None] = {}
+    for line in head.decode(errors="replace").splitlines():
+        size, _, name = line.partition(" ")
+        if name in names and size == "missing":
+            sent[name] = None
+        elif name in names and _SIZE.fullmatch(size):
+            sent[name], rest = rest[: int(size)], rest[int(size) :]
+    return sent, rest
+
+
+def _result(device: Device, folder: str, printed: str, sent: Mapping[str, bytes | None]) -> JobResult:
     first, _, rest = printed.partition("\n")
     words = first.split()
     if words == ["unleased"]:
@@ -175,6 +211,7 @@ def _result(device: Device, folder: str, printed: str) -> JobResult:
         conditions_at(before, started_at),
         conditions_at(after, ended_at),
         _printable(sections(after).get("beside") or sections(before).get("beside")),
+        sent,
     )
 
 

@@ -3,11 +3,13 @@
 Everything else that a device sends has its limit where it is read: devices/bounded.py and Device.output_limit_bytes.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from devices.bounded import save
 from devices.device import Device
 from devices.errors import FileMissing, FileRefused
 from tasks.export.exported import Export
@@ -68,16 +70,22 @@ def file_limits(session: PlannedSession, export: Export, runner: Runner) -> dict
     return limits
 
 
-def collect_files(device: Device, folder: str, limits: dict[str, int], to: Path, mode: str) -> list[Unsuccessful]:
-    """Fetch the files of a run that exist to the folder `to`; return why each of the others was refused.
+def collect_files(
+    device: Device, folder: str, limits: dict[str, int], sent: Mapping[str, bytes | None], to: Path, mode: str
+) -> list[Unsuccessful]:
+    """Write the files of a run that exist to the folder `to`; return why each of the others was refused.
 
-    A log that is too long is cut, except in mode `trace`, where it is the result. Raises DeviceError.
+    Those in `sent` came with the result of the job (None: the file did not exist), the others are fetched. A log that
+    is too long is cut, except in mode `trace`, where it is the result. Raises DeviceError.
     """
     refused = []
     for name, limit_bytes in limits.items():
         remote = f"{folder}/{name}"
         try:
-            device.fetch(remote, to / name, limit_bytes=limit_bytes)
+            if name not in sent:
+                device.fetch(remote, to / name, limit_bytes=limit_bytes)
+            elif (content := sent[name]) is not None:
+                save(device.name, remote, [content], to / name, limit_bytes)
         except FileMissing:
             continue
         except FileRefused as error:

@@ -117,21 +117,22 @@ def _run(
     retry_after_reconnect(device, prepare, RECONNECT_S)
     _log.info("%s: running", session.title)
     since = logcat_moment(device) if logs_to_logcat else ""
-    found.job = run_job(
-        device, folder, command, deadline_s=bench.deadline_s, identity=identity, reconnect_s=RECONNECT_S
+    limits = file_limits(session, bench.export, bench.runner)
+    files = limits if device.is_remote else ()
+    found.job = job = run_job(
+        device, folder, command, deadline_s=bench.deadline_s, identity=identity, files=files, reconnect_s=RECONNECT_S
     )
-    found.before, found.after = found.job.before or found.before, found.job.after
+    found.before, found.after = job.before or found.before, job.after
 
     def collect() -> None:
         if logs_to_logcat:
             collect_logcat(device, folder, since, collected / "logcat.txt")
-        limits = file_limits(session, bench.export, bench.runner)
-        found.refused = collect_files(device, folder, limits, collected, session.cell.mode)
+        found.refused = collect_files(device, folder, limits, job.files, collected, session.cell.mode)
 
     retry_after_reconnect(device, collect, RECONNECT_S)
     if (sources := bench.export.folder / SOURCES).is_file():
         shutil.copyfile(sources, collected / SOURCES)
-    return found.job
+    return job
 
 
 def _judge(session: PlannedSession, bench: Bench, found: Findings, job: JobResult, collected: Path) -> None:

@@ -4,12 +4,14 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from devices.device import Device
+from devices.device import CommandResult, Device
 from devices.errors import DeviceError, DeviceLost
 from devices.ondevice.job import keep_matching, kill_leftovers, run_job
 from tests.fixtures.jobs import ending, in_background
@@ -51,6 +53,45 @@ def test_a_job_that_was_run_is_not_run_again(device: Device, folder: Path) -> No
 
     assert ending(again) == (5, None, False)
     assert (folder.parent / "count").read_text() == "ran\n"
+
+
+def test_the_result_of_a_job_brings_its_small_files(device: Device, folder: Path) -> None:
+    # given a job that leaves every kind of file
+    script = 'printf "\\0one\\n%%content\\n" >a; : >empty; head -c 600000 /dev/zero >large; mkdir sub; ln -s a link; echo b >b'
+    names = ["a", "empty", "large", "sub", "link", "none", "b"]
+
+    result = run_job(device, str(folder), ["sh", "-c", script], deadline_s=ENOUGH_S, files=names)
+
+    # then the small regular ones come with the result, and what is to be fetched or refused apart is not named
+    assert ending(result) == (0, None, False)
+    assert result.files == {"a": b"\0one\n%content\n", "empty": b"", "none": None, "b": b"b\n"}
+    assert (result.before, result.after) != (None, None)
+
+
+def test_files_that_do_not_fit_together_are_left_out_one_by_one(device: Device, folder: Path) -> None:
+    script = "for name in a b c; do head -c 200000 /dev/zero >$name; done"
+
+    result = run_job(device, str(folder), ["sh", "-c", script], deadline_s=ENOUGH_S, files=["a", "b", "c"])
+
+    assert {name: len(content or b"") for name, content in result.files.items()} == {"a": 200_000, "b": 200_000}
+
+
+def test_a_file_that_shrinks_while_it_is_sent_is_left_to_be_fetched(
+    device: Device, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a device whose answer lacks the last byte of a file
+    run = device.run
+
+    def short(*arguments: Any, **options: Any) -> CommandResult:
+        result = run(*arguments, **options)
+        return replace(result, stdout=result.stdout.replace(b"%content\n12", b"%content\n1"))
+
+    monkeypatch.setattr(device, "run", short)
+
+    result = run_job(device, str(folder), ["sh", "-c", "printf 12 >a; exit 3"], deadline_s=ENOUGH_S, files=["a"])
+
+    assert ending(result) == (3, None, False)
+    assert result.files == {}
 
 
 @pytest.mark.fault(
