@@ -40,16 +40,22 @@ def outside(conditions: Conditions, limits: Limits) -> list[str]:
 
 
 def wait_until_settled(
-    device: Device, limits: Limits, *, max_wait_s: float, on_wait: Callable[[list[str], float], None] | None = None
+    device: Device,
+    limits: Limits,
+    *,
+    max_wait_s: float,
+    first: Conditions | None = None,
+    on_wait: Callable[[list[str], float], None] | None = None,
 ) -> tuple[Conditions, list[str]]:
     """Read conditions until they are inside the limits, at most `max_wait_s` long.
 
-    `on_wait` gets the reasons for each pause and its seconds, after it. Returns the last conditions and the reasons why
-    they are still outside; an empty list means settled.
+    `first` are conditions that were read just now. `on_wait` gets the reasons for each pause and its seconds, after it.
+    Returns the last conditions and the reasons why they are still outside; an empty list means settled.
     """
     end = time.monotonic() + max_wait_s
     while True:
-        conditions = read_conditions(device)
+        conditions = first or read_conditions(device)
+        first = None
         reasons = outside(conditions, limits)
         left_s = end - time.monotonic()
         if not reasons or left_s <= 0:

@@ -156,8 +156,8 @@ class _SessionRuns:
             if sessions.ended and is_outranked():
                 _log.info("%s: released between two sessions for a sweep of higher priority", self.job.device.name)
                 return
-            renew_lease()
             if sessions.ended and self.job.spec.cooldown_s:
+                renew_lease()
                 time.sleep(self.job.spec.cooldown_s)
             self._run(session, sessions, renew_lease)
 

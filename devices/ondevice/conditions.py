@@ -46,7 +46,12 @@ class Conditions(BaseModel):
 
 def read_conditions(device: Device) -> Conditions:
     """Read the current state of the device; raises DeviceError if it does not answer, or with something else."""
-    found = sections(run_script(device, "conditions", device.root))
+    return conditions_of(device, run_script(device, "conditions", device.root))
+
+
+def conditions_of(device: Device, printed: str) -> Conditions:
+    """Return the conditions that the script has just printed; raises DeviceError if it printed something else."""
+    found = sections(printed)
     if (system := found.get("system", "")) not in _READERS:
         cause = f"the script that reads its conditions printed {system[:_MOST_TEXT]!r} as its system"
         raise DeviceError(device.name, cause, "check what its shell prints before every command")

@@ -92,20 +92,9 @@ def run_job(
     """
     names = list(files)
     scripts = [script_text("job"), script_text("job_watchdog"), script_text("conditions")]
-    lease = [device.lease_token or "", str(math.ceil(deadline_s + HOUSEKEEPING_S))]
+    request = [identity, device.lease_token or "", str(math.ceil(deadline_s + HOUSEKEEPING_S)), " ".join(names)]
     places = [folder, device.root, device.machine_folder]
-    words = [
-        "sh",
-        "-c",
-        script_text("job_run"),
-        "sh",
-        *places,
-        f"{deadline_s:g}",
-        identity,
-        *lease,
-        " ".join(names),
-        *scripts,
-    ]
+    words = ["sh", "-c", script_text("job_run"), "sh", *places, f"{deadline_s:g}", *request, *scripts]
     try:
         result = _attached(device, [*words, *command_words(argv, env, folder)], deadline_s, reconnect_s)
     except DeadlineExceeded:
@@ -129,7 +118,7 @@ def keep_matching(device: Device, folder: str, identity: str) -> bool:
     lease = (device.machine_folder, device.lease_token or "")
     answer = run_script(device, "job_keep_matching", folder, identity, *lease).strip()
     if answer == "unleased":
-        raise _lease_lost(device)
+        raise lease_lost(device)
     return answer == "ended"
 
 
@@ -191,7 +180,7 @@ def _result(device: Device, folder: str, printed: str, sent: Mapping[str, bytes 
     first, _, rest = printed.partition("\n")
     words = first.split()
     if words == ["unleased"]:
-        raise _lease_lost(device)
+        raise lease_lost(device)
     if not words or words[0] != "ended" or len(words) < 6:
         cause = _LOST.get(words[0] if words else "", f"printed {first!r} about a job")
         raise DeviceLost(device.name, f"{cause} (in {folder})", "run it again in a new folder")
@@ -215,7 +204,8 @@ def _result(device: Device, folder: str, printed: str, sent: Mapping[str, bytes 
     )
 
 
-def _lease_lost(device: Device) -> LeaseLost:
+def lease_lost(device: Device) -> LeaseLost:
+    """Return the error of a device whose lease was taken over before a job started."""
     return LeaseLost(device.name, "our lease was taken over before the job started", "run the sweep again")
 
 

@@ -35,14 +35,32 @@ class StoredEntry:
     idle: bool
 
 
+@dataclass(frozen=True)
+class Content:
+    """A local file with its hash, or a folder of files (relative name -> local file) with its hash as in `put_tree`."""
+
+    sha256: str
+    local: Path | Mapping[str, Path]
+
+    @property
+    def place(self) -> str:
+        """Its path in the store, under the root."""
+        return f"blobs/{self.sha256}" if isinstance(self.local, Path) else f"trees/{self.sha256}"
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths of its files in the store, under the root."""
+        return [self.place] if isinstance(self.local, Path) else [f"{self.place}/{name}" for name in self.local]
+
+
 def blob_path(device: Device, sha256: str) -> str:
     """Return the path of the file with this hash on the device."""
-    return f"{device.root}/blobs/{_checked(device, sha256)}"
+    return f"{device.root}/blobs/{checked_hash(device, sha256)}"
 
 
 def tree_path(device: Device, tree_sha256: str) -> str:
     """Return the path of the folder with this hash on the device."""
-    return f"{device.root}/trees/{_checked(device, tree_sha256)}"
+    return f"{device.root}/trees/{checked_hash(device, tree_sha256)}"
 
 
 def put(device: Device, local: Path, sha256: str, *, executable: bool = False) -> str:
@@ -102,6 +120,37 @@ def put_tree(device: Device, files: Mapping[str, Path], tree_sha256: str) -> str
     return final
 
 
+def push(device: Device, content: Content) -> str:
+    """Put a file or a folder into the store; see `put` and `put_tree`."""
+    if isinstance(content.local, Path):
+        return put(device, content.local, content.sha256)
+    return put_tree(device, content.local, content.sha256)
+
+
+def are_verified(contents: Iterable[Content], printed: str) -> bool:
+    """Return whether no file was changed since its hash was verified, from what job_prepare.sh printed of the store.
+
+    Contents that were not marked as used recently count as not verified: `push` marks them.
+    """
+    fresh, _, rest = printed.removeprefix("%fresh\n").partition("%state\n")
+    states, guards = (part.splitlines() for part in rest.partition("%verified\n")[::2])
+    for content in contents:
+        count = len(content.paths)
+        known = [*states[:count], *guards[count : 2 * count]]
+        if content.place not in fresh.splitlines() or len(known) < 2 * count or states[:count] != guards[:count]:
+            return False
+        if not known[count].startswith("=") or not _has_hashes(content, [known[count][1:], *known[count + 1 :]]):
+            return False
+        states, guards = states[count:], guards[2 * count :]
+    return not states and not guards
+
+
+def _has_hashes(content: Content, listing: list[str]) -> bool:
+    hashes = _hash_column("\n".join(listing))
+    found = hashes[0] if isinstance(content.local, Path) else _tree_sha256(content.local, hashes)
+    return found == content.sha256
+
+
 def remove(device: Device, remote: str) -> None:
     """Delete a file or folder inside the device's root; a missing one is ignored."""
     inside = PurePosixPath(remote)
@@ -119,7 +168,7 @@ def prune(device: Device, limit_bytes: int) -> list[str]:
     removed = surplus(_entries(listing), limit_bytes)
     for start in range(0, len(removed), 50):  # adb accepts command lines of up to 30 KB
         batch = [f"{device.root}/{path}" for path in removed[start : start + 50]]
-        guards = [f"{device.root}/verified/{PurePosixPath(path).name}" for path in batch]
+        guards = [f"{device.root}/{guard_path(path)}" for path in batch]
         remove_path(device, *batch, *guards, deadline_s=TRANSFER_DEADLINE_S)
     return removed
 
@@ -152,9 +201,14 @@ def _entries(listing: str) -> list[StoredEntry]:
     return entries
 
 
+def guard_path(place: str) -> str:
+    """Return the path, under the root, of the file with the hashes of a place in the store."""
+    return f"verified/{PurePosixPath(place).name}"
+
+
 def _hashes(device: Device, place: str, executable: str, names: list[str]) -> list[str]:
     """Return the hashes of the files on the device, in their order; empty unless all exist. Marks them as used."""
-    guard = f"{device.root}/verified/{PurePosixPath(place).name}"
+    guard = f"{device.root}/{guard_path(place)}"
     lines = run_script(device, "store_hashes", place, guard, executable, *names, deadline_s=TRANSFER_DEADLINE_S)
     return [] if lines.strip() == "no" else _hash_column(lines)
 
@@ -202,7 +256,8 @@ def _sha256(device: Device, local: Path) -> str:
         raise TransferFailed(device.name, f"cannot read the local file {local} ({error.strerror})") from None
 
 
-def _checked(device: Device, sha256: str) -> str:
+def checked_hash(device: Device, sha256: str) -> str:
+    """Return a hash that is part of a path on the device; raises DeviceError if it is not a hash."""
     if not re.fullmatch("[0-9a-f]{16,64}", sha256):
         raise DeviceError(device.name, f"{shlex.quote(sha256)} is not a hash in lower-case hexadecimal digits")
     return sha256

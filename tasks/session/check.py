@@ -34,13 +34,16 @@ class Unsuccessful(FarmError):
         self.code = code
 
 
-def settle(device: Device, limits: Limits, longest_s: float) -> Conditions:
-    """Wait until the device's conditions are inside the limits and return them; Unsuccessful after `longest_s`."""
+def settle(device: Device, limits: Limits, longest_s: float, first: Conditions | None = None) -> Conditions:
+    """Wait until the device's conditions are inside the limits and return them; Unsuccessful after `longest_s`.
+
+    `first` are conditions that were read just now.
+    """
 
     def on_wait(reasons: list[str], pause_s: float) -> None:
         metrics.record("etfarm_wait_seconds", pause_s, device=device.name, cause=_kind(reasons))
 
-    conditions, reasons = wait_until_settled(device, limits, max_wait_s=longest_s, on_wait=on_wait)
+    conditions, reasons = wait_until_settled(device, limits, max_wait_s=longest_s, first=first, on_wait=on_wait)
     if reasons:
         raise Unsuccessful("invalid", _kind(reasons), f"before the session, {'; '.join(reasons)}")
     return conditions

@@ -16,8 +16,10 @@ from devices.errors import DeviceError
 from devices.inventory import DeviceSpec, launch_prefix
 from devices.limits import Limits, outside
 from devices.ondevice.facts import Facts
-from devices.ondevice.job import JobResult, clear_jobs, keep_matching, remove_job, run_job
-from devices.ondevice.store import blob_path, put, put_tree, tree_path
+from devices.ondevice.job import JobResult, clear_jobs, remove_job, run_job
+from devices.ondevice.lease import lease_ttl_s
+from devices.ondevice.prepare import prepare_job
+from devices.ondevice.store import Content, blob_path, tree_path
 from devices.reconnect import retry_after_reconnect
 from tasks.bundle import SessionRecord, SweepNight
 from tasks.bundle_store import BundleStore
@@ -110,9 +112,10 @@ def _run(
         identity = uuid.uuid4().hex  # its log begins at the start of this call: a job of an earlier one is run again
 
     def prepare() -> None:
-        if not keep_matching(device, folder, identity):
-            _push(bench)
-            found.before = settle(device, bench.limits, bench.settle_s)
+        ttl_s = lease_ttl_s(bench.settle_s + bench.deadline_s)
+        prepared = prepare_job(device, folder, identity, _contents(bench), ttl_s=ttl_s)
+        if not prepared.has_ended:
+            found.before = settle(device, bench.limits, bench.settle_s, prepared.conditions)
 
     retry_after_reconnect(device, prepare, RECONNECT_S)
     _log.info("%s: running", session.title)
@@ -211,13 +214,15 @@ def clear_stale_jobs(
         _log.info("%s: removed the files of %d sessions that are not planned any more", device.name, len(stale))
 
 
-def _push(bench: Bench) -> None:
-    """Push the runner's folder, the model and its inputs unless they are already there."""
-    device, export = bench.device, bench.export
-    put_tree(device, bench.runner.tree(), bench.runner.runner_sha256)
-    put(device, export.pte, export.pte_sha256)
-    for entry in (*export.data, *export.inputs, *(export.case.setup or {"inputs": []})["inputs"]):
-        put(device, export.folder / entry["file"], entry["sha256"])
+def _contents(bench: Bench) -> list[Content]:
+    """Return what a session needs on the device: the runner's folder, the model and its inputs."""
+    export = bench.export
+    entries = (*export.data, *export.inputs, *(export.case.setup or {"inputs": []})["inputs"])
+    return [
+        Content(bench.runner.runner_sha256, bench.runner.tree()),
+        Content(export.pte_sha256, export.pte),
+        *(Content(entry["sha256"], export.folder / entry["file"]) for entry in entries),
+    ]
 
 
 def _command(session: PlannedSession, bench: Bench, folder: str) -> list[str]:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -23,6 +24,7 @@ from devices.device import Device
 from devices.inventory import DeviceSpec, open_device
 from devices.shell import script_text
 from flows.prefect_settings import prepare_prefect
+from tasks.session.measure import measure as measure_session
 from tasks.var import Var
 from tests.benchmarks.utilisation import hosts, jobs_of, phones
 
@@ -76,7 +78,7 @@ def measured(spec: DeviceSpec, var: Var) -> Trips:
     """Run the sessions on the device and return its calls."""
     from flows import device as flow
 
-    trips, measure = Trips(), flow.measure
+    trips, measure = Trips(), measure_session
 
     def marked(*arguments: Any) -> Any:
         record = measure(*arguments)
@@ -98,7 +100,7 @@ def measured(spec: DeviceSpec, var: Var) -> Trips:
 
 def _print(name: str, trips: Trips) -> None:
     ends = trips.ends[_FIRST:]
-    pairs = list(zip(ends, ends[1:], strict=False))
+    pairs = list(pairwise(ends))
     wall_ms = 1e3 * statistics.median(later - sooner for (sooner, _), (later, _) in pairs)
     sessions = [trips.calls[start:end] for (_, start), (_, end) in pairs]
     count = statistics.median(map(len, sessions))

@@ -3,6 +3,7 @@
 # own_session COMMAND ...: run COMMAND as the leader of a new session; it must be the last command of a background
 #     list, so that `$!` is the id of that session.
 # sha256 FILE ...: print a line with the hash of each file.
+# state FILE ...: print a line with the inode, size and times of each file; nothing if the device has no `stat`.
 # now: print the device's clock in seconds, from a clock that survives corrections of the date where there is one.
 # boot: print an id of the current boot.
 # started PID: print a token that no later process with that id shares; nothing if the process has ended.
@@ -13,6 +14,9 @@ own_session() {
 }
 sha256() {
     if command -v sha256sum >/dev/null 2>&1; then sha256sum "$@"; else shasum -a 256 "$@"; fi
+}
+state() {
+    if stat -c %i . >/dev/null 2>&1; then stat -c '%i %s %y %z' "$@"; else stat -f '%i %z %Fm %Fc' "$@"; fi 2>/dev/null
 }
 now() {
     if [ -r /proc/uptime ]; then read -r now _ </proc/uptime

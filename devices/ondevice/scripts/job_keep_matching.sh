@@ -1,11 +1,6 @@
 #!/bin/sh
 # Arguments: FOLDER IDENTITY MACHINE_FOLDER LEASE
-# Print `ended` if the job of FOLDER has ended and is of this identity; remove the folder otherwise. Print `unleased` and
-# remove nothing if the lease with the token LEASE, "" for none, is not ours: the job may be another holder's.
-# needs: lease_common
+# Print `ended`, `unleased` or nothing: see match_job. The lease is only checked.
+# needs: job_match
 
-if [ -n "$4" ]; then
-    kept=$(start_lease "$3" "$4"; keep_lease "") || exit 1
-    [ -n "$kept" ] || { echo unleased; exit 0; }
-fi
-if [ -e "$1/job/rc" ] && [ "$(cat "$1/job/identity" 2>/dev/null)" = "$2" ]; then echo ended; else rm -rf "$1"; fi
+match_job "$@" ""

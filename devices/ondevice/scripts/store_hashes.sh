@@ -8,9 +8,6 @@
 place=$1; guard=$2; executable=$3; shift 3
 [ -e "$place" ] || { echo no; exit 0; }
 if [ -d "$place" ]; then cd "$place" || exit 1; fi
-state() {
-    if stat -c %i . >/dev/null 2>&1; then stat -c '%i %s %y %z' "$@"; else stat -f '%i %z %Fm %Fc' "$@"; fi 2>/dev/null
-}
 now=$(state "$@"); recorded=$(cat "$guard" 2>/dev/null)
 if [ -n "$now" ] && [ "${recorded%%=*}" = "$now
 " ]; then

@@ -57,7 +57,8 @@ def test_a_job_that_was_run_is_not_run_again(device: Device, folder: Path) -> No
 
 def test_the_result_of_a_job_brings_its_small_files(device: Device, folder: Path) -> None:
     # given a job that leaves every kind of file
-    script = 'printf "\\0one\\n%%content\\n" >a; : >empty; head -c 600000 /dev/zero >large; mkdir sub; ln -s a link; echo b >b'
+    small, others = 'printf "\\0one\\n%%content\\n" >a; : >empty; echo b >b', "mkdir sub; ln -s a link"
+    script = f"{small}; head -c 600000 /dev/zero >large; {others}"
     names = ["a", "empty", "large", "sub", "link", "none", "b"]
 
     result = run_job(device, str(folder), ["sh", "-c", script], deadline_s=ENOUGH_S, files=names)

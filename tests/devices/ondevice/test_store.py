@@ -3,9 +3,7 @@
 import os
 import stat
 import threading
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,25 +13,6 @@ from devices.ondevice import store
 from devices.ondevice.store import put, put_tree
 from tests.fixtures.stored import holds, sha256, tree_sha256
 from tests.fixtures.waiting import ENOUGH_S
-
-
-@pytest.fixture
-def round_trips(device: Device, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Names of the calls that cross to the device, as they are made."""
-    made: list[str] = []
-
-    def counted(name: str) -> Callable[..., Any]:
-        original = getattr(device, name)
-
-        def call(*arguments: Any, **options: Any) -> Any:
-            made.append(name)
-            return original(*arguments, **options)
-
-        return call
-
-    for name in ("run", "upload", "fetch"):
-        monkeypatch.setattr(device, name, counted(name))
-    return made
 
 
 def test_what_was_put_stands_under_its_hash(device: Device, blob: Path) -> None:

@@ -1,0 +1,149 @@
+"""What precedes a job is one round trip: its lease, an earlier job, the files in the store, the conditions."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from devices.device import Device
+from devices.errors import DeviceError, FileChanged, LeaseLost
+from devices.ondevice.job import run_job
+from devices.ondevice.lease import acquire
+from devices.ondevice.prepare import Prepared, prepare_job
+from devices.ondevice.store import Content
+from tests.fixtures.stored import sha256, tree_sha256
+from tests.fixtures.waiting import ENOUGH_S
+
+
+@pytest.fixture
+def contents(blob: Path, tree: dict[str, Path]) -> list[Content]:
+    return [Content(tree_sha256(tree), tree), Content(sha256(blob), blob)]
+
+
+def prepared(device: Device, contents: list[Content]) -> Prepared:
+    return prepare_job(device, folder_of(device), "ours", contents, ttl_s=60)
+
+
+def folder_of(device: Device) -> str:
+    return f"{device.root}/sessions/it's one"
+
+
+def store(device: Device, contents: list[Content]) -> None:
+    """Push the contents, and verify them once, which records their hashes on the device."""
+    prepared(device, contents)
+    prepared(device, contents)
+
+
+def stored(device: Device, content: Content) -> list[Path]:
+    return [Path(device.root) / path for path in content.paths]
+
+
+def test_what_is_stored_costs_one_round_trip_with_the_conditions(
+    device: Device, contents: list[Content], round_trips: list[str]
+) -> None:
+    # given contents that a first call pushes, and reads no conditions before
+    assert prepared(device, contents) == Prepared(has_ended=False, conditions=None)
+    assert all(path.is_file() for content in contents for path in stored(device, content))
+    prepared(device, contents)
+    round_trips.clear()
+
+    again = prepared(device, contents)
+
+    assert round_trips == ["run"]
+    assert again.conditions is not None
+    assert again.conditions.free_disk_bytes
+
+
+@pytest.mark.fault(
+    stage="push",
+    done="a file in the device's store is changed between two sessions, with the same size and time",
+    holds="it is pushed again before it runs",
+)
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_file_that_was_changed_on_the_device_is_pushed_again(
+    device: Device, contents: list[Content], which: int
+) -> None:
+    store(device, contents)
+    path = stored(device, contents[which])[0]
+    before, whole = path.stat(), path.read_bytes()
+    path.write_bytes(os.urandom(len(whole)))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    prepared(device, contents)
+
+    assert path.read_bytes() == whole
+
+
+@pytest.mark.fault(
+    stage="push",
+    done="a file in the device's store, or the record of its hashes, is deleted between two sessions",
+    holds="it is pushed or verified again before it runs",
+)
+@pytest.mark.parametrize("what", ["blobs", "trees", "verified"])
+def test_what_was_deleted_on_the_device_is_stored_again(device: Device, contents: list[Content], what: str) -> None:
+    store(device, contents)
+    deleted = next(path for path in (Path(device.root) / what).rglob("*") if path.is_file())
+    deleted.unlink()
+
+    prepared(device, contents)
+
+    assert deleted.is_file()
+
+
+def test_hashes_of_other_contents_do_not_count(device: Device, contents: list[Content]) -> None:
+    # given a store whose record names another hash for the unchanged file
+    store(device, contents)
+    guard = Path(device.root) / "verified" / contents[1].sha256
+    guard.write_text(guard.read_text().replace(f"={contents[1].sha256}", f"={'0' * 64}"))
+
+    assert prepared(device, contents).conditions is None
+
+
+def test_what_was_not_used_for_a_while_is_marked_as_used(device: Device, contents: list[Content]) -> None:
+    store(device, contents)
+    folder = stored(device, contents[0])[0].parent
+    os.utime(folder, (folder.stat().st_atime, folder.stat().st_mtime - 3000))
+    old = folder.stat().st_mtime
+
+    assert prepared(device, contents).conditions is None
+
+    assert folder.stat().st_mtime - old > 2000
+    assert prepared(device, contents).conditions is not None
+
+
+def test_an_ended_job_of_the_same_identity_is_kept_and_another_is_removed(
+    device: Device, contents: list[Content]
+) -> None:
+    folder = folder_of(device)
+    run_job(device, folder, ["true"], deadline_s=ENOUGH_S, identity="ours")
+
+    assert prepared(device, contents).has_ended
+    assert not (Path(device.root) / "blobs").exists()
+
+    assert not prepare_job(device, folder, "other", contents, ttl_s=60).has_ended
+    assert not Path(folder).exists()
+
+
+def test_the_lease_is_extended_and_one_that_was_taken_over_stops_everything(
+    device: Device, contents: list[Content], machine: Path
+) -> None:
+    # given a lease that will expire soon
+    with acquire(device, "ours", ttl_s=5):
+        (before,) = machine.glob("lease-*/*")
+        prepare_job(device, folder_of(device), "ours", contents, ttl_s=1000)
+        (after,) = machine.glob("lease-*/*")
+        assert float(after.name.rpartition(".")[2]) - float(before.name.rpartition(".")[2]) > 900
+        # when another farm takes the device over
+        Path(folder_of(device)).mkdir(parents=True)
+        after.rename(after.with_name("theirs." + after.name.partition(".")[2]))
+        # then nothing is removed
+        with pytest.raises(LeaseLost, match="taken over"):
+            prepared(device, contents)
+        assert Path(folder_of(device)).is_dir()
+
+
+def test_what_is_not_a_hash_or_was_changed_here_is_refused(device: Device, blob: Path) -> None:
+    with pytest.raises(DeviceError, match="not a hash"):
+        prepared(device, [Content("../../etc", blob)])
+    with pytest.raises(FileChanged):
+        prepared(device, [Content("ab" * 32, blob)])
