@@ -18,7 +18,7 @@ enter_machine() {
         shared=/tmp; [ ! -d /data/local/tmp ] || shared=/data/local/tmp
         shared=$shared/etfarm-machine
     fi
-    mkdir -p "${shared%/*}" && (umask 0; mkdir -m 1777 "$shared" 2>/dev/null)
+    [ -d "$shared" ] || { mkdir -p "${shared%/*}" && (umask 0; mkdir -m 1777 "$shared" 2>/dev/null); }
     parent=$(cd -P "${shared%/*}" && pwd -P) && cd -P "$shared" && [ "$(pwd -P)" = "$parent/${shared##*/}" ] &&
         [ -w . ] && umask 022 && set -C && return
     echo "$shared is not a folder that every user can write to; remove it, or \`chmod 1777\` it as its owner" >&2
