@@ -52,7 +52,7 @@ class NoSpaceOnDevice(TransferFailed):
 
 
 class FileChanged(TransferFailed):
-    """A local file is not the one that was exported, built or registered; nothing was sent."""
+    """A local file is not the one that was exported, built or registered; the device did not keep it."""
 
 
 class FileRefused(TransferFailed):

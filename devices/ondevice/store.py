@@ -66,21 +66,22 @@ def tree_path(device: Device, tree_sha256: str) -> str:
 def put(device: Device, local: Path, sha256: str, *, executable: bool = False) -> str:
     """Push a file into the store and return its remote path; one round trip if it is already there.
 
-    Raises FileChanged if the local file has another hash, TransferFailed if the file that arrived has.
+    The device hashes what arrived, and nothing else is read for it. Raises FileChanged if the local file has another
+    hash, TransferFailed if only the file that arrived has.
     """
     final = blob_path(device, sha256)
     mark = "executable" if executable else ""
     if _hashes(device, final, mark, [final]) == [sha256]:
         return final
-    got = _sha256(device, local)
-    if got != sha256:
-        cause = f"{local} has the hash {got[:16]} instead of {sha256[:16]}: it was changed after it was published"
-        raise FileChanged(device.name, cause, "remove its folder and export the model again")
     part = f"{device.root}/incoming/{sha256}-{uuid.uuid4().hex[:8]}"
     device.upload(local, part)
     published = run_script(device, "store_publish_file", part, final, mark, sha256, deadline_s=TRANSFER_DEADLINE_S)
     arrived = published.strip()
     if arrived != sha256:
+        got = _sha256(device, local)
+        if got != sha256:
+            cause = f"{local} has the hash {got[:16]} instead of {sha256[:16]}: it was changed after it was published"
+            raise FileChanged(device.name, cause, "remove its folder and export the model again")
         raise TransferFailed(
             device.name, f"{local} arrived with hash {arrived[:16]} instead of {sha256[:16]}", "push it again"
         )

@@ -58,9 +58,9 @@ def test_putting_a_plain_file_does_not_take_the_right_to_run_it(device: Device, 
 @pytest.mark.fault(
     stage="push",
     done="a model is changed on the controller after its export, with the same size",
-    holds="it is not sent",
+    holds="it is not stored",
 )
-def test_a_local_file_with_another_hash_is_not_sent(device: Device, blob: Path) -> None:
+def test_a_local_file_with_another_hash_is_not_stored(device: Device, blob: Path) -> None:
     wanted = sha256(blob)
     blob.write_bytes(os.urandom(100_000))
 
@@ -77,13 +77,13 @@ def test_a_local_file_with_another_hash_is_not_sent(device: Device, blob: Path) 
     holds="it is refused and nothing is left",
 )
 def test_a_file_that_arrives_changed_is_refused_and_leaves_nothing(
-    device: Device, blob: Path, monkeypatch: pytest.MonkeyPatch
+    device: Device, blob: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wanted, upload = sha256(blob), device.upload
+    wanted, upload, other = sha256(blob), device.upload, tmp_path / "other"
+    other.write_bytes(os.urandom(100_000))
 
-    def changed(local: Path, remote: str) -> None:
-        local.write_bytes(os.urandom(100_000))
-        upload(local, remote)
+    def changed(_local: Path, remote: str) -> None:
+        upload(other, remote)
 
     monkeypatch.setattr(device, "upload", changed)
     with pytest.raises(TransferFailed, match=f"model.pte arrived with hash .* instead of {wanted[:16]}"):
