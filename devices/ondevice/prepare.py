@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from devices.device import Device
 from devices.ondevice.conditions import Conditions, conditions_of
 from devices.ondevice.job import lease_lost
-from devices.ondevice.store import TRANSFER_DEADLINE_S, Content, are_verified, checked_hash, guard_path, push
+from devices.ondevice.store import Content, are_verified, checked_hash, push
 from devices.shell import run_script, script_text
 
 # An entry of the store is marked as used when it was not for so long; `prune` spares those of the last hour.
@@ -31,11 +31,10 @@ def prepare_job(device: Device, folder: str, identity: str, contents: Sequence[C
     for content in contents:
         checked_hash(device, content.sha256)
     places = " ".join(content.place for content in contents)
-    guards = " ".join(guard_path(content.place) for content in contents)
     files = [path for content in contents for path in content.paths]
     lease = [device.machine_folder, device.lease_token or "", str(math.ceil(ttl_s))]
-    words = [folder, identity, *lease, device.root, script_text("conditions"), places, guards, str(_FRESH_MINUTES)]
-    printed = run_script(device, "job_prepare", *words, *files, deadline_s=TRANSFER_DEADLINE_S)
+    words = [folder, identity, *lease, device.root, script_text("conditions"), places, str(_FRESH_MINUTES)]
+    printed = run_script(device, "job_prepare", *words, *files)
     if printed.strip() == "unleased":
         raise lease_lost(device)
     if printed.strip() == "ended":

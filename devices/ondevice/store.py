@@ -169,7 +169,7 @@ def prune(device: Device, limit_bytes: int) -> list[str]:
     removed = surplus(_entries(listing), limit_bytes)
     for start in range(0, len(removed), 50):  # adb accepts command lines of up to 30 KB
         batch = [f"{device.root}/{path}" for path in removed[start : start + 50]]
-        guards = [f"{device.root}/{guard_path(path)}" for path in batch]
+        guards = [f"{device.root}/{_guard_path(path)}" for path in batch]
         remove_path(device, *batch, *guards, deadline_s=TRANSFER_DEADLINE_S)
     return removed
 
@@ -202,14 +202,14 @@ def _entries(listing: str) -> list[StoredEntry]:
     return entries
 
 
-def guard_path(place: str) -> str:
+def _guard_path(place: str) -> str:
     """Return the path, under the root, of the file with the hashes of a place in the store."""
     return f"verified/{PurePosixPath(place).name}"
 
 
 def _hashes(device: Device, place: str, executable: str, names: list[str]) -> list[str]:
     """Return the hashes of the files on the device, in their order; empty unless all exist. Marks them as used."""
-    guard = f"{device.root}/{guard_path(place)}"
+    guard = f"{device.root}/{_guard_path(place)}"
     lines = run_script(device, "store_hashes", place, guard, executable, *names, deadline_s=TRANSFER_DEADLINE_S)
     return [] if lines.strip() == "no" else _hash_column(lines)
 
