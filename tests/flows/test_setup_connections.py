@@ -102,28 +102,29 @@ def test_a_prefect_server_of_another_version_is_named_with_both_versions(places:
 
 
 def test_a_prefect_server_of_this_version_is_right_and_a_worker_is_one_with_a_heartbeat(
-    places: Var, at_server: Any, prefect_api: str
+    places: Var, at_server: Any, prefect_api: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours = prefect.__version__
+    monkeypatch.setattr(setup_checks, "POOL", "farm")  # other tests use the pool of the farm at the same server
     with at_server(prefect_api), get_client(sync_client=True) as client:
         # given a server without the work pool
         assert text_of(setup_checks.prefect_server(places, [HERE])).startswith(f"ok: Prefect server {ours} answers")
-        never = "fix: 0 workers of the work pool `etfarm` online (never a heartbeat): scheduled sweeps will not start; "
+        never = "fix: 0 workers of the work pool `farm` online (never a heartbeat): scheduled sweeps will not start; "
         assert text_of(setup_checks.prefect_worker(places, [HERE])).startswith(never)
-        client.create_work_pool(WorkPoolCreate(name="etfarm", type="process"))
+        client.create_work_pool(WorkPoolCreate(name="farm", type="process"))
         try:
             # when a worker sends a heartbeat, and then no more
-            client.send_worker_heartbeat("etfarm", "lab", heartbeat_interval_seconds=1)
+            client.send_worker_heartbeat("farm", "lab", heartbeat_interval_seconds=1)
             online = text_of(setup_checks.prefect_worker(places, [HERE]))
             offline = wait_for(
                 lambda: [line for line in setup_checks.prefect_worker(places, [HERE]) if line.needs_user],
                 "the worker stayed online",
             )
         finally:
-            client.delete_work_pool("etfarm")
+            client.delete_work_pool("farm")
     # then it is counted, and later missed
-    assert online == "ok: 1 of 1 workers of the work pool `etfarm` online"
-    assert "0 workers of the work pool `etfarm` online (last heartbeat 2" in text_of(offline)
+    assert online == "ok: 1 of 1 workers of the work pool `farm` online"
+    assert "0 workers of the work pool `farm` online (last heartbeat 2" in text_of(offline)
 
 
 def test_without_phones_and_ssh_hosts_neither_is_checked(places: Var) -> None:
