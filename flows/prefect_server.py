@@ -28,6 +28,7 @@ _MIN_FREE_BYTES = 16_000_000  # a new database of the server needs 6 MB
 _DATABASE = "prefect.db"
 _CHECKED_BYTES = 100_000_000  # checking takes less than a second
 _POLL_S = 0.1
+_STOP_S = 3.0
 
 
 def start_server(prefect_home: Path) -> None:
@@ -103,8 +104,7 @@ def end_orphans(notes: Path) -> None:
     """End the servers of killed sweeps, which would keep memory and Prefect's database permanently."""
     for note, server in orphans(notes):
         if server is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(server, signal.SIGTERM)
+            _end(server)
         note.unlink(missing_ok=True)
 
 
@@ -117,14 +117,37 @@ def orphans(notes: Path) -> list[tuple[Path, int | None]]:
     found: list[tuple[Path, int | None]] = []
     for note in sorted(notes.glob("[0-9]*")):
         server = note.read_text(encoding="utf-8")
-        words = ["ps", "-ww", "-o", "ppid=", "-o", "args=", "-p", server]
-        listed = subprocess.run(words, capture_output=True, text=True, check=False).stdout
-        parent, _, command = listed.strip().partition(" ")
-        if _PROGRAM not in command:
+        parent = _parent_of(server)
+        if parent is None:
             found.append((note, None))
         elif parent != note.name:
             found.append((note, int(server)))
     return found
+
+
+def _parent_of(server: str) -> str | None:
+    """Return the process id of a server's parent; None if no server has this process id."""
+    words = ["ps", "-ww", "-o", "ppid=", "-o", "args=", "-p", server]
+    listed = subprocess.run(words, capture_output=True, text=True, check=False).stdout
+    parent, _, command = listed.strip().partition(" ")
+    return parent if _PROGRAM in command else None
+
+
+def _end(server: int) -> None:
+    """End a server and wait for it: one that is still stopping keeps the database locked, for up to a minute.
+
+    The database itself is complete at every moment.
+    """
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(server, number)
+        end = time.monotonic() + _STOP_S
+        while _parent_of(str(server)) is not None:
+            if time.monotonic() >= end:
+                break
+            time.sleep(_POLL_S)
+        else:
+            return
 
 
 def _start(prefect_home: Path) -> str | None:

@@ -141,3 +141,22 @@ def test_the_server_of_a_killed_sweep_is_ended_by_the_next_start_and_no_other_pr
         for process in (orphan, ours, foreign):
             process.kill()
             process.wait()
+
+
+def test_a_server_of_a_killed_sweep_that_does_not_stop_is_gone_before_the_next_one_starts(tmp_path: Path) -> None:
+    # given the server of a killed sweep, which holds its database and does not end on SIGTERM
+    ignoring = "import signal; signal.signal(15, signal.SIG_IGN); print(flush=True); signal.pause()"
+    words = [sys.executable, "-c", ignoring, "prefect.server.api.server:create_app"]
+    server = subprocess.Popen(words, stdout=subprocess.PIPE)
+    try:
+        assert server.stdout is not None
+        server.stdout.readline()
+        (tmp_path / "999999999").write_text(str(server.pid), encoding="utf-8")
+        # when the next sweep ends such servers
+        end_orphans(tmp_path)
+        # then it has ended
+        assert server.poll() == -signal.SIGKILL
+    finally:
+        server.kill()
+        server.communicate()
+    assert list(tmp_path.iterdir()) == []
