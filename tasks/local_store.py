@@ -26,6 +26,8 @@ from tasks.shelf import FolderShelf
 
 DECISIONS = "decisions"
 """Where a store keeps the records of tasks/verdict/decisions.py; like `forgotten`, not the name of a sweep."""
+SHARED_FOLDER = ".shared"
+"""Where a folder of bundles keeps what farms and labs share."""
 Known = Callable[[Collection[str]], Collection[str]]
 """Returns which of some bundles, by the hash of their session.json, a warehouse contains."""
 
@@ -57,7 +59,7 @@ class LocalStore:
     @property
     def shelf(self) -> FolderShelf:
         """The files that farms and labs with this folder share."""
-        return FolderShelf(self.root / ".shared")
+        return FolderShelf(self.root / SHARED_FOLDER)
 
     def sweep_ids(self) -> list[str]:
         """Return the names of the folders in `root` and of the archives."""

@@ -24,6 +24,7 @@ _FIXTURES = (
     "emulator",
     "prefect_server",
     "farm",
+    "lab_workers",
     "runner",
     "s3",
     "stand_in_farm",

@@ -152,5 +152,6 @@ class _Talk:
         for name, step in report.steps.items():
             board.follow(name, Step(step.done, step.total, step.doing))
         self._lab.health.update(report.health)
-        self._lab.tallies.update(report.tallies)
+        # A second run finds what the first one measured already done: what was reported first has the right counts.
+        self._lab.tallies = {**report.tallies, **self._lab.tallies}
         return True

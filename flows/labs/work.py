@@ -130,19 +130,15 @@ class Work:
         while tries_left:
             tries_left -= self._ended.wait(POLL_S)
             beat += time.monotonic() - told > BEAT_S
-            newest = self._newest_report(beat)
-            if newest != reported and self._is_written(newest):
-                reported, told = newest, time.monotonic()
-            elif newest == reported and self._ended.is_set():
-                break
-
-    def _is_written(self, report: Report) -> bool:
-        try:
-            self._mailbox.write_report(report)
-        except FarmError as error:
-            _log.warning("%s", error)
-            return False
-        return True
+            try:
+                newest = self._newest_report(beat)
+                if newest != reported:
+                    self._mailbox.write_report(newest)
+                    reported, told = newest, time.monotonic()
+                elif self._ended.is_set():
+                    break
+            except FarmError as error:
+                _log.warning("%s", error)
 
     def _newest_order(self, known: Order) -> Order:
         """Return the farm's newest order, or the known one if the store does not answer."""
@@ -183,7 +179,7 @@ class Work:
         else:
             try:
                 self._exports.ready(pair, self._cases(ordered, ordered.key))
-            except FarmError as error:
+            except (FarmError, OSError) as error:  # such as a full disk: nothing may wait for it
                 self._exports.fail(pair, str(error))
 
     def _cases(self, ordered: PairOrder, key: str) -> tuple[Export, ...]:
@@ -199,7 +195,7 @@ class Work:
     def _fetched(self, ordered: RunnerOrder) -> Runners:
         try:
             return Runners({(variant, mode): self._runner(name) for variant, mode, name in ordered.uses}, ordered.error)
-        except FarmError as error:
+        except (FarmError, OSError) as error:
             return Runners(error=str(error))
 
     def _runner(self, name: str) -> Runner:

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from devices.errors import FarmError, InputError
 from tasks.files import UNFINISHED, sha256_of, write_complete
+from tasks.local_store import SHARED_FOLDER
 from tasks.var import Var
 
 FOLDERS = ("bundles", "devices")
@@ -162,9 +163,12 @@ def _is_kept(kept: Kept, target: Path) -> bool:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Yield all files below a folder that are complete; raises FileNotFoundError if a folder disappears meanwhile."""
+    """Yield all complete files below a folder, but not what labs share, which can be made again.
+
+    Raises FileNotFoundError if a folder disappears meanwhile.
+    """
     for entry in sorted(folder.iterdir()):
-        if entry.name.startswith(UNFINISHED):
+        if entry.name.startswith((UNFINISHED, SHARED_FOLDER)):
             continue
         if entry.is_dir():
             yield from _files(entry)

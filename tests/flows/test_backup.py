@@ -12,6 +12,7 @@ from devices.errors import InputError
 from tasks.files import write_complete
 from tasks.health import Registry
 from tasks.keep.backup import BackupError, back_up, restore
+from tasks.local_store import LocalStore
 from tasks.var import Var
 from tests.fixtures.command import Etfarm, Kept
 
@@ -104,6 +105,11 @@ def test_unfinished_files_are_not_part_of_a_backup(measured: Kept, target: Path)
     partial.mkdir()
     (partial / "session.json").write_text("{")
     assert not [name for name in back_up(measured.var, target).manifest.files if ".part-" in name]
+
+
+def test_what_labs_share_is_not_part_of_a_backup(measured: Kept, target: Path) -> None:
+    LocalStore(measured.var.bundles).shelf.write("labs/night/order.json", b"an order")
+    assert not any(".shared" in name for name in back_up(measured.var, target).manifest.files)
 
 
 def test_a_stopped_backup_is_absent_and_resumes(

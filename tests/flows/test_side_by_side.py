@@ -1,10 +1,8 @@
 """Devices of a sweep: sessions of a model start as soon as its export is there."""
 
-import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,56 +16,21 @@ from flows.device_job import DeviceTally
 from flows.side_by_side import measure_as_ready
 from tasks.bundle import SessionRecord
 from tasks.bundle_store import LocalStore
-from tasks.export.entry import ModelEntry, entry_of
-from tasks.export.exported import Export, ExportError
-from tasks.spec import SweepSpec
 from tasks.var import Var
+from tests.fixtures.late_exports import BROKEN, LATE, QUICK, SPEC, LateExports, put_in_place
 from tests.fixtures.plans import NIGHT
-from tests.fixtures.stand_in import GOOD, publish_stand_in, write_export
 from tests.fixtures.waiting import ENOUGH_S, wait_for
-
-SLOW, QUICK, BROKEN = "linear", "conv", "batch_matmul"
-SPEC = SweepSpec(
-    name="smoke",
-    models=[entry_of(name) for name in (SLOW, QUICK, BROKEN)],
-    variants=["sme2_off"],
-    executions=3,
-    warmup_executions=1,
-    sessions=2,
-    settle_s=0,
-    lease_wait_s=ENOUGH_S,
-)
-
-
-class Exports:
-    """Exports without torch: SLOW ends when the test lets it, BROKEN fails."""
-
-    def __init__(self, folder: Path) -> None:
-        self.slow_may_end = threading.Event()
-        self._made = {name: replace(write_export(folder / name), model=name) for name in (SLOW, QUICK)}
-
-    def export(self, model: ModelEntry, precision: str, exports_dir: Path, **_: object) -> tuple[Export, ...]:
-        if model.name == SLOW:
-            self.slow_may_end.wait(ENOUGH_S)
-        if model.name == BROKEN:
-            raise ExportError("cannot export batch_matmul as fp32: no weights here")
-        return (self._made[model.name],)
 
 
 @pytest.fixture
-def exports(prefect_api: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Exports]:
+def exports(prefect_api: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LateExports]:
     """A farm whose exports the test controls, with a stand-in for the runner."""
-    made = Exports(tmp_path / "made")
-    runner = publish_stand_in(tmp_path / "var" / "runners", GOOD)
-    monkeypatch.setattr("flows.prepare.export_cases", made.export)
-    monkeypatch.setattr("flows.prepare.build_runner", lambda *_: None)
-    monkeypatch.setattr("flows.prepare.find_runner", lambda *_: runner)
     with temporary_settings({PREFECT_API_URL: prefect_api}):
-        yield made
+        yield put_in_place(monkeypatch, tmp_path / "var")
 
 
 def test_a_remote_device_measures_what_is_exported_and_this_machine_waits_for_all_exports(
-    exports: Exports, make_spec: Callable[..., DeviceSpec], tmp_path: Path
+    exports: LateExports, make_spec: Callable[..., DeviceSpec], tmp_path: Path
 ) -> None:
     # given a sweep on a remote device and on this machine, and one export that takes long
     devices = [make_spec("local"), make_spec("ssh")]
@@ -80,26 +43,26 @@ def test_a_remote_device_measures_what_is_exported_and_this_machine_waits_for_al
             ("test-ssh", QUICK),
             ("test-ssh", BROKEN),
         }
-        exports.slow_may_end.set()
+        exports.late_may_end.set()
         # and in the end both devices have measured both models
         tallies = {tally.device: tally for tally in sweeping.result(ENOUGH_S)}
     for name in ("test-local", "test-ssh"):
         assert (tallies[name].succeeded, tallies[name].failed, tallies[name].discarded) == (4, 2, 1)
     # and the model that came later has caught up its rounds in their order
     remote = [each for each in counting(tmp_path) if each.device.name == "test-ssh" and each.arm is None]
-    assert [each.model.name for each in remote] == [QUICK] * 2 + [SLOW] * 2
+    assert [each.model.name for each in remote] == [QUICK] * 2 + [LATE] * 2
     assert [each.index for each in remote] == [0, 1] * 2
 
 
 def test_sessions_have_the_same_ids_whenever_their_export_ends(
-    exports: Exports, make_spec: Callable[..., DeviceSpec], tmp_path: Path
+    exports: LateExports, make_spec: Callable[..., DeviceSpec], tmp_path: Path
 ) -> None:
     # given a sweep whose first export ends last
     device = make_spec("ssh")
     with ThreadPoolExecutor(1) as pool:
         sweeping = pool.submit(copy_context().run, measured, [device], tmp_path / "var")
         wait_for(lambda: len(counting(tmp_path)) == 2 or sweeping.done(), "the other model to be measured")
-        exports.slow_may_end.set()
+        exports.late_may_end.set()
         sweeping.result(ENOUGH_S)
     # when it is started again with all exports there
     (again,) = measured([device], tmp_path / "var")

@@ -1,27 +1,22 @@
 """Devices of a lab are measured by its worker; what happens to a lab never stops the others."""
 
-import threading
-import uuid
-from collections.abc import Iterator
+import errno
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import pytest
 from prefect import flow
-from prefect.client.schemas.objects import State
-from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect.states import Crashed, Running, Scheduled
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from deployments.virtual_lab.loopback import free_port
 from devices.inventory import DeviceSpec
 from flows.device_job import DeviceJob, DeviceTally
-from flows.labs import deployment, farm_side, work
+from flows.labs import farm_side, work
 from flows.labs.lab import lab
 from flows.labs.mailbox import Mailbox
 from flows.labs.messages import Order
@@ -31,106 +26,24 @@ from tasks.alternate import Side, plan_round
 from tasks.bundle import SessionRecord
 from tasks.bundle_store import LocalStore, open_store
 from tasks.cell import Cell
-from tasks.export.entry import ModelEntry, entry_of
-from tasks.export.exported import Export, ExportError, read_exports
+from tasks.export.exported import Export
+from tasks.export.shared import fetch_export
 from tasks.health import Registry
-from tasks.runner.bundle import Runner
-from tasks.spec import SweepSpec
+from tasks.shelf import Shelf
 from tasks.var import Var
+from tests.fixtures.lab_workers import Workers
+from tests.fixtures.late_exports import LATE, QUICK, SPEC, WHY_BROKEN, LateExports, put_in_place
 from tests.fixtures.plans import NIGHT
-from tests.fixtures.stand_in import GOOD, etdump_of, publish_stand_in, write_export
 from tests.fixtures.waiting import ENOUGH_S, wait_for
 
-LATE, QUICK, BROKEN = "linear", "conv", "batch_matmul"
 SITE = "berlin"
-SPEC = SweepSpec(
-    name="smoke",
-    models=[entry_of(name) for name in (LATE, QUICK, BROKEN)],
-    variants=["sme2_off"],
-    executions=3,
-    warmup_executions=1,
-    sessions=2,
-    settle_s=0,
-    lease_wait_s=ENOUGH_S,
-)
-
-
-class Exports:
-    """Exports without torch: LATE ends when the test lets it, BROKEN fails."""
-
-    def __init__(self, folder: Path) -> None:
-        self.late_may_end = threading.Event()
-        self.late_may_end.set()
-        self.folder = folder
-
-    def export(self, model: ModelEntry, precision: str, exports_dir: Path, **_: object) -> tuple[Export, ...]:
-        if model.name == LATE:
-            self.late_may_end.wait(ENOUGH_S)
-        if model.name == BROKEN:
-            raise ExportError("cannot export batch_matmul as fp32: no weights here")
-        made = exports_dir / f"key-of-{model.name}"
-        if not made.is_dir():
-            write_export(made, etdump_of(3, operator=f"Convolution {model.name}"))
-            described = made / "export.json"
-            described.write_text(described.read_text().replace('"linear"', f'"{model.name}"'))
-        return read_exports(made)
-
-
-@dataclass
-class Workers:
-    """Stand-in for Prefect's workers: runs of labs in threads of this process, except those of `others`."""
-
-    others: dict[str, State[Any]] = field(default_factory=dict)
-    """The state of the runs of such a lab, which do nothing."""
-    killed: int = 0
-    """How many of the next runs are killed at once."""
-    states: dict[UUID, State[Any]] = field(default_factory=dict)
-    cancelled: list[str] = field(default_factory=list)
-
-    def start(self, site: str, order: str, bundles: str) -> UUID:
-        run = uuid.uuid4()
-        self.states[run] = self.others.get(site, Running())
-        if self.killed:
-            self.killed -= 1
-            self.states[run] = Crashed(message="killed")
-        elif site not in self.others:
-            threading.Thread(target=copy_context().run, args=(self._run, run, order, bundles), daemon=True).start()
-        return run
-
-    def _run(self, run: UUID, order: str, bundles: str) -> None:
-        self.states[run] = lab(order, bundles, return_state=True)
-
-    def cancel(self, run: UUID, why: str) -> None:
-        self.cancelled.append(why)
 
 
 @pytest.fixture
-def workers(prefect_api: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workers]:
-    """A farm and labs with folders of their own, which share nothing but the bundles' folder."""
-    made = Workers()
-    monkeypatch.setenv("ETFARM_VAR", str(tmp_path / "lab"))
-    monkeypatch.setattr(deployment, "deploy", lambda: None)
-    monkeypatch.setattr(deployment, "start", made.start)
-    monkeypatch.setattr(deployment, "state_of", made.states.get)
-    monkeypatch.setattr(deployment, "cancel", made.cancel)
-    monkeypatch.setattr(deployment, "end_below", lambda *_: None)
-    for module in (work, farm_side):
-        monkeypatch.setattr(module, "POLL_S", 0.01)
-    with temporary_settings({PREFECT_API_URL: prefect_api}):
-        yield made
-
-
-@pytest.fixture
-def exports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Exports:
-    made = Exports(tmp_path / "farm" / "exports")
-    runner = publish_stand_in(tmp_path / "farm" / "runners", GOOD)
-    monkeypatch.setattr("flows.prepare.export_cases", made.export)
-    monkeypatch.setattr("flows.prepare.build_runner", lambda *_: None)
-
-    def find(_: Path, platform: str, variant: str, mode: str) -> Runner | None:
-        return runner if variant == "sme2_off" and mode == "timing" else None
-
-    monkeypatch.setattr("flows.prepare.find_runner", find)
+def exports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LateExports:
+    """A farm whose late export may end, unless a test wants it to wait."""
+    made = put_in_place(monkeypatch, tmp_path / "farm")
+    made.late_may_end.set()
     return made
 
 
@@ -155,7 +68,7 @@ def swept(
 
 
 def test_a_device_is_measured_the_same_whether_a_lab_or_this_machine_reaches_it(
-    workers: Workers, exports: Exports, tmp_path: Path
+    workers: Workers, exports: LateExports, tmp_path: Path
 ) -> None:
     # given a device here, one in a lab, and a model that cannot be exported
     devices = [a_device(tmp_path, "here"), a_device(tmp_path, "far", SITE)]
@@ -166,9 +79,7 @@ def test_a_device_is_measured_the_same_whether_a_lab_or_this_machine_reaches_it(
         assert (tallies[name].succeeded, tallies[name].failed, tallies[name].discarded) == (4, 2, 1)
         ended = of_device(name, tmp_path)
         assert sorted(each.status for each in ended) == ["failed"] * 2 + ["invalid"] + ["succeeded"] * 4
-        assert {each.reason for each in ended if each.status == "failed"} == {
-            "cannot export batch_matmul as fp32: no weights here"
-        }
+        assert {each.reason for each in ended if each.status == "failed"} == {WHY_BROKEN}
     # and each knows what the device is, which the lab found out
     assert [job.facts.platform for job in jobs] == ["linux-x86_64"] * 2
     # and the lab has nothing but what was shared with it
@@ -178,7 +89,7 @@ def test_a_device_is_measured_the_same_whether_a_lab_or_this_machine_reaches_it(
 
 
 def test_a_lab_drops_what_would_not_end_in_time_as_this_machine_does(
-    workers: Workers, exports: Exports, tmp_path: Path
+    workers: Workers, exports: LateExports, tmp_path: Path
 ) -> None:
     # given a sweep that must have ended now, by the clock of another time zone
     finish_by = datetime.now(timezone(timedelta(hours=-8)))
@@ -191,7 +102,7 @@ def test_a_lab_drops_what_would_not_end_in_time_as_this_machine_does(
 
 
 def test_a_lab_measures_what_is_exported_while_other_exports_are_pending(
-    workers: Workers, exports: Exports, tmp_path: Path
+    workers: Workers, exports: LateExports, tmp_path: Path
 ) -> None:
     # given an export that takes long
     exports.late_may_end.clear()
@@ -208,7 +119,7 @@ def test_a_lab_measures_what_is_exported_while_other_exports_are_pending(
 
 
 def test_a_lab_whose_worker_is_off_delays_nobody_and_is_named(
-    workers: Workers, exports: Exports, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workers: Workers, exports: LateExports, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given a lab without a worker
     monkeypatch.setattr(farm_side, "TAKEN_S", 0.1)
@@ -234,7 +145,7 @@ def test_a_lab_whose_worker_is_off_delays_nobody_and_is_named(
 )
 def test_a_lab_that_is_lost_is_named_and_measured_at_the_next_start(
     workers: Workers,
-    exports: Exports,
+    exports: LateExports,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     state: str,
@@ -255,14 +166,16 @@ def test_a_lab_that_is_lost_is_named_and_measured_at_the_next_start(
     assert (tallies["far"].succeeded, tallies["far"].discarded) == (4, 1)
 
 
-def test_a_lab_whose_run_is_killed_once_is_started_again(workers: Workers, exports: Exports, tmp_path: Path) -> None:
+def test_a_lab_whose_run_is_killed_once_is_started_again(
+    workers: Workers, exports: LateExports, tmp_path: Path
+) -> None:
     workers.killed = 1
     _, tallies, _ = swept([a_device(tmp_path, "far", SITE)], tmp_path)
     assert (tallies["far"].succeeded, tallies["far"].unusable) == (4, None)
 
 
 def test_a_lab_whose_farm_was_killed_waits_for_no_export_any_more(
-    workers: Workers, exports: Exports, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workers: Workers, exports: LateExports, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given an order whose second export will never come
     monkeypatch.setattr(work, "SILENT_S", 0.1)
@@ -283,7 +196,7 @@ def test_a_lab_whose_farm_was_killed_waits_for_no_export_any_more(
 
 
 def test_suspected_series_of_a_lab_are_measured_again_by_the_lab(
-    workers: Workers, exports: Exports, tmp_path: Path
+    workers: Workers, exports: LateExports, tmp_path: Path
 ) -> None:
     # given a sweep that measured in a lab, and two models to compare there
     [job], _, _ = swept([a_device(tmp_path, "far", SITE)], tmp_path)
@@ -307,7 +220,7 @@ def test_suspected_series_of_a_lab_are_measured_again_by_the_lab(
 
 
 def test_the_farm_decides_about_the_health_of_a_lab_s_devices_and_learns_what_happened_to_them(
-    workers: Workers, exports: Exports, tmp_path: Path
+    workers: Workers, exports: LateExports, tmp_path: Path
 ) -> None:
     # given a device that the farm has quarantined, one that cannot be reached, and one that the lab once retired
     known, of_lab = Registry(tmp_path / "farm" / "devices"), Registry(tmp_path / "lab" / "devices")
@@ -321,6 +234,23 @@ def test_the_farm_decides_about_the_health_of_a_lab_s_devices_and_learns_what_ha
     assert str(tallies["out"].unusable).startswith("out is quarantined")
     assert (known.health("gone").state, known.health("gone").strikes) == ("suspect", 1)
     assert known.health("out").state == "quarantined"
+
+
+def test_an_export_that_a_lab_cannot_keep_fails_its_sessions_and_nothing_waits_for_it(
+    workers: Workers, exports: LateExports, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a lab whose disk is full when it fetches the second model
+    def fetched(shelf: Shelf, key: str, exports_dir: Path) -> tuple[Export, ...]:
+        if key == f"key-of-{LATE}":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return fetch_export(shelf, key, exports_dir)
+
+    monkeypatch.setattr(work, "fetch_export", fetched)
+    # when a sweep measures there
+    _, tallies, _ = swept([a_device(tmp_path, "far", SITE)], tmp_path)
+    # then the other model is measured
+    assert (tallies["far"].succeeded, tallies["far"].failed) == (2, 4)
+    assert any("No space left on device" in str(each.reason) for each in of_device("far", tmp_path))
 
 
 def test_an_order_that_is_in_another_store_is_refused_in_one_sentence(workers: Workers, tmp_path: Path) -> None:
