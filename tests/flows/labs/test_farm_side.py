@@ -1,0 +1,48 @@
+"""What a sweep takes over from the reports of a lab."""
+
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import pytest
+from prefect.client.schemas.objects import State
+from prefect.states import Crashed, Running
+
+from devices.inventory import DeviceSpec
+from devices.ondevice.facts import Facts
+from flows.device_job import DeviceTally
+from flows.labs import deployment, farm_side
+from flows.labs.mailbox import Mailbox
+from flows.labs.messages import Order, ProbeReport, Report
+from tasks.bundle_store import LocalStore
+from tests.fixtures.plans import NIGHT, a_spec
+
+
+def test_what_a_killed_run_measured_is_not_counted_as_already_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a lab whose first run is killed when one device has ended, and a second run that finds that done
+    store = LocalStore(tmp_path)
+    devices = [DeviceSpec(name=name, transport="local", site="berlin") for name in ("first", "second")]
+    again = {"first": DeviceTally("first", already_done=4), "second": DeviceTally("second", succeeded=4)}
+    reports = [{"first": DeviceTally("first", succeeded=4)}, again]
+    states: dict[UUID, State] = {}
+
+    def start(site: str, order: str, bundles: str) -> UUID:
+        tallies = reports.pop(0)
+        probes = {name: ProbeReport(facts=Facts()) for name in tallies}
+        Mailbox(store.shelf, order).write_report(Report(probes=probes, tallies=tallies))
+        run = uuid4()
+        states[run] = Crashed(message="killed") if reports else Running()
+        return run
+
+    monkeypatch.setattr(farm_side, "POLL_S", 0.01)
+    monkeypatch.setattr(deployment, "start", start)
+    monkeypatch.setattr(deployment, "state_of", states.get)
+    monkeypatch.setattr(deployment, "end_below", lambda *_: None)
+    # when it measures
+    lab = farm_side.Lab("berlin", devices)
+    lab.measure(
+        store, lambda beat: Order(beat=beat, site="berlin", spec=a_spec(), sweep=NIGHT, devices=devices), lambda _: None
+    )
+    # then each device has the counts of the run that measured it
+    assert (lab.lost, lab.tallies["first"].succeeded, lab.tallies["second"].succeeded) == (None, 4, 4)
