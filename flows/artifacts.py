@@ -16,8 +16,8 @@ from prefect.artifacts import (
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId, ArtifactFilterType
 
-from flows.device_states import DeviceState
-from flows.server_watch import ServerGoneError
+from flows.device.states import DeviceState
+from flows.server.watch import ServerGoneError
 
 _ALL = 100.0
 # The server answers in a tenth of a second and more while many devices measure short sessions.

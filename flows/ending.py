@@ -9,9 +9,9 @@ from typing import Any
 from prefect.client.schemas.objects import State
 from pydantic import BaseModel
 
-from flows.device_job import COUNTED, DeviceTally, counts_in_words
+from flows.device.job import COUNTED, DeviceTally, counts_in_words
 from flows.live_exports import Snapshot
-from flows.states import data_of, end_state, first_of
+from flows.server.states import data_of, end_state, first_of
 from flows.verdicts import FailingVerdict, fails, line_of
 from tasks.report.sections.verdicts import VerdictRow
 

@@ -13,8 +13,8 @@ from prefect.client.schemas.objects import State
 
 from devices.errors import FarmError, one_line
 from flows.ending import Ending
-from flows.publish import tell
 from flows.verdicts import fails, title_of
+from flows.warehouse.publish import tell
 from sql.errors import WarehouseError
 from tasks import metrics
 from tasks.health import HealthError, Registry

@@ -17,10 +17,10 @@ from devices.errors import DeviceError, FarmError
 from devices.inventory import DeviceSpec, open_device
 from devices.ondevice.facts import Facts, read_facts
 from devices.reconnect import probe_until
-from flows.device import RECOVERY_S
+from flows.device.measure import RECOVERY_S
 from flows.live_exports import LiveExports
 from flows.progress import board
-from flows.states import end_state
+from flows.server.states import end_state
 from tasks.bundle_store import BundleStore, ObjectStore
 from tasks.cell import Mode, Variant
 from tasks.export.entry import ModelEntry

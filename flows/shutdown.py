@@ -14,11 +14,11 @@ from uuid import UUID
 from prefect.client.orchestration import get_client
 from prefect.states import Cancelled
 
-from flows.lease import release_all
-from flows.prefect_server import stop_server
+from flows.device.lease import release_all
+from flows.device.slot import release_slots
 from flows.progress import board
-from flows.run_notes import end_runs, noted
-from flows.slot import release_slots
+from flows.server.embedded import stop_server
+from flows.server.run_notes import end_runs, noted
 from tasks import metrics
 from tasks.leftovers import remove_own
 

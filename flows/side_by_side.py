@@ -14,15 +14,15 @@ from prefect.client.schemas.objects import State
 from prefect.futures import PrefectFuture, wait
 
 from devices.inventory import DeviceSpec
-from flows.device import measure_device
-from flows.device_job import DeviceJob, DeviceTally
-from flows.device_steps import device_step, tallies_of
+from flows.device.job import DeviceJob, DeviceTally
+from flows.device.measure import measure_device
+from flows.device.steps import device_step, tallies_of
 from flows.labs import deployment
 from flows.labs.farm_side import Lab
 from flows.labs.orders import Sharing, matrix_order, round_order
 from flows.live_exports import Snapshot
 from flows.prepare import Building, Exporting, Probe, probe_all
-from flows.states import end_state
+from flows.server.states import end_state
 from tasks import metrics
 from tasks.bundle import SweepNight
 from tasks.bundle_store import BundleStore

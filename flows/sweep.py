@@ -12,21 +12,21 @@ from prefect.client.schemas.objects import State
 from prefect.futures import PrefectFuture
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
+from flows.alternate.same_night import same_night_jobs
 from flows.artifacts import show_report
 from flows.choose import Chosen, choose_devices
-from flows.device_job import DeviceJob, dropped_in_words
+from flows.device.job import DeviceJob, dropped_in_words
 from flows.ending import Ending
 from flows.json_log import log_context
-from flows.leftovers import clear_leftovers
 from flows.notify import notify_end, notify_of_error
 from flows.progress import board
-from flows.publish import load_store, unloadable_sessions, write_report
-from flows.same_night import same_night_jobs
+from flows.server.states import data_of, end_state, given_name, listed, outcome
+from flows.setup.leftovers import clear_leftovers
 from flows.shutdown import shutdown_handler
 from flows.side_by_side import measure_all, measure_as_ready
-from flows.states import data_of, end_state, given_name, listed, outcome
-from flows.unloadable import session_of
 from flows.verdicts import FailingVerdict, line_of, noise_lines, show_verdicts, verdicts_of
+from flows.warehouse.publish import load_store, unloadable_sessions, write_report
+from flows.warehouse.unloadable import session_of
 from tasks.bundle import SweepNight
 from tasks.bundle_store import BundleStore, open_store
 from tasks.finish_by import finish_moment

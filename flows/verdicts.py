@@ -8,8 +8,8 @@ import httpx
 from prefect.artifacts import create_table_artifact
 from prefect.events import emit_event
 
-from flows.publish import ask_warehouse, readable_warehouse
-from flows.server_watch import ServerGoneError
+from flows.server.watch import ServerGoneError
+from flows.warehouse.publish import ask_warehouse, readable_warehouse
 from tasks.report.cells import conditions_of
 from tasks.report.data import open_answers
 from tasks.report.sections.verdicts import VerdictRow, change_of

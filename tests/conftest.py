@@ -61,7 +61,7 @@ def _scope(nodeid: str) -> str:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Start with the longest tests: one worker is busy with the lab while the others do the rest. Scale time limits."""
-    longest = ("the lab", "tests/flows/test_prefect_server_lost.py", "tests/flows/test_sweep.py")
+    longest = ("the lab", "tests/flows/server/test_server_lost.py", "tests/flows/test_sweep.py")
     items.sort(key=lambda item: longest.index(scope) if (scope := _scope(item.nodeid)) in longest else len(longest))
     for item in items:
         marker = item.get_closest_marker("timeout")

@@ -33,10 +33,17 @@ PACKAGES: dict[str, set[str]] = {
     "tasks.load": {"tasks.etdump", "tasks.export", "tasks.verdict"},
     "tasks.keep": {"tasks.export", "tasks.load", "tasks.runner", "tasks.verdict"},
     "tasks.report": {"tasks.advice", "tasks.export", "tasks.verdict"},
-    "flows.certify": set(),
-    "flows.cli": {"flows.certify", "flows.labs"},
-    "flows.deployed": set(),
-    "flows.labs": set(),
+    "flows.server": set(),
+    "flows.setup": {"flows.server"},
+    "flows.warehouse": set(),
+    "flows.device": {"flows.server"},
+    "flows.alternate": {"flows.device", "flows.server", "flows.warehouse"},
+    "flows.certify": {"flows.warehouse"},
+    "flows.labs": {"flows.device", "flows.server", "flows.setup"},
+    "flows.deployed": {"flows.device", "flows.server", "flows.setup", "flows.warehouse"},
+    "flows.cli": {
+        f"flows.{package}" for package in ("alternate", "certify", "device", "labs", "server", "setup", "warehouse")
+    },
 }
 # The only packages that may import these, inside the function that needs them: a worker beside phones has neither.
 HEAVY = {"torch", "executorch", "transformers", "torchao"}

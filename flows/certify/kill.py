@@ -9,7 +9,7 @@ from devices.errors import DeviceError, FarmError
 from devices.ondevice.leftovers import read_leftovers
 from devices.shell import call, make_folder
 from flows.certify.children import last_line, records_of, started
-from flows.publish import ask_warehouse
+from flows.warehouse.publish import ask_warehouse
 from tasks.certify.finding import Finding, figures
 from tasks.certify.subject import Subject
 

@@ -2,7 +2,7 @@
 
 from devices.errors import FarmError
 from flows.certify.children import run_to_end
-from flows.publish import ask_warehouse
+from flows.warehouse.publish import ask_warehouse
 from tasks.cell import VARIANTS
 from tasks.certify.finding import Finding
 from tasks.certify.subject import Subject

@@ -25,7 +25,7 @@ def report(
     warehouse: WarehouseOption = None,
 ) -> None:
     """Write a sweep's report (HTML and Markdown); print its path."""
-    from flows.publish import write_report
+    from flows.warehouse.publish import write_report
 
     typer.echo(write_report(sweep_id, var, warehouse))
 
@@ -158,7 +158,7 @@ def queue(var: VarOption = DEFAULT_VAR) -> None:
     order in which they get the device: the highest priority first, then the earliest. An expected time goes by the pace
     of the sweep that measures.
     """
-    from flows.prefect_settings import prepare_prefect
+    from flows.server.settings import prepare_prefect
     from tasks.var import Var
 
     prepare_prefect(Var(var.absolute()).prefect_home)

@@ -56,8 +56,8 @@ def run_bisect(
     Returns 0 if a night was found, 1 if the models and runners of both nights do not differ. Raises InputError before
     anything is measured.
     """
-    from flows.alternate import Results, choose_device
-    from flows.bisect import known_series, measured_nights
+    from flows.alternate.bisect import known_series, measured_nights
+    from flows.alternate.measure import Results, choose_device
     from flows.cli.prefect_run import announce, run_with_server
     from tasks.bundle_store import open_store
     from tasks.night import parse_night, sweep_night
@@ -74,8 +74,8 @@ def run_bisect(
         measured_nights(results, series), parse_night(good) if good else None, parse_night(bad) if bad else None
     )
     announce(f"bisect {series} from {first.night} to {contents[-1].night}", "bisection", var)
-    from flows.bisect import bisect
-    from flows.prefect_server import exit_at_once
+    from flows.alternate.bisect import bisect
+    from flows.server.embedded import exit_at_once
 
     parameters = {"series": series, "good": first, "contents": contents, "device": spec, "results": results}
     found, note, is_server_lost = run_with_server(bisect, parameters, var, "bisection")

@@ -23,7 +23,7 @@ def run_certify(inventory: Path, name: str, var: Path, output: Path | None) -> i
     check_reached(load_inventory(inventory), spec)
     if output is not None and (output.is_dir() or not output.absolute().parent.is_dir()):
         raise InputError(f"-o {output}: not a file in a folder that exists; create the folder or name another file")
-    from flows.prefect_settings import prepare_prefect
+    from flows.server.settings import prepare_prefect
 
     places = Var(var.absolute() / "certify" / name)
     prepare_prefect(places.prefect_home)

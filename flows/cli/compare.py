@@ -9,7 +9,7 @@ from devices.errors import InputError
 from devices.suggest import did_you_mean
 from flows.cli.compare_page import page, table_of
 from flows.cli.formats import as_text
-from flows.publish import readable_warehouse
+from flows.warehouse.publish import readable_warehouse
 from sql.answer import answered
 from sql.schema import sql_files
 from tasks.verdict.arms import Arm, Name, find_arms, id_of, word_of

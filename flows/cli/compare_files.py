@@ -48,7 +48,7 @@ def run_compare_files(
     for file in files:
         if not file.is_file():
             raise InputError(f"{file}: no such file; name a .pte file")
-    from flows.alternate import Results, choose_device
+    from flows.alternate.measure import Results, choose_device
     from flows.cli.prefect_run import announce, run_with_server
     from tasks.bundle_store import open_store
     from tasks.var import Var
@@ -57,8 +57,8 @@ def run_compare_files(
     places = Var(var.absolute())
     results = Results(_sweep_of(files, spec.name), open_store(bundles, places), places, warehouse)
     announce(f"compare {files[0]} and {files[1]} on {spec.name}", "comparison", var)
-    from flows.compare_files import compare_files
-    from flows.prefect_server import exit_at_once
+    from flows.alternate.two_files import compare_files
+    from flows.server.embedded import exit_at_once
 
     parameters = {"a": files[0], "b": files[1], "device": spec, "results": results}
     parameters |= {"sessions": sessions, "margin": margin}

@@ -9,7 +9,7 @@ import typer
 from flows.cli.options import DEFAULT_VAR, BundlesOption, VarOption, WarehouseOption
 
 if TYPE_CHECKING:
-    from flows.decisions import DecisionBook
+    from flows.warehouse.decisions import DecisionBook
     from tasks.verdict.decisions import Decisions
 
 baseline = typer.Typer(help="Start the baselines of verdicts again.", no_args_is_help=True)
@@ -100,7 +100,7 @@ def revoke(
 
 
 def _book(bundles: str | None, var: Path, warehouse: Path | None) -> "DecisionBook":
-    from flows.decisions import DecisionBook
+    from flows.warehouse.decisions import DecisionBook
     from tasks.bundle_store import open_store
     from tasks.var import Var
 
@@ -108,7 +108,7 @@ def _book(bundles: str | None, var: Path, warehouse: Path | None) -> "DecisionBo
 
 
 def _rows(found: "Decisions") -> list[tuple[Any, ...]]:
-    from flows.decisions import described
+    from flows.warehouse.decisions import described
 
     rows = []
     for record in reversed(found.records):

@@ -11,7 +11,7 @@ from devices.platform import SIMULATED
 from devices.reconnect import probe
 from devices.suggest import did_you_mean
 from flows.cli.table import as_table
-from flows.device_states import DeviceState, device_states
+from flows.device.states import DeviceState, device_states
 from tasks.health import Health, Registry
 from tasks.plan import matches
 from tasks.var import Var

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import typer
 
-from flows.prefect_settings import prepare_prefect
+from flows.server.settings import prepare_prefect
 from tasks.var import Var
 
 
@@ -12,8 +12,8 @@ def run_doctor(inventory: Path, var: Path) -> int:
     """Print what was found and the state of the set-up; return 1 if anything needs the user, otherwise 0."""
     places = Var(var.absolute())
     prepare_prefect(places.prefect_home)
-    from flows.doctor import findings
-    from flows.setup_checks import check_setup
+    from flows.setup.checks import check_setup
+    from flows.setup.doctor import findings
 
     left, setup = findings(places, inventory), check_setup(places, inventory)
     needs_user = any(finding.needs_user for finding in left + setup)

@@ -7,7 +7,7 @@ import typer
 
 from devices.errors import InputError
 from devices.inventory import check_name
-from flows.prefect_settings import prepare_prefect
+from flows.server.settings import prepare_prefect
 from tasks.bundle_store import open_store
 from tasks.var import Var
 
@@ -23,7 +23,7 @@ def run_lab(site: str, var: Path, bundles: str | None) -> int:
         raise InputError(str(error)) from None
     places = Var(var.absolute())
     prepare_prefect(places.prefect_home)
-    from flows.worker import LABS_POOL, run_worker
+    from flows.server.worker import LABS_POOL, run_worker
 
     os.environ["ETFARM_VAR"] = str(places.root)
     if bundles:

@@ -160,7 +160,7 @@ def load(
     warehouse: WarehouseOption = None,
 ) -> None:
     """Load bundles or ETDumps into the warehouse, each only once."""
-    from flows.publish import load_and_publish, load_store
+    from flows.warehouse.publish import load_and_publish, load_store
     from tasks.bundle_store import open_store
     from tasks.var import Var
 
@@ -186,7 +186,7 @@ def forget(
 
     The sweep measures them again, as new sessions, when it is started again in the same night.
     """
-    from flows.forget import forget_target
+    from flows.warehouse.forget import forget_target
     from tasks.bundle_store import open_store
     from tasks.var import Var
 
@@ -214,7 +214,7 @@ def prune(
     Prints what would be done unless --yes is given. The newest night, and what it uses, is never touched.
     """
     from flows.cli.prune import run_prune
-    from flows.prune import Rules
+    from flows.warehouse.prune import Rules
 
     rules = Rules(thin_days=thin_after, pack_days=pack_after, unused_days=unused_after)
     raise typer.Exit(run_prune(rules, yes=yes, var=var, bundles=bundles, warehouse=warehouse))
@@ -238,7 +238,7 @@ def worker() -> None:
 
     Needs PREFECT_API_URL and starts in the checkout's root. Ctrl-C and SIGTERM end the running sweep cleanly first.
     """
-    from flows.worker import POOL, run_worker
+    from flows.server.worker import POOL, run_worker
 
     raise typer.Exit(run_worker(POOL))
 
@@ -252,7 +252,7 @@ def automate(
     Creates or updates automations at PREFECT_API_URL: runs of killed processes become Crashed. The server
     notifies the services in ETFARM_NOTIFY, and stores their URLs encrypted.
     """
-    from flows.automations import deploy_automations
+    from flows.server.automations import deploy_automations
 
     for line in deploy_automations(file, os.environ.get("ETFARM_NOTIFY", "")):
         typer.echo(line)

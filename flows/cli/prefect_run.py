@@ -10,8 +10,8 @@ from rich.console import Console
 
 from devices.errors import FarmError
 from flows.cli.options import error_message
-from flows.prefect_settings import prepare_prefect
 from flows.progress import board
+from flows.server.settings import prepare_prefect
 from tasks.var import Var
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ def run_with_server(
     work: "Flow[..., _T]", parameters: dict[str, Any], var: Path, kind: str
 ) -> tuple[_T, str | None, bool]:
     """Run a flow with a Prefect server; return what it returns, what Prefect's UI lacks, and whether it is lost."""
-    from flows.prefect_server import start_server
-    from flows.server_watch import check_server, run_flow, watch
+    from flows.server.embedded import start_server
+    from flows.server.watch import check_server, run_flow, watch
     from flows.shutdown import shutdown_handler
 
     logging.getLogger("httpx").setLevel(logging.WARNING)

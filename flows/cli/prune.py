@@ -6,7 +6,7 @@ from pathlib import Path
 import typer
 
 from flows.cli.options import progress_on_stderr
-from flows.prune import Rules, describe, plan_prune, prune
+from flows.warehouse.prune import Rules, describe, plan_prune, prune
 from tasks.bundle_store import open_store
 from tasks.var import Var
 

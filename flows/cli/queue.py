@@ -11,8 +11,8 @@ from prefect.settings import PREFECT_API_URL
 from devices.errors import InputError
 from flows.artifacts import expected_end
 from flows.cli.table import as_table
-from flows.server_watch import ServerGoneError, check_server, client_without_retries
-from flows.turns import Turn, turns
+from flows.device.turns import Turn, turns
+from flows.server.watch import ServerGoneError, check_server, client_without_retries
 
 _COLUMNS = ("device", "turn", "sweep", "priority", "process", "since", "expected")
 

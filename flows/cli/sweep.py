@@ -38,8 +38,8 @@ def run_sweep(
     announce(f"sweep {spec.name}", "sweep", var)
     from flows.choose import choose_devices
     from flows.ending import SweepEnd
-    from flows.prefect_server import exit_at_once
-    from flows.states import data_of
+    from flows.server.embedded import exit_at_once
+    from flows.server.states import data_of
     from flows.sweep import sweep
 
     choose_devices(spec, str(inventory))
@@ -76,7 +76,7 @@ def _print_verdicts(sweep_id: str, var: Path, warehouse: Path | None) -> None:
 
 
 def _print_medians(sweep_id: str, var: Path, warehouse: Path | None) -> None:
-    from flows.publish import readable_warehouse
+    from flows.warehouse.publish import readable_warehouse
     from sql.warehouse import open_read_only
 
     query = files("sql").joinpath("queries/medians.sql").read_text(encoding="utf-8")

@@ -41,7 +41,7 @@ def rebuild(var: VarOption = DEFAULT_VAR, bundles: BundlesOption = None, warehou
     The views of both are compared first. Stopped at any time, the present warehouse stays as it is. Forgotten sessions
     stay forgotten; events that `etfarm prune` removed come back.
     """
-    from flows.rebuild import rebuild_warehouse
+    from flows.warehouse.rebuild import rebuild_warehouse
     from tasks.bundle_store import open_store
     from tasks.var import Var
 
@@ -64,7 +64,7 @@ def check(var: VarOption = DEFAULT_VAR, bundles: BundlesOption = None, warehouse
 
     Prints a line per finding and exits with 1 if there is any.
     """
-    from flows.check import check_warehouse
+    from flows.warehouse.check import check_warehouse
     from tasks.bundle_store import open_store
     from tasks.var import Var
 

@@ -7,8 +7,8 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 
 from flows.artifacts import show_devices
-from flows.device_states import device_states
-from flows.states import end_state, listed, with_sentence
+from flows.device.states import device_states
+from flows.server.states import end_state, listed, with_sentence
 
 
 @flow(name="health")

@@ -9,10 +9,10 @@ from prefect.client.schemas.objects import State
 
 from flows.choose import choose_devices, with_labs
 from flows.deployed.overrides import Overrides, changed_spec, named_devices, one_of
-from flows.leftovers import clear_leftovers
 from flows.notify import notify_of_error
+from flows.server.states import given_name, with_sentence
+from flows.setup.leftovers import clear_leftovers
 from flows.shutdown import shutdown_handler
-from flows.states import given_name, with_sentence
 from flows.sweep import measure_and_report, name_of, side_by_side
 from tasks.bundle_store import open_store
 from tasks.night import sweep_night

@@ -7,8 +7,8 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 
 from flows.artifacts import show_report
-from flows.publish import write_report
-from flows.states import end_state, with_sentence
+from flows.server.states import end_state, with_sentence
+from flows.warehouse.publish import write_report
 from tasks.bundle_store import open_store
 from tasks.var import Var
 

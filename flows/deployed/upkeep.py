@@ -9,9 +9,9 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 from pydantic import Field
 
-from flows.check import check_warehouse
-from flows.prune import Rules, plan_prune, prune
-from flows.states import end_state, listed, with_sentence
+from flows.server.states import end_state, listed, with_sentence
+from flows.warehouse.check import check_warehouse
+from flows.warehouse.prune import Rules, plan_prune, prune
 from tasks.bundle_store import open_store
 from tasks.var import Var
 

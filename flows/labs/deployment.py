@@ -15,9 +15,9 @@ from prefect.types.entrypoint import EntrypointType
 from prefect.workers.process import ProcessWorker
 
 from flows.labs.lab import lab
-from flows.run_notes import end_runs
-from flows.server_watch import ServerGoneError
-from flows.worker import LABS_POOL
+from flows.server.run_notes import end_runs
+from flows.server.watch import ServerGoneError
+from flows.server.worker import LABS_POOL
 
 _DEPLOYMENT = "lab"
 

@@ -12,7 +12,7 @@ from prefect.client.schemas.objects import State
 
 from devices.errors import FarmError
 from devices.inventory import DeviceSpec
-from flows.device_job import DeviceTally
+from flows.device.job import DeviceTally
 from flows.labs import deployment
 from flows.labs.mailbox import Mailbox
 from flows.labs.messages import BEAT_S, POLL_S, SILENT_S, Order, Report

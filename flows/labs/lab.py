@@ -11,9 +11,9 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from flows.labs.mailbox import Mailbox
 from flows.labs.work import Work
-from flows.leftovers import clear_leftovers
+from flows.server.states import end_state, with_sentence
+from flows.setup.leftovers import clear_leftovers
 from flows.shutdown import shutdown_handler
-from flows.states import end_state, with_sentence
 from tasks.bundle_store import open_store
 from tasks.var import Var
 

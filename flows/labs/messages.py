@@ -7,7 +7,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError, fiel
 from devices.errors import InputError
 from devices.inventory import DeviceSpec
 from devices.ondevice.facts import Facts
-from flows.device_job import DeviceTally
+from flows.device.job import DeviceTally
 from tasks.bundle import SweepNight
 from tasks.cell import Mode, Variant
 from tasks.export.entry import ELSEWHERE

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from devices.inventory import DeviceSpec
-from flows.device_job import DeviceJob
+from flows.device.job import DeviceJob
 from flows.labs.messages import Order, PairOrder, RoundOrder, RunnerOrder
 from flows.live_exports import LiveExports, Pair
 from flows.prepare import Runners

@@ -7,8 +7,8 @@ from dataclasses import asdict, replace
 from functools import partial
 
 from devices.errors import FarmError
-from flows.device_job import DeviceJob, DeviceTally
-from flows.device_steps import device_step, tally_of
+from flows.device.job import DeviceJob, DeviceTally
+from flows.device.steps import device_step, tally_of
 from flows.labs.mailbox import Mailbox
 from flows.labs.messages import (
     BEAT_S,

@@ -13,7 +13,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from flows.prefect_settings import prepare_prefect
+from flows.server.settings import prepare_prefect
 from tasks.bundle import bundles_of
 from tasks.runner.build import build_runner
 from tasks.runner.toolchain import host_platform

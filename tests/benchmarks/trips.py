@@ -23,7 +23,7 @@ from unittest.mock import patch
 from devices.device import Device
 from devices.inventory import DeviceSpec, open_device
 from devices.shell import script_text
-from flows.prefect_settings import prepare_prefect
+from flows.server.settings import prepare_prefect
 from tasks.session.measure import measure as measure_session
 from tasks.var import Var
 from tests.benchmarks.utilisation import hosts, jobs_of, phones
@@ -76,7 +76,7 @@ def main() -> None:
 
 def measured(spec: DeviceSpec, var: Var) -> Trips:
     """Run the sessions on the device and return its calls."""
-    from flows import device as flow
+    from flows.device import measure as flow
 
     trips, measure = Trips(), measure_session
 

@@ -18,14 +18,14 @@ from unittest.mock import patch
 
 from devices.device import Device
 from devices.inventory import DeviceSpec, open_device
-from flows.prefect_settings import prepare_prefect
+from flows.server.settings import prepare_prefect
 from tasks.bundle import SessionRecord, bundles_of
 from tasks.bundle_store import LocalStore
 from tasks.export.entry import entry_of
 from tasks.var import Var
 
 if TYPE_CHECKING:
-    from flows.device_job import DeviceJob  # imports Prefect, which is set up first
+    from flows.device.job import DeviceJob  # imports Prefect, which is set up first
 
 DEVICES = 20
 SESSIONS = 6
@@ -66,7 +66,7 @@ def jobs_of(
 ) -> "list[DeviceJob]":
     """Return a device's part of the sweep for each device: a runner that sleeps, and a small model."""
     from devices.ondevice.facts import Facts
-    from flows.device_job import DeviceJob
+    from flows.device.job import DeviceJob
     from flows.live_exports import LiveExports
     from tasks.spec import SweepSpec
     from tests.fixtures.plans import NIGHT
@@ -115,7 +115,7 @@ def measure_all(folder: Path, var: Var, stack: ExitStack) -> list[Turn]:
         return device
 
     jobs = jobs_of(devices(folder, stack), var)
-    stack.enter_context(patch("flows.device.open_device", open_apart))
+    stack.enter_context(patch("flows.device.measure.open_device", open_apart))
 
     @flow(name="utilisation", task_runner=ThreadPoolTaskRunner(max_workers=64))  # type: ignore[arg-type]
     def side_by_side() -> float:

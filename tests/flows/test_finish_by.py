@@ -12,10 +12,10 @@ from devices.inventory import DeviceSpec
 from devices.local import LocalDevice
 from devices.ondevice.facts import Facts
 from devices.ondevice.lease import acquire
-from flows.device import measure_device
-from flows.device_job import DeviceTally
-from flows.device_sessions import DeviceSessions
-from flows.states import data_of
+from flows.device.job import DeviceTally
+from flows.device.measure import measure_device
+from flows.device.sessions import DeviceSessions
+from flows.server.states import data_of
 from tasks.bundle import SessionRecord
 from tasks.session.measure import measure
 from tests.fixtures.clock import Clock
@@ -54,7 +54,7 @@ def test_a_sweep_drops_what_would_not_end_in_time_and_the_next_start_measures_it
         clock.advance(minutes=10)
         return measure(*positional, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("flows.device.measure", measure_for_ten_minutes)
+    monkeypatch.setattr("flows.device.measure.measure", measure_for_ten_minutes)
     # when it is run
     first = stand_in_farm.sweep()
     # then two sessions ended before, the others are dropped and not failed, and the message and the report say so

@@ -2,7 +2,7 @@
 
 import pytest
 
-from flows.publish import load_store
+from flows.warehouse.publish import load_store
 from tasks import metrics
 from tasks.bundle_store import LocalStore
 from tasks.var import Var

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from prefect.states import Completed
 
-from flows.device_job import DeviceTally
+from flows.device.job import DeviceTally
 from flows.ending import Ending
 from flows.live_exports import LiveExports
 from flows.notify import message_of, notify_end, notify_of_error

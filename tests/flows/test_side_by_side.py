@@ -12,7 +12,7 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from devices.inventory import DeviceSpec
-from flows.device_job import DeviceTally
+from flows.device.job import DeviceTally
 from flows.side_by_side import measure_as_ready
 from tasks.bundle import SessionRecord
 from tasks.bundle_store import LocalStore

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from flows.publish import ask_warehouse
 from flows.verdicts import noise_lines
+from flows.warehouse.publish import ask_warehouse
 from sql.warehouse import writing
 from tasks.keep.check import check_aggregates
 from tasks.keep.forget import forget_sessions

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from flows.cli.warehouse import docs, path
-from flows.publish import load_and_publish
+from flows.warehouse.publish import load_and_publish
 from sql.dictionary import data_dictionary
 from sql.errors import WarehouseError
 from tests.fixtures.warehouse import BundleMaker

@@ -19,7 +19,7 @@ from flows.deployed.on_demand import on_demand
 from flows.deployed.overrides import Overrides
 from flows.deployed.report import report
 from flows.deployed.upkeep import upkeep
-from flows.states import data_of
+from flows.server.states import data_of
 from tasks.health import Registry
 from tasks.var import Var
 from tests.fixtures.command import Etfarm, Kept

@@ -9,7 +9,7 @@ from prefect.states import Crashed, Running
 
 from devices.inventory import DeviceSpec
 from devices.ondevice.facts import Facts
-from flows.device_job import DeviceTally
+from flows.device.job import DeviceTally
 from flows.labs import deployment, farm_side
 from flows.labs.mailbox import Mailbox
 from flows.labs.messages import Order, ProbeReport, Report

@@ -15,7 +15,7 @@ from prefect.task_runners import ThreadPoolTaskRunner
 
 from deployments.virtual_lab.loopback import free_port
 from devices.inventory import DeviceSpec
-from flows.device_job import DeviceJob, DeviceTally
+from flows.device.job import DeviceJob, DeviceTally
 from flows.labs import farm_side, work
 from flows.labs.lab import lab
 from flows.labs.mailbox import Mailbox

@@ -7,7 +7,7 @@ import pytest
 
 from devices.errors import InputError
 from devices.inventory import load_inventory
-from flows.device_job import DeviceTally
+from flows.device.job import DeviceTally
 from flows.labs.messages import Order, Report, order_text, parse_order, parse_report
 from tasks.export.entry import ModelEntry
 from tasks.finish_by import would_not_end

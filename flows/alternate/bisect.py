@@ -1,0 +1,181 @@
+"""Find the night and the input that a change came with: stored models and runners, measured alternately again."""
+
+import logging
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import date
+from typing import Any, cast
+
+from prefect import flow, runtime
+
+from devices.errors import FarmError
+from devices.inventory import DeviceSpec
+from flows.alternate.measure import Answer, Lane, Results, open_lane
+from flows.progress import board
+from flows.shutdown import shutdown_handler
+from tasks.alternate import SESSIONS_PER_SIDE, Side, comparison_id
+from tasks.cell import Cell, Variant
+from tasks.export.exported import kept_export
+from tasks.runner.bundle import kept_runner
+from tasks.verdict.bisect import MeasuredNight, SeriesOnDevice, first_bad
+
+_LEAST_PART = 0.3  # of the change, by which an input is one that it came with
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class Bisection:
+    """What a bisection found."""
+
+    steps: list[str] = field(default_factory=list)
+    """One line for each comparison."""
+    answer: str = "unknown"
+    """Of the comparison of the good with the bad night."""
+    first_bad: date | None = None
+    """The first night with the change; None if tonight's measurement does not show one."""
+    good: date | None = None
+    """The night before it whose content differs."""
+    came_with: str | None = None
+    """The input that the change came with."""
+    changed: str | None = None
+    cause: str | None = None
+    good_night: date | None = None
+    """The night that all others are compared with."""
+
+    def conclusion(self) -> list[str]:
+        """Return the answer in sentences."""
+        if self.answer == "unknown":
+            return [
+                f"not settled with {SESSIONS_PER_SIDE} sessions a side: the noise of the device is larger than the "
+                "difference; repeat it when the device is quieter"
+            ]
+        if self.first_bad is None:
+            return [f"model and runner are not different from those of {self.good_night}: the device changed, not they"]
+        lines = [f"first bad night: {self.first_bad}; last good content: {self.good}"]
+        lines += [f"it came with {self.came_with}"] if self.came_with else []
+        lines += [f"changed: {self.changed}"] if self.changed else []
+        return lines + ([f"cause: {self.cause}"] if self.cause else [])
+
+
+@flow(name="bisect", flow_run_name="bisect {series}", validate_parameters=False)
+def bisect(
+    series: SeriesOnDevice, good: MeasuredNight, contents: list[MeasuredNight], device: DeviceSpec, results: Results
+) -> Bisection:
+    """Compare the good night with later contents until the first bad one is known, then its inputs one by one."""
+    with shutdown_handler(runtime.flow_run.id):
+        lane = open_lane(device, results)
+        board.expect("bisect", 2 + len(contents).bit_length())
+        return _Search(lane, series, good, contents).run()
+
+
+class _Search:
+    def __init__(self, lane: Lane, series: SeriesOnDevice, good: MeasuredNight, contents: list[MeasuredNight]) -> None:
+        self.lane, self.series, self.good = lane, series, good
+        self.found = Bisection(good_night=good.night)
+        self.sides: dict[date, Side] = {}
+        """What ran on each night whose files are kept."""
+        self.nights = list(self._kept(contents))
+        self.total = 0.0
+        self.measured: dict[str, Answer] = {}
+        """By the id of the comparison."""
+
+    def run(self) -> Bisection:
+        total = self._compare("good and bad night", self.good, self.nights[-1]).result
+        self.found.answer = total.answer
+        if total.answer != "different" or total.ratio is None:
+            return self.found
+        self.total = math.log(total.ratio)
+        index = first_bad(len(self.nights), self._is_bad)
+        before, bad = self.nights[index - 1] if index else self.good, self.nights[index]
+        self.found.first_bad, self.found.good = bad.night, before.night
+        self.found.cause = self._compare("last good and first bad content", before, bad).cause
+        a, b = self.sides[before.night], self.sides[bad.night]
+        self.found.came_with = self._input(a, b)
+        comparison = comparison_id(self.lane.results.sweep, a, b, "bisection")
+        self.found.changed = _changed(self.lane.results, comparison)
+        return self.found
+
+    def _input(self, a: Side, b: Side) -> str:
+        """Return which input the change came with; if both differ, each is swapped alone."""
+        if a.runner.runner_sha256 == b.runner.runner_sha256:
+            return "the model file"
+        if a.export.pte_sha256 == b.export.pte_sha256:
+            return "the runner"
+        swapped = {
+            "the runner": self._sides("runner alone", a, replace(a, runner=b.runner)),
+            "the model file": self._sides("model file alone", a, replace(a, export=b.export)),
+        }
+        parts = {name: math.log(answer.result.ratio or 1) / self.total for name, answer in swapped.items()}
+        found = [name for name, part in parts.items() if part > _LEAST_PART]
+        return " and ".join(found) or "both together: neither shows it alone"
+
+    def _kept(self, contents: list[MeasuredNight]) -> Iterator[MeasuredNight]:
+        """Yield the contents whose files are still in the var folder; raises FarmError if one of both ends is not."""
+        for night in (self.good, *contents):
+            try:
+                self.sides[night.night] = self._side(night)
+                if night is not self.good:
+                    yield night
+            except FarmError as error:
+                if night in (self.good, contents[-1]):
+                    raise FarmError(f"{night.night}: {error}") from None
+                self._step(f"{night.night}: left out: {error}")
+
+    def _is_bad(self, index: int) -> bool:
+        """Whether a content is nearer to the bad night than to the good one."""
+        if index == len(self.nights) - 1:
+            return True
+        middle = self._compare("good night and one between", self.good, self.nights[index]).result
+        return bool(middle.ratio) and math.log(middle.ratio or 1) / self.total > 0.5
+
+    def _compare(self, what: str, a: MeasuredNight, b: MeasuredNight) -> Answer:
+        return self._sides(f"{what}, {a.night} and {b.night}", self.sides[a.night], self.sides[b.night])
+
+    def _sides(self, what: str, a: Side, b: Side) -> Answer:
+        key = comparison_id(self.lane.results.sweep, a, b, "bisection")
+        if key not in self.measured:
+            board.doing("bisect", what)
+            self.measured[key] = self.lane.answer(a, b, "bisection", SESSIONS_PER_SIDE)
+            self._step(f"{what}: {self.measured[key].in_words()}")
+        return self.measured[key]
+
+    def _step(self, line: str) -> None:
+        self.found.steps.append(line)
+        board.done("bisect", line)
+        _log.info("%s", line)
+
+    def _side(self, night: MeasuredNight) -> Side:
+        """Return model and runner of a night; raises FarmError if they are not kept."""
+        places, series = self.lane.results.places, self.series
+        cell = Cell(
+            series.device,
+            series.model,
+            cast(Any, series.precision),
+            series.threads or 1,
+            cast(Variant, series.variant),
+            "timing",
+            night.executions,
+            night.warmup_executions,
+        )
+        export = kept_export(places.exports, night.export_key, night.pte_sha256, series.model)
+        platform = cast(str, self.lane.probe.platform)
+        runner = kept_runner(places.runners, platform, night.runner_sha256, series.variant, "timing")
+        return Side(cell, export, runner)
+
+
+def _changed(results: Results, comparison: str) -> str | None:
+    """Return what differs between both sides of a comparison."""
+    rows = results.ask("comparison_changed", comparison=comparison)
+    return str(rows[0][0]) if rows and rows[0][0] else None
+
+
+def known_series(results: Results) -> list[SeriesOnDevice]:
+    """Return the series with verdicts."""
+    return [SeriesOnDevice(*row) for row in results.ask("bisect_series")]
+
+
+def measured_nights(results: Results, series: SeriesOnDevice) -> list[MeasuredNight]:
+    """Return the nights of a series on a device, oldest first."""
+    rows = results.ask("bisect_nights", series_id=series.series_id, device=series.device)
+    return [MeasuredNight(*row) for row in rows]

@@ -1,0 +1,166 @@
+"""Measure two contents alternately on one device, load what came of it, and compare them."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from devices.errors import FarmError, InputError
+from devices.inventory import DeviceSpec, check_reached, load_inventory
+from devices.suggest import did_you_mean
+from flows.device.job import DeviceJob
+from flows.device.measure import measure_device
+from flows.live_exports import LiveExports
+from flows.prepare import Probe, Runners, probe_step, runner_step
+from flows.server.states import outcome
+from flows.warehouse.publish import ask_warehouse, load_store
+from tasks.alternate import Side, comparison_id, plan_round
+from tasks.bundle import SweepNight
+from tasks.bundle_store import BundleStore
+from tasks.cell import VARIANTS, Purpose, Variant
+from tasks.runner.bundle import Runner
+from tasks.spec import Terms
+from tasks.var import Var
+from tasks.verdict.comparison import MARGIN, Comparison, compare
+from tasks.verdict.operators_table import OPERATOR_COLUMNS, cause_between
+
+
+@dataclass(frozen=True)
+class Results:
+    """Where the sessions of a comparison belong, and where their bundles and figures go."""
+
+    sweep: SweepNight
+    bundles: BundleStore
+    places: Var
+    warehouse: Path | None = None
+
+    def ask(self, query: str, **parameters: str) -> list[tuple[Any, ...]]:
+        """Return the rows of a query of `sql/queries`, named without its suffix."""
+        return ask_warehouse(query, self.places.root, self.warehouse, **parameters)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How side B compares with side A."""
+
+    comparison: str
+    """Its id."""
+    result: Comparison
+    cause: str | None
+    """The operators behind a difference; None if there is none or nothing can be named."""
+    inaccurate_sides: tuple[str, ...] = ()
+    """`A`, `B` or both, if their outputs are inaccurate: the times are then no result."""
+
+    @property
+    def word(self) -> str:
+        """different, same, unknown or inaccurate."""
+        return "inaccurate" if self.inaccurate_sides else self.result.answer
+
+    def in_words(self) -> str:
+        """`+38.0 % (+37.1 % to +39.0 %), different; cause: ...`."""
+        found = self.result
+        if found.ratio is None or found.low is None or found.high is None:
+            return f"{found.answer}: too few sessions ({found.sessions_a} and {found.sessions_b})"
+        change, low, high = (f"{100 * (each - 1):+.1f} %" for each in (found.ratio, found.low, found.high))
+        why = f" outputs of {' and '.join(self.inaccurate_sides)}" if self.inaccurate_sides else ""
+        return f"{change} ({low} to {high}), {self.word}{why}" + (f"; cause: {self.cause}" if self.cause else "")
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One device on which contents are compared, its runners, and where the results go."""
+
+    probe: Probe
+    runners: Runners
+    results: Results
+    terms: Terms = field(default_factory=Terms)
+
+    @property
+    def variant(self) -> Variant:
+        """With SME2, or SME, where the device is known to have it, as a model is shipped."""
+        facts = self.probe.facts
+        return "sme2_on" if facts.sme2 else "sme1" if facts.sme else "sme2_off"
+
+    @property
+    def runner(self) -> Runner:
+        """The present runner for that variant; raises FarmError if there is none."""
+        if runner := self.runners.by_use.get((self.variant, "timing")):
+            return runner
+        raise FarmError(f"no runner for {self.probe.platform} and {self.variant}; see `etfarm runner --help`")
+
+    def answer(self, a: Side, b: Side, purpose: Purpose, sessions: int, margin: float = MARGIN) -> Answer:
+        """Measure both sides with this many sessions each, A B B A ..., and compare them.
+
+        What was measured before in the same sweep is not measured again. Raises FarmError, with the reason of the first
+        failure, if a side has no session that counts.
+        """
+        results = self.results
+        tally = measure_device(self._job(a, b, purpose, sessions))
+        load_store(results.bundles, results.sweep.sweep_id, results.places.root, results.warehouse)
+        comparison = comparison_id(results.sweep, a, b, purpose)
+        figures = self._figures(comparison)
+        for name in "ab":
+            if not figures.get(name):
+                raise FarmError(f"side {name.upper()}: {tally.stopped_by or self._failure(comparison, name)}")
+        result = compare(figures["a"], figures["b"], margin)
+        cause = self._cause(comparison) if result.answer == "different" else None
+        inaccurate = tuple(side.upper() for (side,) in results.ask("comparison_inaccurate", comparison=comparison))
+        return Answer(comparison, result, cause, inaccurate)
+
+    def _job(self, a: Side, b: Side, purpose: Purpose, sessions: int) -> DeviceJob:
+        return DeviceJob(
+            spec=self.terms,
+            sweep=self.results.sweep,
+            device=self.probe.device,
+            facts=self.probe.facts,
+            unusable=self.probe.unusable,
+            exports=LiveExports(),
+            runners=self.runners.by_use,
+            runner_error=self.runners.error,
+            bundles=self.results.bundles,
+            places=self.results.places,
+            round=plan_round(self.results.sweep, [(a, b)], purpose, sessions),
+        )
+
+    def _figures(self, comparison: str) -> dict[str, list[float]]:
+        """Return the medians of the sessions of each side, in ns."""
+        return {arm: list(figures) for arm, figures in self.results.ask("comparison_figures", comparison=comparison)}
+
+    def _cause(self, comparison: str) -> str | None:
+        sides: dict[str, list[dict[str, Any]]] = {"a": [], "b": []}
+        for arm, *values in self.results.ask("comparison_operators", comparison=comparison):
+            sides[arm].append(dict(zip(OPERATOR_COLUMNS, values, strict=True)))
+        return cause_between(sides["a"], sides["b"])
+
+    def _failure(self, comparison: str, side: str) -> str:
+        """Return why no session of a side counts."""
+        store = self.results.bundles
+        for record in store.records(self.results.sweep.sweep_id, skip_damaged=True):
+            if record.arm and (record.arm.comparison, record.arm.side) == (comparison, side) and record.reason:
+                return f"{record.status}: {record.reason}"
+        return "no session has a result; emulated and simulated devices have no times to compare"
+
+
+def choose_device(inventory: Path, name: str | None) -> DeviceSpec:
+    """Return the device of that name, or the only one of an inventory; raises InputError."""
+    listed = load_inventory(inventory)
+    known = {device.name: device for device in listed.devices}
+    if name is None:
+        if len(listed.reached) == 1:
+            return listed.reached[0]
+        raise InputError(f"{inventory} lists {len(known)} devices; name one with --device: {', '.join(sorted(known))}")
+    if name not in known:
+        raise InputError(f"--device: `{name}` is not in {inventory}{did_you_mean(name, known)}")
+    check_reached(listed, known[name])
+    return known[name]
+
+
+def open_lane(device: DeviceSpec, results: Results) -> Lane:
+    """Probe a device and build its runner, as tasks of the present flow run; raises FarmError."""
+    probe: Probe = outcome(probe_step(device, results.places.registry, return_state=True))
+    if probe.unusable or not probe.platform:
+        raise FarmError(probe.unusable or f"{device.name}: unknown platform; state it in the inventory")
+    state = runner_step(probe.platform, list(VARIANTS), ["timing"], results.places.runners, return_state=True)
+    runners: Runners = outcome(state)
+    if not runners.by_use:
+        raise FarmError(runners.error or f"no runner for {probe.platform}; build one with `etfarm runner build`")
+    return Lane(probe, runners, results)

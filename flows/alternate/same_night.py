@@ -1,0 +1,117 @@
+"""Measure suspected nights again the same night, alternately with model and runner of the last good night."""
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import date
+from itertools import groupby
+from pathlib import Path
+from typing import cast
+
+from devices.errors import FarmError
+from flows.device.job import DeviceJob
+from flows.progress import board
+from flows.warehouse.publish import ask_warehouse
+from tasks.alternate import SESSIONS_PER_SIDE, Side, plan_round
+from tasks.cell import Cell, Variant
+from tasks.export.exported import kept_export
+from tasks.runner.bundle import Runner, kept_runner
+
+MOST_SERIES = 4
+"""Per device and night: a change that affects every model must not keep a device until the morning."""
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Suspected:
+    """A suspected night of a series: what ran on the last good night (a) and tonight (b)."""
+
+    device: str
+    model: str
+    precision: str
+    variant: Variant
+    threads: int
+    executions: int
+    warmup_executions: int
+    ratio: float
+    baseline_to: date
+    export_key_a: str | None
+    pte_sha256_a: str | None
+    runner_sha256_a: str | None
+    pte_sha256_b: str | None
+    runner_sha256_b: str | None
+
+    @property
+    def cell(self) -> Cell:
+        """The cell of tonight's sessions."""
+        return Cell(
+            self.device,
+            self.model,
+            self.precision,
+            self.threads,
+            self.variant,
+            "timing",
+            self.executions,
+            self.warmup_executions,
+        )
+
+
+def same_night_jobs(jobs: Iterable[DeviceJob], sweep_id: str, var: Path, warehouse: Path | None) -> list[DeviceJob]:
+    """Return a job for each device with suspected series whose former model and runner are still in the var folder.
+
+    What cannot be compared is told on the terminal with its reason. Raises WarehouseError.
+    """
+    of_device = {job.device.name: job for job in jobs}
+    again = []
+    for device, rows in groupby(suspected(sweep_id, var, warehouse), lambda row: row.device):
+        if job := of_device.get(device):
+            found = same_night_job(job, list(rows))
+            if not found.is_done():
+                again.append(found)
+    return again
+
+
+def suspected(sweep_id: str, var: Path, warehouse: Path | None) -> list[Suspected]:
+    """Return the suspected series of a sweep, by device, the largest change first."""
+    return [Suspected(*row) for row in ask_warehouse("same_night", var, warehouse, sweep_id=sweep_id)]
+
+
+def same_night_job(job: DeviceJob, rows: list[Suspected]) -> DeviceJob:
+    """Return the job that compares the suspected series of one device; without sessions if none can be compared."""
+    pairs: list[tuple[Side, Side]] = []
+    for row in rows:
+        try:
+            sides = _former(job, row), _tonight(job, row)
+        except FarmError as error:
+            _tell(row, str(error))
+            continue
+        if len(pairs) == MOST_SERIES:
+            _tell(row, f"only {MOST_SERIES} series of a device are, those with the largest change")
+        else:
+            pairs.append(sides)
+    return replace(job, round=plan_round(job.sweep, pairs, "same_night", SESSIONS_PER_SIDE))
+
+
+def _former(job: DeviceJob, row: Suspected) -> Side:
+    """Return model and runner of the last good night; raises FarmError if they are not kept."""
+    places, platform = job.places, cast(str, job.device.platform or job.facts.platform)
+    export = kept_export(places.exports, row.export_key_a, row.pte_sha256_a, row.model)
+    return Side(row.cell, export, kept_runner(places.runners, platform, row.runner_sha256_a, row.variant, "timing"))
+
+
+def _tonight(job: DeviceJob, row: Suspected) -> Side:
+    """Return tonight's model and runner; raises FarmError if they were replaced since the series was measured."""
+    export = job.case(row.model, row.precision)
+    runner: Runner | None = job.runners.get((row.variant, "timing"))
+    if export is None or export.pte_sha256 != row.pte_sha256_b:
+        raise FarmError("the model changed since it was measured")
+    if runner is None or runner.runner_sha256 != row.runner_sha256_b:
+        raise FarmError("the runner changed since it was used")
+    return Side(row.cell, export, runner)
+
+
+def _tell(row: Suspected, reason: str) -> None:
+    title = f"{row.model} {row.precision} {row.variant} t{row.threads} on {row.device}"
+    line = f"{title}: not compared with {row.baseline_to} the same night: {reason}"
+    _log.warning("%s", line)
+    board.tell(line)

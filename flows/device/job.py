@@ -1,0 +1,164 @@
+"""What one device needs for its part of a sweep, and how its sessions ended."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from devices.inventory import DeviceSpec
+from devices.ondevice.facts import Facts
+from flows.live_exports import LiveExports, Snapshot
+from flows.server.states import in_words
+from tasks import metrics
+from tasks.alternate import Round, plan_noise
+from tasks.bundle import SessionRecord, SweepNight
+from tasks.bundle_store import BundleStore
+from tasks.cell import Mode, Variant
+from tasks.export.exported import Export
+from tasks.finish_by import would_not_end
+from tasks.plan import FIRST_SESSION, PlannedSession, export_for, plan_device, still_to_run
+from tasks.runner.bundle import Runner
+from tasks.spec import SweepSpec, Terms
+from tasks.var import Var
+
+COUNTED = ("succeeded", "failed", "invalid", "discarded", "already_done", "not_needed", "dropped")
+
+
+@dataclass(frozen=True)
+class DeviceJob:
+    """What one device needs for its part of a sweep: the results of the earlier steps.
+
+    Exports may still be pending. If the build of a runner failed, the reason is in `runner_error`.
+    """
+
+    spec: Terms
+    sweep: SweepNight
+    device: DeviceSpec
+    facts: Facts
+    unusable: str | None
+    exports: LiveExports
+    runners: dict[tuple[Variant, Mode], Runner]
+    runner_error: str | None
+    bundles: BundleStore
+    places: Var
+    unloadable: Mapping[str, str] = field(default_factory=dict)
+    """Why bundles of the sweep cannot be loaded, by session id; their sessions are measured again."""
+    round: Round | None = None
+    """Sessions to run instead of the matrix of the sweep."""
+    finish_by: datetime | None = None
+    """When the device must have ended: sessions that would not end before are dropped. None: never."""
+
+    @property
+    def title(self) -> str:
+        """The name of its flow run and of its progress bar, without `device`."""
+        return self.device.name if self.round is None else f"{self.device.name} again"
+
+    def planned(self, facts: Facts, exports: Snapshot) -> list[PlannedSession]:
+        """Return all sessions of this job in their order; `facts` tell which variants the device can run."""
+        if self.round is not None:
+            return self.round.sessions
+        assert isinstance(self.spec, SweepSpec)
+        name, ready = self.device.name, exports.ready
+        matrix = plan_device(self.spec, self.sweep, name, facts=facts, exports=ready, runners=self.runners)
+        return matrix + plan_noise(self.spec, self.sweep, name, ready, self.runners)
+
+    def is_done(self) -> bool:
+        """Return whether every session that is planned now has a result that can be loaded."""
+        planned = self.planned(self.facts, self.exports.now())
+        return not still_to_run(planned, self.records(), self.left_out())
+
+    def records(self) -> Iterable[SessionRecord]:
+        """Return the records of the sweep that can be read."""
+        return self.bundles.records(self.sweep.sweep_id, skip_damaged=True)
+
+    def left_out(self) -> set[str]:
+        """Return the ids of sessions whose results do not count: forgotten, or not loadable."""
+        return {*self.bundles.forgotten(), *self.unloadable}
+
+    def export_of(self, session: PlannedSession) -> Export | None:
+        """Return the model that a session runs; None if its export failed."""
+        if self.round is not None:
+            return self.round.exports.get((session.pte_sha256, session.inputs_sha256))
+        return export_for(self.case(session.cell.model, session.cell.precision), session.cell.mode)
+
+    def case(self, model: str, precision: str) -> Export | None:
+        """Return the export of a case by its full name; None if it has none."""
+        exports = (each for cases in self.exports.now().ready.values() for each in cases)
+        return next((each for each in exports if (each.model, each.precision) == (model, precision)), None)
+
+    def runner_of(self, session: PlannedSession) -> Runner | None:
+        """Return the runner of a session; None if there is none."""
+        if self.round is not None:
+            return self.round.runners.get(session.runner_sha256 or "")
+        return self.runners.get((session.cell.variant, session.cell.mode))
+
+
+@dataclass
+class DeviceTally:
+    """How the sessions of a device ended."""
+
+    device: str
+    already_done: int = 0
+    not_needed: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    invalid: int = 0
+    discarded: int = 0
+    dropped: int = 0
+    """Sessions left to the next start of the sweep, for the reason in `dropped_because`."""
+    dropped_because: str | None = None
+    stopped_by: str | None = None
+    unusable: str | None = None
+    """Why the device itself could not be used, or not to the end."""
+    first_reason: str | None = None
+    """Why the first session failed or was invalid."""
+    replaced: set[str] = field(default_factory=set)
+    """Ids of unloadable bundles of which this start or an earlier one made another attempt."""
+
+    def count(self, record: SessionRecord) -> None:
+        """Count a session that has ended."""
+        end = "discarded" if record.reason_code == FIRST_SESSION else record.status
+        metrics.record("etfarm_sessions", device=self.device, end=end, reason=record.reason_code or "")
+        ended_at = datetime.fromisoformat(record.ended_at).timestamp()
+        metrics.record("etfarm_newest_bundle_timestamp_seconds", ended_at)
+        if end == "discarded":
+            self.discarded += 1
+        else:
+            setattr(self, record.status, getattr(self, record.status) + 1)
+            if record.status != "succeeded":
+                self.first_reason = self.first_reason or record.reason
+
+    def drop(self, sessions: int, finish_by: datetime) -> None:
+        """Count sessions that would not have ended in time; the next start of the sweep runs them."""
+        if sessions:
+            self.dropped += sessions
+            self.dropped_because = would_not_end(finish_by)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many sessions ended how."""
+        return {name: getattr(self, name) for name in COUNTED}
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether any session failed or was invalid, or the device could not be used to the end."""
+        return bool(self.failed or self.invalid or self.unusable or self.stopped_by)
+
+    def in_words(self) -> str:
+        """The counts, and the first reason of what went wrong: `3 succeeded, 1 failed; exit code 134`."""
+        reason = self.stopped_by or self.unusable or self.first_reason
+        return counts_in_words([self]) + (f"; {reason}" if reason else "")
+
+
+def counts_in_words(tallies: Sequence[DeviceTally]) -> str:
+    """Return the counts of devices: `24 succeeded, 8 dropped (would not have ended by 07:00)`."""
+    counted = {name: sum(tally.counts[name] for tally in tallies) for name in COUNTED[:-1]}
+    dropped = dropped_in_words(tallies)
+    if dropped and not any(counted.values()):
+        return dropped
+    return ", ".join(filter(None, [in_words(counted), dropped]))
+
+
+def dropped_in_words(tallies: Sequence[DeviceTally]) -> str | None:
+    """Return what was dropped and why: `8 dropped (would not have ended by 07:00)`; None if nothing was."""
+    why = next((tally.dropped_because for tally in tallies if tally.dropped_because), None)
+    return f"{sum(tally.dropped for tally in tallies)} dropped ({why})" if why else None

@@ -1,0 +1,282 @@
+"""One device of a sweep: run its sessions one after the other while holding its lease."""
+
+import logging
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from prefect import flow, task
+from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import State
+from prefect.states import Completed, Failed
+
+from devices.device import Device
+from devices.errors import DeviceBusy, DeviceError, FarmError, LeaseLost
+from devices.inventory import open_device
+from devices.ondevice.job import kill_leftovers
+from devices.ondevice.lease import lease_ttl_s
+from devices.reconnect import probe_until
+from flows.artifacts import ProgressArtifact
+from flows.device.job import DeviceJob, DeviceTally
+from flows.device.lease import held
+from flows.device.sessions import DeviceSessions
+from flows.device.turns import DEVICE_FLOW, Claim, is_outranked
+from flows.json_log import log_context
+from flows.progress import board
+from flows.server.states import data_of, end_state, outcome
+from flows.server.watch import ServerGoneError, run_flow
+from tasks import metrics
+from tasks.bundle import SessionRecord
+from tasks.finish_by import FinishBy
+from tasks.health import STRIKES, Registry
+from tasks.plan import FIRST_SESSION, PlannedSession
+from tasks.session.capability import with_answer_of
+from tasks.session.measure import Bench, clear_stale_jobs, measure, record_unmeasured
+from tasks.session.record import code_of
+from tasks.spec import Terms
+
+# How long a device may take to answer at the start of a sweep, and after a session that failed.
+RECOVERY_S = 5.0
+# Reason codes of sessions that failed because of the device and not because of the model or the runner.
+_DEVICE_CODES = {"device_error", "device_lost", "device_refused", "transfer_failed", "no_space_on_device"}
+_log = logging.getLogger(__name__)
+
+
+def measure_device(job: DeviceJob) -> DeviceTally:
+    """Run all remaining sessions of this device; a failure is recorded and the next session starts.
+
+    Prefect's UI shows it as a flow run. If the server does not answer, the sessions are run without it.
+    Raises FarmError if nothing more can be recorded.
+    """
+    tally: DeviceTally = outcome(measured_state(job))
+    return tally
+
+
+def measured_state(job: DeviceJob) -> State[Any]:
+    """Do what `measure_device` does; return a new state, for a step that ends as the flow run of the device did."""
+    try:
+        ended = run_flow(device_flow, job=job)
+    except ServerGoneError as gone:
+        _log.warning("%s", gone)
+        ended = device_flow.fn(job)
+    return end_state(data_of(ended), ended.message or "", is_bad=ended.is_failed())
+
+
+@flow(name=DEVICE_FLOW, flow_run_name="device {job.title}", validate_parameters=False)
+def device_flow(job: DeviceJob) -> State[Any]:
+    """The flow of `measure_device`: its state carries the tally, or the error that stopped it."""
+    tally = DeviceTally(device=job.device.name)
+    try:
+        with log_context(sweep=job.sweep.sweep_id, device=job.device.name):
+            _run_sessions(job, tally)
+    except ServerGoneError:
+        raise  # measured_state goes on without the server
+    except FarmError as error:
+        tally.stopped_by = str(error)
+        return end_state(error, tally.in_words(), is_bad=True)
+    return end_state(tally, tally.in_words(), is_bad=tally.is_bad)
+
+
+def _run_sessions(job: DeviceJob, tally: DeviceTally) -> None:
+    name = job.device.name
+    board.expect(job.title, 0)
+    if job.unusable is not None:
+        _record_all(job, tally, "device_unusable", job.unusable)
+        return
+    registry = Registry(job.places.registry)
+    runs, finish = None, FinishBy(job.finish_by)
+    if not finish.allows_next:
+        _drop_rest(job, tally)
+        return
+    claim, wait_s = Claim(name, job.sweep.sweep_id, job.spec.priority), job.spec.lease_wait_s
+    try:
+        with open_device(job.device) as device:
+            runs = _SessionRuns(job, device, tally)
+            while not runs.have_ended:
+                board.doing(job.title, "waiting for the device")
+                wait_s = min(job.spec.lease_wait_s, finish.left_s)
+                with held(device, claim, ttl_s=_lease_ttl_s(job.spec), wait_s=wait_s) as lease:
+                    runs.run(lease.renew, partial(is_outranked, claim))
+        if tally.succeeded:
+            registry.succeed(name)
+        _drop_rest(job, tally, runs)
+    except DeviceError as error:
+        if isinstance(error, DeviceBusy) and wait_s < job.spec.lease_wait_s:
+            _drop_rest(job, tally, runs)
+            return
+        if not isinstance(error, DeviceBusy | LeaseLost):
+            registry.strike(name, error.cause)
+        _record_all(job, tally, code_of(error), str(error), runs)
+    finally:
+        metrics.flush()
+
+
+@task(task_run_name="{title}", cache_policy=NO_CACHE)
+def session_step(title: str, work: Callable[[], SessionRecord]) -> State[Any]:
+    """Show one session in Prefect's UI: the task's state is the session's status, its message the reason."""
+    record = work()
+    if record.status == "succeeded":
+        return Completed(message=f"bundle {record.session_id}")
+    if record.reason_code == FIRST_SESSION:
+        return Completed(name="Discarded", message=record.reason)
+    return Failed(name=record.status.capitalize(), message=record.reason)
+
+
+class _SessionRuns:
+    """Runs the sessions of a device."""
+
+    def __init__(self, job: DeviceJob, device: Device, tally: DeviceTally) -> None:
+        self.job = job
+        self.device = device
+        self.tally = tally
+        self.facts = job.facts
+        self.sessions: DeviceSessions | None = None
+        """None until they are planned."""
+        self.have_ended = False
+        self._progress: ProgressArtifact | None = None
+        self._is_cleared = False
+        self._failed_in_a_row = 0
+
+    def run(self, renew_lease: Callable[[], None], is_outranked: Callable[[], bool]) -> None:
+        """Run the sessions until they `have_ended`, or until another sweep comes first (`is_outranked`).
+
+        Raises DeviceError only if the device itself fails.
+        """
+        sessions = self._planned()
+        while True:
+            # What an earlier start left on the device is stale only if it belongs to none of the sessions.
+            if sessions.is_complete and not self._is_cleared:
+                clear_stale_jobs(self.device, self.job.sweep, sessions.left, self.job.bundles)
+                self._is_cleared = True
+            session = sessions.next(renew_lease)
+            if session is None:
+                self.have_ended = True
+                return
+            if sessions.ended and is_outranked():
+                _log.info("%s: released between two sessions for a sweep of higher priority", self.job.device.name)
+                return
+            if sessions.ended and self.job.spec.cooldown_s:
+                renew_lease()
+                time.sleep(self.job.spec.cooldown_s)
+            self._run(session, sessions, renew_lease)
+
+    def _planned(self) -> DeviceSessions:
+        """Return the sessions, planned when the device is held for the first time."""
+        if self.sessions is None:
+            if runner := next(iter(self.job.runners.values()), None):
+                self.facts = with_answer_of(runner, self.device, self.job.device, self.facts)
+            self.sessions = DeviceSessions(self.job, self.facts, self.tally)
+            self._progress = ProgressArtifact(self.job.title)
+        return self.sessions
+
+    def _run(self, session: PlannedSession, sessions: DeviceSessions, renew_lease: Callable[[], None]) -> None:
+        """Run one session; after a failed one the device is recovered."""
+        step = self.job.title
+        board.doing(step, session.title)
+        record = self._record_of(session)
+        self.tally.count(record)
+        board.done(step, _line_of(session, record), failed=record.status == "failed")
+        sessions.end(session, record)
+        if self._progress:
+            self._progress.update(100.0 * sessions.ended / sessions.expected)
+        if record.status == "failed":
+            self._recover_device(record, renew_lease)
+        else:
+            self._failed_in_a_row = 0
+
+    def _recover_device(self, record: SessionRecord, renew_lease: Callable[[], None]) -> None:
+        """After a failed session: probe the device, end leftover jobs; give up after too many failures in a row."""
+        name = self.job.device.name
+        probe_until(self.device, RECOVERY_S)
+        renew_lease()  # if another farm took the device over, the job that runs there is not a leftover
+        kill_leftovers(self.device)
+        self._failed_in_a_row = self._failed_in_a_row + 1 if record.reason_code in _DEVICE_CODES else 0
+        if self._failed_in_a_row == STRIKES:
+            cause = f"given up after {STRIKES} sessions in a row that failed because of the device; last error: "
+            raise DeviceError(name, cause + str(record.reason).removeprefix(f"{name}: "))
+
+    def _record_of(self, session: PlannedSession) -> SessionRecord:
+        ended: list[SessionRecord] = []
+
+        def work() -> SessionRecord:
+            seconds = metrics.seconds("etfarm_session_seconds", device=self.job.device.name)
+            with log_context(session=session.session_id), seconds:
+                ended.append(self._measure(session))
+            return ended[0]
+
+        state = session_step(session.title, work, return_state=True)
+        if not ended:
+            # Nothing was recorded, for example because the disk of this machine is full: do not measure further.
+            raise FarmError(f"{session.title}: the bundle could not be written: {state.message}")
+        return ended[0]
+
+    def _measure(self, session: PlannedSession) -> SessionRecord:
+        job = self.job
+        export, runner = job.export_of(session), job.runner_of(session)
+        if export is None or runner is None:
+            code, reason = _missing(job, session)
+            return record_unmeasured(session, job.device, self.facts, runner, code, reason, job.bundles)
+        bench = Bench(
+            device=self.device,
+            spec=job.device,
+            facts=self.facts,
+            export=export,
+            runner=runner,
+            limits=job.device.limits.model_copy(update=job.spec.limits.model_dump(exclude_none=True)),
+            deadline_s=job.spec.deadline_s,
+            settle_s=job.spec.settle_s,
+        )
+        return measure(session, bench, job.bundles)
+
+
+def _record_all(job: DeviceJob, tally: DeviceTally, code: str, reason: str, runs: _SessionRuns | None = None) -> None:
+    """Record the remaining sessions as failed for the same reason; the next start of the sweep retries them.
+
+    Those that may turn out not to be needed are not recorded: nothing would repeat them, and they would stay failed.
+    """
+    _log.error("%s", reason)
+    tally.unusable = reason
+    facts = runs.facts if runs else job.facts
+    sessions = _rest(job, tally, runs)
+    for session in sessions.certain():
+        runner = job.runner_of(session)
+        tally.count(record_unmeasured(session, job.device, facts, runner, code, reason, job.bundles))
+
+
+def _drop_rest(job: DeviceJob, tally: DeviceTally, runs: _SessionRuns | None = None) -> None:
+    """Count the remaining sessions as dropped if there is a time by which the device must have ended."""
+    if job.finish_by is not None:
+        _rest(job, tally, runs).drop_rest(job.finish_by)
+
+
+def _rest(job: DeviceJob, tally: DeviceTally, runs: _SessionRuns | None) -> DeviceSessions:
+    """Return the sessions that are left, of all models: they are known when every export has ended."""
+    job.exports.wait_for_all()  # the id of a session depends on the exported model
+    sessions = (runs and runs.sessions) or DeviceSessions(job, job.facts, tally)
+    sessions.refresh()
+    return sessions
+
+
+def _lease_ttl_s(spec: Terms) -> float:
+    return lease_ttl_s(spec.cooldown_s + spec.settle_s + spec.deadline_s)
+
+
+def _missing(job: DeviceJob, session: PlannedSession) -> tuple[str, str]:
+    """Return the reason code and the reason of a session without an export or a runner."""
+    cell = session.cell
+    if error := job.exports.now().errors.get((cell.model, cell.precision)):
+        return "export_failed", error
+    if cell.mode == "numerics" and (export := job.case(cell.model, cell.precision)) and export.tapped_error:
+        return "export_failed", export.tapped_error
+    platform = job.device.platform or job.facts.platform
+    return "no_runner", job.runner_error or (
+        f"runner missing for {platform}, {cell.variant}, mode {cell.mode}; "
+        "build one with `etfarm runner build` or register one with `etfarm runner register`"
+    )
+
+
+def _line_of(session: PlannedSession, record: SessionRecord) -> str:
+    if record.reason_code == FIRST_SESSION:
+        return f"{session.title}: discarded automatically"
+    return f"{session.title}: {record.status}" + (f": {record.reason}" if record.reason else "")

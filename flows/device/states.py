@@ -1,0 +1,94 @@
+"""The state and health of every device of an inventory; nothing runs there but `true` and a look at the lease."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from devices.errors import DeviceError
+from devices.inventory import DeviceSpec, load_inventory, open_device
+from devices.ondevice.lease import current_holder, has_ended
+from devices.reconnect import probe
+from tasks.health import Health, Registry
+from tasks.var import Var
+
+UNREACHABLE = "unreachable"
+_AT_ONCE = 32
+
+
+@dataclass(frozen=True)
+class DeviceState:
+    """A device, whether it is idle or leased now, and how far it is trusted.
+
+    State and health are independent: a device can be idle and quarantined. The health of one that cannot be reached is
+    not known unless somebody stated it.
+    """
+
+    spec: DeviceSpec
+    state: str
+    health: Health
+    unreachable: str | None = None
+    """Why it cannot be reached."""
+
+    @property
+    def known_health(self) -> Health | None:
+        """The health; None if it is not known."""
+        return None if self.unreachable and self.health.state == "good" else self.health
+
+
+def device_states(inventory: Path, var: Path, *, record: bool = False) -> list[DeviceState]:
+    """Return the state of every device, in the order of the inventory; with `record`, health gets the result.
+
+    A device that cannot be reached gets a strike. One that answers loses the suspicion that such strikes left, and no
+    other: a device that answers may still fail its sessions. Of the devices of a lab, only its worker is looked at.
+    Raises InputError or HealthError.
+    """
+    registry, listed = Registry(Var(var).registry), load_inventory(inventory)
+    labs = _labs(listed.labs)
+
+    def state_of(spec: DeviceSpec) -> DeviceState:
+        if spec.site in labs:
+            state, unreachable = labs[spec.site]
+            return DeviceState(spec, state, registry.health(spec.name), unreachable)
+        state, unreachable = _state_of(spec)
+        if record:
+            _record(registry, spec.name, unreachable)
+        return DeviceState(spec, state, registry.health(spec.name), unreachable)
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(pool.map(state_of, listed.devices))
+
+
+def _labs(sites: list[str]) -> dict[str | None, tuple[str, str | None]]:
+    """Return the state of the devices of each lab, and why they cannot be reached."""
+    if not sites:
+        return {}
+    from flows.server.worker import online_labs  # Prefect is slow to import, and many farms have no labs
+
+    online = online_labs()
+    if online is None:
+        return {site: (f"in lab {site}", None) for site in sites}
+    off = "its worker is not online"
+    return {
+        site: (f"in lab {site}", None) if site in online else (f"{UNREACHABLE}: in lab {site}, {off}", off)
+        for site in sites
+    }
+
+
+def _record(registry: Registry, name: str, unreachable: str | None) -> None:
+    if unreachable is not None:
+        registry.strike(name, f"{UNREACHABLE}: {unreachable}")
+    elif f"{UNREACHABLE}: " in (registry.health(name).reason or ""):
+        registry.succeed(name)
+
+
+def _state_of(spec: DeviceSpec) -> tuple[str, str | None]:
+    """Return the state, and why the device cannot be reached."""
+    try:
+        with open_device(spec) as device:
+            probe(device)
+            holder = current_holder(device)
+    except DeviceError as error:
+        return f"{UNREACHABLE}: {error.cause}", error.cause
+    if holder and has_ended(holder):
+        return f"idle: {holder} has ended, and the next sweep takes its lease over", None
+    return (f"leased by {holder}" if holder else "idle"), None

@@ -1,0 +1,232 @@
+"""Whether Prefect's server answers: checked before a sweep, watched during it; a sweep goes on without its server."""
+
+import contextlib
+import contextvars
+import copy
+import functools
+import logging
+import re
+import threading
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import httpx
+from prefect import Flow
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.objects import State
+from prefect.exceptions import PrefectHTTPStatusError
+from prefect.settings import (
+    PREFECT_API_SSL_CERT_FILE,
+    PREFECT_API_URL,
+    PREFECT_CLIENT_MAX_RETRIES,
+    temporary_settings,
+)
+
+from devices.errors import FarmError
+from flows.server.requests import patch_clients
+
+if TYPE_CHECKING:
+    from prefect.server.api.server import SubprocessASGIServer
+
+_T = TypeVar("_T")
+_ANSWER_S = 8.0
+# A server that is restarted is back within this time; until then Prefect's clients repeat what they sent.
+_LOST_AFTER_S = 30.0
+_PAUSE_S = 2.0
+_REFUSED = "it refused the name and password"
+_UNTRUSTED = "its TLS certificate is not trusted"
+_NO_FILE = "PREFECT_API_SSL_CERT_FILE is not a file"
+_START = "start that server or correct the address, or unset PREFECT_API_URL to let the sweep start a server"
+_REMEDIES = {
+    _REFUSED: "set PREFECT_API_AUTH_STRING to the `user:password` of that server",
+    _UNTRUSTED: "set PREFECT_API_SSL_CERT_FILE to the file of its CA, or use the certificate's name as the address",
+    _NO_FILE: "set it to the file of the server's CA, or unset it",
+}
+_log = logging.getLogger(__name__)
+
+
+class ServerGoneError(FarmError):
+    """The Prefect server does not answer; the text is one sentence."""
+
+
+class ServerWatch:
+    """Asks the server of this process every few seconds whether it is well.
+
+    After 30 seconds without an answer every request of Prefect's clients fails at once, which otherwise repeat each one
+    for minutes. They work again as soon as the server answers.
+    """
+
+    def __init__(self) -> None:
+        self._is_lost = threading.Event()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._since: str | None = None
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the server is regarded as gone."""
+        return self._is_lost.is_set()
+
+    @property
+    def note(self) -> str | None:
+        """What Prefect's UI lacks, in one sentence; None if the server always answered."""
+        if self._since is None:
+            return None
+        again = "" if self.is_lost else " for a while"
+        return (
+            f"Prefect's server at {_address()} stopped answering at {self._since}{again}: "
+            "its UI lacks what was measured since; the report is complete"
+        )
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        """Watch the server while the block runs."""
+        patch_clients(_refuse_if_lost)
+        self._since = None
+        self._is_lost.clear()
+        self._stop.clear()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+        # Prefect would report each line and each event that it cannot send.
+        logging.raiseExceptions = False
+        logging.getLogger("prefect._internal.concurrency").setLevel(logging.CRITICAL)
+        try:
+            yield
+        finally:
+            self._stop.set()
+            self._is_lost.clear()
+
+    def refuses(self) -> bool:
+        """Whether a request of this thread is in vain; only the watch itself still asks a lost server."""
+        return self.is_lost and threading.current_thread() is not self._thread
+
+    def _watch(self) -> None:
+        answered, answered_at = time.monotonic(), datetime.now()
+        while not self._stop.wait(_PAUSE_S):
+            if _cause_of_no_answer(any_status=True) is None:
+                answered, answered_at = time.monotonic(), datetime.now()
+                self._is_lost.clear()
+            elif not self.is_lost and (time.monotonic() - answered > _LOST_AFTER_S or _has_own_server_ended()):
+                self._since = self._since or f"{answered_at:%H:%M:%S}"
+                self._is_lost.set()
+                _log.warning("Prefect's server at %s is lost; measuring goes on without it", _address())
+
+
+watch = ServerWatch()
+
+
+def own_server() -> "SubprocessASGIServer":
+    """Return what Prefect's clients of this process use without PREFECT_API_URL; its import takes two seconds."""
+    from prefect.server.api.server import SubprocessASGIServer
+
+    return SubprocessASGIServer()
+
+
+def check_server() -> None:
+    """Raise ServerGoneError within 8 seconds unless the server at PREFECT_API_URL answers as one of Prefect."""
+    causes: list[str | None] = []
+    # In a thread, because neither the look-up of a name nor an answer that trickles in has a time limit.
+    settings = contextvars.copy_context()
+    thread = threading.Thread(target=lambda: causes.append(settings.run(_cause_of_no_answer)), daemon=True)
+    thread.start()
+    thread.join(_ANSWER_S)
+    cause = causes[0] if causes else f"no answer within {_ANSWER_S:g} s"
+    if cause is not None:
+        remedy = next((remedy for known, remedy in _REMEDIES.items() if cause.startswith(known)), _START)
+        raise ServerGoneError(f"PREFECT_API_URL {PREFECT_API_URL.value()}: {cause}; {remedy}")
+
+
+@contextlib.contextmanager
+def client_without_retries() -> Iterator[SyncPrefectClient]:
+    """Yield a client whose requests fail within seconds if the server does not answer."""
+    with (
+        temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0}),
+        get_client(sync_client=True, httpx_settings={"timeout": _ANSWER_S - 1}) as client,
+    ):
+        yield client
+
+
+def run_flow(shown: Flow[..., _T], **parameters: Any) -> _T:
+    """Call a flow and return what its function returns, also if the server is lost while the function runs.
+
+    Raises what the function raises, and ServerGoneError if the server is lost before the function starts.
+    """
+    ended: list[_T] = []
+    raised: list[BaseException] = []
+
+    @functools.wraps(shown.fn)
+    def kept(*positional: Any, **named: Any) -> _T:
+        try:
+            ended.append(shown.fn(*positional, **named))
+        except BaseException as error:
+            raised.append(error)
+            raise
+        return ended[0]
+
+    called = copy.copy(shown)
+    called.fn = kept
+    try:
+        message = cast(State[_T], called(**parameters, return_state=True)).message
+    except Exception as error:
+        if not (ended or raised) and not isinstance(error, httpx.HTTPError | RuntimeError | ServerGoneError):
+            raise
+        message = _first_line(error)
+    if raised:
+        raise raised[0]
+    if ended:
+        return ended[0]
+    raise ServerGoneError(f"Prefect's server at {_address()} did not start the flow `{shown.name}`: {message}")
+
+
+def _cause_of_no_answer(*, any_status: bool = False) -> str | None:
+    """Return why the server is not usable, or None; with `any_status` every answer is a good one."""
+    try:
+        with client_without_retries() as client:
+            answer = client.request("GET", "/admin/version")  # unlike /health, it requires name and password
+            if any_status or isinstance(answer.json(), str):
+                return None
+            return "the answer is not from a Prefect API; its address ends with /api"
+    except PrefectHTTPStatusError as error:
+        status = error.response.status_code
+        if any_status:
+            return None
+        return _REFUSED if status == httpx.codes.UNAUTHORIZED else f"it answered with HTTP status {status}"
+    except httpx.TimeoutException:
+        return f"no answer within {_ANSWER_S:g} s"
+    except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
+        return f"not a URL ({_first_line(error)})"
+    except (httpx.HTTPError, OSError) as error:
+        return _tls_cause(error) or _first_line(error)
+    except ValueError:
+        return "the answer is not from a Prefect API; its address ends with /api"
+
+
+def _tls_cause(error: Exception) -> str | None:
+    """Return what is wrong with the server's certificate or with the file of its CA, if that is the error."""
+    path = PREFECT_API_SSL_CERT_FILE.value()
+    if path and not Path(path).is_file():
+        return f"{_NO_FILE} ({path})"
+    found = re.search(r"certificate verify failed: (.*?)\.?( \(_ssl|$)", str(error))
+    return f"{_UNTRUSTED} ({found[1]})" if found else None
+
+
+def _address() -> str:
+    return PREFECT_API_URL.value() or own_server().api_url
+
+
+def _has_own_server_ended() -> bool:
+    server = None if PREFECT_API_URL.value() else own_server().server_process
+    return server is not None and server.poll() is not None
+
+
+def _first_line(error: Exception) -> str:
+    text = (str(error).splitlines() or [""])[0].strip().rstrip(".")
+    return text.rpartition("] ")[2] or type(error).__name__
+
+
+def _refuse_if_lost() -> None:
+    if watch.refuses():
+        raise ServerGoneError(f"Prefect's server at {_address()} is lost")

@@ -1,0 +1,91 @@
+"""A Prefect worker that ends its sweeps cleanly when it is stopped."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from types import FrameType
+
+import httpx
+
+from devices.errors import InputError
+from flows.server.settings import HEARTBEAT
+from flows.server.watch import check_server, client_without_retries
+
+POOL = "etfarm"
+"""The work pool of sweeps and all other deployments."""
+LABS_POOL = "etfarm-labs"
+"""The work pool of labs, with a work queue for each."""
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_LONGEST_S = 60.0
+_POLL_S = 0.1
+
+
+def require_server() -> None:
+    """Raise InputError without PREFECT_API_URL, ServerGoneError if the server cannot be used."""
+    if "PREFECT_API_URL" not in os.environ:
+        raise InputError("PREFECT_API_URL is not set; set it to the server's address, as http://127.0.0.1:4200/api")
+    check_server()
+
+
+def run_worker(pool: str, queue: str = "default") -> int:
+    """Run a worker for a work queue of a pool until it ends or this process gets a signal; return its exit code.
+
+    Prefect's worker ends its flow runs with SIGKILL when it is stopped: devices would stay leased, their jobs would go
+    on, and the runs would stay `Running`. So the sweeps are ended first, then the worker.
+    Raises InputError without PREFECT_API_URL, ServerGoneError if the server cannot be used.
+    """
+    require_server()
+    os.environ.setdefault(*HEARTBEAT)
+    words = ["worker", "start", "--pool", pool, "--type", "process", "--work-queue", queue]
+    words += ["--install-policy", "never"]
+    command = [sys.executable, "-m", "prefect", *words, "--name", f"{socket.gethostname()} {queue}"]
+    # In another session, or Ctrl-C would also reach it directly.
+    worker = subprocess.Popen(command, start_new_session=True)
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        for each in _SIGNALS:
+            signal.signal(each, signal.SIG_IGN)
+        _end_sweeps(worker)
+        worker.terminate()
+
+    for number in _SIGNALS:
+        signal.signal(number, stop)
+    return worker.wait()
+
+
+def online_labs() -> set[str] | None:
+    """Return the labs whose workers have sent a heartbeat lately; None if no server can be asked."""
+    if "PREFECT_API_URL" not in os.environ:
+        return None
+    try:
+        with client_without_retries() as client:
+            workers = client.read_workers_for_work_pool(LABS_POOL)
+    except httpx.HTTPStatusError as error:
+        return set() if error.response.status_code == httpx.codes.NOT_FOUND else None
+    except (httpx.HTTPError, OSError, ValueError):
+        return None
+    return {worker.name.rpartition(" ")[2] for worker in workers if worker.status == "ONLINE"}
+
+
+def _end_sweeps(worker: "subprocess.Popen[bytes]") -> None:
+    """Send SIGTERM to each process of the worker, once because a second one ends a sweep at once; wait until they end.
+
+    A worker that is not idle may start another flow run meanwhile.
+    """
+    told: set[int] = set()
+    end = time.monotonic() + _LONGEST_S
+    while (children := _children(worker.pid)) and time.monotonic() < end:
+        for child in children - told:
+            os.kill(child, signal.SIGTERM)  # its worker has not waited for it: the id cannot belong to another process
+        told |= children
+        time.sleep(_POLL_S)
+
+
+def _children(pid: int) -> set[int]:
+    """Return the processes that a process started and that have not ended."""
+    listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,stat="], capture_output=True, text=True, check=True).stdout
+    rows = [line.split() for line in listed.splitlines()]
+    return {int(child) for child, parent, state in rows if int(parent) == pid and not state.startswith("Z")}

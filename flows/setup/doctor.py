@@ -1,0 +1,166 @@
+"""`etfarm doctor`: what sweeps that have ended left, and what blocks the next one. It changes nothing.
+
+A check is a function that returns findings; a new one is added to CHECKS.
+"""
+
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from devices.errors import DeviceError
+from devices.inventory import DeviceSpec, load_inventory, open_device
+from devices.ondevice.lease import current_holder, has_ended
+from devices.ondevice.leftovers import read_leftovers
+from devices.reconnect import probe
+from flows.server.embedded import kept_databases, notes_of, orphans
+from flows.server.run_notes import dead_notes
+from sql.errors import WarehouseError
+from tasks.health import HealthError, Registry
+from tasks.leftovers import local_leftovers, size_bytes
+from tasks.snapshot import newest_snapshot
+from tasks.var import Var
+
+_AT_ONCE = 64
+_OLD_S = 86_400.0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line: what was found, and what to do about it; `needs_user` unless the next sweep clears it."""
+
+    text: str
+    needs_user: bool
+
+
+def findings(places: Var, inventory: Path) -> list[Finding]:
+    """Run all checks; raises InputError if the inventory cannot be read."""
+    return [finding for check in CHECKS for finding in check(places, inventory)]
+
+
+def unfinished_files(places: Var, _inventory: Path) -> list[Finding]:
+    """Scratch folders and unfinished files of processes that have ended."""
+    return [
+        Finding(f"{path}: left by a killed process ({_size(path)}); the next sweep removes it", needs_user=False)
+        for path in local_leftovers(places)
+    ]
+
+
+def servers_of_killed_sweeps(places: Var, _inventory: Path) -> list[Finding]:
+    """Prefect servers whose sweep has ended."""
+    return [
+        Finding(f"process {server}: the Prefect server of a killed sweep; the next sweep ends it", needs_user=False)
+        for _, server in orphans(notes_of(places.prefect_home))
+        if server is not None
+    ]
+
+
+def runs_of_killed_sweeps(places: Var, _inventory: Path) -> list[Finding]:
+    """Runs that Prefect may show as running although their process has ended."""
+    found = []
+    for _, note in dead_notes(places.prefect_home, "runs"):
+        here = note.server == os.environ.get("PREFECT_API_URL")
+        setting = f"with PREFECT_API_URL={note.server}" if note.server else "without PREFECT_API_URL"
+        end = "the next sweep sets it to Crashed" if here else f"start a sweep {setting} to set it to Crashed"
+        text = f"flow run {note.id}: its process {note.pid} ended in the sweep of {note.since}; {end}"
+        found.append(Finding(text, needs_user=not here))
+    return found
+
+
+def damaged_databases(places: Var, _inventory: Path) -> list[Finding]:
+    """Databases of Prefect that were damaged and replaced."""
+    return [
+        Finding(f"{path}: a damaged Prefect database that was replaced ({_size(path)}); remove it", needs_user=True)
+        for path in kept_databases(places.prefect_home)
+    ]
+
+
+def folders_of_workers(_places: Var, _inventory: Path) -> list[Finding]:
+    """Temporary folders of Prefect workers, which a killed worker leaves."""
+    folder, old = Path(tempfile.gettempdir()), time.time() - _OLD_S
+    paths = [path for pattern in ("tmp*prefect", "prefect-workspace-attempt-*") for path in folder.glob(pattern)]
+    return [
+        Finding(
+            f"{path}: a temporary folder of a Prefect worker, older than a day; remove it if its worker has ended",
+            needs_user=True,
+        )
+        for path in sorted(paths)
+        if path.stat().st_uid == os.getuid() and path.stat().st_mtime < old
+    ]
+
+
+def snapshot(places: Var, _inventory: Path) -> list[Finding]:
+    """A published snapshot of the warehouse that readers cannot use."""
+    if not (places.snapshots / "current").exists() and not places.warehouse.exists():
+        return []
+    try:
+        newest_snapshot(places.snapshots)
+    except WarehouseError as error:
+        return [Finding(str(error), needs_user=True)]
+    return []
+
+
+def devices(places: Var, inventory: Path) -> list[Finding]:
+    """Devices that sweeps cannot use, and what is left on the others."""
+    registry = Registry(places.registry)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        listed = load_inventory(inventory)
+        health = (_health_of(spec.name, registry) for spec in listed.devices)
+        return [finding for each in (*health, *pool.map(_left_on, listed.reached)) for finding in each]
+
+
+CHECKS: tuple[Callable[[Var, Path], list[Finding]], ...] = (
+    unfinished_files,
+    servers_of_killed_sweeps,
+    runs_of_killed_sweeps,
+    damaged_databases,
+    folders_of_workers,
+    snapshot,
+    devices,
+)
+
+
+def _health_of(name: str, registry: Registry) -> list[Finding]:
+    try:
+        health = registry.health(name)
+    except HealthError as error:
+        return [Finding(str(error), needs_user=True)]
+    if health.state != "quarantined":
+        return []
+    return [Finding(f"{name}: {health}; fix the cause, then `etfarm devices release {name}`", needs_user=True)]
+
+
+def _left_on(spec: DeviceSpec) -> list[Finding]:
+    try:
+        with open_device(spec) as device:
+            probe(device)
+            holder = current_holder(device)
+            if holder is not None and not has_ended(holder):
+                return []
+            left = read_leftovers(device)
+    except DeviceError as error:
+        return [Finding(str(error), needs_user=True)]
+    found = []
+    if left.jobs:
+        text = f"{spec.name}: {_count(left.jobs, 'job')} of a killed sweep; the next sweep that uses it ends them"
+        found.append(Finding(text, needs_user=False))
+    if left.sessions:
+        folders = f"{_count(left.sessions, 'session folder')} ({_megabytes(left.sessions_bytes)})"
+        text = f"{spec.name}: {folders} of stopped sweeps in {device.root}/sessions; resume the sweep or remove them"
+        found.append(Finding(text, needs_user=True))
+    return found
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _size(path: Path) -> str:
+    return _megabytes(size_bytes(path))
+
+
+def _megabytes(size_bytes: int) -> str:
+    return f"{size_bytes / 1e6:.1f} MB"

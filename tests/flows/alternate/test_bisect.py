@@ -1,0 +1,127 @@
+"""What a bisection finds, on a device whose true times are known: the night, and the input."""
+
+from collections.abc import Callable
+from datetime import date
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from devices.errors import FarmError
+from flows.alternate import bisect as flow
+from flows.alternate.bisect import Bisection
+from flows.alternate.measure import Answer
+from tasks.alternate import Side
+from tasks.cell import Cell
+from tasks.verdict.bisect import MeasuredNight, SeriesOnDevice
+from tasks.verdict.comparison import compare
+from tests.fixtures.plans import NIGHT
+
+SERIES = SeriesOnDevice("a" * 16, "phone", "linear", "fp32", "sme2_off", 1)
+CELL = Cell("phone", "linear", "fp32", 1, "sme2_off", "timing", 20, 3)
+NOISE = (0.997, 0.999, 1.0, 1.001, 1.003)
+
+
+class TrueLane:
+    """A device that takes as long as the files are stated to take; it counts the comparisons."""
+
+    results = SimpleNamespace(sweep=NIGHT)
+
+    def __init__(self, took: Callable[[str, str], float], margin: float) -> None:
+        self.took, self.margin, self.asked = took, margin, 0
+
+    def answer(self, a: Side, b: Side, *_: object) -> Answer:
+        self.asked += 1
+        times = [self.took(side.export.pte_sha256, side.runner.runner_sha256) for side in (a, b)]
+        sides = [[time * noise for noise in NOISE] for time in times]
+        return Answer("id", compare(sides[0], sides[1], self.margin), "`Convolution` +50.0 %")
+
+
+def night(day: int, pte: str, runner: str = "r1") -> MeasuredNight:
+    return MeasuredNight(date(2026, 11, day), "no change", None, 20, 3, "key", pte, runner)
+
+
+@pytest.fixture
+def search(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Bisection, int]]:
+    """Bisect nights whose files are all kept, except those named `gone`."""
+
+    def side(_: object, night: MeasuredNight) -> Side:
+        if night.pte_sha256 == "gone":
+            raise FarmError("its .pte file (gone) is not in var/exports any more")
+        export: Any = SimpleNamespace(pte_sha256=night.pte_sha256, content=(night.pte_sha256, "i"), seed=0)
+        runner: Any = SimpleNamespace(runner_sha256=night.runner_sha256)
+        return Side(CELL, export, runner)
+
+    monkeypatch.setattr(flow._Search, "_side", side)
+    monkeypatch.setattr(flow, "_changed", lambda _results, _comparison: None)
+
+    def run(took: Callable[[str, str], float], *nights: MeasuredNight, margin: float = 0.01) -> tuple[Bisection, int]:
+        lane: Any = TrueLane(took, margin)
+        return flow._Search(lane, SERIES, nights[0], list(nights[1:])).run(), lane.asked
+
+    return run
+
+
+Search = Callable[..., tuple[Bisection, int]]
+
+
+def test_the_first_night_with_the_change_is_found_in_few_comparisons(search: Search) -> None:
+    # given eight contents, slower from the fifth on
+    nights = [night(day, f"p{day}") for day in range(1, 10)]
+    found, asked = search(lambda pte, _: 1.5 if pte >= "p6" else 1.0, *nights)
+    # then the night and what to look at are named
+    assert found.conclusion() == [
+        "first bad night: 2026-11-06; last good content: 2026-11-05",
+        "it came with the model file",
+        "cause: `Convolution` +50.0 %",
+    ]
+    assert asked <= 5
+
+
+@pytest.mark.parametrize(
+    ("took", "came_with"),
+    [
+        (lambda _, runner: 1.5 if runner == "r2" else 1.0, "the runner"),
+        (lambda pte, _: 1.5 if pte == "p2" else 1.0, "the model file"),
+        (
+            lambda pte, runner: (1.2 if pte == "p2" else 1.0) * (1.2 if runner == "r2" else 1.0),
+            "the runner and ",
+        ),
+        (lambda pte, runner: 1.5 if (pte, runner) == ("p2", "r2") else 1.0, "both together: neither shows it alone"),
+    ],
+)
+def test_where_model_and_runner_changed_each_is_swapped_alone(
+    search: Search, took: Callable[[str, str], float], came_with: str
+) -> None:
+    found, _ = search(took, night(1, "p1", "r1"), night(2, "p2", "r2"))
+    assert (found.came_with or "").startswith(came_with)
+
+
+def test_nights_that_do_not_differ_now_point_to_the_device(search: Search) -> None:
+    found, asked = search(lambda _pte, _runner: 1.0, night(1, "p1"), night(2, "p2"))
+    assert (found.first_bad, asked) == (None, 1)
+    assert found.conclusion() == [
+        "model and runner are not different from those of 2026-11-01: the device changed, not they"
+    ]
+
+
+def test_a_measurement_that_settles_nothing_says_so(search: Search) -> None:
+    # given a difference that is smaller than the noise
+    found, _ = search(lambda pte, _: 1.0015 if pte == "p2" else 1.0, night(1, "p1"), night(2, "p2"), margin=0.0001)
+    assert found.conclusion() == [
+        "not settled with 8 sessions a side: the noise of the device is larger than the difference; repeat it when the "
+        "device is quieter"
+    ]
+
+
+def test_a_content_that_is_not_kept_is_left_out_with_its_reason(search: Search) -> None:
+    nights = [night(1, "p1"), night(2, "gone"), night(3, "p3")]
+    found, _ = search(lambda pte, _: 1.5 if pte == "p3" else 1.0, *nights)
+    assert found.steps[0] == "2026-11-02: left out: its .pte file (gone) is not in var/exports any more"
+    assert found.first_bad == date(2026, 11, 3)
+
+
+@pytest.mark.parametrize(("good", "bad", "named"), [("p1", "gone", "2026-11-02"), ("gone", "p2", "2026-11-01")])
+def test_a_good_or_bad_night_that_is_not_kept_is_refused(search: Search, good: str, bad: str, named: str) -> None:
+    with pytest.raises(FarmError, match=rf"{named}: its \.pte file"):
+        search(lambda _pte, _runner: 1.0, night(1, good), night(2, bad))

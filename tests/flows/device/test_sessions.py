@@ -1,0 +1,131 @@
+"""Which session a device runs next while exports are still being made."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devices.inventory import DeviceSpec
+from devices.ondevice.facts import Facts
+from flows.device.job import DeviceJob, DeviceTally
+from flows.device.sessions import DeviceSessions
+from flows.live_exports import LiveExports
+from tasks.bundle_store import LocalStore
+from tasks.export.exported import Export
+from tasks.plan import FIRST_SESSION, PlannedSession
+from tasks.runner.bundle import Runner
+from tasks.var import Var
+from tests.fixtures.plans import NIGHT, a_spec, ended
+from tests.fixtures.stand_in import GOOD, publish_stand_in, write_export
+
+WITH_SME2 = Facts(sme=True, sme2=True)
+
+LINEAR, CONV = ("linear", "fp32"), ("conv", "fp32")
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> tuple[dict[str, Export], Runner]:
+    exports = {name: replace(write_export(tmp_path / name), model=name) for name in ("linear", "conv")}
+    return exports, publish_stand_in(tmp_path / "runners", GOOD)
+
+
+def a_job(folder: Path, live: LiveExports, runner: Runner, **settings: Any) -> DeviceJob:
+    spec = a_spec(precisions=["fp32"], variants=["sme2_on", "sme2_off"], threads=[1], **settings)
+    return DeviceJob(
+        spec=spec,
+        sweep=NIGHT,
+        device=DeviceSpec(name="phone", transport="local"),
+        facts=Facts(os="linux"),
+        unusable=None,
+        exports=live,
+        runners={(variant, "timing"): runner for variant in spec.variants},
+        runner_error=None,
+        bundles=LocalStore(Var(folder).bundles),
+        places=Var(folder),
+    )
+
+
+def test_a_model_that_comes_later_catches_up_its_rounds_alternately(
+    tmp_path: Path, made: tuple[dict[str, Export], Runner]
+) -> None:
+    # given a sweep of two models of which one is exported
+    exports, runner = made
+    live = LiveExports([LINEAR, CONV])
+    live.ready(LINEAR, (exports["linear"],))
+    tally = DeviceTally("phone")
+    sessions = DeviceSessions(a_job(tmp_path, live, runner), WITH_SME2, tally)
+    order: list[PlannedSession] = []
+
+    def run(count: int) -> None:
+        for _ in range(count):
+            session = sessions.next(never)
+            assert session
+            order.append(session)
+            sessions.end(session, ended(session, "succeeded"))
+
+    # when the other export comes after three of its sessions, the discarded one among them
+    run(3)
+    live.ready(CONV, (exports["conv"],))
+    run(14)
+    # then the other model first runs the rounds that it missed, and each group is in the order ABBA
+    assert sessions.next(never) is None
+    assert [each.cell.model for each in order[:3]] == ["linear"] * 3
+    counting = [each for each in order if each.index >= 0]
+    assert [each.index for each in counting[2:]] == [0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3]
+    for model in ("linear", "conv"):
+        variants = [each.cell.variant for each in counting if each.cell.model == model]
+        assert variants == ["sme2_on", "sme2_off", "sme2_off", "sme2_on"] * 2
+    # and one session was discarded
+    assert [each.index for each in order if each.index < 0] == [-1]
+
+
+def test_only_without_a_ready_session_a_device_waits_and_its_lease_is_renewed_meanwhile(
+    tmp_path: Path, made: tuple[dict[str, Export], Runner]
+) -> None:
+    # given a sweep of two models of which none is exported
+    exports, runner = made
+    live = LiveExports([LINEAR, CONV])
+    sessions = DeviceSessions(a_job(tmp_path, live, runner), WITH_SME2, DeviceTally("phone"))
+    assert sessions.expected == 16
+    renewed: list[str] = []
+
+    def export_fails_then_other_is_ready() -> None:
+        renewed.append("renewed")
+        live.fail(CONV, "no weights here") if len(renewed) == 1 else live.ready(LINEAR, (exports["linear"],))
+
+    # when the first export fails
+    session = sessions.next(export_fails_then_other_is_ready)
+    # then its sessions are next, to be recorded as failed
+    assert session
+    assert (session.cell.model, session.pte_sha256, renewed) == ("conv", None, ["renewed"])
+
+
+def test_a_start_after_a_crash_discards_no_second_session(
+    tmp_path: Path, made: tuple[dict[str, Export], Runner]
+) -> None:
+    # given a device whose first session was of the model that was exported first
+    exports, runner = made
+    for first in ("linear", "conv"):
+        folder = tmp_path / f"first-{first}"
+        live = LiveExports([LINEAR, CONV])
+        live.ready((first, "fp32"), (exports[first],))
+        job = a_job(folder, live, runner)
+        session = DeviceSessions(job, WITH_SME2, DeviceTally("phone")).next(never)
+        assert session
+        assert (session.index, session.cell.model) == (-1, first)
+        collected = folder / "collected"
+        collected.mkdir(parents=True)
+        job.bundles.publish(ended(session, "invalid", FIRST_SESSION), collected)
+        # when the sweep is started again with both exports there
+        tally = DeviceTally("phone")
+        both = LiveExports(ready={LINEAR: (exports["linear"],), CONV: (exports["conv"],)})
+        again = DeviceSessions(replace(job, exports=both), WITH_SME2, tally)
+        # then that session is done, and no other one is discarded
+        assert tally.already_done == 1
+        assert sorted(each.index for each in again.left) == [0] * 4 + [1] * 4 + [2] * 4 + [3] * 4
+
+
+def never() -> None:
+    """Renew a lease: what a device that does not wait never does here."""
+    raise AssertionError("the device waits")

@@ -1,0 +1,112 @@
+"""States at a real Prefect server after a sweep: what failed is red, with counts and reason; the rest is green."""
+
+from typing import Any
+
+import pytest
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId, FlowRunFilterParentFlowRunId
+from prefect.client.schemas.objects import State
+
+from devices.errors import FarmError
+from flows.server.states import data_of
+from tasks.bundle import SessionRecord
+from tasks.session.measure import measure
+from tasks.var import Var
+from tests.fixtures.stand_in_farm import StandInFarm
+from tests.fixtures.waiting import wait_for
+
+GONE = {"name": "gone", "transport": "ssh", "address": "127.0.0.1", "port": 9, "user": "nobody", "root": "/tmp/x"}
+
+
+def states_of(sweep_end: State[Any]) -> dict[str, tuple[str, str]]:
+    """State and message, by name, of the task runs and flow runs that the server shows below a sweep."""
+    sweep_run = sweep_end.state_details.flow_run_id
+    assert sweep_run is not None
+    found: dict[str, tuple[str, str]] = {}
+
+    def is_recorded() -> bool:
+        """The server records task runs some time after they ended."""
+        with get_client(sync_client=True) as client:
+            below = FlowRunFilterParentFlowRunId(any_=[sweep_run])
+            flows = client.read_flow_runs(flow_run_filter=FlowRunFilter(parent_flow_run_id=below))
+            tasks = client.read_task_runs(flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[sweep_run])))
+        states = [(run.name, run.state) for run in flows] + [(run.name, run.state) for run in tasks]
+        ended = [(name, state) for name, state in states if state and state.is_final()]
+        found.update({name: (str(state.name), state.message or "") for name, state in ended})
+        return len(found) == len(states) and any(name.startswith("report") for name in found)
+
+    wait_for(is_recorded, "the server to record every run")
+    return found
+
+
+def test_a_device_that_cannot_be_reached_is_red_beside_one_that_is_green(stand_in_farm: StandInFarm) -> None:
+    # when a sweep measures this machine, and another device does not answer
+    ended = stand_in_farm.sweep(GONE)
+    # then the message of the sweep has the counts of both
+    assert ended.is_failed()
+    assert data_of(ended).message.startswith("sessions: 2 succeeded, 2 failed, 1 discarded; report: ")
+    # and the server shows the step and the flow run of each device as what they were
+    states = states_of(ended)
+    for run in ("measure on here", "device here"):
+        assert states[run] == ("Completed", "2 succeeded, 1 discarded")
+    for run in ("measure on gone", "device gone"):
+        assert (states[run][0], states[run][1].startswith("2 failed; gone: ")) == ("Failed", True), states[run]
+    assert states["probe here"][0] == "Completed"
+    assert (states["probe gone"][0], states["probe gone"][1].startswith("gone: ")) == ("Failed", True)
+    (load,) = [state for name, state in states.items() if name.startswith("load")]
+    assert load == ("Completed", "5 bundles loaded, 0 already in the warehouse")
+
+
+def test_failed_sessions_a_failed_build_and_damaged_bundles_are_red_and_named(
+    stand_in_farm: StandInFarm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a sweep with one damaged bundle
+    assert stand_in_farm.sweep().is_completed()
+    damaged = next(stand_in_farm.var.glob("bundles/*/*/model.etdump"))
+    damaged.write_bytes(b"x")
+    Var(stand_in_farm.var).warehouse.unlink()
+
+    # when it is started again with a runner that was built before and now crashes
+    def build(*_: object) -> None:
+        raise FarmError("cannot build here: no compiler")
+
+    monkeypatch.setattr("flows.prepare.build_runner", build)
+    stand_in_farm.use_runner("exit 3\n")
+    states = states_of(stand_in_farm.sweep())
+    # then every step shows what went wrong in it
+    for run in ("measure on here", "device here"):
+        assert states[run][0] == "Failed"
+        assert "failed" in states[run][1].partition("; ")[0]
+        assert "exit" in states[run][1].partition("; ")[2]
+    assert states["runner linux-x86_64"] == ("Failed", "cannot build here: no compiler")
+    by_step = {name.partition(" ")[0]: state for name, state in states.items()}
+    assert by_step["check"][0] == "Failed"
+    assert by_step["check"][1].startswith("1 unloadable bundles; ")
+    assert damaged.parent.name in by_step["check"][1]
+    assert by_step["load"][0] == "Failed"
+    assert damaged.parent.name in by_step["load"][1]
+
+
+def test_a_device_whose_results_cannot_be_written_is_red_with_its_counts(
+    stand_in_farm: StandInFarm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a farm that can record two sessions and no more
+    recorded: list[SessionRecord] = []
+
+    def measure_two(*words: Any) -> SessionRecord:
+        if len(recorded) == 2:
+            raise FarmError("the disk is full")
+        recorded.append(measure(*words))
+        return recorded[-1]
+
+    monkeypatch.setattr("flows.device.measure.measure", measure_two)
+    # when it measures
+    ended = stand_in_farm.sweep()
+    # then the sweep and both runs of the device have the reason
+    assert ended.is_failed()
+    assert "the bundle could not be written" in data_of(ended).message
+    states = states_of(ended)
+    for run in ("measure on here", "device here"):
+        assert states[run][0] == "Failed"
+        assert states[run][1].startswith("1 succeeded, 1 discarded; ")
+        assert "the disk is full" in states[run][1]

@@ -1,0 +1,164 @@
+"""What `etfarm doctor` checks of the set-up: a wrong one is a line with what to do, a right one a line, too."""
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from devices.inventory import DeviceSpec
+from flows.setup import checks as setup_checks
+from flows.setup.doctor import Finding
+from tasks.runner.toolchain import host_platform
+from tasks.var import Var
+from tests.fixtures.findings import text_of
+from tests.fixtures.paths import ROOT
+from tests.fixtures.stand_in import publish_stand_in
+from tests.fixtures.waiting import ENOUGH_S
+
+HERE = DeviceSpec(name="here", transport="local")
+OPEN_FILES = """
+import resource, sys
+from flows.setup.checks import open_files
+from tests.flows.setup.test_checks import HERE
+resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[1]), int(sys.argv[2])))
+for finding in open_files(None, [HERE]):
+    print(finding.text)
+"""
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Var:
+    (tmp_path / "var").mkdir()
+    return Var(tmp_path / "var")
+
+
+def install(folder: Path, **versions: str) -> None:
+    for name, version in versions.items():
+        described = folder / f"{name}-{version}.dist-info"
+        described.mkdir()
+        (described / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+
+
+def test_the_pinned_pair_is_right_and_another_is_named_with_the_pinned_one(
+    places: Var, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    pins = dict(line.split("==") for line in project["optional-dependencies"]["export"] if "==" in line)
+    right, wrong = tmp_path / "right", tmp_path / "wrong"
+    for folder, torch in ((right, f"{pins['torch']}+cpu"), (wrong, "2.1.0")):
+        folder.mkdir()
+        install(folder, executorch=pins["executorch"], torch=torch)
+    monkeypatch.syspath_prepend(right)
+    assert text_of(setup_checks.versions(places, [HERE])).startswith(f"ok: executorch {pins['executorch']}, torch ")
+    monkeypatch.syspath_prepend(wrong)
+    assert text_of(setup_checks.versions(places, [HERE])) == (
+        f"fix: executorch {pins['executorch']}, torch 2.1.0; "
+        f"pinned are executorch {pins['executorch']}, torch {pins['torch']}: run `pip install '.[export]'`"
+    )
+
+
+def test_a_machine_without_the_export_extra_is_right_but_cannot_export(
+    places: Var, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    text = text_of(setup_checks.versions(places, [HERE]))
+    assert text.startswith("ok: executorch and torch are not installed: this machine cannot export models; ")
+
+
+@pytest.mark.parametrize(
+    ("soft", "hard", "line"),
+    [
+        (144, 144, "ok: 144 open files allowed, 144 needed (devices: 1)"),
+        (100, 200, "fix: 100 open files allowed, 144 needed (devices: 1); run `ulimit -n 144` before etfarm"),
+        (
+            100,
+            120,
+            "fix: 100 open files allowed, 144 needed (devices: 1); "
+            "raise this user's hard limit, 120, as the administrator",
+        ),
+    ],
+)
+def test_the_limit_of_open_files_must_suffice_for_the_devices(soft: int, hard: int, line: str) -> None:
+    words = [sys.executable, "-c", OPEN_FILES, str(soft), str(hard)]
+    ended = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False, timeout=ENOUGH_S)
+    assert ended.stdout.splitlines() == [line], ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("free", "line"), [(5e9, "ok: 5.0 GB free in {}"), (2.1e9, "fix: 2.1 GB free in {}, 5 GB needed; ")]
+)
+def test_the_disk_of_the_var_folder_needs_space(
+    places: Var, monkeypatch: pytest.MonkeyPatch, free: float, line: str
+) -> None:
+    monkeypatch.setattr("flows.setup.checks.shutil.disk_usage", lambda _: shutil._ntuple_diskusage(9, 9, int(free)))
+    assert text_of(setup_checks.disk(places, [HERE])).startswith(line.format(places.root))
+
+
+def test_a_bundle_from_the_future_means_a_wrong_clock(places: Var) -> None:
+    assert setup_checks.clock(places, [HERE]) == []
+    record = places.bundles / "smoke" / "one" / "session.json"
+    record.parent.mkdir(parents=True)
+    record.touch()
+    assert text_of(setup_checks.clock(places, [HERE])) == "ok: the clock is not behind the newest bundle"
+    tomorrow = time.time() + 86_400
+    os.utime(record, (tomorrow, tomorrow))
+    text = text_of(setup_checks.clock(places, [HERE]))
+    assert text.startswith(f"fix: the newest bundle in {places.bundles} is 86")
+    assert text.endswith(" s in the future; correct this machine's clock, for example with NTP")
+
+
+def test_a_missing_compiler_is_named_with_what_to_install(
+    places: Var, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    text = text_of(setup_checks.compilers(places, [HERE]))
+    assert text.startswith(f"fix: {host_platform()}: no C++ compiler on PATH to build the runner with; install it with")
+
+
+def test_a_runner_that_exists_needs_no_compiler(places: Var, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runner = publish_stand_in(places.runners, "exit 0\n")
+    spec = DeviceSpec.model_validate({"name": "x", "transport": "local", "platform": runner.platform})
+    monkeypatch.setenv("PATH", str(tmp_path))
+    text = text_of(setup_checks.compilers(places, [spec]))
+    assert text.startswith(f"ok: {spec.platform}: runners are in {places.runners / runner.platform} (1); to build new")
+
+
+@pytest.mark.torch
+@pytest.mark.skipif(not (shutil.which("g++") and shutil.which("make")), reason="no C++ compiler or make")
+def test_a_compiler_is_named_once_for_each_platform(places: Var) -> None:
+    same = DeviceSpec(name="same", transport="ssh", address="x", platform=host_platform())
+    unknown = DeviceSpec(name="unknown", transport="ssh", address="x")
+    text = text_of(setup_checks.compilers(places, [HERE, same, unknown]))
+    assert text.startswith(f"ok: {host_platform()}: a runner can be built with ")
+
+
+def test_a_check_that_hangs_is_a_line_and_the_others_still_report(
+    places: Var, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a check that does not end, beside one that does
+    released = threading.Event()
+
+    def hangs(_places: Var, _devices: setup_checks.Devices) -> list[Finding]:
+        released.wait()
+        return []
+
+    def ends(_places: Var, devices: setup_checks.Devices) -> list[Finding]:
+        return [Finding(f"ok: {devices[0].name}", needs_user=False)]
+
+    monkeypatch.setattr(setup_checks, "CHECKS", (hangs, ends))
+    monkeypatch.setattr(setup_checks, "_LONGEST_S", ENOUGH_S / 30)
+    inventory = tmp_path / "inventory.yaml"
+    inventory.write_text("devices: [{name: here, transport: local}]\n")
+    # when all are run
+    late, other = setup_checks.check_setup(places, inventory)
+    released.set()
+    # then both have a line
+    assert late.text.startswith("fix: the check `hangs` did not end within ")
+    assert late.needs_user
+    assert other.text == "ok: here"

@@ -1,0 +1,237 @@
+"""What `etfarm doctor` checks of Prefect, adb and SSH: a line for each, with what to do."""
+
+import contextlib
+import json
+import shutil
+import socket
+import socketserver
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import prefect
+import pytest
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.actions import WorkPoolCreate
+from prefect.settings import PREFECT_API_URL, temporary_settings
+
+from deployments.virtual_lab.unusable_phone import UnusablePhone
+from devices.inventory import DeviceSpec, open_device
+from devices.reconnect import probe
+from flows.setup import checks as setup_checks
+from tasks.var import Var
+from tests.fixtures.findings import text_of
+from tests.fixtures.waiting import wait_for
+
+HERE = DeviceSpec(name="here", transport="local")
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Var:
+    (tmp_path / "var").mkdir()
+    return Var(tmp_path / "var")
+
+
+@pytest.fixture
+def at_server(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], contextlib.AbstractContextManager[None]]:
+    """Sets PREFECT_API_URL for a block."""
+
+    @contextlib.contextmanager
+    def use(api: str) -> Iterator[None]:
+        monkeypatch.setenv("PREFECT_API_URL", api)
+        with temporary_settings({PREFECT_API_URL: api}):
+            yield
+
+    return use
+
+
+class OldServer(BaseHTTPRequestHandler):
+    """A stand-in for a Prefect server of another version, which cannot be installed beside this one."""
+
+    def do_GET(self) -> None:
+        body = json.dumps("3.1.0" if self.path.endswith("/admin/version") else True).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextlib.contextmanager
+def old_server() -> Iterator[int]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), OldServer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_port
+        server.shutdown()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def test_without_a_server_in_the_environment_prefect_is_not_checked(
+    places: Var, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+    assert setup_checks.prefect_server(places, [HERE]) == []
+    assert setup_checks.prefect_worker(places, [HERE]) == []
+
+
+def test_a_prefect_server_that_cannot_be_reached_is_one_line(places: Var, at_server: Any) -> None:
+    with at_server(f"http://127.0.0.1:{free_port()}/api"):
+        text = text_of(setup_checks.prefect_server(places, [HERE]))
+        assert setup_checks.prefect_worker(places, [HERE]) == []
+    assert text.startswith("fix: PREFECT_API_URL http://127.0.0.1:")
+    assert "Connection refused; start that server" in text
+
+
+def test_a_prefect_server_of_another_version_is_named_with_both_versions(places: Var, at_server: Any) -> None:
+    with old_server() as port, at_server(f"http://127.0.0.1:{port}/api"):
+        text = text_of(setup_checks.prefect_server(places, [HERE]))
+    ours = prefect.__version__
+    assert text == (
+        f"fix: the Prefect server is 3.1.0, the client of this machine {ours}; "
+        f"install prefect {ours} for the server and restart it"
+    )
+
+
+def test_a_prefect_server_of_this_version_is_right_and_a_worker_is_one_with_a_heartbeat(
+    places: Var, at_server: Any, prefect_api: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = prefect.__version__
+    monkeypatch.setattr(setup_checks, "POOL", "farm")  # other tests use the pool of the farm at the same server
+    with at_server(prefect_api), get_client(sync_client=True) as client:
+        # given a server without the work pool
+        assert text_of(setup_checks.prefect_server(places, [HERE])).startswith(f"ok: Prefect server {ours} answers")
+        never = "fix: 0 workers of the work pool `farm` online (never a heartbeat): scheduled sweeps will not start; "
+        assert text_of(setup_checks.prefect_worker(places, [HERE])).startswith(never)
+        client.create_work_pool(WorkPoolCreate(name="farm", type="process"))
+        try:
+            # when a worker sends a heartbeat, and then no more
+            client.send_worker_heartbeat("farm", "lab", heartbeat_interval_seconds=1)
+            online = text_of(setup_checks.prefect_worker(places, [HERE]))
+            offline = wait_for(
+                lambda: [line for line in setup_checks.prefect_worker(places, [HERE]) if line.needs_user],
+                "the worker stayed online",
+            )
+        finally:
+            client.delete_work_pool("farm")
+    # then it is counted, and later missed
+    assert online == "ok: 1 of 1 workers of the work pool `farm` online"
+    assert "0 workers of the work pool `farm` online (last heartbeat 2" in text_of(offline)
+
+
+def test_without_phones_and_ssh_hosts_neither_is_checked(places: Var) -> None:
+    assert setup_checks.adb(places, [HERE]) == []
+    assert setup_checks.ssh(places, [HERE]) == []
+
+
+def test_an_adb_server_that_does_not_run_is_started_by_a_sweep(places: Var, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ADBUTILS_ADB_PATH", "/opt/platform-tools/adb")
+    port = free_port()
+    phone = DeviceSpec(name="phone", transport="adb", serial="ABC", adb_server_port=port)
+    text = text_of(setup_checks.adb(places, [HERE, phone]))
+    assert text == f"ok: no adb server on port {port}; a sweep starts /opt/platform-tools/adb"
+
+
+def test_another_program_on_the_port_of_the_adb_server_is_found(places: Var) -> None:
+    closing = socketserver.ThreadingTCPServer(("127.0.0.1", 0), socketserver.BaseRequestHandler)
+    threading.Thread(target=closing.serve_forever, daemon=True).start()
+    with closing:
+        port = closing.server_address[1]
+        phone = DeviceSpec(name="phone", transport="adb", serial="ABC", adb_server_port=port)
+        text = text_of(setup_checks.adb(places, [phone]))
+        closing.shutdown()
+    assert text.startswith(f"fix: what listens on port {port} does not answer as an adb server (")
+
+
+@pytest.mark.lab
+def test_a_connected_phone_is_counted(places: Var, make_spec: Callable[..., DeviceSpec]) -> None:
+    spec = make_spec("adb")
+    with open_device(spec) as device:
+        probe(device)
+    text = text_of(setup_checks.adb(places, [spec]))
+    assert text == f"ok: 1 of 1 phones connected to the adb server on port {spec.adb_server_port}"
+
+
+@pytest.mark.lab
+@pytest.mark.parametrize(("silent", "state"), [(False, "unauthorized"), (True, "offline")])
+def test_a_phone_that_waits_for_a_confirmation_is_named(places: Var, adb_port: int, silent: bool, state: str) -> None:
+    from adbutils import AdbClient, AdbTimeout
+
+    with UnusablePhone(silent=silent) as phone:
+        # given a phone that the adb server lists but cannot use
+        client = AdbClient(port=adb_port)
+        with contextlib.suppress(AdbTimeout):  # it would wait for the silent one
+            client.connect(phone.serial, timeout=0.5)
+        wait_for(lambda: [each for each in client.list() if each.serial == phone.serial and each.state == state], state)
+        # when its set-up is checked
+        spec = DeviceSpec(name="new", transport="adb", address=phone.serial, adb_server_port=adb_port)
+        text = text_of(setup_checks.adb(places, [spec]))
+        client.disconnect(phone.serial)
+    # then it is named with what to do on it
+    assert text == (
+        f"fix: new: {state} at the adb server on port {adb_port}; unlock it and confirm the request on its screen"
+    )
+
+
+@pytest.fixture
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DeviceSpec:
+    """An SSH host that does not run, with a known host key and a private key."""
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    key = tmp_path / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    (tmp_path / "known").write_text(f"[127.0.0.1]:2 {key.with_suffix('.pub').read_text()}")
+    (tmp_path / "config").write_text(f"IdentityFile {key}\n")
+    address = {"address": "127.0.0.1", "port": 2, "user": "farm"}
+    files = {"known_hosts": tmp_path / "known", "ssh_config": tmp_path / "config"}
+    return DeviceSpec.model_validate({"name": "mac", "transport": "ssh", **address, **files})
+
+
+needs_ssh = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="no ssh-keygen")
+
+
+@needs_ssh
+def test_an_ssh_host_with_a_known_key_is_right(places: Var, host: DeviceSpec) -> None:
+    text = text_of(setup_checks.ssh(places, [HERE, host]))
+    assert text == "ok: 1 of 1 SSH hosts with a known host key and a private key"
+
+
+@needs_ssh
+def test_an_unknown_host_key_is_named_with_a_command_that_shows_it_first(
+    places: Var, host: DeviceSpec, tmp_path: Path
+) -> None:
+    (tmp_path / "known").write_text("")
+    assert text_of(setup_checks.ssh(places, [host])) == (
+        f"fix: mac: the host key of 127.0.0.1:2 is not in {tmp_path}/known; run "
+        f"`ssh -o UserKnownHostsFile={tmp_path}/known -p 2 farm@127.0.0.1 true` "
+        "and accept the key if its fingerprint is correct"
+    )
+    assert (tmp_path / "known").read_text() == ""
+
+
+@needs_ssh
+def test_an_unknown_jump_host_is_named(places: Var, host: DeviceSpec) -> None:
+    behind = host.model_copy(update={"proxy_jump": "gate@127.0.0.1:3"})
+    text = text_of(setup_checks.ssh(places, [behind]))
+    assert text.startswith("fix: mac: the host key of 127.0.0.1:3 is not in ")
+
+
+@needs_ssh
+def test_a_host_without_a_private_key_is_named_beside_the_right_ones(
+    places: Var, host: DeviceSpec, tmp_path: Path
+) -> None:
+    (tmp_path / "other").write_text(f"IdentityFile {tmp_path}/none\n")
+    without = host.model_copy(update={"name": "keyless", "ssh_config": tmp_path / "other"})
+    wrong, right = setup_checks.ssh(places, [host, without])
+    assert wrong.text == (
+        "fix: keyless: no private key for farm@127.0.0.1:2 in a file or an SSH agent; "
+        "set its `identity_file`, or run `ssh-add` with the key's file"
+    )
+    assert right.text == "ok: 1 of 2 SSH hosts with a known host key and a private key"

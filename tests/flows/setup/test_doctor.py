@@ -1,0 +1,191 @@
+"""`etfarm doctor`: a line for everything that is left or blocks a sweep, with what to do; it changes nothing."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from devices.inventory import load_inventory, open_device
+from devices.local import LocalDevice
+from devices.ondevice.lease import acquire
+from flows.cli.main import main
+from tasks.health import Registry
+from tasks.snapshot import publish_snapshot
+from tasks.var import Var
+from tests.fixtures.farm import ETFARM
+from tests.fixtures.waiting import ENOUGH_S
+from tests.fixtures.warehouse import BundleMaker
+
+INVENTORY = "devices:\n  - {name: here, transport: local, root: %s}\n"
+A_RUN, B_RUN = (f"{letter * 8}-0000-4000-8000-000000000000" for letter in "ab")
+DEAD = 999_999_999  # above the largest process id
+
+
+class Ended:
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.lines, self.err = code, out.splitlines(), err
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Var:
+    return Var(tmp_path / "var")
+
+
+@pytest.fixture
+def doctor(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, places: Var
+) -> Iterator[Callable[[], Ended]]:
+    """Run `etfarm doctor` on a var folder, an inventory of this machine and an empty folder of temporary files."""
+    environment = dict(os.environ)
+    monkeypatch.setattr(LocalDevice, "machine_folder", str(tmp_path / "machine"))
+    inventory = tmp_path / "inventory.yaml"
+    inventory.write_text(INVENTORY % (tmp_path / "device"), encoding="utf-8")
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+    monkeypatch.setattr("flows.setup.checks.CHECKS", ())  # of this machine; test_setup_checks.py has them
+
+    def run() -> Ended:
+        words = ["etfarm", "doctor", "--inventory", str(inventory), "--var", str(places.root)]
+        monkeypatch.setattr(sys, "argv", words)
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = capsys.readouterr()
+        return Ended(int(ended.value.code or 0), printed.out, printed.err)
+
+    yield run
+    os.environ.clear()
+    os.environ.update(environment)
+
+
+@pytest.fixture
+def orphan() -> Iterator["subprocess.Popen[bytes]"]:
+    """A process that looks like the server of a sweep."""
+    words = [sys.executable, "-c", "import time; time.sleep(600)", "prefect.server.api.server:create_app"]
+    with subprocess.Popen(words) as process:
+        yield process
+        process.kill()
+
+
+def test_nothing_is_found_where_nothing_is_left(doctor: Callable[[], Ended]) -> None:
+    ended = doctor()
+    assert (ended.code, ended.lines) == (0, ["nothing found"])
+
+
+@pytest.mark.fault(
+    stage="run",
+    done="sweep killed (SIGKILL); `etfarm doctor` is run",
+    holds="its scratch folder, part folder, server, run and job are listed; nothing is changed",
+)
+def test_what_the_next_sweep_clears_is_listed_and_needs_nobody(
+    doctor: Callable[[], Ended], places: Var, tmp_path: Path, orphan: "subprocess.Popen[bytes]"
+) -> None:
+    # given what a killed sweep leaves: a part folder, an archive, a server, a run at its server, and a job
+    part, tree = places.bundles / f".part-{DEAD}-x", tmp_path / "tmp" / f"etfarm-tree-{DEAD}-x"
+    part.mkdir(parents=True)
+    (part / "large").write_bytes(b"x" * 2_000_000)
+    tree.mkdir(parents=True)
+    (places.prefect_home / "own-servers").mkdir(parents=True)
+    (places.prefect_home / "own-servers" / str(DEAD)).write_text(str(orphan.pid), encoding="utf-8")
+    write_note(places, A_RUN, server=None)
+    (tmp_path / "device/jobs").mkdir(parents=True)
+    (tmp_path / "device/jobs/1-1").touch()
+    # when the doctor looks
+    ended = doctor()
+    # then each is a line that names the next sweep, and nothing was changed
+    assert ended.lines == [
+        f"{part}: left by a killed process (2.0 MB); the next sweep removes it",
+        f"{tree}: left by a killed process (0.0 MB); the next sweep removes it",
+        f"process {orphan.pid}: the Prefect server of a killed sweep; the next sweep ends it",
+        f"flow run {A_RUN}: its process {DEAD} ended in the sweep of 2026-11-21; the next sweep sets it to Crashed",
+        "here: 1 job of a killed sweep; the next sweep that uses it ends them",
+    ]
+    assert ended.code == 0
+    assert part.exists()
+    assert orphan.poll() is None
+
+
+def test_what_needs_the_user_is_listed_with_what_to_do_and_the_exit_code_is_1(
+    doctor: Callable[[], Ended], places: Var, tmp_path: Path
+) -> None:
+    # given a quarantined device with a session folder, a run at another server, a kept database and a worker's folder
+    Registry(places.registry).quarantine("here", "swollen battery")
+    (tmp_path / "device/sessions/one").mkdir(parents=True)
+    write_note(places, B_RUN, server="http://other:4200/api")
+    kept = places.prefect_home / "prefect.db.damaged-20261121T000000Z"
+    kept.touch()
+    folder = tmp_path / "tmp" / "tmpabcprefect"
+    folder.mkdir()
+    old = time.time() - 2 * 86_400
+    os.utime(folder, (old, old))
+    # when the doctor looks
+    ended = doctor()
+    # then each is a line with what to do
+    assert ended.code == 1
+    run, database, worker, health, sessions = ended.lines
+    assert run.endswith("; start a sweep with PREFECT_API_URL=http://other:4200/api to set it to Crashed")
+    assert database == f"{kept}: a damaged Prefect database that was replaced (0.0 MB); remove it"
+    assert worker.startswith(f"{folder}: a temporary folder of a Prefect worker, older than a day; remove it")
+    assert health.startswith("here: quarantined until ")
+    assert health.endswith(": swollen battery; fix the cause, then `etfarm devices release here`")
+    assert sessions.startswith("here: 1 session folder (")
+    assert sessions.endswith(f"in {tmp_path / 'device'}/sessions; resume the sweep or remove them")
+
+
+@pytest.mark.fault(
+    stage="start", done="`current` of the snapshots overwritten", holds="`etfarm doctor` names it and what to do"
+)
+def test_a_damaged_current_is_found(doctor: Callable[[], Ended], places: Var) -> None:
+    # given a snapshot whose `current` is damaged
+    places.root.mkdir()
+    BundleMaker(places.warehouse.parent)
+    publish_snapshot(places.warehouse, places.snapshots)
+    assert doctor().lines == ["nothing found"]
+    (places.snapshots / "current").write_bytes(b"\xff\x00garbage")
+    # when the doctor looks
+    ended = doctor()
+    # then it names the file and what to do
+    assert ended.code == 1
+    (line,) = ended.lines
+    assert line.startswith(f"{places.snapshots / 'current'}: ")
+    assert "`etfarm load`" in line
+
+
+def test_an_unreachable_device_and_server_are_found(tmp_path: Path) -> None:
+    # given a server that refuses, and a device that cannot be reached
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    inventory = tmp_path / "inventory.yaml"
+    entry = f"{{name: gone, transport: ssh, address: 127.0.0.1, port: {port}, user: nobody, root: /tmp/x}}"
+    inventory.write_text(f"devices: [{entry}]\n", encoding="utf-8")
+    # when the doctor looks
+    words = [*ETFARM, "doctor", "--inventory", str(inventory), "--var", str(tmp_path / "var")]
+    environment = os.environ | {"PREFECT_API_URL": f"http://127.0.0.1:{port}/api", "TMPDIR": str(tmp_path)}
+    ended = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=ENOUGH_S)
+    # then both are named with the cause
+    assert ended.returncode == 1, ended.stderr
+    device, server = ended.stdout.splitlines()[:2]
+    assert server.startswith(f"fix: PREFECT_API_URL http://127.0.0.1:{port}/api: Connection refused; ")
+    assert device.startswith("gone: ")
+
+
+def test_a_device_in_use_is_not_a_finding(doctor: Callable[[], Ended], tmp_path: Path) -> None:
+    (spec,) = load_inventory(tmp_path / "inventory.yaml").devices
+    (tmp_path / "device/sessions/one").mkdir(parents=True)
+    with open_device(spec) as device:
+        assert doctor().code == 1
+        with acquire(device, "another farm"):
+            assert doctor().lines == ["nothing found"]
+
+
+def write_note(places: Var, flow_run: str, server: str | None) -> None:
+    folder = places.prefect_home / "own-runs"
+    folder.mkdir(parents=True, exist_ok=True)
+    note = {"id": flow_run, "server": server, "host": socket.gethostname(), "pid": DEAD, "since": "2026-11-21"}
+    (folder / f"{flow_run}.json").write_text(json.dumps(note), encoding="utf-8")

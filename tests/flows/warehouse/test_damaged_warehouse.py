@@ -1,0 +1,247 @@
+"""A damaged warehouse is kept aside and built again from its bundles; one in use, newer or foreign is left alone."""
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from flows.warehouse.publish import load_and_publish, load_store, unloadable_sessions
+from sql.warehouse import WarehouseDamaged, WarehouseError, keep_aside, query, writing
+from tasks.bundle_store import LocalStore
+from tasks.keep.pack import only_one, pack_sweep
+from tasks.snapshot import publish_snapshot
+from tests.fixtures.command import Etfarm, Kept
+from tests.fixtures.waiting import ENOUGH_S
+from tests.fixtures.warehouse import CONVOLUTION, etdump_of
+
+SWEEP = "smoke-2026-11-20"
+ETFARM = [sys.executable, "-m", "flows.cli.main"]
+
+_HOLD = """
+import fcntl, sys
+held = open(sys.argv[1], "r+b")
+fcntl.lockf(held, fcntl.LOCK_EX)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def sessions(path: Path) -> int:
+    return int(query(path, "SELECT count(*) FROM session")[1][0][0])
+
+
+def kept_aside(kept: Kept) -> list[Path]:
+    return sorted(kept.warehouse.parent.glob("warehouse-damaged-*.duckdb"))
+
+
+def flipped(content: bytes) -> bytes:
+    changed = bytearray(content)
+    changed[12288 + 100] ^= 1
+    return bytes(changed)
+
+
+@pytest.mark.fault(
+    stage="load",
+    done="the warehouse was truncated to 0, 4096 or 20,000 bytes, a bit was flipped, or it is garbage",
+    holds="it is kept under a name that is told, and the sessions of all bundles are loaded into a new one",
+)
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda _: b"",
+        lambda content: content[:4096],
+        lambda content: content[:20_000],
+        flipped,
+        lambda _: b"precious" * 1000,
+    ],
+    ids=["empty", "stub", "tables cut", "flipped", "garbage"],
+)
+def test_a_damaged_warehouse_is_kept_aside_and_built_again(kept: Kept, damage: Callable[[bytes], bytes]) -> None:
+    # given packed and unpacked bundles and an ETDump outside the bundles, all loaded, and a warehouse that was damaged
+    kept.session([(10, {CONVOLUTION: 5})])
+    with only_one(kept.bundles):
+        pack_sweep(kept.bundles, SWEEP)
+    kept.session([20])
+    other = {"sweep_id": "other-2026-11-21", "name": "other", "night": "2026-11-21"}
+    kept.session([30], sweep=other)
+    loose = kept.var.root / "loose.etdump"
+    loose.write_bytes(etdump_of([(9, {}), (5, {})]))
+    load_and_publish([kept.bundles, loose], kept.var.root, None)
+    content = kept.warehouse.read_bytes()
+    broken = damage(content)
+    kept.warehouse.write_bytes(broken)
+    # when the bundles of one sweep are loaded
+    ended = subprocess.run(
+        [*ETFARM, "load", str(kept.bundles / SWEEP), "--var", str(kept.var.root)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=ENOUGH_S,
+    )
+    # then everything is in the new warehouse and its snapshot, the damaged one is kept, and its name is printed
+    assert ended.returncode == 0, ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert (sessions(kept.warehouse), len(kept.session_ids())) == (4, 4)
+    [aside] = kept_aside(kept)
+    assert aside.read_bytes() == broken
+    assert f"it is kept as {aside.name}, and a new one is built from the bundles" in ended.stderr
+    assert "4 sessions loaded, 0 refused" in ended.stderr
+
+
+@pytest.mark.fault(
+    stage="plan",
+    done="the disk was full while the warehouse was created, which left a file of 4096 bytes",
+    holds="a sweep that starts again keeps it aside and counts all its bundles",
+)
+def test_a_sweep_starts_with_a_sound_warehouse(kept: Kept) -> None:
+    # given bundles of a sweep and the stub of a warehouse
+    kept.session([10])
+    with writing(kept.warehouse):
+        pass
+    kept.warehouse.write_bytes(kept.warehouse.read_bytes()[:4096])
+    # when the sweep looks at its bundles, then they are loaded
+    assert unloadable_sessions(LocalStore(kept.bundles), SWEEP, kept.var.root, None) == {}
+    assert sessions(kept.warehouse) == 1
+    assert len(kept_aside(kept)) == 1
+
+
+@pytest.mark.fault(
+    stage="publish",
+    done="a damaged block of the warehouse is read only when its snapshot is published",
+    holds="the warehouse is kept aside and built again, and its snapshot is published",
+)
+def test_damage_that_shows_when_the_snapshot_is_published_is_repaired(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a warehouse whose checkpoint fails
+    kept.session([10])
+    real, calls = publish_snapshot, []
+
+    def publish(warehouse: Path, snapshots: Path) -> Path:
+        calls.append(warehouse.stat().st_ino)
+        if len(calls) == 1:
+            raise WarehouseDamaged("w.duckdb: the warehouse is damaged (block 7); rebuild it", calls[0])
+        return real(warehouse, snapshots)
+
+    monkeypatch.setattr("flows.warehouse.publish.publish_snapshot", publish)
+    # when its bundles are loaded, then they are in another file, which is published
+    load_and_publish([kept.bundles], kept.var.root, None)
+    assert len(set(calls)) == 2
+    assert (len(kept_aside(kept)), kept.session_ids()) == (1, [f"{1:016x}"])
+
+
+@pytest.mark.fault(
+    stage="load",
+    done="the disk is full while the warehouse is created",
+    holds="one sentence without a false claim; when there is space, the next load works",
+)
+def test_a_warehouse_that_could_not_be_created_is_built_by_the_next_load(kept: Kept, full_disk: Path) -> None:
+    # given a disk without space for a warehouse
+    kept.session([10])
+    warehouse = full_disk / "w.duckdb"
+    ballast = full_disk / "ballast"
+    with contextlib.suppress(OSError):
+        ballast.write_bytes(bytes(1 << 20))
+    with pytest.raises(WarehouseError, match="nothing was stored") as full:
+        load_and_publish([kept.bundles], kept.var.root, warehouse)
+    assert "intact" not in str(full.value)
+    # when there is space
+    ballast.unlink()
+    subprocess.run(["mount", "-o", "remount,size=64m", str(full_disk)], check=True)
+    result = load_and_publish([kept.bundles], kept.var.root, warehouse)
+    # then the bundles are loaded
+    assert (result.loaded, sessions(warehouse)) == (1, 1)
+
+
+@pytest.mark.fault(
+    stage="load",
+    done="a warehouse is locked by another process, made by a newer farm, or another program's database or file",
+    holds="it is left as it is, with one sentence",
+)
+@pytest.mark.parametrize("kind", ["newer", "foreign", "text"])
+def test_a_warehouse_that_is_not_damaged_is_left_alone(kept: Kept, tmp_path: Path, kind: str) -> None:
+    # given such a file, named by the user
+    kept.session([10])
+    path = tmp_path / "w.duckdb"
+    if kind == "newer":
+        with writing(path) as connection:
+            connection.execute("INSERT INTO schema_migration VALUES (999, '0999_later', 'x', now()::TIMESTAMP)")
+    elif kind == "foreign":
+        with duckdb.connect(str(path)) as connection:
+            connection.execute("CREATE TABLE theirs AS SELECT 1 AS one")
+    else:
+        path.write_text("precious" * 1000, encoding="utf-8")
+    before = path.read_bytes()
+    # when bundles are loaded into it, then it is refused and stays
+    with pytest.raises(WarehouseError):
+        load_store(LocalStore(kept.bundles), SWEEP, kept.var.root, path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.glob("*damaged*")) == []
+
+
+def test_a_damaged_file_that_another_process_has_open_stays(tmp_path: Path) -> None:
+    # given a stub that another process is about to write to
+    path = tmp_path / "w.duckdb"
+    path.write_bytes(b"")
+    damage = WarehouseDamaged("damaged", path.stat().st_ino)
+    with subprocess.Popen(
+        [sys.executable, "-c", _HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout
+        assert other.stdin
+        assert other.stdout.readline() == "held\n"
+        # then it is not renamed
+        with pytest.raises(WarehouseError, match="is open in another process"):
+            keep_aside(path, damage)
+        other.stdin.close()
+    # and once it is free, it is renamed, but never the file that took its place
+    assert keep_aside(path, damage) is not None
+    path.write_bytes(b"new")
+    assert keep_aside(path, WarehouseDamaged("damaged", 1)) is None
+    assert path.read_bytes() == b"new"
+
+
+@pytest.mark.fault(
+    stage="rebuild",
+    done="the warehouse was truncated",
+    holds="`etfarm warehouse rebuild` keeps it aside and builds it again",
+)
+def test_a_rebuild_replaces_a_damaged_warehouse(kept: Kept, etfarm: Etfarm) -> None:
+    kept.session([10])
+    load_and_publish([kept.bundles], kept.var.root, None)
+    kept.warehouse.write_bytes(kept.warehouse.read_bytes()[:20_000])
+    code, printed = etfarm("warehouse", "rebuild")
+    assert (code, "1 sessions, nothing to compare with" in printed) == (0, True)
+    [aside] = kept_aside(kept)
+    assert f"it is kept as {aside.name}" in printed
+    assert kept.session_ids() == [f"{1:016x}"]
+
+
+@pytest.mark.fault(
+    stage="publish",
+    done="`snapshots/current` is garbage: binary, empty, a path, or 1 MB",
+    holds="a reader gets one sentence, and `etfarm load` publishes again",
+)
+@pytest.mark.parametrize(
+    "content",
+    [b"\xff\xfe\x00", b"", b"../../etc/passwd", b"warehouse-" + b"9" * 1_000_000, b"warehouse-1.duckdb\nsha256"],
+    ids=["binary", "empty", "path", "long", "cut"],
+)
+def test_garbage_in_current_is_one_sentence_and_a_load_publishes_again(
+    kept: Kept, etfarm: Etfarm, content: bytes
+) -> None:
+    # given a published snapshot and garbage in `current`
+    kept.session([10])
+    load_and_publish([kept.bundles], kept.var.root, None)
+    (kept.var.snapshots / "current").write_bytes(content)
+    # when it is read, then one sentence states what to do
+    code, printed = etfarm("sql", "SELECT 1")
+    assert (code, printed.count("\n")) == (2, 1)
+    assert "etfarm load" in printed
+    # and that works
+    assert etfarm("load")[0] == 0
+    assert kept.session_ids() == [f"{1:016x}"]

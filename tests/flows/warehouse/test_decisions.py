@@ -1,0 +1,243 @@
+"""`etfarm baseline reset`, `night exclude` and `decisions`: recorded beside the bundles, shown, revoked, never lost."""
+
+import re
+import shutil
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+from sql.warehouse import query
+from tasks.bundle_store import LocalStore
+from tasks.verdict.decision_table import known_series
+from tasks.verdict.decisions import is_excluded, read_decisions, starts_baseline
+from tests.fixtures.command import Etfarm, Kept
+from tests.fixtures.gated import stopped_at
+
+OVERVIEW = "SELECT * FROM decision_overview ORDER BY decision_id"
+_EXCLUDE = """
+from pathlib import Path
+from flows.warehouse.decisions import DecisionBook
+from tasks.bundle_store import LocalStore
+from tasks.verdict.decisions import Selector
+book = DecisionBook(LocalStore(Path(sys.argv[1])), Path(sys.argv[2]), None)
+book.exclude_night("2026-11-20", Selector(), "x")
+"""
+
+
+@pytest.fixture
+def nights(kept: Kept, etfarm: Etfarm) -> Kept:
+    """A warehouse with two nights of `toy` on host and phone, and of `other` on host."""
+    for night in ("2026-11-19", "2026-11-20"):
+        for model, device in (("toy", "host"), ("toy", "phone"), ("other", "host")):
+            kept.session(
+                [100],
+                model__name=model,
+                device__name=device,
+                sweep={"sweep_id": f"smoke-{night}", "name": "smoke", "night": night},
+            )
+    assert etfarm("load")[0] == 0
+    return kept
+
+
+def id_of(printed: str) -> str:
+    found = re.match(r"[0-9a-f]{8}(?=: )", printed)
+    assert found, printed
+    return found[0]
+
+
+def test_a_reset_is_recorded_shown_and_named_in_one_line(nights: Kept, etfarm: Etfarm) -> None:
+    # when the baseline of one model is reset without naming a night
+    code, printed = etfarm("baseline", "reset", "--model", "toy", "--reason", "new quantization, accepted")
+    # then it starts at the newest night, and the line states what it concerns and how to take it back
+    number = id_of(printed)
+    assert code == 0
+    assert printed == (
+        f"{number}: baseline reset from 2026-11-20 for model toy (2 series); "
+        f"undo with: etfarm decisions revoke {number} --reason TEXT\n"
+    )
+    # and it is in the snapshot and in the list, with who and when
+    columns = "decision_id, kind, night, model, precision, variant, device, reason, in_force, revoked_at"
+    assert nights.ask(f"SELECT {columns} FROM decision_overview") == [
+        (
+            number,
+            "baseline_reset",
+            date(2026, 11, 20),
+            "toy",
+            None,
+            None,
+            None,
+            "new quantization, accepted",
+            True,
+            None,
+        )
+    ]
+    assert nights.ask("SELECT decided_by LIKE '_%@_%', now() - decided_at::TIMESTAMPTZ < INTERVAL 1 HOUR "
+                      "FROM decision_overview") == [(True, True)]  # fmt: skip
+    code, listed = etfarm("decisions")
+    assert (code, len(listed.splitlines())) == (0, 4)
+    assert re.search(rf"{number} +baseline reset +2026-11-20 +model toy +new quantization, accepted +in force", listed)
+
+
+def test_a_decision_concerns_exactly_the_series_that_its_options_name(nights: Kept, etfarm: Etfarm) -> None:
+    etfarm("night", "exclude", "2026-11-19", "--device", "phone", "--model", "toy", "--reason", "hot")
+    words = ["--precision", "fp32", "--variant", "sme2_off", "--device", "host", "--night", "2026-11-20"]
+    etfarm("baseline", "reset", *words, "--reason", "new runner")
+    # then the store answers for every night of every series of the warehouse
+    decisions, known = read_decisions(LocalStore(nights.bundles)), known_series(nights.warehouse)
+    excluded = {(each.model, each.device, each.night.day) for each in known if is_excluded(decisions, each)}
+    starting = {(each.model, each.device, each.night.day) for each in known if starts_baseline(decisions, each)}
+    assert len(known) == 6
+    assert excluded == {("toy", "phone", 19)}
+    assert starting == {("toy", "host", 20), ("other", "host", 20)}
+
+
+def test_an_excluded_night_keeps_its_figures(nights: Kept, etfarm: Etfarm) -> None:
+    before = nights.ask("SELECT * FROM series_latency ORDER BY ALL")
+    assert "(3 series)" in etfarm("night", "exclude", "2026-11-20", "--reason", "air conditioning failed")[1]
+    assert nights.ask("SELECT * FROM series_latency ORDER BY ALL") == before
+    assert len(nights.session_ids()) == 6
+    assert etfarm("load") == (0, "0 loaded, 6 already in the warehouse, 0 refused\n")
+
+
+def test_decisions_survive_a_rebuild_and_the_loss_of_the_warehouse(nights: Kept, etfarm: Etfarm) -> None:
+    # given a reset, and an exclusion that was revoked
+    etfarm("baseline", "reset", "--reason", "accepted")
+    number = id_of(etfarm("night", "exclude", "2026-11-20", "--reason", "hot")[1])
+    assert etfarm("decisions", "revoke", number, "--reason", "was another night")[0] == 0
+    rows = nights.ask(OVERVIEW)
+    assert len(rows) == 2
+    # when the warehouse is rebuilt, then lost, then built from the bundles by a load
+    assert "all views are identical" in etfarm("warehouse", "rebuild")[1]
+    assert nights.ask(OVERVIEW) == rows
+    shutil.rmtree(nights.warehouse.parent)
+    etfarm("load")
+    # then all of it is there again
+    assert nights.ask(OVERVIEW) == rows
+    assert etfarm("warehouse", "check")[0] == 0
+
+
+def test_a_revocation_is_a_record_too(nights: Kept, etfarm: Etfarm) -> None:
+    number = id_of(etfarm("night", "exclude", "2026-11-20", "--reason", "hot")[1])
+    # when a decision is revoked
+    code, printed = etfarm("decisions", "revoke", number, "--reason", "was another night")
+    # then nothing was removed, and list and view show both reasons
+    assert (code, printed) == (0, f"{number}: revoked; its record stays\n")
+    assert len(list((nights.bundles / "decisions").iterdir())) == 2
+    assert re.search(rf"{number} .* hot +revoked: was another night", etfarm("decisions")[1])
+    columns = "in_force, reason, revoked_reason, revoked_by = decided_by, revoked_at >= decided_at"
+    assert nights.ask(f"SELECT {columns} FROM decision_overview") == [(False, "hot", "was another night", True, True)]
+    # and it is revoked once; the night can be excluded again
+    assert f"{number}: already revoked on 20" in etfarm("decisions", "revoke", number, "--reason", "x")[1]
+    assert id_of(etfarm("night", "exclude", "2026-11-20", "--reason", "hot after all")[1]) != number
+
+
+def test_the_same_decision_is_recorded_once(nights: Kept, etfarm: Etfarm) -> None:
+    number = id_of(etfarm("night", "exclude", "2026-11-20", "--reason", "hot")[1])
+    code, printed = etfarm("night", "exclude", "2026-11-20", "--reason", "hot, really")
+    assert (code, printed.startswith(f"{number}: already recorded by ")) == (0, True)
+    assert len(nights.ask(OVERVIEW)) == 1
+
+
+TOMORROW = str(date.today() + timedelta(days=1))
+EXCLUDE = ["night", "exclude", "2026-11-20", "--reason", "x"]
+RESET = ["baseline", "reset", "--reason", "x"]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([*EXCLUDE[:4], " "], "--reason: the text is empty; state why"),
+        ([*RESET[:3], ""], "--reason: the text is empty; state why"),
+        (["night", "exclude", "20.11.2026", "--reason", "x"], "`20.11.2026` is not a night; write a date such as"),
+        (["night", "exclude", "2026-11-21", "--reason", "x"], "no sessions of that night; did you mean `2026-11-20`?"),
+        (["night", "exclude", "1999-01-01", "--reason", "x"], "no sessions of that night; their newest night is 2026"),
+        ([*EXCLUDE, "--device", "phon"], "--device phon: unknown to the warehouse; did you mean `phone`?"),
+        ([*EXCLUDE, "--model", "zzz"], "--model zzz: unknown to the warehouse; known: other, toy"),
+        ([*EXCLUDE, "--model", "other", "--device", "phone"], "model other, device phone: no series has all of these"),
+        ([*RESET, "--precision", "fp23"], "--precision fp23: unknown to the warehouse; did you mean `fp32`?"),
+        ([*RESET, "--variant", "sme2_of"], "--variant sme2_of: unknown to the warehouse; did you mean `sme2_off`?"),
+        ([*RESET, "--night", "2026-13-01"], "`2026-13-01` is not a night"),
+        ([*RESET, "--night", "2026-01-20"], "--night 2026-01-20: outside the nights of the matching series; use one"),
+        ([*RESET, "--night", TOMORROW], f"--night {TOMORROW}: outside the nights of the matching series; use one"),
+        (["decisions", "revoke", "12345678", "--reason", "x"], "list them with `etfarm decisions`"),
+    ],
+)
+def test_a_mistake_is_answered_in_one_sentence_and_records_nothing(
+    nights: Kept, etfarm: Etfarm, words: list[str], sentence: str
+) -> None:
+    code, printed = etfarm(*words)
+    assert (code, len(printed.splitlines())) == (2, 1)
+    assert sentence in printed
+    assert not (nights.bundles / "decisions").exists()
+
+
+def test_a_misspelled_id_is_answered_with_the_nearest_one(nights: Kept, etfarm: Etfarm) -> None:
+    number = id_of(etfarm(*EXCLUDE)[1])
+    code, printed = etfarm("decisions", "revoke", number[:7], "--reason", "x")
+    assert (code, f"did you mean `{number}`?" in printed) == (2, True)
+
+
+def test_without_a_warehouse_a_decision_is_recorded_as_it_was_typed(kept: Kept, etfarm: Etfarm) -> None:
+    code, printed = etfarm("baseline", "reset", "--night", "2026-11-01", "--model", "anything", "--reason", "x")
+    assert (code, "baseline reset from 2026-11-01 for model anything (0 series)" in printed) == (0, True)
+    assert not kept.warehouse.exists()
+    assert len(read_decisions(LocalStore(kept.bundles)).in_force) == 1
+
+
+def test_a_damaged_record_is_named_by_every_command_and_stops_none(nights: Kept, etfarm: Etfarm) -> None:
+    # given two decisions, the file of the first of which is damaged
+    first, second = id_of(etfarm(*EXCLUDE)[1]), id_of(etfarm(*RESET)[1])
+    (nights.bundles / "decisions" / f"{first}.json").write_text("{", encoding="utf-8")
+    nights.session([100])
+    # when the list, a load, a rebuild and a check read them
+    listed, loaded, checked = etfarm("decisions"), etfarm("load"), etfarm("warehouse", "check")
+    rebuilt = etfarm("warehouse", "rebuild")
+    # then the load and the rebuild do their work, and the list has the other decision
+    assert (listed[0], loaded[0], checked[0], rebuilt[0]) == (1, 0, 1, 0)
+    assert second in listed[1]
+    assert "1 loaded, 6 already" in loaded[1]
+    for _, printed in (listed, checked):
+        assert f"{first}.json: not a decision" in printed
+    assert [row[0] for row in nights.ask(OVERVIEW)] == [second]
+
+
+def test_a_load_warns_of_a_damaged_record(nights: Kept, etfarm: Etfarm, caplog: pytest.LogCaptureFixture) -> None:
+    (nights.bundles / "decisions").mkdir()
+    (nights.bundles / "decisions" / "00000001.json").write_text("{", encoding="utf-8")
+    etfarm("load")
+    assert [record.levelname for record in caplog.records if "00000001.json: not a decision" in record.message] == [
+        "WARNING"
+    ]
+
+
+def test_a_command_that_is_killed_after_recording_is_finished_by_the_next_load(nights: Kept, etfarm: Etfarm) -> None:
+    # given a command that is killed between the record and the warehouse
+    with stopped_at("decision ", _EXCLUDE, nights.bundles, nights.var.root):
+        pass
+    assert query(nights.warehouse, OVERVIEW)[1] == []
+    assert "recorded, but not in the warehouse; run `etfarm load`" in etfarm("warehouse", "check")[1]
+    # then the next load does the rest
+    etfarm("load")
+    assert len(nights.ask(OVERVIEW)) == 1
+    assert etfarm("warehouse", "check")[0] == 0
+
+
+def test_decisions_in_object_storage_reach_the_warehouse_of_another_machine(
+    nights: Kept, etfarm: Etfarm, bucket: str, tmp_path: Path
+) -> None:
+    # given decisions recorded in S3 on one machine, one of them revoked
+    store = ["--bundles", f"s3://{bucket}/farm"]
+    etfarm("baseline", "reset", "--reason", "accepted", *store)
+    number = id_of(etfarm(*EXCLUDE, *store)[1])
+    etfarm("decisions", "revoke", number, "--reason", "no", *store)
+    assert not (nights.bundles / "decisions").exists()
+    # when another machine loads from there into its warehouse
+    other = tmp_path / "other.duckdb"
+    shutil.copyfile(nights.warehouse, other)
+    rows = nights.ask(OVERVIEW)
+    etfarm("load", *store, "--warehouse", other)
+    # then it has the same decisions, and lists them
+    assert query(other, OVERVIEW)[1] == rows
+    assert len(rows) == 2
+    assert "revoked: no" in etfarm("decisions", *store)[1]

@@ -1,0 +1,221 @@
+"""Forgotten sessions leave every table and figure, stay forgotten, and their slots are measured again."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sql.warehouse import query, writing
+from tasks.bundle import read_record
+from tasks.bundle_store import LocalStore, open_store
+from tasks.forgotten import Forgotten
+from tasks.keep.forget import forget_sessions
+from tasks.var import Var
+from tests.fixtures.command import Etfarm, Kept
+from tests.fixtures.gated import go_on, stopped_at
+from tests.fixtures.warehouse import CONVOLUTION, MEAN, profile_of
+
+CONDITIONS = {"temperature_c": 40.0}
+_FORGET = """
+from pathlib import Path
+from flows.warehouse.forget import forget_target
+from tasks.bundle_store import LocalStore
+forget_target(sys.argv[3], "x", LocalStore(Path(sys.argv[1])), Path(sys.argv[2]), None)
+"""
+_LOAD = """
+from pathlib import Path
+from flows.warehouse.publish import load_and_publish
+load_and_publish([Path(sys.argv[1])], Path(sys.argv[2]), None)
+"""
+KEPT_TABLES = {"decision", "operator_category", "schema_migration", "schema_part"}
+
+
+def counts(warehouse: Path) -> dict[str, int]:
+    tables = [row[0] for row in query(warehouse, "SELECT table_name FROM duckdb_tables() ORDER BY 1")[1]]
+    return {table: query(warehouse, f"SELECT count(*) FROM {table}")[1][0][0] for table in tables}
+
+
+def test_forgotten_sessions_leave_no_row_and_change_nothing_of_others(kept: Kept, etfarm: Etfarm) -> None:
+    # given a warehouse with one session, and what its tables contain
+    kept.session([(100, {CONVOLUTION: 60, MEAN: 5})] * 2)
+    assert etfarm("load")[0] == 0
+    before, figures = counts(kept.warehouse), kept.ask("SELECT * FROM operator_time ORDER BY ALL")
+    # when a sweep with another model, device and runner is loaded that fills every table, and forgotten
+    arm = {"purpose": "same_night", "comparison": "c" * 16}
+    other: dict[str, Any] = {"sweep__sweep_id": "other-2026-11-21", "device__name": "phone"}
+    for side in "ab":
+        kept.session([200], arm={**arm, "side": side}, **other)
+    folder = kept.session(
+        [(200, {CONVOLUTION: 80})],
+        **other,
+        model__name="second",
+        model__delegated=[{"operator": "conv", "count": 1}],
+        runner__runner_sha256="r2",
+        accuracy=[{"output": 0, "max_abs_error": 0.0, "max_rel_error": 0.0, "nonfinite_mismatches": 0}],
+        conditions={"before": CONDITIONS, "after": CONDITIONS},
+        files=profile_of(xnn_f32_gemm=10),
+    )
+    etfarm("load")
+    with writing(kept.warehouse) as connection:
+        connection.execute("INSERT INTO thinned_session SELECT max(session_key), now()::TIMESTAMP FROM session")
+        # and the sources of its operators
+        connection.execute("INSERT INTO source_map SELECT 9, 'x', max(model_id) FROM model")
+        connection.execute("INSERT INTO module_class VALUES (9, 'encoder', 'Encoder')")
+        connection.execute(
+            "INSERT INTO node_source BY NAME SELECT 9 AS source_map_id, 0 AS chain_index, "
+            "0 AS instruction_id, 'known' AS certainty"
+        )
+        connection.execute(
+            "UPDATE session SET source_map_id = 9 WHERE session_key = (SELECT max(session_key) FROM session)"
+        )
+        # and the values of a layer
+        connection.execute(
+            "INSERT INTO layer_value BY NAME SELECT max(session_key) AS session_key, 0 AS layer, 'conv' AS operator, "
+            "1 AS elements, 0 AS nonfinite_mismatches, 'x' AS values_sha256, [1.0] AS sample FROM session"
+        )
+        # and operators as they are judged in a series with an earlier night
+        newest = "(SELECT arg_max(series_id, session_key) FROM session), 'phone', DATE '2026-11-21'"
+        connection.execute(f"INSERT INTO series_cause VALUES ({newest}, 1.0, NULL, NULL)")
+        connection.execute(
+            f"INSERT INTO series_operator_verdict VALUES "
+            f"({newest}, 'operator', 'conv', 'Convolution', 'no change', 1.0, NULL, NULL, 80, 80, NULL)"
+        )
+    grown = counts(kept.warehouse)
+    assert {table for table in before if grown[table] == before[table]} == KEPT_TABLES
+    code, printed = etfarm("forget", "other-2026-11-21", "--reason", "wrong governor")
+    # then every table is as it was, the bundle too, and the line tells it
+    assert code == 0
+    assert "3 forgotten; 3 removed from the warehouse; the bundles are unchanged" in printed
+    assert counts(kept.warehouse) == before
+    assert kept.ask("SELECT * FROM operator_time ORDER BY ALL") == figures
+    assert read_record(folder).status == "succeeded"
+
+
+def test_figures_of_a_cell_are_those_of_the_sessions_that_remain(kept: Kept, etfarm: Etfarm) -> None:
+    # given three sessions of one cell
+    folders = [
+        kept.session([(ns, {CONVOLUTION: ns // 2})] * 2, index=index) for index, ns in enumerate((100, 200, 900))
+    ]
+    etfarm("load")
+    assert kept.ask("SELECT median_ms, sessions FROM series_latency") == [(0.0002, 3)]
+    # when the slowest is forgotten
+    etfarm("forget", folders[2].name, "--reason", "someone used the phone")
+    # then the medians are those of the other two
+    assert kept.ask("SELECT median_ms, sessions FROM series_latency") == [(0.00015, 2)]
+    assert kept.ask("SELECT time_ms FROM operator_time WHERE operator LIKE 'Conv%'") == [(0.000075,)]
+
+
+def test_loading_a_forgotten_sweep_again_does_nothing_and_tells_it(kept: Kept, etfarm: Etfarm) -> None:
+    # given a sweep of two sessions that was forgotten, and another sweep
+    kept.session([100])
+    kept.session([100], index=1)
+    other = kept.session([100], sweep__sweep_id="other-2026-11-20")
+    etfarm("load")
+    assert "2 forgotten; 2 removed" in etfarm("forget", "smoke-2026-11-20", "--reason", "wrong wheel")[1]
+    # when everything is loaded again, also by path
+    for words in (["load"], ["load", kept.bundles / "smoke-2026-11-20", other]):
+        code, printed = etfarm(*words)
+        # then only the other sweep is there, and the command counts what it left out
+        assert (code, printed) == (0, "0 loaded, 1 already in the warehouse, 0 refused, 2 forgotten (left out)\n")
+    assert kept.session_ids() == [other.name]
+    # and a second forget has nothing left to do
+    code, printed = etfarm("forget", "smoke-2026-11-20", "--reason", "again")
+    assert "0 forgotten, 2 were already forgotten; 0 removed" in printed
+    assert set(LocalStore(kept.bundles).forgotten().values()) == {"wrong wheel"}
+
+
+@pytest.mark.parametrize("moment", ["1 sessions are recorded", "1 sessions are removed"])
+def test_a_forget_that_is_killed_is_finished_by_the_next_load(kept: Kept, etfarm: Etfarm, moment: str) -> None:
+    # given two sessions, and a forget of the first that is killed at this moment
+    first, second = kept.session([100]), kept.session([300], index=1)
+    etfarm("load")
+    with stopped_at(moment, _FORGET, kept.bundles, kept.var.root, first.name):
+        pass
+    # then the warehouse still has both, and a check tells what is left to do
+    assert query(kept.warehouse, "SELECT median_ms FROM series_latency")[1] == [(0.0002,)]
+    assert "forgotten, but still in the warehouse" in etfarm("warehouse", "check")[1]
+    # and the next load does it
+    etfarm("load")
+    assert kept.session_ids() == [second.name]
+    assert kept.ask("SELECT median_ms FROM series_latency") == [(0.0003,)]
+    assert etfarm("warehouse", "check")[0] == 0
+
+
+def test_a_session_that_is_forgotten_while_it_is_loaded_is_not_in_the_warehouse(kept: Kept, etfarm: Etfarm) -> None:
+    # given a load that has committed a session, and has not ended
+    folder = kept.session([100])
+    with stopped_at("loaded 1", _LOAD, kept.bundles, kept.var.root) as load:
+        # when the session is recorded as forgotten, and the load goes on
+        record = Forgotten(reason="x", forgotten_at="2026", sessions={folder.name: "smoke-2026-11-20"})
+        LocalStore(kept.bundles).forget(record)
+        go_on(load)
+    # then the load has removed it again
+    assert kept.session_ids() == []
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["smoke-2026-11-21", "--reason", "x"], "or the warehouse; did you mean `smoke-2026-11-20`?"),
+        (["nothing-like-it", "--reason", "x"], "list sessions with `etfarm sql`"),
+        (["smoke-2026-11-20", "--reason", " "], "--reason: the text is empty"),
+    ],
+)
+def test_what_cannot_be_forgotten_is_answered_in_one_sentence(
+    kept: Kept, etfarm: Etfarm, words: list[str], sentence: str
+) -> None:
+    kept.session([100])
+    etfarm("load")
+    code, printed = etfarm("forget", *words)
+    assert code == 2
+    assert sentence in printed
+    assert not (kept.bundles / "forgotten").exists()
+
+
+def test_a_damaged_record_of_forgotten_sessions_stops_the_load(kept: Kept, etfarm: Etfarm) -> None:
+    folder = kept.session([100])
+    etfarm("load")
+    etfarm("forget", folder.name, "--reason", "x")
+    [record] = (kept.bundles / "forgotten").iterdir()
+    record.write_text("{", encoding="utf-8")
+    code, printed = etfarm("load")
+    assert code == 2
+    assert "not a record of forgotten sessions" in printed
+    assert kept.session_ids() == []
+
+
+def test_a_damaged_bundle_and_a_loose_etdump_can_be_forgotten(kept: Kept, etfarm: Etfarm, tmp_path: Path) -> None:
+    # given a loose ETDump in the warehouse, and a bundle whose session.json is damaged
+    folder = kept.session([100])
+    loose = tmp_path / "loose.etdump"
+    loose.write_bytes((folder / "model.etdump").read_bytes())
+    (folder / "session.json").write_text("{", encoding="utf-8")
+    etfarm("load", loose)
+    [session_id] = kept.session_ids()
+    # when both are forgotten
+    assert "1 forgotten; 1 removed" in etfarm("forget", session_id, "--reason", "x")[1]
+    assert "1 forgotten; 0 removed" in etfarm("forget", folder.name, "--reason", "x")[1]
+    # then the ETDump is left out by its content
+    assert "0 loaded, 0 already in the warehouse, 0 refused, 1 forgotten" in etfarm("load", loose)[1]
+
+
+def test_a_full_disk_forgets_nothing(full_disk: Path, tmp_path: Path) -> None:
+    store = LocalStore(full_disk)
+    (full_disk / "filler").write_bytes(b"x" * (1 << 20))
+    record = Forgotten(reason="x" * 10_000, forgotten_at="2026-11-21T00:00:00Z", sessions={"a": "b"})
+    with pytest.raises(Exception, match="No space left on device"):
+        store.forget(record)
+    assert store.forgotten() == {}
+
+
+def test_a_forgotten_session_stays_forgotten_in_object_storage(bucket: str, tmp_path: Path) -> None:
+    store = open_store(f"s3://{bucket}/farm", Var(tmp_path))
+    assert store.forgotten() == {}
+    store.forget(Forgotten(reason="x", forgotten_at="2026-11-21T00:00:00Z", sessions={"a1": "smoke-2026-11-20"}))
+    assert store.forgotten() == {"a1": "x"}
+    assert store.sweep_ids() == []
+
+
+def test_a_warehouse_that_is_missing_is_not_created(tmp_path: Path) -> None:
+    assert forget_sessions(tmp_path / "w.duckdb", ["a"]) == 0
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,288 @@
+"""`etfarm prune`: a dry run changes nothing, the newest night stays, and what is packed or thinned still answers."""
+
+import shutil
+import subprocess
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from backports import zstd
+
+from sql.warehouse import query
+from tasks.bundle import BundleError
+from tasks.bundle_store import LocalStore
+from tasks.keep.pack import only_one, pack_sweep
+from tasks.keep.unused import unused_folders
+from tests.fixtures.command import Etfarm, Kept
+from tests.fixtures.gated import stopped_at
+from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, profile_of
+
+OLD, NEW = "smoke-2026-01-02", f"smoke-{date.today().isoformat()}"
+_PRUNE = """
+from datetime import date
+from pathlib import Path
+from flows.warehouse.prune import Rules, plan_prune, prune
+from tasks.bundle_store import LocalStore
+store, var = LocalStore(Path(sys.argv[1])), Path(sys.argv[2])
+for line in prune(plan_prune(Rules(30, 30, 30), store, var, None, date.today()), store, var, None):
+    logging.info("done: %s", line)
+"""
+
+
+@pytest.fixture
+def farm(kept: Kept, etfarm: Etfarm) -> Kept:
+    """An old night of four sessions and a night of today with two, loaded."""
+    for sweep_id, count in ((OLD, 3), (NEW, 2)):
+        night: dict[str, Any] = {"sweep__sweep_id": sweep_id, "sweep__night": sweep_id.removeprefix("smoke-")}
+        for index in range(count):
+            runs = [(1000 + index, {CONVOLUTION: 300 + index, LINEAR: 100, MEAN: 50})] * 2
+            kept.session(runs, index=index, **night)
+        if sweep_id == OLD:
+            kept.session([50], mode="profile", variant="sme2_on", files=profile_of(gemm=10), **night)
+    assert etfarm("load")[0] == 0
+    return kept
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def events_by_sweep(farm: Kept) -> dict[str, int]:
+    text = "SELECT sweep_id, count(*) FROM event JOIN run USING (run_id) JOIN session USING (session_key) GROUP BY ALL"
+    return dict(query(farm.warehouse, text)[1])
+
+
+def test_a_dry_run_lists_what_it_would_do_and_changes_nothing(farm: Kept, etfarm: Etfarm) -> None:
+    # given an old night and a new one
+    before, events = contents(farm.bundles), events_by_sweep(farm)
+    # when it is pruned without --yes
+    code, printed = etfarm("prune", "--thin-after", 30)
+    # then the old one is listed alone, and nothing has changed
+    assert code == 0
+    lines = printed.splitlines()
+    assert lines[0].startswith(f"thin {OLD.removeprefix('smoke-')}: {events[OLD]} events, about 0.0 MB")
+    assert lines[1].startswith(f"pack {OLD}: 4 bundles")
+    assert lines[2:] == ["nothing was changed; run the command again with --yes"]
+    assert contents(farm.bundles) == before
+    assert events_by_sweep(farm) == events
+
+
+def test_a_pruned_farm_answers_as_before(farm: Kept, etfarm: Etfarm, tmp_path: Path) -> None:
+    # given what all views answer
+    views = [row[0] for row in farm.ask("SELECT view_name FROM duckdb_views() WHERE NOT internal ORDER BY 1")]
+    answers = {view: farm.ask(f"SELECT * FROM {view} ORDER BY ALL") for view in views}
+    store, before = LocalStore(farm.bundles), contents(farm.bundles / OLD)
+    records = list(store.records(OLD))
+    # when the old night is thinned and packed
+    code, printed = etfarm("prune", "--thin-after", 30, "--yes")
+    assert (code, f"packed {OLD}: 4 bundles" in printed, "thinned 1 nights" in printed) == (0, True, True)
+    assert list(events_by_sweep(farm)) == [NEW]
+    assert not (farm.bundles / OLD).exists()
+    # then every view, the records of the sweep, a load, a trace and a check are as before
+    assert {view: farm.ask(f"SELECT * FROM {view} ORDER BY ALL") for view in views} == answers
+    assert store.sweep_ids() == [OLD, NEW]
+    assert list(store.records(OLD)) == records
+    assert etfarm("load") == (0, "0 loaded, 6 already in the warehouse, 0 refused\n")
+    assert etfarm("trace", records[0].session_id, "-o", tmp_path / "t.json")[0] == 0
+    assert "no finding: 6 bundles with 7 files, 6 sessions (4 thinned)" in etfarm("warehouse", "check")[1]
+    assert etfarm("prune", "--thin-after", 30, "--yes") == (0, "nothing to prune\n")
+    # and a rebuild reads the archive, which brings the events back
+    printed = etfarm("warehouse", "rebuild")[1]
+    assert "6 sessions, all views are identical; events of 4 thinned sessions are back" in printed
+    assert len(events_by_sweep(farm)) == 2
+    paths = query(farm.warehouse, "SELECT DISTINCT path FROM load_ledger ORDER BY path")[1]
+    assert len(paths) == 6
+    assert all(path.startswith(f"{farm.bundles}/smoke-") for (path,) in paths)
+    # and tar restores the folders
+    subprocess.run(
+        ["tar", "-xf", "-", "-C", str(tmp_path)], input=decompressed(farm.bundles / f"{OLD}.tar.zst"), check=True
+    )
+    assert contents(tmp_path / OLD) == before
+
+
+def decompressed(archive: Path) -> bytes:
+    return zstd.decompress(archive.read_bytes())
+
+
+def test_a_packed_session_can_be_forgotten_and_is_not_published_again(
+    farm: Kept, etfarm: Etfarm, tmp_path: Path
+) -> None:
+    # given a packed sweep
+    etfarm("prune", "--yes")
+    store = LocalStore(farm.bundles)
+    first, *_ = store.records(OLD)
+    # when one of its sessions is published again, with another outcome
+    kept = store.publish(first.model_copy(update={"status": "failed"}), tmp_path)
+    # then the packed result stays
+    assert kept == first
+    assert not (farm.bundles / OLD).exists()
+    # and when the sweep is forgotten, its sessions leave the warehouse and the loads
+    assert "4 forgotten; 4 removed" in etfarm("forget", OLD, "--reason", "x")[1]
+    assert "2 already in the warehouse, 0 refused, 4 forgotten" in etfarm("load")[1]
+    assert len(farm.session_ids()) == 2
+
+
+def test_a_session_that_arrives_after_packing_joins_the_archive(farm: Kept, etfarm: Etfarm) -> None:
+    etfarm("prune", "--yes")
+    late = farm.session([77], sweep__sweep_id=OLD, sweep__night="2026-01-02", index=7)
+    store = LocalStore(farm.bundles)
+    assert len(list(store.records(OLD))) == 5
+    assert etfarm("load")[1].startswith("1 loaded, 6 already")
+    assert f"packed {OLD}: 1 bundles" in etfarm("prune", "--yes")[1]
+    assert late.name in store.session_ids(OLD)
+    assert len(store.session_ids(OLD)) == 5
+    assert etfarm("warehouse", "check")[0] == 0
+
+
+@pytest.mark.parametrize("moment", ["packing", "verified", "removing", "packed", "done: thinned"])
+def test_a_prune_that_is_killed_loses_nothing(farm: Kept, etfarm: Etfarm, moment: str) -> None:
+    # given what the sweep's records are
+    store = LocalStore(farm.bundles)
+    records = list(store.records(OLD))
+    # when a prune is killed at this moment
+    with stopped_at(moment, _PRUNE, farm.bundles, farm.var.root):
+        pass
+    # then every bundle is there and complete, and the next prune ends what was begun
+    assert list(store.records(OLD)) == records
+    assert etfarm("warehouse", "check")[0] == 0
+    etfarm("prune", "--thin-after", 30, "--yes")
+    assert list(store.records(OLD)) == records
+    assert "no finding: 6 bundles" in etfarm("warehouse", "check")[1]
+    assert sorted(path.name for path in farm.bundles.iterdir()) == [".prune.lock", f"{OLD}.tar.zst", NEW]
+
+
+def test_a_kill_while_folders_are_removed_leaves_every_bundle_readable(
+    farm: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a disk that fails after the first folder was removed
+    store = LocalStore(farm.bundles)
+    records = list(store.records(OLD))
+    removed: list[Path] = []
+    rename = Path.rename
+
+    def fail_later(path: Path, target: Path) -> Path:
+        if path.parent.name == OLD:
+            if removed:
+                raise KeyboardInterrupt
+            removed.append(path)
+        return rename(path, target)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Path, "rename", fail_later)
+        with pytest.raises(KeyboardInterrupt):
+            pack_sweep(farm.bundles, OLD)
+    # then all records are there once, and packing again removes the rest
+    assert len(list((farm.bundles / OLD).iterdir())) == 3
+    assert list(store.records(OLD)) == records
+    pack_sweep(farm.bundles, OLD)
+    assert list(store.records(OLD)) == records
+    assert not (farm.bundles / OLD).exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("model.etdump", "does not match its hash"),
+        ("session.json", "does not match its schema"),
+        ("x", "not a file of"),
+    ],
+)
+def test_a_damaged_bundle_is_not_packed(farm: Kept, etfarm: Etfarm, name: str, sentence: str) -> None:
+    (farm.bundles / OLD / f"{1:016x}" / name).write_bytes(b"{}")
+    before = contents(farm.bundles / OLD)
+    code, printed = etfarm("prune", "--yes")
+    assert code == 1
+    assert "not packed: " in printed
+    assert sentence in printed
+    assert contents(farm.bundles / OLD) == before
+    assert not list(farm.bundles.glob("*.tar.zst"))
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "empty"])
+def test_a_damaged_archive_is_reported_everywhere(farm: Kept, etfarm: Etfarm, damage: str) -> None:
+    # given an archive that was damaged
+    etfarm("prune", "--yes")
+    archive = farm.bundles / f"{OLD}.tar.zst"
+    content = archive.read_bytes()
+    middle = len(content) // 2
+    changed = content[:middle] + bytes([content[middle] ^ 0xFF]) + content[middle + 1 :]
+    archive.write_bytes({"cut": content[:-20], "changed": changed, "empty": b""}[damage])
+    # then a check names it, and a rebuild keeps the warehouse
+    code, printed = etfarm("warehouse", "check")
+    assert code == 1
+    assert f"{archive}: the archive is damaged" in printed
+    code, printed = etfarm("warehouse", "rebuild")
+    assert code == 2
+    assert "restore" in printed
+    assert len(farm.session_ids()) == 6
+
+
+def test_a_full_disk_packs_nothing(full_disk: Path, farm: Kept) -> None:
+    # given a sweep on a disk without room for its archive
+    (farm.bundles / OLD).rename(farm.var.root / "moved")
+    subprocess.run(["cp", "-r", str(farm.var.root / "moved"), str(full_disk / OLD)], check=True)
+    before = contents(full_disk / OLD)
+    free_bytes = shutil.disk_usage(full_disk).free
+    (full_disk / "filler").write_bytes(b"x" * free_bytes)
+    # when it is packed
+    with pytest.raises(BundleError, match=r"No space left on device\); the bundles stay in"):
+        pack_sweep(full_disk, OLD)
+    # then the bundles stay, and no part of an archive is left
+    assert contents(full_disk / OLD) == before
+    assert sorted(path.name for path in full_disk.iterdir()) == ["filler", OLD]
+
+
+def test_two_prunes_at_the_same_time_are_refused(farm: Kept, etfarm: Etfarm) -> None:
+    with only_one(farm.bundles):
+        code, printed = etfarm("prune", "--yes")
+    assert (code, "another `etfarm prune` is running" in printed) == (2, True)
+    assert (farm.bundles / OLD).is_dir()
+
+
+def test_the_newest_night_stays_even_if_it_is_old(kept: Kept, etfarm: Etfarm) -> None:
+    kept.session([100], sweep__sweep_id=OLD, sweep__night="2026-01-02")
+    etfarm("load")
+    assert (
+        etfarm("prune", "--thin-after", 0, "--pack-after", 0, "--unused-after", 0, "--yes")[1] == "nothing to prune\n"
+    )
+    assert events_by_sweep(kept) == {OLD: 2}
+
+
+def test_only_old_exports_and_built_runners_that_no_recent_bundle_names_are_removed(farm: Kept, etfarm: Etfarm) -> None:
+    # given exports and runners: used today, used long ago, never used but new, and registered
+    long_ago = (date.today() - timedelta(days=90)).strftime("%Y%m%d0000")
+    places = farm.var
+    for root, name, file, content in [
+        (places.exports, "e1", "export.json", "{}"),
+        (places.exports, "old", "export.json", "{}"),
+        (places.exports, "new", "export.json", "{}"),
+        (places.runners, "linux-aarch64/used", "manifest.json", MANIFEST % ("wheel", "r1")),
+        (places.runners, "linux-aarch64/old", "manifest.json", MANIFEST % ("wheel", "r0")),
+        (places.runners, "linux-aarch64/brought", "manifest.json", MANIFEST % ("registered", "r9")),
+    ]:
+        path = root / name / file
+        path.parent.mkdir(parents=True)
+        path.write_text(content, encoding="utf-8")
+        if name != "new":
+            subprocess.run(["touch", "-t", long_ago, str(path)], check=True)
+    # when it is pruned
+    code, printed = etfarm("prune", "--yes")
+    # then the old ones that no recent bundle names are gone
+    assert code == 0
+    assert f"removed {places.exports / 'old'}" in printed
+    assert sorted(path.name for path in places.exports.iterdir()) == ["e1", "new"]
+    assert sorted(path.name for path in places.runners.glob("*/*")) == ["brought", "used"]
+
+
+MANIFEST = """{"manifest_version": 1, "kind": "%s", "platform": "linux-aarch64", "runner_sha256": "%s", "launch": [],
+"variants": [], "modes": [], "versions": {}, "compiler": null, "flags": [], "source_sha256": null, "build_key": null,
+"files": {}, "provenance": null}"""
+
+
+def test_folders_that_are_still_written_and_broken_manifests_are_left_alone(tmp_path: Path) -> None:
+    for name in ("runners/p/broken/manifest.json", "exports/.part-1-x/export.json"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True)
+        path.write_text("{", encoding="utf-8")
+    assert unused_folders(tmp_path / "exports", tmp_path / "runners", [], before_s=1e12) == []

@@ -1,0 +1,115 @@
+"""Readers and loads of one warehouse: nobody waits for a reader, and readers see what was loaded."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from flows.warehouse.publish import load_and_publish, readable_warehouse
+from sql.warehouse import WarehouseError, query, writing
+from tasks.load.load import load_paths
+from tasks.snapshot import newest_snapshot
+from tasks.var import Var
+from tests.fixtures.waiting import ENOUGH_S
+from tests.fixtures.warehouse import BundleMaker
+
+ETFARM = [sys.executable, "-m", "flows.cli.main"]
+SESSIONS = "SELECT count(*) FROM session_overview"
+
+
+@pytest.fixture
+def maker(tmp_path: Path) -> BundleMaker:
+    maker = BundleMaker(tmp_path / "made")
+    maker.session([10])
+    maker.load()
+    return maker
+
+
+@pytest.fixture
+def reader(maker: BundleMaker) -> Iterator["subprocess.Popen[str]"]:
+    """A query on the working file, which prints rows until it is killed."""
+    command = [*ETFARM, "sql", "SELECT range FROM range(10_000_000_000_000)", "--format", "csv"]
+    with subprocess.Popen(
+        [*command, "--warehouse", str(maker.warehouse)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "range\n"
+        yield process
+        process.kill()
+
+
+def sessions(path: Path) -> int:
+    return int(query(path, SESSIONS)[1][0][0])
+
+
+def test_a_load_does_not_wait_for_a_query_on_the_same_file(maker: BundleMaker, reader: "subprocess.Popen[str]") -> None:
+    # given a query that is reading the working file and does not end
+    assert reader.poll() is None
+    # when another session is loaded into that file, without any patience for other processes
+    maker.session([20])
+    with writing(maker.warehouse, patience_s=0):
+        pass
+    result = load_paths([maker.bundles], maker.warehouse)
+    # then it is loaded while the query still runs
+    assert (result.loaded, result.refused) == (1, [])
+    assert reader.poll() is None
+
+
+def test_a_reader_of_a_working_file_sees_what_is_loaded_and_leaves_no_copy(maker: BundleMaker, tmp_path: Path) -> None:
+    with readable_warehouse(tmp_path, maker.warehouse) as readable:
+        assert readable != maker.warehouse
+        assert sessions(readable) == 1
+    assert not readable.exists()
+
+
+@pytest.mark.fault(
+    stage="query",
+    done="a writer was killed after a commit",
+    holds="its rows are read",
+)
+def test_rows_that_a_killed_writer_left_in_its_log_are_read(maker: BundleMaker, tmp_path: Path) -> None:
+    # given a writer that ended after a commit, without writing it into the file
+    program = (
+        "import duckdb, os, sys\nconnection = duckdb.connect(sys.argv[1])\n"
+        "connection.execute(\"INSERT INTO sweep VALUES ('logged', 'smoke', NULL)\")\nos._exit(0)\n"
+    )
+    subprocess.run([sys.executable, "-c", program, maker.warehouse], check=True, timeout=ENOUGH_S)
+    assert maker.warehouse.with_name("warehouse.duckdb.wal").exists()
+    # when the warehouse is read, then the row is there
+    with readable_warehouse(tmp_path, maker.warehouse) as readable:
+        assert query(readable, "SELECT name FROM sweep WHERE sweep_id = 'logged'")[1] == [("smoke",)]
+
+
+def test_the_working_file_of_the_var_folder_means_its_snapshot(maker: BundleMaker, tmp_path: Path) -> None:
+    # given a load that names the working file of the var folder
+    places = Var(tmp_path / "var")
+    load_and_publish([maker.bundles], places.root, places.warehouse)
+    # when it is named again by a reader, then the reader opens the newest snapshot
+    with readable_warehouse(places.root, places.warehouse) as readable:
+        assert readable == newest_snapshot(places.snapshots)
+        assert sessions(readable) == 1
+
+
+def test_a_published_snapshot_is_read_in_place(maker: BundleMaker, tmp_path: Path) -> None:
+    load_and_publish([maker.bundles], tmp_path, None)
+    snapshot = newest_snapshot(Var(tmp_path).snapshots)
+    with readable_warehouse(tmp_path / "elsewhere", snapshot) as readable:
+        assert readable == snapshot
+
+
+def test_load_publishes_again_even_if_nothing_is_new(maker: BundleMaker, tmp_path: Path) -> None:
+    # given a snapshot that was changed
+    load_and_publish([maker.bundles], tmp_path, None)
+    snapshots = Var(tmp_path).snapshots
+    os.truncate(newest_snapshot(snapshots), 5000)
+    with pytest.raises(WarehouseError, match="publish it again with `etfarm load`"):
+        newest_snapshot(snapshots)
+    # when the command of the message is run
+    command = [*ETFARM, "load", "--var", str(tmp_path)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=ENOUGH_S)
+    # then there is a sound snapshot
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert sessions(newest_snapshot(snapshots)) == 1

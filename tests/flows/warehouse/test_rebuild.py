@@ -1,0 +1,195 @@
+"""A rebuilt warehouse answers like the one before, and the one before stays complete until it is replaced."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from sql.warehouse import exclusive, query, writing
+from tests.fixtures.command import Etfarm, Kept
+from tests.fixtures.gated import go_on, stopped_at
+from tests.fixtures.paths import ROOT
+from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, LINEAR, MEAN, profile_of
+
+_REBUILD = """
+from pathlib import Path
+from flows.warehouse.rebuild import rebuild_warehouse
+from tasks.bundle_store import LocalStore
+rebuild_warehouse(LocalStore(Path(sys.argv[1])), Path(sys.argv[2]), None)
+"""
+
+
+def fill(kept: Kept, sessions: int = 3) -> None:
+    """Bundles of two variants, a profile, a failure; their warm-ups and shares need rounding."""
+    for index in range(sessions):
+        for variant, convolution in (("sme2_off", CONVOLUTION), ("sme2_on", CONVOLUTION_SME2)):
+            runs = [(1000 + 7 * index + k, {convolution: 333 + k, LINEAR: 77, MEAN: 19}) for k in range(3)]
+            kept.session(runs, index=index, variant=variant)
+    kept.session([50], mode="profile", variant="sme2_on", files=profile_of(xnn_f32_gemm=10, unresolved=1))
+    kept.session(status="failed", reason_code="device_lost", reason="the device was lost")
+
+
+def test_a_rebuilt_warehouse_is_identical_although_sessions_were_loaded_in_another_order(
+    kept: Kept, etfarm: Etfarm, tmp_path: Path
+) -> None:
+    # given sessions that were loaded one by one, the last first, and an ETDump outside any bundle
+    fill(kept)
+    loose = tmp_path / "loose.etdump"
+    loose.write_bytes((kept.session([5, 6]) / "model.etdump").read_bytes())
+    kept.session([5], index=9)
+    for folder in sorted(kept.bundles.glob("*/*"), reverse=True):
+        if folder.name != f"{9:016x}":
+            etfarm("load", folder)
+    etfarm("load", loose)
+    keys = "SELECT session_id FROM session ORDER BY session_key"
+    before = query(kept.warehouse, keys)[1]
+    # when the warehouse is rebuilt
+    (kept.bundles / "smoke-2026-11-20" / f"{9:016x}" / "session.json").unlink()
+    code, printed = etfarm("warehouse", "rebuild")
+    # then all views are identical, although the ids inside differ, and the bundle without session.json is named
+    assert "10 sessions, all views are identical" in printed
+    assert (code, "session.json is missing" in printed) == (1, True)
+    after = query(kept.warehouse, keys)[1]
+    assert sorted(after) == sorted(before)
+    assert after != before
+    assert len(kept.session_ids()) == 10
+
+
+def test_a_view_that_differs_is_named(kept: Kept, etfarm: Etfarm) -> None:
+    # given a warehouse in which a run was changed
+    fill(kept)
+    etfarm("load")
+    with writing(kept.warehouse) as connection:
+        connection.execute("UPDATE run SET execute_ns = 1 WHERE run_id = 2")
+    # when it is rebuilt
+    code, printed = etfarm("warehouse", "rebuild")
+    # then the views that show it are named, and show the truth again
+    lines = printed.splitlines()
+    assert code == 0
+    assert "run_latency differs: 24 rows, 24 before" in lines
+    assert not any(line.startswith("sweep_overview differs") for line in lines)
+    assert "8 sessions, 2 views differ" in lines
+    assert "all views are identical" in etfarm("warehouse", "rebuild")[1]
+
+
+def test_what_was_forgotten_stays_forgotten(kept: Kept, etfarm: Etfarm) -> None:
+    fill(kept)
+    etfarm("load")
+    etfarm("forget", f"{1:016x}", "--reason", "hot")
+    assert "7 sessions, all views are identical" in etfarm("warehouse", "rebuild")[1]
+    kept.warehouse.unlink()
+    assert "7 sessions, nothing to compare with" in etfarm("warehouse", "rebuild")[1]
+    assert f"{1:016x}" not in kept.session_ids()
+
+
+def test_a_session_whose_bundle_is_gone_is_not_given_up(kept: Kept, etfarm: Etfarm) -> None:
+    # given a warehouse with a session whose bundle was removed
+    fill(kept)
+    gone = kept.session([100], index=9)
+    etfarm("load")
+    gone.rename(kept.var.root / "elsewhere")
+    # when the warehouse is rebuilt
+    code, printed = etfarm("warehouse", "rebuild")
+    # then it stays, until the bundle is back or the session is forgotten
+    assert code == 2
+    assert f"the warehouse was not replaced: 1 of its sessions cannot be loaded again ({gone.name})" in printed
+    assert len(kept.session_ids()) == 9
+    etfarm("forget", gone.name, "--reason", "lost")
+    assert "8 sessions, all views are identical" in etfarm("warehouse", "rebuild")[1]
+
+
+def test_there_is_nothing_to_rebuild_from_without_bundles(kept: Kept, etfarm: Etfarm) -> None:
+    code, printed = etfarm("warehouse", "rebuild")
+    assert (code, "contains no bundles, so there is nothing to rebuild from" in printed) == (2, True)
+    assert not kept.warehouse.exists()
+
+
+@pytest.mark.fault(
+    stage="rebuild",
+    done="a rebuild was killed at a named moment",
+    holds="the warehouse is the one before or the new one, complete",
+)
+@pytest.mark.parametrize("moment", ["building", "loaded", "loading what", "run_latency", "replacing", "replaced"])
+def test_a_rebuild_that_is_killed_leaves_a_complete_warehouse(kept: Kept, etfarm: Etfarm, moment: str) -> None:
+    # given a warehouse with a session more than the snapshot
+    fill(kept)
+    etfarm("load")
+    rows = kept.ask("SELECT * FROM session_latency ORDER BY ALL")
+    # when a rebuild is killed at this moment
+    with stopped_at(moment, _REBUILD, kept.bundles, kept.var.root):
+        pass
+    # then the warehouse is complete, can be checked and written to, and the next rebuild leaves nothing behind
+    assert query(kept.warehouse, "SELECT * FROM session_latency ORDER BY ALL")[1] == rows
+    assert etfarm("warehouse", "check")[0] == 0
+    kept.session([100], index=9)
+    assert etfarm("load") == (0, "1 loaded, 8 already in the warehouse, 0 refused\n")
+    assert "9 sessions, all views are identical" in etfarm("warehouse", "rebuild")[1]
+    assert sorted(path.name for path in kept.warehouse.parent.iterdir()) == ["snapshots", "warehouse.duckdb"]
+
+
+def test_a_load_that_waits_for_a_rebuild_loads_into_the_new_file(kept: Kept, etfarm: Etfarm) -> None:
+    # given a rebuild that is about to replace the warehouse
+    fill(kept)
+    etfarm("load")
+    with stopped_at("replacing", _REBUILD, kept.bundles, kept.var.root) as rebuild:
+        # when a session arrives and is loaded at the same time
+        kept.session([100], index=9)
+        command = [sys.executable, "-m", "flows.cli.main", "load", "--var", str(kept.var.root)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as load:
+            go_on(rebuild)
+            # then the load adds it to the warehouse that is there afterwards
+            assert load.communicate()[0] == "1 loaded, 8 already in the warehouse, 0 refused\n"
+    assert query(kept.warehouse, "SELECT count(*) FROM session_overview")[1] == [(9,)]
+    assert etfarm("warehouse", "check")[0] == 0
+
+
+@pytest.mark.fault(
+    stage="rebuild",
+    done="the disk was full during a rebuild",
+    holds="the warehouse stays as it was",
+)
+def test_a_full_disk_leaves_the_warehouse_as_it_was(full_disk: Path, etfarm: Etfarm, kept: Kept) -> None:
+    # given a warehouse on a disk without room for another one
+    fill(kept)
+    subprocess.run(["mount", "-o", "remount,size=8m", str(full_disk)], check=True)
+    small = full_disk / "w.duckdb"
+    with exclusive(small):
+        pass
+    (full_disk / "filler").write_bytes(b"x" * ((8 << 20) - small.stat().st_size - (64 << 10)))
+    before = small.read_bytes()
+    # when it is rebuilt
+    code, printed = etfarm("warehouse", "rebuild", "--warehouse", small)
+    # then one sentence names the cause, and nothing else is on the disk
+    assert code == 2
+    assert "No space left on device" in printed
+    assert small.read_bytes() == before
+    assert sorted(path.name for path in full_disk.iterdir()) == ["filler", "w.duckdb"]
+
+
+def test_a_writer_that_opened_the_file_just_before_it_was_replaced_opens_the_new_one(
+    kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a file that is replaced between a writer's look at it and its lock
+    path, new, connect = tmp_path / "w.duckdb", tmp_path / "new.duckdb", duckdb.connect
+    for each in (path, new):
+        with exclusive(each):
+            pass
+    opened: list[object] = []
+
+    def replace_first(*words: object, **options: object) -> object:
+        connection = connect(*words, **options)  # type: ignore[arg-type]
+        if not opened:
+            new.replace(path)
+        opened.append(connection)
+        return connection
+
+    monkeypatch.setattr(duckdb, "connect", replace_first)
+    # when it writes
+    with writing(path) as connection:
+        connection.execute("INSERT INTO sweep VALUES ('a', 'a', NULL)")
+    # then its row is in the file that is there
+    monkeypatch.undo()
+    assert len(opened) == 2
+    assert query(path, "SELECT sweep_id FROM sweep")[1] == [("a",)]

@@ -1,0 +1,147 @@
+"""Bundles that cannot be loaded are known before a sweep measures, by the check of a load."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from flows.warehouse.publish import load_and_publish, unloadable_sessions
+from flows.warehouse.unloadable import unloaded_reasons
+from sql.warehouse import WarehouseError, query
+from tasks.bundle_store import BundleStore, LocalStore
+from tasks.keep.pack import only_one, pack_sweep
+from tasks.snapshot import newest_snapshot
+from tests.fixtures.command import Kept
+from tests.fixtures.warehouse import profile_of
+
+SWEEP = "smoke-2026-11-20"
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def edit_stats(folder: Path, load_ns: object) -> None:
+    record = json.loads((folder / "session.json").read_text())
+    (folder / "session.json").write_text(json.dumps(record | {"stats": {"load_ns": load_ns}}), encoding="utf-8")
+
+
+DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "an ETDump is deleted": (lambda folder: (folder / "model.etdump").unlink(), "the file is missing"),
+    "one bit of an ETDump is flipped": (lambda folder: flip(folder / "model.etdump"), "does not match its hash"),
+    "load_ns is text": (lambda folder: edit_stats(folder, "fast"), "`stats.load_ns` is 'fast'"),
+    "load_ns is 2^70": (lambda folder: edit_stats(folder, 2**70), "`stats.load_ns` is 1180591620717411303424"),
+    "session.json is deleted": (lambda folder: (folder / "session.json").unlink(), "session.json is missing"),
+    "session.json is empty": (lambda folder: (folder / "session.json").write_bytes(b""), "does not match its schema"),
+    "a profile is nested": (
+        lambda folder: (folder / "kernel_profile.json").write_text("[" * 100_000),
+        "does not match its hash",
+    ),
+}
+
+
+def store_of(kept: Kept) -> BundleStore:
+    return LocalStore(kept.bundles)
+
+
+@pytest.mark.fault(
+    stage="plan",
+    done="a bundle was damaged and the warehouse was removed: " + ", ".join(DAMAGES),
+    holds="that bundle is named with its cause, so that its session is measured again; the sound one counts",
+)
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_bundle_is_named_before_anything_is_measured(kept: Kept, damage: str) -> None:
+    # given two bundles, of which one was damaged, and no warehouse
+    kept.session([5], files=profile_of(xnn=1))
+    damaged = kept.session([6], files=profile_of(xnn=1))
+    kept.warehouse.unlink(missing_ok=True)
+    do, cause = DAMAGES[damage]
+    do(damaged)
+    # when the bundles are checked, then it is named by its id, and the other one is loaded
+    [(session_id, reason)] = unloadable_sessions(store_of(kept), SWEEP, kept.var.root, None).items()
+    assert session_id == damaged.name
+    assert cause in reason
+    assert query(kept.warehouse, "SELECT count(*) FROM session")[1] == [(1,)]
+
+
+def test_a_session_that_the_warehouse_contains_counts_although_its_bundle_is_damaged(kept: Kept) -> None:
+    # given two loaded sessions: one lost its ETDump afterwards, the session.json of the other was changed
+    lost, changed = kept.session([5]), kept.session([6])
+    load_and_publish([kept.bundles], kept.var.root, None)
+    (lost / "model.etdump").unlink()
+    edit_stats(changed, "fast")
+    # then it is not measured again, which would count it twice
+    assert unloadable_sessions(store_of(kept), SWEEP, kept.var.root, None) == {}
+    [reason] = unloaded_reasons(store_of(kept), SWEEP, newest_snapshot(kept.var.snapshots))
+    assert "`stats.load_ns` is 'fast'" in reason
+
+
+@pytest.mark.fault(
+    stage="plan",
+    done="the warehouse is open in another program when a sweep starts",
+    holds="damaged bundles are still found, without the warehouse",
+)
+def test_bundles_are_checked_while_the_warehouse_is_in_use(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept.session([5])
+    damaged = kept.session([6])
+    flip(damaged / "model.etdump")
+
+    def in_use(*_: object) -> None:
+        raise WarehouseError("w.duckdb is open in another process; close it there")
+
+    monkeypatch.setattr("flows.warehouse.publish.loaded_contents", in_use)
+    monkeypatch.setattr("flows.warehouse.publish.load_paths", in_use)
+    assert list(unloadable_sessions(store_of(kept), SWEEP, kept.var.root, None)) == [damaged.name]
+
+
+def test_a_report_names_what_the_snapshot_lacks(kept: Kept) -> None:
+    # given two sessions, of which one was damaged before it was loaded
+    kept.session([5])
+    damaged = kept.session([6])
+    flip(damaged / "model.etdump")
+    load_and_publish([kept.bundles], kept.var.root, None)
+    # then the report has its sentence
+    [reason] = unloaded_reasons(store_of(kept), SWEEP, newest_snapshot(kept.var.snapshots))
+    assert reason.startswith(f"{damaged}/model.etdump: ")
+
+
+def test_a_forgotten_session_and_an_unknown_sweep_are_not_checked(kept: Kept) -> None:
+    damaged = kept.session([6])
+    store = store_of(kept)
+    (damaged / "session.json").write_bytes(b"{")
+    from tasks.forgotten import Forgotten
+
+    store.forget(Forgotten(reason="damaged", forgotten_at="2026-11-20", sessions={damaged.name: SWEEP}))
+    assert unloadable_sessions(store, SWEEP, kept.var.root, None) == {}
+    assert unloadable_sessions(store, "other-2026-11-20", kept.var.root, None) == {}
+
+
+@pytest.mark.fault(
+    stage="plan",
+    done="a file of a packed bundle was damaged before it was packed by hand",
+    holds="the session of that bundle is named by its id",
+)
+def test_a_damaged_bundle_in_an_archive_is_named(kept: Kept) -> None:
+    # given an archive of two bundles, of which one lost a byte before another program packed them
+    kept.session([5])
+    damaged = kept.session([6])
+    with only_one(kept.bundles):
+        pack_sweep(kept.bundles, SWEEP)
+    assert unloadable_sessions(store_of(kept), SWEEP, kept.var.root, None) == {}
+    from tasks.packed import archive_of, unpack, write_archive
+
+    archive = archive_of(kept.bundles, SWEEP)
+    folders = {path.name: path for path in unpack(archive, {"0" * 15 + "1", damaged.name}, kept.var.root / "unpacked")}
+    flip(folders[damaged.name] / "model.etdump")
+    with archive.open("wb") as stream:
+        write_archive(stream, SWEEP, folders)
+    shutil.rmtree(kept.var.root / "unpacked")
+    kept.warehouse.unlink(missing_ok=True)
+    # then it is named
+    [(session_id, reason)] = unloadable_sessions(store_of(kept), SWEEP, kept.var.root, None).items()
+    assert session_id == damaged.name
+    assert f"{damaged}/model.etdump: the file does not match its hash" in reason
