@@ -261,13 +261,28 @@ def automate(
 def main() -> None:
     """Run the command line; an error of the user ends it with one sentence and exit code 2."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()  # a full disk shows here, not after the exit code is decided
+    except BrokenPipeError:
+        _drop_output()
+        sys.exit(1)
     except Exception as error:
         message = error_message(error)
         if message is None:
             raise
+        _drop_output()
         typer.echo(f"etfarm: {message}", err=True)
         sys.exit(2)
+
+
+def _drop_output() -> None:
+    """Drop what could not be written; otherwise the interpreter tries again at its end, and changes the exit code."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

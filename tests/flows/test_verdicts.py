@@ -43,9 +43,10 @@ def test_a_model_that_got_slower_overnight_is_named_everywhere(farm: Farm, prefe
     assert " kB -> " in size
     # and so do Prefect's UI and the run's end
     tables = posted(f"{prefect_api}/artifacts/filter", {"artifacts": {"key": {"any_": ["verdicts"]}}})
-    assert any("team:model fp32 on here" in table["data"] for table in tables)
-    runs = posted(f"{prefect_api}/flow_runs/filter", {"sort": "START_TIME_DESC", "limit": 3})
-    assert any("regression: team:model" in str(run["state"]["message"]) for run in runs)
+    assert any("team:model fp32 on here" in table["data"] for table in tables), second.stdout + second.stderr
+    failed = posted(f"{prefect_api}/flow_runs/filter", {"flow_runs": {"state": {"type": {"any_": ["FAILED"]}}}})
+    messages = [str(run["state"]["message"]) for run in failed]
+    assert any("regression: team:model" in message for message in messages), (messages, second.stdout, second.stderr)
     # and another start measures nothing again, and ends in the same way
     third = farm.sweep(SWEEP, "--night", "2026-11-02")
     assert (third.returncode, "0 succeeded" in third.stdout) == (1, False), third.stdout

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -229,12 +230,27 @@ def test_a_text_of_many_lines_stays_in_its_row(etfarm: Etfarm, dump: Path, tmp_p
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-def test_an_output_that_has_no_room_is_one_sentence() -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_an_output_that_has_no_room_is_one_sentence(unbuffered: str) -> None:
+    environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
     with Path("/dev/full").open("w") as full:
         words = [sys.executable, "-m", "flows.cli.main", "--help"]
-        ended = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        ended = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=environment)
     assert ended.returncode == 2
     assert ended.stderr.startswith("etfarm: No space left on device; free space")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_an_output_that_nobody_reads_any_more_ends_quietly(unbuffered: str) -> None:
+    environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
+    words = [sys.executable, "-m", "flows.cli.main", "--help"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        ended = subprocess.run(words, stdout=writer, stderr=subprocess.PIPE, text=True, check=False, env=environment)
+    finally:
+        os.close(writer)
+    assert (ended.returncode, ended.stderr) == (1, "")
 
 
 def test_what_was_refused_is_reported_and_the_rest_is_loaded(etfarm: Etfarm, dump: Path, tmp_path: Path) -> None:
