@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import NoReturn
 
 import httpx
-import prefect
 from prefect.settings import PREFECT_API_URL, PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS, get_current_settings
 
 from devices.errors import FarmError
@@ -23,7 +22,7 @@ from flows.progress import board
 from flows.server.watch import own_server
 from tasks.files import write_complete
 
-_PROGRAM = "prefect.server.api.server:create_app"
+_PROGRAM = "flows.server.app:create_app"
 _MIN_FREE_BYTES = 16_000_000  # a new database of the server needs 6 MB
 _DATABASE = "prefect.db"
 _CHECKED_BYTES = 100_000_000  # checking takes less than a second
@@ -174,9 +173,8 @@ def _start(prefect_home: Path) -> str | None:
 
 
 def _command(port: int) -> list[str]:
-    """The command line of Prefect's own temporary server."""
-    folder = str(prefect.__module_path__.parent)
-    uvicorn = [sys.executable, "-m", "uvicorn", "--app-dir", folder, "--factory", _PROGRAM]
+    """The command line of the server, as Prefect's own temporary one has it, with another app."""
+    uvicorn = [sys.executable, "-m", "uvicorn", "--factory", _PROGRAM]
     return [*uvicorn, "--host", "127.0.0.1", "--port", str(port), "--log-level", "error", "--lifespan", "on"]
 
 

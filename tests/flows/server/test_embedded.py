@@ -124,7 +124,7 @@ def test_a_sound_database_is_kept(tmp_path: Path) -> None:
 )
 def test_the_server_of_a_killed_sweep_is_ended_by_the_next_start_and_no_other_process_is(tmp_path: Path) -> None:
     # given what a killed sweep's server looks like, a live sweep's, and a foreign process with a noted id
-    words = [sys.executable, "-c", "import time; time.sleep(600)", "prefect.server.api.server:create_app"]
+    words = [sys.executable, "-c", "import time; time.sleep(600)", "flows.server.app:create_app"]
     orphan, ours, foreign = [subprocess.Popen(words[:count]) for count in (4, 4, 3)]
     notes = tmp_path / "own-servers"
     notes.mkdir()
@@ -146,7 +146,7 @@ def test_the_server_of_a_killed_sweep_is_ended_by_the_next_start_and_no_other_pr
 def test_a_server_of_a_killed_sweep_that_does_not_stop_is_gone_before_the_next_one_starts(tmp_path: Path) -> None:
     # given the server of a killed sweep, which holds its database and does not end on SIGTERM
     ignoring = "import signal; signal.signal(15, signal.SIG_IGN); print(flush=True); signal.pause()"
-    words = [sys.executable, "-c", ignoring, "prefect.server.api.server:create_app"]
+    words = [sys.executable, "-c", ignoring, "flows.server.app:create_app"]
     server = subprocess.Popen(words, stdout=subprocess.PIPE)
     try:
         assert server.stdout is not None

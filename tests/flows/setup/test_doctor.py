@@ -67,7 +67,7 @@ def doctor(
 @pytest.fixture
 def orphan() -> Iterator["subprocess.Popen[bytes]"]:
     """A process that looks like the server of a sweep."""
-    words = [sys.executable, "-c", "import time; time.sleep(600)", "prefect.server.api.server:create_app"]
+    words = [sys.executable, "-c", "import time; time.sleep(600)", "flows.server.app:create_app"]
     with subprocess.Popen(words) as process:
         yield process
         process.kill()
