@@ -30,8 +30,11 @@ class Board:
     @contextlib.contextmanager
     def shown(self, console: Console) -> Iterator[None]:
         """Draw the bars on `console` (standard error) while the block runs; a log file gets a line per change."""
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        with Progress(*columns, TextColumn("{task.fields[doing]}"), console=console) as progress:
+        title, doing = (TextColumn(text, markup=False) for text in ("{task.description}", "{task.fields[doing]}"))
+        columns = (title, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), doing)
+        # Drawing a hundred bars takes as much time as the farm's other work.
+        is_drawn = console.is_terminal
+        with Progress(*columns, console=console, auto_refresh=is_drawn, refresh_per_second=2) as progress:
             self._progress = progress
             self._bars, self._steps = {}, {}
             try:

@@ -9,6 +9,7 @@ import contextlib
 import os
 import re
 import socket
+import threading
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -29,6 +30,8 @@ from flows.server.watch import ServerGoneError, client_without_retries
 DEVICE_FLOW = "device"
 BEAT_S = 15.0
 """How often a sweep that waits repeats its state."""
+ASK_S = 2.0
+"""How long the answer counts to who waits: with a hundred devices, each session would ask."""
 SILENT_S = 60.0
 """A sweep that has not repeated it for so long has ended."""
 _WAITING, _MEASURING = "Waiting", "Measuring"
@@ -97,13 +100,33 @@ class Publisher:
             self._client.set_flow_run_state(self._run, state, force=True)
 
 
+class _WaitingClaims:
+    """The claims that wait at a shared server, for all devices of this process: asked for every few seconds."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._asked: float | None = None
+        self._claims: list[Claim] = []
+
+    def now(self) -> list[Claim]:
+        """Return them; without an answer of the server, none."""
+        with self._lock:
+            if self._asked is None or time.monotonic() - self._asked >= ASK_S:
+                self._claims = []
+                with contextlib.suppress(httpx.HTTPError, ServerGoneError), client_without_retries() as client:
+                    self._claims = [turn.claim for turn in _shown(client, [_WAITING])]
+                self._asked = time.monotonic()
+            return self._claims
+
+
+_waiting = _WaitingClaims()
+
+
 def is_outranked(claim: Claim) -> bool:
     """Return whether a sweep of higher priority waits for the device; False without an answer of a shared server."""
     if not PREFECT_API_URL.value():
         return False
-    with contextlib.suppress(httpx.HTTPError, ServerGoneError), client_without_retries() as client:
-        return any(turn.claim.priority > claim.priority for turn in _shown(client, [_WAITING], claim.device))
-    return False
+    return any(other.device == claim.device and other.priority > claim.priority for other in _waiting.now())
 
 
 def turns(client: SyncPrefectClient) -> list[Turn]:

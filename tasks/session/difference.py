@@ -110,10 +110,10 @@ class _Sums:
         nonzero = scale > 0
         self.relative = _larger(self.relative, error[nonzero] / scale[nonzero])
         with np.errstate(over="ignore"):  # squares of large float64 values: the figure is then None
-            self.signal += float(want @ want)
-            self.noise += float(error @ error)
-            self.other_signal += float(got @ got)
-            self.product += float(got @ want)
+            self.signal += _product(want, want)
+            self.noise += _product(error, error)
+            self.other_signal += _product(got, got)
+            self.product += _product(got, want)
 
     def equal_share(self) -> float | None:
         """Return the share of equal elements."""
@@ -189,6 +189,11 @@ class _Row:
         if self._got is None or self._want is None:
             return True  # without elements
         return self._got[1] == self._want[0] or self._want[1] == self._got[0]
+
+
+def _product(one: _Values, other: _Values) -> float:
+    """Return the sum of the products; `@` would start a thread per core, which spin for each of many devices."""
+    return float(np.einsum("i,i->", one, other))
 
 
 def _log10(value: float) -> float:

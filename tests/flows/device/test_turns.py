@@ -110,9 +110,10 @@ def test_the_queue_shows_who_measures_and_who_waits_in_the_order_in_which_they_c
 
 
 def test_a_sweep_of_higher_priority_gets_a_device_between_two_sessions_and_the_other_resumes(
-    sweeps: Sweeps, tmp_path: Path
+    sweeps: Sweeps, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     device = tmp_path.name
+    monkeypatch.setattr(turns, "ASK_S", 0.0)
     # given a device with a running session of the nightly sweep, and another sweep that waits for it
     nightly = sweeps.start("nightly")
     wait_for(lambda: sweeps.is_running or nightly.done(), "the nightly sweep to measure")
