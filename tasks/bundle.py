@@ -1,7 +1,5 @@
 """The bundle of a session on disk: published in one step, never changed, checked on every read."""
 
-import os
-import re
 import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -16,7 +14,7 @@ from devices.ondevice.conditions import Conditions
 from devices.ondevice.facts import Facts
 from devices.platform import SIMULATED
 from tasks.cell import Mode, Purpose, Status, Variant
-from tasks.files import UNFINISHED, publish_folder, sha256_of
+from tasks.files import publish_folder, sha256_of
 from tasks.ranges import (
     MOST_INT,
     Count,
@@ -30,8 +28,6 @@ from tasks.ranges import (
 from tasks.source import Source
 
 RECORD = "session.json"
-_SESSION_ID = re.compile(r"[0-9a-f]{16}")
-_COLLECTED = frozenset({"stdout.txt", "stderr.txt", "stats.json"})
 
 
 class BundleError(FarmError):
@@ -262,14 +258,18 @@ def parse_record(content: bytes, path: str) -> SessionRecord:
         raise BundleError(f"{path}: {cause}; restore the bundle from a backup") from None
 
 
-def parse_records(texts: Iterable[tuple[str, bytes]], *, skip_damaged: bool) -> Iterator[SessionRecord]:
-    """Yield the record of each session.json, given as its path and its content.
+def parse_records(
+    texts: Iterable[tuple[str, bytes]], *, device: str | None = None, skip_damaged: bool
+) -> Iterator[SessionRecord]:
+    """Yield the record of each session.json, or of those of one device, given as their paths and contents.
 
     Raises BundleError where one is damaged, unless such ones are skipped.
     """
     for path, content in texts:
         try:
-            yield parse_record(content, path)
+            record = parse_record(content, path)
+            if device in (None, record.device.name):
+                yield record
         except BundleError:
             if not skip_damaged:
                 raise
@@ -292,49 +292,6 @@ def read_bundle(folder: Path) -> SessionRecord:
     return record
 
 
-def bundles_of(bundles: Path, sweep_id: str, *, skip_damaged: bool = False) -> Iterator[SessionRecord]:
-    """Yield the record of every bundle of a sweep, in the order of their ids.
-
-    Raises BundleError where session.json is damaged, unless such bundles are skipped.
-    """
-    # Folders whose names begin with a dot are still being written.
-    for path in sorted((bundles / sweep_id).glob(f"[!.]*/{RECORD}")):
-        try:
-            yield read_record(path.parent)
-        except BundleError:
-            if not skip_damaged:
-                raise
-
-
 def bundle_sha256(folder: Path) -> str:
     """Return the hash of session.json, which holds the hashes of all other files; raises OSError."""
     return sha256_of(folder / RECORD)
-
-
-def find_results(path: Path) -> Iterator[Path]:
-    """Yield the folders of bundles below `path`, and the .etdump files outside any bundle; unfinished ones are skipped.
-
-    `path` itself may be a bundle, its session.json or a file. A bundle that lost its session.json is yielded as well:
-    its ETDump is not a loose one, since it is one session of a cell and may already be loaded from a copy.
-    """
-    if path.is_file():
-        yield path.parent if path.name == RECORD else path
-    for folder, names, files in os.walk(path):
-        names[:] = sorted(name for name in names if not name.startswith(UNFINISHED))
-        if RECORD in files:
-            names.clear()
-            yield Path(folder)
-        elif _was_bundle(Path(folder).name, files):
-            yield Path(folder)
-        else:
-            yield from (file for name in sorted(files) if (file := Path(folder, name)).suffix == ".etdump")
-
-
-def _was_bundle(name: str, files: list[str]) -> bool:
-    """Return whether a folder without session.json looks like a bundle.
-
-    Two of three signs decide: a name like a session's id, a file that the farm collects beside the ETDump, and an
-    ETDump. A folder of ETDumps, or of the outputs of a runner under other names, shows only one.
-    """
-    signs = [_SESSION_ID.fullmatch(name), _COLLECTED.intersection(files), any(f.endswith(".etdump") for f in files)]
-    return sum(map(bool, signs)) >= 2

@@ -39,8 +39,10 @@ class BundleStore(Protocol):
         """Return the ids of the sessions of a sweep that have a bundle, damaged ones included."""
         ...
 
-    def records(self, sweep_id: str, *, skip_damaged: bool = False) -> Iterator[SessionRecord]:
-        """Yield the record of every bundle of a sweep, in the order of their ids."""
+    def records(
+        self, sweep_id: str, *, device: str | None = None, skip_damaged: bool = False
+    ) -> Iterator[SessionRecord]:
+        """Yield the record of every bundle of a sweep, or of one of its devices, in the order of their ids."""
         ...
 
     def publish(self, record: SessionRecord, collected: Path) -> SessionRecord:

@@ -7,6 +7,7 @@ import io
 import os
 import shutil
 import tempfile
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,8 @@ _BLOCK_BYTES = 1 << 22
 _TRIES = 5
 # What this process is writing now.
 _own: set[Path] = set()
+_REMOVAL_S = 60.0
+_next_removal: dict[Path, float] = {}
 
 
 def sha256_of(path: Path) -> str:
@@ -113,9 +116,14 @@ def remove(path: Path) -> None:
 
 @contextlib.contextmanager
 def work_folder(parent: Path) -> Iterator[Path]:
-    """Yield an empty folder in `parent` for the block alone; what killed processes left there is removed first."""
+    """Yield an empty folder in `parent` for the block alone.
+
+    What killed processes left there is removed first, once a minute: a sweep has one folder with thousands of bundles.
+    """
     parent.mkdir(parents=True, exist_ok=True)
-    remove_leftovers(parent)
+    if time.monotonic() >= _next_removal.get(parent, 0.0):
+        _next_removal[parent] = time.monotonic() + _REMOVAL_S
+        remove_leftovers(parent)
     aside = _unfinished_in(parent)
     aside.mkdir()
     try:

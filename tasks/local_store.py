@@ -12,14 +12,13 @@ from tasks.bundle import (
     SessionRecord,
     Verified,
     bundle_sha256,
-    bundles_of,
-    find_results,
     parse_record,
     parse_records,
     publish_bundle,
     read_bundle,
 )
 from tasks.files import publish_folder, sha256_of, write_complete
+from tasks.find_bundles import bundles_of, find_results
 from tasks.forgotten import FOLDER, Forgotten, parse_forgotten
 from tasks.packed import SUFFIX, archive_of, find_archives, packed_records, unpack, verify_archive
 from tasks.shelf import FolderShelf
@@ -73,14 +72,19 @@ class LocalStore:
         unpacked = {path.name for path in (self.root / sweep_id).glob("[!.]*") if path.is_dir()}
         return sorted(unpacked | {session_id for session_id, _ in packed_records(archive_of(self.root, sweep_id))})
 
-    def records(self, sweep_id: str, *, skip_damaged: bool = False) -> Iterator[SessionRecord]:
-        """Yield the records of a sweep; raises BundleError where one is damaged, unless such bundles are skipped."""
+    def records(
+        self, sweep_id: str, *, device: str | None = None, skip_damaged: bool = False
+    ) -> Iterator[SessionRecord]:
+        """Yield the records of a sweep, or of one of its devices.
+
+        Raises BundleError where one is damaged, unless such bundles are skipped.
+        """
         archive = archive_of(self.root, sweep_id)
         packed = dict(packed_records(archive))
-        all_unpacked = bundles_of(self.root, sweep_id, skip_damaged=skip_damaged)
+        all_unpacked = bundles_of(self.root, sweep_id, device=device, skip_damaged=skip_damaged)
         unpacked = (record for record in all_unpacked if record.session_id not in packed)
         texts = ((f"{archive}: {session_id}", text) for session_id, text in sorted(packed.items()))
-        of_archive = parse_records(texts, skip_damaged=skip_damaged)
+        of_archive = parse_records(texts, device=device, skip_damaged=skip_damaged)
         yield from merge(unpacked, of_archive, key=lambda record: record.session_id)
 
     def publish(self, record: SessionRecord, collected: Path) -> SessionRecord:

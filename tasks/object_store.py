@@ -74,9 +74,14 @@ class ObjectStore:
             paths = self._fs.find(f"{self._root}/{sweep_id}")
         return sorted(posixpath.basename(posixpath.dirname(path)) for path in paths if path.endswith(f"/{RECORD}"))
 
-    def records(self, sweep_id: str, *, skip_damaged: bool = False) -> Iterator[SessionRecord]:
-        """Yield the records of a sweep; raises BundleError where one is damaged, unless such bundles are skipped."""
-        yield from parse_records(self._record_texts(sweep_id).items(), skip_damaged=skip_damaged)
+    def records(
+        self, sweep_id: str, *, device: str | None = None, skip_damaged: bool = False
+    ) -> Iterator[SessionRecord]:
+        """Yield the records of a sweep, or of one of its devices.
+
+        Raises BundleError where one is damaged, unless such bundles are skipped.
+        """
+        yield from parse_records(self._record_texts(sweep_id).items(), device=device, skip_damaged=skip_damaged)
 
     def publish(self, record: SessionRecord, collected: Path) -> SessionRecord:
         """Upload the files, then session.json unless there is one; return the record that is in the store."""

@@ -15,7 +15,8 @@ from typing import BinaryIO, cast
 
 from backports import zstd
 
-from tasks.bundle import RECORD, BundleError, SessionRecord, Verified, find_results, parse_record
+from tasks.bundle import RECORD, BundleError, SessionRecord, Verified, parse_record
+from tasks.find_bundles import find_results
 
 SUFFIX = ".tar.zst"
 _BLOCK_BYTES = 1 << 20

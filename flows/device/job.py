@@ -67,8 +67,8 @@ class DeviceJob:
         return not still_to_run(planned, self.records(), self.left_out())
 
     def records(self) -> Iterable[SessionRecord]:
-        """Return the records of the sweep that can be read."""
-        return self.bundles.records(self.sweep.sweep_id, skip_damaged=True)
+        """Return the records of this device in the sweep that can be read."""
+        return self.bundles.records(self.sweep.sweep_id, device=self.device.name, skip_damaged=True)
 
     def left_out(self) -> set[str]:
         """Return the ids of sessions whose results do not count: forgotten, or not loadable."""

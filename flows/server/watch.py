@@ -105,14 +105,15 @@ class ServerWatch:
 
     def _watch(self) -> None:
         answered, answered_at = time.monotonic(), datetime.now()
-        while not self._stop.wait(_PAUSE_S):
-            if _cause_of_no_answer(any_status=True) is None:
-                answered, answered_at = time.monotonic(), datetime.now()
-                self._is_lost.clear()
-            elif not self.is_lost and (time.monotonic() - answered > _LOST_AFTER_S or _has_own_server_ended()):
-                self._since = self._since or f"{answered_at:%H:%M:%S}"
-                self._is_lost.set()
-                _log.warning("Prefect's server at %s is lost; measuring goes on without it", _address())
+        with client_without_retries() as client:  # making one takes longer than asking
+            while not self._stop.wait(_PAUSE_S):
+                if _cause_of_no_answer(client) is None:
+                    answered, answered_at = time.monotonic(), datetime.now()
+                    self._is_lost.clear()
+                elif not self.is_lost and (time.monotonic() - answered > _LOST_AFTER_S or _has_own_server_ended()):
+                    self._since = self._since or f"{answered_at:%H:%M:%S}"
+                    self._is_lost.set()
+                    _log.warning("Prefect's server at %s is lost; measuring goes on without it", _address())
 
 
 watch = ServerWatch()
@@ -181,10 +182,11 @@ def run_flow(shown: Flow[..., _T], **parameters: Any) -> _T:
     raise ServerGoneError(f"Prefect's server at {_address()} did not start the flow `{shown.name}`: {message}")
 
 
-def _cause_of_no_answer(*, any_status: bool = False) -> str | None:
-    """Return why the server is not usable, or None; with `any_status` every answer is a good one."""
+def _cause_of_no_answer(watching: SyncPrefectClient | None = None) -> str | None:
+    """Return why the server is not usable, or None; to the client of the watch every answer is a good one."""
+    any_status = watching is not None
     try:
-        with client_without_retries() as client:
+        with contextlib.nullcontext(watching) if watching else client_without_retries() as client:
             answer = client.request("GET", "/admin/version")  # unlike /health, it requires name and password
             if any_status or isinstance(answer.json(), str):
                 return None

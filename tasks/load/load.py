@@ -8,8 +8,9 @@ from functools import partial
 from pathlib import Path
 
 from sql.warehouse import RowsRefused, WarehouseError, writing
-from tasks.bundle import bundle_sha256, find_results
+from tasks.bundle import bundle_sha256
 from tasks.files import sha256_of
+from tasks.find_bundles import find_results
 from tasks.load.commit import Loader, known_contents, known_sessions
 from tasks.load.parse import parse
 from tasks.load.rows import Rows, session_id_of

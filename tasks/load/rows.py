@@ -68,9 +68,10 @@ class Rows:
         return len(self.runs.node) if self.runs else 0
 
 
-def rows_of_bundle(folder: Path) -> Rows:
+def rows_of_bundle(folder: Path, runs: Runs | None = None) -> Rows:
     """Check a bundle against its hashes and return its rows; a session that did not succeed has no runs.
 
+    `runs` are those of its ETDump if this process has just read and checked it.
     Raises BundleError, EtdumpError or LoadError, each with one sentence.
     """
     record = read_bundle(folder)
@@ -80,7 +81,7 @@ def rows_of_bundle(folder: Path) -> Rows:
         raise BundleError(f"{folder}: model.etdump is missing although the session succeeded; restore the bundle")
     # The program of the mode numerics is another one: its events say nothing about the model's.
     has_events = succeeded and "model.etdump" in record.files and record.mode != "numerics"
-    runs = _read_runs(folder / "model.etdump", record) if has_events else None
+    runs = (runs or _read_runs(folder / "model.etdump", record)) if has_events else None
     try:
         return Rows(
             path=folder,

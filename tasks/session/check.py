@@ -14,7 +14,7 @@ from tasks import metrics
 from tasks.etdump.consistent import contradiction
 from tasks.etdump.event_kind import EventKind
 from tasks.etdump.reader import EtdumpError, read_etdump
-from tasks.etdump.tree import runs_of
+from tasks.etdump.tree import Runs, runs_of
 from tasks.load.kernels import SELECTED, kernel_names
 from tasks.plan import DISCARDED_INDEX, FIRST_SESSION, PlannedSession
 from tasks.runner.bundle import Runner
@@ -71,8 +71,11 @@ def check_end(job: JobResult, deadline_s: float, collected: Path, pte_sha256: st
         )
 
 
-def check_result(session: PlannedSession, runner: Runner, stats: dict[str, Any] | None, collected: Path) -> None:
-    """Raise Unsuccessful unless the ETDump is complete and shows the planned executions, threads and variant."""
+def check_result(session: PlannedSession, runner: Runner, stats: dict[str, Any] | None, collected: Path) -> Runs:
+    """Return the runs of the ETDump.
+
+    Raises Unsuccessful unless it is complete and shows the planned executions, threads and variant.
+    """
     cell = session.cell
     path = collected / "model.etdump"
     if not path.is_file():
@@ -86,7 +89,8 @@ def check_result(session: PlannedSession, runner: Runner, stats: dict[str, Any] 
     if dump.executions != cell.executions:
         reason = f"the ETDump contains {dump.executions} executions instead of {cell.executions}"
         raise Unsuccessful("failed", "incomplete_etdump", reason)
-    if cause := contradiction(dump, runs_of(dump), cell.warmup_executions):
+    runs = runs_of(dump)
+    if cause := contradiction(dump, runs, cell.warmup_executions):
         raise Unsuccessful("failed", "bad_etdump", f"model.etdump: {cause}")
     if runner.supports_farm_flags:
         _check_stats(stats, cell.threads)
@@ -98,6 +102,7 @@ def check_result(session: PlannedSession, runner: Runner, stats: dict[str, Any] 
     delegated = {dump.names[at] for at in dump.name_id[dump.kind == EventKind.DELEGATED]}
     if cause := variant_contradiction(cell.variant, sorted(delegated), kernel_names(collected, cell.mode)):
         raise Unsuccessful("invalid", "variant", cause)
+    return runs
 
 
 def _check_stats(stats: dict[str, Any] | None, threads: int) -> None:

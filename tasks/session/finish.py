@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from devices.errors import FarmError, one_line
 from devices.ondevice.facts import Facts
 from tasks.bundle import RECORD, FileRecord, SessionRecord, record_text
+from tasks.etdump.tree import Runs
 from tasks.files import sha256_of
 from tasks.load.rows import rows_of_bundle
 from tasks.ranges import first_mistake
@@ -37,7 +38,7 @@ def checked_record(
     """Return the record of a session from `build`, or that of a failure if the load would refuse its bundle."""
     try:
         record = build(found, facts)
-        _check_loadable(record, collected)
+        _check_loadable(record, collected, found.runs)
         return record
     except ValidationError as error:
         end = _not_loadable(first_mistake(error))
@@ -49,7 +50,7 @@ def checked_record(
     bare = Findings(command=found.command, end=found.end or end)
     with contextlib.suppress(Exception):
         record = build(bare, facts)
-        _check_loadable(record, collected)
+        _check_loadable(record, collected, None)
         return record
     return build(bare, Facts())
 
@@ -58,7 +59,7 @@ def _not_loadable(cause: str) -> Unsuccessful:
     return Unsuccessful("failed", "not_loadable", f"the warehouse would refuse its bundle: {cause}")
 
 
-def _check_loadable(record: SessionRecord, collected: Path) -> None:
+def _check_loadable(record: SessionRecord, collected: Path, runs: Runs | None) -> None:
     """Read the bundle as the load will; raises FarmError with the reason why it would be refused."""
     files = {
         path.name: FileRecord(sha256=sha256_of(path), bytes=path.stat().st_size)
@@ -68,6 +69,6 @@ def _check_loadable(record: SessionRecord, collected: Path) -> None:
     path = collected / RECORD
     try:
         path.write_bytes(record_text(record.model_copy(update={"files": files})))
-        rows_of_bundle(collected)
+        rows_of_bundle(collected, runs)
     finally:
         path.unlink(missing_ok=True)

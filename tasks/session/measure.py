@@ -148,7 +148,7 @@ def _judge(session: PlannedSession, bench: Bench, found: Findings, job: JobResul
         check_end(job, bench.deadline_s, collected, session.pte_sha256)
         if found.refused:
             raise found.refused[0]
-        check_result(session, bench.runner, found.stats, collected)
+        found.runs = check_result(session, bench.runner, found.stats, collected)
         if session.cell.mode == "numerics":
             export = bench.export
             write_layer_drift(export.case.taps, len(export.outputs), export.folder, collected)

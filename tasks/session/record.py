@@ -3,6 +3,7 @@
 import re
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from devices.ondevice.conditions import Conditions
 from devices.ondevice.facts import Facts
 from devices.ondevice.job import JobResult
 from tasks.bundle import Accuracy, ArmRecord, DeviceRecord, ModelRecord, RunnerRecord, SessionRecord
+from tasks.etdump.tree import Runs
 from tasks.export.exported import Export
 from tasks.plan import PlannedSession
 from tasks.runner.bundle import Runner
@@ -31,6 +33,8 @@ class Findings:
     command: list[str] = field(default_factory=list)
     job: JobResult | None = None
     stats: dict[str, Any] | None = None
+    runs: Runs | None = None
+    """Of the ETDump, after its check."""
     accuracy: list[Accuracy] | None = None
     refused: list[Unsuccessful] = field(default_factory=list)
     """Files that the gate refused."""
@@ -79,8 +83,13 @@ def session_record(
         stats=found.stats,
         accuracy=found.accuracy,
         arm=ArmRecord(**asdict(cell.arm)) if cell.arm else None,
-        farm_version=version("etfarm"),
+        farm_version=_farm_version(),
     )
+
+
+@cache
+def _farm_version() -> str:
+    return version("etfarm")
 
 
 def code_of(error: DeviceError) -> str:

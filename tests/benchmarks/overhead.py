@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from flows.server.settings import prepare_prefect
-from tasks.bundle import bundles_of
+from tasks.find_bundles import bundles_of
 from tasks.runner.build import build_runner
 from tasks.runner.toolchain import host_platform
 from tasks.var import Var

@@ -19,9 +19,10 @@ from unittest.mock import patch
 from devices.device import Device
 from devices.inventory import DeviceSpec, open_device
 from flows.server.settings import prepare_prefect
-from tasks.bundle import SessionRecord, bundles_of
+from tasks.bundle import SessionRecord
 from tasks.bundle_store import LocalStore
 from tasks.export.entry import entry_of
+from tasks.find_bundles import bundles_of
 from tasks.var import Var
 
 if TYPE_CHECKING:

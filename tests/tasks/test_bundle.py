@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from tasks.bundle import BundleError, DeviceRecord, bundles_of, find_results, publish_bundle, read_bundle
+from tasks.bundle import BundleError, DeviceRecord, publish_bundle, read_bundle
 from tasks.files import publish_folder, remove_leftovers, scratch_folder
+from tasks.find_bundles import bundles_of, find_results
 from tests.fixtures.plans import NIGHT, a_spec, ended, planned
 
 

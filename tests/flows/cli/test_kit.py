@@ -13,7 +13,8 @@ import pytest
 import yaml
 
 from flows.cli.main import main
-from tasks.bundle import SessionRecord, bundles_of
+from tasks.bundle import SessionRecord
+from tasks.find_bundles import bundles_of
 from tasks.spec import SweepSpec
 from tests.fixtures.kit import TRACE_LOG, KitFolder
 from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, MEAN, BundleMaker

@@ -14,8 +14,8 @@ import pytest
 from devices.limits import Limits
 from devices.local import LocalDevice
 from devices.ondevice.job import kill_leftovers
-from tasks.bundle import bundles_of
 from tasks.bundle_store import LocalStore
+from tasks.find_bundles import bundles_of
 from tasks.plan import DISCARDED_INDEX, FIRST_SESSION
 from tasks.session.measure import Bench, measure
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump

@@ -17,8 +17,9 @@ import pytest
 from devices.limits import Limits
 from devices.local import LocalDevice
 from devices.ondevice.job import run_job
-from tasks.bundle import BundleError, SessionRecord, bundles_of
+from tasks.bundle import BundleError, SessionRecord
 from tasks.bundle_store import LocalStore
+from tasks.find_bundles import bundles_of
 from tasks.plan import PlannedSession
 from tasks.session.measure import Bench, clear_stale_jobs, measure
 from tests.fixtures.paths import ROOT
