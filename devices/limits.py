@@ -1,66 +1,108 @@
 """Limits for a device's conditions: whether it is cool, charged and idle enough for valid measurements."""
 
-import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from devices.device import Device
-from devices.ondevice.conditions import Conditions, read_conditions
+from devices.ondevice.conditions import Conditions
 
-POLL_S = 2.0
+_MB = 1_000_000
+Percent = Annotated[int, Field(ge=0, le=100)]
+Above0 = Annotated[float, Field(gt=0)]
 
 
 class Limits(BaseModel):
-    """Bounds for conditions; None means unlimited. A condition that the device does not report counts as inside."""
+    """Bounds for conditions; None means unlimited. A condition that the device does not report counts as inside.
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    Limits decide when a session starts and whether it counts, not what it measures: they are no part of a cell. This
+    holds for `max_slowdown_percent` too, although its load runs on the device: it is a process of its own that ends
+    before the job begins, the model's load and warm-up executions follow, and both sides of every comparison have it.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     max_temperature_c: float | None = None
     max_thermal_status: Annotated[int, Field(ge=0)] | None = None
-    min_battery_percent: Annotated[int, Field(ge=0, le=100)] | None = None
-    max_load_1m: Annotated[float, Field(gt=0)] | None = None
+    min_battery_percent: Percent | None = None
+    max_load_1m: Above0 | None = None
+    min_free_memory_mb: Above0 | None = None
+    max_swap_used_mb: Annotated[float, Field(ge=0)] | None = None
+    """Not for Android, which always compresses idle memory into its swap."""
+    max_die_c: float | None = None
+    """Of the processor, before a session only: the model itself heats it."""
+    max_background_cpu_percent: Annotated[float, Field(gt=0, le=100)] | None = None
+    """Of all cores, before a session only, sampled for half a second (macOS: one second)."""
+    max_slowdown_percent: Above0 | None = None
+    """Of the runner's calibration load, before a session only, above this device's own time when it is cool; 5 finds
+    throttling that no sensor shows."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """A condition beside its limit."""
+
+    limit: str
+    """The name of the limit in `Limits`."""
+    kind: str
+    """The reason code of a session that is outside."""
+    condition: str
+    unit: str
+    bound: float
+    value: float | None
+    """None if the device does not report it, which counts as inside."""
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether the value is known and beyond the limit."""
+        if self.value is None:
+            return False
+        return self.value < self.bound if self.limit.startswith("min_") else self.value > self.bound
+
+    def __str__(self) -> str:
+        value = "unknown" if self.value is None else f"{self.value:.6g}{self.unit}"
+        return f"{self.kind}: {self.condition} is {value}, the limit is {self.bound:g}{self.unit}"
+
+
+def checks(conditions: Conditions, limits: Limits) -> Iterator[Check]:
+    """Yield a check for each limit that is set and applies before a session as well as after it."""
+    yield from _checks(
+        limits,
+        ("max_temperature_c", "thermal", "temperature_c", " °C", conditions.temperature_c),
+        ("max_thermal_status", "thermal", "thermal_status", "", conditions.thermal_status),
+        ("max_load_1m", "load", "load_1m", "", conditions.load_1m),
+        ("min_battery_percent", "battery", "battery_percent", " %", conditions.battery_percent),
+        ("min_free_memory_mb", "memory", "free memory", " MB", _mb(conditions.free_memory_bytes)),
+        ("max_swap_used_mb", "memory", "used swap", " MB", _mb(conditions.swap_used_bytes)),
+    )
+
+
+def start_checks(conditions: Conditions, limits: Limits, slowdown_percent: float | None = None) -> Iterator[Check]:
+    """Yield a check for each limit that is set and applies before a session, those of `checks` included.
+
+    `slowdown_percent` is the calibration load's time above the device's baseline; None if either is missing.
+    """
+    yield from checks(conditions, limits)
+    yield from _checks(
+        limits,
+        ("max_die_c", "thermal", "die_c", " °C", conditions.die_c),
+        ("max_background_cpu_percent", "load", "background_cpu", " %", conditions.background_cpu_percent),
+        ("max_slowdown_percent", "slowdown", "slowdown of the calibration load", " %", slowdown_percent),
+    )
 
 
 def outside(conditions: Conditions, limits: Limits) -> list[str]:
-    """Return one reason for each condition outside the limits, starting with its kind; empty if all are inside."""
-    reasons = []
-    for key, value, bound, kind, unit in (
-        ("temperature_c", conditions.temperature_c, limits.max_temperature_c, "thermal", " °C"),
-        ("thermal_status", conditions.thermal_status, limits.max_thermal_status, "thermal", ""),
-        ("load_1m", conditions.load_1m, limits.max_load_1m, "load", ""),
-    ):
-        if bound is not None and value is not None and value > bound:
-            reasons.append(f"{kind}: {key} is {value:g}{unit}, the limit is {bound:g}{unit}")
-    level = conditions.battery_percent
-    if limits.min_battery_percent is not None and level is not None and level < limits.min_battery_percent:
-        reasons.append(f"battery: battery_percent is {level:g} %, the limit is {limits.min_battery_percent:g} %")
-    return reasons
+    """Return one reason for each condition outside `checks`, starting with its kind; empty if all are inside."""
+    return [str(check) for check in checks(conditions, limits) if check.is_outside]
 
 
-def wait_until_settled(
-    device: Device,
-    limits: Limits,
-    *,
-    max_wait_s: float,
-    first: Conditions | None = None,
-    on_wait: Callable[[list[str], float], None] | None = None,
-) -> tuple[Conditions, list[str]]:
-    """Read conditions until they are inside the limits, at most `max_wait_s` long.
+def _checks(limits: Limits, *rows: tuple[str, str, str, str, float | None]) -> Iterator[Check]:
+    for limit, kind, condition, unit, value in rows:
+        bound = getattr(limits, limit)
+        if bound is not None:
+            yield Check(limit, kind, condition, unit, bound, value)
 
-    `first` are conditions that were read just now. `on_wait` gets the reasons for each pause and its seconds, after it.
-    Returns the last conditions and the reasons why they are still outside; an empty list means settled.
-    """
-    end = time.monotonic() + max_wait_s
-    while True:
-        conditions = first or read_conditions(device)
-        first = None
-        reasons = outside(conditions, limits)
-        left_s = end - time.monotonic()
-        if not reasons or left_s <= 0:
-            return conditions, reasons
-        pause_s = min(POLL_S, left_s)
-        time.sleep(pause_s)
-        if on_wait:
-            on_wait(reasons, pause_s)
+
+def _mb(size_bytes: int | None) -> float | None:
+    return None if size_bytes is None else round(size_bytes / _MB, 1)

@@ -70,10 +70,10 @@ def check_model(model: str, precision: str, var: Path, seed: int = 0) -> Iterato
     runner = build_runner(host_platform(), places.runners)
     with work_folder(places.root) as folder:
         for export in exports:
-            yield _checked(export, runner, folder)
+            yield _checked(export, runner, folder, places.registry)
 
 
-def _checked(export: Export, runner: Runner, folder: Path) -> CheckedCase:
+def _checked(export: Export, runner: Runner, folder: Path, registry: Path) -> CheckedCase:
     started = time.monotonic()
     spec = DeviceSpec(name=platform.node() or "this-machine", transport="local")
     night = SweepNight(sweep_id="check", name="check", night=datetime.now(UTC).date().isoformat())
@@ -82,7 +82,8 @@ def _checked(export: Export, runner: Runner, folder: Path) -> CheckedCase:
         night, cell, 0, export.seed, export.pte_sha256, runner.runner_sha256, inputs_sha256=export.inputs_sha256
     )
     with open_device(spec) as device:
-        bench = Bench(device, spec, read_facts(device), export, runner, Limits(), _DEADLINE_S, settle_s=0)
+        facts = read_facts(device)
+        bench = Bench(device, spec, facts, export, runner, Limits(), _DEADLINE_S, settle_s=0, registry=registry)
         store = LocalStore(folder / "bundles")
         record = measure(session, bench, store)
     checked = CheckedCase(export, record, time.monotonic() - started)

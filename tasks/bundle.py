@@ -28,6 +28,7 @@ from tasks.ranges import (
 from tasks.source import Source
 
 RECORD = "session.json"
+Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class BundleError(FarmError):
@@ -130,6 +131,22 @@ class FileRecord(_Record):
     bytes: Count
 
 
+class GateRecord(_Record):
+    """A limit that was set for the start of a session, and how long the session waited for it."""
+
+    limit: str
+    """Its name in the sweep file, such as max_die_c."""
+    bound: Finite
+    value: Finite | None
+    """In the limit's unit, at the last reading before the start; None if it could not be read, and was not applied."""
+    worst: Finite | None = None
+    """The value that was farthest outside; None if none was."""
+    waited_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
+    """A wait for several limits counts for the first of them."""
+    note: str | None = None
+    """Why there is no value."""
+
+
 class ImportRecord(_Record):
     """Where a session comes from that the farm did not measure."""
 
@@ -175,6 +192,8 @@ class SessionRecord(_Record):
     """Number of the session in its cell; -1 for the first session of a device, which is always discarded."""
     device: DeviceRecord
     conditions: dict[Literal["before", "after"], Conditions | None]
+    gates: list[GateRecord] = []
+    """Empty without limits, if the device was lost before they were read, and for a result that an earlier, killed controller left."""
     command: list[str] = []
     exit_code: SmallInt | None = None
     signal: SmallInt | None = None

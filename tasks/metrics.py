@@ -45,7 +45,8 @@ _KINDS = {
     "etfarm_session_seconds": _Kind("counter", "Seconds of sessions, their waits for conditions included.", _DEVICE),
     "etfarm_wait_seconds": _Kind(
         "counter",
-        "Seconds that a device waited for its lease, for an export, or for conditions (thermal, battery, load).",
+        "Seconds that a device waited for its lease, for an export, or for conditions (thermal, battery, load, memory, "
+        "slowdown).",
         ("device", "cause"),
     ),
     "etfarm_sessions_left": _Kind("gauge", "Sessions that the newest start of a sweep still has to run.", _DEVICE),

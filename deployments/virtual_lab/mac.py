@@ -62,6 +62,7 @@ kern.osrelease: 24.5.0
 kern.boottime: {{ sec = {boot_s}, usec = 0 }} virtual lab
 kern.bootsessionuuid: {boot}
 machdep.cpu.brand_string: {soc} (stand-in)
+vm.swapusage: total = 0.00M  used = 0.00M  free = 0.00M  (encrypted)
 """
 
 _THERMAL = """Note: No thermal warning level has been recorded

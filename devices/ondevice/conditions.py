@@ -1,7 +1,7 @@
-"""The current state of a device: temperature, battery, clock speed, load, free space. One script, one round trip."""
+"""The current state of a device: temperature, battery, clock speed, load, memory. One script, one round trip."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,6 +20,9 @@ _MOST_BYTES = 2**62
 _PERCENT = re.compile("100|[0-9]{1,2}")
 _KILOHERTZ = re.compile("[0-9]{1,9}")
 _MOST_TEXT = 100
+# Zones on the processor's die; others are on the skin, the battery or the board. `soc` alone is a battery's charge.
+_DIE_ZONE = re.compile(r"cpu|x86_pkg|tsens|cluster|^(big|mid|little)$|^soc[0-9]?[-_]therm", re.IGNORECASE)
+_CALIBRATION_NS = re.compile("[1-9][0-9]{0,11}")
 
 
 class Conditions(BaseModel):
@@ -31,6 +34,8 @@ class Conditions(BaseModel):
     """UTC, by the clock of the controller."""
     temperature_c: float | None = None
     """Android: skin, else battery; Linux: the hottest zone."""
+    die_c: float | None = None
+    """The hottest processor sensor, which follows the load within milliseconds; macOS shows it to root only."""
     thermal_status: int | None = None
     """0 for not throttled, up to 6: Android's scale."""
     battery_percent: float | None = None
@@ -40,13 +45,22 @@ class Conditions(BaseModel):
     """Of the fastest core."""
     load_1m: float | None = None
     free_memory_bytes: int | None = None
+    swap_used_bytes: int | None = None
     free_disk_bytes: int | None = None
     """Where the farm's root is."""
+    background_cpu_percent: float | None = None
+    """Of all cores; read, like the next, only while the farm waits for the device, and only if a limit needs it."""
+    calibration_ns: int | None = None
+    """The time of the runner's calibration load."""
 
 
-def read_conditions(device: Device) -> Conditions:
-    """Read the current state of the device; raises DeviceError if it does not answer, or with something else."""
-    return conditions_of(device, run_script(device, "conditions", device.root))
+def read_conditions(device: Device, sample_s: float | None = None, calibration: Sequence[str] = ()) -> Conditions:
+    """Read the current state of the device; raises DeviceError if it does not answer, or with something else.
+
+    The background load is sampled for `sample_s` seconds. `calibration` is the command of the calibration load.
+    """
+    sample = "" if sample_s is None else f"{sample_s:g}"
+    return conditions_of(device, run_script(device, "conditions", device.root, sample, *calibration))
 
 
 def conditions_of(device: Device, printed: str) -> Conditions:
@@ -66,8 +80,10 @@ def conditions_at(printed: str, moment: datetime) -> Conditions | None:
 
 def parse_conditions(printed: dict[str, str], taken_at: datetime | None = None) -> Conditions:
     """Return the conditions from the sections that a device printed at `taken_at` (default: just now)."""
+    calibration = printed.get("calibration", "").strip()
     return Conditions(
         taken_at=taken_at or datetime.now(UTC),
+        calibration_ns=int(calibration) if _CALIBRATION_NS.fullmatch(calibration) else None,
         load_1m=_first(r"(\d+\.?\d*)", printed.get("load", "")),
         free_disk_bytes=available_bytes(printed.get("disk", "")),
         **_READERS[printed["system"]](printed),
@@ -79,6 +95,7 @@ def _linux(printed: dict[str, str]) -> dict[str, Any]:
     return {
         **_kernel(printed),
         "temperature_c": max(_zone_temperatures(printed), default=None),
+        "die_c": max(_zone_temperatures(printed, _DIE_ZONE), default=None),
         "battery_percent": int(battery[0]) if battery and _PERCENT.fullmatch(battery[0]) else None,
         "charging": battery[1] == "Charging" if len(battery) > 1 else None,
     }
@@ -87,8 +104,11 @@ def _linux(printed: dict[str, str]) -> dict[str, Any]:
 def _android(printed: dict[str, str]) -> dict[str, Any]:
     thermal, battery = printed.get("thermal", ""), printed.get("battery", "")
     current = thermal.partition("Current temperatures from HAL")[2] or thermal
-    # mType 3 is the skin sensor, which throttling depends on; it varies less than the processor sensors.
-    skin = _plausible(float(value) for value in re.findall(r"mValue=([0-9]+\.?[0-9]*), mType=3\b", current))
+    # mType 3 is the skin sensor, which throttling depends on; it varies less than the processor sensors, mType 0.
+    processor, skin = (
+        _plausible(float(value) for value in re.findall(rf"mValue=([0-9]+\.?[0-9]*), mType={kind}\b", current))
+        for kind in (0, 3)
+    )
     tenths = _first(r"temperature: (\d+)", battery)
     of_battery = [] if tenths is None else _plausible([tenths / 10])
     status = _first(r"Thermal Status: (\d+)", thermal)
@@ -97,6 +117,7 @@ def _android(printed: dict[str, str]) -> dict[str, Any]:
     return {
         **_kernel(printed),
         "temperature_c": max(skin or of_battery or _zone_temperatures(printed), default=None),
+        "die_c": max([*processor, *_zone_temperatures(printed, _DIE_ZONE)], default=None),
         "thermal_status": int(status) if status is not None else None,
         "battery_percent": int(level) if level is not None and level <= _MOST_PERCENT else None,
         "charging": plugged == 2 if plugged is not None else None,
@@ -111,6 +132,8 @@ def _macos(printed: dict[str, str]) -> dict[str, Any]:
         "battery_percent": int(level) if level is not None and level <= _MOST_PERCENT else None,
         "charging": "; charging" in battery if level is not None else None,
         "free_memory_bytes": _macos_free_memory(printed.get("memory", "")),
+        "swap_used_bytes": _macos_swap(printed.get("swap", "")),
+        "background_cpu_percent": _macos_busy(printed.get("busy", "")),
     }
 
 
@@ -132,21 +155,52 @@ def _macos_free_memory(vm_stat: str) -> int | None:
     return free_bytes if free_bytes <= _MOST_BYTES else None
 
 
+def _macos_swap(usage: str) -> int | None:
+    mebibytes = _first(r"used = (\d+\.?\d*)M", usage)
+    return int(mebibytes * (1 << 20)) if mebibytes is not None and mebibytes < _MOST_BYTES >> 20 else None
+
+
+def _macos_busy(top: str) -> float | None:
+    """Return the busy share of the last sample: the first one is since the start of the system."""
+    idle = re.findall(r"([0-9]{1,3}\.?[0-9]{0,3})% idle", top)
+    return _percent(_MOST_PERCENT - float(idle[-1])) if len(idle) > 1 else None
+
+
 def _kernel(printed: dict[str, str]) -> dict[str, Any]:
     governors = sorted(set(printed.get("governors", "").split()))
     frequencies = [int(word) for word in printed.get("frequencies", "").split() if _KILOHERTZ.fullmatch(word)]
-    kilobytes = _first(r"(\d+)", printed.get("memory", ""))
+    memory = printed.get("memory", "")
+    kilobytes, swap, unused = (_first(rf"{key}:\s+(\d+)", memory) for key in ("MemAvailable", "SwapTotal", "SwapFree"))
     return {
         "governor": ",".join(governors)[:_MOST_TEXT] or None,
         "frequency_mhz": max(frequencies) / 1000 if frequencies else None,
         "free_memory_bytes": int(kilobytes) * 1024 if kilobytes is not None else None,
+        "swap_used_bytes": max(int(swap - unused), 0) * 1024 if swap is not None and unused is not None else None,
+        "background_cpu_percent": _kernel_busy(printed.get("busy", "")),
     }
 
 
-def _zone_temperatures(printed: dict[str, str]) -> list[float]:
-    """Return the plausible zone temperatures in degrees Celsius; the kernel reports thousandths."""
-    found = re.findall(r" (-?[0-9]{1,9})\s*$", printed.get("zones", ""), re.MULTILINE)
-    return _plausible(int(number) / 1000 for number in found)
+def _kernel_busy(counters: str) -> float | None:
+    """Return the busy share between two readings of the first line of /proc/stat: user, nice, system, idle, iowait, ...
+
+    The last two of its ten numbers are part of user and nice.
+    """
+    lines = re.findall(r"^cpu ((?: [0-9]{1,18}){5,}) ?$", counters, re.MULTILINE)
+    if len(lines) != 2:
+        return None
+    first, last = ([int(word) for word in line.split()[:8]] for line in lines)
+    spent = [after - before for before, after in zip(first, last, strict=False)]
+    return _percent(100 * (1 - (spent[3] + spent[4]) / sum(spent))) if sum(spent) > 0 else None
+
+
+def _percent(value: float) -> float | None:
+    return round(value, 1) if 0 <= value <= _MOST_PERCENT else None
+
+
+def _zone_temperatures(printed: dict[str, str], names: re.Pattern[str] | None = None) -> list[float]:
+    """Return the plausible temperatures of zones with such a name in degrees Celsius; the kernel has thousandths."""
+    found = re.findall(r"^(.*) (-?[0-9]{1,9})\s*$", printed.get("zones", ""), re.MULTILINE)
+    return _plausible(int(number) / 1000 for name, number in found if names is None or names.search(name))
 
 
 def _plausible(temperatures_c: Iterable[float]) -> list[float]:

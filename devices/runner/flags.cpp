@@ -100,6 +100,7 @@ Flags parse_flags(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     if (argument == "--version") flags.version = true;
+    else if (argument == "--calibrate") flags.calibrate = true;
     else if (argument == "--help") flags.help = true;
     else {
       const size_t equals = argument.find('=');
@@ -111,7 +112,8 @@ Flags parse_flags(int argc, char** argv) {
       setter->second(flags, equals == std::string::npos ? argv[++i] : argument.substr(equals + 1));
     }
   }
-  if (flags.model_path.empty() && !flags.version && !flags.help) throw UsageError("--model_path is missing");
+  const bool needs_model = !flags.calibrate && !flags.version && !flags.help;
+  if (needs_model && flags.model_path.empty()) throw UsageError("--model_path is missing");
   // Trying how many more the system can start would take them away from all other programs.
   constexpr int kMostThreads = 1024;
   if (flags.cpu_threads == 0 || flags.cpu_threads > kMostThreads) {
@@ -158,6 +160,7 @@ std::string usage() {
       "  --kernel_profile_path FILE  writes JSON: the executed kernels, by sampling, which slows the executions\n"
       "  --selected_kernels_path FILE\n"
       "                              writes JSON: the kernels that XNNPACK selected for the model (arm64 Linux, Android)\n"
+      "  --calibrate                 prints the nanoseconds of a fixed piece of work on one thread; needs no model\n"
       "  --version                   prints JSON: versions, platform, SME2\n"
       "Example: executor_runner --model_path=model.pte --num_executions=50 --etdump_path=model.etdump\n";
 }

@@ -37,6 +37,7 @@ struct Flags {
   std::string kernel_profile_path;
   std::string selected_kernels_path;
   std::optional<Sme> sme2;  // empty: as the processor is, and XNNPACK need not ask
+  bool calibrate = false;
   bool version = false;
   bool help = false;
 };

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "calibrate.h"
 #include "crash.h"
 #include "errors.h"
 #include "files.h"
@@ -126,6 +127,7 @@ int main(int argc, char** argv) {
   try {
     const Flags flags = parse_flags(argc, argv);
     if (flags.help || flags.version) return std::fputs((flags.help ? usage() : version_json()).c_str(), stdout) < 0;
+    if (flags.calibrate) return std::printf("%lld\n", static_cast<long long>(calibration_ns())) < 0;
     report_crashes();
     return run(flags);
   } catch (const UsageError& error) {

@@ -32,7 +32,8 @@ from tasks.finish_by import FinishBy
 from tasks.health import STRIKES, Registry
 from tasks.plan import FIRST_SESSION, PlannedSession
 from tasks.session.capability import with_answer_of
-from tasks.session.measure import Bench, clear_stale_jobs, measure, record_unmeasured
+from tasks.session.finish import record_unmeasured
+from tasks.session.measure import Bench, clear_stale_jobs, measure
 from tasks.session.record import code_of
 from tasks.spec import Terms
 
@@ -226,6 +227,7 @@ class _SessionRuns:
             limits=job.device.limits.model_copy(update=job.spec.limits.model_dump(exclude_none=True)),
             deadline_s=job.spec.deadline_s,
             settle_s=job.spec.settle_s,
+            registry=job.places.registry,
         )
         return measure(session, bench, job.bundles)
 

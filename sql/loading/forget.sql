@@ -12,6 +12,7 @@ DELETE FROM session_statistic WHERE session_key IN (SELECT session_key FROM forg
 DELETE FROM session_cell WHERE session_key IN (SELECT session_key FROM forgotten);
 DELETE FROM thinned_session WHERE session_key IN (SELECT session_key FROM forgotten);
 DELETE FROM device_conditions WHERE session_key IN (SELECT session_key FROM forgotten);
+DELETE FROM session_gate WHERE session_key IN (SELECT session_key FROM forgotten);
 DELETE FROM accuracy WHERE session_key IN (SELECT session_key FROM forgotten);
 DELETE FROM layer_value WHERE session_key IN (SELECT session_key FROM forgotten);
 DELETE FROM kernel WHERE session_key IN (SELECT session_key FROM forgotten);

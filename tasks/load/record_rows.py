@@ -157,6 +157,11 @@ def conditions_rows(record: SessionRecord) -> list[Row]:
     ]
 
 
+def gate_rows(record: SessionRecord) -> list[Row]:
+    """Return a row for each limit that was set for the start of the session."""
+    return [{"limit_name": gate.limit, **gate.model_dump(exclude={"limit"})} for gate in record.gates]
+
+
 def with_hash(row: Row, extra: str = "") -> Row:
     """Return a row with the hash of its content, and of `extra`, by which equal rows are found."""
     return {"content_sha256": hashlib.sha256((_json(row) + extra).encode()).hexdigest(), **row}

@@ -20,6 +20,7 @@ from tasks.load.record_rows import (
     accuracy_rows,
     conditions_rows,
     device_row,
+    gate_rows,
     model_row,
     operators_rows,
     runner_row,
@@ -98,6 +99,7 @@ def rows_of_bundle(folder: Path, runs: Runs | None = None) -> Rows:
             operators=operators_rows(record),
             details={
                 "device_conditions": conditions_rows(record),
+                "session_gate": gate_rows(record),
                 "accuracy": accuracy_rows(record),
                 **(kernels_of(folder, record) if succeeded else {}),
                 **layers_of(folder, record),

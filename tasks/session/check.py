@@ -5,12 +5,10 @@ import signal
 from pathlib import Path
 from typing import Any, Literal
 
-from devices.device import Device
 from devices.errors import FarmError
-from devices.limits import Limits, outside, wait_until_settled
+from devices.limits import Limits, outside
 from devices.ondevice.conditions import Conditions
 from devices.ondevice.job import JobResult
-from tasks import metrics
 from tasks.etdump.consistent import contradiction
 from tasks.etdump.event_kind import EventKind
 from tasks.etdump.reader import EtdumpError, read_etdump
@@ -32,21 +30,6 @@ class Unsuccessful(FarmError):
         super().__init__(reason.encode(errors="replace").decode())  # session.json is UTF-8
         self.status = status
         self.code = code
-
-
-def settle(device: Device, limits: Limits, longest_s: float, first: Conditions | None = None) -> Conditions:
-    """Wait until the device's conditions are inside the limits and return them; Unsuccessful after `longest_s`.
-
-    `first` are conditions that were read just now.
-    """
-
-    def on_wait(reasons: list[str], pause_s: float) -> None:
-        metrics.record("etfarm_wait_seconds", pause_s, device=device.name, cause=_kind(reasons))
-
-    conditions, reasons = wait_until_settled(device, limits, max_wait_s=longest_s, first=first, on_wait=on_wait)
-    if reasons:
-        raise Unsuccessful("invalid", _kind(reasons), f"before the session, {'; '.join(reasons)}")
-    return conditions
 
 
 def check_end(job: JobResult, deadline_s: float, collected: Path, pte_sha256: str | None) -> None:
@@ -127,7 +110,7 @@ def check_conditions(session: PlannedSession, after: Conditions | None, limits: 
 
 
 def _kind(reasons: list[str]) -> str:
-    """`thermal`, `battery` or `load`: the first word of the first reason."""
+    """`thermal`, `battery`, `load` or `memory`: the first word of the first reason."""
     return reasons[0].partition(":")[0]
 
 

@@ -9,14 +9,18 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from devices.errors import FarmError, one_line
+from devices.inventory import DeviceSpec
 from devices.ondevice.facts import Facts
 from tasks.bundle import RECORD, FileRecord, SessionRecord, record_text
+from tasks.bundle_store import BundleStore
 from tasks.etdump.tree import Runs
-from tasks.files import sha256_of
+from tasks.files import scratch_folder, sha256_of
 from tasks.load.rows import rows_of_bundle
+from tasks.plan import PlannedSession
 from tasks.ranges import first_mistake
+from tasks.runner.bundle import Runner
 from tasks.session.check import Unsuccessful
-from tasks.session.record import Findings
+from tasks.session.record import Findings, now, session_record
 
 _log = logging.getLogger(__name__)
 _ERROR_FILE = "farm_error.txt"
@@ -47,7 +51,7 @@ def checked_record(
     except Exception as error:
         end = unexpected(error, title, collected)
     # What the device sent is left out, since a part of it is wrong; if the facts are that part, they are too.
-    bare = Findings(command=found.command, end=found.end or end)
+    bare = Findings(command=found.command, gates=found.gates, end=found.end or end)
     with contextlib.suppress(Exception):
         record = build(bare, facts)
         _check_loadable(record, collected, None)
@@ -72,3 +76,22 @@ def _check_loadable(record: SessionRecord, collected: Path, runs: Runs | None) -
         rows_of_bundle(collected, runs)
     finally:
         path.unlink(missing_ok=True)
+
+
+def record_unmeasured(
+    session: PlannedSession,
+    spec: DeviceSpec,
+    facts: Facts,
+    runner: Runner | None,
+    code: str,
+    reason: str,
+    bundles: BundleStore,
+) -> SessionRecord:
+    """Write the bundle of a session that could not start (export or runner missing, device lost) as failed.
+
+    `runner` is the runner of the plan; it is part of the session's identity, which the next start compares.
+    """
+    found = Findings(end=Unsuccessful("failed", code, reason))
+    record = session_record(session, spec, facts, None, runner, found, now(), None)
+    with scratch_folder() as nothing:
+        return bundles.publish(record, nothing)

@@ -15,13 +15,14 @@ from devices.device import Device
 from devices.errors import DeviceError
 from devices.inventory import DeviceSpec, launch_prefix
 from devices.limits import Limits, outside
+from devices.ondevice.conditions import Conditions
 from devices.ondevice.facts import Facts
 from devices.ondevice.job import JobResult, clear_jobs, remove_job, run_job
 from devices.ondevice.lease import lease_ttl_s
 from devices.ondevice.prepare import prepare_job
 from devices.ondevice.store import Content, blob_path, tree_path
 from devices.reconnect import retry_after_reconnect
-from tasks.bundle import SessionRecord, SweepNight
+from tasks.bundle import GateRecord, SessionRecord, SweepNight
 from tasks.bundle_store import BundleStore
 from tasks.export.accuracy_limits import limits_of
 from tasks.export.exported import FORWARD, Case, Export, Tensors
@@ -32,11 +33,13 @@ from tasks.plan import PlannedSession
 from tasks.runner.bundle import Runner
 from tasks.runner.floor import why_too_old
 from tasks.session.accuracy import OutputMismatchError, References, compare_outputs
-from tasks.session.check import Unsuccessful, check_conditions, check_end, check_result, settle
+from tasks.session.calibration import calibration_of
+from tasks.session.check import Unsuccessful, check_conditions, check_end, check_result
 from tasks.session.finish import checked_record, unexpected
 from tasks.session.gate import collect_files, file_limits, read_stats
 from tasks.session.layers import write_layer_drift
 from tasks.session.logcat import collect_logcat, logcat_moment, recording_pid
+from tasks.session.ready import settle, with_readiness
 from tasks.session.record import Findings, code_of, log_tail, now, session_record
 
 _log = logging.getLogger(__name__)
@@ -60,6 +63,8 @@ class Bench:
     limits: Limits
     deadline_s: float
     settle_s: float
+    registry: Path
+    """Where the farm keeps the health of devices, and their calibrations."""
 
 
 def measure(session: PlannedSession, bench: Bench, bundles: BundleStore) -> SessionRecord:
@@ -115,7 +120,7 @@ def _run(
         ttl_s = lease_ttl_s(bench.settle_s + bench.deadline_s)
         prepared = prepare_job(device, folder, identity, _contents(bench), ttl_s=ttl_s)
         if not prepared.has_ended:
-            found.before = settle(device, bench.limits, bench.settle_s, prepared.conditions)
+            found.before = _settled(bench, found.gates, prepared.conditions)
 
     retry_after_reconnect(device, prepare, RECONNECT_S)
     _log.info("%s: running", session.title)
@@ -125,7 +130,7 @@ def _run(
     found.job = job = run_job(
         device, folder, command, deadline_s=bench.deadline_s, identity=identity, files=files, reconnect_s=RECONNECT_S
     )
-    found.before, found.after = job.before or found.before, job.after
+    found.before, found.after = with_readiness(job.before, found.before), job.after
 
     def collect() -> None:
         if logs_to_logcat:
@@ -136,6 +141,14 @@ def _run(
     if (sources := bench.export.folder / SOURCES).is_file():
         shutil.copyfile(sources, collected / SOURCES)
     return job
+
+
+def _settled(bench: Bench, gates: list[GateRecord], first: Conditions | None) -> Conditions:
+    """Wait until the conditions are inside the limits; `first` were read just now."""
+    device = bench.device
+    tree = tree_path(device, bench.runner.runner_sha256)
+    calibration = calibration_of(bench.registry, bench.spec, bench.facts, bench.runner, tree)
+    return settle(device, bench.limits, bench.settle_s, gates, calibration=calibration, first=first)
 
 
 def _judge(session: PlannedSession, bench: Bench, found: Findings, job: JobResult, collected: Path) -> None:
@@ -277,22 +290,3 @@ def _remove_job(device: Device, folder: str) -> None:
     """Remove the job's folder, now that the bundle contains its files; ignored if the device does not answer."""
     with contextlib.suppress(DeviceError):
         remove_job(device, folder)
-
-
-def record_unmeasured(
-    session: PlannedSession,
-    spec: DeviceSpec,
-    facts: Facts,
-    runner: Runner | None,
-    code: str,
-    reason: str,
-    bundles: BundleStore,
-) -> SessionRecord:
-    """Write the bundle of a session that could not start (export or runner missing, device lost) as failed.
-
-    `runner` is the runner of the plan; it is part of the session's identity, which the next start compares.
-    """
-    found = Findings(end=Unsuccessful("failed", code, reason))
-    record = session_record(session, spec, facts, None, runner, found, now(), None)
-    with scratch_folder() as nothing:
-        return bundles.publish(record, nothing)

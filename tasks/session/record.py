@@ -13,7 +13,7 @@ from devices.inventory import DeviceSpec
 from devices.ondevice.conditions import Conditions
 from devices.ondevice.facts import Facts
 from devices.ondevice.job import JobResult
-from tasks.bundle import Accuracy, ArmRecord, DeviceRecord, ModelRecord, RunnerRecord, SessionRecord
+from tasks.bundle import Accuracy, ArmRecord, DeviceRecord, GateRecord, ModelRecord, RunnerRecord, SessionRecord
 from tasks.etdump.tree import Runs
 from tasks.export.exported import Export
 from tasks.plan import PlannedSession
@@ -30,6 +30,7 @@ class Findings:
 
     before: Conditions | None = None
     after: Conditions | None = None
+    gates: list[GateRecord] = field(default_factory=list)
     command: list[str] = field(default_factory=list)
     job: JobResult | None = None
     stats: dict[str, Any] | None = None
@@ -76,6 +77,7 @@ def session_record(
         index=session.index,
         device=_device_record(spec, facts),
         conditions={"before": found.before, "after": found.after},
+        gates=found.gates,
         command=found.command,
         exit_code=job.exit_code if job else None,
         signal=job.signal if job else None,

@@ -1,29 +1,20 @@
-"""Limits: what is outside them, and how long the farm waits for a device to come back inside."""
+"""Limits: what is outside them, before a session and after it."""
 
 import pytest
 
-from devices import limits as gate
-from devices.device import Device
-from devices.limits import Limits, outside, wait_until_settled
-from devices.local import LocalDevice
+from devices.limits import Limits, outside, start_checks
 from devices.ondevice.conditions import Conditions
 
-COOL = Conditions(temperature_c=30.0, thermal_status=0, battery_percent=80, load_1m=0.2)
-
-
-@pytest.fixture
-def phone() -> LocalDevice:
-    return LocalDevice("phone", "/nowhere")
-
-
-def readings(monkeypatch: pytest.MonkeyPatch, *temperatures: float) -> None:
-    """Let the conditions of every device read these temperatures in turn, the last one permanently."""
-    left = list(temperatures)
-
-    def read(_device: Device) -> Conditions:
-        return Conditions(temperature_c=left.pop(0) if len(left) > 1 else left[0])
-
-    monkeypatch.setattr(gate, "read_conditions", read)
+COOL = Conditions(
+    temperature_c=30.0,
+    thermal_status=0,
+    battery_percent=80,
+    load_1m=0.2,
+    free_memory_bytes=900_000_000,
+    swap_used_bytes=64_000_000,
+    die_c=48.0,
+    background_cpu_percent=12.5,
+)
 
 
 @pytest.mark.parametrize(
@@ -34,10 +25,27 @@ def readings(monkeypatch: pytest.MonkeyPatch, *temperatures: float) -> None:
         (Limits(max_temperature_c=29.5), ["thermal: temperature_c is 30 °C, the limit is 29.5 °C"]),
         (Limits(min_battery_percent=81), ["battery: battery_percent is 80 %, the limit is 81 %"]),
         (Limits(max_load_1m=0.1), ["load: load_1m is 0.2, the limit is 0.1"]),
+        (Limits(min_free_memory_mb=1000), ["memory: free memory is 900 MB, the limit is 1000 MB"]),
+        (Limits(max_swap_used_mb=0), ["memory: used swap is 64 MB, the limit is 0 MB"]),
     ],
 )
 def test_conditions_outside_the_limits_say_which(limits: Limits, expected: list[str]) -> None:
     assert outside(COOL, limits) == expected
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        (Limits(max_die_c=48, max_background_cpu_percent=12.5, max_slowdown_percent=7), []),
+        (Limits(max_die_c=47), ["thermal: die_c is 48 °C, the limit is 47 °C"]),
+        (Limits(max_background_cpu_percent=10), ["load: background_cpu is 12.5 %, the limit is 10 %"]),
+        (Limits(max_slowdown_percent=5), ["slowdown: slowdown of the calibration load is 7 %, the limit is 5 %"]),
+    ],
+)
+def test_what_the_model_itself_changes_is_limited_before_a_session_only(limits: Limits, expected: list[str]) -> None:
+    before = [str(check) for check in start_checks(COOL, limits, slowdown_percent=7.0) if check.is_outside]
+
+    assert (before, outside(COOL, limits)) == (expected, [])
 
 
 def test_several_reasons_are_all_listed() -> None:
@@ -48,31 +56,13 @@ def test_several_reasons_are_all_listed() -> None:
 
 
 def test_what_a_device_does_not_say_is_inside() -> None:
-    limits = Limits(max_temperature_c=40, max_thermal_status=0, min_battery_percent=20, max_load_1m=2)
+    limits = Limits(max_temperature_c=40, min_battery_percent=20, max_die_c=50, max_slowdown_percent=5)
 
-    assert outside(Conditions(), limits) == []
+    found = list(start_checks(Conditions(), limits))
 
-
-def test_a_device_that_cools_down_is_waited_for(phone: LocalDevice, monkeypatch: pytest.MonkeyPatch) -> None:
-    readings(monkeypatch, 50, 45, 39)
-    monkeypatch.setattr(gate, "POLL_S", 0.001)
-
-    waits: list[tuple[list[str], float]] = []
-
-    conditions, reasons = wait_until_settled(
-        phone, Limits(max_temperature_c=40), max_wait_s=30, on_wait=lambda *wait: waits.append(wait)
-    )
-
-    assert (conditions.temperature_c, reasons) == (39, [])
-    assert waits == [([f"thermal: temperature_c is {read} °C, the limit is 40 °C"], 0.001) for read in (50, 45)]
-
-
-def test_a_device_that_stays_hot_is_given_up_with_the_reason(
-    phone: LocalDevice, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    readings(monkeypatch, 50)
-
-    conditions, reasons = wait_until_settled(phone, Limits(max_temperature_c=40), max_wait_s=0)
-
-    assert conditions.temperature_c == 50
-    assert reasons == ["thermal: temperature_c is 50 °C, the limit is 40 °C"]
+    assert [(check.limit, check.value, check.is_outside) for check in found] == [
+        ("max_temperature_c", None, False),
+        ("min_battery_percent", None, False),
+        ("max_die_c", None, False),
+        ("max_slowdown_percent", None, False),
+    ]

@@ -152,6 +152,32 @@ def test_the_hottest_devices_come_first(maker: BundleMaker) -> None:
     ]
 
 
+def gate(limit: str, bound: float, value: float | None, waited_s: float = 0, **changes: Any) -> dict[str, Any]:
+    return {"limit": limit, "bound": bound, "value": value, "waited_s": waited_s, **changes}
+
+
+def test_the_longest_waits_of_the_newest_night_come_first(maker: BundleMaker) -> None:
+    # given a phone that waited for a cool processor, once in vain, and an earlier night
+    maker.session([MS], gates=[gate("max_die_c", 50, 49, 120, worst=71), gate("min_free_memory_mb", 500, 800)])
+    maker.session(
+        status="invalid", reason_code="thermal", reason="too hot", gates=[gate("max_die_c", 50, 62, 600, worst=68)]
+    )
+    maker.session([MS], gates=[gate("min_free_memory_mb", 500, 700, 8, worst=300)])
+    maker.session([MS], device__name="mac", gates=[gate("max_die_c", 50, None, note="the device does not report it")])
+    maker.session([MS], gates=[gate("max_load_1m", 2, 1, 900, worst=7)], **night("2026-11-19"))
+    # then each device's limits are listed with what they cost
+    columns = "device limit_name waited_s longest_s worst bound sessions waited_sessions outside_sessions"
+    newest = [
+        ("host", "max_die_c", 720.0, 600.0, 71.0, 50.0, 2, 2, 1),
+        ("host", "min_free_memory_mb", 8.0, 8.0, 300.0, 500.0, 2, 1, 0),
+        ("mac", "max_die_c", 0.0, 0.0, None, 50.0, 1, 0, 0),
+    ]
+    assert ask(maker, "longest-waits", columns, since="2026-11-20") == newest
+    assert ask(maker, "longest-waits", columns)[3] == ("host", "max_load_1m", 900.0, 900.0, 7.0, 2.0, 1, 1, 0)
+    # and a limit that was not applied says why
+    assert ask(maker, "longest-waits", "unread_sessions note", device="mac") == [(1, "the device does not report it")]
+
+
 def test_portable_weight_is_ranked_by_model(maker: BundleMaker) -> None:
     for model, portable_ms in (("light", 1), ("heavy", 7)):
         maker.session([(10 * MS, {LINEAR: 2 * MS, MEAN: portable_ms * MS})] * 3, model__name=model)

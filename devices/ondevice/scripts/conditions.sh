@@ -1,8 +1,11 @@
 #!/bin/sh
-# Arguments: ROOT
-# The current state of the device, in sections that devices/ondevice/conditions.py reads.
+# Arguments: ROOT [SECONDS [COMMAND ARGUMENT ...]]
+# The current state of the device, in sections that devices/ondevice/conditions.py reads. With SECONDS, `busy` has what the
+# processors did during them (macOS: one second), before the rest of the script uses them. COMMAND, if any, is the
+# calibration load: it comes last, so that it does not heat what is read.
 # needs: sections
 
+counters() { head -n 1 /proc/stat; sleep "$1"; head -n 1 /proc/stat; }
 disk() { df -Pk "$1" || df -Pk "${1%/*}" || df -Pk /; }
 zones() { for zone in /sys/class/thermal/thermal_zone*; do echo "$(cat "$zone/type") $(cat "$zone/temp")"; done; }
 # shellcheck disable=SC2086 # the name of the setting comes from this script
@@ -12,9 +15,15 @@ supplies() {
         [ "$(cat "$supply/type")" = Battery ] && cat "$supply/capacity" "$supply/status"
     done
 }
-section disk disk "$1"
+root=$1; seconds=$2
+if [ "$#" -gt 1 ]; then shift 2; else shift; fi
+if [ -n "$seconds" ]; then
+    if [ "$system" = macos ]; then section busy top -l 2 -n 0 -s 1; else section busy counters "$seconds"; fi
+fi
+section disk disk "$root"
 case $system in
 macos)
+    section swap sysctl -n vm.swapusage
     section load sysctl -n vm.loadavg
     section memory vm_stat
     section thermal pmset -g therm
@@ -22,7 +31,7 @@ macos)
     ;;
 *)
     section load cat /proc/loadavg
-    section memory grep MemAvailable /proc/meminfo
+    section memory grep -E '^(MemAvailable|SwapTotal|SwapFree):' /proc/meminfo
     section zones zones
     section governors clocks scaling_governor
     section frequencies clocks scaling_cur_freq
@@ -37,4 +46,5 @@ linux)
     section battery supplies
     ;;
 esac
+[ "$#" -eq 0 ] || section calibration "$@"
 true

@@ -26,7 +26,11 @@ SELECT
     pte_sha256,
     runner_sha256,
     serial,
-    build
+    build,
+    die_c,
+    swap_used_bytes,
+    background_cpu_percent,
+    calibration_ns
 FROM device_conditions
 JOIN _session USING (session_key);
 
@@ -42,3 +46,7 @@ COMMENT ON COLUMN session_conditions.frequency_mhz IS 'Clock of the fastest core
 COMMENT ON COLUMN session_conditions.load_1m IS 'Load average over one minute.';
 COMMENT ON COLUMN session_conditions.free_memory_bytes IS 'Available memory.';
 COMMENT ON COLUMN session_conditions.free_disk_bytes IS 'Free space where the farm keeps its files.';
+COMMENT ON COLUMN session_conditions.die_c IS 'Temperature of the hottest processor sensor in degrees Celsius.';
+COMMENT ON COLUMN session_conditions.swap_used_bytes IS 'Used swap.';
+COMMENT ON COLUMN session_conditions.background_cpu_percent IS 'Busy share of all cores in percent, shortly before the session; NULL after it, and if no limit needed it.';
+COMMENT ON COLUMN session_conditions.calibration_ns IS 'Nanoseconds of the runner''s calibration load, shortly before the session; NULL after it, and if no limit needed it.';

@@ -6,6 +6,7 @@ from tasks.report.cells import device_cell
 from tasks.report.data import Answers, Row
 from tasks.report.page import Block, Cell, Code, Column, Heading, Paragraph, Section, Table
 from tasks.report.sections.provenance_sessions import sessions
+from tasks.report.sections.provenance_waits import waits
 from tasks.report.text import NOTHING, code, number, words
 
 _GIB = 1 << 30
@@ -96,6 +97,7 @@ def provenance(answers: Answers) -> Section:
         ("Exported models", Table(_MODEL_COLUMNS, [_model(row) for row in answers.rows(ModelRow)])),
     )
     blocks: list[Block] = [block for title, table in tables if table.rows for block in (Heading(title), table)]
+    blocks += waits(answers)
     bundle = Code(f"bundles/{answers.sweep.sweep_id}/<session>")
     explained = (
         "Every figure above is computed from the successful sessions of its cell. A session's bundle is the folder ",

@@ -1,5 +1,7 @@
 """Conditions that a device prints: what is implausible is left out, and what is not an answer is an error."""
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -74,3 +76,65 @@ def test_conditions_hold_what_the_warehouse_can_store() -> None:
     assert (parse_conditions(printed).free_memory_bytes or 0) < 2**63
     pages = "page size of 999999999999999 bytes\nPages free: 999999999999999."
     assert parse_conditions({"system": "macos", "memory": pages}).free_memory_bytes is None
+
+
+@pytest.mark.parametrize(
+    "busy",
+    [
+        "",
+        "cpu  1 2 3 4 5 6 7 8",
+        "cpu  1 2 3 4 5 6 7 8\ncpu  1 2 3 4 5 6 7 8",
+        "cpu  9 9 9 9 9 9 9 9\ncpu  1 2 3 4 5 6 7 8",
+        f"cpu  1 2 3 4 5\ncpu  {DIGITS} 2 3 4 5",
+        "cpu  1 2 3\ncpu  2 3 4",
+    ],
+)
+def test_counters_that_show_no_load_leave_it_unknown(busy: str) -> None:
+    assert parse_conditions({"system": "linux", "busy": busy}).background_cpu_percent is None
+
+
+@pytest.mark.parametrize("printed", ["", "0", "-5", "12 ms", "1e9", DIGITS, "unknown flag '--calibrate'"])
+def test_what_is_no_time_is_no_calibration(printed: str) -> None:
+    assert parse_conditions({"system": "linux", "calibration": printed}).calibration_ns is None
+
+
+@pytest.mark.parametrize("zone", ["soc 45000", "battery 45000", "skin-therm 45000", "nvme 45000", "cpu 200000"])
+def test_a_zone_elsewhere_is_not_the_temperature_of_the_processor(zone: str) -> None:
+    assert parse_conditions({"system": "linux", "zones": zone}).die_c is None
+
+
+@pytest.mark.parametrize("zone", ["cpu-1-2-usr", "x86_pkg_temp", "tsens_tz_sensor3", "MID", "soc-thermal", "cluster0"])
+def test_a_zone_of_the_processor_gives_its_temperature(zone: str) -> None:
+    assert parse_conditions({"system": "linux", "zones": f"skin 50000\n{zone} 45000"}).die_c == 45.0
+
+
+def test_load_and_calibration_are_read_only_if_requested(tmp_path: Path) -> None:
+    # given this machine, and a calibration load whose arguments have blanks
+    device = LocalDevice("local", str(tmp_path))
+    load = ["sh", "-c", 'echo "$1"', "calibrate it", "123456789"]
+    # when its conditions are read without and with them
+    plain, calibrated = read_conditions(device), read_conditions(device, calibration=load)
+    sampled = read_conditions(device, 0.1)
+    # then only those that were requested are known
+    assert (plain.background_cpu_percent, plain.calibration_ns) == (None, None)
+    assert (calibrated.background_cpu_percent, calibrated.calibration_ns) == (None, 123456789)
+    assert sampled.calibration_ns is None
+    assert sys.platform != "linux" or sampled.background_cpu_percent is not None
+    assert plain.swap_used_bytes is not None
+
+
+def test_a_mac_reports_its_load_and_its_swap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # given stand-ins for the tools of macOS, first in PATH
+    printed = {
+        "sw_vers": "",
+        "top": "CPU usage: 90.0% user, 5.0% sys, 5.0% idle\nCPU usage: 1.5% user, 2.5% sys, 96.0% idle",
+        "sysctl": "total = 1024.00M  used = 256.00M  free = 768.00M  (encrypted)",
+    }
+    for name, text in printed.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\necho '{text}'\n", encoding="utf-8")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    # when its conditions are read
+    found = read_conditions(LocalDevice("mac", str(tmp_path)), 0.5)
+    # then the load is that of the second sample
+    assert (found.background_cpu_percent, found.swap_used_bytes, found.die_c) == (4.0, 256 << 20, None)

@@ -120,6 +120,10 @@ def test_android_conditions() -> None:
         "load_1m": 5.31,
         "free_memory_bytes": 5234560 * 1024,
         "free_disk_bytes": 60922576 * 1024,
+        "die_c": 62.0,
+        "swap_used_bytes": 1048576 * 1024,
+        "background_cpu_percent": None,
+        "calibration_ns": None,
     }
 
 
@@ -143,6 +147,10 @@ def test_macos_conditions() -> None:
         "load_1m": 1.88,
         "free_memory_bytes": 33000 * 16384,
         "free_disk_bytes": 300000000 * 1024,
+        "die_c": None,
+        "swap_used_bytes": 1095499776,
+        "background_cpu_percent": 8.3,
+        "calibration_ns": None,
     }
 
 
@@ -158,7 +166,7 @@ def test_linux_conditions() -> None:
     conditions = parse_conditions(sections(LINUX_CONDITIONS))
 
     assert conditions.model_dump(exclude={"taken_at"}) == {
-        "temperature_c": 48.312,
+        "temperature_c": 71.0,
         "thermal_status": None,
         "battery_percent": 77,
         "charging": True,
@@ -167,6 +175,10 @@ def test_linux_conditions() -> None:
         "load_1m": 0.41,
         "free_memory_bytes": 7000000 * 1024,
         "free_disk_bytes": 89000000 * 1024,
+        "die_c": 48.312,
+        "swap_used_bytes": 0,
+        "background_cpu_percent": 25.0,
+        "calibration_ns": 151234567,
     }
 
 

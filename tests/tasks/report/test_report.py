@@ -234,6 +234,28 @@ def test_every_figure_can_be_traced_to_its_sessions(maker: BundleMaker) -> None:
     assert report.contains(f"bundles/{SWEEP}/<session>", "provenance")
 
 
+def test_long_waits_for_the_limits_are_a_line_for_each_device(maker: BundleMaker) -> None:
+    # given a device that waited for minutes, and one for seconds
+    die = {"limit": "max_die_c", "bound": 50, "value": 49, "worst": 71.5, "waited_s": 150}
+    memory = {"limit": "min_free_memory_mb", "bound": 500, "value": 800, "worst": 300, "waited_s": 8}
+    maker.session([MS], gates=[die, memory])
+    maker.session([MS], gates=[die])
+    maker.session([MS], device__name="patient", gates=[memory])
+    # then only the first is named
+    report = report_of(maker)
+    sentence = (
+        "host waited 5 min: max_die_c 5 min before two sessions (limit 50, up to 71.5), "
+        "min_free_memory_mb 8 s before one session (limit 500, down to 300)."
+    )
+    assert report.contains(sentence, "provenance")
+    assert not report.contains("patient waited", "provenance")
+
+
+def test_no_long_wait_is_no_line(maker: BundleMaker) -> None:
+    maker.session([MS])
+    assert not report_of(maker).contains("Waits for the limits", "provenance")
+
+
 def test_large_scatter_is_highlighted(maker: BundleMaker) -> None:
     for index, median_ms in enumerate((10, 12)):
         maker.session([median_ms * MS], index=index)

@@ -23,6 +23,7 @@ FLAGS = [
     "untraced_executions",
     "etdump_path",
     "stats_path",
+    "calibrate",
     "version",
     "sme2",
     "kernel_profile_path",
@@ -103,6 +104,13 @@ def test_outputs_are_printed_in_full_in_part_or_not_at_all(run: "Program", model
 def test_the_version_is_json(run: "Program") -> None:
     version = json.loads(run("--version").out)
     assert set(version) == {"runner_version", "executorch_version", "platform", "sme_hardware", "sme2_hardware"}
+
+
+def test_the_calibration_load_needs_no_model_and_prints_its_time_in_nanoseconds(run: "Program") -> None:
+    ended = run("--calibrate")
+    assert (ended.code, ended.err) == (0, "")
+    # A fixed amount of work: far below 1 ms, the compiler would have dropped it.
+    assert int(ended.out) > 5_000_000
 
 
 def test_the_help_names_every_flag(run: "Program") -> None:
