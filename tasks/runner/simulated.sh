@@ -5,7 +5,7 @@
 # Every ETDump ends with `simulated` and the name of the session's folder, in MARK_BYTES that no table refers to: the
 # warehouse accepts an ETDump only once. In a recording the size in the header includes them.
 
-[ "$1" != --version ] || exec @RUNNER@ --version
+case $1 in --version | --calibrate) exec @RUNNER@ "$1" ;; esac
 MARK_BYTES=64
 record() {
     @RUNNER@ "$@" || exit
