@@ -193,7 +193,7 @@ class SessionRecord(_Record):
     device: DeviceRecord
     conditions: dict[Literal["before", "after"], Conditions | None]
     gates: list[GateRecord] = []
-    """Empty without limits, if the device was lost before they were read, and for a result that an earlier, killed controller left."""
+    """Empty without limits, if the device did not answer, and for a result that an earlier, killed controller left."""
     command: list[str] = []
     exit_code: SmallInt | None = None
     signal: SmallInt | None = None
