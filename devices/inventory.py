@@ -6,7 +6,7 @@ import re
 import tempfile
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -18,13 +18,16 @@ from devices.local import LocalDevice
 from devices.platform import SIMULATED, Platform
 from devices.ssh.config import SshAddress, resolve
 
+if TYPE_CHECKING:
+    from devices.adb.server import AdbServer
+
 Transport = Literal["local", "ssh", "adb", "simulated"]
 
 # The fields that only some transports support.
 _FIELDS: dict[Transport, set[str]] = {
     "local": set(),
     "ssh": {"address", "port", "user", "identity_file", "known_hosts", "ssh_config", "proxy_jump"},
-    "adb": {"address", "serial", "adb_server_port"},
+    "adb": {"address", "serial", "adb_server_port", "via"},
     "simulated": {"count", "seconds"},
 }
 
@@ -75,6 +78,9 @@ class DeviceSpec(BaseModel):
     serial: str | None = Field(default=None, description="adb: as `adb devices` lists it")
     adb_server_port: Annotated[int, Field(ge=1, le=65535)] | None = Field(
         default=None, description="port of a private adb server; default: adb's setting, usually 5037"
+    )
+    via: SshAddress | None = Field(
+        default=None, description="adb: SSH host whose adb server has the phone; [user@]host[:port], or keys as of ssh"
     )
     count: Annotated[int, Field(ge=1, le=9999)] | None = Field(
         default=None, description="simulated: so many devices instead of one; their names end with -001, -002, ..."
@@ -268,9 +274,20 @@ def _open_ssh(spec: DeviceSpec) -> Device:
     return SshDevice(spec.name, root, where, spec.platform)
 
 
+def adb_server(spec: DeviceSpec) -> "AdbServer":
+    """Return the way to the adb server of a phone, on this machine or on the lab host that the entry names."""
+    if spec.via is None:
+        from devices.adb.server import LocalServer  # adbutils is slow to import, and many farms have no phone
+
+        return LocalServer(spec.name, spec.adb_server_port)
+    from devices.adb.lab_host import LabHostServer  # cryptography, too
+
+    return LabHostServer(spec.name, spec.via, spec.adb_server_port)
+
+
 def _open_adb(spec: DeviceSpec) -> Device:
     from devices.adb.connect import AdbLink
-    from devices.adb.device import AdbDevice  # adbutils is slow to import, and many farms have no phone
+    from devices.adb.device import AdbDevice
 
-    link = AdbLink(spec.name, adb_serial(spec), network=spec.address is not None, server_port=spec.adb_server_port)
+    link = AdbLink(adb_serial(spec), network=spec.address is not None, server=adb_server(spec))
     return AdbDevice(spec.name, spec.root or "/data/local/tmp/etfarm", link, spec.platform)

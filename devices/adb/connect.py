@@ -1,21 +1,17 @@
 """Open streams to a phone: the adb server, the connection to a phone on the network, its states."""
 
 import socket
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import Any
 
-from adbutils import AdbClient, AdbError, AdbTimeout, adb_path
+from adbutils import AdbError, AdbTimeout
 
+from devices.adb.server import AdbServer
 from devices.errors import DeviceLost, DeviceRefused
 
-# Longest wait for one answer of the adb server or the phone.
-ANSWER_S = 8.0
-_START_SERVER_S = 20.0
 _SETTLE_S = 5.0
 _POLL_S = 0.05
 
@@ -30,44 +26,19 @@ _WAYS_ON = {
 }
 
 
-@dataclass(frozen=True)
-class AdbServer:
-    """An adb server's port, and the state of each phone by its serial; None if no server runs."""
-
-    port: int
-    states: dict[str, str] | None
-
-
-def look_at_server(port: int | None) -> AdbServer:
-    """Ask the adb server which phones it lists, without starting it; `port` None means adb's setting.
-
-    Raises AdbError or OSError if the program on that port does not answer as an adb server.
-    """
-    client = AdbClient(port=port, socket_timeout=ANSWER_S)
-    if not _is_listening(client):
-        return AdbServer(client.port, None)
-    return AdbServer(client.port, {phone.serial: phone.state for phone in client.list()})
-
-
-def _is_listening(client: AdbClient) -> bool:
-    with suppress(OSError):
-        socket.create_connection((client.host, client.port), 1).close()
-        return True
-    return False
-
-
 class AdbLink:
     """The link to one phone by its serial; for a phone on the network the serial is `host:port`.
 
     A phone on the network is connected if it is not, and reconnected after it was lost: a stale connection would
-    discard all data for a minute. `server_port` None means adb's setting, usually 5037.
+    discard all data for a minute. An adb server that does not run is started.
     """
 
-    def __init__(self, name: str, serial: str, *, network: bool, server_port: int | None) -> None:
-        self.name = name
+    def __init__(self, serial: str, *, network: bool, server: AdbServer) -> None:
+        self.name = server.name
         self._serial = serial
         self._network = network
-        self._client = AdbClient(port=server_port, socket_timeout=ANSWER_S)
+        self._server = server
+        self._client = server.client()
         self._lock = threading.Lock()
         self._stale = False
         self._connections = 0
@@ -89,18 +60,22 @@ class AdbLink:
     def lost(self, cause: str) -> DeviceLost:
         """Return the error to raise when the phone stopped answering; the next stream opens a new connection."""
         self._stale = True
-        return DeviceLost(self.name, f"stopped answering ({cause})", "check its cable or network, and its power")
+        return DeviceLost(self.name, f"stopped answering ({cause})", f"check {self._server.check_first}")
+
+    def close(self) -> None:
+        """Release the way to the adb server; the phone's connection belongs to that server and stays."""
+        self._server.close()
 
     def _open_stream(self, service: str) -> socket.socket:
-        known = self._connections
+        known, starts = self._connections, self._server.starts
         try:
-            is_new = self._start_server()
             if self._stale:
                 return self._reconnect_and_request(service, known)
             try:
                 return self._request(f"host:transport:{self._serial}", service)
             except AdbError as error:
                 # A request does not bring back a phone without a cable, unless a new server is still looking for it.
+                is_new = self._server.starts > starts
                 recoverable = ("not found", "offline") if self._network or is_new else ("offline",)
                 if not any(state in str(error) for state in recoverable):
                     raise
@@ -134,18 +109,6 @@ class AdbLink:
             stream.close()
             raise
         return stream
-
-    def _start_server(self) -> bool:
-        """Start the adb server unless it runs; return whether it was started. adbutils would use the default port."""
-        if _is_listening(self._client):
-            return False
-        command = [adb_path(), "-P", str(self._client.port), "start-server"]
-        try:
-            subprocess.run(command, capture_output=True, timeout=_START_SERVER_S, check=True)
-        except (OSError, subprocess.SubprocessError):
-            cause = f"the adb server on port {self._client.port} does not answer and could not be started"
-            raise DeviceLost(self.name, cause, f"run `{' '.join(command)}` to see why") from None
-        return True
 
     def _reconnect(self) -> None:
         """Make the adb server drop the phone's connection and open it again; AdbError if that fails."""

@@ -90,7 +90,8 @@ class AdbDevice(Device):
             raise TransferFailed(self.name, f"cannot fetch {remote} ({refused})") from None
 
     def close(self) -> None:
-        """Do nothing: the connection belongs to the adb server, and other processes may use it."""
+        """See Device.close; the phone's connection to the adb server stays: other processes may use it."""
+        self._link.close()
 
     def _send(self, local: Path, remote: str) -> None:
         try:

@@ -3,23 +3,42 @@
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from devices.errors import DeviceRefused
 
 _ANSWER_S = 10.0
 
 
-@dataclass(frozen=True)
-class SshAddress:
-    """Where a host is, as stated in the inventory; what is None comes from ssh_config or OpenSSH's defaults."""
+class SshAddress(BaseModel):
+    """Where a host is, as stated in the inventory; what is None comes from ssh_config or OpenSSH's defaults.
 
-    address: str
-    port: int | None = None
+    `[user@]host[:port]` stands for an address without the other keys.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    address: Annotated[str, Field(min_length=1)]
+    port: Annotated[int, Field(ge=1, le=65535)] | None = None
     user: str | None = None
     identity_file: Path | None = None
     known_hosts: Path | None = None
     ssh_config: Path | None = None
     proxy_jump: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_words(cls, written: Any) -> Any:
+        return place_of(written) if isinstance(written, str) else written
+
+
+def place_of(words: str) -> dict[str, Any]:
+    """Return the keys `address`, `user` and `port` that `[user@]host[:port]` states."""
+    user, _, place = words.strip().removeprefix("ssh://").rpartition("@")
+    host, _, port = place.rpartition(":") if place.rpartition(":")[2].isdigit() else (place, "", "")
+    return {"address": host, **({"user": user} if user else {}), **({"port": int(port)} if port else {})}
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,10 @@ import paramiko
 from paramiko.common import MSG_CHANNEL_REQUEST
 from paramiko.config import SSH_PORT
 from paramiko.hostkeys import InvalidHostKey
+from pydantic import ValidationError
 
-from devices.errors import DeviceLost, DeviceRefused
-from devices.ssh.config import Hop, SshAddress, resolve
+from devices.errors import DeviceLost, DeviceRefused, one_line
+from devices.ssh.config import Hop, SshAddress, place_of, resolve
 
 # Every error is raised as one of ours; paramiko's log would also print stack traces to the terminal.
 logging.getLogger("paramiko").setLevel(logging.CRITICAL)
@@ -50,7 +51,7 @@ def connect(name: str, where: SshAddress) -> Connection:
     through = None
     if hop.jump:
         earlier, _, last = hop.jump.rpartition(",")
-        through = connect(name, _jump_address(last, earlier, where))
+        through = connect(name, _jump_address(name, last, earlier, where))
     try:
         client = _enter(name, hop, lambda: _socket(hop, through))
     except BaseException:
@@ -71,7 +72,7 @@ def check_entry(name: str, where: SshAddress) -> None:
     hop = resolve(name, where)
     if hop.jump:
         earlier, _, last = hop.jump.rpartition(",")
-        check_entry(name, _jump_address(last, earlier, where))
+        check_entry(name, _jump_address(name, last, earlier, where))
     with paramiko.SSHClient() as client:
         _load_known_hosts(name, hop, client)
         if client.get_host_keys().lookup(_entry(hop)) is None:
@@ -85,19 +86,14 @@ def check_entry(name: str, where: SshAddress) -> None:
         raise DeviceRefused(name, cause, "set its `identity_file`, or run `ssh-add` with the key's file")
 
 
-def _jump_address(word: str, earlier: str, where: SshAddress) -> SshAddress:
+def _jump_address(name: str, word: str, earlier: str, where: SshAddress) -> SshAddress:
     """Return the address of the ProxyJump entry `[user@]host[:port]`; keys and files are those of the target host."""
-    user, _, place = word.strip().removeprefix("ssh://").rpartition("@")
-    host, _, port = place.rpartition(":") if place.rpartition(":")[2].isdigit() else (place, "", "")
-    return SshAddress(
-        address=host,
-        port=int(port) if port else None,
-        user=user or None,
-        identity_file=where.identity_file,
-        known_hosts=where.known_hosts,
-        ssh_config=where.ssh_config,
-        proxy_jump=earlier or None,
-    )
+    files = {key: getattr(where, key) for key in ("identity_file", "known_hosts", "ssh_config")}
+    try:
+        return SshAddress(**place_of(word), **files, proxy_jump=earlier or None)
+    except ValidationError:
+        cause = f"`{one_line(word)}` is not a jump host of the form [user@]host[:port]"
+        raise DeviceRefused(name, cause, "correct its `proxy_jump`") from None
 
 
 def _socket(hop: Hop, through: Connection | None) -> socket.socket | paramiko.Channel:

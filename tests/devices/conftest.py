@@ -7,23 +7,28 @@ import pytest
 from devices import reconnect, shell
 from devices.adb import connect as adb_connect
 from devices.adb import device as adb_device
+from devices.adb import lab_host
+from devices.adb import server as adb_server
 from devices.device import Device
 from devices.ssh import config as ssh_config
 from devices.ssh import connect as ssh_connect
 from devices.ssh import device as ssh_device
+from devices.ssh import forward as ssh_forward
 from tests.fixtures.waiting import SCALE
 
 PATIENCE = [
     (reconnect, "PROBE_DEADLINE_S"),
     (shell, "SCRIPT_DEADLINE_S"),
-    (adb_connect, "ANSWER_S"),
-    (adb_connect, "_START_SERVER_S"),
     (adb_connect, "_SETTLE_S"),
     (adb_device, "SILENCE_S"),
+    (adb_server, "ANSWER_S"),
+    (adb_server, "START_SERVER_S"),
+    (lab_host, "START_SERVER_S"),
     (ssh_config, "_ANSWER_S"),
     (ssh_connect, "CONNECT_S"),
     (ssh_connect, "AUTHENTICATE_S"),
     (ssh_device, "SILENCE_S"),
+    (ssh_forward, "SILENCE_S"),
 ]
 
 

@@ -43,7 +43,7 @@ def test_a_link_cut_during_a_command_is_a_lost_device(linked: LinkedDevice) -> N
 
     with (
         when_started(linked, linked.link.cut) as argv,
-        pytest.raises(DeviceLost, match=f"^{linked.device.name}: stopped answering"),
+        pytest.raises(DeviceLost, match=f"^{linked.device.name}: (host .*: )?stopped answering"),
     ):
         linked.device.run(argv, deadline_s=ENOUGH_S)
 
@@ -57,7 +57,7 @@ def test_a_link_that_swallows_everything_is_a_lost_device(linked: LinkedDevice) 
 
     with (
         when_started(linked, lambda: setattr(linked.link, "stalled", True)) as argv,
-        pytest.raises(DeviceLost, match=f"^{linked.device.name}: stopped answering"),
+        pytest.raises(DeviceLost, match=f"^{linked.device.name}: (host .*: )?stopped answering"),
     ):
         linked.device.run(argv, deadline_s=ENOUGH_S)
 
@@ -159,7 +159,7 @@ def test_an_address_that_does_not_answer_is_reported_soon(linked: LinkedDevice) 
     linked.link.cut()
     begun = time.monotonic()
 
-    with pytest.raises(DeviceError, match=f"^{linked.device.name}: (cannot|stopped)"):
+    with pytest.raises(DeviceError, match=f"^{linked.device.name}: (host .*: )?(cannot|stopped)"):
         probe(linked.device)
 
     assert time.monotonic() - begun < 2 * SOON_S

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from devices.adb.connect import AdbLink
+from devices.adb.server import LocalServer
 from devices.adb.stream import ShellOutput, SyncRefused, SyncStream
 from devices.device import Device
 from devices.errors import DeviceRefused
@@ -90,16 +90,21 @@ def test_a_killed_adb_server_is_started_again_on_its_own_port(phone: Device, adb
 @pytest.mark.fault(stage="connect", done="the adb server starts slowly", holds="the command still runs")
 @pytest.mark.lab
 def test_starting_the_adb_server_does_not_count_against_a_commands_deadline(
-    phone: Device, monkeypatch: pytest.MonkeyPatch
+    phone: Device, adb_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given a server that takes longer to start than the command may run
     deadline_s = 1.0 * SCALE
 
-    def start_slowly(_: AdbLink) -> bool:
-        time.sleep(1.5 * deadline_s)
-        return False
+    from deployments.virtual_lab import adb_server
 
-    monkeypatch.setattr(AdbLink, "_start_server", start_slowly)
+    start = LocalServer.start
+
+    def start_slowly(server: LocalServer) -> None:
+        time.sleep(1.5 * deadline_s)
+        start(server)
+
+    monkeypatch.setattr(LocalServer, "start", start_slowly)
+    adb_server.stop(adb_port)
 
     assert phone.run(["echo", "here"], deadline_s=deadline_s).stdout == b"here\n"
 
