@@ -34,7 +34,10 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Sshd:
-    """A running sshd and how to reach it; its host in `ssh_config` is `loopback`. `root` is a folder for the farm."""
+    """A running sshd and how to reach it; its host in `ssh_config` is `loopback`. `root` is a folder for the farm.
+
+    `programs` is an empty folder, the first one that its commands search.
+    """
 
     pid: int
     port: int
@@ -43,6 +46,7 @@ class Sshd:
     known_hosts: Path
     ssh_config: Path
     root: Path
+    programs: Path
     log: Path
     address: str = "127.0.0.1"
 
@@ -64,6 +68,7 @@ AuthorizedKeysFile "{folder}/authorized_keys"
 PidFile none
 StrictModes no
 UsePAM {pam}
+SetEnv "PATH={folder}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 UseDNS no
 PasswordAuthentication no
 KbdInteractiveAuthentication no
@@ -135,6 +140,7 @@ def _sshd(port: int) -> Iterator[Sshd]:
                 known_hosts=folder / "known_hosts",
                 ssh_config=folder / "ssh_config",
                 root=folder / "etfarm",
+                programs=folder / "bin",
                 log=folder / "sshd.log",
             )
 
@@ -213,6 +219,7 @@ def _folder(name: str) -> Iterator[Path]:
 
 
 def _write_sshd_files(program: str, folder: Path, port: int, user: str) -> None:
+    (folder / "bin").mkdir()
     for name in ("host_key", "id_ed25519"):
         run_tool("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "etfarm loopback", "-f", folder / name)
     if os.geteuid() == 0:

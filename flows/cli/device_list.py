@@ -26,7 +26,8 @@ def device_table(inventory: Path, var: Path) -> tuple[str, bool]:
     def line(device: DeviceState) -> tuple[str, ...]:
         spec = device.spec
         is_named = spec.emulated and spec.transport != SIMULATED
-        kind = f"{spec.transport}, emulated" if is_named else spec.transport
+        kind = f"{spec.transport} via {spec.via.address}" if spec.via else spec.transport
+        kind = f"{kind}, emulated" if is_named else kind
         return spec.name, kind, spec.site or "", device.state, str(device.known_health or "unknown")
 
     states = device_states(inventory, var)

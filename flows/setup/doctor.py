@@ -36,6 +36,16 @@ class Finding:
     needs_user: bool
 
 
+def ok(text: str) -> Finding:
+    """Return a line of the set-up that needs nothing."""
+    return Finding(f"ok: {text}", needs_user=False)
+
+
+def fix(text: str) -> Finding:
+    """Return a line of the set-up that the user has to correct."""
+    return Finding(f"fix: {text}", needs_user=True)
+
+
 def findings(places: Var, inventory: Path) -> list[Finding]:
     """Run all checks; raises InputError if the inventory cannot be read."""
     return [finding for check in CHECKS for finding in check(places, inventory)]

@@ -1,8 +1,8 @@
-"""Round trips of a repeated session on this machine, on a host over SSH and on a phone over adb: how many, how long.
+"""Round trips of a repeated session on this machine, over SSH, over adb and over adb behind SSH: how many, how long.
 
 Run: python tests/benchmarks/trips.py [TRANSPORT ...]
 
-All three are this machine, behind its sshd and a real adbd; the runner is a stand-in that ends at once. What a session
+All are this machine, behind its sshd and a real adbd; the runner is a stand-in that ends at once. What a session
 costs is what lies between the ends of two sessions, without the first ones, which push the runner and the model.
 """
 
@@ -26,7 +26,7 @@ from devices.shell import script_text
 from flows.server.settings import prepare_prefect
 from tasks.session.measure import measure as measure_session
 from tasks.var import Var
-from tests.benchmarks.utilisation import hosts, jobs_of, phones
+from tests.benchmarks.utilisation import hosts, jobs_of, phones, phones_of_a_host
 
 SESSIONS = 30
 _FIRST = 2
@@ -64,10 +64,10 @@ class Trips:
 
 def main() -> None:
     """Print the calls of a session and their time for each transport."""
-    chosen = sys.argv[1:] or ["local", "ssh", "adb"]
+    chosen = sys.argv[1:] or ["local", "ssh", "adb", "adb-over-ssh"]
     with tempfile.TemporaryDirectory(prefix="etfarm-trips-") as folder, ExitStack() as stack:
         prepare_prefect(Var(Path(folder) / "var").prefect_home)
-        made = {"local": _here, "ssh": hosts, "adb": phones}
+        made = {"local": _here, "ssh": hosts, "adb": phones, "adb-over-ssh": phones_of_a_host}
         print(f"{SESSIONS} sessions one after the other on each transport; medians of a session")
         for name in chosen:
             (spec,) = made[name](Path(folder), range(1), stack)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 from devices.device import Device
-from devices.inventory import DeviceSpec, open_device
+from devices.inventory import DeviceSpec, open_device, ssh_address
 from flows.server.settings import prepare_prefect
 from tasks.bundle import SessionRecord
 from tasks.bundle_store import LocalStore
@@ -180,6 +180,13 @@ def phones(folder: Path, numbers: range, stack: ExitStack) -> list[DeviceSpec]:
         DeviceSpec.model_validate({"name": f"adb-{n}", "address": serial, "root": f"{folder}/adb-{n}", **common})
         for n, serial in serials.items()
     ]
+
+
+def phones_of_a_host(folder: Path, numbers: range, stack: ExitStack) -> list[DeviceSpec]:
+    """The same phones, whose adb server is reached through one sshd."""
+    (host,) = hosts(folder, range(1), stack)
+    here = phones(folder, numbers, stack)
+    return [spec.model_copy(update={"name": f"{spec.name}-over-ssh", "via": ssh_address(host)}) for spec in here]
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import pytest
 
 from devices.errors import DeviceRefused, InputError
 from devices.inventory import DeviceSpec, launch_prefix, load_inventory, open_device
+from devices.ssh.config import SshAddress
 from tests.fixtures.paths import INVENTORIES
 
 FULL = """
@@ -30,6 +31,14 @@ devices:
     adb_server_port: 15037
     cpu_affinity: [4, 5, 6]
     limits: {max_temperature_c: 38.5, min_battery_percent: 40}
+  - name: pixel-bench
+    transport: adb
+    serial: 8A1X0EXMPL
+    via: lab@bench-7.example:2222
+  - name: pixel-rack
+    transport: adb
+    serial: 9B2Y0EXMPL
+    via: {address: bench-8, user: lab, identity_file: ~/.ssh/farm, proxy_jump: gate}
   - name: pixel-wifi
     transport: adb
     address: 10.0.0.7
@@ -49,12 +58,14 @@ def complaint(tmp_path: Path, text: str) -> str:
 def test_a_full_inventory_is_read_as_written(tmp_path: Path) -> None:
     (tmp_path / "inventory.yaml").write_text(FULL)
 
-    local, mac, pixel, wifi = load_inventory(tmp_path / "inventory.yaml").devices
+    local, mac, pixel, bench, rack, wifi = load_inventory(tmp_path / "inventory.yaml").devices
 
     assert (local.name, local.transport, local.emulated) == ("this-machine", "local", False)
     assert (mac.address, mac.port, mac.user, mac.proxy_jump) == ("mini4", 2222, "farm", "gate")
     assert (mac.site, mac.labels["soc"], mac.launcher) == ("lab-a", "m4", ["nice", "-n", "-5"])
     assert (pixel.serial, pixel.limits.max_temperature_c, pixel.limits.max_load_1m) == ("3A211JEHN00001", 38.5, None)
+    assert bench.via == SshAddress(address="bench-7.example", port=2222, user="lab")
+    assert rack.via == SshAddress(address="bench-8", user="lab", identity_file=Path("~/.ssh/farm"), proxy_jump="gate")
     assert (wifi.platform, wifi.emulated) == ("linux-aarch64", True)
 
 
@@ -84,6 +95,19 @@ def test_the_inventories_that_come_with_the_farm_are_right(file: Path) -> None:
             "{name: simulated, transport: simulated, platform: linux-x86_64}",
             "`devices.0`: `platform` cannot be set for",
         ),
+        (
+            "{name: a, transport: ssh, address: x, via: y}",
+            "`devices.0`: `via` is for adb devices, but `a` is ssh; remove",
+        ),
+        ("{name: a, transport: adb, serial: x, via: lab@}", "`devices.0.via.address`: string should have at least 1"),
+        ("{name: a, transport: adb, serial: x, via: lab@y:0}", "`devices.0.via.port`: input should be greater than"),
+        ("{name: a, transport: adb, serial: x, via: 3}", "`devices.0.via`: must consist of keys and values"),
+        (
+            "{name: a, transport: adb, serial: x, via: {adress: y}}",
+            "`devices.0.via.adress`: unknown key; the keys are address, identity_file, known_hosts, port, proxy_jump, "
+            "ssh_config, user; did you mean `address`?",
+        ),
+        ("{name: a, transport: adb, serial: x, via: {user: lab}}", "`devices.0.via.address`: required key is missing"),
         ("{name: a, transport: local, root: tmp}", "`devices.0.root`: the root must be an absolute folder below /,"),
         ("{name: a, transport: local, root: /}", "`devices.0.root`: the root must be an absolute folder below /,"),
         ("{name: a, transport: local, launcher: nice}", "`devices.0.launcher`: input should be a valid list, not"),
@@ -178,14 +202,10 @@ def test_devices_of_a_lab_are_reached_by_the_machine_that_is_this_lab(
 ) -> None:
     file = tmp_path / "inventory.yaml"
     file.write_text("labs: [lab-a]" + FULL)
-    assert [device.name for device in load_inventory(file).reached] == ["this-machine", "pixel", "pixel-wifi"]
+    phones = ["pixel", "pixel-bench", "pixel-rack", "pixel-wifi"]
+    assert [device.name for device in load_inventory(file).reached] == ["this-machine", *phones]
     monkeypatch.setenv("ETFARM_SITE", "lab-a")
-    assert [device.name for device in load_inventory(file).reached] == [
-        "this-machine",
-        "mac-mini.4",
-        "pixel",
-        "pixel-wifi",
-    ]
+    assert [device.name for device in load_inventory(file).reached] == ["this-machine", "mac-mini.4", *phones]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from devices.errors import DeviceRefused
 from devices.inventory import DeviceSpec, open_device
 from devices.reconnect import probe
 from devices.ssh import connect as ssh_connect
+from tests.fixtures.devices import ADB_OVER_SSH
 from tests.fixtures.waiting import ENOUGH_S, SCALE
 
 if TYPE_CHECKING:
@@ -26,12 +27,12 @@ pytestmark = pytest.mark.lab
 @pytest.fixture
 def restricted(
     sshd: "Sshd", make_spec: Callable[..., DeviceSpec], tmp_path: Path
-) -> Callable[[str, str], AbstractContextManager[Device]]:
+) -> Callable[..., AbstractContextManager[Device]]:
     """Opens a device behind another sshd, which has one line of its configuration replaced."""
     from deployments.virtual_lab import loopback
 
     @contextmanager
-    def opened(old: str, new: str) -> Iterator[Device]:
+    def opened(old: str, new: str, transport: str = "ssh") -> Iterator[Device]:
         port = loopback.free_port()
         text = (sshd.log.parent / "sshd_config").read_text()
         assert old in text
@@ -42,7 +43,7 @@ def restricted(
         command = [str(program), "-D", "-e", "-f", str(config)]
         with (
             loopback.running(command, tmp_path / "sshd.log", lambda: loopback._listens(port)),
-            open_device(make_spec("ssh", link)) as device,
+            open_device(make_spec(transport, link)) as device,
         ):
             yield device
 
@@ -109,3 +110,14 @@ def test_a_host_that_allows_one_session_is_refused_with_the_setting(
     ):
         # the first command or transfer leaves a session open
         device.upload(tmp_path / "there", f"{device.root}/file")
+
+
+@pytest.mark.fault(stage="connect", done="sshd forwards no connections", holds="the message names the setting")
+def test_a_host_that_does_not_forward_to_its_adb_server_is_refused_with_the_setting(
+    restricted: Callable[..., AbstractContextManager[Device]],
+) -> None:
+    with (
+        restricted("UseDNS no", "UseDNS no\nAllowTcpForwarding no", ADB_OVER_SSH) as phone,
+        pytest.raises(DeviceRefused, match=r"does not forward .*; set `AllowTcpForwarding yes` in the host's sshd_con"),
+    ):
+        probe(phone)

@@ -19,10 +19,12 @@ from prefect.client.schemas.actions import WorkPoolCreate
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from deployments.virtual_lab.unusable_phone import UnusablePhone
-from devices.inventory import DeviceSpec, open_device
+from devices.inventory import DeviceSpec, open_device, ssh_address
 from devices.reconnect import probe
 from flows.setup import checks as setup_checks
+from flows.setup import connections
 from tasks.var import Var
+from tests.fixtures.devices import ADB_OVER_SSH
 from tests.fixtures.findings import text_of
 from tests.fixtures.waiting import wait_for
 
@@ -128,15 +130,15 @@ def test_a_prefect_server_of_this_version_is_right_and_a_worker_is_one_with_a_he
 
 
 def test_without_phones_and_ssh_hosts_neither_is_checked(places: Var) -> None:
-    assert setup_checks.adb(places, [HERE]) == []
-    assert setup_checks.ssh(places, [HERE]) == []
+    assert connections.adb(places, [HERE]) == []
+    assert connections.ssh(places, [HERE]) == []
 
 
 def test_an_adb_server_that_does_not_run_is_started_by_a_sweep(places: Var, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ADBUTILS_ADB_PATH", "/opt/platform-tools/adb")
     port = free_port()
     phone = DeviceSpec(name="phone", transport="adb", serial="ABC", adb_server_port=port)
-    text = text_of(setup_checks.adb(places, [HERE, phone]))
+    text = text_of(connections.adb(places, [HERE, phone]))
     assert text == f"ok: no adb server on port {port}; a sweep starts /opt/platform-tools/adb"
 
 
@@ -146,7 +148,7 @@ def test_another_program_on_the_port_of_the_adb_server_is_found(places: Var) -> 
     with closing:
         port = closing.server_address[1]
         phone = DeviceSpec(name="phone", transport="adb", serial="ABC", adb_server_port=port)
-        text = text_of(setup_checks.adb(places, [phone]))
+        text = text_of(connections.adb(places, [phone]))
         closing.shutdown()
     assert text.startswith(f"fix: what listens on port {port} does not answer as an adb server (")
 
@@ -156,8 +158,28 @@ def test_a_connected_phone_is_counted(places: Var, make_spec: Callable[..., Devi
     spec = make_spec("adb")
     with open_device(spec) as device:
         probe(device)
-    text = text_of(setup_checks.adb(places, [spec]))
+    text = text_of(connections.adb(places, [spec]))
     assert text == f"ok: 1 of 1 phones connected to the adb server on port {spec.adb_server_port}"
+
+
+@pytest.mark.lab
+def test_a_phone_connected_at_an_ssh_host_is_counted_there(places: Var, make_spec: Callable[..., DeviceSpec]) -> None:
+    spec = make_spec(ADB_OVER_SSH)
+    with open_device(spec) as device:
+        probe(device)
+    (adb,) = connections.adb(places, [spec])
+    (ssh,) = connections.ssh(places, [spec])
+    assert adb.text == (f"ok: 1 of 1 phones connected to the adb server on port {spec.adb_server_port} of 127.0.0.1")
+    assert ssh.text == "ok: 1 of 1 SSH hosts with a known host key and a private key"
+
+
+@pytest.mark.lab
+def test_an_adb_server_that_does_not_run_at_an_ssh_host_is_started_by_a_sweep(
+    places: Var, make_spec: Callable[..., DeviceSpec]
+) -> None:
+    port = free_port()
+    text = text_of(connections.adb(places, [make_spec(ADB_OVER_SSH, adb_server_port=port)]))
+    assert text == f"ok: no adb server on port {port} of 127.0.0.1; a sweep starts it there"
 
 
 @pytest.mark.lab
@@ -173,7 +195,7 @@ def test_a_phone_that_waits_for_a_confirmation_is_named(places: Var, adb_port: i
         wait_for(lambda: [each for each in client.list() if each.serial == phone.serial and each.state == state], state)
         # when its set-up is checked
         spec = DeviceSpec(name="new", transport="adb", address=phone.serial, adb_server_port=adb_port)
-        text = text_of(setup_checks.adb(places, [spec]))
+        text = text_of(connections.adb(places, [spec]))
         client.disconnect(phone.serial)
     # then it is named with what to do on it
     assert text == (
@@ -199,7 +221,7 @@ needs_ssh = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="no ss
 
 @needs_ssh
 def test_an_ssh_host_with_a_known_key_is_right(places: Var, host: DeviceSpec) -> None:
-    text = text_of(setup_checks.ssh(places, [HERE, host]))
+    text = text_of(connections.ssh(places, [HERE, host]))
     assert text == "ok: 1 of 1 SSH hosts with a known host key and a private key"
 
 
@@ -208,7 +230,7 @@ def test_an_unknown_host_key_is_named_with_a_command_that_shows_it_first(
     places: Var, host: DeviceSpec, tmp_path: Path
 ) -> None:
     (tmp_path / "known").write_text("")
-    assert text_of(setup_checks.ssh(places, [host])) == (
+    assert text_of(connections.ssh(places, [host])) == (
         f"fix: mac: the host key of 127.0.0.1:2 is not in {tmp_path}/known; run "
         f"`ssh -o UserKnownHostsFile={tmp_path}/known -p 2 farm@127.0.0.1 true` "
         "and accept the key if its fingerprint is correct"
@@ -219,7 +241,7 @@ def test_an_unknown_host_key_is_named_with_a_command_that_shows_it_first(
 @needs_ssh
 def test_an_unknown_jump_host_is_named(places: Var, host: DeviceSpec) -> None:
     behind = host.model_copy(update={"proxy_jump": "gate@127.0.0.1:3"})
-    text = text_of(setup_checks.ssh(places, [behind]))
+    text = text_of(connections.ssh(places, [behind]))
     assert text.startswith("fix: mac: the host key of 127.0.0.1:3 is not in ")
 
 
@@ -229,9 +251,28 @@ def test_a_host_without_a_private_key_is_named_beside_the_right_ones(
 ) -> None:
     (tmp_path / "other").write_text(f"IdentityFile {tmp_path}/none\n")
     without = host.model_copy(update={"name": "keyless", "ssh_config": tmp_path / "other"})
-    wrong, right = setup_checks.ssh(places, [host, without])
+    wrong, right = connections.ssh(places, [host, without])
     assert wrong.text == (
         "fix: keyless: no private key for farm@127.0.0.1:2 in a file or an SSH agent; "
         "set its `identity_file`, or run `ssh-add` with the key's file"
     )
     assert right.text == "ok: 1 of 2 SSH hosts with a known host key and a private key"
+
+
+def at(host: DeviceSpec, name: str) -> DeviceSpec:
+    """A phone of an SSH host."""
+    return DeviceSpec(name=name, transport="adb", serial=name, via=ssh_address(host))
+
+
+@needs_ssh
+def test_a_host_that_is_off_is_one_line_with_all_of_its_phones(places: Var, host: DeviceSpec) -> None:
+    text = text_of(connections.adb(places, [at(host, "one"), at(host, "two")]))
+    assert text.startswith("fix: one, two: host 127.0.0.1: cannot reach farm@127.0.0.1:2 (")
+
+
+@needs_ssh
+def test_an_unknown_host_of_phones_is_named_once(places: Var, host: DeviceSpec, tmp_path: Path) -> None:
+    (tmp_path / "known").write_text("")
+    phones = [at(host, "one"), at(host, "two")]
+    assert connections.adb(places, phones) == []
+    assert text_of(connections.ssh(places, phones)).startswith("fix: one: the host key of 127.0.0.1:2 is not in ")

@@ -1,0 +1,92 @@
+"""The checks of `etfarm doctor` of the ways to phones and SSH hosts: adb servers, host keys, private keys."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from devices.errors import DeviceError, DeviceRefused
+from devices.inventory import DeviceSpec, adb_serial, adb_server, ssh_address
+from devices.ssh.config import SshAddress
+from flows.setup.doctor import Finding, fix, ok
+from tasks.var import Var
+
+Devices = Sequence[DeviceSpec]
+_AT_ONCE = 64
+
+
+def adb(_places: Var, devices: Devices) -> list[Finding]:
+    """Whether each adb server can be used, here and on lab hosts, and which phones wait for a confirmation."""
+    by_server: dict[object, list[DeviceSpec]] = {}
+    for spec in devices:
+        if spec.transport == "adb":
+            by_server.setdefault((spec.via, spec.adb_server_port), []).append(spec)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return [line for lines in pool.map(_adb_of, by_server.values()) for line in lines]
+
+
+def ssh(_places: Var, devices: Devices) -> list[Finding]:
+    """Whether each SSH host, also of phones, has a known host key and there is a private key for it."""
+    hosts = [(spec.name, ssh_address(spec)) for spec in devices if spec.transport == "ssh"]
+    hosts += [(name, via) for via, name in {spec.via: spec.name for spec in reversed(devices) if spec.via}.items()]
+    if not hosts:
+        return []
+    found = [fix(text) for name, where in hosts if (text := _entry_error(name, where))]
+    good = len(hosts) - len(found)
+    return [
+        *found,
+        *([ok(f"{good} of {len(hosts)} SSH hosts with a known host key and a private key")] if good else []),
+    ]
+
+
+def _entry_error(name: str, where: SshAddress) -> str | None:
+    from devices.ssh.connect import check_entry  # cryptography is slow to import, and many farms have no SSH host
+
+    try:
+        check_entry(name, where)
+    except DeviceRefused as refused:
+        return str(refused)
+    return None
+
+
+def _adb_of(phones: Devices) -> list[Finding]:
+    """Return what there is to tell of the adb server that all of these phones share."""
+    from adbutils import AdbError  # slow to import, and many farms have no phone
+
+    if phones[0].via and _entry_error(phones[0].name, phones[0].via):
+        return []  # reported by `ssh`
+    server = adb_server(phones[0])
+    try:
+        states = server.states()
+    except DeviceError as error:
+        names = ", ".join(spec.name for spec in phones)
+        return [fix(str(DeviceError(names, error.cause, error.way_on)))]
+    except (AdbError, EOFError, OSError) as error:
+        text = f"what listens on {server.where} does not answer as an adb server ({str(error) or type(error).__name__})"
+        return [fix(f"{text}; end that process, then run `adb devices`")]
+    finally:
+        server.close()
+    if states is None:
+        return [_not_running(server.where, is_here=phones[0].via is None)]
+    return _states_of(phones, states, server.where)
+
+
+def _not_running(where: str, *, is_here: bool) -> Finding:
+    from adbutils import AdbError, adb_path
+
+    text = f"no adb server on {where}"
+    if not is_here:
+        return ok(f"{text}; a sweep starts it there")
+    try:
+        return ok(f"{text}; a sweep starts {adb_path()}")
+    except AdbError:
+        return fix(f"{text} and no program `adb`; install Android's platform-tools")
+
+
+def _states_of(phones: Devices, listed: dict[str, str], where: str) -> list[Finding]:
+    states = {spec.name: listed.get(adb_serial(spec)) for spec in phones}
+    waiting = [
+        fix(f"{name}: {state} at the adb server on {where}; unlock it and confirm the request on its screen")
+        for name, state in states.items()
+        if state in ("unauthorized", "authorizing", "offline")
+    ]
+    ready = sum(state == "device" for state in states.values())
+    return waiting or [ok(f"{ready} of {len(phones)} phones connected to the adb server on {where}")]

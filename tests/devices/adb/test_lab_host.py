@@ -1,0 +1,168 @@
+"""Phones at the adb server of an SSH host: the way there, what can be wrong with it, and what is the same as here."""
+
+from __future__ import annotations
+
+import shlex
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import paramiko
+import pytest
+
+from devices.device import CommandResult, Device
+from devices.errors import DeviceBusy, DeviceLost, DeviceRefused
+from devices.inventory import DeviceSpec, open_device
+from devices.ondevice.facts import read_facts
+from devices.ondevice.lease import acquire
+from devices.reconnect import probe
+from tests.fixtures.devices import ADB_OVER_SSH
+from tests.fixtures.waiting import ENOUGH_S, wait_for
+
+if TYPE_CHECKING:
+    from deployments.virtual_lab.fetch_packages import Packages
+    from deployments.virtual_lab.loopback import Sshd
+
+pytestmark = pytest.mark.lab
+
+
+@pytest.fixture
+def phone(make_spec: Callable[..., DeviceSpec]) -> Iterator[Device]:
+    with open_device(make_spec(ADB_OVER_SSH)) as device:
+        yield device
+
+
+@pytest.fixture
+def host_without_server(make_spec: Callable[..., DeviceSpec], sshd: Sshd) -> Iterator[DeviceSpec]:
+    """A phone whose adb server does not run; `adb` of the host is what a test puts in `programs`."""
+    from deployments.virtual_lab import adb_server, loopback
+
+    spec = make_spec(ADB_OVER_SSH, adb_server_port=loopback.free_port())
+    yield spec
+    adb_server.stop(spec.adb_server_port or 0)
+    (sshd.programs / "adb").unlink(missing_ok=True)
+
+
+def install_adb(sshd: Sshd, script: str) -> None:
+    program = sshd.programs / "adb"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+
+
+def changed(spec: DeviceSpec, **changes: object) -> Device:
+    """The phone of `spec` with some settings of its host changed."""
+    assert spec.via is not None
+    return open_device(spec.model_copy(update={"via": spec.via.model_copy(update=changes)}))
+
+
+def transports() -> set[paramiko.Transport]:
+    """The SSH connections of this process, each of which is a thread."""
+    return {thread for thread in threading.enumerate() if isinstance(thread, paramiko.Transport)}
+
+
+@pytest.mark.fault(stage="connect", done="a lab host's adb server does not run", holds="it is started over SSH")
+def test_an_adb_server_that_does_not_run_on_the_host_is_started_there(
+    host_without_server: DeviceSpec, sshd: Sshd, lab_packages: Packages, tmp_path: Path
+) -> None:
+    from deployments.virtual_lab.adb_server import server_environment
+
+    # given a host with an adb that finds no phones of this machine
+    settings = [f"{key}={value}" for key, value in server_environment(tmp_path / "home").items()]
+    install_adb(sshd, f'exec env {shlex.join([*settings, *lab_packages.adb()])} "$@"')
+    # when its phone is used, then it answers
+    with open_device(host_without_server) as device:
+        assert device.run(["echo", "here"], deadline_s=ENOUGH_S).stdout == b"here\n"
+
+
+@pytest.mark.fault(stage="connect", done="a lab host has no adb", holds="the message states what to install")
+def test_a_host_without_adb_is_one_sentence(host_without_server: DeviceSpec, sshd: Sshd) -> None:
+    install_adb(sshd, "exit 127")  # what a shell answers for a program that is not there
+
+    with open_device(host_without_server) as device, pytest.raises(DeviceRefused) as refused:
+        probe(device)
+
+    assert str(refused.value) == (
+        "test-adb-over-ssh: host 127.0.0.1: program `adb` not found; "
+        "install Android's platform-tools there, with `adb` in the PATH of commands over SSH"
+    )
+
+
+@pytest.mark.fault(stage="connect", done="a lab host's adb server does not start", holds="the message has the reason")
+def test_an_adb_server_that_does_not_start_on_the_host_is_one_sentence(
+    host_without_server: DeviceSpec, sshd: Sshd
+) -> None:
+    install_adb(sshd, "echo 'cannot bind' >&2; exit 1")
+
+    with open_device(host_without_server) as device, pytest.raises(DeviceLost) as lost:
+        probe(device)
+
+    port = host_without_server.adb_server_port
+    assert str(lost.value) == (
+        f"test-adb-over-ssh: host 127.0.0.1: the adb server on port {port} does not run and could not be started "
+        f"(cannot bind); run `adb -P {port} start-server` there to see why"
+    )
+
+
+@pytest.mark.fault(stage="connect", done="a lab host is off", holds="the message names the phone and the host")
+def test_a_host_that_is_off_is_one_sentence_with_the_phone_and_the_host(make_spec: Callable[..., DeviceSpec]) -> None:
+    with (
+        changed(make_spec(ADB_OVER_SSH), port=1, user="lab") as device,
+        pytest.raises(DeviceLost, match=r"^test-adb-over-ssh: host 127.0.0.1: cannot reach lab@127.0.0.1:1 \("),
+    ):
+        probe(device)
+
+
+@pytest.mark.fault(stage="connect", done="a lab host's key is unknown", holds="the message has the way on")
+def test_a_host_whose_key_is_unknown_is_refused(make_spec: Callable[..., DeviceSpec], tmp_path: Path) -> None:
+    with (
+        changed(make_spec(ADB_OVER_SSH), known_hosts=tmp_path / "known") as device,
+        pytest.raises(DeviceRefused, match=r": the host key of .*\(ssh-ed25519 .*\) is not in .*; if the key is corr"),
+    ):
+        probe(device)
+
+
+def test_phones_of_one_host_share_a_connection_which_ends_with_the_last_of_them(
+    make_spec: Callable[..., DeviceSpec],
+) -> None:
+    # given two phones of one host
+    spec = make_spec(ADB_OVER_SSH)
+    before = transports()
+    one, other = open_device(spec), open_device(spec.model_copy(update={"name": "other"}))
+    probe(one)
+    probe(other)
+    (shared,) = transports() - before
+    # when one is closed during a command of the other
+    ended: list[CommandResult] = []
+    mark = Path(spec.root or "") / "running"
+    mark.parent.mkdir(parents=True)
+    script = 'touch "$1"; until [ ! -e "$1" ]; do sleep 0.02; done; echo done'
+    long = threading.Thread(
+        target=lambda: ended.append(other.run(["sh", "-c", script, "sh", str(mark)], deadline_s=ENOUGH_S))
+    )
+    long.start()
+    wait_for(mark.exists, "the command to start")
+    one.close()
+    mark.unlink()
+    long.join()
+    # then that command ends as usual, and the host is left when the other phone is closed, too
+    assert ended[0].stdout == b"done\n"
+    assert shared.is_active()
+    other.close()
+    assert not shared.is_active()
+
+
+def test_a_phone_has_the_same_facts_here_and_at_a_host(phone: Device, make_spec: Callable[..., DeviceSpec]) -> None:
+    with open_device(make_spec("adb")) as here:
+        assert read_facts(phone) == read_facts(here)
+
+
+def test_a_farm_that_reaches_the_phone_in_another_way_respects_its_lease(
+    phone: Device, make_spec: Callable[..., DeviceSpec]
+) -> None:
+    with (
+        open_device(make_spec("adb", name="same")) as here,
+        acquire(here, "first farm"),
+        pytest.raises(DeviceBusy, match="first farm"),
+    ):
+        acquire(phone, "second farm")
