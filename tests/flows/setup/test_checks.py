@@ -13,6 +13,7 @@ import pytest
 
 from devices.inventory import DeviceSpec
 from flows.setup import checks as setup_checks
+from flows.setup import connections
 from flows.setup.doctor import Finding
 from tasks.runner.toolchain import host_platform
 from tasks.var import Var
@@ -144,11 +145,11 @@ def test_a_check_that_hangs_is_a_line_and_the_others_still_report(
     # given a check that does not end, beside one that does
     released = threading.Event()
 
-    def hangs(_places: Var, _devices: setup_checks.Devices) -> list[Finding]:
+    def hangs(_places: Var, _devices: connections.Devices) -> list[Finding]:
         released.wait()
         return []
 
-    def ends(_places: Var, devices: setup_checks.Devices) -> list[Finding]:
+    def ends(_places: Var, devices: connections.Devices) -> list[Finding]:
         return [Finding(f"ok: {devices[0].name}", needs_user=False)]
 
     monkeypatch.setattr(setup_checks, "CHECKS", (hangs, ends))
