@@ -30,7 +30,7 @@ def test_the_sweep_file_and_the_inventory_of_the_readme_are_valid(tmp_path: Path
     for text, count in ((sweep, 3), (f"name: a\n{models}", 5)):
         (tmp_path / "sweep.yaml").write_text(text)
         assert len(read_sweep(tmp_path / "sweep.yaml").models) == count
-    assert len(Inventory.model_validate(yaml.safe_load(inventory)).devices) == 3
+    assert len(Inventory.model_validate(yaml.safe_load(inventory)).devices) == 4
     assert Inventory.model_validate(yaml.safe_load(labs)).reached == []
 
 

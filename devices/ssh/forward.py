@@ -53,7 +53,7 @@ class SharedHost(SshDevice):
         here = (_LOOPBACK, 0)
         with self._opening:
             if self._prompt is not transport:
-                # OpenSSH sets TCP_NODELAY at the first command; without it, every answer in two packets takes 40 ms more.
+                # OpenSSH sets TCP_NODELAY at the first command; without it, answers in two packets take 40 ms more.
                 self._start(transport, "true").close()
                 self._prompt = transport
             try:

@@ -46,6 +46,16 @@ def test_devices_are_listed_with_their_state_apart_from_their_health(etfarm: Cal
     assert etfarm().splitlines()[3].endswith("retired: given back")
 
 
+def test_a_phone_of_an_ssh_host_is_listed_with_the_host_that_cannot_be_reached(
+    etfarm: Callable[..., str], tmp_path: Path
+) -> None:
+    entry = "{name: pixel, transport: adb, serial: X, via: nobody@127.0.0.1:9}"
+    (tmp_path / "inventory.yaml").write_text(f"devices:\n  - {entry}\n")
+    line = etfarm().splitlines()[2]
+    assert line.startswith("pixel   adb via 127.0.0.1")
+    assert "unreachable: host 127.0.0.1: cannot reach nobody@127.0.0.1:9 (" in line
+
+
 def test_the_exit_code_tells_that_a_device_cannot_be_reached(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, etfarm: Callable[..., str]
 ) -> None:

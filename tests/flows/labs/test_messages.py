@@ -17,6 +17,7 @@ INVENTORY = """devices:
   - {name: here, transport: local}
   - {name: pixel, transport: adb, serial: 8A1X, limits: {min_battery_percent: 50}}
   - {name: mac, transport: ssh, address: mac.lab, identity_file: /keys/farm}
+  - {name: far, transport: adb, serial: 9B2Y, via: lab@bench-7:2222}
   - {name: simulated, transport: simulated, count: 2, seconds: 0.5}
 """
 
