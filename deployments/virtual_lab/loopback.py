@@ -68,7 +68,8 @@ AuthorizedKeysFile "{folder}/authorized_keys"
 PidFile none
 StrictModes no
 UsePAM {pam}
-SetEnv "PATH={folder}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+# With a level, bash skips the user's start-up file, which may be slow, print or lock.
+SetEnv SHLVL=1 "PATH={folder}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 UseDNS no
 PasswordAuthentication no
 KbdInteractiveAuthentication no
