@@ -38,6 +38,8 @@ class Device(ABC):
     that the device runs; it is set only where the inventory launches them through an emulator, and None otherwise.
     The store is pruned to `store_limit_bytes` after every addition; None means never.
     A command may print `output_limit_bytes` to both streams together; more is never kept in memory.
+    `collected` are folders of jobs that are not needed any more: the call before the next job removes them, or the
+    release of the lease.
     `lease_token` is the lease that `devices/ondevice/lease.py` holds on the machine; no job starts after it was lost.
     `is_remote` tells whether a call needs a network or a cable, so that it pays to join several calls.
     `machine_folder` is a folder of the machine that all farms share; "" is the default, and tests set another one.
@@ -54,6 +56,7 @@ class Device(ABC):
         self.name = name
         self.root = root
         self.platform = platform
+        self.collected: list[str] = []
 
     @abstractmethod
     def run(

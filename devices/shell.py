@@ -32,9 +32,15 @@ def command_words(
     argv: Sequence[str], env: Mapping[str, str] | None, cwd: str | None, *, announce_pid: bool = False
 ) -> list[str]:
     """Return the words that run `argv` with `env` and `cwd`; `announce_pid` prints the process id first on stdout."""
-    settings = [f"{name}={value}" for name, value in (env or {}).items()]
-    text = ("echo $$\n" if announce_pid else "") + script_text("run")
-    return ["sh", "-c", text, "sh", cwd or "", *settings, "--", *argv]
+    first = "echo $$\n" if announce_pid else ""
+    if argv[:2] == ["sh", "-c"] and not env and not cwd:  # without a second shell
+        return ["sh", "-c", f"{first}exec </dev/null\n{argv[2]}", *argv[3:]]
+    return ["sh", "-c", first + script_text("run"), "sh", cwd or "", *settings(env), "--", *argv]
+
+
+def settings(env: Mapping[str, str] | None) -> list[str]:
+    """Return the words NAME=VALUE of the variables of a command."""
+    return [f"{name}={value}" for name, value in (env or {}).items()]
 
 
 def command_line(argv: Sequence[str], env: Mapping[str, str] | None, cwd: str | None) -> str:

@@ -1,7 +1,7 @@
 """Long commands on a device that survive a lost connection: started once, reattached, never started twice.
 
-A job belongs to its folder on the device. An atomic mkdir creates `<folder>/job/`: the caller that created it starts
-the job, all others attach to it. The job runs in a separate session and process group and writes to that folder
+A job belongs to its folder on the device. The caller that created the file `<folder>/job/identity` starts the job, all
+others attach to it. The job runs in a separate session and process group and writes to that folder
 
     identity        names the request: a job of another identity is never taken for this one
     pid             group id, boot, begin on the device's clock, group id of the watchdog, start token
@@ -29,7 +29,7 @@ from devices.errors import DeadlineExceeded, DeviceError, DeviceLost, DeviceRefu
 from devices.ondevice.conditions import Conditions, conditions_at
 from devices.ondevice.facts import sections
 from devices.reconnect import reconnect
-from devices.shell import command_words, remove_path, run_script, script_text, split_status
+from devices.shell import remove_path, run_script, script_text, settings, split_status
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +39,8 @@ END_GRACE_S = 12.0
 HOUSEKEEPING_S = 300.0
 # How long the files of a job stay on the device if nobody collects them; find counts complete days.
 _KEPT_DAYS = 6
+# How many folders of collected jobs one call removes: adb accepts command lines of up to 30 KB.
+MOST_FOLDERS = 50
 _SIZE = re.compile("[0-9]{1,9}")
 
 _LOST = {
@@ -96,35 +98,18 @@ def run_job(
     places = [folder, device.root, device.machine_folder]
     words = ["sh", "-c", script_text("job_run"), "sh", *places, f"{deadline_s:g}", *request, *scripts]
     try:
-        result = _attached(device, [*words, *command_words(argv, env, folder)], deadline_s, reconnect_s)
+        result = _attached(device, [*words, *settings(env), "--", *argv], deadline_s, reconnect_s)
     except DeadlineExceeded:
         cause = f"did not report the end of the job in {folder} within {END_GRACE_S:g} s after its deadline"
         raise DeviceLost(device.name, cause) from None
     if result.exit_code != 0:
         printed = result.stderr.decode(errors="replace").strip()
         raise DeviceError(device.name, f"cannot start a job in {folder} ({printed or result.signal})")
-    sent, report = _sent(names, result.stdout)
-    if sent and not report.startswith(b"ended "):  # a file became shorter while it was sent
+    report, _, rest = result.stdout.partition(b"\n")
+    sent, conditions = _sent(names, rest)
+    if sent and not conditions.startswith(b"%before\n"):  # a file became shorter while it was sent
         return run_job(device, folder, argv, deadline_s=deadline_s, identity=identity, env=env, reconnect_s=reconnect_s)
-    return _result(device, folder, report.decode(errors="replace"), sent)
-
-
-def keep_matching(device: Device, folder: str, identity: str) -> bool:
-    """Return whether the job of `folder` has ended and is of this identity; anything else in `folder` is removed.
-
-    Call it while holding the lease, which ended every job: one that has not ended never will. Raises LeaseLost, and
-    removes nothing, if another process took over the lease.
-    """
-    lease = (device.machine_folder, device.lease_token or "")
-    answer = run_script(device, "job_keep_matching", folder, identity, *lease).strip()
-    if answer == "unleased":
-        raise lease_lost(device)
-    return answer == "ended"
-
-
-def remove_job(device: Device, folder: str) -> None:
-    """Remove the folder of a job of any identity; raises LeaseLost as `keep_matching`."""
-    keep_matching(device, folder, "")
+    return _result(device, folder, report.decode(errors="replace"), conditions.decode(errors="replace"), sent)
 
 
 def clear_jobs(device: Device, group: str, planned: Container[str]) -> list[str]:
@@ -162,10 +147,8 @@ def _attached(device: Device, words: list[str], deadline_s: float, reconnect_s: 
 
 
 def _sent(names: list[str], printed: bytes) -> tuple[dict[str, bytes | None], bytes]:
-    """Return the files that precede a job's report, and the report, which begins with `ended` if they are complete."""
-    head, mark, rest = printed.partition(b"%content\n")
-    if not mark:
-        return {}, printed
+    """Return the files that were sent, and what follows them: the conditions, if the files are complete."""
+    head, _, rest = printed.partition(b"%content\n")
     sent: dict[str, bytes | None] = {}
     for line in head.decode(errors="replace").splitlines():
         size, _, name = line.partition(" ")
@@ -176,20 +159,19 @@ def _sent(names: list[str], printed: bytes) -> tuple[dict[str, bytes | None], by
     return sent, rest
 
 
-def _result(device: Device, folder: str, printed: str, sent: Mapping[str, bytes | None]) -> JobResult:
-    first, _, rest = printed.partition("\n")
-    words = first.split()
+def _result(device: Device, folder: str, report: str, printed: str, sent: Mapping[str, bytes | None]) -> JobResult:
+    words = report.split()
     if words == ["unleased"]:
         raise lease_lost(device)
     if not words or words[0] != "ended" or len(words) < 6:
-        cause = _LOST.get(words[0] if words else "", f"printed {first!r} about a job")
+        cause = _LOST.get(words[0] if words else "", f"printed {report!r} about a job")
         raise DeviceLost(device.name, f"{cause} (in {folder})", "run it again in a new folder")
     exit_code, number = split_status(int(words[1]))
     begin, end, clock_at_end, clock_now = map(float, words[2:6])
     wall_s = max(end - begin, 0.0)
     ended_at = datetime.now(UTC) - timedelta(seconds=max(clock_now - clock_at_end, 0.0))
     started_at = ended_at - timedelta(seconds=wall_s)
-    before, _, after = rest.removeprefix("%before\n").partition("%after\n")
+    before, _, after = printed.removeprefix("%before\n").partition("%after\n")
     return JobResult(
         exit_code,
         number,

@@ -24,7 +24,7 @@ from pydantic import TypeAdapter, ValidationError
 from devices.device import Device
 from devices.errors import DeviceBusy, DeviceError, LeaseLost, one_line
 from devices.local import LocalDevice
-from devices.ondevice.job import HOUSEKEEPING_S, kill_leftovers
+from devices.ondevice.job import HOUSEKEEPING_S, MOST_FOLDERS, kill_leftovers
 from devices.shell import run_script
 
 logger = logging.getLogger(__name__)
@@ -79,7 +79,9 @@ class Lease:
         """Release the device. If it is unreachable, it is free for this process at once, for others on expiry."""
         _held.discard(self._token)
         try:
-            run_script(self.device, "lease_release", self.device.machine_folder, self._token)
+            folders, self.device.collected = self.device.collected, []
+            collected = "\n".join(folders[:MOST_FOLDERS])
+            run_script(self.device, "lease_release", self.device.machine_folder, self._token, collected)
         except DeviceError as error:
             logger.warning("the lease could not be released and will expire: %s", error)
 

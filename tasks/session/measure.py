@@ -1,6 +1,5 @@
 """Run one session on one device, from push to bundle; every outcome is a record with a reason."""
 
-import contextlib
 import hashlib
 import json
 import logging
@@ -17,7 +16,7 @@ from devices.inventory import DeviceSpec, launch_prefix
 from devices.limits import Limits, outside
 from devices.ondevice.conditions import Conditions
 from devices.ondevice.facts import Facts
-from devices.ondevice.job import JobResult, clear_jobs, remove_job, run_job
+from devices.ondevice.job import JobResult, clear_jobs, run_job
 from devices.ondevice.lease import lease_ttl_s
 from devices.ondevice.prepare import prepare_job
 from devices.ondevice.store import Content, blob_path, tree_path
@@ -95,7 +94,7 @@ def measure(session: PlannedSession, bench: Bench, bundles: BundleStore) -> Sess
 
         record = checked_record(build, found, bench.facts, session.title, collected)
         published = bundles.publish(record, collected)
-    _remove_job(bench.device, job_folder)
+    bench.device.collected.append(job_folder)
     return published
 
 
@@ -284,9 +283,3 @@ def _paths(tensors: Tensors, device: Device) -> str:
 
 def _shapes(tensors: Tensors) -> str:
     return ",".join("x".join(map(str, entry["shape"])) or "scalar" for entry in tensors)
-
-
-def _remove_job(device: Device, folder: str) -> None:
-    """Remove the job's folder, now that the bundle contains its files; ignored if the device does not answer."""
-    with contextlib.suppress(DeviceError):
-        remove_job(device, folder)

@@ -6,13 +6,26 @@
 # needs: sections
 
 counters() { head -n 1 /proc/stat; sleep "$1"; head -n 1 /proc/stat; }
+first_line() { line=; read -r line <"$1" || [ -n "$line" ]; }
 disk() { df -Pk "$1" || df -Pk "${1%/*}" || df -Pk /; }
-zones() { for zone in /sys/class/thermal/thermal_zone*; do echo "$(cat "$zone/type") $(cat "$zone/temp")"; done; }
-# shellcheck disable=SC2086 # the name of the setting comes from this script
-clocks() { cat /sys/devices/system/cpu/cpu*/cpufreq/$1; }
+load() { first_line /proc/loadavg && echo "$line"; }
+memory() {
+    while read -r name amount; do
+        case $name in MemAvailable: | SwapTotal:) echo "$name $amount" ;; SwapFree:) echo "$name $amount"; return ;; esac
+    done </proc/meminfo
+}
+zones() {
+    for zone in /sys/class/thermal/thermal_zone*; do
+        first_line "$zone/type"; zone_type=$line
+        first_line "$zone/temp"; echo "$zone_type $line"
+    done
+}
+clocks() { for clock in /sys/devices/system/cpu/cpu*/cpufreq/"$1"; do first_line "$clock" && echo "$line"; done; }
 supplies() {
     for supply in /sys/class/power_supply/*; do
-        [ "$(cat "$supply/type")" = Battery ] && cat "$supply/capacity" "$supply/status"
+        first_line "$supply/type"; [ "$line" = Battery ] || continue
+        first_line "$supply/capacity" && echo "$line"
+        first_line "$supply/status" && echo "$line"
     done
 }
 root=$1; seconds=$2
@@ -30,8 +43,8 @@ macos)
     section battery pmset -g batt
     ;;
 *)
-    section load cat /proc/loadavg
-    section memory grep -E '^(MemAvailable|SwapTotal|SwapFree):' /proc/meminfo
+    section load load
+    section memory memory
     section zones zones
     section governors clocks scaling_governor
     section frequencies clocks scaling_cur_freq

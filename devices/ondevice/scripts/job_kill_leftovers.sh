@@ -4,10 +4,10 @@
 # needs: machine
 
 enter_machine "$2" || exit 1
-here=$(boot)
+boot
 end_job() {
     read -r pid there _ watchdog token _ <"$1"
-    if [ "$here" = "$there" ] && still_ours "$pid" "$token"; then
+    if [ "$boot" = "$there" ] && still_ours "$pid" "$token"; then
         [ -z "$leader" ] || kill -KILL "-$watchdog" 2>/dev/null
         if kill -KILL "-$pid" 2>/dev/null; then echo "$pid"; note_end "$2"; fi
     fi

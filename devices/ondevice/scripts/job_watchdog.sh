@@ -18,7 +18,7 @@ exit_with_job 5
 [ ! -e job/ended ] || exit_with_job 25
 kill -KILL "-$job"
 end_daemons "${note##*/}"
-(enter_machine "$machine" && note_end "${note##*/}")
+(enter_machine "$machine" && note_end "${note##*/}" "$note")
 read -r _ _ begin _ <job/pid
-finish "137 $begin $(now) $(date +%s)"
-rm -f "$note"
+now
+finish "137 $begin $now $(date +%s)"

@@ -14,7 +14,7 @@ fi
 [ ! -f "$name" ] || over="over $(head -c 4096 "$name")"
 mine=lease-$((newest + 1))
 mkdir "$mine" 2>/dev/null || { echo held; exit 0; }
-if ! printf '%s\n' "$who" >"$mine/new" || ! mv "$mine/new" "$mine/$token.$here.$((now + ttl))"; then
+if ! printf '%s\n' "$who" >"$mine/new" || ! mv "$mine/new" "$mine/$token.$boot.$((now + ttl))"; then
     rm -rf "$mine"; exit 1
 fi
 if rival "$mine" 0 "$dead"; then rm -rf "$mine"; echo held; exit 0; fi

@@ -1,18 +1,20 @@
 #!/bin/sh
-# start_lease MACHINE_FOLDER TOKEN: change to the folder and set `now` and `here` for the functions below.
+# start_lease MACHINE_FOLDER TOKEN: change to the folder and set `now` and `boot` for the functions below.
 # newest: set `newest` to the highest number of a lease, 0 if there is none.
 # valid NUMBER [DEAD]: set `name` to the lease with that number; succeed unless it has expired, is of another boot or is
 #     DEAD. One without a file is between two system calls of its holder; if that was killed there, it is free after a
 #     minute.
 # rival MINE LOWEST [DEAD]: succeed if a lease with a number of at least LOWEST, other than the folder MINE, is valid.
-# keep_lease TTL_S: extend our lease, or only check it if TTL_S is empty; print `kept` if it is ours. Another process may
-#     acquire the device at the same moment. It withdraws if it finds our lease valid, so wait for that. An expired
-#     lease gives way to every other one; of two valid ones, which only a pause in this script can cause, the newer wins.
+# keep_lease TTL_S: extend our lease if it ends sooner, or only check it if TTL_S is empty; print `kept` if it is
+#     ours. Another process may acquire the device at the same moment. It withdraws if it finds our lease valid, so wait
+#     for that. An expired lease gives way to every other one; of two valid ones, which only a pause in this script can
+#     cause, the newer wins.
+# remove_lines PATHS: remove the paths, one in each line.
 # needs: machine
 
 start_lease() {
     enter_machine "$1" || exit 1
-    token=$2; here=$(boot); now=$(now); now=${now%%.*}
+    token=$2; boot; now; now=${now%%.*}
 }
 newest() {
     newest=0
@@ -29,7 +31,7 @@ valid() {
         return
     fi
     there=${name%.*}; there=${there#*.}
-    [ "$name" != "$2" ] && [ "$there" = "$here" ] && [ "${name##*.}" -ge "$now" ] 2>/dev/null
+    [ "$name" != "$2" ] && [ "$there" = "$boot" ] && [ "${name##*.}" -ge "$now" ] 2>/dev/null
 }
 rival() {
     for entry in lease-*; do
@@ -38,13 +40,19 @@ rival() {
     done
     return 1
 }
+remove_lines() (
+    IFS='
+'
+    set -f
+    # shellcheck disable=SC2086 # one path for each line
+    exec rm -rf -- $1
+)
 keep_lease() {
     for mine in lease-*/"$token".*; do [ ! -f "$mine" ] || break; done
     mine=${mine%/*}; lowest=0; tries=4
     if valid "${mine#lease-}"; then lowest=${mine#lease-}; tries=20; fi
-    if [ -n "$1" ]; then
-        renewed="$mine/$token.$here.$((now + $1))"
-        [ "$name" = "$renewed" ] || mv "$name" "$renewed" 2>/dev/null || return 0
+    if [ -n "$1" ] && [ "${name##*.}" -lt "$((now + $1))" ] 2>/dev/null; then
+        mv "$name" "$mine/$token.$boot.$((now + $1))" 2>/dev/null || return 0
     fi
     while [ -d "$mine" ]; do
         rival "$mine" "$lowest" || { echo kept; return 0; }

@@ -4,4 +4,5 @@
 # process.
 # needs: dialect
 
-echo "$(boot) $(readlink /proc/self/ns/pid)"; started "$1"
+boot; started "$1"
+echo "$boot $(readlink /proc/self/ns/pid)"; echo "$started"

@@ -7,9 +7,10 @@
 # process is ended because of a note of another user.
 # enter_machine FOLDER: change to the folder, "" for the default; create it if it is missing. No link is followed, neither
 #     to the folder nor (set -C) to a file that is written in it. Call it in a subshell or at the start of a script.
-# hundredths SECONDS: print seconds with two decimals as an integer.
-# note_end NAME: record in the current folder that the job NAME has ended; its owner's old records are removed.
-# beside NAME [BEGIN]: print the ROOT of a job other than NAME that is running, or ran after BEGIN (hundredths).
+# hundredths SECONDS: set `hundredths` to seconds with two decimals as an integer.
+# beside NAME [BEGIN]: set `beside` to the ROOT of a job other than NAME that is running, or ran after BEGIN (hundredths).
+# note_end NAME [FILE ...]: record in the current folder that the job NAME has ended, and remove the FILEs. Records of jobs
+#     that ended earlier are needed as long as another job is running that may have begun before their end.
 # needs: job_common
 
 enter_machine() {
@@ -19,28 +20,36 @@ enter_machine() {
         shared=$shared/etfarm-machine
     fi
     [ -d "$shared" ] || { mkdir -p "${shared%/*}" && (umask 0; mkdir -m 1777 "$shared" 2>/dev/null); }
-    parent=$(cd -P "${shared%/*}" && pwd -P) && cd -P "$shared" && [ "$(pwd -P)" = "$parent/${shared##*/}" ] &&
+    cd -P "${shared%/*}/" && parent=${PWD%/} && cd -P "./${shared##*/}" && [ "$PWD" = "$parent/${shared##*/}" ] &&
         [ -w . ] && umask 022 && set -C && return
     echo "$shared is not a folder that every user can write to; remove it, or \`chmod 1777\` it as its owner" >&2
     return 1
 }
-hundredths() { echo "${1%.*}${1#*.}"; }
-note_end() {
-    [ ! -f "job-$1" ] || cat "job-$1" >"ran-$1-$(hundredths "$(now)")"
-    rm -f "job-$1"
-    find . -maxdepth 1 -name 'ran-*' -mmin +1440 -exec rm -f {} + 2>/dev/null
-}
+hundredths() { hundredths=${1%.*}${1#*.}; }
 beside() {
-    current=$(boot)
-    for note in job-* ran-*; do
-        [ -f "$note" ] && [ "${note#job-}" != "$1" ] || continue
-        if [ "${note#ran-}" != "$note" ]; then [ "${note##*-}" -gt "${2:-${note##*-}}" ] || continue; fi 2>/dev/null
-        read -r other there since _ mark where <"$note" || continue
-        [ "$there" = "$current" ] || continue
-        if [ "${note#ran-}" != "$note" ] || [ "$(started "$other")" = "$mark" ] ||
-            [ "$(hundredths "$since")" -gt "${2:-$(hundredths "$since")}" ] 2>/dev/null; then
-            echo "$where"
-            return
+    beside=; boot
+    for record in job-*; do
+        if [ ! -f "$record" ] || [ "$record" = "job-$1" ]; then continue; fi
+        read -r other there since _ mark where <"$record" || continue
+        [ "$there" = "$boot" ] || continue
+        started "$other"; hundredths "$since"
+        if [ "$started" = "$mark" ] || [ "$hundredths" -gt "${2:-$hundredths}" ] 2>/dev/null; then
+            beside=$where; return
         fi
     done
+    [ -n "$2" ] || return 0
+    for record in ran-*; do
+        { [ -f "$record" ] && [ "${record##*-}" -gt "$2" ]; } 2>/dev/null || continue
+        if read -r _ there _ _ _ where <"$record" && [ "$there" = "$boot" ]; then beside=$where; return; fi
+    done
+}
+note_end() {
+    ended=$1; shift
+    beside "$ended"
+    [ -n "$beside" ] || set -- "$@" ran-*
+    if [ -f "job-$ended" ]; then
+        now; hundredths "$now"
+        read -r record <"job-$ended"; echo "$record" >"ran-$ended-$hundredths"
+    fi
+    rm -f "job-$ended" "$@" 2>/dev/null
 }

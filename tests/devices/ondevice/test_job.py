@@ -13,7 +13,8 @@ import pytest
 
 from devices.device import CommandResult, Device
 from devices.errors import DeviceError, DeviceLost
-from devices.ondevice.job import keep_matching, kill_leftovers, run_job
+from devices.ondevice.job import kill_leftovers, run_job
+from devices.ondevice.prepare import prepare_job
 from tests.fixtures.jobs import ending, in_background
 from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
 
@@ -109,14 +110,18 @@ def test_a_job_of_another_identity_is_not_attached(device: Device, folder: Path)
 
 def test_only_an_ended_job_of_the_same_identity_is_kept(device: Device, folder: Path) -> None:
     run_job(device, str(folder), ["true"], deadline_s=ENOUGH_S, identity="first")
-    assert keep_matching(device, str(folder), "first")
-    assert not keep_matching(device, str(folder), "second")
+    assert keeps_job(device, folder, "first")
+    assert not keeps_job(device, folder, "second")
     assert not folder.exists()
 
     # a job that has not ended, and a folder of an earlier version of the farm
     (folder / "job").mkdir(parents=True)
-    assert not keep_matching(device, str(folder), "first")
+    assert not keeps_job(device, folder, "first")
     assert not folder.exists()
+
+
+def keeps_job(device: Device, folder: Path, identity: str) -> bool:
+    return prepare_job(device, str(folder), identity, [], ttl_s=ENOUGH_S).has_ended
 
 
 def test_a_job_records_its_times_and_the_conditions_around_its_command(device: Device, folder: Path) -> None:

@@ -1,6 +1,7 @@
 """Processes that a job's command leaves in sessions of their own end with the job, however that ends."""
 
 import os
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from devices.device import Device
 from devices.errors import DeviceError
 from devices.ondevice.job import kill_leftovers, run_job
+from devices.shell import script_text
 from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
 
 # Starts a process that leaves the job's session and group, as a daemon does, and closes its streams.
@@ -45,6 +47,22 @@ def test_a_daemon_ends_with_the_command_that_left_it(device: Device, folder: Pat
     assert result.exit_code == 0
     assert (folder / "daemon").read_text()
     wait_for(lambda: not is_running(folder), "the daemon to end")
+
+
+@pytest.mark.parametrize(("first", "seconds"), [("", 1), ("999999999", 1), ("$last", 31)])
+def test_all_processes_are_searched_if_those_of_the_job_cannot_be_told_by_their_ids(first: str, seconds: int) -> None:
+    script = f'{script_text("job_common")}last_process; environs "{first}" {seconds}; echo "$environs"'
+    found = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout
+    assert found == "/proc/[0-9]*/environ\n"
+
+
+def test_only_processes_newer_than_the_command_are_searched() -> None:
+    script = 'last_process; first=$last; sleep 60 & environs "$first" 1; echo "$environs"; echo $!; kill $!'
+    found = subprocess.run(
+        ["sh", "-c", script_text("job_common") + script], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    assert f"/proc/{found[1]}/environ" in found[0].split()
+    assert "/proc/1/environ" not in found[0].split()
 
 
 @pytest.mark.fault(

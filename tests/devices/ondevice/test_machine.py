@@ -15,8 +15,9 @@ import pytest
 from devices.device import CommandResult, Device
 from devices.errors import DeviceBusy, DeviceError, LeaseLost
 from devices.local import LocalDevice
-from devices.ondevice.job import keep_matching, kill_leftovers, run_job
+from devices.ondevice.job import kill_leftovers, run_job
 from devices.ondevice.lease import acquire
+from devices.ondevice.prepare import prepare_job
 from tests.fixtures.paths import ROOT
 from tests.fixtures.waiting import ENOUGH_S, wait_for
 
@@ -28,6 +29,7 @@ from devices.local import LocalDevice
 from devices.errors import LeaseLost
 from devices.ondevice.job import run_job
 from devices.ondevice.lease import acquire
+from devices.ondevice.prepare import prepare_job
 device = LocalDevice("local", sys.argv[1])
 acquire(device, "paused farm", ttl_s=1)
 print("held", flush=True)
@@ -112,7 +114,7 @@ def test_farms_of_two_users_exclude_each_other_and_take_over(public: Path, first
         with pytest.raises(LeaseLost):
             late.renew()
         with pytest.raises(LeaseLost):
-            keep_matching(first, f"{first.root}/session", "ours")
+            prepare_job(first, f"{first.root}/session", "ours", [], ttl_s=60)
         with pytest.raises(LeaseLost):
             run_job(first, f"{first.root}/session", ["true"], deadline_s=ENOUGH_S)
         lease.renew()

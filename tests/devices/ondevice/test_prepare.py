@@ -136,10 +136,32 @@ def test_the_lease_is_extended_and_one_that_was_taken_over_stops_everything(
         # when another farm takes the device over
         Path(folder_of(device)).mkdir(parents=True)
         after.rename(after.with_name("theirs." + after.name.partition(".")[2]))
+        device.collected = [folder_of(device)]
         # then nothing is removed
         with pytest.raises(LeaseLost, match="taken over"):
             prepared(device, contents)
         assert Path(folder_of(device)).is_dir()
+    assert Path(folder_of(device)).is_dir()
+
+
+@pytest.mark.parametrize("by", ["the next job", "the release of the lease"])
+def test_the_folders_of_collected_jobs_are_removed_without_a_call_of_their_own(
+    device: Device, round_trips: list[str], by: str
+) -> None:
+    # given two collected jobs, one of which is the one that is run again
+    folders = [Path(folder_of(device)), Path(folder_of(device)).with_name("two")]
+    with acquire(device, "ours", ttl_s=60):
+        for folder in folders:
+            run_job(device, str(folder), ["true"], deadline_s=ENOUGH_S, identity="ours")
+            device.collected.append(str(folder))
+        if by == "the next job":
+            assert not prepared(device, []).has_ended
+            assert not any(folder.exists() for folder in folders)
+        round_trips.clear()
+    # then they are gone, with the one round trip that the release needs
+    assert round_trips == ["run"]
+    assert not any(folder.exists() for folder in folders)
+    assert device.collected == []
 
 
 def test_what_is_not_a_hash_or_was_changed_here_is_refused(device: Device, blob: Path) -> None:

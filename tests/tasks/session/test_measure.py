@@ -25,7 +25,7 @@ from tests.fixtures.stand_in import GOOD, OPERATOR, a_bench, a_session, etdump_o
 from tests.fixtures.waiting import SCALE
 
 
-def test_a_session_that_goes_well_succeeds_and_leaves_nothing_on_the_device(tmp_path: Path) -> None:
+def test_a_session_that_goes_well_succeeds_and_marks_its_folder_on_the_device_for_removal(tmp_path: Path) -> None:
     bench = a_bench(tmp_path, GOOD)
     record = measured(tmp_path, bench)
     assert (record.status, record.reason_code, record.exit_code) == ("succeeded", None, 0)
@@ -33,7 +33,7 @@ def test_a_session_that_goes_well_succeeds_and_leaves_nothing_on_the_device(tmp_
     assert record.accuracy[0].max_abs_error == 0.0
     assert record.conditions["before"] is not None
     assert set(record.files) == {"stdout.txt", "stderr.txt", "model.etdump", "output-0.bin"}
-    assert list((tmp_path / "root" / "sessions").iterdir()) == []
+    assert bench.device.collected == [str(folder) for folder in (tmp_path / "root" / "sessions").iterdir()]
 
 
 @pytest.mark.fault(stage="run", done="the runner causes {code}", holds="the session fails with its reason")
