@@ -46,7 +46,7 @@ def settings(env: Mapping[str, str] | None) -> list[str]:
 def command_line(argv: Sequence[str], env: Mapping[str, str] | None, cwd: str | None) -> str:
     """Return the same as one string for a remote shell; the first line of stdout is the process id.
 
-    sshd and adbd make that shell the leader of a session. `exec` replaces it with the command, whose process id is
+    adbd makes that shell the leader of a session. `exec` replaces it with the command, whose process id is
     therefore also the id of its process group.
     """
     return "exec " + shlex.join(command_words(argv, env, cwd, announce_pid=True))

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 import paramiko
-from paramiko.common import MSG_CHANNEL_REQUEST
 from paramiko.config import SSH_PORT
 from paramiko.hostkeys import InvalidHostKey
 from pydantic import ValidationError
@@ -224,25 +223,7 @@ def _fingerprint(key: paramiko.PKey) -> str:
 
 
 def _transport(*arguments: object, **options: object) -> paramiko.Transport:
-    transport = _Transport(*arguments, **options)  # type: ignore[arg-type]
+    transport = paramiko.Transport(*arguments, **options)  # type: ignore[arg-type]
     security = transport.get_security_options()
     security.ciphers = sorted(security.ciphers, key=lambda cipher: cipher != _FIRST_CIPHER)
     return transport
-
-
-def _note_exit_signal(channel: paramiko.Channel, message: paramiko.Message) -> None:
-    """Store the signal that ended a command on its channel; paramiko ignores it."""
-    position = message.packet.tell()
-    if message.get_text() == "exit-signal":
-        message.get_boolean()
-        channel.exit_signal = message.get_text()  # type: ignore[attr-defined]
-        return
-    message.packet.seek(position)
-    channel._handle_request(message)  # type: ignore[attr-defined]
-
-
-class _Transport(paramiko.Transport):
-    _channel_handler_table = {  # noqa: RUF012 (as in paramiko)
-        **paramiko.Transport._channel_handler_table,  # type: ignore[attr-defined]
-        MSG_CHANNEL_REQUEST: _note_exit_signal,
-    }

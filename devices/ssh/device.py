@@ -1,11 +1,9 @@
 """A macOS or Linux host over SSH as a device."""
 
-import select
-import signal
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
@@ -14,9 +12,10 @@ import paramiko
 from devices.bounded import check_fetchable, save
 from devices.device import FILE_LIMIT_BYTES, CommandResult, Device
 from devices.errors import DeadlineExceeded, DeviceLost, DeviceRefused, FileMissing, NoSpaceOnDevice, TransferFailed
-from devices.shell import command_line, end_group_line, free_bytes, make_folder, take_pid
+from devices.shell import free_bytes, make_folder, script_text, split_status
 from devices.ssh.config import SshAddress
 from devices.ssh.connect import Connection, connect
+from devices.ssh.shell import SHELL_LINE, RemoteShell
 
 # After so much silence the farm checks whether the host still answers, and waits as long for the answer.
 SILENCE_S = 6.0
@@ -34,7 +33,10 @@ paramiko.SFTPFile._prefetch_thread = _prefetch_quietly  # type: ignore[attr-defi
 
 
 class SshDevice(Device):
-    """Runs commands over channels of one connection, which is opened on first use and reopened after it broke."""
+    """Runs commands in a shell over one connection, which is opened on first use and reopened after it broke.
+
+    Commands of several threads run in a shell each; one shell is kept for the next command.
+    """
 
     def __init__(self, name: str, root: str, where: SshAddress, platform: str | None = None) -> None:
         super().__init__(name, root, platform)
@@ -44,6 +46,7 @@ class SshDevice(Device):
         self._transferring = threading.Lock()
         self._connection: Connection | None = None
         self._sftp: paramiko.SFTPClient | None = None
+        self._idle: RemoteShell | None = None
 
     def run(
         self,
@@ -53,23 +56,19 @@ class SshDevice(Device):
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
     ) -> CommandResult:
-        """See Device.run."""
+        """See Device.run. Exit codes 129 to 159 are reported as signals: the shell cannot tell the difference."""
         begun = time.monotonic()
         with self._live_transport() as transport:
             end = time.monotonic() + deadline_s
-            channel = self._start(transport, command_line(argv, env, cwd))
-            try:
-                streams = _Streams(self.name, channel, self.output_limit_bytes)
-                if not self._read_until_end(transport, streams, end):
-                    self._end_group(transport, streams.pid)
-                    if streams.too_long():
+            with self._shell(transport) as shell:
+                if not self._run_in(transport, shell, argv, env, cwd, end):
+                    self._end_group(transport, shell.pid)
+                    if shell.size_bytes > self.output_limit_bytes:
                         raise self.too_long(argv)
                     cause = f"`{argv[0]}` ran longer than its deadline of {deadline_s:g} s and was killed"
                     raise DeadlineExceeded(self.name, cause)
-                code, number = self._exit_of(channel)
-            finally:
-                channel.close()
-        out, err = bytes(streams.stdout), bytes(streams.stderr)
+                status, out, err = shell.result()
+        code, number = split_status(status)
         return CommandResult(tuple(argv), code, number, out, err, time.monotonic() - begun)
 
     def upload(self, local: Path, remote: str) -> None:
@@ -111,7 +110,7 @@ class SshDevice(Device):
     def _disconnect(self) -> None:
         if self._connection is not None:
             self._connection.close()
-        self._connection = self._sftp = None
+        self._connection = self._sftp = self._idle = None
 
     def _transport(self) -> paramiko.Transport:
         with self._lock:
@@ -169,52 +168,73 @@ class SshDevice(Device):
         cause = f"its SSH server refuses another session on the same connection ({error.text})"
         return DeviceRefused(self.name, cause, "set `MaxSessions 10` or more in the host's sshd_config")
 
-    def _start(self, transport: paramiko.Transport, line: str) -> paramiko.Channel:
+    @contextmanager
+    def _shell(self, transport: paramiko.Transport) -> Iterator[RemoteShell]:
+        """Yield a shell that no other thread uses. After an error it is closed, otherwise the next command gets it."""
+        with self._lock:
+            shell, self._idle = self._idle, None
+        if shell is None or not shell.is_alive():
+            shell = self._open_shell(transport)
+        try:
+            yield shell
+        except BaseException:
+            shell.close()
+            raise
+        with self._lock:
+            shell, self._idle = self._idle, shell
+        if shell is not None:
+            shell.close()
+
+    def _open_shell(self, transport: paramiko.Transport) -> RemoteShell:
         try:
             channel = transport.open_session(timeout=SILENCE_S)
         except paramiko.ChannelException as error:
             raise self._too_many_sessions(error) from None
         with _answer_within(transport, SILENCE_S):
-            channel.exec_command(line)
-        return channel
+            channel.exec_command(SHELL_LINE)
+        return RemoteShell(self.name, channel, SILENCE_S)
 
-    def _read_until_end(self, transport: paramiko.Transport, streams: "_Streams", end: float) -> bool:
-        """Read both streams until the command ends; False if `end` (monotonic, seconds) or their limit comes first."""
+    def _run_in(
+        self,
+        transport: paramiko.Transport,
+        shell: RemoteShell,
+        argv: Sequence[str],
+        env: Mapping[str, str] | None,
+        cwd: str | None,
+        end: float,
+    ) -> bool:
+        """Run a command in a shell; False if `end` (monotonic, seconds) or the limit of its output comes first."""
+        if not self._read_until(shell.is_ready, transport, shell, end):
+            return False
+        shell.begin(argv, env, cwd)
+        return self._read_until(shell.is_complete, transport, shell, end)
+
+    def _read_until(
+        self, is_reached: Callable[[], bool], transport: paramiko.Transport, shell: RemoteShell, end: float
+    ) -> bool:
+        """Read both streams until `is_reached`; False if `end` (monotonic, seconds) or their limit comes first."""
         last_received = time.monotonic()
-        while not streams.complete():
+        while not is_reached():
             now = time.monotonic()
-            if now >= end or streams.too_long():
+            if now >= end or shell.size_bytes > self.output_limit_bytes:
                 return False
             if now - last_received > SILENCE_S:
                 # The SSH server answers without starting a process; detects a link that discards all data.
                 with _answer_within(transport, SILENCE_S):
                     transport.global_request("keepalive@openssh.com", wait=True)
                 last_received = time.monotonic()
-            if streams.read(min(end - now, SILENCE_S)):
+            if shell.read(min(end - now, SILENCE_S)):
                 last_received = time.monotonic()
-        return True
-
-    def _exit_of(self, channel: paramiko.Channel) -> tuple[int | None, int | None]:
-        """Return (exit code, signal); raises EOFError if the channel closed without either."""
-        name = getattr(channel, "exit_signal", None)
-        if name is not None:
-            return None, getattr(signal, f"SIG{name}", signal.SIGKILL).value
-        status = channel.recv_exit_status()
-        if status < 0:
-            raise EOFError("the connection ended during a command")
-        return status, None
+        return shell.size_bytes <= self.output_limit_bytes
 
     def _end_group(self, transport: paramiko.Transport, pid: int | None) -> None:
-        """Kill the process group over another channel; raises TimeoutError if the host does not do it."""
+        """Kill a shell with all that it started, over another one; raises TimeoutError if the host does not do it."""
         if pid is None:
             raise TimeoutError("a command did not start before its deadline")
-        channel = self._start(transport, end_group_line(pid))
-        try:
-            streams = _Streams(self.name, channel, self.output_limit_bytes)
-            if not self._read_until_end(transport, streams, time.monotonic() + SILENCE_S):
+        with self._shell(transport) as shell:
+            argv, end = ["sh", "-c", script_text("end_group"), "sh", str(pid)], time.monotonic() + SILENCE_S
+            if not self._run_in(transport, shell, argv, None, None, end):
                 raise TimeoutError("a command over its deadline could not be killed")
-        finally:
-            channel.close()
 
     def _upload_error(self, local: Path, remote: str, error: OSError) -> TransferFailed:
         """Return the error of an upload. SFTP reports a full disk only as `Failure`, so the free space is read."""
@@ -250,43 +270,3 @@ def _answer_within(transport: paramiko.Transport, wait_s: float) -> Iterator[Non
         timer.cancel()
     if not transport.is_active():
         raise EOFError(f"no answer within {wait_s:g} s")
-
-
-class _Streams:
-    """The output of a command on its channel so far. The process id was the first line of stdout and is removed."""
-
-    def __init__(self, name: str, channel: paramiko.Channel, limit_bytes: int) -> None:
-        self.pid: int | None = None
-        self._name = name
-        self._limit_bytes = limit_bytes
-        self.stdout = bytearray()
-        self.stderr = bytearray()
-        self._channel = channel
-
-    def complete(self) -> bool:
-        """Return whether the command ended and all of its output was read."""
-        channel = self._channel
-        unread = channel.recv_ready() or channel.recv_stderr_ready()
-        ended = channel.closed or (channel.eof_received and channel.exit_status_ready())
-        return bool(ended and not unread and not channel.recv_ready() and not channel.recv_stderr_ready())
-
-    def too_long(self) -> bool:
-        """Return whether more than the limit was printed."""
-        return len(self.stdout) + len(self.stderr) > self._limit_bytes
-
-    def read(self, wait_s: float) -> bool:
-        """Wait up to `wait_s` for output and read it; return whether there was any."""
-        channel = self._channel
-        if channel.eof_received:
-            channel.status_event.wait(0.05)  # the descriptor stays readable after the end of the streams
-        else:
-            select.select([channel], [], [], wait_s)
-        before = len(self.stdout) + len(self.stderr)
-        if channel.recv_ready():
-            self.stdout += channel.recv(_CHUNK)
-        if channel.recv_stderr_ready():
-            self.stderr += channel.recv_stderr(_CHUNK)
-        received = len(self.stdout) + len(self.stderr) > before
-        if self.pid is None:
-            self.pid = take_pid(self._name, self.stdout)
-        return received

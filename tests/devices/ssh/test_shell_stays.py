@@ -1,0 +1,78 @@
+"""The shell on a host that runs one command after the other."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from devices.device import Device
+from devices.errors import DeadlineExceeded
+from devices.inventory import DeviceSpec, open_device
+from devices.ssh.shell import Framed
+from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
+
+PARENT = ["sh", "-c", "echo $PPID"]
+
+
+@pytest.fixture
+def host(make_spec: Callable[..., DeviceSpec]) -> Iterator[Device]:
+    with open_device(make_spec("ssh")) as device:
+        yield device
+
+
+def shell_of(device: Device) -> int:
+    return int(device.run(PARENT, deadline_s=ENOUGH_S).stdout)
+
+
+@pytest.mark.lab
+def test_commands_share_a_shell_and_nothing_else(host: Device) -> None:
+    shell = shell_of(host)
+    assert host.run(["sh", "-c", "cd /; exit 3"], deadline_s=ENOUGH_S, env={"LEFT": "1"}).exit_code == 3
+
+    result = host.run(["sh", "-c", 'echo $PPID "$LEFT" "$PWD"'], deadline_s=ENOUGH_S)
+
+    assert result.stdout.decode().split() == [str(shell), os.path.expanduser("~")]  # noqa: PTH111
+    assert result.stderr == b""
+
+
+@pytest.mark.lab
+def test_a_deadline_ends_the_shell_and_the_next_command_gets_a_new_one(
+    host: Device, alive: Callable[[int], bool]
+) -> None:
+    shell = shell_of(host)
+
+    with pytest.raises(DeadlineExceeded):
+        host.run(["sleep", "60"], deadline_s=0.5 * SCALE)
+
+    wait_for(lambda: not alive(shell), "the shell to end")
+    assert shell_of(host) != shell
+
+
+@pytest.mark.lab
+@pytest.mark.fault(
+    stage="run", done="the shell that stays on a host is killed between two commands", holds="a new one runs the next"
+)
+def test_a_shell_that_was_killed_is_replaced(host: Device, alive: Callable[[int], bool]) -> None:
+    shell = shell_of(host)
+
+    os.kill(shell, signal.SIGKILL)
+    wait_for(lambda: not alive(shell), "the shell to end")
+    wait_for(lambda: not host._idle.is_alive(), "its end to arrive")  # type: ignore[attr-defined]
+
+    assert shell_of(host) != shell
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 1000])
+@pytest.mark.parametrize("output", [b"", b"plain\n", b"mark", b"\0mark 0", b"marke 0\nmarker"])
+def test_output_is_what_is_between_the_markers_however_it_is_cut(output: bytes, size: int) -> None:
+    stream = Framed(b"marker-1")
+    received = b"stray of an earlier command\nmarker-1\n" + output + b"marker-1 37\n"
+
+    for start in range(0, len(received), size):
+        assert stream.status is None
+        stream.feed(received[start : start + size])
+
+    assert (stream.data, stream.status) == (output, b"37")
