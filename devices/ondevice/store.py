@@ -75,7 +75,8 @@ def put(device: Device, local: Path, sha256: str, *, executable: bool = False) -
         return final
     part = f"{device.root}/incoming/{sha256}-{uuid.uuid4().hex[:8]}"
     device.upload(local, part)
-    published = run_script(device, "store_publish_file", part, final, mark, sha256, deadline_s=TRANSFER_DEADLINE_S)
+    words = [part, final, mark, sha256, f"{device.root}/{_guard_path(final)}"]
+    published = run_script(device, "store_publish_file", *words, deadline_s=TRANSFER_DEADLINE_S)
     arrived = published.strip()
     if arrived != sha256:
         got = _sha256(device, local)

@@ -3,7 +3,7 @@
 # Print the hashes of the named files in PLACE (a file or a folder), or `no` if one is missing; mark PLACE as used.
 # GUARD contains the inode, size and times of the files as they were hashed, then the hashes: files that still have
 # them are not read again. Without `stat` they are read every time.
-# needs: dialect
+# needs: store_guard
 
 place=$1; guard=$2; executable=$3; shift 3
 [ -e "$place" ] || { echo no; exit 0; }
@@ -17,5 +17,5 @@ else
 fi
 touch -c "$place"
 [ -z "$executable" ] || chmod 755 "$@" 2>/dev/null
-mkdir -p "${guard%/*}" && printf '%s\n=%s\n' "$(state "$@")" "$hashes" >"$guard.$$" && mv "$guard.$$" "$guard"
+write_guard "$guard" "$hashes" "$@"
 printf '%s\n' "$hashes"

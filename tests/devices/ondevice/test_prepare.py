@@ -54,6 +54,16 @@ def test_what_is_stored_costs_one_round_trip_with_the_conditions(
     assert again.conditions.free_disk_bytes
 
 
+def test_a_file_that_was_just_pushed_is_not_read_again(
+    device: Device, contents: list[Content], round_trips: list[str]
+) -> None:
+    assert prepared(device, contents[1:]).conditions is None
+    round_trips.clear()
+
+    assert prepared(device, contents[1:]).conditions is not None
+    assert round_trips == ["run"]
+
+
 @pytest.mark.fault(
     stage="push",
     done="a file in the device's store is changed between two sessions, with the same size and time",

@@ -75,4 +75,5 @@ def test_output_is_what_is_between_the_markers_however_it_is_cut(output: bytes, 
         assert stream.status is None
         stream.feed(received[start : start + size])
 
-    assert (stream.data, stream.status) == (output, b"37")
+    assert bytes(stream.data) == output
+    assert stream.status == b"37"

@@ -73,13 +73,14 @@ def test_the_statistics_of_a_good_runner_are_kept_and_loaded(tmp_path: Path) -> 
 def test_statistics_that_do_not_match_their_schema_fail_the_session(
     tmp_path: Path, what: str, content: str, field: str
 ) -> None:
-    record = measured(tmp_path, farm_bench(tmp_path, writes(tmp_path, "stats", content)))
+    bench = farm_bench(tmp_path, writes(tmp_path, "stats", content))
+    record = measured(tmp_path, bench)
     # then the session failed with the name of the file and the field, nothing is left to collect, and it is loaded
     assert (record.status, record.reason_code) == ("failed", "bad_stats")
     assert str(record.reason).startswith("stats.json")
     assert field in str(record.reason)
     assert len(str(record.reason)) < 500
-    assert list((tmp_path / "root" / "sessions").iterdir()) == []
+    assert bench.device.collected == [str(folder) for folder in (tmp_path / "root" / "sessions").iterdir()]
     assert loaded(tmp_path, record) == 1
 
 
@@ -139,7 +140,7 @@ def test_a_file_that_is_too_large_or_not_a_file_fails_its_session_alone(
     assert f"{name} " in str(record.reason)
     assert name not in record.files
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kb < 64 << 10
-    assert list((tmp_path / "root" / "sessions").iterdir()) == []
+    assert bench.device.collected == [str(folder) for folder in (tmp_path / "root" / "sessions").iterdir()]
 
 
 @pytest.mark.fault(stage="pull", done="a runner crashes after it left a huge file", holds="the crash is the reason")
@@ -188,7 +189,8 @@ def test_an_unforeseen_error_ends_that_session_with_its_class_and_text(
         raise ZeroDivisionError("lone \ud800\nand more")
 
     monkeypatch.setattr(measure, "check_result", fail)
-    record = measured(tmp_path, a_bench(tmp_path, GOOD))
+    bench = a_bench(tmp_path, GOOD)
+    record = measured(tmp_path, bench)
     # then there is a bundle with the reason and the trace, the log has the sentence, and no job is left to collect
     assert (record.status, record.reason_code) == ("failed", "farm_error")
     assert "unexpected error (ZeroDivisionError: lone ? and more)" in str(record.reason)
@@ -196,7 +198,7 @@ def test_an_unforeseen_error_ends_that_session_with_its_class_and_text(
     assert b"in fail\n" in trace.read_bytes()
     assert "ZeroDivisionError: lone" in caplog.text
     assert "Traceback" not in caplog.text
-    assert list((tmp_path / "root" / "sessions").iterdir()) == []
+    assert bench.device.collected == [str(folder) for folder in (tmp_path / "root" / "sessions").iterdir()]
     assert loaded(tmp_path, record) == 1
 
 
