@@ -54,7 +54,7 @@ class SharedHost(SshDevice):
         with self._opening:
             if self._prompt is not transport:
                 # OpenSSH sets TCP_NODELAY at the first command; without it, answers in two packets take 40 ms more.
-                self._start(transport, "true").close()
+                self._open_shell(transport).close()
                 self._prompt = transport
             try:
                 return transport.open_channel("direct-tcpip", (_LOOPBACK, port), here, timeout=SILENCE_S)
