@@ -5,8 +5,8 @@ the one that ends stdout is followed by the exit status.
 """
 
 import secrets
-import select
 import shlex
+import threading
 from collections.abc import Mapping, Sequence
 
 import paramiko
@@ -29,6 +29,9 @@ class RemoteShell:
         self._channel = channel
         self._out, self._err = Framed(), Framed()
         channel.settimeout(silence_s)
+        self._arrived = Arrived()
+        channel.in_buffer.set_event(self._arrived)
+        channel.in_stderr_buffer.set_event(self._arrived)
 
     def begin(self, argv: Sequence[str], env: Mapping[str, str] | None, cwd: str | None) -> None:
         """Start a command. The one before must be complete."""
@@ -61,7 +64,9 @@ class RemoteShell:
     def read(self, wait_s: float) -> bool:
         """Wait up to `wait_s` for output and read it; return whether there was any."""
         channel = self._channel
-        select.select([channel], [], [], wait_s)
+        self._arrived.clear_first()
+        if self.is_alive() and not channel.recv_ready() and not channel.recv_stderr_ready():
+            self._arrived.wait(wait_s)
         has_out, has_err = channel.recv_ready(), channel.recv_stderr_ready()
         if has_out:
             self._out.feed(channel.recv(_CHUNK))
@@ -83,6 +88,21 @@ class RemoteShell:
         if not self.is_alive() and not channel.recv_ready() and not channel.recv_stderr_ready():
             raise EOFError("the connection ended during a command")
         return False
+
+
+class Arrived(threading.Event):
+    """Set when a stream gets output or ends.
+
+    paramiko's own file descriptor misses output of one stream that arrives while the other one is read. It would also
+    clear this event then; only who waits may do so, before looking.
+    """
+
+    def clear(self) -> None:
+        """Ignore what paramiko wants when it has read all of one stream."""
+
+    def clear_first(self) -> None:
+        """Clear the event, before looking for output."""
+        super().clear()
 
 
 class Framed:

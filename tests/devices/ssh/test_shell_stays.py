@@ -7,11 +7,12 @@ import signal
 from collections.abc import Callable, Iterator
 
 import pytest
+from paramiko.buffered_pipe import BufferedPipe
 
 from devices.device import Device
 from devices.errors import DeadlineExceeded
 from devices.inventory import DeviceSpec, open_device
-from devices.ssh.shell import Framed
+from devices.ssh.shell import Arrived, Framed
 from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
 
 PARENT = ["sh", "-c", "echo $PPID"]
@@ -77,3 +78,17 @@ def test_output_is_what_is_between_the_markers_however_it_is_cut(output: bytes, 
 
     assert bytes(stream.data) == output
     assert stream.status == b"37"
+
+
+def test_output_of_one_stream_that_arrives_while_the_other_is_read_is_noticed() -> None:
+    # given a command that has written to both streams
+    arrived, out, err = Arrived(), BufferedPipe(), BufferedPipe()
+    for pipe in (out, err):
+        pipe.set_event(arrived)
+    err.feed(b"e")  # type: ignore[arg-type]
+    arrived.clear_first()
+    # when output arrives on one of them, and then all of the other is read
+    out.feed(b"o")  # type: ignore[arg-type]
+    assert bytes(err.read(10)) == b"e"
+    # then the output is noticed without waiting
+    assert arrived.wait(0)
