@@ -1,0 +1,143 @@
+"""What the chaos hour does to a farm. Each act returns what it did, or None if that is impossible at this moment."""
+
+import contextlib
+import os
+import random
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from deployments.virtual_lab import processes
+from deployments.virtual_lab.link_proxy import LinkProxy
+from tests.survival.chaos.farm import HOME, LABS, ChaosFarm
+
+
+@dataclass(frozen=True)
+class Deed:
+    """What an act did, and the places or devices whose sessions it concerns."""
+
+    text: str
+    concerns: set[str]
+
+
+@dataclass
+class Acts:
+    """The acts on one farm. What they must end themselves is in `ends`: the moment and how."""
+
+    farm: ChaosFarm
+    links: dict[str, LinkProxy]
+    moments: random.Random
+    ends: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
+
+    def all(self) -> dict[str, Callable[[], Deed | None]]:
+        """Return the acts by name."""
+        found: dict[str, Callable[[], Deed | None]] = {
+            "kill -9 controller": lambda: self._controller(signal.SIGKILL),
+            "SIGTERM controller": lambda: self._controller(signal.SIGTERM),
+            "kill -9 worker of a lab": self._worker,
+            "kill -9 run of a lab": self._lab_run,
+            "kill -9 Prefect server": lambda: self._part("server", signal.SIGKILL),
+            "kill -9 Prefect services": lambda: self._part("background", signal.SIGKILL),
+            "immediate stop of PostgreSQL": lambda: self._part("postgres", signal.SIGQUIT),
+            "kill -9 Redis": lambda: self._part("redis", signal.SIGKILL),
+            "kill -9 job of a device": lambda: self._job(is_whole=True),
+            "kill -9 runner of a device": lambda: self._job(is_whole=False),
+            "SIGSTOP": self._suspend,
+        }
+        if self.links:
+            found |= {"cut link": lambda: self._link("cut"), "stall link": lambda: self._link("stalled")}
+        return found
+
+    def end_due(self, now_s: float) -> None:
+        """End what is due."""
+        due = [each for each in self.ends if each[0] <= now_s]
+        self.ends = [each for each in self.ends if each[0] > now_s]
+        for _, end in due:
+            end()
+
+    def _controller(self, number: signal.Signals) -> Deed | None:
+        if self.farm.controller.exit_code is not None:
+            return None
+        self.farm.controller.send(number)
+        return Deed("", {HOME, *LABS})
+
+    def _part(self, name: str, number: signal.Signals) -> Deed | None:
+        program = self.farm.kept[name].program
+        if program.exit_code is not None:
+            return None
+        program.send(number)
+        return Deed("", {HOME, *LABS})
+
+    def _worker(self) -> Deed | None:
+        lab = self.moments.choice(LABS)
+        program = self.farm.kept[lab].program
+        if program.exit_code is not None:
+            return None
+        program.kill_with_children()
+        return Deed(lab, {lab})
+
+    def _lab_run(self) -> Deed | None:
+        lab = self.moments.choice(LABS)
+        run = self._run_of(lab)
+        if run is None:
+            return None
+        processes.kill(run)
+        return Deed(lab, {lab})
+
+    def _run_of(self, lab: str) -> int | None:
+        """Return the process of a lab's flow run: the child of Prefect's worker, which is the child of `etfarm lab`."""
+        workers = processes.children(self.farm.kept[lab].program.pid)
+        runs = [run for worker in workers for run in processes.children(worker)]
+        return runs[0] if runs else None
+
+    def _job(self, *, is_whole: bool) -> Deed | None:
+        """Kill a job with everything in its group, or only what its launcher started."""
+        notes = sorted(self.farm.devices.glob("*/jobs/*"))
+        if not notes:
+            return None
+        note = self.moments.choice(notes)
+        device = note.parent.parent.name
+        with contextlib.suppress(OSError, ValueError):
+            group = int(note.read_text(encoding="utf-8").split()[0])
+            if is_whole:
+                os.killpg(group, signal.SIGKILL)
+                return Deed(device, {device})
+            runner = [pid for pid in processes.descendants(group) if self._is_launched(pid)]
+            if runner:
+                processes.kill(runner[0])
+                return Deed(device, {device})
+        return None
+
+    def _is_launched(self, pid: int) -> bool:
+        with contextlib.suppress(OSError, IndexError):
+            parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+            return str(self.farm.folder / "launcher") in processes.command_of(parent)
+        return False
+
+    def _link(self, how: str) -> Deed:
+        device = self.moments.choice(sorted(self.links))
+        link, seconds = self.links[device], self.moments.uniform(2, 15)
+        if how == "cut":
+            link.cut()
+        else:
+            link.stalled = True
+        self.ends.append((time.monotonic() + seconds, link.restore))
+        return Deed(f"{device} for {seconds:.0f} s", {device})
+
+    def _suspend(self) -> Deed | None:
+        """Suspend a process for some seconds, as a machine does that is out of memory or asleep."""
+        name = self.moments.choice(["controller", "server", "background", "redis", *LABS])
+        seconds = self.moments.uniform(2, 15)
+        pid = self._run_of(name) if name in LABS else self._pid_of(name)
+        if pid is None:
+            return None
+        processes.kill(pid, signal.SIGSTOP)
+        self.ends.append((time.monotonic() + seconds, lambda: processes.kill(pid, signal.SIGCONT)))
+        what = f"run of {name}" if name in LABS else name
+        return Deed(f"{what} for {seconds:.0f} s", {name} if name in LABS else {HOME, *LABS})
+
+    def _pid_of(self, name: str) -> int | None:
+        program = self.farm.controller if name == "controller" else self.farm.kept[name].program
+        return program.pid if program.exit_code is None else None

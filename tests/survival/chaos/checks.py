@@ -1,0 +1,109 @@
+"""What must hold, seen from outside: files of the farm, the witness of each device, processes and the server."""
+
+import ssl
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tasks.bundle import SessionRecord
+from tasks.files import UNFINISHED
+from tests.fixtures.simulated import bears_its_name, counts, faults_of_load, faults_of_plan
+from tests.fixtures.team_server import TeamServer
+from tests.fixtures.waiting import ENOUGH_S
+from tests.survival.chaos.farm import ChaosFarm
+
+_PREFIX_BYTES = 4  # of an ETDump: the size of what follows
+_IDENTIFIER = b"ED00"
+
+
+def faults_of_night(farm: ChaosFarm, sweep_id: str) -> list[str]:
+    """Return what is wrong with a night that has ended, a sentence each."""
+    records = farm.records(sweep_id)
+    found = faults_of_plan(records, farm.planned()) + false_successes(farm, records)
+    if not (farm.var.reports / sweep_id / "report.html").is_file():
+        found.append("no report")
+    return [f"{sweep_id}: {each}" for each in found]
+
+
+def false_successes(farm: ChaosFarm, records: Iterable[SessionRecord]) -> list[str]:
+    """Return the results without a complete ETDump of their session, or whose runner did not come to its end."""
+    ended = ends_on(farm)
+    found = []
+    for record in filter(counts, records):
+        name = f"{record.device.name} #{record.index} {record.session_id}"
+        data = (farm.bundles / record.sweep.sweep_id / record.session_id / "model.etdump").read_bytes()
+        size_bytes = int.from_bytes(data[:_PREFIX_BYTES], "little")
+        if data[8:12] != _IDENTIFIER or size_bytes + _PREFIX_BYTES != len(data):
+            found.append(f"{name}: false success, its ETDump is incomplete")
+        if record.device.transport == "simulated" and not bears_its_name(farm.bundles, record):
+            found.append(f"{name}: false success, its ETDump is of another session")
+        if 0 not in ended[record.device.name, record.session_id]:
+            found.append(f"{name}: false success, its runner was killed before it ended")
+    return found
+
+
+def ends_on(farm: ChaosFarm) -> dict[tuple[str, str], list[int]]:
+    """Return the exit codes of the runners that ended, by device and session, as the devices' launcher noted them."""
+    ended = defaultdict(list)
+    for line in (farm.folder / "ran").read_text(encoding="utf-8").splitlines():
+        phase, device, session, code, _ = line.split()
+        if phase == "end":
+            ended[device, session].append(int(code))
+    return ended
+
+
+def faults_of_all(farm: ChaosFarm) -> list[str]:
+    """Return what is wrong with all nights together: overlaps on devices, and what the warehouse contains."""
+    overlaps = farm.folder / "overlaps"
+    lines = overlaps.read_text(encoding="utf-8").splitlines() if overlaps.exists() else []
+    found = [f"{line}: two jobs at once" for line in lines]
+    records = [record for sweep_id in farm.sweep_ids() for record in farm.records(sweep_id)]
+    return found + faults_of_load(records, farm.var.warehouse)
+
+
+def left_behind(farm: ChaosFarm) -> list[str]:
+    """Return processes, leases, jobs, scratch folders and mounts that are left, after the farm was ended."""
+    folder = farm.folder
+    patterns = ["machine-*/lease-*/*", "devices/*/machine/lease-*/*", "devices/*/jobs/*", "devices/*/sessions/*"]
+    patterns += [f"bundles/*/{UNFINISHED}*", "bundles/labs/*/*", "tmp-*/etfarm-scratch-*/*", "tmp-*/etfarm-tree-*"]
+    patterns += [f"var-*/{depth}{UNFINISHED}*" for depth in ("", "*/", "*/*/")]
+    patterns += ["var-*/prefect/own-*/*.json"]
+    found = [f"left: {path.relative_to(folder)}" for pattern in patterns for path in sorted(folder.glob(pattern))]
+    mounts = Path("/proc/mounts").read_text(encoding="utf-8").splitlines()
+    found += [f"left mounted: {line}" for line in mounts if str(folder) in line]
+    return found + [f"left running: {text}" for text in running_in(folder)]
+
+
+def running_in(folder: Path) -> list[str]:
+    """Return the processes that run in the folder or have it in their words or environment."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words, settings = ((process / name).read_bytes() for name in ("cmdline", "environ"))
+            place = str((process / "cwd").readlink())
+        except OSError:
+            continue
+        if str(folder).encode() in words + settings or place.startswith(str(folder)):
+            found.append(f"{process.name} {words.replace(bytes(1), b' ').decode(errors='replace')[:150]}")
+    return found
+
+
+def unfinished_at_server(team: TeamServer) -> list[str]:
+    """Return the flow runs and the slots of devices that the server takes for running or in use."""
+    trusted = ssl.create_default_context(cafile=team.certificate)
+    name, _, password = team.auth.partition(":")
+    with httpx.Client(verify=trusted, auth=(name, password), base_url=team.api, timeout=ENOUGH_S) as client:
+
+        def ask(path: str, body: dict[str, Any]) -> Any:
+            answer = client.post(path, json=body)
+            answer.raise_for_status()
+            return answer.json()
+
+        states = {"any_": ["SCHEDULED", "PENDING", "RUNNING", "CANCELLING", "PAUSED"]}
+        runs = ask("/flow_runs/filter", {"flow_runs": {"state": {"type": states}}})
+        limits = ask("/v2/concurrency_limits/filter", {})
+    found = [f"left at the server: run {run['name']} is {run['state_name']}" for run in runs]
+    return found + [f"left at the server: slot of {each['name']}" for each in limits if each["active_slots"] > 0]
