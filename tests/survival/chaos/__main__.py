@@ -119,7 +119,7 @@ class Hour:
             self.faults += checks.faults_of_night(self.farm, night)
         self.faults += checks.unfinished_at_server(self.farm.team)
         self.farm.end()
-        self.faults += checks.faults_of_all(self.farm) + checks.left_behind(self.farm)
+        self.faults += checks.faults_of_all(self.farm) + checks.left_behind(self.farm.folder)
         planned = len(nights) * len(self.farm.planned())
         print(f"\n{self.history.table()}\n")
         print(f"nights {len(nights)}, sessions planned {planned}, bundles {self.history.bundles}")

@@ -22,33 +22,33 @@ _IDENTIFIER = b"ED00"
 def faults_of_night(farm: ChaosFarm, sweep_id: str) -> list[str]:
     """Return what is wrong with a night that has ended, a sentence each."""
     records = farm.records(sweep_id)
-    found = faults_of_plan(records, farm.planned()) + false_successes(farm, records)
+    found = faults_of_plan(records, farm.planned()) + false_successes(farm.folder, records)
     if not (farm.var.reports / sweep_id / "report.html").is_file():
         found.append("no report")
     return [f"{sweep_id}: {each}" for each in found]
 
 
-def false_successes(farm: ChaosFarm, records: Iterable[SessionRecord]) -> list[str]:
+def false_successes(folder: Path, records: Iterable[SessionRecord]) -> list[str]:
     """Return the results without a complete ETDump of their session, or whose runner did not come to its end."""
-    ended = ends_on(farm)
+    ended = _ends(folder)
     found = []
     for record in filter(counts, records):
         name = f"{record.device.name} #{record.index} {record.session_id}"
-        data = (farm.bundles / record.sweep.sweep_id / record.session_id / "model.etdump").read_bytes()
+        data = (folder / "bundles" / record.sweep.sweep_id / record.session_id / "model.etdump").read_bytes()
         size_bytes = int.from_bytes(data[:_PREFIX_BYTES], "little")
         if data[8:12] != _IDENTIFIER or size_bytes + _PREFIX_BYTES != len(data):
             found.append(f"{name}: false success, its ETDump is incomplete")
-        if record.device.transport == "simulated" and not bears_its_name(farm.bundles, record):
+        if record.device.transport == "simulated" and not bears_its_name(folder / "bundles", record):
             found.append(f"{name}: false success, its ETDump is of another session")
         if 0 not in ended[record.device.name, record.session_id]:
             found.append(f"{name}: false success, its runner was killed before it ended")
     return found
 
 
-def ends_on(farm: ChaosFarm) -> dict[tuple[str, str], list[int]]:
+def _ends(folder: Path) -> dict[tuple[str, str], list[int]]:
     """Return the exit codes of the runners that ended, by device and session, as the devices' launcher noted them."""
     ended = defaultdict(list)
-    for line in (farm.folder / "ran").read_text(encoding="utf-8").splitlines():
+    for line in (folder / "ran").read_text(encoding="utf-8").splitlines():
         phase, device, session, code, _ = line.split()
         if phase == "end":
             ended[device, session].append(int(code))
@@ -57,16 +57,19 @@ def ends_on(farm: ChaosFarm) -> dict[tuple[str, str], list[int]]:
 
 def faults_of_all(farm: ChaosFarm) -> list[str]:
     """Return what is wrong with all nights together: overlaps on devices, and what the warehouse contains."""
-    overlaps = farm.folder / "overlaps"
-    lines = overlaps.read_text(encoding="utf-8").splitlines() if overlaps.exists() else []
-    found = [f"{line}: two jobs at once" for line in lines]
     records = [record for sweep_id in farm.sweep_ids() for record in farm.records(sweep_id)]
-    return found + faults_of_load(records, farm.var.warehouse)
+    return overlaps_in(farm.folder) + faults_of_load(records, farm.var.warehouse)
 
 
-def left_behind(farm: ChaosFarm) -> list[str]:
+def overlaps_in(folder: Path) -> list[str]:
+    """Return the sessions that began while another one ran on their device, as the devices' launcher noted them."""
+    noted = folder / "overlaps"
+    lines = noted.read_text(encoding="utf-8").splitlines() if noted.exists() else []
+    return [f"{line}: two jobs at once" for line in lines]
+
+
+def left_behind(folder: Path) -> list[str]:
     """Return processes, leases, jobs, scratch folders and mounts that are left, after the farm was ended."""
-    folder = farm.folder
     patterns = ["machine-*/lease-*/*", "devices/*/machine/lease-*/*", "devices/*/jobs/*", "devices/*/sessions/*"]
     patterns += [f"bundles/*/{UNFINISHED}*", "bundles/labs/*/*", "tmp-*/etfarm-scratch-*/*", "tmp-*/etfarm-tree-*"]
     patterns += [f"var-*/{depth}{UNFINISHED}*" for depth in ("", "*/", "*/*/")]
@@ -74,10 +77,10 @@ def left_behind(farm: ChaosFarm) -> list[str]:
     found = [f"left: {path.relative_to(folder)}" for pattern in patterns for path in sorted(folder.glob(pattern))]
     mounts = Path("/proc/mounts").read_text(encoding="utf-8").splitlines()
     found += [f"left mounted: {line}" for line in mounts if str(folder) in line]
-    return found + [f"left running: {text}" for text in running_in(folder)]
+    return found + [f"left running: {text}" for text in _running_in(folder)]
 
 
-def running_in(folder: Path) -> list[str]:
+def _running_in(folder: Path) -> list[str]:
     """Return the processes that run in the folder or have it in their words or environment."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
@@ -102,8 +105,12 @@ def unfinished_at_server(team: TeamServer) -> list[str]:
             answer.raise_for_status()
             return answer.json()
 
-        states = {"any_": ["SCHEDULED", "PENDING", "RUNNING", "CANCELLING", "PAUSED"]}
-        runs = ask("/flow_runs/filter", {"flow_runs": {"state": {"type": states}}})
+        unended = {"any_": ["SCHEDULED", "PENDING", "RUNNING", "CANCELLING", "PAUSED"]}
+        runs = ask("/flow_runs/filter", {"flow_runs": {"state": {"type": unended}}})
         limits = ask("/v2/concurrency_limits/filter", {})
-    found = [f"left at the server: run {run['name']} is {run['state_name']}" for run in runs]
+        found = []
+        for run in runs:
+            states = client.get("/flow_run_states/", params={"flow_run_id": run["id"]}).json()
+            way = "; ".join(f"{state['timestamp'][11:19]} {state['name']} ({state['message']})" for state in states)
+            found.append(f"left at the server: run {run['name']} is {run['state_name']}: {way}")
     return found + [f"left at the server: slot of {each['name']}" for each in limits if each["active_slots"] > 0]

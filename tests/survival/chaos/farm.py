@@ -22,7 +22,7 @@ SESSIONS = 6
 _DEVICES_EACH = 3
 _SHARED = ("exports", "runners", "cache")
 # Witness of each session: what began and how it ended, and whether two ran at once on a device.
-_LAUNCHER = """#!/bin/sh
+LAUNCHER = """#!/bin/sh
 case "$*" in *--etdump_path=*) ;; *) exec "$@" ;; esac
 here=${0%/*}; device=${PWD%/sessions/*}
 exec 9>>"$device/measuring"
@@ -153,7 +153,7 @@ class ChaosFarm:
             (KEPT / name).mkdir(parents=True, exist_ok=True)
             (self.var.root / name).symlink_to(KEPT / name, target_is_directory=True)
         launcher = self.folder / "launcher"
-        launcher.write_text(_LAUNCHER, encoding="utf-8")
+        launcher.write_text(LAUNCHER, encoding="utf-8")
         launcher.chmod(0o755)
         common: dict[str, Any] = {"launcher": [str(launcher)]}
         simulated = common | {"transport": "simulated", "count": _DEVICES_EACH, "seconds": self.seconds}
