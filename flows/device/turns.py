@@ -6,6 +6,7 @@ message. Sweeps take the slot in the order of their claims.
 """
 
 import contextlib
+import logging
 import os
 import re
 import socket
@@ -19,7 +20,9 @@ from uuid import UUID
 
 import httpx
 from prefect.client.orchestration import SyncPrefectClient
+from prefect.client.schemas.actions import GlobalConcurrencyLimitUpdate
 from prefect.client.schemas.objects import FlowRun, State
+from prefect.client.schemas.responses import GlobalConcurrencyLimitResponse
 from prefect.context import FlowRunContext
 from prefect.exceptions import ObjectNotFound
 from prefect.settings import PREFECT_API_URL
@@ -34,8 +37,12 @@ ASK_S = 2.0
 """How long the answer counts to who waits: with a hundred devices, each session would ask."""
 SILENT_S = 60.0
 """A sweep that has not repeated it for so long has ended."""
+LEAKED_S = 90.0
+"""A slot that was taken so long ago, by no sweep that shows that it measures, has no holder."""
+_CLOCKS_S = 10.0
 _WAITING, _MEASURING = "Waiting", "Measuring"
 _PAGE = 200
+_log = logging.getLogger(__name__)
 _CLAIM = re.compile(r"(\S+): (\S+), priority (-?\d+), since (\S+), (.*)")
 
 
@@ -65,6 +72,7 @@ class Turn:
     claim: Claim
     run: UUID
     holds: bool
+    shown_at: datetime
 
 
 class Publisher:
@@ -78,10 +86,12 @@ class Publisher:
         self._next = 0.0
 
     def waits(self) -> None:
-        """Show that it waits, again after a while."""
+        """Show that it waits, again after a while; a slot that nobody holds is freed."""
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + BEAT_S
             self._show(_WAITING)
+            if _is_taken(self._client, self._claim.device):
+                _free_if_leaked(self._client, self._claim.device)
 
     def measures(self) -> None:
         """Show that it has the slot."""
@@ -148,6 +158,24 @@ def _is_taken(client: SyncPrefectClient, device: str) -> bool:
     return False
 
 
+def _free_if_leaked(client: SyncPrefectClient, device: str) -> None:
+    """Free the slot if it is taken, but no sweep has shown since that it measures.
+
+    The server first takes a slot and then creates the lease that frees it in the end. If the server or its Redis is
+    killed in between, no lease exists and the slot stays taken permanently.
+    """
+    name = f"device:{device}"
+    answer = client.request("GET", "/v2/concurrency_limits/{id_or_name}", path_params={"id_or_name": name})
+    limit, now = GlobalConcurrencyLimitResponse.model_validate(answer.json()), _time_of(answer)
+    taken_at = limit.updated
+    if not limit.active_slots or taken_at is None or now - taken_at < timedelta(seconds=LEAKED_S):
+        return
+    earliest = taken_at - timedelta(seconds=_CLOCKS_S)  # the database may have another clock than the server
+    if not any(turn.shown_at > earliest for turn in _shown(client, [_MEASURING], device)):
+        _log.warning("%s: its slot at the Prefect server has no holder and is freed", device)
+        client.update_global_concurrency_limit(name, GlobalConcurrencyLimitUpdate(active_slots=0))
+
+
 def _shown(client: SyncPrefectClient, names: list[str], device: str | None = None) -> Iterator[Turn]:
     """Yield what flow runs in states of these names show, the latest first; not those that wait no more."""
     wanted: dict[str, object] = {"state": {"name": {"any_": names}, "type": {"any_": ["RUNNING"]}}}
@@ -162,7 +190,7 @@ def _shown(client: SyncPrefectClient, names: list[str], device: str | None = Non
         if holds or now - state.timestamp < timedelta(seconds=SILENT_S):
             on, sweep, priority, since, process = parts.groups()
             claim = Claim(on, sweep, int(priority), datetime.fromisoformat(since), process)
-            yield Turn(claim, run.id, holds)
+            yield Turn(claim, run.id, holds, state.timestamp)
 
 
 def _runs(client: SyncPrefectClient, wanted: dict[str, object]) -> Iterable[tuple[datetime, FlowRun]]:
@@ -172,7 +200,12 @@ def _runs(client: SyncPrefectClient, wanted: dict[str, object]) -> Iterable[tupl
         body = {"flows": {"name": {"any_": [DEVICE_FLOW]}}, "flow_runs": wanted, "limit": _PAGE, "offset": len(found)}
         answer = client.request("POST", "/flow_runs/filter", json=body)
         page = answer.json()
-        now = parsedate_to_datetime(answer.headers["date"])
+        now = _time_of(answer)
         found += [(now, FlowRun.model_validate(each)) for each in page]
         if len(page) < _PAGE:
             return sorted(found, key=lambda each: each[1].state.timestamp if each[1].state else now, reverse=True)
+
+
+def _time_of(answer: httpx.Response) -> datetime:
+    """Return the server's time when it answered."""
+    return parsedate_to_datetime(answer.headers["date"])

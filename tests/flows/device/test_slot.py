@@ -3,12 +3,16 @@
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from prefect import flow
 from prefect.client.orchestration import get_client
 from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings
 
+from devices.errors import DeviceBusy
+from flows.device import turns
 from flows.device.slot import held_slot, release_slots
 from flows.device.turns import Claim
 from flows.server.run_notes import end_dead_runs
@@ -70,3 +74,49 @@ def test_a_farm_that_ends_early_releases_its_slots(server: str) -> None:
             release_slots(client)
         assert slots_in_use(server, "early") == 0
     assert slots_in_use(server, "early") == 0
+
+
+@pytest.mark.fault(
+    stage="lease",
+    done="the Prefect server or its Redis is killed between taking a device's slot and creating its lease",
+    holds="the next sweep that waits frees the slot, which nothing else would; a slot in use stays",
+)
+def test_a_slot_that_the_server_took_without_a_lease_is_freed_by_who_waits(
+    server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "LEAKED_S", 2.0)
+    monkeypatch.setattr(turns, "BEAT_S", 0.5)
+    # given a slot that is taken and has no lease
+    with get_client(sync_client=True) as client:
+        client.upsert_global_concurrency_limit_by_name("device:leaked", 1)
+        client.increment_concurrency_slots(["device:leaked"], 1, "concurrency")
+    assert slots_in_use(server, "leaked") == 1
+    # when a sweep waits for the device, then it gets it
+    with held_slot(Claim("leaked", "smoke-2026-01-02"), ENOUGH_S):
+        assert slots_in_use(server, "leaked") == 1
+    assert slots_in_use(server, "leaked") == 0
+
+
+def test_a_slot_of_a_sweep_that_measures_is_not_freed_by_who_waits(
+    server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "LEAKED_S", 0.0)
+    monkeypatch.setattr(turns, "BEAT_S", 0.2)
+
+    @flow(name="device", flow_run_name="device in-use")
+    def measuring() -> None:
+        # given a device on which a sweep measures
+        with held_slot(Claim("in-use", "first-2026-01-02"), ENOUGH_S):
+            # when another one waits for it, then it waits in vain
+            with ThreadPoolExecutor(1) as pool, pytest.raises(DeviceBusy):  # outside of that flow run
+                pool.submit(wait_for_slot).result(ENOUGH_S)
+            assert slots_in_use(server, "in-use") == 1
+
+    def wait_for_slot() -> None:
+        with (
+            temporary_settings({PREFECT_API_URL: server}),
+            held_slot(Claim("in-use", "second-2026-01-02"), 3.0),
+        ):
+            pass
+
+    measuring()
