@@ -94,23 +94,31 @@ def _running_in(folder: Path) -> list[str]:
     return found
 
 
-def unfinished_at_server(team: TeamServer) -> list[str]:
-    """Return the flow runs and the slots of devices that the server takes for running or in use."""
+def slots_in_use(team: TeamServer) -> list[str]:
+    """Return the slots of devices that the server takes for used."""
+    with _client(team) as client:
+        limits = _answer(client.post("/v2/concurrency_limits/filter", json={}))
+    return [f"left at the server: the slot of {each['name']}" for each in limits if each["active_slots"] > 0]
+
+
+def runs_without_end(team: TeamServer) -> list[str]:
+    """Return the flow runs that the server does not show as ended, each with its states."""
+    unended = {"any_": ["SCHEDULED", "PENDING", "RUNNING", "CANCELLING", "PAUSED"]}
+    found = []
+    with _client(team) as client:
+        for run in _answer(client.post("/flow_runs/filter", json={"flow_runs": {"state": {"type": unended}}})):
+            states = _answer(client.get("/flow_run_states/", params={"flow_run_id": run["id"]}))
+            way = "; ".join(f"{state['timestamp'][11:19]} {state['name']} ({state['message']})" for state in states)
+            found.append(f"shown as {run['state_name']}: {run['name']}: {way}")
+    return found
+
+
+def _client(team: TeamServer) -> httpx.Client:
     trusted = ssl.create_default_context(cafile=team.certificate)
     name, _, password = team.auth.partition(":")
-    with httpx.Client(verify=trusted, auth=(name, password), base_url=team.api, timeout=ENOUGH_S) as client:
+    return httpx.Client(verify=trusted, auth=(name, password), base_url=team.api, timeout=ENOUGH_S)
 
-        def ask(path: str, body: dict[str, Any]) -> Any:
-            answer = client.post(path, json=body)
-            answer.raise_for_status()
-            return answer.json()
 
-        unended = {"any_": ["SCHEDULED", "PENDING", "RUNNING", "CANCELLING", "PAUSED"]}
-        runs = ask("/flow_runs/filter", {"flow_runs": {"state": {"type": unended}}})
-        limits = ask("/v2/concurrency_limits/filter", {})
-        found = []
-        for run in runs:
-            states = client.get("/flow_run_states/", params={"flow_run_id": run["id"]}).json()
-            way = "; ".join(f"{state['timestamp'][11:19]} {state['name']} ({state['message']})" for state in states)
-            found.append(f"left at the server: run {run['name']} is {run['state_name']}: {way}")
-    return found + [f"left at the server: slot of {each['name']}" for each in limits if each["active_slots"] > 0]
+def _answer(answer: httpx.Response) -> Any:
+    answer.raise_for_status()
+    return answer.json()

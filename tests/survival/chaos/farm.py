@@ -1,6 +1,7 @@
 """The farm that the chaos hour breaks: a team's server, a controller, two labs, simulated devices and real links."""
 
 import json
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -71,6 +72,7 @@ class ChaosFarm:
         for name, program in self.team.programs.items():
             self.kept[name] = Kept(program, 2.0)
         self._write_files()
+        self._automate()
         for lab in LABS:
             words = ["lab", lab, "--var", str(self._var(lab)), "--bundles", str(self.bundles)]
             self.kept[lab] = Kept(self._program(lab, words), 10.0)
@@ -132,6 +134,11 @@ class ChaosFarm:
         """End the controller and the workers of the labs as an operator does; the server ends with its block."""
         for program in (self.controller, *(self.kept[lab].program for lab in LABS)):
             program.end()
+
+    def _automate(self) -> None:
+        """Create the automations that end the runs of killed processes, as a team does once."""
+        words = [*ETFARM, "automate"]
+        subprocess.run(words, env=self._environment(HOME), cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
 
     def _var(self, place: str) -> Path:
         return self.folder / f"var-{place}"
