@@ -41,6 +41,19 @@ _CALM_S = 300.0 * SCALE
 _AUTOMATION_S = 150.0
 
 
+# What is counted at the end, and the words of such a fault.
+_PROMISES = {
+    "sessions lost": ": lost",
+    "sessions doubled": " results",
+    "false successes": "false success",
+    "bundles that the warehouse has not, or the reverse": "loaded",
+    "jobs that ran beside another one on their device": "at once",
+    "nights without a report": "no report",
+    "nights that did not end": "not ended",
+    "processes, leases, mounts and unfinished files left behind": "left",
+}
+
+
 class Hour:
     """The farm, what is done to it, and what was found wrong."""
 
@@ -131,12 +144,14 @@ class Hour:
         open_runs = self._runs_without_end()
         self.faults += checks.slots_in_use(self.farm.team)
         self.farm.end()
+        for program in self.farm.team.programs.values():
+            shutil.copy(program.log, self.farm.folder)
         self.faults += checks.faults_of_all(self.farm) + checks.left_behind(self.farm.folder)
         planned = len(nights) * len(self.farm.planned())
         print(f"\n{self.history.table()}\n")
         print(f"nights {len(nights)}, sessions planned {planned}, bundles {self.history.bundles}")
-        for word in ("lost", "results", "false success", "at once", "no report", "left"):
-            print(f"{word:14} {sum(word in fault for fault in self.faults)}")
+        for name, word in _PROMISES.items():
+            print(f"{name:60} {sum(word in fault for fault in self.faults)}")
         print(f"{'runs that Prefect shows as not ended, although they have':60} {len(open_runs)}", *open_runs, sep="\n")
         print("\n".join(self.faults) or "every promise was kept")
 
