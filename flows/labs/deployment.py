@@ -1,7 +1,10 @@
 """The runs of labs at the Prefect server: the workers of one work pool, with a work queue for each lab."""
 
 import contextlib
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TypeVar
 from uuid import UUID
 
 import httpx
@@ -20,10 +23,18 @@ from flows.server.watch import ServerGoneError
 from flows.server.worker import LABS_POOL
 
 _DEPLOYMENT = "lab"
+# A server whose database is restarted answers with errors, which Prefect's clients do not repeat.
+_RESTARTED_S = 60.0
+_PAUSE_S = 2.0
+_T = TypeVar("_T")
 
 
 def deploy() -> None:
     """Create the work pool and the deployment at the server, or update them; the code is what labs have installed."""
+    _repeated(_deploy)
+
+
+def _deploy() -> None:
     template = ProcessWorker.get_default_base_job_template()
     pool = WorkPoolCreate(name=LABS_POOL, type=ProcessWorker.type, base_job_template=template)
     with get_client(sync_client=True) as client, contextlib.suppress(ObjectAlreadyExists):
@@ -40,14 +51,16 @@ def deploy() -> None:
 def start(site: str, order: str, bundles: str) -> UUID:
     """Ask the worker of a lab to run an order; return the flow run."""
     parameters = {"order": order, "bundles": bundles}
-    run = run_deployment(
+    start_run = partial(
+        run_deployment,
         f"{lab.name}/{_DEPLOYMENT}",
         parameters=parameters,
         flow_run_name=f"lab {order}",
         work_queue_name=site,
         timeout=0,
+        idempotency_key=order,
     )
-    return run.id  # type: ignore[union-attr]
+    return _repeated(start_run).id  # type: ignore[union-attr]
 
 
 def state_of(run: UUID) -> State | None:
@@ -70,6 +83,18 @@ def end_below(run: UUID, why: str) -> None:
     """Set what still shows as running below a run that crashed to Crashed, too."""
     with _unanswered(), get_client(sync_client=True) as client:
         end_runs(client, run, Crashed(message=why))
+
+
+def _repeated(ask: Callable[[], _T]) -> _T:
+    """Return the answer of the server, also if that is restarted at this moment."""
+    end = time.monotonic() + _RESTARTED_S
+    while True:
+        try:
+            return ask()
+        except httpx.HTTPStatusError as error:
+            if not error.response.is_server_error or time.monotonic() > end:
+                raise
+        time.sleep(_PAUSE_S)
 
 
 @contextlib.contextmanager

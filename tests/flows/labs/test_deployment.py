@@ -1,0 +1,46 @@
+"""The runs of labs are started although the server answers with an error for a moment."""
+
+from types import SimpleNamespace
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from flows.labs import deployment
+
+
+class Restarting:
+    """Stand-in for `run_deployment` at a server that answers with errors first."""
+
+    def __init__(self, *errors: int) -> None:
+        self.errors, self.keys, self.run = list(errors), set[str](), uuid4()
+
+    def __call__(self, _name: str, *, idempotency_key: str, **_: object) -> SimpleNamespace:
+        self.keys.add(idempotency_key)
+        if self.errors:
+            answer = httpx.Response(self.errors.pop(0), request=httpx.Request("POST", "http://server/api"))
+            answer.raise_for_status()
+        return SimpleNamespace(id=self.run)
+
+
+@pytest.mark.fault(
+    stage="plan",
+    done="the database of the Prefect server is restarted while a sweep asks a lab to measure",
+    holds="the sweep asks again, for one run; an answer that another try would not change is reported at once",
+)
+def test_a_lab_is_started_although_the_database_of_the_server_is_being_restarted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(deployment, "_PAUSE_S", 0.0)
+    # given a server that answers twice with an error
+    server = Restarting(500, 503)
+    monkeypatch.setattr(deployment, "run_deployment", server)
+    # when a lab is started, then it is, as one run
+    assert deployment.start("berlin", "tiny-2026-11-20/berlin-1", "bundles") == server.run
+    assert server.keys == {"tiny-2026-11-20/berlin-1"}
+    # and a refusal is not repeated
+    refusing = Restarting(404)
+    monkeypatch.setattr(deployment, "run_deployment", refusing)
+    with pytest.raises(httpx.HTTPStatusError):
+        deployment.start("berlin", "tiny-2026-11-20/berlin-2", "bundles")
+    assert refusing.errors == []
