@@ -1,4 +1,4 @@
-"""The automations at a real server: the run of a killed process, and a worker that is offline."""
+"""The automations at a real server: the runs of killed processes and workers, and a worker that is offline."""
 
 import os
 import signal
@@ -117,14 +117,36 @@ def test_the_run_of_a_killed_process_becomes_crashed_and_no_other(api: str, tmp_
     assert run["state"]["message"].startswith("no heartbeat for 90 s: its process was killed")
 
 
+def test_the_run_that_nobody_cancels_becomes_cancelled(api: str, tmp_path: Path) -> None:
+    # given the automations, with a shorter time than any user wants
+    described = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    described[1]["trigger"]["within"] = 10
+    (tmp_path / "automations.yaml").write_text(yaml.safe_dump(described), encoding="utf-8")
+    assert deploy(api, tmp_path, tmp_path / "automations.yaml").returncode == 0
+    # and the run of a lab whose process and worker were killed
+    command = [sys.executable, "-c", RUN, "lab", "to cancel", "wait"]
+    with subprocess.Popen(command, env=environment(api, tmp_path), stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"runs\n"
+        finally:
+            process.kill()
+    # when its sweep cancels it
+    (run,) = (run for run in asked(api, "flow_runs", {}) if run["name"] == "to cancel")
+    body = {"state": {"type": "CANCELLING"}, "force": True}
+    httpx.post(f"{api}/flow_runs/{run['id']}/set_state", json=body, timeout=ENOUGH_S).raise_for_status()
+    # then the server ends it
+    wait_for(lambda: states(api)["to cancel"] == "CANCELLED", lambda: str(states(api)), longest_s=120)
+
+
 def test_the_services_of_the_farm_are_told_of_a_worker_that_is_offline(api: str, tmp_path: Path) -> None:
     with webhook() as hook:
         # given the automations, deployed twice, and a worker that asks for work
         deploy(api, tmp_path, notify=hook.url)
         again = deploy(api, tmp_path, notify=hook.url)
-        names = ["etfarm: run without heartbeat", "etfarm: worker offline"]
+        names = ["etfarm: run without heartbeat", "etfarm: run without an end", "etfarm: worker offline"]
         assert again.stdout.splitlines() == [f"{name}: updated" for name in names]
-        assert sorted(each["name"] for each in asked(api, "automations", {})) == names
+        assert sorted(each["name"] for each in asked(api, "automations", {})) == sorted(names)
         assert PASSWORD not in again.stdout + again.stderr
         variables = environment(api, tmp_path) | {"PREFECT_WORKER_QUERY_SECONDS": "1"}
         with (tmp_path / "worker.log").open("wb") as log:
@@ -150,6 +172,7 @@ def test_without_a_service_only_the_runs_are_watched(api: str, tmp_path: Path) -
     done = deploy(api, tmp_path)
     assert done.stdout.splitlines() == [
         "etfarm: run without heartbeat: created",
+        "etfarm: run without an end: created",
         "etfarm: worker offline: left out; set ETFARM_NOTIFY to be told",
     ]
 
