@@ -62,7 +62,7 @@ class Lab:
 
 
 class _RunKilled(FarmError):
-    """The process of a lab's run was killed; another one measures what is left."""
+    """The process of a lab's run, or its worker before that started, was killed; another one measures what is left."""
 
 
 class _Talk:
@@ -102,6 +102,10 @@ class _Talk:
             if not is_taken and (self._report != Report() or (state is not None and state.is_running())):
                 is_taken, heard = True, time.monotonic()
             if not is_taken and time.monotonic() - begun > TAKEN_S:
+                if state is not None and state.is_pending():
+                    raise _RunKilled(
+                        str(self._given_up(run, f"its worker did not start this run within {TAKEN_S:g} s"))
+                    )
                 way_on = f"start one there with `etfarm lab {self._lab.site}`"
                 raise self._given_up(run, f"no worker took this sweep within {TAKEN_S:g} s; {way_on}")
             if is_taken and time.monotonic() - heard > SILENT_S:

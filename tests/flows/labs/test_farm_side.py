@@ -5,7 +5,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from prefect.client.schemas.objects import State
-from prefect.states import Crashed, Running
+from prefect.states import Crashed, Pending, Running
 
 from devices.inventory import DeviceSpec
 from devices.ondevice.facts import Facts
@@ -46,3 +46,42 @@ def test_what_a_killed_run_measured_is_not_counted_as_already_done(
     )
     # then each device has the counts of the run that measured it
     assert (lab.lost, lab.tallies["first"].succeeded, lab.tallies["second"].succeeded) == (None, 4, 4)
+
+
+@pytest.mark.fault(
+    stage="plan",
+    done="kill -9 of a lab's worker between taking a sweep's run and starting it",
+    holds="the sweep gives the lab another run, which its new worker takes",
+)
+def test_a_lab_whose_worker_is_killed_before_it_starts_the_run_gets_another_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a lab whose first run stays pending, and a second one that measures
+    store = LocalStore(tmp_path)
+    device = DeviceSpec(name="first", transport="local", site="berlin")
+    states: dict[UUID, State] = {}
+    cancelled: list[UUID] = []
+
+    def start(site: str, order: str, bundles: str) -> UUID:
+        run = uuid4()
+        states[run] = Running() if states else Pending()
+        if states[run].is_running():
+            report = Report(probes={"first": ProbeReport(facts=Facts())}, tallies={"first": DeviceTally("first")})
+            Mailbox(store.shelf, order).write_report(report)
+        return run
+
+    monkeypatch.setattr(farm_side, "POLL_S", 0.01)
+    monkeypatch.setattr(farm_side, "TAKEN_S", 0.05)
+    monkeypatch.setattr(deployment, "start", start)
+    monkeypatch.setattr(deployment, "state_of", states.get)
+    monkeypatch.setattr(deployment, "cancel", lambda run, _: cancelled.append(run))
+    # when it measures
+    lab = farm_side.Lab("berlin", [device])
+    lab.measure(
+        store,
+        lambda beat: Order(beat=beat, site="berlin", spec=a_spec(), sweep=NIGHT, devices=[device]),
+        lambda _: None,
+    )
+    # then the first run is cancelled, and the second one has measured
+    assert cancelled == list(states)[:1]
+    assert (lab.lost, list(lab.tallies)) == (None, ["first"])
