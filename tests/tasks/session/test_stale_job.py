@@ -214,13 +214,14 @@ def test_a_session_that_was_not_alone_on_the_machine_is_invalid(tmp_path: Path) 
     holds="what they left on the device is removed by later sweeps",
 )
 def test_what_is_never_resumed_does_not_stay_on_the_device(tmp_path: Path) -> None:
-    # given three finished jobs of this sweep and one of another farm that nobody collected
+    # given three finished jobs of this sweep and one of another farm that nobody collected, and one that never started
     bench, store = a_bench(tmp_path, GOOD), LocalStore(tmp_path / "bundles")
     kept, dropped, old = (a_session(index=index) for index in range(3))
     elsewhere = a_session(index=3)
     for session, bundles in ((kept, store), (dropped, store), (old, store), (elsewhere, LocalStore(tmp_path / "b"))):
         leave_job(bench, session, bundles)
     sessions = tmp_path / "root" / "sessions"
+    (sessions / ("f" * 16)).mkdir()
     os.utime(sessions / old.session_id, (time.time() - 8 * 86_400,) * 2)
     # when the sweep is started again and plans only two of them
     clear_stale_jobs(bench.device, NIGHT, [kept, old], store)
