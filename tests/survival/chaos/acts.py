@@ -13,6 +13,9 @@ from deployments.virtual_lab import processes
 from deployments.virtual_lab.link_proxy import LinkProxy
 from tests.survival.chaos.farm import HOME, LABS, ChaosFarm
 
+# Places in what follows the name in /proc/PID/stat.
+_PARENT, _STARTED = 1, 19
+
 
 @dataclass(frozen=True)
 class Deed:
@@ -99,8 +102,11 @@ class Acts:
             return None
         note = self.moments.choice(notes)
         device = note.parent.parent.name
-        with contextlib.suppress(OSError, ValueError):
-            group = int(note.read_text(encoding="utf-8").split()[0])
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            words = note.read_text(encoding="utf-8").split()
+            group = int(words[0])
+            if _stat_of(group)[_STARTED] != words[4]:  # it has ended, and another process may have its id
+                return None
             if is_whole:
                 os.killpg(group, signal.SIGKILL)
                 return Deed(device, {device})
@@ -112,7 +118,7 @@ class Acts:
 
     def _is_launched(self, pid: int) -> bool:
         with contextlib.suppress(OSError, IndexError):
-            parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+            parent = int(_stat_of(pid)[_PARENT])
             return str(self.farm.folder / "launcher") in processes.command_of(parent)
         return False
 
@@ -141,3 +147,7 @@ class Acts:
     def _pid_of(self, name: str) -> int | None:
         program = self.farm.controller if name == "controller" else self.farm.kept[name].program
         return program.pid if program.exit_code is None else None
+
+
+def _stat_of(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
