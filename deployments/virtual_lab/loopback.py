@@ -62,7 +62,6 @@ class Adbd:
     log: Path
 
 
-# With SHLVL=1 bash does not read the user's .bashrc, which may wait for something else on this machine.
 _SSHD = """ListenAddress 127.0.0.1:{port}
 HostKey "{folder}/host_key"
 AuthorizedKeysFile "{folder}/authorized_keys"
@@ -78,7 +77,6 @@ MaxSessions 100
 MaxStartups 100
 Subsystem sftp internal-sftp
 LogLevel VERBOSE
-SetEnv SHLVL=1
 """
 
 _SSH_CONFIG = """Host loopback
