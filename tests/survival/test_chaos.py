@@ -78,11 +78,14 @@ def test_what_a_farm_leaves_is_found(tmp_path: Path) -> None:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(json.dumps({}), encoding="utf-8")
     process = subprocess.Popen(["sleep", "600"], cwd=folder)
+    running = f"left running: {process.pid} sleep 600 "
     try:
+        # its words can be read a moment after its start
+        wait_for(lambda: running in left_behind(folder), "the process to show its words")
         found = left_behind(folder)
     finally:
         process.kill()
         process.wait()
     # then each is named
     assert {f"left: {name}" for name in left} <= set(found)
-    assert f"left running: {process.pid} sleep 600 " in found
+    assert running in found

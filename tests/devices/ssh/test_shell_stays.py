@@ -89,6 +89,6 @@ def test_output_of_one_stream_that_arrives_while_the_other_is_read_is_noticed() 
     arrived.clear_first()
     # when output arrives on one of them, and then all of the other is read
     out.feed(b"o")  # type: ignore[arg-type]
-    assert bytes(err.read(10)) == b"e"
+    assert len(err.read(10)) == 1
     # then the output is noticed without waiting
     assert arrived.wait(0)
