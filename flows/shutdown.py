@@ -20,6 +20,7 @@ from flows.progress import board
 from flows.server.embedded import stop_server
 from flows.server.run_notes import end_runs, noted
 from tasks import metrics
+from tasks.files import end_publishing
 from tasks.leftovers import remove_own
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -58,6 +59,7 @@ def _handled_signals(flow_run_id: str | None) -> Iterator[None]:
 def _on_signal(flow_run_id: str | None, number: int, _frame: FrameType | None) -> None:
     for known in _SIGNALS:
         signal.signal(known, signal.SIG_DFL)  # a second signal ends the process at once
+    end_publishing()
     logging.disable()  # the other threads would log the loss of their jobs and server
     board.close()
     sys.stderr.write("etfarm: stopping; the running session is abandoned. Run the same command to resume\n")

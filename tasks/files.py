@@ -7,6 +7,7 @@ import io
 import os
 import shutil
 import tempfile
+import threading
 import time
 import uuid
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ _TRIES = 5
 _own: set[Path] = set()
 _REMOVAL_S = 60.0
 _next_removal: dict[Path, float] = {}
+_is_ending = threading.Event()
 
 
 def sha256_of(path: Path) -> str:
@@ -114,12 +116,27 @@ def remove(path: Path) -> None:
             return
 
 
+def end_publishing() -> None:
+    """Let every other thread wait that begins a bundle or another folder: this process is about to end.
+
+    Sessions whose devices are being released would otherwise be recorded as failed.
+    """
+    _is_ending.set()
+
+
+def wait_if_ending() -> None:
+    """Return at once, or never after `end_publishing`."""
+    if _is_ending.is_set():
+        threading.Event().wait()
+
+
 @contextlib.contextmanager
 def work_folder(parent: Path) -> Iterator[Path]:
     """Yield an empty folder in `parent` for the block alone.
 
     What killed processes left there is removed first, once a minute: a sweep has one folder with thousands of bundles.
     """
+    wait_if_ending()
     parent.mkdir(parents=True, exist_ok=True)
     if time.monotonic() >= _next_removal.get(parent, 0.0):
         _next_removal[parent] = time.monotonic() + _REMOVAL_S

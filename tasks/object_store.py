@@ -25,7 +25,7 @@ from tasks.bundle import (
     read_bundle,
     record_text,
 )
-from tasks.files import publish_folder, sha256_of
+from tasks.files import publish_folder, sha256_of, wait_if_ending
 from tasks.forgotten import FOLDER, Forgotten, parse_forgotten
 from tasks.local_store import DECISIONS, Found, Known
 from tasks.object_access import checked_location, file_system, reported
@@ -85,6 +85,7 @@ class ObjectStore:
 
     def publish(self, record: SessionRecord, collected: Path) -> SessionRecord:
         """Upload the files, then session.json unless there is one; return the record that is in the store."""
+        wait_if_ending()
         folder = f"{self._root}/{record.sweep.sweep_id}/{record.session_id}"
         sources = sorted(path for path in collected.iterdir() if path.is_file())
         files = {path.name: FileRecord(sha256=sha256_of(path), bytes=path.stat().st_size) for path in sources}

@@ -15,6 +15,7 @@ from flows.cli import devices as cli_devices
 from flows.cli import kit as cli_kit
 from flows.cli import model as cli_model
 from flows.cli import runner as cli_runner
+from flows.cli import server as cli_server
 from flows.cli import warehouse as cli_warehouse
 from flows.cli.options import (
     DEFAULT_AUTOMATIONS,
@@ -38,6 +39,7 @@ app = typer.Typer(
 app.add_typer(cli_asking.app)
 app.add_typer(cli_backup.app)
 app.add_typer(cli_bisect.app)
+app.add_typer(cli_server.app)
 app.add_typer(cli_runner.app, name="runner")
 app.add_typer(cli_devices.app, name="devices")
 app.add_typer(cli_warehouse.app, name="warehouse")

@@ -1,4 +1,4 @@
-"""The app of a sweep's own server: Prefect's, whose garbage is collected in a thread of its own.
+"""The app of a server on SQLite: Prefect's, whose garbage is collected in a thread of its own.
 
 With SQLite, Prefect's server must never collect garbage in its main thread. When a request fails because the database
 is locked, its cursor is garbage, in a cycle with the error's traceback. Dropping a cursor waits for its connection; a
@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+PROGRAM = "flows.server.app:create_app"
+"""How uvicorn finds `create_app`."""
 _PAUSE_S = 1.0
 _FULL_EVERY = 30
 

@@ -19,10 +19,10 @@ from prefect.settings import PREFECT_API_URL, PREFECT_SERVER_EPHEMERAL_STARTUP_T
 
 from devices.errors import FarmError
 from flows.progress import board
+from flows.server.app import PROGRAM
 from flows.server.watch import own_server
 from tasks.files import write_complete
 
-_PROGRAM = "flows.server.app:create_app"
 _MIN_FREE_BYTES = 16_000_000  # a new database of the server needs 6 MB
 _DATABASE = "prefect.db"
 _CHECKED_BYTES = 100_000_000  # checking takes less than a second
@@ -129,7 +129,7 @@ def _parent_of(server: str) -> str | None:
     words = ["ps", "-ww", "-o", "ppid=", "-o", "args=", "-p", server]
     listed = subprocess.run(words, capture_output=True, text=True, check=False).stdout
     parent, _, command = listed.strip().partition(" ")
-    return parent if _PROGRAM in command else None
+    return parent if PROGRAM in command else None
 
 
 def _end(server: int) -> None:
@@ -174,7 +174,7 @@ def _start(prefect_home: Path) -> str | None:
 
 def _command(port: int) -> list[str]:
     """The command line of the server, as Prefect's own temporary one has it, with another app."""
-    uvicorn = [sys.executable, "-m", "uvicorn", "--factory", _PROGRAM]
+    uvicorn = [sys.executable, "-m", "uvicorn", "--factory", PROGRAM]
     return [*uvicorn, "--host", "127.0.0.1", "--port", str(port), "--log-level", "error", "--lifespan", "on"]
 
 

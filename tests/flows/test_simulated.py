@@ -13,7 +13,7 @@ from tasks.find_bundles import bundles_of
 from tests.fixtures.farm import SWEEP, Farm
 from tests.fixtures.paths import KEPT
 from tests.fixtures.simulated import SimulatedFarm
-from tests.fixtures.waiting import wait_for
+from tests.fixtures.waiting import ENOUGH_S, wait_for
 
 pytestmark = pytest.mark.torch
 pytest.importorskip("executorch", reason="exports and the runner need the export extra")
@@ -87,6 +87,25 @@ def test_a_killed_sweep_of_several_devices_is_completed_and_counts_every_session
     # then every session has one result, which is its own, and the warehouse contains the same
     assert again.returncode == 0, again.stdout + again.stderr
     assert many.faults() == []
+
+
+@pytest.mark.fault(
+    stage="run",
+    done="controller of several devices stopped (SIGTERM) while their sessions run",
+    holds="no session is recorded as failed because the sweep was stopped",
+)
+def test_a_sweep_that_is_stopped_records_no_failures(farm: Farm) -> None:
+    # given a sweep of three devices with a running session each
+    many = SimulatedFarm(farm.folder / "many", devices=3, sessions=30, seconds=0.3)
+    command = many.prepare(KEPT)
+    process = subprocess.Popen(command, env=farm.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    wait_for(lambda: process.poll() is not None or len(many.records()) >= 6, "some bundles", longest_s=240)
+    # when it is stopped
+    process.terminate()
+    said = process.communicate(timeout=ENOUGH_S)[0].decode()
+    assert process.returncode == 128 + signal.SIGTERM, said
+    # then every bundle is of a session that ended by itself
+    assert {record.reason for record in many.records() if record.status == "failed"} == set()
 
 
 def test_the_check_of_a_simulated_farm_finds_lost_doubled_and_false_sessions(farm: Farm) -> None:

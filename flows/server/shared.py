@@ -1,0 +1,34 @@
+"""A Prefect server for several sweeps, on SQLite: `etfarm server`."""
+
+import errno
+import os
+import socket
+import sys
+from typing import NoReturn
+
+from prefect.settings import PREFECT_SERVER_API_HOST, PREFECT_SERVER_API_PORT
+
+from devices.errors import InputError
+from flows.server.app import PROGRAM
+
+
+def run_shared_server() -> NoReturn:
+    """Become the server, with its user interface; raises InputError if its address cannot be used."""
+    host, port = PREFECT_SERVER_API_HOST.value(), PREFECT_SERVER_API_PORT.value()
+    _require_free(host, port)
+    url = f"http://{host}:{port}"
+    sys.stderr.write(f"etfarm: Prefect server at {url}; set PREFECT_API_URL={url}/api for sweeps and workers\n")
+    sys.stderr.flush()
+    words = ["-m", "uvicorn", "--factory", PROGRAM, "--host", host, "--port", str(port), "--log-level", "warning"]
+    os.environ["PREFECT_SERVER_LOGGING_LEVEL"] = "WARNING"
+    os.execv(sys.executable, [sys.executable, *words])
+
+
+def _require_free(host: str, port: int) -> None:
+    try:
+        with socket.create_server((host, port)):
+            pass
+    except OSError as error:
+        cause = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror or error})"
+        way_on = "set PREFECT_SERVER_API_HOST or PREFECT_SERVER_API_PORT to another one, or end what listens there"
+        raise InputError(f"the address {host}:{port} {cause}; {way_on}") from None
