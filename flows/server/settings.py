@@ -6,6 +6,9 @@ from pathlib import Path
 HEARTBEAT = ("PREFECT_FLOWS_HEARTBEAT_FREQUENCY", "30")
 """Seconds between two signs of life of a flow run, Prefect's least; deployments/automations.yaml waits for three."""
 
+RESTARTS = ("PREFECT_CLIENT_RETRY_EXTRA_CODES", "500")
+"""What else Prefect's clients repeat: a server whose database is restarted answers so."""
+
 
 def prepare_prefect(prefect_home: Path) -> None:
     """Set Prefect's environment: store all data in the var folder of this machine and log only to the UI.
@@ -29,7 +32,7 @@ def prepare_prefect(prefect_home: Path) -> None:
         "PREFECT_LOGGING_EXTRA_LOGGERS": "flows,tasks,devices,sql",
         "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
         "PREFECT_CLI_PROMPT": "false",
-        **dict([HEARTBEAT]),
+        **dict([HEARTBEAT, RESTARTS]),
     }
     prefect_home.mkdir(parents=True, exist_ok=True)
     for name, value in defaults.items():

@@ -36,6 +36,9 @@ _ANSWER_S = 8.0
 # A server that is restarted is back within this time; until then Prefect's clients repeat what they sent.
 _LOST_AFTER_S = 30.0
 _PAUSE_S = 2.0
+_RESTARTED_S = 4.0
+_STATUS = "it answered with HTTP status"
+_SERVER_ERROR = f"{_STATUS} 5"
 _REFUSED = "it refused the name and password"
 _UNTRUSTED = "its TLS certificate is not trusted"
 _NO_FILE = "PREFECT_API_SSL_CERT_FILE is not a file"
@@ -131,7 +134,7 @@ def check_server() -> None:
     causes: list[str | None] = []
     # In a thread, because neither the look-up of a name nor an answer that trickles in has a time limit.
     settings = contextvars.copy_context()
-    thread = threading.Thread(target=lambda: causes.append(settings.run(_cause_of_no_answer)), daemon=True)
+    thread = threading.Thread(target=lambda: causes.append(settings.run(_lasting_cause)), daemon=True)
     thread.start()
     thread.join(_ANSWER_S)
     cause = causes[0] if causes else f"no answer within {_ANSWER_S:g} s"
@@ -182,6 +185,16 @@ def run_flow(shown: Flow[..., _T], **parameters: Any) -> _T:
     raise ServerGoneError(f"Prefect's server at {_address()} did not start the flow `{shown.name}`: {message}")
 
 
+def _lasting_cause() -> str | None:
+    """Return why the server is not usable, or None; one whose database is restarted is asked again."""
+    end = time.monotonic() + _RESTARTED_S
+    while True:
+        cause = _cause_of_no_answer()
+        if cause is None or not cause.startswith(_SERVER_ERROR) or time.monotonic() >= end:
+            return cause
+        time.sleep(1)
+
+
 def _cause_of_no_answer(watching: SyncPrefectClient | None = None) -> str | None:
     """Return why the server is not usable, or None; to the client of the watch every answer is a good one."""
     any_status = watching is not None
@@ -195,7 +208,7 @@ def _cause_of_no_answer(watching: SyncPrefectClient | None = None) -> str | None
         status = error.response.status_code
         if any_status:
             return None
-        return _REFUSED if status == httpx.codes.UNAUTHORIZED else f"it answered with HTTP status {status}"
+        return _REFUSED if status == httpx.codes.UNAUTHORIZED else f"{_STATUS} {status}"
     except httpx.TimeoutException:
         return f"no answer within {_ANSWER_S:g} s"
     except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:

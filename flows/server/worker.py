@@ -11,7 +11,7 @@ from types import FrameType
 import httpx
 
 from devices.errors import InputError
-from flows.server.settings import HEARTBEAT
+from flows.server.settings import HEARTBEAT, RESTARTS
 from flows.server.watch import check_server, client_without_retries
 
 POOL = "etfarm"
@@ -38,7 +38,8 @@ def run_worker(pool: str, queue: str = "default") -> int:
     Raises InputError without PREFECT_API_URL, ServerGoneError if the server cannot be used.
     """
     require_server()
-    os.environ.setdefault(*HEARTBEAT)
+    for setting in (HEARTBEAT, RESTARTS):
+        os.environ.setdefault(*setting)
     words = ["worker", "start", "--pool", pool, "--type", "process", "--work-queue", queue]
     words += ["--install-policy", "never"]
     command = [sys.executable, "-m", "prefect", *words, "--name", f"{socket.gethostname()} {queue}"]

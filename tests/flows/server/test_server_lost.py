@@ -141,6 +141,17 @@ class BusyAtFirst(Answering):
         super().do_GET()
 
 
+class RestartedAtFirst(Answering):
+    """Answers two requests with an error, as while its database is restarted, and the next ones with a version."""
+
+    left = 2
+
+    def do_GET(self) -> None:
+        self.status, self.text = (500, "oops") if RestartedAtFirst.left > 0 else (200, '"3.8.8"')
+        RestartedAtFirst.left -= 1
+        super().do_GET()
+
+
 @contextlib.contextmanager
 def given(url: str) -> Iterator[str]:
     yield url
@@ -175,6 +186,12 @@ def test_a_server_that_does_not_answer_is_one_sentence(
     assert text.endswith(
         "; start that server or correct the address, or unset PREFECT_API_URL to let the sweep start a server"
     )
+
+
+def test_a_server_whose_database_is_restarted_is_asked_again() -> None:
+    with served_by(RestartedAtFirst) as url, temporary_settings({PREFECT_API_URL: url}):
+        check_server()
+    assert RestartedAtFirst.left < 0
 
 
 def test_a_server_that_refuses_the_password_is_one_sentence_with_the_variable_to_set() -> None:
