@@ -4,6 +4,7 @@ A name is a path such as `exports/1f3a.tar.zst`. Every file appears completely o
 """
 
 import contextlib
+import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ class Shelf(Protocol):
         ...
 
     def has(self, name: str) -> bool:
-        """Return whether there is a file of this name."""
+        """Return whether there is a file of this name, which is then about to be used."""
         ...
 
     def write(self, name: str, content: bytes) -> None:
@@ -67,8 +68,13 @@ class FolderShelf:
         return True
 
     def has(self, name: str) -> bool:
-        """See Shelf.has."""
-        return (self.root / name).is_file()
+        """See Shelf.has: the time of the file is that of its last use, for `etfarm prune`."""
+        try:
+            with _os_errors(self.root):
+                os.utime(self.root / name)
+        except FileNotFoundError:
+            return False
+        return True
 
     def write(self, name: str, content: bytes) -> None:
         """See Shelf.write."""

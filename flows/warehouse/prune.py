@@ -11,7 +11,7 @@ from flows.warehouse.publish import publish_of
 from tasks.bundle_store import BundleStore, LocalStore
 from tasks.keep.pack import only_one, pack_sweep, size_of
 from tasks.keep.thin import events_of_old_nights, thin_old_nights
-from tasks.keep.unused import remove_folder, unused_folders
+from tasks.keep.unused import remove_unused, unused_archives, unused_folders
 from tasks.var import Var
 
 _EVENT_BYTES = 12.8  # in a warehouse of 100 million events
@@ -53,6 +53,9 @@ def plan_prune(rules: Rules, bundles: BundleStore, var: Path, warehouse: Path | 
     recent = [sweep_id for sweep_id, night in nights.items() if night is None or night >= recent_from]
     records = (record for sweep_id in recent for record in bundles.records(sweep_id))
     written_before_s = datetime.combine(recent_from, datetime.min.time()).timestamp()
+    archives = []
+    if isinstance(bundles, LocalStore):
+        archives = unused_archives(bundles.shelf.root, before_s=written_before_s)
     return Plan(
         thin_before=thin_before,
         events=events_of_old_nights(warehouse or places.warehouse, thin_before),
@@ -61,7 +64,7 @@ def plan_prune(rules: Rules, bundles: BundleStore, var: Path, warehouse: Path | 
             for sweep_id, night in nights.items()
             if night and night < pack_before and isinstance(bundles, LocalStore) and (bundles.root / sweep_id).is_dir()
         ],
-        unused=unused_folders(places.exports, places.runners, records, before_s=written_before_s),
+        unused=unused_folders(places.exports, places.runners, records, before_s=written_before_s) + archives,
     )
 
 
@@ -95,7 +98,7 @@ def prune(plan: Plan, bundles: BundleStore, var: Path, warehouse: Path | None) -
             publish_of(var, warehouse)
             yield f"thinned {len(plan.events)} nights: {sum(plan.events.values())} events removed"
         for folder in plan.unused:
-            remove_folder(folder)
+            remove_unused(folder)
             yield f"removed {folder}"
 
 

@@ -38,9 +38,9 @@ def only_one(root: Path) -> Iterator[None]:
         yield
 
 
-def size_of(folder: Path) -> int:
-    """Return the bytes of all files below a folder."""
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+def size_of(place: Path) -> int:
+    """Return the bytes of a file, or of all files below a folder."""
+    return sum(path.stat().st_size for path in (place, *place.rglob("*")) if path.is_file())
 
 
 def pack_sweep(root: Path, sweep_id: str) -> Packed:

@@ -1,12 +1,12 @@
-"""Exports and built runners that no recent bundle refers to."""
+"""Exports and built runners that no recent bundle refers to, and their archives that no lab uses."""
 
 import os
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
+from tasks.archives import SUFFIX
 from tasks.bundle import SessionRecord
-from tasks.files import UNFINISHED
+from tasks.files import UNFINISHED, remove
 from tasks.runner.bundle import MANIFEST, RunnerError, read_runner
 
 
@@ -32,11 +32,17 @@ def unused_folders(exports: Path, runners: Path, recent: Iterable[SessionRecord]
     return found
 
 
-def remove_folder(folder: Path) -> None:
-    """Remove a folder; others see it complete or not at all."""
-    aside = folder.with_name(f"{UNFINISHED}{os.getpid()}-{folder.name}")
-    folder.rename(aside)
-    shutil.rmtree(aside)
+def unused_archives(shared: Path, *, before_s: float) -> list[Path]:
+    """Return the archives of exports and runners that labs have not used since `before_s` (seconds since 1970)."""
+    archives = (path for name in ("exports", "runners") for path in sorted((shared / name).rglob(f"[!.]*{SUFFIX}")))
+    return [path for path in archives if path.stat().st_mtime < before_s]
+
+
+def remove_unused(path: Path) -> None:
+    """Remove a folder or an archive; others see it complete or not at all."""
+    aside = path.with_name(f"{UNFINISHED}{os.getpid()}-{path.name}")
+    path.rename(aside)
+    remove(aside)
 
 
 def _is_built(folder: Path, used: set[str]) -> bool:
