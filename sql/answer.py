@@ -2,9 +2,11 @@
 
 import contextlib
 import signal
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
+from types import FrameType
 from typing import Any, TypeVar
 
 import duckdb
@@ -17,7 +19,7 @@ Row = tuple[Any, ...]
 _T = TypeVar("_T")
 _BLOCK_ROWS = 10_000
 _BATCH_ROWS = 100_000  # a row group of a Parquet file
-_INTERRUPT_AGAIN_S = 0.05
+_POLL_S = 0.05
 
 
 class Answer:
@@ -60,15 +62,37 @@ class Answer:
         starts the query has no effect, so it is repeated. A second Ctrl-C kills the process.
         """
         with query_errors():
-            running = self._pool.submit(call)
-            try:
-                return running.result()
-            except KeyboardInterrupt:
-                signal.signal(signal.SIGINT, signal.SIG_DFL)
-                while not running.done():
-                    self._connection.interrupt()
-                    wait([running], _INTERRUPT_AGAIN_S)
-                raise
+            with _noted_interrupt() as interrupt:
+                running = self._pool.submit(call)
+                while not wait([running], _POLL_S).done:
+                    if interrupt.is_set():
+                        self._connection.interrupt()
+            if interrupt.is_set():
+                raise KeyboardInterrupt
+            return running.result()
+
+
+@contextlib.contextmanager
+def _noted_interrupt() -> Iterator[threading.Event]:
+    """Yield an event that Ctrl-C sets in the block, in the main thread.
+
+    A KeyboardInterrupt while a lock is being acquired or released would leave it in the wrong state.
+    """
+    noted = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield noted
+        return
+
+    def note(_number: int, _frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        noted.set()
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield noted
+    finally:
+        if not noted.is_set():
+            signal.signal(signal.SIGINT, before)
 
 
 def _next_batch(reader: pa.RecordBatchReader) -> pa.RecordBatch | None:

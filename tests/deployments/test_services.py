@@ -96,7 +96,7 @@ def test_the_variables_that_the_readme_lists_are_in_the_environment() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     section = readme.partition("## Every night")[2].partition("\n## ")[0]
     listed = set(re.findall(r"\b(PREFECT_\w+)=", section))
-    assert len(listed) >= 5
+    assert "PREFECT_API_URL" in listed
     assert listed - set(re.findall(r"^(\w+)=", EXAMPLE, re.MULTILINE)) == set()
 
 
