@@ -53,6 +53,7 @@ def test_forgotten_sessions_leave_no_row_and_change_nothing_of_others(kept: Kept
         runner__runner_sha256="r2",
         accuracy=[{"output": 0, "max_abs_error": 0.0, "max_rel_error": 0.0, "nonfinite_mismatches": 0}],
         conditions={"before": CONDITIONS, "after": CONDITIONS},
+        gates=[{"limit": "max_die_c", "bound": 50.0, "value": 49.0}],
         files=profile_of(xnn_f32_gemm=10),
     )
     etfarm("load")
