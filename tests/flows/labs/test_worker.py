@@ -55,8 +55,8 @@ def worker(farm: Farm, bundles: Path) -> Iterator["subprocess.Popen[bytes]"]:
         try:
             yield process
         finally:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            process.terminate()  # its own worker is in another process group
+            process.wait(2 * ENOUGH_S)
 
 
 @pytest.mark.fault(
