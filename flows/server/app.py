@@ -7,6 +7,7 @@ thread to end. With 30 devices the server stopped answering for a minute that wa
 """
 
 import gc
+import sys
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
 PROGRAM = "flows.server.app:create_app"
-"""How uvicorn finds `create_app`."""
+"""How uvicorn finds `create_app`; it tells the farm's servers from other processes."""
 _PAUSE_S = 1.0
 _FULL_EVERY = 30
 
@@ -29,6 +30,12 @@ def create_app() -> "FastAPI":
     gc.freeze()  # what exists now is never garbage
     threading.Thread(target=_collect, name="garbage", daemon=True).start()
     return app
+
+
+def command(host: str, port: int, log_level: str) -> list[str]:
+    """Return the command line of a server."""
+    uvicorn = [sys.executable, "-m", "uvicorn", "--factory", PROGRAM]
+    return [*uvicorn, "--host", host, "--port", str(port), "--log-level", log_level, "--lifespan", "on"]
 
 
 def _collect() -> None:

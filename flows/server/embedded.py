@@ -19,7 +19,7 @@ from prefect.settings import PREFECT_API_URL, PREFECT_SERVER_EPHEMERAL_STARTUP_T
 
 from devices.errors import FarmError
 from flows.progress import board
-from flows.server.app import PROGRAM
+from flows.server.app import PROGRAM, command
 from flows.server.watch import own_server
 from tasks.files import write_complete
 
@@ -154,7 +154,7 @@ def _start(prefect_home: Path) -> str | None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     with _log_of(prefect_home).open("wb") as log:
-        process = subprocess.Popen(_command(port), env=_environment(), stdout=log, stderr=log)
+        process = subprocess.Popen(command("127.0.0.1", port, "error"), env=_environment(), stdout=log, stderr=log)
     write_complete(notes_of(prefect_home) / str(os.getpid()), str(process.pid).encode())
     server = own_server()  # its import takes as long as the start of the process
     server.port, server.server_process = port, process
@@ -170,12 +170,6 @@ def _start(prefect_home: Path) -> str | None:
     cause = _last_line(_log_of(prefect_home)) if process.poll() is not None else f"no answer within {longest_s:g} s"
     server.stop()
     return cause
-
-
-def _command(port: int) -> list[str]:
-    """The command line of the server, as Prefect's own temporary one has it, with another app."""
-    uvicorn = [sys.executable, "-m", "uvicorn", "--factory", PROGRAM]
-    return [*uvicorn, "--host", "127.0.0.1", "--port", str(port), "--log-level", "error", "--lifespan", "on"]
 
 
 def _environment() -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import NoReturn
 from prefect.settings import PREFECT_SERVER_API_HOST, PREFECT_SERVER_API_PORT
 
 from devices.errors import InputError
-from flows.server.app import PROGRAM
+from flows.server.app import command
 
 
 def run_shared_server() -> NoReturn:
@@ -19,9 +19,8 @@ def run_shared_server() -> NoReturn:
     url = f"http://{host}:{port}"
     sys.stderr.write(f"etfarm: Prefect server at {url}; set PREFECT_API_URL={url}/api for sweeps and workers\n")
     sys.stderr.flush()
-    words = ["-m", "uvicorn", "--factory", PROGRAM, "--host", host, "--port", str(port), "--log-level", "warning"]
     os.environ["PREFECT_SERVER_LOGGING_LEVEL"] = "WARNING"
-    os.execv(sys.executable, [sys.executable, *words])
+    os.execv(sys.executable, command(host, port, "warning"))
 
 
 def _require_free(host: str, port: int) -> None:

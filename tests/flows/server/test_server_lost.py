@@ -130,26 +130,19 @@ def served_by(handler: type[Answering]) -> Iterator[str]:
             server.shutdown()
 
 
-class BusyAtFirst(Answering):
-    """Answers three requests that it is busy, and the next ones well."""
+@contextlib.contextmanager
+def answering_late(status: int, count: int, text: str) -> Iterator[str]:
+    """Answers `count` requests with an error, and the next ones with this text."""
+    left = iter(range(count))
 
-    left = 3
+    class AtFirst(Answering):
+        def do_GET(self) -> None:
+            self.status, self.text = (200, text) if next(left, None) is None else (status, "oops")
+            super().do_GET()
 
-    def do_GET(self) -> None:
-        self.status, self.text = (503, "busy") if BusyAtFirst.left > 0 else (200, "true")
-        BusyAtFirst.left -= 1
-        super().do_GET()
-
-
-class RestartedAtFirst(Answering):
-    """Answers two requests with an error, as while its database is restarted, and the next ones with a version."""
-
-    left = 2
-
-    def do_GET(self) -> None:
-        self.status, self.text = (500, "oops") if RestartedAtFirst.left > 0 else (200, '"3.8.8"')
-        RestartedAtFirst.left -= 1
-        super().do_GET()
+    with served_by(AtFirst) as url:
+        yield url
+    assert next(left, None) is None, "fewer requests"
 
 
 @contextlib.contextmanager
@@ -189,9 +182,8 @@ def test_a_server_that_does_not_answer_is_one_sentence(
 
 
 def test_a_server_whose_database_is_restarted_is_asked_again() -> None:
-    with served_by(RestartedAtFirst) as url, temporary_settings({PREFECT_API_URL: url}):
+    with answering_late(500, 2, '"3.8.8"') as url, temporary_settings({PREFECT_API_URL: url}):
         check_server()
-    assert RestartedAtFirst.left < 0
 
 
 def test_a_server_that_refuses_the_password_is_one_sentence_with_the_variable_to_set() -> None:
@@ -210,7 +202,7 @@ def test_a_server_that_refuses_the_password_is_one_sentence_with_the_variable_to
 def test_a_busy_answer_is_repeated_before_prefect_waits_seconds_for_it() -> None:
     # given a server that answers 503 at first, as SQLite lets it, and a client that does not repeat by itself
     with (
-        served_by(BusyAtFirst) as url,
+        answering_late(503, 3, "true") as url,
         temporary_settings({PREFECT_API_URL: url}),
         watch.watching(),
         client_without_retries() as client,

@@ -1,6 +1,5 @@
 """`etfarm prune`: a dry run changes nothing, the newest night stays, and what is packed or thinned still answers."""
 
-import os
 import shutil
 import subprocess
 from datetime import date, timedelta
@@ -287,18 +286,3 @@ def test_folders_that_are_still_written_and_broken_manifests_are_left_alone(tmp_
         path.parent.mkdir(parents=True)
         path.write_text("{", encoding="utf-8")
     assert unused_folders(tmp_path / "exports", tmp_path / "runners", [], before_s=1e12) == []
-
-
-def test_archives_that_no_lab_used_for_long_are_removed_and_the_others_stay(farm: Kept, etfarm: Etfarm) -> None:
-    # given what labs shared long ago: an export, a runner that is used again, and a message
-    shelf = LocalStore(farm.bundles).shelf
-    old, used, message = "exports/1f.tar.zst", "runners/linux-x86_64/r.tar.zst", "labs/smoke/order"
-    for name in (old, used, message):
-        shelf.write(name, b"content")
-        os.utime(shelf.root / name, (1e9, 1e9))
-    assert shelf.has(used)
-    # when the farm is pruned
-    code, printed = etfarm("prune", "--thin-after", 9999, "--pack-after", 9999, "--yes")
-    # then only the export is removed
-    assert (code, printed) == (0, f"removed {shelf.root / old}\n")
-    assert [(shelf.root / name).is_file() for name in (old, used, message)] == [False, True, True]
