@@ -18,7 +18,9 @@ from tasks.files import publish_folder, sha256_of
 from tasks.ranges import (
     MOST_INT,
     Count,
+    FileName,
     Positive,
+    SessionId,
     SmallCount,
     SmallInt,
     first_mistake,
@@ -42,7 +44,7 @@ class _Record(BaseModel):
 class SweepNight(_Record):
     """The sweep that a session belongs to: id (name, night and, with --again, a number), name and night."""
 
-    sweep_id: str
+    sweep_id: FileName
     name: str
     night: str
     source: Source | None = None
@@ -172,7 +174,7 @@ class SessionRecord(_Record):
     """session.json: everything that is known about one session."""
 
     bundle_version: Literal[1] = 1
-    session_id: str
+    session_id: SessionId
     attempt: Positive
     sweep: SweepNight
     status: Status
@@ -200,7 +202,7 @@ class SessionRecord(_Record):
     wall_s: Annotated[float, Field(ge=0)] | None = None
     stats: dict[str, Any] | None = None
     accuracy: list[Accuracy] | None = None
-    files: dict[str, FileRecord] = {}
+    files: dict[FileName, FileRecord] = {}
     imported: ImportRecord | None = None
     arm: ArmRecord | None = None
     farm_version: str

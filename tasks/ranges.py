@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
 from devices.errors import one_line
@@ -13,6 +13,7 @@ Count = Annotated[int, Field(ge=0, le=MOST_BIGINT)]
 SmallCount = Annotated[int, Field(ge=0, le=MOST_INT)]
 Positive = Annotated[int, Field(ge=1, le=MOST_INT)]
 SmallInt = Annotated[int, Field(ge=-MOST_INT, le=MOST_INT)]
+_MOST_NAME_BYTES = 200  # file systems take 255; the store puts part of a hash in front
 # How keys of counts, sizes and durations end in the parts of session.json that have no schema.
 _COUNTS = ("_ns", "bytes", "count", "cores", "threads_used")
 _SMALL = ("cores", "threads_used")
@@ -21,6 +22,19 @@ _STATS_COUNTS = ("load_ns", "model_peak_resident_bytes", "peak_resident_bytes", 
 _STATS_TIMES = ("execution_ns", "untraced_execution_ns")
 _STATS_FLAGS = ("outputs_repeat", "sme_hardware", "sme_told", "sme2_hardware", "sme2_told")
 _SHOWN = 40
+
+
+def _plain_name(name: str) -> str:
+    """Return `name` if a file or folder can have it; others would lead out of the folder of a bundle."""
+    has_room = len(name.encode()) <= _MOST_NAME_BYTES
+    if not has_room or not name.isprintable() or name.startswith(".") or "/" in name or "\\" in name or not name:
+        raise PydanticCustomError("name", "{name} is not the name of a file or folder", {"name": repr(name)})
+    return name
+
+
+SessionId = Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
+FileName = Annotated[str, AfterValidator(_plain_name)]
+"""The plain name of a file or folder, without a path and not hidden."""
 
 
 def require_counts(key: str, value: object) -> None:

@@ -34,11 +34,6 @@ def render_report(
     """
     with open_answers(snapshot, sweep_id) as answers:
         name = answers.sweep.sweep_id
-        if name != Path(name).name or name == "..":
-            raise ReportError(
-                f"{snapshot}: the sweep id `{name}` is not a folder name, so there is no place for its report; choose "
-                "another sweep: `etfarm report SWEEP_ID`"
-            )
         answers.not_loaded = not_loaded(name)
         answers.dropped = dropped_of(reports_dir / name)
         page = _page(answers, snapshot.name)

@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from tasks.bundle import BundleError, DeviceRecord, publish_bundle, read_bundle
+from tasks.bundle import BundleError, DeviceRecord, publish_bundle, read_bundle, read_record
 from tasks.files import publish_folder, remove_leftovers, scratch_folder
 from tasks.find_bundles import bundles_of, find_results
 from tests.fixtures.plans import NIGHT, a_spec, ended, planned
+
+FILE = {"sha256": "0" * 64, "bytes": 1}
 
 
 @pytest.fixture
@@ -77,6 +79,9 @@ def test_an_edited_record_is_refused_with_its_key(published: Path) -> None:
         ("signal", 11, "`status` is succeeded, but `signal` is 11"),
         ("reason_code", "thermal", "`status` is succeeded, but `reason_code` is 'thermal'"),
         ("reason", "too\nhot", "`status` is succeeded, but `reason` is 'too\\nhot'"),
+        ("session_id", "../0123456789abcdef", "`session_id`: String should match pattern '^[0-9a-f]{16}$'"),
+        ("sweep.sweep_id", "/etc", "`sweep.sweep_id`: '/etc' is not the name of a file or folder"),
+        ("sweep.sweep_id", "..", "`sweep.sweep_id`: '..' is not the name of a file or folder"),
     ],
 )
 def test_a_record_that_cannot_be_true_is_refused_with_its_key(
@@ -92,6 +97,21 @@ def test_a_record_that_cannot_be_true_is_refused_with_its_key(
     with pytest.raises(BundleError) as refused:
         read_bundle(published)
     assert str(refused.value) == (f"{path}: does not match its schema ({cause}); restore the bundle from a backup")
+
+
+@pytest.mark.parametrize("name", ["../x", "/x", "a/b", "a\\b", ".x", "..", "", "a\nb", "a\0", "é" * 101])
+def test_a_bundle_has_no_file_that_would_lie_outside_or_be_hidden(published: Path, name: str) -> None:
+    path = published / "session.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"files": {name: FILE}}), encoding="utf-8")
+    with pytest.raises(BundleError, match="is not the name of a file or folder"):
+        read_record(published)
+
+
+@pytest.mark.parametrize("name", ["x", "model.etdump", "x..y", "größe 1", "é" * 100])
+def test_a_bundle_may_have_a_file_of_any_plain_name(published: Path, name: str) -> None:
+    path = published / "session.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"files": {name: FILE}}), encoding="utf-8")
+    assert list(read_record(published).files) == [name]
 
 
 def test_a_record_with_the_least_values_is_read(published: Path) -> None:

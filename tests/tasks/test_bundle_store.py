@@ -1,5 +1,7 @@
 """Stores of bundles keep one promise, in a folder and in object storage: complete or absent, and never replaced."""
 
+import hashlib
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from devices.errors import InputError
-from tasks.bundle import BundleError, SessionRecord, read_bundle
+from tasks.bundle import BundleError, FileRecord, SessionRecord, read_bundle, record_text
 from tasks.bundle_store import BundleStore, ObjectStore, open_store
 from tasks.files import sha256_of
 from tasks.var import Var
@@ -160,6 +162,41 @@ def test_a_damaged_bundle_in_s3_is_reported_and_the_others_are_fetched(bucket: s
     assert f"{damaged}: the fetched bundle is damaged: stdout.txt: the file does not match its hash" in sentence
     with pytest.raises(BundleError, match="is damaged"):
         store.find(damaged)
+
+
+@pytest.mark.fault(
+    stage="load",
+    done="a stranger put a bundle into the bucket whose names lead to other folders",
+    holds="it is refused in one sentence, nothing is written outside the cache, the others are fetched",
+)
+@pytest.mark.parametrize("key", ["session_id", "sweep_id", "files"])
+@pytest.mark.parametrize("way", ["absolute", "upwards"])
+def test_a_bundle_in_s3_writes_nowhere_but_into_its_own_folder(bucket: str, tmp_path: Path, key: str, way: str) -> None:
+    # given a sound bundle, and a stranger's whose file is to land in a folder of the user
+    store = remote(bucket, tmp_path)
+    good = publish(store, tmp_path, 1)
+    home = tmp_path / "home"
+    home.mkdir()
+    target = str(home / "authorized_keys") if way == "absolute" else "../../../../../home/authorized_keys"
+    content = b"a stranger's key"
+    name = target if key == "files" else "authorized_keys"
+    file = FileRecord(sha256=hashlib.sha256(content).hexdigest(), bytes=len(content))
+    record = json.loads(record_text(ended(SESSIONS[2], "succeeded"))) | {"files": {name: file.model_dump()}}
+    if key == "session_id":
+        record["session_id"] = target
+    if key == "sweep_id":
+        record["sweep"]["sweep_id"] = target
+    prefix = f"farm/bundles/{NIGHT.sweep_id}/0123456789abcdef"
+    client = s3_client()
+    client.put_object(Bucket=bucket, Key=f"{prefix}/session.json", Body=json.dumps(record).encode())
+    client.put_object(Bucket=bucket, Key=f"{prefix}/{file.sha256[:16]}-{name}", Body=content)
+    # when the bucket is fetched for loading
+    found = store.local_folders(None, lambda _hashes: set())
+    # then the stranger's bundle is refused in a sentence that names the key, and nothing was written there
+    assert [read_bundle(folder).session_id for folder in found.folders] == [good]
+    [(_, sentence)] = found.refused
+    assert f"`{key if key != 'sweep_id' else 'sweep.sweep_id'}" in sentence
+    assert list(home.iterdir()) == []
 
 
 @pytest.mark.fault(

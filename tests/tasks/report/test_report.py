@@ -269,13 +269,6 @@ def test_a_fast_model_has_a_fourth_decimal(maker: BundleMaker) -> None:
     assert report_of(maker)["latency"].column("Median") == ["0.0123"]
 
 
-def test_a_sweep_id_that_is_a_path_gets_no_report(maker: BundleMaker) -> None:
-    folder = maker.session([MS], sweep__sweep_id="out/side")
-    maker.load(folder)
-    with pytest.raises(ReportError, match="is not a folder name"):
-        render_report(maker.warehouse, None, maker.bundles.parent / "reports")
-
-
 @pytest.mark.fault(
     stage="report",
     done="two bundles of the sweep could not be loaded",
