@@ -7,8 +7,8 @@ from prefect.settings import PREFECT_API_URL
 
 from devices.errors import InputError
 from devices.inventory import DeviceSpec, load_inventory
-from tasks.plan import matches
-from tasks.spec import SweepSpec
+from tasks.measure.plan import matches
+from tasks.measure.spec import SweepSpec
 
 
 @dataclass(frozen=True)

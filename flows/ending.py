@@ -13,7 +13,7 @@ from flows.device.job import COUNTED, DeviceTally, counts_in_words
 from flows.live_exports import Snapshot
 from flows.server.states import data_of, end_state, first_of
 from flows.verdicts import FailingVerdict, fails, line_of
-from tasks.report.sections.verdicts import VerdictRow
+from tasks.analyse.report.sections.verdicts import VerdictRow
 
 
 class SweepEnd(BaseModel):

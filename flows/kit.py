@@ -6,16 +6,16 @@ from pathlib import Path
 
 from devices.errors import InputError
 from devices.suggest import did_you_mean
-from tasks.bundle import SessionRecord
-from tasks.bundle_store import open_store
-from tasks.export.recipes import RECIPES
-from tasks.files import write_complete
-from tasks.kit.bundles import import_kit
-from tasks.kit.config import read_configs
-from tasks.kit.export import export_bundle
-from tasks.kit.results import find_kit_results
-from tasks.kit.sweep_file import sweep_text
-from tasks.var import Var
+from tasks.bundle.record import SessionRecord
+from tasks.keep.kit.bundles import import_kit
+from tasks.keep.kit.config import read_configs
+from tasks.keep.kit.export import export_bundle
+from tasks.keep.kit.results import find_kit_results
+from tasks.keep.kit.sweep_file import sweep_text
+from tasks.prepare.export.recipes import RECIPES
+from tasks.store.files import write_complete
+from tasks.store.store import open_store
+from tasks.store.var import Var
 
 
 def import_results(

@@ -11,23 +11,23 @@ from pathlib import Path
 from devices.inventory import DeviceSpec, open_device
 from devices.limits import Limits
 from devices.ondevice.facts import read_facts
-from tasks.advice.entry import word_of
-from tasks.advice.lookup import HEAVY_SHARE, advice_text
-from tasks.bundle import SessionRecord, SweepNight
-from tasks.bundle_store import LocalStore
-from tasks.cell import Cell
+from tasks.bundle.cell import Cell
+from tasks.bundle.record import SessionRecord, SweepNight
 from tasks.etdump.event_kind import EventKind
 from tasks.etdump.operators import parse_operator
 from tasks.etdump.reader import read_etdump
-from tasks.export.export import export_cases
-from tasks.export.exported import Export
-from tasks.files import work_folder
-from tasks.plan import PlannedSession
-from tasks.runner.build import build_runner
-from tasks.runner.bundle import Runner
-from tasks.runner.toolchain import host_platform
-from tasks.session.measure import Bench, measure
-from tasks.var import Var
+from tasks.measure.plan import PlannedSession
+from tasks.measure.session.measure import Bench, measure
+from tasks.prepare.advice.entry import word_of
+from tasks.prepare.advice.lookup import HEAVY_SHARE, advice_text
+from tasks.prepare.export.export import export_cases
+from tasks.prepare.export.exported import Export
+from tasks.prepare.runner.build import build_runner
+from tasks.prepare.runner.bundle import Runner
+from tasks.prepare.runner.toolchain import host_platform
+from tasks.store.files import work_folder
+from tasks.store.store import LocalStore
+from tasks.store.var import Var
 
 EXECUTIONS = 12
 WARMUP_EXECUTIONS = 2

@@ -16,11 +16,11 @@ from flows.ending import Ending
 from flows.verdicts import fails, title_of
 from flows.warehouse.publish import tell
 from sql.errors import WarehouseError
-from tasks import metrics
-from tasks.health import HealthError, Registry
-from tasks.notify import Message, send
-from tasks.report.sections.verdicts import VerdictRow, change_of, headline
-from tasks.var import Var
+from tasks.analyse.notify import Message, send
+from tasks.analyse.report.sections.verdicts import VerdictRow, change_of, headline
+from tasks.measure import metrics
+from tasks.measure.health import HealthError, Registry
+from tasks.store.var import Var
 
 _MOST_LINES = 10
 _SESSIONS_OF_THIS_START = ("succeeded", "failed", "invalid", "discarded")

@@ -21,18 +21,18 @@ from flows.device.measure import RECOVERY_S
 from flows.live_exports import LiveExports
 from flows.progress import board
 from flows.server.states import end_state
-from tasks.bundle_store import BundleStore, ObjectStore
-from tasks.cell import Mode, Variant
-from tasks.export.entry import ModelEntry
-from tasks.export.export import NotApplicableError, export_cases
-from tasks.export.exported import Export
-from tasks.export.run import end_server
-from tasks.health import HealthError, Registry
-from tasks.runner.build import build_runner
-from tasks.runner.bundle import Runner, find_runner
-from tasks.shelf import Shelf
-from tasks.spec import SweepSpec
-from tasks.var import Var
+from tasks.bundle.cell import Mode, Variant
+from tasks.measure.health import HealthError, Registry
+from tasks.measure.spec import SweepSpec
+from tasks.prepare.export.entry import ModelEntry
+from tasks.prepare.export.export import NotApplicableError, export_cases
+from tasks.prepare.export.exported import Export
+from tasks.prepare.export.run import end_server
+from tasks.prepare.runner.build import build_runner
+from tasks.prepare.runner.bundle import Runner, find_runner
+from tasks.store.shelf import Shelf
+from tasks.store.store import BundleStore, ObjectStore
+from tasks.store.var import Var
 
 _log = logging.getLogger(__name__)
 

@@ -19,9 +19,9 @@ from flows.device.slot import release_slots
 from flows.progress import board
 from flows.server.embedded import stop_server
 from flows.server.run_notes import end_runs, noted
-from tasks import metrics
-from tasks.files import end_publishing
-from tasks.leftovers import remove_own
+from tasks.keep.leftovers import remove_own
+from tasks.measure import metrics
+from tasks.store.files import end_publishing
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _CANCEL_S = 5.0

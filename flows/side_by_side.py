@@ -23,12 +23,12 @@ from flows.labs.orders import Sharing, matrix_order, round_order
 from flows.live_exports import Snapshot
 from flows.prepare import Building, Exporting, Probe, probe_all
 from flows.server.states import end_state
-from tasks import metrics
-from tasks.bundle import SweepNight
-from tasks.bundle_store import BundleStore
-from tasks.health import Health, HealthError, Registry
-from tasks.spec import SweepSpec
-from tasks.var import Var
+from tasks.bundle.record import SweepNight
+from tasks.measure import metrics
+from tasks.measure.health import Health, HealthError, Registry
+from tasks.measure.spec import SweepSpec
+from tasks.store.store import BundleStore
+from tasks.store.var import Var
 
 # How long this machine waits for the probes of labs, whose runners it may have to build before it measures itself.
 _LABS_PROBED_S = 30.0

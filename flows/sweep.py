@@ -27,15 +27,15 @@ from flows.side_by_side import measure_all, measure_as_ready
 from flows.verdicts import FailingVerdict, line_of, noise_lines, show_verdicts, verdicts_of
 from flows.warehouse.publish import load_store, unloadable_sessions, write_report
 from flows.warehouse.unloadable import session_of
-from tasks.bundle import SweepNight
-from tasks.bundle_store import BundleStore, open_store
-from tasks.finish_by import finish_moment
-from tasks.night import night_or_today, sweep_night
-from tasks.report.dropped import keep_dropped
-from tasks.report.sections.verdicts import VerdictRow
-from tasks.source import source_of
-from tasks.spec import SweepSpec, read_sweep
-from tasks.var import Var
+from tasks.analyse.report.dropped import keep_dropped
+from tasks.analyse.report.sections.verdicts import VerdictRow
+from tasks.bundle.record import SweepNight
+from tasks.measure.finish_by import finish_moment
+from tasks.measure.night import night_or_today, sweep_night
+from tasks.measure.source import source_of
+from tasks.measure.spec import SweepSpec, read_sweep
+from tasks.store.store import BundleStore, open_store
+from tasks.store.var import Var
 
 _log = logging.getLogger(__name__)
 # Steps that wait for one another: exports, probes, runners and devices; more pairs and devices than a sweep has.

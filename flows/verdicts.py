@@ -10,9 +10,9 @@ from prefect.events import emit_event
 
 from flows.server.watch import ServerGoneError
 from flows.warehouse.publish import ask_warehouse, readable_warehouse
-from tasks.report.cells import conditions_of
-from tasks.report.data import open_answers
-from tasks.report.sections.verdicts import VerdictRow, change_of
+from tasks.analyse.report.cells import conditions_of
+from tasks.analyse.report.data import open_answers
+from tasks.analyse.report.sections.verdicts import VerdictRow, change_of
 
 FailingVerdict = Literal["regression", "suspected", "never"]
 _FAILING = {

@@ -19,13 +19,13 @@ from devices.errors import FarmError, InputError
 from devices.inventory import load_inventory
 from devices.ondevice.lease import current_holder
 from sql.errors import WarehouseError
-from tasks.bundle import BundleError, parse_record
+from tasks.analyse.snapshot import newest_snapshot
+from tasks.bundle.record import BundleError, parse_record
 from tasks.etdump.xnntrace import read_xnntrace
-from tasks.load.kernels import kernels_of
-from tasks.session.check import Unsuccessful
-from tasks.session.gate import read_stats
-from tasks.snapshot import newest_snapshot
-from tasks.spec import read_sweep
+from tasks.measure.session.check import Unsuccessful
+from tasks.measure.session.gate import read_stats
+from tasks.measure.spec import read_sweep
+from tasks.rows.kernels import kernels_of
 from tests.fixtures.hostile import HOSTILE_FILES, REPEATABLE, VALUES, as_json, damaged, parsed_or_refused
 from tests.fixtures.warehouse import BundleMaker
 

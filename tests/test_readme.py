@@ -10,7 +10,7 @@ import yaml
 
 from devices.inventory import Inventory
 from sql.warehouse import query as ask
-from tasks.spec import read_sweep
+from tasks.measure.spec import read_sweep
 from tests.fixtures.paths import ROOT
 from tests.fixtures.warehouse import BundleMaker
 

@@ -22,17 +22,17 @@ PACKAGES: dict[str, set[str]] = {
     "devices.adb": {"devices.ssh"},
     "devices.ssh": set(),
     "devices.ondevice": set(),
-    "tasks.advice": set(),
-    "tasks.export": set(),
+    "tasks.prepare.advice": set(),
+    "tasks.prepare.export": set(),
     "tasks.etdump": set(),
-    "tasks.runner": {"tasks.etdump"},
-    "tasks.session": {"tasks.export", "tasks.etdump", "tasks.load", "tasks.runner"},
-    "tasks.kit": {"tasks.etdump", "tasks.export", "tasks.session"},
-    "tasks.certify": {"tasks.runner", "tasks.session"},
-    "tasks.verdict": set(),
-    "tasks.load": {"tasks.etdump", "tasks.export", "tasks.verdict"},
-    "tasks.keep": {"tasks.export", "tasks.load", "tasks.runner", "tasks.verdict"},
-    "tasks.report": {"tasks.advice", "tasks.export", "tasks.verdict"},
+    "tasks.prepare.runner": {"tasks.etdump"},
+    "tasks.measure.session": {"tasks.prepare.export", "tasks.etdump", "tasks.analyse.load", "tasks.prepare.runner"},
+    "tasks.keep.kit": {"tasks.etdump", "tasks.prepare.export", "tasks.measure.session"},
+    "tasks.analyse.certify": {"tasks.prepare.runner", "tasks.measure.session"},
+    "tasks.analyse.verdict": set(),
+    "tasks.analyse.load": {"tasks.etdump", "tasks.prepare.export", "tasks.analyse.verdict"},
+    "tasks.keep": {"tasks.prepare.export", "tasks.analyse.load", "tasks.prepare.runner", "tasks.analyse.verdict"},
+    "tasks.analyse.report": {"tasks.prepare.advice", "tasks.prepare.export", "tasks.analyse.verdict"},
     "flows.server": set(),
     "flows.setup": {"flows.server"},
     "flows.warehouse": set(),
@@ -47,9 +47,9 @@ PACKAGES: dict[str, set[str]] = {
 }
 # The only packages that may import these, inside the function that needs them: a worker beside phones has neither.
 HEAVY = {"torch", "executorch", "transformers", "torchao"}
-HEAVY_ROOMS = ("tasks/export/", "tasks/runner/")
+HEAVY_ROOMS = ("tasks/prepare/export/", "tasks/prepare/runner/")
 READMES = ["devices", "flows", "sql", "tasks", "tests", *(package.replace(".", "/") for package in PACKAGES)]
-READMES += ["tasks/export/zoo"]
+READMES += ["tasks/prepare/export/zoo"]
 
 
 def modules() -> dict[str, Path]:

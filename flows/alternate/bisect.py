@@ -14,11 +14,11 @@ from devices.inventory import DeviceSpec
 from flows.alternate.measure import Answer, Lane, Results, open_lane
 from flows.progress import board
 from flows.shutdown import shutdown_handler
-from tasks.alternate import SESSIONS_PER_SIDE, Side, comparison_id
-from tasks.cell import Cell, Variant
-from tasks.export.exported import kept_export
-from tasks.runner.bundle import kept_runner
-from tasks.verdict.bisect import MeasuredNight, SeriesOnDevice, first_bad
+from tasks.analyse.verdict.bisect import MeasuredNight, SeriesOnDevice, first_bad
+from tasks.bundle.cell import Cell, Variant
+from tasks.measure.alternate import SESSIONS_PER_SIDE, Side, comparison_id
+from tasks.prepare.export.exported import kept_export
+from tasks.prepare.runner.bundle import kept_runner
 
 _LEAST_PART = 0.3  # of the change, by which an input is one that it came with
 _log = logging.getLogger(__name__)

@@ -13,15 +13,15 @@ from flows.live_exports import LiveExports
 from flows.prepare import Probe, Runners, probe_step, runner_step
 from flows.server.states import outcome
 from flows.warehouse.publish import ask_warehouse, load_store
-from tasks.alternate import Side, comparison_id, plan_round
-from tasks.bundle import SweepNight
-from tasks.bundle_store import BundleStore
-from tasks.cell import VARIANTS, Purpose, Variant
-from tasks.runner.bundle import Runner
-from tasks.spec import Terms
-from tasks.var import Var
-from tasks.verdict.comparison import MARGIN, Comparison, compare
-from tasks.verdict.operators_table import OPERATOR_COLUMNS, cause_between
+from tasks.analyse.verdict.comparison import MARGIN, Comparison, compare
+from tasks.analyse.verdict.operators_table import OPERATOR_COLUMNS, cause_between
+from tasks.bundle.cell import VARIANTS, Purpose, Variant
+from tasks.bundle.record import SweepNight
+from tasks.measure.alternate import Side, comparison_id, plan_round
+from tasks.measure.spec import Terms
+from tasks.prepare.runner.bundle import Runner
+from tasks.store.store import BundleStore
+from tasks.store.var import Var
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from devices.errors import FarmError
 from flows.device.job import DeviceJob
 from flows.progress import board
 from flows.warehouse.publish import ask_warehouse
-from tasks.alternate import SESSIONS_PER_SIDE, Side, plan_round
-from tasks.cell import Cell, Variant
-from tasks.export.exported import kept_export
-from tasks.runner.bundle import Runner, kept_runner
+from tasks.bundle.cell import Cell, Variant
+from tasks.measure.alternate import SESSIONS_PER_SIDE, Side, plan_round
+from tasks.prepare.export.exported import kept_export
+from tasks.prepare.runner.bundle import Runner, kept_runner
 
 MOST_SERIES = 4
 """Per device and night: a change that affects every model must not keep a device until the morning."""

@@ -8,10 +8,10 @@ from devices.inventory import DeviceSpec
 from flows.alternate.measure import Answer, Lane, Results, open_lane
 from flows.progress import board
 from flows.shutdown import shutdown_handler
-from tasks.alternate import Side
-from tasks.cell import Cell
-from tasks.export.given import exported_or_given
-from tasks.spec import SweepSpec
+from tasks.bundle.cell import Cell
+from tasks.measure.alternate import Side
+from tasks.measure.spec import SweepSpec
+from tasks.prepare.export.given import exported_or_given
 
 
 @flow(name="compare", flow_run_name="compare {a.name} and {b.name} on {device.name}", validate_parameters=False)

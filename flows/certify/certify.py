@@ -12,9 +12,9 @@ from devices.inventory import DeviceSpec
 from flows.certify.kill import kill_and_reattach
 from flows.certify.measured import noise, sme_proof
 from sql.errors import WarehouseError
-from tasks.certify import checks
-from tasks.certify.finding import Finding
-from tasks.certify.subject import Subject, opened
+from tasks.analyse.certify import checks
+from tasks.analyse.certify.finding import Finding
+from tasks.analyse.certify.subject import Subject, opened
 
 _MOST_LETTERS = 800
 

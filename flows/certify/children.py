@@ -7,12 +7,12 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from devices.errors import FarmError, one_line
-from tasks.bundle import SessionRecord
-from tasks.bundle_store import open_store
-from tasks.certify.subject import Subject
-from tasks.certify.sweeps import Sweep, write_sweep
-from tasks.night import sweep_night
-from tasks.plan import FIRST_SESSION
+from tasks.analyse.certify.subject import Subject
+from tasks.analyse.certify.sweeps import Sweep, write_sweep
+from tasks.bundle.record import SessionRecord
+from tasks.measure.night import sweep_night
+from tasks.measure.plan import FIRST_SESSION
+from tasks.store.store import open_store
 
 # Settings of the user that would send a certification's results, or messages about its sweeps, elsewhere.
 _NOT_INHERITED = {f"ETFARM_{name}" for name in ("VAR", "WAREHOUSE", "BUNDLES", "NOTIFY")}

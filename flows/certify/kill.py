@@ -10,8 +10,8 @@ from devices.ondevice.leftovers import read_leftovers
 from devices.shell import call, make_folder
 from flows.certify.children import last_line, records_of, started
 from flows.warehouse.publish import ask_warehouse
-from tasks.certify.finding import Finding, figures
-from tasks.certify.subject import Subject
+from tasks.analyse.certify.finding import Finding, figures
+from tasks.analyse.certify.subject import Subject
 
 # Starts the runner; the third and later words are its command. At the starts whose number has a file `hold-N`, it
 # writes its process id to `held-N` and waits until `hold-N` is gone; the runner then has the same process id.

@@ -3,12 +3,12 @@
 from devices.errors import FarmError
 from flows.certify.children import run_to_end
 from flows.warehouse.publish import ask_warehouse
-from tasks.cell import VARIANTS
-from tasks.certify.finding import Finding
-from tasks.certify.subject import Subject
-from tasks.certify.sweeps import MODELS, modes, variants
-from tasks.certify.variants import Proof, problems
-from tasks.plan import possible_variants
+from tasks.analyse.certify.finding import Finding
+from tasks.analyse.certify.subject import Subject
+from tasks.analyse.certify.sweeps import MODELS, modes, variants
+from tasks.analyse.certify.variants import Proof, problems
+from tasks.bundle.cell import VARIANTS
+from tasks.measure.plan import possible_variants
 
 
 def sme_proof(subject: Subject) -> Finding:

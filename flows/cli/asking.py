@@ -144,8 +144,8 @@ def trace(
 ) -> None:
     """Write a trace of a session's runs for Perfetto."""
     from flows.cli.trace import write_trace
-    from tasks.bundle_store import open_store
-    from tasks.var import Var
+    from tasks.store.store import open_store
+    from tasks.store.var import Var
 
     typer.echo(write_trace(session, run, output, open_store(bundles, Var(var))))
 
@@ -159,7 +159,7 @@ def queue(var: VarOption = DEFAULT_VAR) -> None:
     of the sweep that measures.
     """
     from flows.server.settings import prepare_prefect
-    from tasks.var import Var
+    from tasks.store.var import Var
 
     prepare_prefect(Var(var.absolute()).prefect_home)
     from flows.cli.queue import queue_table

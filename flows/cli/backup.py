@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from flows.cli.options import DEFAULT_VAR, VarOption
-from tasks.var import Var
+from tasks.store.var import Var
 
 app = typer.Typer()
 

@@ -59,10 +59,10 @@ def run_bisect(
     from flows.alternate.bisect import known_series, measured_nights
     from flows.alternate.measure import Results, choose_device
     from flows.cli.prefect_run import announce, run_with_server
-    from tasks.bundle_store import open_store
-    from tasks.night import parse_night, sweep_night
-    from tasks.var import Var
-    from tasks.verdict.bisect import bounds, find_series
+    from tasks.analyse.verdict.bisect import bounds, find_series
+    from tasks.measure.night import parse_night, sweep_night
+    from tasks.store.store import open_store
+    from tasks.store.var import Var
 
     places = Var(var.absolute())
     store = open_store(bundles, places)

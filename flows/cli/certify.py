@@ -13,8 +13,8 @@ import typer
 from devices.errors import InputError
 from devices.inventory import check_reached, load_inventory
 from flows.cli.device_list import device_named
-from tasks.files import write_complete
-from tasks.var import Var
+from tasks.store.files import write_complete
+from tasks.store.var import Var
 
 
 def run_certify(inventory: Path, name: str, var: Path, output: Path | None) -> int:
@@ -28,7 +28,7 @@ def run_certify(inventory: Path, name: str, var: Path, output: Path | None) -> i
     places = Var(var.absolute() / "certify" / name)
     prepare_prefect(places.prefect_home)
     from flows.certify.certify import certify
-    from tasks.certify.page import counts, page_text
+    from tasks.analyse.certify.page import counts, page_text
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)

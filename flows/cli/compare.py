@@ -12,8 +12,8 @@ from flows.cli.formats import as_text
 from flows.warehouse.publish import readable_warehouse
 from sql.answer import answered
 from sql.schema import sql_files
-from tasks.verdict.arms import Arm, Name, find_arms, id_of, word_of
-from tasks.verdict.pairs import Cell, Pair, compare_cells, match_cells
+from tasks.analyse.verdict.arms import Arm, Name, find_arms, id_of, word_of
+from tasks.analyse.verdict.pairs import Cell, Pair, compare_cells, match_cells
 
 
 def run_compare(

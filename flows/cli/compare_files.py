@@ -11,8 +11,8 @@ import typer
 from devices.errors import InputError
 from flows.cli.compare_page import Table
 from flows.cli.formats import as_text
-from tasks.bundle import SweepNight
-from tasks.files import sha256_of
+from tasks.bundle.record import SweepNight
+from tasks.store.files import sha256_of
 
 _COLUMNS = ["device", "A", "B", "sessions", "A ms", "B ms", "B / A", "low", "high", "answer"]
 
@@ -50,8 +50,8 @@ def run_compare_files(
             raise InputError(f"{file}: no such file; name a .pte file")
     from flows.alternate.measure import Results, choose_device
     from flows.cli.prefect_run import announce, run_with_server
-    from tasks.bundle_store import open_store
-    from tasks.var import Var
+    from tasks.store.store import open_store
+    from tasks.store.var import Var
 
     spec = choose_device(inventory, device)
     places = Var(var.absolute())

@@ -7,10 +7,10 @@ from typing import Any
 from devices.inventory import is_simulated
 from devices.platform import SIMULATED
 from flows.cli.formats import as_text
-from tasks.report.markdown import escaped
-from tasks.verdict.arms import Arm
-from tasks.verdict.comparison import Comparison
-from tasks.verdict.pairs import Cell, Matched, Pair, differing
+from tasks.analyse.report.markdown import escaped
+from tasks.analyse.verdict.arms import Arm
+from tasks.analyse.verdict.comparison import Comparison
+from tasks.analyse.verdict.pairs import Cell, Matched, Pair, differing
 
 _SERIES = ("model", "device", "precision", "variant", "threads")
 _PAGE_COLUMNS = [*_SERIES, "sessions", "A ms", "B ms", "B / A", "95 % interval", "answer", "what differs"]

@@ -10,7 +10,7 @@ from flows.cli.options import DEFAULT_VAR, BundlesOption, VarOption, WarehouseOp
 
 if TYPE_CHECKING:
     from flows.warehouse.decisions import DecisionBook
-    from tasks.verdict.decisions import Decisions
+    from tasks.analyse.verdict.decisions import Decisions
 
 baseline = typer.Typer(help="Start the baselines of verdicts again.", no_args_is_help=True)
 night = typer.Typer(help="Exclude nights from verdicts.", no_args_is_help=True)
@@ -44,7 +44,7 @@ def reset(
 
     Without options for the series, this is for all of them. Figures stay as they are.
     """
-    from tasks.verdict.decisions import Selector
+    from tasks.analyse.verdict.decisions import Selector
 
     series = Selector(model=model, precision=precision, device=device, variant=variant)
     typer.echo(_book(bundles, var, warehouse).reset_baseline(night, series, reason))
@@ -64,7 +64,7 @@ def exclude(
 
     Its sessions stay in every view.
     """
-    from tasks.verdict.decisions import Selector
+    from tasks.analyse.verdict.decisions import Selector
 
     series = Selector(device=device, model=model)
     typer.echo(_book(bundles, var, warehouse).exclude_night(night, series, reason))
@@ -76,9 +76,9 @@ def decisions(context: typer.Context, var: VarOption = DEFAULT_VAR, bundles: Bun
     if context.invoked_subcommand is not None:
         return
     from flows.cli.table import as_table
-    from tasks.bundle_store import open_store
-    from tasks.var import Var
-    from tasks.verdict.decisions import read_decisions
+    from tasks.analyse.verdict.decisions import read_decisions
+    from tasks.store.store import open_store
+    from tasks.store.var import Var
 
     found = read_decisions(open_store(bundles, Var(var)))
     typer.echo(as_table(_COLUMNS, _rows(found)), nl=False)
@@ -101,8 +101,8 @@ def revoke(
 
 def _book(bundles: str | None, var: Path, warehouse: Path | None) -> "DecisionBook":
     from flows.warehouse.decisions import DecisionBook
-    from tasks.bundle_store import open_store
-    from tasks.var import Var
+    from tasks.store.store import open_store
+    from tasks.store.var import Var
 
     return DecisionBook(open_store(bundles, Var(var)), var, warehouse)
 

@@ -12,9 +12,9 @@ from devices.reconnect import probe
 from devices.suggest import did_you_mean
 from flows.cli.table import as_table
 from flows.device.states import DeviceState, device_states
-from tasks.health import Health, Registry
-from tasks.plan import matches
-from tasks.var import Var
+from tasks.measure.health import Health, Registry
+from tasks.measure.plan import matches
+from tasks.store.var import Var
 
 
 def device_table(inventory: Path, var: Path) -> tuple[str, bool]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import typer
 
 from flows.server.settings import prepare_prefect
-from tasks.var import Var
+from tasks.store.var import Var
 
 
 def run_doctor(inventory: Path, var: Path) -> int:

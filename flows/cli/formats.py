@@ -16,8 +16,8 @@ from pyarrow import parquet
 from devices.errors import InputError
 from flows.cli.table import short_text, table_lines
 from sql.answer import Answer, distinct_names
-from tasks.files import complete_file, remove_leftovers
-from tasks.report.markdown import escaped
+from tasks.analyse.report.markdown import escaped
+from tasks.store.files import complete_file, remove_leftovers
 
 _TEXT_FORMATS = {".csv": "csv", ".json": "json", ".md": "markdown"}
 _SUFFIXES = (".csv", ".json", ".parquet", ".arrow", ".md")

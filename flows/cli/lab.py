@@ -8,8 +8,8 @@ import typer
 from devices.errors import InputError
 from devices.inventory import check_name
 from flows.server.settings import prepare_prefect
-from tasks.bundle_store import open_store
-from tasks.var import Var
+from tasks.store.store import open_store
+from tasks.store.var import Var
 
 
 def run_lab(site: str, var: Path, bundles: str | None) -> int:

@@ -27,7 +27,7 @@ from flows.cli.options import (
     WarehouseOption,
     error_message,
 )
-from tasks.export.recipes import RECIPES
+from tasks.prepare.export.recipes import RECIPES
 
 app = typer.Typer(
     help="Measure ExecuTorch models on a farm of devices.",
@@ -144,8 +144,8 @@ def export(
     var: VarOption = DEFAULT_VAR,
 ) -> None:
     """Export one model to a .pte; print its folder."""
-    from tasks.export.export import export_model
-    from tasks.var import Var
+    from tasks.prepare.export.export import export_model
+    from tasks.store.var import Var
 
     done = export_model(model, precision, Var(var).exports, seed=seed)
     typer.echo(done.folder)
@@ -163,8 +163,8 @@ def load(
 ) -> None:
     """Load bundles or ETDumps into the warehouse, each only once."""
     from flows.warehouse.publish import load_and_publish, load_store
-    from tasks.bundle_store import open_store
-    from tasks.var import Var
+    from tasks.store.store import open_store
+    from tasks.store.var import Var
 
     store = open_store(bundles, Var(var))
     result = load_and_publish(paths, var, warehouse, store) if paths else load_store(store, None, var, warehouse)
@@ -189,8 +189,8 @@ def forget(
     The sweep measures them again, as new sessions, when it is started again in the same night.
     """
     from flows.warehouse.forget import forget_target
-    from tasks.bundle_store import open_store
-    from tasks.var import Var
+    from tasks.store.store import open_store
+    from tasks.store.var import Var
 
     typer.echo(forget_target(target, reason, open_store(bundles, Var(var)), var, warehouse))
 

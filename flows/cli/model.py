@@ -29,7 +29,7 @@ def check(
     """
     from devices.errors import FarmError
     from flows.model_check import check_model
-    from tasks.export.exported import ExportError
+    from tasks.prepare.export.exported import ExportError
 
     started = time.monotonic()
     problems = []

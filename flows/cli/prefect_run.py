@@ -12,7 +12,7 @@ from devices.errors import FarmError
 from flows.cli.options import error_message
 from flows.progress import board
 from flows.server.settings import prepare_prefect
-from tasks.var import Var
+from tasks.store.var import Var
 
 if TYPE_CHECKING:
     from prefect import Flow

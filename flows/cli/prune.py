@@ -7,8 +7,8 @@ import typer
 
 from flows.cli.options import progress_on_stderr
 from flows.warehouse.prune import Rules, describe, plan_prune, prune
-from tasks.bundle_store import open_store
-from tasks.var import Var
+from tasks.store.store import open_store
+from tasks.store.var import Var
 
 
 def run_prune(rules: Rules, *, yes: bool, var: Path, bundles: str | None, warehouse: Path | None) -> int:

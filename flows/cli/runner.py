@@ -29,11 +29,11 @@ def build(
 ) -> None:
     """Build a runner from the wheel or from sources; print its folder."""
     from devices.platform import PLATFORMS
-    from tasks.runner.build import build_runner
-    from tasks.runner.bundle import RunnerError
-    from tasks.runner.source import build_from_source
-    from tasks.runner.toolchain import host_platform
-    from tasks.var import Var
+    from tasks.prepare.runner.build import build_runner
+    from tasks.prepare.runner.bundle import RunnerError
+    from tasks.prepare.runner.source import build_from_source
+    from tasks.prepare.runner.toolchain import host_platform
+    from tasks.store.var import Var
 
     if source is None and (trace or variant):
         raise RunnerError("--trace and --variant need --source, a checkout of ExecuTorch; the wheel has no trace log")
@@ -68,8 +68,8 @@ def register(
     var: VarOption = DEFAULT_VAR,
 ) -> None:
     """Register an executor_runner that you built; print its folder."""
-    from tasks.runner.register import register_runner
-    from tasks.var import Var
+    from tasks.prepare.runner.register import register_runner
+    from tasks.store.var import Var
 
     done = register_runner(
         program, Var(var).runners, platform=platform, variant=variant, mode=mode, provenance=provenance, model=model

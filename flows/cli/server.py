@@ -3,7 +3,7 @@
 import typer
 
 from flows.cli.options import DEFAULT_VAR, VarOption
-from tasks.var import Var
+from tasks.store.var import Var
 
 app = typer.Typer()
 

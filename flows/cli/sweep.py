@@ -9,8 +9,8 @@ import typer
 
 from flows.cli.prefect_run import announce, run_with_server
 from flows.cli.table import as_table
-from tasks.night import night_or_today, parse_night
-from tasks.spec import read_sweep
+from tasks.measure.night import night_or_today, parse_night
+from tasks.measure.spec import read_sweep
 
 # Verdicts that the terminal does not name; the report does.
 _QUIET = {"no change", "insufficient data"}

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devices.errors import InputError
-from tasks.bundle import RECORD, read_bundle
-from tasks.bundle_store import BundleStore
+from tasks.bundle.record import RECORD, read_bundle
 from tasks.etdump.reader import Etdump, read_etdump
 from tasks.etdump.trace import as_chrome_json, slices_of
-from tasks.files import write_complete
+from tasks.store.files import write_complete
+from tasks.store.store import BundleStore
 
 _ETDUMP = "model.etdump"
 

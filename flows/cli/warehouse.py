@@ -13,8 +13,8 @@ app = typer.Typer(help="Find, check and rebuild the warehouse; its documentation
 @app.command(epilog='Example: etfarm warehouse path (then: duckdb -readonly "$(etfarm warehouse path)")')
 def path(var: VarOption = DEFAULT_VAR) -> None:
     """Print the path of the newest snapshot, to open read-only."""
-    from tasks.snapshot import newest_snapshot
-    from tasks.var import Var
+    from tasks.analyse.snapshot import newest_snapshot
+    from tasks.store.var import Var
 
     typer.echo(newest_snapshot(Var(var).snapshots).absolute())
 
@@ -25,7 +25,7 @@ def docs(
 ) -> None:
     """Write the data dictionary as Markdown: views, tables, columns."""
     from sql.dictionary import data_dictionary
-    from tasks.files import write_complete
+    from tasks.store.files import write_complete
 
     if output is None:
         typer.echo(data_dictionary(), nl=False)
@@ -42,8 +42,8 @@ def rebuild(var: VarOption = DEFAULT_VAR, bundles: BundlesOption = None, warehou
     stay forgotten; events that `etfarm prune` removed come back.
     """
     from flows.warehouse.rebuild import rebuild_warehouse
-    from tasks.bundle_store import open_store
-    from tasks.var import Var
+    from tasks.store.store import open_store
+    from tasks.store.var import Var
 
     with progress_on_stderr():
         done = rebuild_warehouse(open_store(bundles, Var(var)), var, warehouse)
@@ -65,8 +65,8 @@ def check(var: VarOption = DEFAULT_VAR, bundles: BundlesOption = None, warehouse
     Prints a line per finding and exits with 1 if there is any.
     """
     from flows.warehouse.check import check_warehouse
-    from tasks.bundle_store import open_store
-    from tasks.var import Var
+    from tasks.store.store import open_store
+    from tasks.store.var import Var
 
     with progress_on_stderr():
         checked = check_warehouse(open_store(bundles, Var(var)), var, warehouse)

@@ -14,11 +14,11 @@ from flows.server.states import given_name, with_sentence
 from flows.setup.leftovers import clear_leftovers
 from flows.shutdown import shutdown_handler
 from flows.sweep import measure_and_report, name_of, side_by_side
-from tasks.bundle_store import open_store
-from tasks.night import sweep_night
-from tasks.source import source_of
-from tasks.spec import read_sweep
-from tasks.var import Var
+from tasks.measure.night import sweep_night
+from tasks.measure.source import source_of
+from tasks.measure.spec import read_sweep
+from tasks.store.store import open_store
+from tasks.store.var import Var
 
 _ROOT = Path(__file__).parents[2]
 

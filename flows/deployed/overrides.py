@@ -9,11 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from devices.errors import InputError
 from devices.inventory import DeviceSpec, load_inventory
 from devices.suggest import did_you_mean
-from tasks.cell import Variant
-from tasks.export.recipes import RECIPES
-from tasks.export.zoo import MODELS
-from tasks.ranges import first_mistake
-from tasks.spec import SweepSpec
+from tasks.bundle.cell import Variant
+from tasks.bundle.values import first_mistake
+from tasks.measure.spec import SweepSpec
+from tasks.prepare.export.recipes import RECIPES
+from tasks.prepare.export.zoo import MODELS
 
 _DIGITS = 8
 

@@ -9,8 +9,8 @@ from prefect.client.schemas.objects import State
 from flows.artifacts import show_report
 from flows.server.states import end_state, with_sentence
 from flows.warehouse.publish import write_report
-from tasks.bundle_store import open_store
-from tasks.var import Var
+from tasks.store.store import open_store
+from tasks.store.var import Var
 
 
 @flow(name="report")

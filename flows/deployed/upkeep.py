@@ -12,8 +12,8 @@ from pydantic import Field
 from flows.server.states import end_state, listed, with_sentence
 from flows.warehouse.check import check_warehouse
 from flows.warehouse.prune import Rules, plan_prune, prune
-from tasks.bundle_store import open_store
-from tasks.var import Var
+from tasks.store.store import open_store
+from tasks.store.var import Var
 
 _log = logging.getLogger(__name__)
 Days = Annotated[int, Field(ge=0)]

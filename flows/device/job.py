@@ -8,17 +8,17 @@ from devices.inventory import DeviceSpec
 from devices.ondevice.facts import Facts
 from flows.live_exports import LiveExports, Snapshot
 from flows.server.states import in_words
-from tasks import metrics
-from tasks.alternate import Round, plan_noise
-from tasks.bundle import SessionRecord, SweepNight
-from tasks.bundle_store import BundleStore
-from tasks.cell import Mode, Variant
-from tasks.export.exported import Export
-from tasks.finish_by import would_not_end
-from tasks.plan import FIRST_SESSION, PlannedSession, export_for, plan_device, still_to_run
-from tasks.runner.bundle import Runner
-from tasks.spec import SweepSpec, Terms
-from tasks.var import Var
+from tasks.bundle.cell import Mode, Variant
+from tasks.bundle.record import SessionRecord, SweepNight
+from tasks.measure import metrics
+from tasks.measure.alternate import Round, plan_noise
+from tasks.measure.finish_by import would_not_end
+from tasks.measure.plan import FIRST_SESSION, PlannedSession, export_for, plan_device, still_to_run
+from tasks.measure.spec import SweepSpec, Terms
+from tasks.prepare.export.exported import Export
+from tasks.prepare.runner.bundle import Runner
+from tasks.store.store import BundleStore
+from tasks.store.var import Var
 
 COUNTED = ("succeeded", "failed", "invalid", "discarded", "already_done", "not_needed", "dropped")
 

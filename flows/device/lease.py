@@ -20,7 +20,7 @@ from devices.ondevice.job import kill_leftovers
 from flows.device.slot import held_slot
 from flows.device.turns import Claim
 from flows.progress import board
-from tasks import metrics
+from tasks.measure import metrics
 
 _RELEASE_S = 10.0
 _held: set[lease.Lease] = set()

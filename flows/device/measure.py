@@ -26,16 +26,16 @@ from flows.json_log import log_context
 from flows.progress import board
 from flows.server.states import data_of, end_state, outcome
 from flows.server.watch import ServerGoneError, run_flow
-from tasks import metrics
-from tasks.bundle import SessionRecord
-from tasks.finish_by import FinishBy
-from tasks.health import STRIKES, Registry
-from tasks.plan import FIRST_SESSION, PlannedSession
-from tasks.session.capability import with_answer_of
-from tasks.session.finish import record_unmeasured
-from tasks.session.measure import Bench, clear_stale_jobs, measure
-from tasks.session.record import code_of
-from tasks.spec import Terms
+from tasks.bundle.record import SessionRecord
+from tasks.measure import metrics
+from tasks.measure.finish_by import FinishBy
+from tasks.measure.health import STRIKES, Registry
+from tasks.measure.plan import FIRST_SESSION, PlannedSession
+from tasks.measure.session.capability import with_answer_of
+from tasks.measure.session.finish import record_unmeasured
+from tasks.measure.session.measure import Bench, clear_stale_jobs, measure
+from tasks.measure.session.record import code_of
+from tasks.measure.spec import Terms
 
 # How long a device may take to answer at the start of a sweep, and after a session that failed.
 RECOVERY_S = 5.0

@@ -9,11 +9,11 @@ from devices.ondevice.facts import Facts
 from flows.device.job import DeviceJob, DeviceTally
 from flows.live_exports import Snapshot
 from flows.progress import board
-from tasks import metrics
-from tasks.bundle import SessionRecord
-from tasks.finish_by import FinishBy, would_not_end
-from tasks.plan import DISCARDED_INDEX, PlannedSession, attempts_among, planned_of, still_to_run
-from tasks.sequential import Enough
+from tasks.bundle.record import SessionRecord
+from tasks.measure import metrics
+from tasks.measure.finish_by import FinishBy, would_not_end
+from tasks.measure.plan import DISCARDED_INDEX, PlannedSession, attempts_among, planned_of, still_to_run
+from tasks.measure.sequential import Enough
 
 # While a device waits for an export, its lease is renewed.
 _RENEW_S = 10.0

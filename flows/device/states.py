@@ -8,8 +8,8 @@ from devices.errors import DeviceError
 from devices.inventory import DeviceSpec, load_inventory, open_device
 from devices.ondevice.lease import current_holder, has_ended
 from devices.reconnect import probe
-from tasks.health import Health, Registry
-from tasks.var import Var
+from tasks.measure.health import Health, Registry
+from tasks.store.var import Var
 
 UNREACHABLE = "unreachable"
 _AT_ONCE = 32

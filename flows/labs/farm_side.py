@@ -18,8 +18,8 @@ from flows.labs.mailbox import Mailbox
 from flows.labs.messages import BEAT_S, POLL_S, SILENT_S, Order, Report
 from flows.prepare import Probe
 from flows.progress import Step, board
-from tasks.bundle_store import BundleStore
-from tasks.health import Health
+from tasks.measure.health import Health
+from tasks.store.store import BundleStore
 
 # Workers look for runs every ten to fifteen seconds.
 TAKEN_S = 120.0

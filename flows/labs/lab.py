@@ -14,8 +14,8 @@ from flows.labs.work import Work
 from flows.server.states import end_state, with_sentence
 from flows.setup.leftovers import clear_leftovers
 from flows.shutdown import shutdown_handler
-from tasks.bundle_store import open_store
-from tasks.var import Var
+from tasks.store.store import open_store
+from tasks.store.var import Var
 
 _MOST_DEVICES = 1024
 _side_by_side = cast(TaskRunner[PrefectFuture[Any]], ThreadPoolTaskRunner[Any](max_workers=_MOST_DEVICES))

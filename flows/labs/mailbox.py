@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from devices.errors import InputError
 from flows.labs.messages import Order, Report, order_text, parse_order, parse_report
-from tasks.shelf import Shelf
+from tasks.store.shelf import Shelf
 
 
 @dataclass(frozen=True)

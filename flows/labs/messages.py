@@ -8,13 +8,13 @@ from devices.errors import InputError
 from devices.inventory import DeviceSpec
 from devices.ondevice.facts import Facts
 from flows.device.job import DeviceTally
-from tasks.bundle import SweepNight
-from tasks.cell import Mode, Variant
-from tasks.export.entry import ELSEWHERE
-from tasks.health import Health
-from tasks.plan import PlannedSession
-from tasks.ranges import first_mistake
-from tasks.spec import SweepSpec
+from tasks.bundle.cell import Mode, Variant
+from tasks.bundle.record import SweepNight
+from tasks.bundle.values import first_mistake
+from tasks.measure.health import Health
+from tasks.measure.plan import PlannedSession
+from tasks.measure.spec import SweepSpec
+from tasks.prepare.export.entry import ELSEWHERE
 
 POLL_S = 1.0
 """How often each side looks for a new message."""

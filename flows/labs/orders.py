@@ -9,14 +9,14 @@ from flows.device.job import DeviceJob
 from flows.labs.messages import Order, PairOrder, RoundOrder, RunnerOrder
 from flows.live_exports import LiveExports, Pair
 from flows.prepare import Runners
-from tasks.bundle import SweepNight
-from tasks.export.exported import Export
-from tasks.export.shared import share_export
-from tasks.health import Health
-from tasks.runner.bundle import Runner
-from tasks.runner.shared import share_runner
-from tasks.shelf import Shelf
-from tasks.spec import SweepSpec
+from tasks.bundle.record import SweepNight
+from tasks.measure.health import Health
+from tasks.measure.spec import SweepSpec
+from tasks.prepare.export.exported import Export
+from tasks.prepare.export.shared import share_export
+from tasks.prepare.runner.bundle import Runner
+from tasks.prepare.runner.shared import share_runner
+from tasks.store.shelf import Shelf
 
 
 @dataclass

@@ -25,15 +25,15 @@ from flows.labs.messages import (
 from flows.live_exports import LiveExports
 from flows.prepare import Probe, Runners, probe_all
 from flows.progress import board
-from tasks import metrics
-from tasks.alternate import Round
-from tasks.bundle_store import BundleStore
-from tasks.export.exported import Export
-from tasks.export.shared import fetch_export
-from tasks.health import Registry
-from tasks.runner.bundle import Runner
-from tasks.runner.shared import fetch_runner
-from tasks.var import Var
+from tasks.measure import metrics
+from tasks.measure.alternate import Round
+from tasks.measure.health import Registry
+from tasks.prepare.export.exported import Export
+from tasks.prepare.export.shared import fetch_export
+from tasks.prepare.runner.bundle import Runner
+from tasks.prepare.runner.shared import fetch_runner
+from tasks.store.store import BundleStore
+from tasks.store.var import Var
 
 _LAST_TRIES = 5
 _GONE = "the farm that started this sweep stopped answering; run the same command to resume"

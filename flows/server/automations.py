@@ -12,8 +12,8 @@ from pydantic import SecretStr, ValidationError
 
 from devices.errors import InputError
 from flows.server.worker import require_server
-from tasks.notify import urls_of
-from tasks.ranges import first_mistake
+from tasks.analyse.notify import urls_of
+from tasks.bundle.values import first_mistake
 
 _SEND = "send-notification"
 

@@ -21,7 +21,7 @@ from devices.errors import FarmError
 from flows.progress import board
 from flows.server.app import PROGRAM, command
 from flows.server.watch import own_server
-from tasks.files import write_complete
+from tasks.store.files import write_complete
 
 _MIN_FREE_BYTES = 16_000_000  # a new database of the server needs 6 MB
 _DATABASE = "prefect.db"

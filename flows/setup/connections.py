@@ -7,7 +7,7 @@ from devices.errors import DeviceError, DeviceRefused
 from devices.inventory import DeviceSpec, adb_serial, adb_server, ssh_address
 from devices.ssh.config import SshAddress
 from flows.setup.doctor import Finding, fix, ok
-from tasks.var import Var
+from tasks.store.var import Var
 
 Devices = Sequence[DeviceSpec]
 _AT_ONCE = 64

@@ -19,10 +19,10 @@ from devices.reconnect import probe
 from flows.server.embedded import kept_databases, notes_of, orphans
 from flows.server.run_notes import dead_notes
 from sql.errors import WarehouseError
-from tasks.health import HealthError, Registry
-from tasks.leftovers import local_leftovers, size_bytes
-from tasks.snapshot import newest_snapshot
-from tasks.var import Var
+from tasks.analyse.snapshot import newest_snapshot
+from tasks.keep.leftovers import local_leftovers, size_bytes
+from tasks.measure.health import HealthError, Registry
+from tasks.store.var import Var
 
 _AT_ONCE = 64
 _OLD_S = 86_400.0

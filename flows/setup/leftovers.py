@@ -2,8 +2,8 @@
 
 from flows.server.embedded import end_orphans, notes_of
 from flows.server.run_notes import end_dead_runs
-from tasks.leftovers import remove_local_leftovers
-from tasks.var import Var
+from tasks.keep.leftovers import remove_local_leftovers
+from tasks.store.var import Var
 
 
 def clear_leftovers(places: Var) -> None:

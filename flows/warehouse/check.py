@@ -7,14 +7,14 @@ from pathlib import Path
 from flows.warehouse.publish import is_of_var
 from sql.errors import WarehouseError
 from sql.warehouse import copy_for_reader, open_read_only, writing
-from tasks.bundle import Verified
-from tasks.bundle_store import BundleStore
-from tasks.files import work_folder
+from tasks.analyse.snapshot import newest_snapshot
+from tasks.analyse.verdict.decision_table import missing_decisions
+from tasks.analyse.verdict.decisions import read_decisions
+from tasks.bundle.record import Verified
 from tasks.keep.check import check_aggregates, check_ledger, check_rows
-from tasks.snapshot import newest_snapshot
-from tasks.var import Var
-from tasks.verdict.decision_table import missing_decisions
-from tasks.verdict.decisions import read_decisions
+from tasks.store.files import work_folder
+from tasks.store.store import BundleStore
+from tasks.store.var import Var
 
 _log = logging.getLogger(__name__)
 _COUNTS = """

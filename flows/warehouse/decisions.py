@@ -13,13 +13,13 @@ from typing import Any
 from devices.errors import InputError
 from devices.suggest import did_you_mean
 from flows.warehouse.publish import publish_of
-from tasks.bundle_store import BundleStore
+from tasks.analyse.verdict.decision_table import known_series
+from tasks.analyse.verdict.decisions import Decision, Selector, SeriesNight, read_decisions
 from tasks.keep.decisions import store_decisions
-from tasks.load.rows import printable
-from tasks.night import parse_night
-from tasks.var import Var
-from tasks.verdict.decision_table import known_series
-from tasks.verdict.decisions import Decision, Selector, SeriesNight, read_decisions
+from tasks.measure.night import parse_night
+from tasks.rows.rows import printable
+from tasks.store.store import BundleStore
+from tasks.store.var import Var
 
 _log = logging.getLogger(__name__)
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from devices.errors import FarmError
 from flows.warehouse.publish import publish_of
-from tasks.bundle_store import BundleStore, LocalStore
 from tasks.keep.pack import only_one, pack_sweep, size_of
 from tasks.keep.thin import events_of_old_nights, thin_old_nights
 from tasks.keep.unused import remove_unused, unused_archives, unused_folders
-from tasks.var import Var
+from tasks.store.store import BundleStore, LocalStore
+from tasks.store.var import Var
 
 _EVENT_BYTES = 12.8  # in a warehouse of 100 million events
 _NIGHT = re.compile(r"-(\d{4}-\d{2}-\d{2})(\.\d+)?$")

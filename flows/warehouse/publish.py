@@ -19,19 +19,19 @@ from sql.warehouse import (
     keep_aside,
     open_read_only,
 )
-from tasks import metrics
-from tasks.bundle_store import BundleStore, open_store
-from tasks.files import scratch_folder
+from tasks.analyse.load.load import LoadResult, contained_sessions, load_paths, loaded_contents
+from tasks.analyse.snapshot import newest_snapshot, publish_snapshot
+from tasks.analyse.verdict.decisions import read_decisions
 from tasks.keep.archive import load_archives
 from tasks.keep.decisions import store_decisions
 from tasks.keep.forget import forget_sessions
 from tasks.keep.rebuild import load_from_elsewhere
-from tasks.load.load import LoadResult, contained_sessions, load_paths, loaded_contents
-from tasks.local_store import Found
-from tasks.packed import archives_and_others
-from tasks.snapshot import newest_snapshot, publish_snapshot
-from tasks.var import Var
-from tasks.verdict.decisions import read_decisions
+from tasks.measure import metrics
+from tasks.store.files import scratch_folder
+from tasks.store.local import Found
+from tasks.store.packed import archives_and_others
+from tasks.store.store import BundleStore, open_store
+from tasks.store.var import Var
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -222,7 +222,7 @@ def write_report(
     It names the bundles of the sweep in `bundles` (default: the store of the var folder) that cannot be loaded, and
     those that a load `refused`, with its reasons.
     """
-    from tasks.report.render import render_report
+    from tasks.analyse.report.render import render_report
 
     store = bundles or open_store(None, Var(var))
     with readable_warehouse(var, warehouse) as readable:

@@ -7,11 +7,11 @@ from pathlib import Path
 from devices.errors import InputError
 from flows.warehouse.publish import is_of_var, keep_damaged, load_store, publish_of
 from sql.warehouse import WarehouseDamaged, exclusive, query, writing
-from tasks.bundle_store import BundleStore
-from tasks.files import work_folder
+from tasks.analyse.load.load import LoadResult
 from tasks.keep.rebuild import compare, load_from_elsewhere, thinned_sessions
-from tasks.load.load import LoadResult
-from tasks.var import Var
+from tasks.store.files import work_folder
+from tasks.store.store import BundleStore
+from tasks.store.var import Var
 
 _log = logging.getLogger(__name__)
 

@@ -4,13 +4,13 @@ from collections.abc import Collection
 from pathlib import Path
 
 from sql.warehouse import open_read_only
-from tasks.bundle import RECORD
-from tasks.bundle_store import BundleStore
+from tasks.analyse.load.commit import known_contents
+from tasks.analyse.load.load import refusals
+from tasks.bundle.record import RECORD
 from tasks.keep.archive import archive_refusals
-from tasks.load.commit import known_contents
-from tasks.load.load import refusals
-from tasks.local_store import Known
-from tasks.packed import archives_and_others
+from tasks.store.local import Known
+from tasks.store.packed import archives_and_others
+from tasks.store.store import BundleStore
 
 
 def unloaded_reasons(bundles: BundleStore, sweep_id: str, readable: Path) -> list[str]:

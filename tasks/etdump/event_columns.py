@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.etdump.event_kind import EventKind, kind_of
-from tasks.flatbuffer import Buffer, CorruptTables, Positions, Tables
+from tasks.etdump.flatbuffer import Buffer, CorruptTables, Positions, Tables
 
 INIT = "Method::init"
 # An event has at least an offset, a union table and its table; a larger count than that allows is corrupt.

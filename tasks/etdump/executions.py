@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from tasks.etdump.flatbuffer import Positions
 from tasks.etdump.nesting import Rows, Timeline
-from tasks.flatbuffer import Positions
 
 
 def find_executions(run: Rows, events: Timeline) -> tuple[Rows, Positions]:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.flatbuffer import Positions
+from tasks.etdump.flatbuffer import Positions
 
 Flags = NDArray[np.bool_]
 Rows = NDArray[np.int32]

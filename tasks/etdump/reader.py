@@ -16,8 +16,8 @@ from devices.errors import FarmError
 from tasks.etdump.event_columns import INIT, read_event_columns
 from tasks.etdump.event_kind import EventKind
 from tasks.etdump.executions import find_executions, leave_out_aborted, unfinished_events
+from tasks.etdump.flatbuffer import Buffer, CorruptTables, Tables
 from tasks.etdump.nesting import Timeline, count_once, parents_by_instruction
-from tasks.flatbuffer import Buffer, CorruptTables, Tables
 
 _IDENTIFIER = b"ED00"
 _HEADER_BYTES = 12  # size prefix, root offset, identifier

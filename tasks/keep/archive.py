@@ -5,11 +5,11 @@ from collections.abc import Container, Iterable
 from pathlib import Path
 
 from sql.warehouse import writing
-from tasks.bundle import BundleError
-from tasks.files import work_folder
-from tasks.load.load import LoadResult, judge_missing, load_paths, loaded_contents
-from tasks.local_store import Known
-from tasks.packed import SUFFIX, packed_records, unpack, verify_archive
+from tasks.analyse.load.load import LoadResult, judge_missing, load_paths, loaded_contents
+from tasks.bundle.record import BundleError
+from tasks.store.files import work_folder
+from tasks.store.local import Known
+from tasks.store.packed import SUFFIX, packed_records, unpack, verify_archive
 
 _PATHS = "UPDATE load_ledger SET path = ? || substr(path, ?) WHERE starts_with(path, ?)"
 

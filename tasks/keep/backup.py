@@ -15,9 +15,9 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from devices.errors import FarmError, InputError
-from tasks.files import UNFINISHED, sha256_of, write_complete
-from tasks.local_store import SHARED_FOLDER
-from tasks.var import Var
+from tasks.store.files import UNFINISHED, sha256_of, write_complete
+from tasks.store.local import SHARED_FOLDER
+from tasks.store.var import Var
 
 FOLDERS = ("bundles", "devices")
 _TRIES = 3

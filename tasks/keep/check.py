@@ -9,11 +9,11 @@ import duckdb
 
 from sql.quoting import identifier
 from sql.schema import sql_files
-from tasks.bundle import Verified, bundle_sha256
-from tasks.files import sha256_of
+from tasks.analyse.load.statistics import add_session_statistics
+from tasks.analyse.verdict.refresh import judge_series
+from tasks.bundle.record import Verified, bundle_sha256
 from tasks.keep.checksum import checksum
-from tasks.load.statistics import add_session_statistics
-from tasks.verdict.refresh import judge_series
+from tasks.store.files import sha256_of
 
 _REBUILD = "rebuild the warehouse with `etfarm warehouse rebuild`"
 _OF_CELLS = ("cell_operator", "series_night")

@@ -7,9 +7,9 @@ from typing import Any
 import pyarrow as pa
 
 from sql.warehouse import writing
-from tasks.verdict.decision_table import missing_decisions
-from tasks.verdict.decisions import Decision, Decisions
-from tasks.verdict.refresh import judge_series
+from tasks.analyse.verdict.decision_table import missing_decisions
+from tasks.analyse.verdict.decisions import Decision, Decisions
+from tasks.analyse.verdict.refresh import judge_series
 
 
 def store_decisions(warehouse: Path, decisions: Decisions) -> int:

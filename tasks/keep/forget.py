@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from sql.schema import sql_files
 from sql.warehouse import writing
-from tasks.verdict.refresh import judge_series
+from tasks.analyse.verdict.refresh import judge_series
 
 _log = logging.getLogger(__name__)
 _KEYS = "SELECT session_key FROM session WHERE session_id IN (SELECT unnest(?::VARCHAR[]))"

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devices.errors import FarmError
-from tasks.bundle import RECORD, BundleError, bundle_sha256, read_bundle
-from tasks.files import UNFINISHED, complete_file, remove_leftovers, work_folder
-from tasks.packed import archive_of, packed_records, unpack, verify_archive, write_archive
+from tasks.bundle.record import RECORD, BundleError, bundle_sha256, read_bundle
+from tasks.store.files import UNFINISHED, complete_file, remove_leftovers, work_folder
+from tasks.store.packed import archive_of, packed_records, unpack, verify_archive, write_archive
 
 _log = logging.getLogger(__name__)
 

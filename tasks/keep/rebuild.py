@@ -7,9 +7,9 @@ from pathlib import Path
 import duckdb
 
 from sql.warehouse import WarehouseError, open_read_only
+from tasks.analyse.load.load import LoadResult, load_paths
+from tasks.analyse.load.statistics import add_session_statistics
 from tasks.keep.checksum import view_checksums
-from tasks.load.load import LoadResult, load_paths
-from tasks.load.statistics import add_session_statistics
 
 _log = logging.getLogger(__name__)
 _SHOWN = 3

@@ -4,10 +4,10 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from tasks.archives import SUFFIX
-from tasks.bundle import SessionRecord
-from tasks.files import UNFINISHED, remove
-from tasks.runner.bundle import MANIFEST, RunnerError, read_runner
+from tasks.bundle.record import SessionRecord
+from tasks.prepare.runner.bundle import MANIFEST, RunnerError, read_runner
+from tasks.store.archives import SUFFIX
+from tasks.store.files import UNFINISHED, remove
 
 
 def unused_folders(exports: Path, runners: Path, recent: Iterable[SessionRecord], *, before_s: float) -> list[Path]:

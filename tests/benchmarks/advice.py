@@ -15,11 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
-from tasks.advice.table import TABLE
-from tasks.runner.build import build_runner
-from tasks.runner.bundle import Runner
-from tasks.runner.toolchain import host_platform
-from tasks.var import Var
+from tasks.prepare.advice.table import TABLE
+from tasks.prepare.runner.build import build_runner
+from tasks.prepare.runner.bundle import Runner
+from tasks.prepare.runner.toolchain import host_platform
+from tasks.store.var import Var
 from tests.fixtures.advice_pairs import PAIRS, Lowered, lowered
 
 SESSIONS, EXECUTIONS, WARMUP = 7, 60, 10

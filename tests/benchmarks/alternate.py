@@ -19,19 +19,19 @@ from pathlib import Path
 
 import numpy as np
 
+from tasks.analyse.verdict.comparison import compare
+from tasks.analyse.verdict.operators import OperatorVerdicts, compare_operators
+from tasks.analyse.verdict.operators_cause import cause_of
+from tasks.analyse.verdict.operators_common import Group, Operator
 from tasks.etdump.event_kind import EventKind
 from tasks.etdump.operators import parse_operator
 from tasks.etdump.reader import Etdump, read_etdump
-from tasks.export.export import export_model
-from tasks.export.exported import Export
-from tasks.runner.build import build_runner
-from tasks.runner.bundle import Runner
-from tasks.runner.toolchain import host_platform
-from tasks.var import Var
-from tasks.verdict.comparison import compare
-from tasks.verdict.operators import OperatorVerdicts, compare_operators
-from tasks.verdict.operators_cause import cause_of
-from tasks.verdict.operators_common import Group, Operator
+from tasks.prepare.export.export import export_model
+from tasks.prepare.export.exported import Export
+from tasks.prepare.runner.build import build_runner
+from tasks.prepare.runner.bundle import Runner
+from tasks.prepare.runner.toolchain import host_platform
+from tasks.store.var import Var
 
 SESSIONS, EXECUTIONS, WARMUP = 8, 15, 3
 CHANGED = "Fully Connected"

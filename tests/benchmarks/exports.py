@@ -17,8 +17,8 @@ from itertools import product
 from pathlib import Path
 from unittest.mock import patch
 
-from tasks.export import run
-from tasks.export.export import export_model
+from tasks.prepare.export import run
+from tasks.prepare.export.export import export_model
 
 MODELS = ("toy_cnn", "mobilenet_v2", "mobilevit_xs", "bert_tiny")
 PRECISIONS = ("fp32", "fp16")

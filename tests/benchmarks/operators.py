@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sql.warehouse import open_read_only
-from tasks.export.export import export_model
-from tasks.runner.build import build_runner
-from tasks.runner.bundle import Runner
-from tasks.runner.toolchain import host_platform
-from tasks.var import Var
-from tasks.verdict.operators import compare_operators, judge_operators
-from tasks.verdict.operators_common import Adjusted, Group, Operator
-from tasks.verdict.operators_table import group_of, operators_of, sessions_to_judge
+from tasks.analyse.verdict.operators import compare_operators, judge_operators
+from tasks.analyse.verdict.operators_common import Adjusted, Group, Operator
+from tasks.analyse.verdict.operators_table import group_of, operators_of, sessions_to_judge
+from tasks.prepare.export.export import export_model
+from tasks.prepare.runner.build import build_runner
+from tasks.prepare.runner.bundle import Runner
+from tasks.prepare.runner.toolchain import host_platform
+from tasks.store.var import Var
 from tests.fixtures.warehouse import BundleMaker
 
 Array = NDArray[np.float64]

@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from flows.server.settings import prepare_prefect
-from tasks.find_bundles import bundles_of
-from tasks.runner.build import build_runner
-from tasks.runner.toolchain import host_platform
-from tasks.var import Var
+from tasks.prepare.runner.build import build_runner
+from tasks.prepare.runner.toolchain import host_platform
+from tasks.store.find import bundles_of
+from tasks.store.var import Var
 
 SESSIONS = 40
 _SPEC = f"""

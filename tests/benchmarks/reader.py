@@ -14,10 +14,10 @@ from functools import partial
 from pathlib import Path
 
 from tasks.etdump.reader import read_etdump
-from tasks.export.export import export_model
-from tasks.runner.build import build_runner
-from tasks.runner.toolchain import host_platform
-from tasks.var import Var
+from tasks.prepare.export.export import export_model
+from tasks.prepare.runner.build import build_runner
+from tasks.prepare.runner.toolchain import host_platform
+from tasks.store.var import Var
 
 MODEL, PRECISION = "toy_cnn", "fp32"
 # (events aimed at, times our reader reads, times Inspector reads)

@@ -24,7 +24,7 @@ from devices.ondevice.job import run_job
 from devices.ondevice.lease import acquire
 from devices.ondevice.prepare import prepare_job
 from devices.ondevice.store import Content
-from tasks.files import sha256_of
+from tasks.store.files import sha256_of
 
 _PR_SET_CHILD_SUBREAPER = 36
 

@@ -26,7 +26,7 @@ from devices.device import Device
 from devices.inventory import DeviceSpec, open_device
 from devices.ondevice.store import put, remove
 from devices.reconnect import probe
-from tasks.files import sha256_of
+from tasks.store.files import sha256_of
 
 SIZE_BYTES = 100_000_000
 TIMES = 3

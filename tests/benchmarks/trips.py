@@ -24,8 +24,8 @@ from devices.device import Device
 from devices.inventory import DeviceSpec, open_device
 from devices.shell import script_text
 from flows.server.settings import prepare_prefect
-from tasks.session.measure import measure as measure_session
-from tasks.var import Var
+from tasks.measure.session.measure import measure as measure_session
+from tasks.store.var import Var
 from tests.benchmarks.utilisation import hosts, jobs_of, phones, phones_of_a_host
 
 SESSIONS = 30

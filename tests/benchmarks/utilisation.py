@@ -19,11 +19,11 @@ from unittest.mock import patch
 from devices.device import Device
 from devices.inventory import DeviceSpec, open_device, ssh_address
 from flows.server.settings import prepare_prefect
-from tasks.bundle import SessionRecord
-from tasks.bundle_store import LocalStore
-from tasks.export.entry import entry_of
-from tasks.find_bundles import bundles_of
-from tasks.var import Var
+from tasks.bundle.record import SessionRecord
+from tasks.prepare.export.entry import entry_of
+from tasks.store.find import bundles_of
+from tasks.store.store import LocalStore
+from tasks.store.var import Var
 
 if TYPE_CHECKING:
     from flows.device.job import DeviceJob  # imports Prefect, which is set up first
@@ -69,7 +69,7 @@ def jobs_of(
     from devices.ondevice.facts import Facts
     from flows.device.job import DeviceJob
     from flows.live_exports import LiveExports
-    from tasks.spec import SweepSpec
+    from tasks.measure.spec import SweepSpec
     from tests.fixtures.plans import NIGHT
     from tests.fixtures.stand_in import GOOD, publish_stand_in, write_export
 

@@ -13,8 +13,8 @@ from importlib.util import find_spec
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.verdict.comparison import compare
-from tasks.verdict.nights import Night, NightVerdict, judge_all
+from tasks.analyse.verdict.comparison import compare
+from tasks.analyse.verdict.nights import Night, NightVerdict, judge_all
 
 Array = NDArray[np.float64]
 SESSIONS, NIGHTS, CHANGE_NIGHT = 8, 60, 25

@@ -9,11 +9,11 @@ from typing import BinaryIO
 import pytest
 
 from devices.errors import InputError
-from tasks.files import write_complete
-from tasks.health import Registry
 from tasks.keep.backup import BackupError, back_up, restore
-from tasks.local_store import LocalStore
-from tasks.var import Var
+from tasks.measure.health import Registry
+from tasks.store.files import write_complete
+from tasks.store.local import LocalStore
+from tasks.store.var import Var
 from tests.fixtures.command import Etfarm, Kept
 
 

@@ -16,8 +16,8 @@ from flows.device.job import DeviceTally
 from flows.device.measure import measure_device
 from flows.device.sessions import DeviceSessions
 from flows.server.states import data_of
-from tasks.bundle import SessionRecord
-from tasks.session.measure import measure
+from tasks.bundle.record import SessionRecord
+from tasks.measure.session.measure import measure
 from tests.fixtures.clock import Clock
 from tests.fixtures.plans import ended
 from tests.fixtures.stand_in_farm import SWEEP, StandInFarm
@@ -31,7 +31,7 @@ START = datetime(2026, 1, 2, 6, 30, tzinfo=UTC)
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The clock of the farm; it shows half past six, UTC."""
     made = Clock(START)
-    monkeypatch.setattr("tasks.finish_by.clock", made)
+    monkeypatch.setattr("tasks.measure.finish_by.clock", made)
     return made
 
 

@@ -20,7 +20,7 @@ from tests.fixtures.waiting import ENOUGH_S
 LOGS = """
 import logging
 from flows.json_log import log_context
-log = logging.getLogger("tasks.session")
+log = logging.getLogger("tasks.measure.session")
 with log_context(sweep="nightly", device="pixel"):
     with log_context(session="0a"):
         log.warning("sent to %s with %s", "s3://me:pass-word@host/x", "hunter2hunter2")
@@ -61,7 +61,13 @@ def test_each_line_is_an_object_with_what_it_is_about_and_without_secrets(tmp_pa
     assert len(others) == 3
     assert abs((datetime.now(UTC) - datetime.fromisoformat(first.pop("time"))).total_seconds()) < ENOUGH_S
     message = "sent to s3://***@host/x with ***"
-    known = {"level": "WARNING", "logger": "tasks.session", "sweep": "nightly", "device": "pixel", "session": "0a"}
+    known = {
+        "level": "WARNING",
+        "logger": "tasks.measure.session",
+        "sweep": "nightly",
+        "device": "pixel",
+        "session": "0a",
+    }
     assert first == known | {"message": message}
     assert (second["message"], second["level"], second["device"]) == ("two\nlines", "INFO", "pixel")
     assert "session" not in second

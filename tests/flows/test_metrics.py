@@ -3,11 +3,11 @@
 import pytest
 
 from flows.warehouse.publish import load_store
-from tasks import metrics
-from tasks.bundle_store import LocalStore
-from tasks.var import Var
+from tasks.measure import metrics
+from tasks.store.store import LocalStore
+from tasks.store.var import Var
 from tests.fixtures.stand_in_farm import StandInFarm
-from tests.tasks.test_metrics import values
+from tests.tasks.measure.test_metrics import values
 
 
 def test_a_sweep_counts_sessions_waits_and_its_end(stand_in_farm: StandInFarm, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,9 +11,9 @@ from flows.device.job import DeviceTally
 from flows.ending import Ending
 from flows.live_exports import LiveExports
 from flows.notify import message_of, notify_end, notify_of_error
-from tasks.health import Registry
-from tasks.report.sections.verdicts import VerdictRow
-from tasks.var import Var
+from tasks.analyse.report.sections.verdicts import VerdictRow
+from tasks.measure.health import Registry
+from tasks.store.var import Var
 from tests.fixtures.farm import SWEEP, Farm
 from tests.fixtures.webhook import PASSWORD, webhook
 

@@ -12,9 +12,9 @@ from devices.inventory import DeviceSpec
 from devices.ondevice import facts
 from devices.ondevice.facts import Facts, parse_facts
 from flows.prepare import Building, Probe, Runners, probe_all
-from tasks.runner.toolchain import host_platform
-from tasks.spec import SweepSpec
-from tasks.var import Var
+from tasks.measure.spec import SweepSpec
+from tasks.prepare.runner.toolchain import host_platform
+from tasks.store.var import Var
 
 
 @pytest.fixture(autouse=True)

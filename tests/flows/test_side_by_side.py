@@ -14,9 +14,9 @@ from prefect.task_runners import ThreadPoolTaskRunner
 from devices.inventory import DeviceSpec
 from flows.device.job import DeviceTally
 from flows.side_by_side import measure_as_ready
-from tasks.bundle import SessionRecord
-from tasks.bundle_store import LocalStore
-from tasks.var import Var
+from tasks.bundle.record import SessionRecord
+from tasks.store.store import LocalStore
+from tasks.store.var import Var
 from tests.fixtures.late_exports import BROKEN, LATE, QUICK, SPEC, LateExports, put_in_place
 from tests.fixtures.plans import NIGHT
 from tests.fixtures.waiting import ENOUGH_S, wait_for

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from tasks.bundle import SessionRecord
-from tasks.find_bundles import bundles_of
+from tasks.bundle.record import SessionRecord
+from tasks.store.find import bundles_of
 from tests.fixtures.farm import SWEEP, Farm
 from tests.fixtures.paths import KEPT
 from tests.fixtures.simulated import SimulatedFarm

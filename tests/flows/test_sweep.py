@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tasks.runner.toolchain import host_platform
+from tasks.prepare.runner.toolchain import host_platform
 from tests.fixtures.farm import SWEEP, Farm
 from tests.fixtures.waiting import ENOUGH_S, SCALE
 

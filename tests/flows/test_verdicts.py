@@ -9,7 +9,7 @@ from prefect import flow
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from flows.verdicts import show_verdicts
-from tasks.report.sections.verdicts import VerdictRow
+from tasks.analyse.report.sections.verdicts import VerdictRow
 from tests.fixtures.farm import Farm
 from tests.fixtures.waiting import ENOUGH_S, wait_for
 

@@ -12,7 +12,7 @@ from sql.describe import shared_comments, table_comments
 from sql.dictionary import data_dictionary
 from sql.seeds.rows import operator_categories
 from sql.warehouse import query, writing
-from tasks.cell import Mode, Status, Variant
+from tasks.bundle.cell import Mode, Status, Variant
 from tests.fixtures.paths import ROOT
 
 _OWN = re.compile(r"COMMENT ON COLUMN (\w+)\.(\w+) IS '((?:[^']|'')*)';")

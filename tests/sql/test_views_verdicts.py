@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from tasks.analyse.verdict.decisions import Decision, Decisions, Kind
 from tasks.keep.decisions import store_decisions
 from tasks.keep.forget import forget_sessions
-from tasks.verdict.decisions import Decision, Decisions, Kind
 from tests.fixtures.nights import night_of
 from tests.fixtures.warehouse import BundleMaker
 

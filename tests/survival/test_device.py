@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import pytest
 
 from deployments.virtual_lab import faults, processes
-from tasks.health import Registry
-from tasks.var import Var
+from tasks.measure.health import Registry
+from tasks.store.var import Var
 from tests.fixtures.lab import Lab
 from tests.fixtures.survival import LONGEST_S, MAC, PHONE, LabFarm, at_once
 from tests.fixtures.survival_site import Site

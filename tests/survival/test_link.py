@@ -52,7 +52,7 @@ def test_a_link_cut_for_good_fails_what_is_left_and_stops_no_other_device(
     lab_farm: LabFarm, site: MakeSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given a device that goes on, and two whose links are cut during a run, for longer than the farm waits
-    monkeypatch.setattr("tasks.session.measure.RECONNECT_S", 1.0 * SCALE)
+    monkeypatch.setattr("tasks.measure.session.measure.RECONNECT_S", 1.0 * SCALE)
     monkeypatch.setattr("flows.device.measure.RECOVERY_S", 0.0)
     monkeypatch.setattr("devices.ssh.connect.CONNECT_S", 2.0 * SCALE)
     monkeypatch.setattr("devices.adb.connect._SETTLE_S", 1.5 * SCALE)

@@ -11,10 +11,10 @@ from devices.errors import FarmError
 from flows.alternate import bisect as flow
 from flows.alternate.bisect import Bisection
 from flows.alternate.measure import Answer
-from tasks.alternate import Side
-from tasks.cell import Cell
-from tasks.verdict.bisect import MeasuredNight, SeriesOnDevice
-from tasks.verdict.comparison import compare
+from tasks.analyse.verdict.bisect import MeasuredNight, SeriesOnDevice
+from tasks.analyse.verdict.comparison import compare
+from tasks.bundle.cell import Cell
+from tasks.measure.alternate import Side
 from tests.fixtures.plans import NIGHT
 
 SERIES = SeriesOnDevice("a" * 16, "phone", "linear", "fp32", "sme2_off", 1)

@@ -8,7 +8,7 @@ import pytest
 
 from devices.errors import InputError
 from flows.cli.main import main
-from tasks.export.given import exported_or_given
+from tasks.prepare.export.given import exported_or_given
 from tests.fixtures.farm import Farm
 from tests.fixtures.paths import INVENTORIES
 from tests.fixtures.program_builder import Signature, build_program

@@ -13,9 +13,9 @@ import pytest
 import yaml
 
 from flows.cli.main import main
-from tasks.bundle import SessionRecord
-from tasks.find_bundles import bundles_of
-from tasks.spec import SweepSpec
+from tasks.bundle.record import SessionRecord
+from tasks.measure.spec import SweepSpec
+from tasks.store.find import bundles_of
 from tests.fixtures.kit import TRACE_LOG, KitFolder
 from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, MEAN, BundleMaker
 

@@ -20,8 +20,8 @@ from flows.deployed.overrides import Overrides
 from flows.deployed.report import report
 from flows.deployed.upkeep import upkeep
 from flows.server.states import data_of
-from tasks.health import Registry
-from tasks.var import Var
+from tasks.measure.health import Registry
+from tasks.store.var import Var
 from tests.fixtures.command import Etfarm, Kept
 from tests.fixtures.stand_in_farm import StandInFarm
 

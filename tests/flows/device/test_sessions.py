@@ -11,11 +11,11 @@ from devices.ondevice.facts import Facts
 from flows.device.job import DeviceJob, DeviceTally
 from flows.device.sessions import DeviceSessions
 from flows.live_exports import LiveExports
-from tasks.bundle_store import LocalStore
-from tasks.export.exported import Export
-from tasks.plan import FIRST_SESSION, PlannedSession
-from tasks.runner.bundle import Runner
-from tasks.var import Var
+from tasks.measure.plan import FIRST_SESSION, PlannedSession
+from tasks.prepare.export.exported import Export
+from tasks.prepare.runner.bundle import Runner
+from tasks.store.store import LocalStore
+from tasks.store.var import Var
 from tests.fixtures.plans import NIGHT, a_spec, ended
 from tests.fixtures.stand_in import GOOD, publish_stand_in, write_export
 

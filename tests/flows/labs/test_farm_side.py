@@ -13,7 +13,7 @@ from flows.device.job import DeviceTally
 from flows.labs import deployment, farm_side
 from flows.labs.mailbox import Mailbox
 from flows.labs.messages import Order, ProbeReport, Report
-from tasks.bundle_store import LocalStore
+from tasks.store.store import LocalStore
 from tests.fixtures.plans import NIGHT, a_spec
 
 

@@ -22,15 +22,15 @@ from flows.labs.mailbox import Mailbox
 from flows.labs.messages import Order
 from flows.live_exports import Snapshot
 from flows.side_by_side import measure_all, measure_as_ready
-from tasks.alternate import Side, plan_round
-from tasks.bundle import SessionRecord
-from tasks.bundle_store import LocalStore, open_store
-from tasks.cell import Cell
-from tasks.export.exported import Export
-from tasks.export.shared import fetch_export
-from tasks.health import Registry
-from tasks.shelf import Shelf
-from tasks.var import Var
+from tasks.bundle.cell import Cell
+from tasks.bundle.record import SessionRecord
+from tasks.measure.alternate import Side, plan_round
+from tasks.measure.health import Registry
+from tasks.prepare.export.exported import Export
+from tasks.prepare.export.shared import fetch_export
+from tasks.store.shelf import Shelf
+from tasks.store.store import LocalStore, open_store
+from tasks.store.var import Var
 from tests.fixtures.lab_workers import Workers
 from tests.fixtures.late_exports import LATE, QUICK, SPEC, WHY_BROKEN, LateExports, put_in_place
 from tests.fixtures.plans import NIGHT

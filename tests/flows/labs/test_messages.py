@@ -9,8 +9,8 @@ from devices.errors import InputError
 from devices.inventory import load_inventory
 from flows.device.job import DeviceTally
 from flows.labs.messages import Order, Report, order_text, parse_order, parse_report
-from tasks.export.entry import ModelEntry
-from tasks.finish_by import would_not_end
+from tasks.measure.finish_by import would_not_end
+from tasks.prepare.export.entry import ModelEntry
 from tests.fixtures.plans import NIGHT, a_spec
 
 INVENTORY = """devices:

@@ -9,9 +9,9 @@ from prefect.client.schemas.objects import State
 
 from devices.errors import FarmError
 from flows.server.states import data_of
-from tasks.bundle import SessionRecord
-from tasks.session.measure import measure
-from tasks.var import Var
+from tasks.bundle.record import SessionRecord
+from tasks.measure.session.measure import measure
+from tasks.store.var import Var
 from tests.fixtures.stand_in_farm import StandInFarm
 from tests.fixtures.waiting import wait_for
 

@@ -23,7 +23,7 @@ from devices.inventory import DeviceSpec, open_device, ssh_address
 from devices.reconnect import probe
 from flows.setup import checks as setup_checks
 from flows.setup import connections
-from tasks.var import Var
+from tasks.store.var import Var
 from tests.fixtures.devices import ADB_OVER_SSH
 from tests.fixtures.findings import text_of
 from tests.fixtures.waiting import wait_for

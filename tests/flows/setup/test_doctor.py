@@ -15,9 +15,9 @@ from devices.inventory import load_inventory, open_device
 from devices.local import LocalDevice
 from devices.ondevice.lease import acquire
 from flows.cli.main import main
-from tasks.health import Registry
-from tasks.snapshot import publish_snapshot
-from tasks.var import Var
+from tasks.analyse.snapshot import publish_snapshot
+from tasks.measure.health import Registry
+from tasks.store.var import Var
 from tests.fixtures.farm import ETFARM
 from tests.fixtures.waiting import ENOUGH_S
 from tests.fixtures.warehouse import BundleMaker

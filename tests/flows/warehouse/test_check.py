@@ -7,10 +7,10 @@ import pytest
 
 from sql import schema
 from sql.warehouse import writing
-from tasks.bundle import Verified
-from tasks.bundle_store import LocalStore, open_store
-from tasks.forgotten import Forgotten
-from tasks.var import Var
+from tasks.bundle.record import Verified
+from tasks.store.forgotten import Forgotten
+from tasks.store.store import LocalStore, open_store
+from tasks.store.var import Var
 from tests.fixtures.command import Etfarm, Kept
 from tests.fixtures.s3 import s3_client
 from tests.fixtures.warehouse import CONVOLUTION, MEAN

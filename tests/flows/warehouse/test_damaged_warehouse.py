@@ -11,9 +11,9 @@ import pytest
 
 from flows.warehouse.publish import load_and_publish, load_store, unloadable_sessions
 from sql.warehouse import WarehouseDamaged, WarehouseError, keep_aside, query, writing
-from tasks.bundle_store import LocalStore
+from tasks.analyse.snapshot import publish_snapshot
 from tasks.keep.pack import only_one, pack_sweep
-from tasks.snapshot import publish_snapshot
+from tasks.store.store import LocalStore
 from tests.fixtures.command import Etfarm, Kept
 from tests.fixtures.waiting import ENOUGH_S
 from tests.fixtures.warehouse import CONVOLUTION, etdump_of

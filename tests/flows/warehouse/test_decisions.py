@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from sql.warehouse import query
-from tasks.bundle_store import LocalStore
-from tasks.verdict.decision_table import known_series
-from tasks.verdict.decisions import is_excluded, read_decisions, starts_baseline
+from tasks.analyse.verdict.decision_table import known_series
+from tasks.analyse.verdict.decisions import is_excluded, read_decisions, starts_baseline
+from tasks.store.store import LocalStore
 from tests.fixtures.command import Etfarm, Kept
 from tests.fixtures.gated import stopped_at
 
@@ -18,8 +18,8 @@ OVERVIEW = "SELECT * FROM decision_overview ORDER BY decision_id"
 _EXCLUDE = """
 from pathlib import Path
 from flows.warehouse.decisions import DecisionBook
-from tasks.bundle_store import LocalStore
-from tasks.verdict.decisions import Selector
+from tasks.store.store import LocalStore
+from tasks.analyse.verdict.decisions import Selector
 book = DecisionBook(LocalStore(Path(sys.argv[1])), Path(sys.argv[2]), None)
 book.exclude_night("2026-11-20", Selector(), "x")
 """

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from sql.warehouse import query, writing
-from tasks.bundle import read_record
-from tasks.bundle_store import LocalStore, open_store
-from tasks.forgotten import Forgotten
+from tasks.bundle.record import read_record
 from tasks.keep.forget import forget_sessions
-from tasks.var import Var
+from tasks.store.forgotten import Forgotten
+from tasks.store.store import LocalStore, open_store
+from tasks.store.var import Var
 from tests.fixtures.command import Etfarm, Kept
 from tests.fixtures.gated import go_on, stopped_at
 from tests.fixtures.warehouse import CONVOLUTION, MEAN, profile_of
@@ -19,7 +19,7 @@ CONDITIONS = {"temperature_c": 40.0}
 _FORGET = """
 from pathlib import Path
 from flows.warehouse.forget import forget_target
-from tasks.bundle_store import LocalStore
+from tasks.store.store import LocalStore
 forget_target(sys.argv[3], "x", LocalStore(Path(sys.argv[1])), Path(sys.argv[2]), None)
 """
 _LOAD = """

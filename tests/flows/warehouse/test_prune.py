@@ -10,10 +10,10 @@ import pytest
 from backports import zstd
 
 from sql.warehouse import query
-from tasks.bundle import BundleError
-from tasks.bundle_store import LocalStore
+from tasks.bundle.record import BundleError
 from tasks.keep.pack import only_one, pack_sweep
 from tasks.keep.unused import unused_folders
+from tasks.store.store import LocalStore
 from tests.fixtures.command import Etfarm, Kept
 from tests.fixtures.gated import stopped_at
 from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, profile_of
@@ -23,7 +23,7 @@ _PRUNE = """
 from datetime import date
 from pathlib import Path
 from flows.warehouse.prune import Rules, plan_prune, prune
-from tasks.bundle_store import LocalStore
+from tasks.store.store import LocalStore
 store, var = LocalStore(Path(sys.argv[1])), Path(sys.argv[2])
 for line in prune(plan_prune(Rules(30, 30, 30), store, var, None, date.today()), store, var, None):
     logging.info("done: %s", line)

@@ -2,7 +2,7 @@
 
 import os
 
-from tasks.bundle_store import LocalStore
+from tasks.store.store import LocalStore
 from tests.fixtures.command import Etfarm, Kept
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from flows.warehouse.publish import load_and_publish, readable_warehouse
 from sql.warehouse import WarehouseError, query, writing
-from tasks.load.load import load_paths
-from tasks.snapshot import newest_snapshot
-from tasks.var import Var
+from tasks.analyse.load.load import load_paths
+from tasks.analyse.snapshot import newest_snapshot
+from tasks.store.var import Var
 from tests.fixtures.waiting import ENOUGH_S
 from tests.fixtures.warehouse import BundleMaker
 

@@ -16,7 +16,7 @@ from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, LINEAR, MEAN
 _REBUILD = """
 from pathlib import Path
 from flows.warehouse.rebuild import rebuild_warehouse
-from tasks.bundle_store import LocalStore
+from tasks.store.store import LocalStore
 rebuild_warehouse(LocalStore(Path(sys.argv[1])), Path(sys.argv[2]), None)
 """
 

@@ -10,9 +10,9 @@ import pytest
 from flows.warehouse.publish import load_and_publish, unloadable_sessions
 from flows.warehouse.unloadable import unloaded_reasons
 from sql.warehouse import WarehouseError, query
-from tasks.bundle_store import BundleStore, LocalStore
+from tasks.analyse.snapshot import newest_snapshot
 from tasks.keep.pack import only_one, pack_sweep
-from tasks.snapshot import newest_snapshot
+from tasks.store.store import BundleStore, LocalStore
 from tests.fixtures.command import Kept
 from tests.fixtures.warehouse import profile_of
 
@@ -113,7 +113,7 @@ def test_a_forgotten_session_and_an_unknown_sweep_are_not_checked(kept: Kept) ->
     damaged = kept.session([6])
     store = store_of(kept)
     (damaged / "session.json").write_bytes(b"{")
-    from tasks.forgotten import Forgotten
+    from tasks.store.forgotten import Forgotten
 
     store.forget(Forgotten(reason="damaged", forgotten_at="2026-11-20", sessions={damaged.name: SWEEP}))
     assert unloadable_sessions(store, SWEEP, kept.var.root, None) == {}
@@ -132,7 +132,7 @@ def test_a_damaged_bundle_in_an_archive_is_named(kept: Kept) -> None:
     with only_one(kept.bundles):
         pack_sweep(kept.bundles, SWEEP)
     assert unloadable_sessions(store_of(kept), SWEEP, kept.var.root, None) == {}
-    from tasks.packed import archive_of, unpack, write_archive
+    from tasks.store.packed import archive_of, unpack, write_archive
 
     archive = archive_of(kept.bundles, SWEEP)
     folders = {path.name: path for path in unpack(archive, {"0" * 15 + "1", damaged.name}, kept.var.root / "unpacked")}

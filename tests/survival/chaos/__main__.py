@@ -23,7 +23,7 @@ from pathlib import Path
 import pytest
 
 from devices.errors import FarmError
-from tasks.health import Registry
+from tasks.measure.health import Registry
 from tests.fixtures.team_server import running_team_server
 from tests.fixtures.waiting import SCALE
 from tests.survival.chaos import checks

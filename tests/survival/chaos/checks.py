@@ -8,8 +8,8 @@ from typing import Any
 
 import httpx
 
-from tasks.bundle import SessionRecord
-from tasks.files import UNFINISHED
+from tasks.bundle.record import SessionRecord
+from tasks.store.files import UNFINISHED
 from tests.fixtures.simulated import bears_its_name, counts, faults_of_load, faults_of_plan
 from tests.fixtures.team_server import TeamServer
 from tests.fixtures.waiting import ENOUGH_S

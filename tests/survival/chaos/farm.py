@@ -8,9 +8,9 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
-from tasks.bundle import SessionRecord
-from tasks.find_bundles import bundles_of
-from tasks.var import Var
+from tasks.bundle.record import SessionRecord
+from tasks.store.find import bundles_of
+from tasks.store.var import Var
 from tests.fixtures.farm import ETFARM
 from tests.fixtures.paths import KEPT, ROOT
 from tests.fixtures.program import Program

@@ -1,0 +1,91 @@
+"""Ids for rows that many sessions share: devices, models, runners, and the nodes of operator trees."""
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.etdump.tree import TreeNode
+from tasks.rows.record_rows import Row
+
+_PRESENT = {
+    "sweep": "SELECT sweep_id, 0 FROM sweep",
+    "series": "SELECT series_id, 0 FROM series",
+    "device": "SELECT content_sha256, device_id FROM device",
+    "model": "SELECT content_sha256, model_id FROM model",
+    "runner": "SELECT content_sha256, runner_id FROM runner",
+    "source_map": "SELECT content_sha256, source_map_id FROM source_map",
+}
+_KEYS = {"sweep": "sweep_id", "series": "series_id"}
+_NodeKey = tuple[int | None, str, str, int, int]
+
+
+class Dimension:
+    """A small table whose rows are entered once and referred to by id; `new` are the rows to insert."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, table: str) -> None:
+        self.new: list[Row] = []
+        self._numbered = table not in _KEYS
+        self._id_column = f"{table}_id"
+        self._key = _KEYS.get(table, "content_sha256")
+        self._ids: dict[str, int] = dict(connection.execute(_PRESENT[table]).fetchall())
+        self._last = max(self._ids.values(), default=0)
+
+    def enter(self, row: Row) -> tuple[int, bool]:
+        """Return the row's id (0 in a table without ids) and whether the row is new."""
+        key = row[self._key]
+        if key in self._ids:
+            return self._ids[key], False
+        if self._numbered:
+            self._last += 1
+            row = {self._id_column: self._last, **row}
+        self._ids[key] = self._last
+        self.new.append(row)
+        return self._last, True
+
+
+class NodeIds:
+    """Ids of the nodes of operator trees, stored once per model; `new` are the rows to insert."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self.new: list[Row] = []
+        self._connection = connection
+        self._last = int(connection.execute("SELECT coalesce(max(node_id), 0) FROM node").fetchall()[0][0])
+        self._of_model: dict[int, dict[_NodeKey, int]] = {}
+
+    def of(self, model_id: int, tree: tuple[TreeNode, ...]) -> NDArray[np.int32]:
+        """Return the id of each node of a tree, in the tree's order (parents first)."""
+        known = self._of_model.setdefault(model_id, {}) or self._load(model_id)
+        ids: list[int] = []
+        for node in tree:
+            parent_id = ids[node.parent] if node.parent >= 0 else None
+            key = (parent_id, node.kind, node.name, node.chain_index, node.instruction_id)
+            if key not in known:
+                self._last += 1
+                known[key] = self._last
+                self.new.append(_node_row(self._last, model_id, parent_id, node))
+            ids.append(known[key])
+        return np.array(ids, np.int32)
+
+    def _load(self, model_id: int) -> dict[_NodeKey, int]:
+        found = self._connection.execute(
+            "SELECT parent_node_id, kind, name, chain_index, instruction_id, node_id FROM node WHERE model_id = ?",
+            [model_id],
+        ).fetchall()
+        self._of_model[model_id] = {(row[0], row[1], row[2], row[3], row[4]): row[5] for row in found}
+        return self._of_model[model_id]
+
+
+def _node_row(node_id: int, model_id: int, parent_id: int | None, node: TreeNode) -> Row:
+    return {
+        "node_id": node_id,
+        "model_id": model_id,
+        "parent_node_id": parent_id,
+        "kind": node.kind,
+        "name": node.name,
+        "operator": node.parts.operator,
+        "layout": node.parts.layout,
+        "data_type": node.parts.data_type,
+        "microkernel": node.parts.microkernel,
+        "chain_index": node.chain_index,
+        "instruction_id": node.instruction_id,
+    }

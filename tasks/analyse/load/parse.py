@@ -1,0 +1,108 @@
+"""Read and check bundles and loose ETDumps: in this process if there are few, otherwise side by side in several."""
+
+import contextlib
+import logging
+import multiprocessing
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import connection
+from pathlib import Path
+
+from devices.errors import FarmError
+from tasks.rows.rows import Rows, rows_of_bundle, rows_of_etdump
+
+_log = logging.getLogger(__name__)
+_ETDUMP = "model.etdump"
+_WORTH_BYTES = 300 << 20  # about 4 million events; below, starting processes costs two cores more than it saves
+_MOST_PROCESSES = 8  # one process inserts about as fast as this many read
+_MOST_CAUSE = 300
+_AHEAD = 4  # bundles per process that are read before they are needed
+
+
+def parse(paths: Sequence[Path]) -> Iterator[tuple[Path, Rows | str]]:
+    """Yield each path with its rows, or with the reason why it is refused, in the order of the paths.
+
+    If a reading process is killed or cannot be started, this one reads the rest.
+    """
+    done = 0
+    if _processes() > 1 and _is_worth_processes(paths):
+        try:
+            for parsed in _side_by_side(paths, _processes()):
+                yield parsed
+                done += 1
+        except (BrokenProcessPool, OSError) as error:
+            left = len(paths) - done
+            _log.warning("reading bundles in several processes failed (%s); %d are read in this one", error, left)
+    for path in paths[done:]:
+        yield path, _parse(path)
+
+
+def _parse(path: Path) -> Rows | str:
+    try:
+        return rows_of_bundle(path) if path.is_dir() else rows_of_etdump(path)
+    except FarmError as error:
+        return str(error)
+    except OSError as error:
+        return f"{path}: cannot be read ({error.strerror})"
+    except Exception as error:  # a bundle that nobody foresaw must not keep the others from being loaded
+        _log.debug("%s", path, exc_info=True)
+        cause = " ".join(f"{type(error).__name__}: {error}".split())[:_MOST_CAUSE]
+        return f"{path}: cannot be loaded ({cause}); report this error and measure again"
+
+
+def _processes() -> int:
+    return min(os.cpu_count() or 1, _MOST_PROCESSES)
+
+
+def _is_worth_processes(paths: Sequence[Path]) -> bool:
+    size_bytes = 0
+    for path in paths:
+        with contextlib.suppress(OSError):
+            size_bytes += (path / _ETDUMP if path.is_dir() else path).stat().st_size
+        if size_bytes >= _WORTH_BYTES:
+            return True
+    return False
+
+
+def _side_by_side(paths: Sequence[Path], processes: int) -> Iterator[tuple[Path, Rows | str]]:
+    """Read a few paths ahead of the consumer, so that it can insert meanwhile and memory stays bounded."""
+    # A forked copy of a process with threads (Prefect's, DuckDB's) can deadlock; a new one cannot.
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_end_with_parent)
+    waiting: deque[tuple[Path, Future[Rows | str]]] = deque()
+    try:
+        for path in paths:
+            waiting.append((path, _submit(pool, path)))
+            if len(waiting) > processes * _AHEAD:
+                first, parsed = waiting.popleft()
+                yield first, parsed.result()
+        for first, parsed in waiting:
+            yield first, parsed.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _submit(pool: ProcessPoolExecutor, path: Path) -> Future[Rows | str]:
+    """Submit a path, which may start a process: one that never gets the Ctrl-C of a terminal."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # a new process inherits the mask
+    try:
+        return pool.submit(_parse, path)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end_with_parent() -> None:
+    """End this process when its parent does, even if that was killed."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_after, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_after(sentinel: int) -> None:
+    connection.wait([sentinel])
+    os._exit(1)

@@ -1,0 +1,33 @@
+"""A report as one self-contained HTML file."""
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from tasks.analyse.report.page import Code, Page, Tag, Text
+from tasks.analyse.report.text import printable
+
+
+def as_html(page: Page) -> str:
+    """Return the page as HTML: every text is escaped; styles, charts and the script for sorting are included."""
+    environment = Environment(
+        loader=PackageLoader("tasks.analyse.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"printable": printable, "parts": _parts}
+    environment.tests |= {"code": _is_code, "tag": _is_tag}
+    return environment.get_template("report.html.j2").render(page=page)
+
+
+def _parts(text: Text) -> tuple[str, ...]:
+    return (text,) if isinstance(text, str) else text
+
+
+def _is_code(part: str) -> bool:
+    return isinstance(part, Code)
+
+
+def _is_tag(part: str) -> bool:
+    return isinstance(part, Tag)

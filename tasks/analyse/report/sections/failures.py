@@ -1,0 +1,200 @@
+"""The report's section on sessions without a result: why they ended, what their logs show, what to do."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from tasks.analyse.report.cells import variant_cell
+from tasks.analyse.report.data import Answers, Row
+from tasks.analyse.report.page import Block, Cell, Code, Column, Fold, Log, Paragraph, Points, Section, Table, Text
+from tasks.analyse.report.text import code, counted, joined, number, printable, sentence, separated, with_code
+
+_MOST_SESSIONS = 50
+_MOST_LOGS = 3
+_MOST_BUNDLES = 10
+_MOST_REASONS = 3
+_MOST_REASONS_NAMED = 3
+_AGAIN = "run the sweep again"
+_DEFAULT_STEP = "Run the sweep again: sessions that failed are repeated, finished ones are kept"
+
+# By reason_code, as tasks/measure/session and flows record it.
+_NEXT_STEPS = {
+    "runner_crashed": "Run the command from its session.json on the device; its log and signal show where it crashed",
+    "runner_failed": "Read the last line of its log and run the command from its session.json on the device",
+    "deadline_exceeded": "If the model is only slow, raise `deadline_s` in the sweep file or lower `executions`",
+    "no_etdump": "Use a runner with the event tracer, such as the farm's runner from `etfarm runner build`",
+    "bad_etdump": f"Check the device for a full disk or a restart, then {_AGAIN}",
+    "incomplete_etdump": f"Check its log for an early end of the runner, then {_AGAIN}",
+    "bad_stats": "Run the command from its session.json on the device and check the stats.json that it writes",
+    "file_refused": "Run the command from its session.json on the device and check the file that the reason names",
+    "not_loadable": f"Check the field that the reason names, then {_AGAIN}",
+    "farm_error": "Report the error with farm_error.txt of the bundle, then run the sweep again",
+    "no_stats": f"Check the device for a full disk, then {_AGAIN}",
+    "wrong_output": "Compare the outputs of the export with those of the model: their number, size or values differ",
+    "threads": "Lower `threads` to the cores of the device that its `cpu_affinity` allows",
+    "variant": "Compare `sme_told` and `sme2_told` in stats.json with the names; do not compare its variants",
+    "thermal": "Cool the device, raise `cooldown_s` or `settle_s`, or raise the limit that the reason names",
+    "battery": "Charge the device or lower `min_battery_percent`",
+    "load": "End other programs on the device or raise the limit that the reason names",
+    "memory": "End other programs on the device or restart it, or change the limit that the reason names",
+    "slowdown": "Cool the device and end other programs; `etfarm sql longest-waits` shows its waits",
+    "not_alone": f"Wait until the other farm has finished, then {_AGAIN}",
+    "no_conditions": f"Check the device for a full disk, then {_AGAIN}",
+    "export_failed": "Run `etfarm export MODEL` and fix the error it reports",
+    "no_runner": "Build a runner with `etfarm runner build` or register one with `etfarm runner register`",
+    "device_too_old": "Build the runner on a machine with the version that the device has, and register it here",
+    "device_lost": f"Check the device's cable, network and power with `etfarm devices`, then {_AGAIN}",
+    "device_refused": f"Grant the access that the reason names, then {_AGAIN}",
+    "device_busy": f"Wait until the device is free, then {_AGAIN}",
+    "device_unusable": "Check the device with `etfarm devices`; clear a quarantine with `etfarm devices release`",
+    "no_space_on_device": f"Free disk space on the device, then {_AGAIN}",
+}
+_COLUMNS = (
+    Column("Session"),
+    Column("Model"),
+    Column("Precision"),
+    Column("SME2"),
+    Column("Threads", "", True),
+    Column("Mode"),
+    Column("Attempt", "", True),
+)
+
+
+@dataclass(frozen=True)
+class FailureRow(Row):
+    """A session that failed or is invalid; `superseded` if a later attempt succeeded."""
+
+    query = "failures"
+    session_id: str
+    device: str
+    model: str
+    precision: str
+    variant: str
+    mode: str
+    threads: int | None
+    status: str
+    reason_code: str | None
+    reason: str | None
+    log_tail: str | None
+    attempt: int
+    superseded: bool
+
+
+def failures(answers: Answers) -> Section:
+    """Failed and invalid sessions by reason and device, apart from those that a later attempt replaced."""
+    standing, superseded = _by_outcome(answers)
+    blocks: list[Block] = list(_not_loaded(answers.not_loaded))
+    if standing:
+        verb = "has" if len(standing) == 1 else "have"
+        count = counted(len(standing), "session").capitalize()
+        blocks.append(Paragraph(f"{count} {verb} no result:", tone="bad"))
+        blocks += _folds(standing, is_open=True)
+    elif not answers.not_loaded and not answers.dropped:
+        blocks.append(Paragraph("Every planned session has a result."))
+    if answers.dropped:
+        again = f"start the sweep again with `--night {answers.sweep.night}` to measure them"
+        blocks.append(Paragraph(with_code(f"Sessions: {answers.dropped}; {again}.")))
+    if superseded:
+        count = counted(len(superseded), "attempt").capitalize()
+        blocks.append(Paragraph(f"{count} failed and succeeded when repeated:", tone="quiet"))
+        blocks += _folds(superseded, is_open=False)
+    if answers.sweep.discarded:
+        blocks.append(Paragraph(_discarded(answers.sweep.discarded), tone="quiet"))
+    return Section("failures", "Failed and invalid sessions", blocks)
+
+
+def failures_sentence(answers: Answers) -> Iterator[Text]:
+    """Which sessions have no result, in one sentence for the summary; nothing if all have one."""
+    standing, _ = _by_outcome(answers)
+    kinds = sorted({(row.reason_code or "unknown reason", row.device) for row in standing})
+    if kinds:
+        named: list[Text] = [(f"{device} (", Code(reason_code), ")") for reason_code, device in kinds]
+        yield joined("No result yet: ", separated(named, most=_MOST_REASONS_NAMED), ".")
+    if answers.not_loaded:
+        yield f"{_bundles(answers.not_loaded)} could not be loaded."
+
+
+def next_step(reason_code: str | None) -> Text:
+    """What to do about a session that ended for this reason, one sentence."""
+    return with_code(f"{_NEXT_STEPS.get(reason_code or '', _DEFAULT_STEP)}.")
+
+
+def _by_outcome(answers: Answers) -> tuple[list[FailureRow], list[FailureRow]]:
+    """Sessions without a result, and attempts that a later one replaced."""
+    rows = answers.rows(FailureRow)
+    return [row for row in rows if not row.superseded], [row for row in rows if row.superseded]
+
+
+def _not_loaded(reasons: Sequence[str]) -> Iterator[Block]:
+    if reasons:
+        verb = "is" if len(reasons) == 1 else "are"
+        yield Paragraph(f"{_bundles(reasons)} could not be loaded and {verb} in no figure:", tone="bad")
+        rest = len(reasons) - _MOST_BUNDLES
+        more = [f"\u2026 and {rest} more; `etfarm load` names them."] if rest > 0 else []
+        yield Points([*(f"{printable(reason)}." for reason in reasons[:_MOST_BUNDLES]), *more])
+
+
+def _bundles(reasons: Sequence[str]) -> str:
+    return counted(len(reasons), "bundle").capitalize()
+
+
+def _discarded(count: int) -> str:
+    if count == 1:
+        return (
+            "One additional session, the first on its device, was discarded automatically: it warms up the device and "
+            "is not a failure."
+        )
+    return (
+        f"{counted(count, 'additional session').capitalize()}, the first on each device, were discarded automatically: "
+        "they warm up the device and are not failures."
+    )
+
+
+def _folds(rows: list[FailureRow], *, is_open: bool) -> Iterator[Fold]:
+    for _, group in groupby(rows, key=lambda row: (row.status, row.reason_code, row.device)):
+        yield _fold(list(group), is_open=is_open)
+
+
+def _fold(group: list[FailureRow], *, is_open: bool) -> Fold:
+    first = group[0]
+    title: Text = (
+        Code(first.reason_code or "unknown reason"),
+        f" on {first.device}: {counted(len(group), 'session')} {first.status}",
+    )
+    blocks: list[Block] = [
+        Paragraph(joined("Next: ", next_step(first.reason_code))),
+        Points(_reasons(group)),
+        Table(_COLUMNS, [_cells(row) for row in group[:_MOST_SESSIONS]]),
+    ]
+    if len(group) > _MOST_SESSIONS:
+        rest = f"{len(group) - _MOST_SESSIONS} more are in the view failed_session."
+        blocks.append(Paragraph(rest, tone="quiet"))
+    for session_id, log in _different_logs(group)[:_MOST_LOGS]:
+        blocks.append(Fold(("Last lines of the log of ", Code(session_id)), [Log(log)], is_open=is_open))
+    return Fold(title, blocks, is_open=is_open)
+
+
+def _cells(row: FailureRow) -> list[Cell]:
+    return [
+        code(row.session_id),
+        code(row.model),
+        Cell(row.precision),
+        variant_cell(row.variant),
+        number(row.threads, 0),
+        Cell(row.mode),
+        number(row.attempt, 0),
+    ]
+
+
+def _reasons(group: list[FailureRow]) -> list[Text]:
+    """The different reasons of a group as sentences; the first few, the rest counted."""
+    reasons = list(dict.fromkeys(sentence(row.reason or "no reason was recorded") for row in group))
+    rest = len(reasons) - _MOST_REASONS
+    similar = [f"\u2026 and {rest} similar {'failure' if rest == 1 else 'failures'}."] if rest > 0 else []
+    return [*reasons[:_MOST_REASONS], *similar]
+
+
+def _different_logs(group: list[FailureRow]) -> list[tuple[str, str]]:
+    """The sessions with a log and their logs, each text once."""
+    by_text = {row.log_tail: row.session_id for row in reversed(group) if row.log_tail}
+    return [(session_id, log) for log, session_id in reversed(by_text.items())]

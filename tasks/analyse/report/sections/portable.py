@@ -1,0 +1,163 @@
+"""The report's section on portable operators: which ones stayed out of the delegate, why, and their weight."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tasks.analyse.report.cells import CellNames, CellRow
+from tasks.analyse.report.data import Answers, Row
+from tasks.analyse.report.page import Block, Cell, Code, Column, Fold, Heading, Paragraph, Section, Table, Text
+from tasks.analyse.report.sections.operators import FLAGGED_SHARE
+from tasks.analyse.report.text import (
+    NOTHING,
+    code,
+    counted,
+    in_percent,
+    joined,
+    ms_digits,
+    number,
+    percent,
+    rounded_percent,
+    separated,
+    words,
+)
+from tasks.prepare.advice.lookup import NO_REASON, advice_text
+
+_LIGHT_SHARE = 0.01
+_MOST_MODELS_NAMED = 5
+
+
+@dataclass(frozen=True)
+class PortableRow(CellRow):
+    """The time of all portable operators of one cell. Emulated devices are left out."""
+
+    query = "portable"
+    portable_ms: float
+    share: float
+    execute_ms: float
+
+
+@dataclass(frozen=True)
+class PortableOperatorRow(Row):
+    """A portable operator of an exported model, and its largest weight on any device that is not emulated."""
+
+    query = "portable_operators"
+    model: str
+    precision: str
+    operator: str
+    count: int | None
+    reason: str | None
+    share: float | None
+    device: str | None
+
+
+def portable(answers: Answers) -> Section:
+    """Weight of portable operators by cell, then each of them with the exporter's reason."""
+    title = "Portable operators"
+    weights, operators = answers.rows(PortableRow), answers.rows(PortableOperatorRow)
+    blocks: list[Block] = [
+        Paragraph(
+            "A portable operator runs in ExecuTorch's portable kernels, outside the delegate. Weights are measured; "
+            "counts and reasons come from the exporter."
+        )
+    ]
+    if not weights and not operators:
+        return Section("portable", title, [*blocks, Paragraph("No portable operators are known in this sweep.")])
+    if weights:
+        blocks.append(_weights(weights))
+    return Section("portable", title, [*blocks, *_by_model(operators)], list(_summary(weights)))
+
+
+def _weights(rows: list[PortableRow]) -> Table:
+    names = CellNames(rows)
+    digits = ms_digits(row.execute_ms for row in rows)
+    columns = [
+        *names.columns(),
+        Column(
+            "Portable",
+            "ms",
+            True,
+            "sum of its operators' medians over sessions; Method::execute likewise with all operators",
+        ),
+        Column("Method::execute", "ms", True),
+        Column("Weight", "%", True),
+    ]
+    return Table(columns, [[*names.cells(row), *_weight(row, digits)] for row in rows])
+
+
+def _weight(row: PortableRow, digits: int) -> list[Cell]:
+    return [
+        number(row.portable_ms, digits),
+        number(row.execute_ms, digits),
+        percent(row.share, tone="flag" if row.share > FLAGGED_SHARE else "", bar=True),
+    ]
+
+
+def _by_model(rows: list[PortableOperatorRow]) -> Iterator[Block]:
+    """Those with a noticeable weight in a table, the others behind a fold."""
+    if not rows:
+        yield Paragraph("Every operator of every model was delegated.")
+        return
+    heavy = [row for row in rows if (row.share or 0) >= _LIGHT_SHARE]
+    light = [row for row in rows if (row.share or 0) < _LIGHT_SHARE]
+    portable_of: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for row in rows:
+        portable_of[row.model, row.precision].append(row.operator)
+    yield Heading("Which operators, and why")
+    if heavy:
+        yield _table(heavy, portable_of)
+    if light:
+        count = counted(len(light), "operator").capitalize()
+        title = f"{count} below {rounded_percent(_LIGHT_SHARE)} or not seen in any run"
+        yield Fold(title, [_table(light, portable_of)], is_open=not heavy)
+
+
+def _table(rows: list[PortableOperatorRow], portable_of: dict[tuple[str, str], list[str]]) -> Table:
+    return Table(_COLUMNS, [_cells(row, portable_of) for row in rows])
+
+
+_COLUMNS = (
+    Column("Model"),
+    Column("Precision"),
+    Column("Operator"),
+    Column("In graph", "", True, "number of its nodes in the exported graph"),
+    Column("Weight", "%", True, "largest share of Method::execute in any cell; a dash if not seen in any run"),
+    Column("Device", "", False, "device of that cell"),
+    Column("Why it was not delegated", wraps=True),
+    Column("What to do", "", False, f"for an operator over {rounded_percent(FLAGGED_SHARE)}", wraps=True),
+)
+
+
+def _cells(row: PortableOperatorRow, portable_of: dict[tuple[str, str], list[str]]) -> list[Cell]:
+    is_heavy = (row.share or 0) > FLAGGED_SHARE
+    beside = portable_of[row.model, row.precision]
+    return [
+        code(row.model),
+        Cell(row.precision),
+        code(row.operator),
+        number(row.count, 0),
+        percent(row.share, tone="flag" if is_heavy else "", bar=True),
+        words(row.device),
+        _reason(row),
+        Cell(advice_text(row.operator, row.reason, beside)) if is_heavy else NOTHING,
+    ]
+
+
+def _reason(row: PortableOperatorRow) -> Cell:
+    if row.reason:
+        return Cell(row.reason)
+    return Cell(NO_REASON, tone="quiet") if row.count is not None else NOTHING
+
+
+def _summary(rows: list[PortableRow]) -> Iterator[Text]:
+    """The models whose portable operators weigh most, each with its worst cell."""
+    bound = rounded_percent(FLAGGED_SHARE)
+    worst: dict[str, PortableRow] = {}
+    for row in sorted(rows, key=lambda row: -row.share):
+        worst.setdefault(row.model, row)
+    over = [row for row in worst.values() if row.share > FLAGGED_SHARE]
+    if over:
+        named = [(Code(row.model), f" {row.precision} ({in_percent(row.share)})") for row in over[:_MOST_MODELS_NAMED]]
+        yield joined(f"Portable operators take more than {bound} of the time in ", separated(named), ".")
+    elif rows:
+        yield f"Portable operators take at most {bound} of the time of every model."

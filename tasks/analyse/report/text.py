@@ -1,0 +1,138 @@
+"""How the report writes numbers and words."""
+
+from collections.abc import Iterable, Sequence
+
+from tasks.analyse.report.page import Cell, Code, Text, Tone
+
+DASH = "\u2013"
+TIMES = "\u00d7"
+_NUMBER_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+
+
+def number(value: float | None, digits: int, *, tone: Tone = "") -> Cell:
+    """A cell with a fixed number of decimals, so that decimal points align; a dash for None."""
+    if value is None:
+        return NOTHING
+    return Cell(f"{value:,.{digits}f}", sort=value, tone=tone)
+
+
+def signed(value: float | None, digits: int) -> Cell:
+    """A cell with a number and its sign; a number that rounds to 0 has no sign."""
+    if value is None or round(value, digits) == 0:
+        return number(None if value is None else 0.0, digits)
+    return Cell(f"{value:+,.{digits}f}", sort=value)
+
+
+def calls(per_run: float | None, digits: int = 1) -> Cell:
+    """A cell with calls per run, a dash for None; decimals only where the number is not an integer."""
+    return number(per_run, 0 if per_run is None or float(per_run).is_integer() else digits)
+
+
+def ms_digits(times: Iterable[float | None]) -> int:
+    """Decimals for a column of milliseconds: four if one of them is below 0.1 ms, else three."""
+    return 4 if any(0 < time < 0.1 for time in times if time is not None) else 3
+
+
+def percent(share: float | None, *, tone: Tone = "", bar: bool = False) -> Cell:
+    """A cell with a share in percent, one decimal; `bar` draws the share behind the number."""
+    if share is None:
+        return NOTHING
+    return Cell(f"{100 * share:.1f}", sort=share, tone=tone, share=min(max(share, 0.0), 1.0) if bar else None)
+
+
+def at_most_percent(share: float) -> Cell:
+    """A cell with the bound of a share that cannot be measured: `< 3.2`; a dash if the bound excludes nothing."""
+    if share >= 1:
+        return NOTHING
+    return Cell(f"< {100 * share:.1f}", sort=0.0, tone="quiet")
+
+
+def scientific(value: float | None) -> Cell:
+    """A cell for errors: two significant digits with an exponent, 0 as 0, a dash for None."""
+    if value is None:
+        return NOTHING
+    return Cell("0" if value == 0 else f"{value:.1e}", sort=value)
+
+
+def code(text: object) -> Cell:
+    """A cell with a name, a dash for None."""
+    return NOTHING if text is None else Cell((Code(str(text)),))
+
+
+def words(text: object) -> Cell:
+    """A cell with plain words, a dash for None."""
+    return NOTHING if text is None else Cell(str(text))
+
+
+def in_percent(share: float) -> str:
+    """A share inside a sentence: `12.3 %`."""
+    return f"{100 * share:.1f} %"
+
+
+def rounded_percent(share: float) -> str:
+    """A bound inside a sentence: `5 %`."""
+    return f"{100 * share:.0f} %"
+
+
+def in_ms(milliseconds: float) -> str:
+    """A time inside a sentence, with three significant digits: `12.3 ms`, `0.0812 ms`, `1,230 ms`."""
+    if milliseconds >= 100:
+        return f"{milliseconds:,.0f} ms"
+    digits = 1 if milliseconds >= 10 else 2 if milliseconds >= 1 else 3 if milliseconds >= 0.1 else 4
+    return f"{milliseconds:.{digits}f} ms"
+
+
+def counted(count: int, singular: str, plural: str | None = None) -> str:
+    """`one session`, `12 sessions`, `no session`."""
+    noun = singular if count in (0, 1) else plural or f"{singular}s"
+    return f"{_NUMBER_WORDS[count] if count < len(_NUMBER_WORDS) else f'{count:,}'} {noun}"
+
+
+def duration(seconds: float) -> str:
+    """A span of time inside a sentence: `48 s`, `12 min`, `3.5 h`."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def listed(names: Iterable[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    items = list(names)
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""
+
+
+def joined(*parts: Text) -> Text:
+    """One text from several."""
+    return tuple(piece for part in parts for piece in ((part,) if isinstance(part, str) else part))
+
+
+def separated(parts: Sequence[Text], separator: str = ", ", *, most: int | None = None) -> Text:
+    """One text from several with a separator between them; those after the first `most` are counted."""
+    shown = parts[:most]
+    text = joined(*(piece for part in shown for piece in (separator, part)))[1:]
+    return (*text, f" and {len(parts) - len(shown)} more") if len(parts) > len(shown) else text
+
+
+def codes(names: Iterable[str], *, most: int = 6) -> Text:
+    """Names as code in a list; those after the first `most` are counted."""
+    return separated([(Code(name),) for name in names], most=most)
+
+
+def with_code(text: str) -> Text:
+    """One text in which what is between backticks becomes code."""
+    pieces = text.split("`")
+    return tuple(Code(piece) if position % 2 else piece for position, piece in enumerate(pieces) if piece)
+
+
+def sentence(text: str) -> str:
+    """Text from outside as a sentence: it starts with a capital and ends with one full stop."""
+    stripped = text.strip()
+    return stripped[:1].upper() + stripped[1:].rstrip(".") + "." if stripped else ""
+
+
+def printable(text: str) -> str:
+    """Text on one line: white space becomes a blank, other control characters become a replacement mark."""
+    return "".join(" " if letter.isspace() else letter if letter.isprintable() else "\ufffd" for letter in text)
+
+
+NOTHING = Cell(DASH, tone="quiet")

@@ -1,0 +1,161 @@
+"""What people decided about nights: a baseline starts again, a night does not count, a decision is taken back.
+
+A bundle store keeps one small file per decision in its folder `decisions`, `<id>.json`; none is ever changed or
+removed. Bundles and figures stay as they are: decisions only tell which nights a verdict may compare.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import Annotated, Literal
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, StringConstraints, ValidationError, model_validator
+
+from tasks.store.store import BundleStore
+
+Kind = Literal["baseline_reset", "night_exclusion", "revocation"]
+
+
+@dataclass(frozen=True)
+class SeriesNight:
+    """One night of one series, as in the view series_latency."""
+
+    model: str
+    precision: str
+    variant: str
+    device: str
+    night: date
+
+
+class Selector(BaseModel):
+    """The series that a decision is about; None stands for all."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: str | None = None
+    precision: str | None = None
+    variant: str | None = None
+    device: str | None = None
+
+    @property
+    def given(self) -> dict[str, str]:
+        """The fields that are not None."""
+        return self.model_dump(exclude_none=True)
+
+    def matches(self, series: SeriesNight) -> bool:
+        """Return whether the series is one of them."""
+        return all(getattr(series, field) == value for field, value in self.given.items())
+
+
+class Decision(BaseModel):
+    """One decision; a revocation has the id of what it takes back in `revokes`, and neither night nor series."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    version: Literal[1] = 1
+    id: Annotated[str, StringConstraints(pattern="^[0-9a-f]{8}$")]
+    kind: Kind
+    reason: str
+    decided_at: AwareDatetime
+    """UTC."""
+    decided_by: str
+    """user@host."""
+    night: date | None = None
+    series: Selector = Selector()
+    revokes: str | None = None
+
+    @model_validator(mode="after")
+    def _check_fields(self) -> "Decision":
+        is_revocation = self.kind == "revocation"
+        if (self.revokes is not None) != is_revocation or (self.night is None) != is_revocation:
+            raise ValueError("a revocation needs `revokes`, every other kind needs `night`")
+        return self
+
+    @property
+    def file_name(self) -> str:
+        """The name of its file."""
+        return f"{self.id}.json"
+
+    def text(self) -> bytes:
+        """Return the content of its file."""
+        return (self.model_dump_json(indent=1, exclude_none=True) + "\n").encode()
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """All decisions of a store, the oldest first, and a sentence for each file that is not one."""
+
+    records: tuple[Decision, ...] = ()
+    damaged: tuple[str, ...] = ()
+
+    @cached_property
+    def revoked(self) -> dict[str, Decision]:
+        """The first revocation of each revoked decision, by the id of the latter."""
+        revocations = (record for record in reversed(self.records) if record.revokes is not None)
+        return {str(record.revokes): record for record in revocations}
+
+    @cached_property
+    def in_force(self) -> tuple[Decision, ...]:
+        """The resets and exclusions that nobody revoked."""
+        return tuple(r for r in self.records if r.kind != "revocation" and r.id not in self.revoked)
+
+
+def read_decisions(store: BundleStore) -> Decisions:
+    """Return the decisions recorded in a store; a damaged file is named and stops nothing.
+
+    Raises BundleError if the store does not answer.
+    """
+    records, damaged = [], []
+    for path, content in store.decisions().items():
+        parsed = _parse(content, path)
+        if isinstance(parsed, Decision):
+            records.append(parsed)
+        else:
+            damaged.append(parsed)
+    return Decisions(_in_order(records), tuple(damaged))
+
+
+def is_excluded(decisions: Decisions, series: SeriesNight) -> bool:
+    """Return whether this night of the series is never compared and never part of a baseline."""
+    return any(
+        decision.kind == "night_exclusion" and decision.night == series.night and decision.series.matches(series)
+        for decision in decisions.in_force
+    )
+
+
+def starts_baseline(decisions: Decisions, series: SeriesNight, previous: date | None = None) -> bool:
+    """Return whether this night of the series is not compared with older nights, because a baseline was reset.
+
+    `previous` is the night before it in the series: a reset between the two counts too, because the night that it
+    names may have no sessions of the series. Without it, only a reset of exactly this night counts.
+    """
+    return any(
+        decision.kind == "baseline_reset"
+        and decision.night is not None
+        and (decision.night == series.night or (previous is not None and previous < decision.night < series.night))
+        and decision.series.matches(series)
+        for decision in decisions.in_force
+    )
+
+
+def _in_order(records: Iterable[Decision]) -> tuple[Decision, ...]:
+    return tuple(sorted(records, key=lambda record: (record.decided_at, record.id)))
+
+
+def _parse(content: bytes | Exception, path: str) -> Decision | str:
+    """Return the decision in a file's content, or the sentence why there is none."""
+    if isinstance(content, Exception):
+        cause = getattr(content, "strerror", None) or type(content).__name__
+        return f"{path}: cannot be read ({cause}); the decision does not count until the file can be read"
+    try:
+        decision = Decision.model_validate_json(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(step) for step in first["loc"])
+        cause = f"{where}: {first['msg']}" if where else first["msg"]
+        return f"{path}: not a decision ({cause}); restore the file from a backup"
+    if decision.file_name != PurePosixPath(path).name:
+        return f"{path}: contains decision {decision.id}; rename the file to {decision.file_name}, or remove the copy"
+    return decision

@@ -1,0 +1,99 @@
+"""Judge the nights of every series without verdicts in the warehouse: new ones, and those that something changed."""
+
+import logging
+from dataclasses import asdict, fields
+from datetime import date
+from itertools import groupby
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from sql.schema import sql_files
+from tasks.analyse.verdict.comparison import Comparison
+from tasks.analyse.verdict.decision_table import decisions_of
+from tasks.analyse.verdict.decisions import Decisions, SeriesNight, is_excluded, starts_baseline
+from tasks.analyse.verdict.measured import judge_comparisons
+from tasks.analyse.verdict.metrics import LATENCY, OTHER_METRICS, Metric
+from tasks.analyse.verdict.nights import Night, NightVerdict, judge_all
+from tasks.analyse.verdict.operators_table import judge_operators_of
+
+_log = logging.getLogger(__name__)
+_QUERIES = {file.name: file.text for file in sql_files("loading")}
+_Row = dict[str, Any]
+_STORED = {"verdict", "ratio", "low", "high", "z", "noise_floor", "since", "reason"} | {
+    f"baseline_{word}" for word in ("value", "nights", "from", "to")
+}
+_COMPARED = [field.name for field in fields(Comparison)]
+
+
+def judge_series(connection: duckdb.DuckDBPyConnection) -> None:
+    """Fill `comparison_result` and `series_verdict` where rows are missing, and what was judged of their operators."""
+    judge_comparisons(connection)
+    decisions = decisions_of(connection)
+    judged = _judge(connection, decisions, "nights_to_judge", (LATENCY,))
+    judge_operators_of(connection, judged)
+    _judge(connection, decisions, "metrics_to_judge", OTHER_METRICS)
+
+
+def _judge(
+    connection: duckdb.DuckDBPyConnection, decisions: Decisions, query: str, metrics: tuple[Metric, ...]
+) -> set[str]:
+    """Add the verdicts on the nights that a query returns, and return the ids of their series.
+
+    A night is left out where its figure is NULL.
+    """
+    answer = connection.execute(_QUERIES[query])
+    names = [column[0] for column in answer.description or []]
+    rows = [dict(zip(names, values, strict=True)) for values in answer.fetchall()]
+    judged: list[_Row] = []
+    for (series_id, device), group in groupby(rows, lambda row: (row["series_id"], row["device"])):
+        nights = list(group)
+        for metric in metrics:
+            try:
+                judged += _judged([row for row in nights if row[metric.name] is not None], decisions, metric)
+            except (ArithmeticError, ValueError, LookupError) as error:  # must not keep a load from its end
+                what = f"{series_id} on {device}, {metric.name}"
+                _log.error("%s: no verdict (%s: %s)", what, type(error).__name__, error)
+    if judged:
+        connection.register("judged", pa.Table.from_pylist(judged))
+        connection.execute("INSERT INTO series_verdict BY NAME SELECT * FROM judged")
+        connection.unregister("judged")
+    return {row["series_id"] for row in judged}
+
+
+def _judged(rows: list[_Row], decisions: Decisions, metric: Metric) -> list[_Row]:
+    """Return the rows of `series_verdict` for the nights of one series on one device."""
+    before = [None, *(row["night"] for row in rows[:-1])]
+    nights = [_night(row, previous, decisions, metric) for row, previous in zip(rows, before, strict=False)]
+    cells = {str(row["night"]): row["cell"] for row in rows}
+    verdicts = judge_all(nights, metric)
+    return [_verdict_row(row, verdict, cells, metric) for row, verdict in zip(rows, verdicts, strict=True)]
+
+
+def _night(row: _Row, previous: date | None, decisions: Decisions, metric: Metric) -> Night:
+    series = SeriesNight(*(row[name] for name in ("model", "precision", "variant", "device", "night")))
+    return Night(
+        night=str(row["night"]),
+        figures=tuple(row[metric.name]),
+        invalid_sessions=row["invalid_sessions"],
+        is_excluded=is_excluded(decisions, series),
+        starts_baseline=starts_baseline(decisions, series, previous),
+        content=row["content"],
+        inaccuracy=row["inaccuracy"],
+        same_night=Comparison(**{name: row[name] for name in _COMPARED}) if row.get("answer") else None,
+        same_night_content=row.get("content_a") or "",
+    )
+
+
+def _verdict_row(row: _Row, verdict: NightVerdict, cells: dict[str, str | None], metric: Metric) -> _Row:
+    figures = sorted(row[metric.name])
+    middle = len(figures) // 2
+    return {
+        **{name: value for name, value in asdict(verdict).items() if name in _STORED},
+        **{name: row[name] for name in ("series_id", "device", "night", "cell", "invalid_sessions")},
+        "metric": metric.name,
+        "sessions": len(figures),
+        "value": (figures[middle] + figures[~middle]) / 2 if figures else None,
+        "baseline_cell": cells.get(verdict.baseline_to) if verdict.baseline_to else None,
+    }

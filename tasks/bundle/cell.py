@@ -1,0 +1,47 @@
+"""The dimensions of a sweep's cells.
+
+A precision is the name of a recipe (tasks/prepare/export/recipes.py); `Platform` is defined in devices/platform.py.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+Variant = Literal["sme2_on", "sme1", "sme2_off"]
+"""What XNNPACK may use: SME2, SME without SME2, or neither."""
+VARIANTS: tuple[Variant, ...] = get_args(Variant)
+Mode = Literal["timing", "profile", "selected", "trace", "numerics"]
+"""timing: latency; profile: executed kernels, sampled by the farm's runner; selected: those that XNNPACK selected
+for the model, found by the farm's runner; trace: the same, logged by a registered runner; numerics: values inside the
+model, returned by a program made for it."""
+MODES: tuple[Mode, ...] = get_args(Mode)
+Status = Literal["succeeded", "failed", "invalid"]
+Purpose = Literal["same_night", "comparison", "bisection", "noise"]
+"""Why two contents are measured alternately, beside a sweep's own matrix."""
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One side of a comparison whose two sides are measured alternately."""
+
+    purpose: Purpose
+    comparison: str
+    """Its id, the same for both sides."""
+    side: Literal["a", "b"]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One configuration: model, precision, thread count, variant, mode and device; measured in several sessions."""
+
+    device: str
+    model: str
+    """The case: the model's name, or `model@case` if it is measured in several ways (methods, shapes)."""
+    precision: str
+    """The name of a recipe, or `as_is`: of a .pte file that the farm did not export."""
+    threads: int
+    variant: Variant
+    mode: Mode
+    executions: int
+    warmup_executions: int
+    arm: Arm | None = None
+    """None for the sessions of a sweep's own matrix; others belong to no series and no night."""

@@ -1,0 +1,42 @@
+"""layer_drift.json of a bundle: how far the values inside a model are from eager PyTorch, layer by layer."""
+
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from tasks.bundle.values import Count, SmallCount
+
+LAYER_DRIFT = "layer_drift.json"
+
+
+class Layer(BaseModel):
+    """A layer whose values were compared; figures that have no meaning are None: tasks/measure/session/difference.py."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    layer: SmallCount
+    """Its number in the order of the model, from 0."""
+    module: str | None
+    """Path of its module, such as `layers.0.attention`; None for an operator outside any."""
+    operator: str
+    elements: Count
+    max_abs_error: float | None
+    snr_db: float | None
+    nonfinite_mismatches: Count
+    values_sha256: str
+    """Of the device's values: equal on two devices or variants only if all bits are."""
+    sample: list[float | None]
+    """Evenly spaced elements of the device's values, the same ones in every session; None for NaN and infinity."""
+
+
+class LayerDrift(BaseModel):
+    """layer_drift.json."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    layers: list[Layer]
+
+
+def read_layer_drift(path: Path) -> list[Layer]:
+    """Return the layers of a layer_drift.json. Raises OSError and ValueError."""
+    return LayerDrift.model_validate_json(path.read_bytes()).layers

@@ -1,0 +1,160 @@
+"""The health of devices over time: one JSON file per device.
+
+Health is independent of state: a device may be idle and quarantined. Three strikes in a row quarantine a device for 12
+hours; afterwards it is suspect and the next strike quarantines it again. A success makes it good. Only the user retires
+a device.
+"""
+
+import fcntl
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from devices.errors import FarmError
+from tasks.bundle.values import first_mistake
+from tasks.store.files import write_complete
+
+STRIKES = 3
+QUARANTINE = timedelta(hours=12)
+
+
+@checked_dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class Health:
+    """The health of a device, since when and why; `until` is the end of a quarantine. Times are ISO, UTC."""
+
+    state: Literal["good", "suspect", "quarantined", "retired"] = "good"
+    reason: str | None = None
+    since: str | None = None
+    until: str | None = None
+    strikes: int = 0
+
+    @property
+    def usable(self) -> bool:
+        """Whether sweeps may use the device."""
+        return self.state in ("good", "suspect")
+
+    def __str__(self) -> str:
+        until = f" until {self.until}" if self.until else ""
+        return f"{self.state}{until}" + (f": {self.reason}" if self.reason else "")
+
+
+_HEALTH = TypeAdapter(Health)
+
+
+class HealthError(FarmError):
+    """The health file of a device is damaged, or a change is not possible; the text is one sentence."""
+
+
+class Registry:
+    """The health of every device below one folder; several processes may use it at once."""
+
+    def __init__(self, folder: Path, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._folder = folder
+        self._now = now
+
+    def health(self, name: str) -> Health:
+        """Return the device's health now; an unknown device is good. Raises HealthError if its file is damaged."""
+        path = self._file(name)
+        try:
+            health = _HEALTH.validate_json(path.read_bytes())
+            expired = health.state == "quarantined" and health.until and _at(health.until) <= self._now()
+        except FileNotFoundError:
+            return Health()
+        except OSError as error:
+            raise HealthError(f"{path}: cannot be read ({error.strerror}); remove it to reset {name}") from None
+        except (ValueError, TypeError) as error:
+            cause = first_mistake(error) if isinstance(error, ValidationError) else str(error)
+            raise HealthError(
+                f"{path}: the file is damaged ({cause}); remove it to reset the health of {name}"
+            ) from None
+        if expired:
+            # One more strike and it is quarantined again.
+            return Health("suspect", f"was quarantined: {health.reason}", health.until, None, STRIKES - 1)
+        return health
+
+    def strike(self, name: str, reason: str) -> Health:
+        """Record a failure caused by the device: it becomes suspect, and quarantined with the third in a row."""
+
+        def strike(health: Health) -> Health:
+            if not health.usable:
+                return health
+            struck = replace(health, state="suspect", reason=reason, since=self._stamp(), strikes=health.strikes + 1)
+            return struck if struck.strikes < STRIKES else self._quarantined(reason, QUARANTINE, struck.strikes)
+
+        return self._change(name, strike)
+
+    def succeed(self, name: str) -> Health:
+        """Record a success: a suspect device becomes good; a quarantined or retired one does not change."""
+        return self._change(name, lambda health: Health() if health.state == "suspect" else health)
+
+    def quarantine(self, name: str, reason: str, duration: timedelta = QUARANTINE) -> Health:
+        """Keep the device out of sweeps for `duration`; raises HealthError if it is retired."""
+
+        def quarantine(health: Health) -> Health:
+            if health.state == "retired":
+                raise HealthError(f"{name}: the device is retired; release it first")
+            return self._quarantined(reason, duration, health.strikes)
+
+        return self._change(name, quarantine)
+
+    def release(self, name: str) -> Health:
+        """Clear a quarantine or retirement; also replaces a damaged file."""
+        with self._locked():
+            self._write(name, Health())
+        return Health()
+
+    def retire(self, name: str, reason: str) -> Health:
+        """Keep the device out of sweeps permanently."""
+        return self._change(name, lambda _: Health("retired", reason, self._stamp()))
+
+    def replace(self, name: str, expected: Health | None, health: Health) -> None:
+        """Take over a health that another machine found out, unless the device's is no longer the `expected` one.
+
+        None expects nothing.
+        """
+        self._change(name, lambda now: health if expected in (None, now) else now)
+
+    def _quarantined(self, reason: str, duration: timedelta, strikes: int) -> Health:
+        return Health("quarantined", reason, self._stamp(), _iso(self._now() + duration), strikes)
+
+    def _change(self, name: str, change: Callable[[Health], Health]) -> Health:
+        with self._locked():
+            before = self.health(name)
+            after = change(before)
+            if after != before:
+                self._write(name, after)
+            return after
+
+    def _write(self, name: str, health: Health) -> None:
+        write_complete(self._file(name), json.dumps(asdict(health), indent=1).encode())
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with (self._folder / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _file(self, name: str) -> Path:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+            raise HealthError(f"{name!r} is not a valid device name; use letters, digits, dots, dashes and underscores")
+        return self._folder / f"{name}.json"
+
+    def _stamp(self) -> str:
+        return _iso(self._now())
+
+
+def _iso(moment: datetime) -> str:
+    return moment.isoformat(timespec="seconds")
+
+
+def _at(stamp: str) -> datetime:
+    return datetime.fromisoformat(stamp)

@@ -1,0 +1,230 @@
+"""The sessions of a sweep on one device, their order, and which of them are still to run."""
+
+import hashlib
+import json
+import random
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from devices.ondevice.facts import Facts
+from tasks.bundle.cell import Arm, Cell, Mode, Variant
+from tasks.bundle.record import SessionRecord, SweepNight
+from tasks.measure.spec import SweepSpec, ThreadCount
+from tasks.prepare.export.exported import Export
+from tasks.prepare.runner.bundle import SELECTED_PLATFORMS, Runner
+
+DISCARDED_INDEX = -1
+FIRST_SESSION = "first_session"
+_MOST_ATTEMPTS = 100  # within one night
+Group = tuple[str, str, Export | None, int]
+"""Model, precision, export and threads: sessions that differ only in variant, mode and number."""
+
+
+@dataclass(frozen=True)
+class PlannedSession:
+    """One planned session: its cell, its number in the cell (`index`) and the number of the attempt."""
+
+    sweep: SweepNight
+    cell: Cell
+    index: int
+    seed: int | None
+    pte_sha256: str | None
+    runner_sha256: str | None
+    attempt: int = 1
+    inputs_sha256: str | None = None
+    """What is executed with the program; None without an export, and in bundles of an older farm."""
+
+    @property
+    def key(self) -> str:
+        """Identifies the session: equal for all its attempts, different for all other sessions."""
+        cell = {name: value for name, value in asdict(self.cell).items() if name != "arm" or value is not None}
+        content = [self.sweep.sweep_id, cell, self.index, self.seed, self.pte_sha256, self.runner_sha256]
+        content += [self.inputs_sha256] if self.inputs_sha256 else []
+        return json.dumps(content, sort_keys=True)
+
+    @property
+    def session_id(self) -> str:
+        """16 hexadecimal digits, determined by the session and the attempt."""
+        return _id_of_attempt(self.key, self.attempt)
+
+    @property
+    def title(self) -> str:
+        """The name of the session in Prefect's UI and in logs."""
+        cell = self.cell
+        number = "first" if self.index == DISCARDED_INDEX else f"#{self.index}"
+        kind = "" if cell.mode == "timing" else f" {cell.mode}"
+        if cell.arm:
+            kind = f" {cell.arm.purpose.replace('_', ' ')} {cell.arm.side.upper()}"
+        return f"{cell.model} {cell.precision} {cell.variant} t{cell.threads}{kind} {number} on {cell.device}"
+
+    @property
+    def shows_tracing_cost(self) -> bool:
+        """Whether it also executes without an ETDump: one session of each cell does, at its end."""
+        return self.cell.mode == "timing" and self.index == 0 and self.cell.arm is None
+
+
+def plan_device(
+    spec: SweepSpec,
+    sweep: SweepNight,
+    device: str,
+    *,
+    facts: Facts,
+    exports: Mapping[tuple[str, str], Sequence[Export]],
+    runners: Mapping[tuple[Variant, Mode], Runner],
+) -> list[PlannedSession]:
+    """Return all sessions of `spec` for one device, in the order in which they must run.
+
+    `exports` has the cases of each model and recipe. A pair that it lacks could not be exported: its sessions are
+    planned under the model's name. One with no cases is skipped, because the recipe has no meaning for the model.
+
+    Variants and modes that the device cannot run by its `facts` are left out; if that is unknown, their sessions may
+    fail.
+    Each round visits all cells in a seeded order, with on and off next to each other and swapped in every round (ABBA):
+    drift of the device affects both equally. The first session is discarded automatically. Kernel modes come last.
+    """
+    variants = possible_variants(spec.variants, facts)
+    order = random.Random(f"{spec.seed}/{sweep.sweep_id}/{device}")
+    groups = [
+        (model, precision, export, threads)
+        for entry, precision in spec.pairs
+        for model, export in cases_of(entry.name, exports.get((entry.name, precision)))
+        for threads in thread_counts(spec.threads, facts)
+    ]
+
+    def session(group: Group, variant: Variant, mode: Mode, index: int) -> PlannedSession:
+        model, precision, measured, threads = group
+        export, runner = export_for(measured, mode), runners.get((variant, mode))
+        executions = (1, 0) if mode == "numerics" else (spec.executions, spec.warmup_executions)
+        cell = Cell(device, model, precision, threads, variant, mode, *executions)
+        return PlannedSession(
+            sweep,
+            cell,
+            index,
+            spec.seed,
+            export.pte_sha256 if export else None,
+            runner.runner_sha256 if runner else None,
+            inputs_sha256=export.inputs_sha256 if export else None,
+        )
+
+    planned: list[PlannedSession] = []
+    if "timing" in spec.modes:
+        for number in range(spec.sessions):
+            order.shuffle(groups)
+            for group in groups:
+                for variant in variants if number % 2 == 0 else variants[::-1]:
+                    planned.append(session(group, variant, "timing", number))
+        # A session without an export or a runner does not run and would not warm up the device.
+        runnable = next((first for first in planned if first.pte_sha256 and first.runner_sha256), None)
+        if runnable:
+            planned.insert(0, replace(runnable, index=DISCARDED_INDEX))
+    kernel_modes = [mode for mode in possible_modes(spec.modes, facts) if mode != "timing"]
+    planned += [session(group, variant, mode, 0) for mode in kernel_modes for group in groups for variant in variants]
+    return planned
+
+
+def possible_variants(variants: Iterable[Variant], facts: Facts) -> list[Variant]:
+    """Return the variants that a device may be able to run: all but those whose extension it is known not to have."""
+    lacking = {"sme2_on": facts.sme2 is False, "sme1": facts.sme is False, "sme2_off": False}
+    return [variant for variant in variants if not lacking[variant]]
+
+
+def possible_modes(modes: Iterable[Mode], facts: Facts) -> list[Mode]:
+    """Return the modes that a device may be able to run: all but `selected` where no runner can tell."""
+    can_tell = facts.platform is None or facts.platform in SELECTED_PLATFORMS
+    return [mode for mode in modes if mode != "selected" or can_tell]
+
+
+def thread_counts(threads: Iterable[ThreadCount], facts: Facts) -> list[int]:
+    """Return the numbers of threads for a device, each once; `all` is left out if its cores are not known."""
+    counts = [facts.cores if each == "all" else each for each in threads]
+    return list(dict.fromkeys(count for count in counts if count))
+
+
+def export_for(export: Export | None, mode: Mode) -> Export | None:
+    """Return what a mode runs: the export, or for numerics the one made beside it, if there is one."""
+    return export.tapped if export is not None and mode == "numerics" else export
+
+
+def cases_of(model: str, exports: Sequence[Export] | None) -> list[tuple[str, Export | None]]:
+    """Return the name and the export of each case; a model that could not be exported counts as one."""
+    return [(model, None)] if exports is None else [(export.model, export) for export in exports]
+
+
+def still_to_run(
+    planned: Iterable[PlannedSession],
+    records: Iterable[SessionRecord],
+    forgotten: Container[str] = (),
+    taken: Container[str] = (),
+) -> list[PlannedSession]:
+    """Return the sessions that are not done, in the same order.
+
+    Those that failed, and those whose ids are `forgotten` or whose bundle is damaged, get the next attempt number and
+    so another session id. An id that is `taken`, because a bundle has it whose record may be unreadable, is skipped.
+    """
+    attempts: dict[str, int] = {}
+    done: set[str] = set()
+    for record in records:
+        key = planned_of(record).key
+        attempts[key] = max(attempts.get(key, 0), record.attempt)
+        counts = record.status == "succeeded" or record.reason_code == FIRST_SESSION
+        if counts and record.session_id not in forgotten:
+            done.add(key)
+    left = (session for session in planned if session.key not in done)
+    return [_untaken(replace(session, attempt=attempts.get(session.key, 0) + 1), taken) for session in left]
+
+
+def attempts_among(planned: Iterable[PlannedSession], session_ids: Collection[str]) -> set[str]:
+    """Return those of some session ids that are attempts of planned sessions."""
+    found: set[str] = set()
+    if session_ids:
+        for key in (session.key for session in planned):
+            attempts = (_id_of_attempt(key, attempt) for attempt in range(1, _MOST_ATTEMPTS + 1))
+            found.update(session_id for session_id in attempts if session_id in session_ids)
+    return found
+
+
+def _id_of_attempt(key: str, attempt: int) -> str:
+    return hashlib.sha256(f"{key}#{attempt}".encode()).hexdigest()[:16]
+
+
+def _untaken(session: PlannedSession, taken: Container[str]) -> PlannedSession:
+    while session.session_id in taken:
+        session = replace(session, attempt=session.attempt + 1)
+    return session
+
+
+def planned_of(record: SessionRecord) -> PlannedSession:
+    """Return the planned session of a bundle's record."""
+    cell = Cell(
+        record.device.name,
+        record.model.name,
+        record.model.precision,
+        record.threads,
+        record.variant,
+        record.mode,
+        record.executions,
+        record.warmup_executions,
+        Arm(**record.arm.model_dump()) if record.arm else None,
+    )
+    runner_sha256 = record.runner.runner_sha256 if record.runner else None
+    model = record.model
+    return PlannedSession(
+        record.sweep,
+        cell,
+        record.index,
+        model.seed,
+        model.pte_sha256,
+        runner_sha256,
+        record.attempt,
+        model.inputs_sha256,
+    )
+
+
+def matches(selector: Mapping[str, str], labels: Mapping[str, Any]) -> list[str]:
+    """Return the reasons why a device with `labels` does not match `selector`; empty if it matches."""
+    return [
+        f"label {key} is {labels.get(key, 'not set')!s}, the sweep selects {wanted}"
+        for key, wanted in selector.items()
+        if str(labels.get(key)) != wanted
+    ]

@@ -1,0 +1,106 @@
+"""The outputs of a runner compared with eager PyTorch, in the same precision and in fp32, and judged by a limit."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from devices.errors import FarmError
+from tasks.bundle.record import Accuracy
+from tasks.measure.session.difference import Difference, TensorFile, difference_of
+from tasks.prepare.export.accuracy_limits import AccuracyLimits
+
+ZERO_LIMIT = 1e-3
+"""The largest absolute error of an output that is 0 everywhere in eager PyTorch and so has no SNR."""
+EQUAL_SHARE_LIMIT = 0.9
+"""Integer outputs are accurate if so many elements are equal: of indices, such as tokens, an SNR means nothing."""
+
+
+class OutputMismatchError(FarmError):
+    """An output is missing, has another size than the reference or is not finite; the text is one sentence."""
+
+
+@dataclass(frozen=True)
+class References:
+    """The outputs of eager PyTorch that a session is compared with; entries are {file, dtype, shape} of export.json."""
+
+    folder: Path
+    eager: Sequence[dict[str, Any]]
+    """In the recipe's precision; none if nothing can be compared."""
+    fp32: Sequence[dict[str, Any]]
+    """None where the recipe is fp32, or where they are unknown."""
+    limits: AccuracyLimits
+
+
+def compare_outputs(references: References, collected: Path) -> list[Accuracy]:
+    """Compare `output-N.bin` in `collected` with each reference; the rows of an output follow one another.
+
+    Raises OutputMismatchError if an output is missing, has another size, or is NaN or infinite where eager PyTorch in
+    the same precision is finite.
+    """
+    return [row for number in range(len(references.eager)) for row in _compare_one(number, references, collected)]
+
+
+def check_size(number: int, got: TensorFile, want: TensorFile) -> None:
+    """Raise OutputMismatchError if an output is missing or has another size than its reference."""
+    if not got.path.is_file():
+        raise OutputMismatchError(f"output {number} is missing; eager PyTorch returns one of shape {list(want.shape)}")
+    size_bytes, wanted_bytes = got.path.stat().st_size, want.path.stat().st_size
+    if size_bytes != wanted_bytes:
+        raise OutputMismatchError(
+            f"output {number} has {size_bytes} bytes; eager PyTorch returns {wanted_bytes} (shape {list(want.shape)})"
+        )
+
+
+def _compare_one(number: int, references: References, collected: Path) -> Iterator[Accuracy]:
+    want = _reference(references.folder, references.eager[number])
+    got = TensorFile(collected / f"output-{number}.bin", want.dtype, want.shape)
+    check_size(number, got, want)
+    found = difference_of(got, want)
+    if found.lost:
+        raise OutputMismatchError(
+            f"output {number} is NaN or infinite in {found.lost} of {found.elements} elements where eager PyTorch "
+            f"is finite; add the mode numerics to see the first such layer, or use another precision"
+        )
+    yield _judged(number, "eager", found, references.limits.eager_db, want.dtype)
+    if number < len(references.fp32):
+        want = _reference(references.folder, references.fp32[number])
+        yield _judged(number, "fp32", difference_of(got, want), references.limits.fp32_db, want.dtype)
+
+
+def _reference(folder: Path, entry: dict[str, Any]) -> TensorFile:
+    return TensorFile(folder / entry["file"], entry["dtype"], tuple(entry["shape"]))
+
+
+def _judged(
+    number: int, reference: Literal["eager", "fp32"], found: Difference, least_snr_db: float, dtype: str
+) -> Accuracy:
+    return Accuracy(
+        output=number,
+        reference=reference,
+        max_abs_error=found.max_abs_error,
+        max_rel_error=found.max_rel_error,
+        nonfinite_mismatches=found.nonfinite_mismatches,
+        snr_db=found.snr_db,
+        cosine=found.cosine,
+        top1_agreement=found.top1_agreement,
+        least_snr_db=least_snr_db,
+        is_inaccurate=_is_inaccurate(found, least_snr_db, is_integer=np.dtype(dtype).kind in "iub"),
+    )
+
+
+def _is_inaccurate(found: Difference, least_snr_db: float, *, is_integer: bool) -> bool | None:
+    """Return whether an output is beyond its limit; None if its figures cannot tell."""
+    if found.lost:
+        return True  # as an fp16 value that is infinite in eager PyTorch too, but finite in fp32
+    if found.max_abs_error is None:
+        return None
+    if is_integer and found.top1_agreement is not None and found.top1_agreement >= EQUAL_SHARE_LIMIT:
+        return False
+    if found.snr_db is not None:
+        return found.snr_db < least_snr_db
+    if found.is_equal:
+        return False
+    return found.max_abs_error > ZERO_LIMIT if found.max_rel_error is None else None

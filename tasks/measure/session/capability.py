@@ -1,0 +1,51 @@
+"""Which matrix extension a device has, as reported by the runner on the device."""
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from devices.device import CommandResult, Device
+from devices.inventory import DeviceSpec, launch_prefix
+from devices.ondevice.facts import Facts
+from devices.ondevice.store import put_tree
+from tasks.prepare.runner.bundle import Runner
+from tasks.prepare.runner.floor import why_too_old
+
+_DEADLINE_S = 30.0
+
+
+class Version(BaseModel):
+    """What the farm's runner prints of itself and of the processor."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    sme_hardware: bool | None = None
+    """None of a runner of an older farm."""
+    sme2_hardware: bool
+
+
+def with_answer_of(runner: Runner, device: Device, spec: DeviceSpec, facts: Facts) -> Facts:
+    """Return the facts with what the runner, started with the inventory's launcher, finds of SME and SME2.
+
+    `facts` alone are the operating system's answer: it describes the host and not an emulator that launches the
+    programs, and some systems hide features of the processor. A runner that does not tell, or that the device is too
+    old for, leaves them as they are. Raises DeviceError if the device fails.
+    """
+    if not runner.supports_farm_flags or why_too_old(runner, device.name, facts):
+        return facts
+    try:
+        answer = Version.model_validate_json(run_version(runner, device, spec, facts).stdout)
+    except ValidationError:
+        return facts
+    return with_version(answer, facts)
+
+
+def with_version(version: Version, facts: Facts) -> Facts:
+    """Return the facts with what the runner found of SME and SME2."""
+    sme = facts.sme if version.sme_hardware is None else version.sme_hardware
+    return facts.model_copy(update={"sme": sme, "sme2": version.sme2_hardware})
+
+
+def run_version(runner: Runner, device: Device, spec: DeviceSpec, facts: Facts) -> CommandResult:
+    """Push the farm's runner, and start it with `--version`, which prints a `Version`; raises DeviceError."""
+    folder = put_tree(device, runner.tree(), runner.runner_sha256)
+    command = [*launch_prefix(spec, facts.os), *runner.command(folder), "--version"]
+    return device.run(command, deadline_s=_DEADLINE_S)

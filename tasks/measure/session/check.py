@@ -1,0 +1,121 @@
+"""Decide whether the result of a session is valid; every reason against it has a code and a sentence."""
+
+import re
+import signal
+from pathlib import Path
+from typing import Any, Literal
+
+from devices.errors import FarmError
+from devices.limits import Limits, outside
+from devices.ondevice.conditions import Conditions
+from devices.ondevice.job import JobResult
+from tasks.etdump.consistent import contradiction
+from tasks.etdump.event_kind import EventKind
+from tasks.etdump.reader import EtdumpError, read_etdump
+from tasks.etdump.tree import Runs, runs_of
+from tasks.measure.plan import DISCARDED_INDEX, FIRST_SESSION, PlannedSession
+from tasks.measure.session.logs import last_lines
+from tasks.measure.session.sme2 import variant_contradiction
+from tasks.prepare.runner.bundle import Runner
+from tasks.rows.kernels import SELECTED, kernel_names
+
+# The line of the runner's crash handler: what it was doing with the model.
+_CRASH = re.compile(r"executor_runner: ExecuTorch crashed \(\w+\) while it (?P<doing>(?:loaded|executed) the model)")
+
+
+class Unsuccessful(FarmError):
+    """A session has ended without a valid result; `code` is the reason in one word."""
+
+    def __init__(self, status: Literal["failed", "invalid"], code: str, reason: str) -> None:
+        super().__init__(reason.encode(errors="replace").decode())  # session.json is UTF-8
+        self.status = status
+        self.code = code
+
+
+def check_end(job: JobResult, deadline_s: float, collected: Path, pte_sha256: str | None) -> None:
+    """Raise Unsuccessful unless the runner ended by itself with exit code 0; it names a program that crashes it."""
+    if job.deadline_exceeded:
+        raise Unsuccessful(
+            "failed", "deadline_exceeded", f"the runner was killed after its deadline of {deadline_s:g} s"
+        )
+    if job.signal is not None:
+        printed = last_lines(collected / "stderr.txt", 1)
+        if printed and (crash := _CRASH.search(printed[0])):
+            reason = (
+                f"ExecuTorch crashed with {_signal_name(job.signal)} while it {crash['doing']} whose .pte file has "
+                f"SHA-256 {pte_sha256}; the file is damaged or ExecuTorch cannot run it, so export the model again"
+            )
+            raise Unsuccessful("failed", "model_crashed", reason)
+        raise Unsuccessful("failed", "runner_crashed", f"the runner was killed by {_signal_name(job.signal)}")
+    if job.exit_code != 0:
+        printed = last_lines(collected / "stderr.txt", 1) or ["it printed nothing to standard error"]
+        raise Unsuccessful(
+            "failed", "runner_failed", f"the runner exited with code {job.exit_code}: {printed[0][:300]}"
+        )
+
+
+def check_result(session: PlannedSession, runner: Runner, stats: dict[str, Any] | None, collected: Path) -> Runs:
+    """Return the runs of the ETDump.
+
+    Raises Unsuccessful unless it is complete and shows the planned executions, threads and variant.
+    """
+    cell = session.cell
+    path = collected / "model.etdump"
+    if not path.is_file():
+        way_on = "build it with EXECUTORCH_ENABLE_EVENT_TRACER=ON"
+        reason = f"the runner exited with code 0 but did not write an ETDump; {way_on}"
+        raise Unsuccessful("failed", "no_etdump", reason)
+    try:
+        dump = read_etdump(path, name="model.etdump")
+    except EtdumpError as error:
+        raise Unsuccessful("failed", "bad_etdump", str(error)) from None
+    if dump.executions != cell.executions:
+        reason = f"the ETDump contains {dump.executions} executions instead of {cell.executions}"
+        raise Unsuccessful("failed", "incomplete_etdump", reason)
+    runs = runs_of(dump)
+    if cause := contradiction(dump, runs, cell.warmup_executions):
+        raise Unsuccessful("failed", "bad_etdump", f"model.etdump: {cause}")
+    if runner.supports_farm_flags:
+        _check_stats(stats, cell.threads)
+    if cell.mode == "selected" and not (collected / SELECTED).is_file():
+        reason = (
+            f"the runner exited with code 0 but did not write {SELECTED}; build it again with `etfarm runner build`"
+        )
+        raise Unsuccessful("failed", "no_kernels", reason)
+    delegated = {dump.names[at] for at in dump.name_id[dump.kind == EventKind.DELEGATED]}
+    if cause := variant_contradiction(cell.variant, sorted(delegated), kernel_names(collected, cell.mode)):
+        raise Unsuccessful("invalid", "variant", cause)
+    return runs
+
+
+def _check_stats(stats: dict[str, Any] | None, threads: int) -> None:
+    if stats is None:
+        raise Unsuccessful("failed", "no_stats", "the runner exited with code 0 but its stats.json is missing")
+    for name in ("load_ns", "threads_used"):
+        if stats[name] is None:
+            reason = f"stats.json: `{name}` is null although the runner exited with code 0; check the runner"
+            raise Unsuccessful("failed", "bad_stats", reason)
+    if stats["threads_used"] != threads:
+        reason = f"the runner used {stats['threads_used']} threads instead of {threads}"
+        raise Unsuccessful("invalid", "threads", reason)
+
+
+def check_conditions(session: PlannedSession, after: Conditions | None, limits: Limits) -> None:
+    """Raise Unsuccessful if the conditions are outside the limits, or if this session is discarded automatically."""
+    if session.index == DISCARDED_INDEX:
+        reason = "the first session of a device in a sweep is discarded automatically"
+        raise Unsuccessful("invalid", FIRST_SESSION, reason)
+    if after is not None and (reasons := outside(after, limits)):
+        raise Unsuccessful("invalid", _kind(reasons), f"after the session, {'; '.join(reasons)}")
+
+
+def _kind(reasons: list[str]) -> str:
+    """`thermal`, `battery`, `load` or `memory`: the first word of the first reason."""
+    return reasons[0].partition(":")[0]
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return f"signal {number} ({signal.Signals(number).name})"
+    except ValueError:
+        return f"signal {number}"

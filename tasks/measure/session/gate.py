@@ -1,0 +1,114 @@
+"""The gate for the files of a session: how large each may be, and what stats.json may contain.
+
+Everything else that a device sends has its limit where it is read: devices/bounded.py and Device.output_limit_bytes.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from devices.bounded import save
+from devices.device import Device
+from devices.errors import FileMissing, FileRefused
+from tasks.bundle.values import Count, SmallCount, SmallInt, first_mistake
+from tasks.measure.plan import PlannedSession
+from tasks.measure.session.check import Unsuccessful
+from tasks.measure.session.logs import LIMIT_BYTES, LOGS, fetch_cut
+from tasks.prepare.export.exported import Export
+from tasks.prepare.runner.bundle import Runner
+from tasks.rows.kernels import PROFILE, SELECTED
+
+_MOST_ETDUMP_BYTES = 256 << 20
+_MOST_STATS_BYTES = 64 << 20
+_PROFILE_BYTES = 16 << 20
+_EMPTY_BYTES = 1 << 20
+# Generous: an event takes about 100 bytes, and a delegate can report several for one operator.
+_EVENT_BYTES = 512
+_EVENTS_PER_OPERATOR = 4
+_EVENTS_PER_EXECUTION = 64
+_DURATION_BYTES = 32  # of one execution in stats.json
+
+
+class Stats(BaseModel):
+    """stats.json of the farm's runner; other keys are not kept. What is None was not reached before an error."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
+
+    runner_version: str | None = None
+    load_ns: Count | None
+    setup_ns: Count | None = None
+    execution_ns: list[Count] | None = None
+    untraced_execution_ns: list[Count] | None = None
+    model_peak_resident_bytes: Count | None = None
+    peak_resident_bytes: Count | None = None
+    outputs_repeat: bool | None = None
+    threads_requested: SmallInt | None = None
+    threads_used: SmallCount | None
+    sme2_requested: Literal["on", "sme1", "off"] | None = None
+    sme_hardware: bool | None = None
+    sme_told: bool | None = None
+    sme2_hardware: bool | None = None
+    sme2_told: bool | None = None
+    exit_reason: str | None = None
+
+
+def file_limits(session: PlannedSession, export: Export, runner: Runner) -> dict[str, int]:
+    """Return the names of the files that a run may leave, each with its limit in bytes."""
+    executions = session.cell.executions
+    limits = dict.fromkeys(LOGS, LIMIT_BYTES)
+    limits["model.etdump"] = _etdump_limit(executions, export)
+    for number, entry in enumerate([*export.outputs, *export.case.taps]):
+        limits[f"output-{number}.bin"] = (export.folder / entry["file"]).stat().st_size
+    if runner.supports_farm_flags:
+        limits["stats.json"] = min(_EMPTY_BYTES + 2 * executions * _DURATION_BYTES, _MOST_STATS_BYTES)
+        if session.cell.mode == "profile":
+            limits[PROFILE] = _PROFILE_BYTES
+        if session.cell.mode == "selected":
+            limits[SELECTED] = _PROFILE_BYTES
+    return limits
+
+
+def collect_files(
+    device: Device, folder: str, limits: dict[str, int], sent: Mapping[str, bytes | None], to: Path, mode: str
+) -> list[Unsuccessful]:
+    """Write the files of a run that exist to the folder `to`; return why each of the others was refused.
+
+    Those in `sent` came with the result of the job (None: the file did not exist), the others are fetched. A log that
+    is too long is cut, except in mode `trace`, where it is the result. Raises DeviceError.
+    """
+    refused = []
+    for name, limit_bytes in limits.items():
+        remote = f"{folder}/{name}"
+        try:
+            if name not in sent:
+                device.fetch(remote, to / name, limit_bytes=limit_bytes)
+            elif (content := sent[name]) is not None:
+                save(device.name, remote, [content], to / name, limit_bytes)
+        except FileMissing:
+            continue
+        except FileRefused as error:
+            if name in LOGS and mode != "trace" and fetch_cut(device, remote, to / name):
+                continue
+            code = "wrong_output" if name.startswith("output-") else "file_refused"
+            refused.append(Unsuccessful("failed", code, str(error)))
+    return refused
+
+
+def read_stats(collected: Path) -> dict[str, Any] | None:
+    """Return what stats.json contains, None if there is no such file; Unsuccessful if it does not match its schema."""
+    path = collected / "stats.json"
+    if not path.is_file():
+        return None
+    try:
+        return Stats.model_validate_json(path.read_bytes()).model_dump(exclude_unset=True)
+    except ValidationError as error:
+        reason = f"stats.json does not match its schema ({first_mistake(error)}); check the runner"
+        raise Unsuccessful("failed", "bad_stats", reason) from None
+
+
+def _etdump_limit(executions: int, export: Export) -> int:
+    operators = sum(int(entry["count"]) for entry in (*export.delegated, *export.portable))
+    events = executions * (_EVENTS_PER_EXECUTION + _EVENTS_PER_OPERATOR * operators)
+    return min(_EMPTY_BYTES + events * _EVENT_BYTES, _MOST_ETDUMP_BYTES)

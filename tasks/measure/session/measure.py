@@ -1,0 +1,285 @@
+"""Run one session on one device, from push to bundle; every outcome is a record with a reason."""
+
+import hashlib
+import json
+import logging
+import shutil
+import socket
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from devices.device import Device
+from devices.errors import DeviceError
+from devices.inventory import DeviceSpec, launch_prefix
+from devices.limits import Limits, outside
+from devices.ondevice.conditions import Conditions
+from devices.ondevice.facts import Facts
+from devices.ondevice.job import JobResult, clear_jobs, run_job
+from devices.ondevice.lease import lease_ttl_s
+from devices.ondevice.prepare import prepare_job
+from devices.ondevice.store import Content, blob_path, tree_path
+from devices.reconnect import retry_after_reconnect
+from tasks.bundle.record import GateRecord, SessionRecord, SweepNight
+from tasks.measure.plan import PlannedSession
+from tasks.measure.session.accuracy import OutputMismatchError, References, compare_outputs
+from tasks.measure.session.calibration import calibration_of
+from tasks.measure.session.check import Unsuccessful, check_conditions, check_end, check_result
+from tasks.measure.session.finish import checked_record, unexpected
+from tasks.measure.session.gate import collect_files, file_limits, read_stats
+from tasks.measure.session.layers import write_layer_drift
+from tasks.measure.session.logcat import collect_logcat, logcat_moment, recording_pid
+from tasks.measure.session.ready import settle, with_readiness
+from tasks.measure.session.record import Findings, code_of, log_tail, now, session_record
+from tasks.prepare.export.accuracy_limits import limits_of
+from tasks.prepare.export.exported import FORWARD, Case, Export, Tensors
+from tasks.prepare.export.sources import SOURCES
+from tasks.prepare.runner.bundle import Runner
+from tasks.prepare.runner.floor import why_too_old
+from tasks.rows.kernels import PROFILE, SELECTED
+from tasks.store.files import scratch_folder
+from tasks.store.store import BundleStore
+
+_log = logging.getLogger(__name__)
+# How long to wait for a lost device during a session before the session fails.
+RECONNECT_S = 120.0
+# With less free space than this after a run, its failure is attributed to the full disk.
+_FULL_BYTES = 1 << 20
+# Executions without an ETDump that count: enough for a median.
+_UNTRACED = 25
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What a session needs in addition to its plan: the device, its inventory entry, and what is pushed to it."""
+
+    device: Device
+    spec: DeviceSpec
+    facts: Facts
+    export: Export
+    runner: Runner
+    limits: Limits
+    deadline_s: float
+    settle_s: float
+    registry: Path
+    """Where the farm keeps the health of devices, and their calibrations."""
+
+
+def measure(session: PlannedSession, bench: Bench, bundles: BundleStore) -> SessionRecord:
+    """Run one session and write its bundle; return the record with its status.
+
+    Raises BundleError if the bundle cannot be written; the finished job then stays on the device, and the next call
+    with the same session collects its results instead of running it again.
+    """
+    started_at = now()
+    found = Findings()
+    job_folder = f"{bench.device.root}/sessions/{session.session_id}"
+    with scratch_folder() as collected:
+        try:
+            job = _run(session, bench, job_folder, bundles.location, found, collected)
+            _judge(session, bench, found, job, collected)
+        except Unsuccessful as end:
+            found.end = end
+        except OutputMismatchError as error:
+            found.end = Unsuccessful("failed", "wrong_output", str(error))
+        except DeviceError as error:
+            found.end = Unsuccessful("failed", code_of(error), str(error))
+        except Exception as error:
+            found.end = unexpected(error, session.title, collected)
+
+        def build(found: Findings, facts: Facts) -> SessionRecord:
+            tail = log_tail(collected)
+            return session_record(session, bench.spec, facts, bench.export, bench.runner, found, started_at, tail)
+
+        record = checked_record(build, found, bench.facts, session.title, collected)
+        published = bundles.publish(record, collected)
+    bench.device.collected.append(job_folder)
+    return published
+
+
+def _run(
+    session: PlannedSession, bench: Bench, folder: str, location: str, found: Findings, collected: Path
+) -> JobResult:
+    """Push what is missing, wait until conditions are inside the limits, run the job and collect its files.
+
+    A job that a killed farm left is collected instead if it has ended and is the one that would be run now.
+    """
+    device = bench.device
+    if reason := why_too_old(bench.runner, device.name, bench.facts):
+        raise Unsuccessful("failed", "device_too_old", reason)
+    logs_to_logcat = session.cell.mode == "trace" and bench.facts.os == "android"
+    found.command = _command(session, bench, folder)
+    command = recording_pid(found.command) if logs_to_logcat else found.command
+    identity = _job_identity(session, bench, command, location)
+    if logs_to_logcat:
+        identity = uuid.uuid4().hex  # its log begins at the start of this call: a job of an earlier one is run again
+
+    def prepare() -> None:
+        ttl_s = lease_ttl_s(bench.settle_s + bench.deadline_s)
+        prepared = prepare_job(device, folder, identity, _contents(bench), ttl_s=ttl_s)
+        if not prepared.has_ended:
+            found.before = _settled(bench, found.gates, prepared.conditions)
+
+    retry_after_reconnect(device, prepare, RECONNECT_S)
+    _log.info("%s: running", session.title)
+    since = logcat_moment(device) if logs_to_logcat else ""
+    limits = file_limits(session, bench.export, bench.runner)
+    files = limits if device.is_remote else ()
+    found.job = job = run_job(
+        device, folder, command, deadline_s=bench.deadline_s, identity=identity, files=files, reconnect_s=RECONNECT_S
+    )
+    found.before, found.after = with_readiness(job.before, found.before), job.after
+
+    def collect() -> None:
+        if logs_to_logcat:
+            collect_logcat(device, folder, since, collected / "logcat.txt")
+        found.refused = collect_files(device, folder, limits, job.files, collected, session.cell.mode)
+
+    retry_after_reconnect(device, collect, RECONNECT_S)
+    if (sources := bench.export.folder / SOURCES).is_file():
+        shutil.copyfile(sources, collected / SOURCES)
+    return job
+
+
+def _settled(bench: Bench, gates: list[GateRecord], first: Conditions | None) -> Conditions:
+    """Wait until the conditions are inside the limits; `first` were read just now."""
+    device = bench.device
+    tree = tree_path(device, bench.runner.runner_sha256)
+    calibration = calibration_of(bench.registry, bench.spec, bench.facts, bench.runner, tree)
+    return settle(device, bench.limits, bench.settle_s, gates, calibration=calibration, first=first)
+
+
+def _judge(session: PlannedSession, bench: Bench, found: Findings, job: JobResult, collected: Path) -> None:
+    """Raise Unsuccessful or OutputMismatchError unless the result of the run is valid."""
+    try:
+        try:
+            found.stats = read_stats(collected)
+        except Unsuccessful as end:
+            found.refused.append(end)
+        check_end(job, bench.deadline_s, collected, session.pte_sha256)
+        if found.refused:
+            raise found.refused[0]
+        found.runs = check_result(session, bench.runner, found.stats, collected)
+        if session.cell.mode == "numerics":
+            export = bench.export
+            write_layer_drift(export.case.taps, len(export.outputs), export.folder, collected)
+        found.accuracy = compare_outputs(_references(bench.export, session, bench.runner), collected)
+        check_conditions(session, found.after, bench.limits)
+        _check_own_conditions(bench, job)
+    except Unsuccessful as end:
+        free_bytes = found.after.free_disk_bytes if found.after else None
+        if free_bytes is None or free_bytes >= _FULL_BYTES:
+            raise
+        reason = f"{end}; {bench.device.name}'s disk is full"
+        raise Unsuccessful(end.status, "no_space_on_device", reason) from None
+
+
+def _references(export: Export, session: PlannedSession, runner: Runner) -> References:
+    """Return what the outputs are compared with: those of the first execution, which begins with fresh state.
+
+    The stock runner writes those of its last execution; of a model that changes its state they cannot be compared.
+    """
+    limits = limits_of(export.precision)
+    if export.is_stateful and session.cell.executions > 1 and not runner.supports_farm_flags:
+        return References(export.folder, [], [], limits)
+    return References(export.folder, export.outputs, export.case.outputs_fp32, limits)
+
+
+def _check_own_conditions(bench: Bench, job: JobResult) -> None:
+    """Raise Unsuccessful unless the job recorded its conditions, started inside the limits and was alone."""
+    if job.before is None or job.after is None:
+        reason = "the device did not record its conditions before and after the run; free space on its disk"
+        raise Unsuccessful("failed", "no_conditions", reason)
+    if reasons := outside(job.before, bench.limits):
+        kind = reasons[0].partition(":")[0]
+        raise Unsuccessful("invalid", kind, f"before the session, {'; '.join(reasons)}")
+    if job.beside is not None:
+        reason = f"another farm, with the root {job.beside}, ran a job on {bench.device.name} at the same time"
+        raise Unsuccessful("invalid", "not_alone", reason)
+
+
+def _job_identity(session: PlannedSession, bench: Bench, command: list[str], location: str) -> str:
+    """Return a hash of everything that makes a job this session's: a job that differs in any part is not collected.
+
+    The command contains the launcher, the cores, the executions and the hashes of what is pushed. `location`, where
+    the bundles are kept, tells farms apart that measure the same sweep on the same night.
+    """
+    asked = [session.session_id, session.attempt, session.pte_sha256, session.runner_sha256, session.inputs_sha256]
+    text = json.dumps([asked, command, bench.deadline_s])
+    return f"{_job_group(session.sweep, location)}-{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def _job_group(sweep: SweepNight, location: str) -> str:
+    """Return the part of the identity that all jobs of a farm's sweep share."""
+    where = location if "://" in location else str(Path(location).resolve())
+    text = json.dumps([socket.gethostname(), where, sweep.sweep_id])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def clear_stale_jobs(
+    device: Device, sweep: SweepNight, planned: Iterable[PlannedSession], bundles: BundleStore
+) -> None:
+    """Remove what sessions of this sweep left on the device that are not planned any more, and all that is old."""
+    stale = clear_jobs(device, _job_group(sweep, bundles.location), {session.session_id for session in planned})
+    if stale:
+        _log.info("%s: removed the files of %d sessions that are not planned any more", device.name, len(stale))
+
+
+def _contents(bench: Bench) -> list[Content]:
+    """Return what a session needs on the device: the runner's folder, the model and its inputs."""
+    export = bench.export
+    entries = (*export.data, *export.inputs, *(export.case.setup or {"inputs": []})["inputs"])
+    return [
+        Content(bench.runner.runner_sha256, bench.runner.tree()),
+        Content(export.pte_sha256, export.pte),
+        *(Content(entry["sha256"], export.folder / entry["file"]) for entry in entries),
+    ]
+
+
+def _command(session: PlannedSession, bench: Bench, folder: str) -> list[str]:
+    """Return the runner's command line; a registered runner gets only the flags of the stock runner."""
+    device = bench.device
+    tree = tree_path(device, bench.runner.runner_sha256)
+    model = blob_path(device, bench.export.pte_sha256)
+    cell = session.cell
+    command = [
+        *launch_prefix(bench.spec, bench.facts.os),
+        *bench.runner.command(tree),
+        f"--model_path={model}",
+        f"--num_executions={cell.executions}",
+        f"--cpu_threads={cell.threads}",
+        *([f"--data_path={_paths(bench.export.data, device)}"] if bench.export.data else []),
+        *_case_flags(bench.export.case, device),
+        f"--output_file={folder}/output",
+        f"--etdump_path={folder}/model.etdump",
+    ]
+    if bench.runner.supports_farm_flags:
+        command += [f"--stats_path={folder}/stats.json", f"--sme2={cell.variant.removeprefix('sme2_')}"]
+        if session.shows_tracing_cost:
+            command.append(f"--untraced_executions={min(cell.executions, cell.warmup_executions + _UNTRACED)}")
+        if cell.mode == "profile":
+            command.append(f"--kernel_profile_path={folder}/{PROFILE}")
+        if cell.mode == "selected":
+            command.append(f"--selected_kernels_path={folder}/{SELECTED}")
+    return command
+
+
+def _case_flags(case: Case, device: Device) -> list[str]:
+    """Return the flags for the method, its inputs and its set-up; those that the stock runner lacks only if needed."""
+    flags = [f"--inputs={_paths(case.inputs, device)}"]
+    flags += [f"--method_name={case.method}"] if case.method != FORWARD else []
+    flags += [f"--input_shapes={_shapes(case.inputs)}"] if case.is_dynamic else []
+    if case.setup:
+        inputs = case.setup["inputs"]
+        flags += [f"--setup_method={case.setup['method']}", f"--setup_inputs={_paths(inputs, device)}"]
+        flags += [f"--setup_input_shapes={_shapes(inputs)}"] if case.is_dynamic else []
+    return flags
+
+
+def _paths(tensors: Tensors, device: Device) -> str:
+    return ",".join(blob_path(device, entry["sha256"]) for entry in tensors)
+
+
+def _shapes(tensors: Tensors) -> str:
+    return ",".join("x".join(map(str, entry["shape"])) or "scalar" for entry in tensors)

@@ -1,0 +1,164 @@
+"""Build session.json of a session from its plan, its findings and its end."""
+
+import re
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from devices.errors import DeviceError
+from devices.inventory import DeviceSpec
+from devices.ondevice.conditions import Conditions
+from devices.ondevice.facts import Facts
+from devices.ondevice.job import JobResult
+from tasks.bundle.record import Accuracy, ArmRecord, DeviceRecord, GateRecord, ModelRecord, RunnerRecord, SessionRecord
+from tasks.etdump.tree import Runs
+from tasks.measure.plan import PlannedSession
+from tasks.measure.session.check import Unsuccessful
+from tasks.measure.session.logs import last_lines
+from tasks.prepare.export.exported import Export
+from tasks.prepare.runner.bundle import Runner
+
+_TAIL_LINES = 20
+
+
+@dataclass
+class Findings:
+    """The results of a session so far, from which its record is built; it succeeded if `end` is None."""
+
+    before: Conditions | None = None
+    after: Conditions | None = None
+    gates: list[GateRecord] = field(default_factory=list)
+    command: list[str] = field(default_factory=list)
+    job: JobResult | None = None
+    stats: dict[str, Any] | None = None
+    runs: Runs | None = None
+    """Of the ETDump, after its check."""
+    accuracy: list[Accuracy] | None = None
+    refused: list[Unsuccessful] = field(default_factory=list)
+    """Files that the gate refused."""
+    end: Unsuccessful | None = None
+
+
+def session_record(
+    session: PlannedSession,
+    spec: DeviceSpec,
+    facts: Facts,
+    export: Export | None,
+    runner: Runner | None,
+    found: Findings,
+    started_at: str,
+    tail: str | None,
+) -> SessionRecord:
+    """Return the record of a session that ends now; `tail` (of the runner's standard error) is kept if it failed.
+
+    Its times are those of the job; `started_at` is used if no job has ended.
+    """
+    end, job, cell = found.end, found.job, session.cell
+    return SessionRecord(
+        session_id=session.session_id,
+        attempt=session.attempt,
+        sweep=session.sweep,
+        status=end.status if end else "succeeded",
+        reason_code=end.code if end else None,
+        reason=str(end) if end else None,
+        log_tail=tail if end and end.status == "failed" else None,
+        started_at=_text_of(job.started_at) if job and job.started_at else started_at,
+        ended_at=_text_of(job.ended_at) if job and job.ended_at else now(),
+        model=_model_record(session, export),
+        runner=_runner_record(runner) if runner else None,
+        variant=cell.variant,
+        mode=cell.mode,
+        threads=cell.threads,
+        executions=cell.executions,
+        warmup_executions=cell.warmup_executions,
+        index=session.index,
+        device=_device_record(spec, facts),
+        conditions={"before": found.before, "after": found.after},
+        gates=found.gates,
+        command=found.command,
+        exit_code=job.exit_code if job else None,
+        signal=job.signal if job else None,
+        wall_s=job.wall_s if job else None,
+        stats=found.stats,
+        accuracy=found.accuracy,
+        arm=ArmRecord(**asdict(cell.arm)) if cell.arm else None,
+        farm_version=_farm_version(),
+    )
+
+
+@cache
+def _farm_version() -> str:
+    return version("etfarm")
+
+
+def code_of(error: DeviceError) -> str:
+    """Return the reason code of a device's error, its class in snake case: DeviceLost -> device_lost."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
+
+
+def log_tail(collected: Path) -> str | None:
+    """Return the last lines that the runner wrote to standard error; None if it wrote nothing."""
+    return "\n".join(last_lines(collected / "stderr.txt", _TAIL_LINES)) or None
+
+
+def now() -> str:
+    """Return the current time: UTC, ISO 8601, milliseconds."""
+    return _text_of(datetime.now(UTC))
+
+
+def _text_of(moment: datetime) -> str:
+    return moment.isoformat(timespec="milliseconds")
+
+
+def _model_record(session: PlannedSession, export: Export | None) -> ModelRecord:
+    if export is None:
+        cell = session.cell
+        return ModelRecord(
+            name=cell.model,
+            precision=cell.precision,
+            seed=session.seed,
+            pte_sha256=session.pte_sha256,
+            inputs_sha256=session.inputs_sha256,
+        )
+    return ModelRecord(
+        name=export.model,
+        precision=export.precision,
+        seed=export.seed,
+        export_key=export.export_key,
+        pte_sha256=export.pte_sha256,
+        pte_bytes=export.pte_bytes,
+        method=export.case.method,
+        inputs_sha256=export.inputs_sha256,
+        tokens=export.case.tokens,
+        kv_depth=export.case.kv_depth,
+        versions=export.versions,
+        source_sha256=export.source_sha256,
+        delegated=export.delegated,
+        portable=export.portable,
+    )
+
+
+def _runner_record(runner: Runner) -> RunnerRecord:
+    return RunnerRecord(
+        runner_sha256=runner.runner_sha256,
+        platform=runner.platform,
+        kind=runner.kind,
+        versions=runner.versions,
+        compiler=runner.compiler,
+        source_sha256=runner.source_sha256,
+        provenance=runner.provenance,
+    )
+
+
+def _device_record(spec: DeviceSpec, facts: Facts) -> DeviceRecord:
+    return DeviceRecord(
+        name=spec.name,
+        transport=spec.transport,
+        emulated=spec.emulated,
+        labels=spec.labels,
+        site=spec.site,
+        facts=facts,
+    )

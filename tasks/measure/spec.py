@@ -1,0 +1,183 @@
+"""The sweep file: what to measure, and how often."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from devices.checked_yaml import load_checked
+from devices.errors import FarmError
+from devices.limits import Limits
+from tasks.analyse.verdict.comparison import LEAST_SESSIONS
+from tasks.analyse.verdict.nights import ALERT_SESSIONS
+from tasks.bundle.cell import Mode, Variant
+from tasks.prepare.export.entry import ModelEntry
+from tasks.prepare.export.recipes import AS_IS, recipe_name
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
+_CLOCK_TIME = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
+ThreadCount = Annotated[int, Field(ge=1, le=256)] | Literal["all"]
+
+
+class Terms(BaseModel):
+    """What a device and a session must keep to, in a sweep and in a comparison."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    interval_percent: float | None = Field(
+        default=None,
+        gt=0,
+        le=100,
+        description=(
+            "If set, `sessions` is the most: all variants of a model, precision and number of threads end together "
+            "once the 95 % intervals of their medians are narrower than this, after at least 8 sessions. With a runner "
+            "that does not report the time of each execution (`execution_ns` in its stats.json) none ends early."
+        ),
+    )
+    deadline_s: float = Field(default=120, gt=0, le=86_400, description="Wall time after which a session is ended.")
+    cooldown_s: float = Field(default=0, ge=0, le=3600, description="Pause between two sessions.")
+    settle_s: float = Field(default=300, ge=0, le=86_400, description="Longest wait for conditions inside the limits.")
+    lease_wait_s: float = Field(default=3600, ge=0, le=86_400, description="Longest wait for a device in use.")
+    priority: int = Field(
+        default=0,
+        ge=-100,
+        le=100,
+        description=(
+            "At a shared Prefect server, a sweep of higher priority gets a device first, also from one that measures "
+            "on it: after its session, which takes `deadline_s` at most. That one then waits again, up to lease_wait_s."
+        ),
+    )
+    limits: Limits = Field(
+        default_factory=Limits, description="Conditions that a session must stay within to be valid."
+    )
+
+
+class SweepSpec(Terms):
+    """A matrix of models, precisions, variants and threads, and how each cell is measured."""
+
+    name: str = Field(description="The sweep's name; with the night it makes the sweep's id.")
+    models: Annotated[list[ModelEntry], Field(min_length=1)] = Field(
+        description=(
+            "Models of the zoo, package.module:factory, ./file.py:factory, ./model.pte, transformers:BertConfig, or a "
+            "mapping with `name` and the details of one of these."
+        )
+    )
+    precisions: Annotated[list[str], Field(min_length=1)] = Field(
+        default=["fp32"], description="Recipes: fp32, fp16, int8_static, ..., `fp16 except: [layer_norm]`, or your own."
+    )
+    variants: Annotated[list[Variant], Field(min_length=1)] = ["sme2_on", "sme1", "sme2_off"]
+    threads: Annotated[list[ThreadCount], Field(min_length=1)] = Field(
+        default=[1], description="Numbers of threads, a number first; `all` for all cores of the device."
+    )
+    modes: Annotated[list[Mode], Field(min_length=1)] = ["timing"]
+    executions: int = Field(default=20, ge=1, le=100_000, description="Executions per session, warm-up ones included.")
+    warmup_executions: int = Field(
+        default=3, ge=1, description="First executions of a session, which are excluded from statistics."
+    )
+    sessions: int = Field(default=3, ge=1, le=1000, description="Sessions per cell: the n of the statistics.")
+    noise_sessions: int = Field(
+        default=0,
+        ge=0,
+        le=1000,
+        description=(
+            "Sessions of each side of a comparison of the first cell with itself, which shows how noisy the device is "
+            "that night: 0 for none, or 5 or more."
+        ),
+    )
+    finish_by: str | None = Field(
+        default=None,
+        description=(
+            "Local time, such as 07:00, of the machine that starts the sweep; if it has passed today, tomorrow's. A "
+            "device starts no session that would not end before, judged by the median time of its sessions so far: "
+            "comparisons for noise are dropped first, then evidence modes, then the last rounds of timing. It decides "
+            "how many sessions there are, not what one of them measures, so it is not part of a cell or a session id."
+        ),
+    )
+    devices: dict[str, str] = Field(
+        default_factory=dict, description="Labels that a device must have; empty: every device."
+    )
+    seed: int = Field(
+        default=0, ge=0, lt=2**63, description="Seed of weights, reference inputs and of the order of sessions."
+    )
+
+    @field_validator("name")
+    @classmethod
+    def _plain_name(cls, name: str) -> str:
+        if not _NAME.fullmatch(name):
+            raise ValueError("a name consists of lower-case letters, digits, - and _, such as nightly")
+        return name
+
+    @field_validator("finish_by", mode="before")
+    @classmethod
+    def _clock_time(cls, written: Any) -> Any:
+        if written is not None and not (isinstance(written, str) and _CLOCK_TIME.fullmatch(written)):
+            # YAML reads 22:30 without quotes as the number 1350.
+            raise ValueError('a time consists of hours and minutes in quotes, such as "07:00" or "22:30"')
+        return written
+
+    @field_validator("precisions", mode="before")
+    @classmethod
+    def _known_recipes(cls, written: Any) -> Any:
+        try:
+            return [recipe_name(each) for each in written] if isinstance(written, list) else written
+        except FarmError as error:
+            raise ValueError(str(error)) from None
+
+    @field_validator("threads")
+    @classmethod
+    def _number_first(cls, threads: list[ThreadCount]) -> list[ThreadCount]:
+        if threads[0] == "all":
+            raise ValueError("the first entry must be a number; write `all` after it")
+        return threads
+
+    @field_validator("models")
+    @classmethod
+    def _each_name_once(cls, models: list[ModelEntry]) -> list[ModelEntry]:
+        names = [model.name for model in models]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"duplicate model `{name}`; remove one or set another `name`")
+        return models
+
+    @property
+    def pairs(self) -> list[tuple[ModelEntry, str]]:
+        """Each model with each recipe; a .pte file that exists already is not converted and has one, `as_is`."""
+        return [(model, recipe) for model in self.models for recipe in ([AS_IS] if model.pte else self.precisions)]
+
+    @field_validator("precisions", "variants", "threads", "modes")
+    @classmethod
+    def _each_once(cls, values: list[str]) -> list[str]:
+        for value in values:
+            if values.count(value) > 1:
+                raise ValueError(f"duplicate entry `{value}`; remove one")
+        return values
+
+    @model_validator(mode="after")
+    def _sessions_left_to_save(self) -> "SweepSpec":
+        if self.interval_percent is not None and self.sessions <= ALERT_SESSIONS:
+            raise ValueError(
+                f"interval_percent never ends before {ALERT_SESSIONS} sessions, and sessions ({self.sessions}) is the "
+                f"most: no session can be saved; set sessions above {ALERT_SESSIONS} or remove interval_percent"
+            )
+        return self
+
+    @field_validator("noise_sessions")
+    @classmethod
+    def _enough_for_an_interval(cls, sessions: int) -> int:
+        if 0 < sessions < LEAST_SESSIONS:
+            raise ValueError(f"noise_sessions must be 0 or at least {LEAST_SESSIONS}, which an interval needs")
+        return sessions
+
+    @model_validator(mode="after")
+    def _executions_left_to_measure(self) -> "SweepSpec":
+        if self.warmup_executions >= self.executions:
+            raise ValueError(
+                f"executions ({self.executions}) must be more than warmup_executions ({self.warmup_executions})"
+            )
+        return self
+
+
+def read_sweep(path: Path) -> SweepSpec:
+    """Read and check a sweep file; raises InputError with one sentence: file, line and correction."""
+    return load_checked(path, SweepSpec)

@@ -1,0 +1,138 @@
+"""Export a model: .pte, ETRecord, seeded inputs and eager outputs; made once per content, in a separate process.
+
+run.py starts that process: a crash or a hang of an export, and the memory of torch, do not affect the farm.
+"""
+
+import errno
+import logging
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from devices.errors import FarmError
+from tasks.prepare.export.entry import ModelEntry, entry_of
+from tasks.prepare.export.exported import Export, ExportError, first_line, read_complete, read_exports
+from tasks.prepare.export.given import given_export
+from tasks.prepare.export.key import export_key, source_sha256, versions
+from tasks.prepare.export.process import Request
+from tasks.prepare.export.recipes import recipe_of
+from tasks.prepare.export.run import run_export
+from tasks.prepare.export.shared import fetch, publish
+from tasks.store.files import remove_leftovers, write_complete
+from tasks.store.shelf import Shelf
+
+logger = logging.getLogger(__name__)
+
+
+class NotApplicableError(ExportError):
+    """A recipe has no meaning for a model, so that the pair is skipped; the text is one sentence with the reason."""
+
+
+def export_cases(
+    model: str | ModelEntry,
+    precision: str,
+    exports_dir: Path,
+    *,
+    seed: int = 0,
+    deadline_s: float = 900,
+    shelf: Shelf | None = None,
+    taps: bool = False,
+) -> tuple[Export, ...]:
+    """Return the cases of the export of a model by a recipe; export it if it is missing here and on the `shelf`.
+
+    With `taps`, its program returns the values of the model's layers as well, and is not the one to measure.
+    An existing export is checked against its hashes and made again if it does not match. A .pte file that exists
+    already is copied, whatever the recipe. Raises ExportError, and NotApplicableError for a pair without meaning.
+    """
+    title = f"cannot export {model if isinstance(model, str) else model.name} as {precision}"
+    exports_dir = exports_dir.absolute()
+    try:
+        entry = entry_of(model)
+        if entry.pte and taps:
+            raise ExportError(f"{title}: layers of a .pte file that exists already cannot be read; bring its model")
+        if entry.pte:
+            return given_export(entry, exports_dir, seed)
+        recipe_of(precision)
+        key = export_key(entry, precision, seed, exports_dir, taps=taps)
+        found = read_complete(exports_dir / key)
+        if found is None and shelf and fetch(shelf, key, exports_dir):
+            found = read_complete(exports_dir / key)
+        if found is not None:
+            (found[0].folder / "export.json").touch()  # in use: `etfarm prune` leaves it
+            # An older farm did not record the hash of the source. The key, which it recorded, covers the same files.
+            source = found[0].source_sha256 or source_sha256(entry, precision, exports_dir)
+            return tuple(replace(each, source_sha256=source) for each in found)
+        _raise_if_skipped(exports_dir, key)
+        missing = [name for name in ("torch", "executorch") if versions()[name] is None]
+        if missing:
+            raise ExportError(f"{title}: {' and '.join(missing)} not installed; install the farm's export extra")
+        made = _export_in_child(entry, precision, exports_dir, seed, deadline_s, key, taps=taps)
+        if shelf:
+            publish(shelf, made[0].folder)
+        return made
+    except ExportError:
+        raise
+    except FarmError as error:
+        raise ExportError(f"{title}: {error}") from None
+    except OSError as error:
+        raise ExportError(f"{title}: {os_cause(error, exports_dir)}") from None
+
+
+def export_model(
+    model: str | ModelEntry, precision: str, exports_dir: Path, *, seed: int = 0, deadline_s: float = 900
+) -> Export:
+    """Return the first case of the export of a model, its only one unless it has several methods or shapes."""
+    return export_cases(model, precision, exports_dir, seed=seed, deadline_s=deadline_s)[0]
+
+
+def _skipped_path(exports_dir: Path, key: str) -> Path:
+    return exports_dir / "skipped" / f"{key}.txt"
+
+
+def _raise_if_skipped(exports_dir: Path, key: str) -> None:
+    """Raise NotApplicableError if an earlier export of the same content found that the recipe has no meaning."""
+    path = _skipped_path(exports_dir, key)
+    if path.is_file():
+        raise NotApplicableError(path.read_text(encoding="utf-8"))
+
+
+def _export_in_child(
+    entry: ModelEntry, precision: str, exports_dir: Path, seed: int, deadline_s: float, key: str, *, taps: bool
+) -> tuple[Export, ...]:
+    """Export in a child process and return the published export."""
+    title = f"{entry.name} {precision}"
+    logger.info("exporting %s", title)
+    log = exports_dir / "logs" / f"{key}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    arguments = [entry.model_dump_json(), precision, os.fspath(exports_dir), "--seed", str(seed)]
+    arguments += ["--taps"] if taps else []
+    try:
+        answer = run_export(Request(arguments, log, deadline_s))
+    finally:
+        for folder in (exports_dir, exports_dir / "used"):
+            remove_leftovers(folder)
+    if reason := answer.get("skipped"):
+        # Under the key as it is now: what the export has used is known only since it ran.
+        key = export_key(entry, precision, seed, exports_dir, taps=taps)
+        write_complete(_skipped_path(exports_dir, key), reason.encode())
+        raise NotApplicableError(reason)
+    if "error" in answer:
+        raise ExportError(f"cannot export {entry.name} as {precision}: {answer['error']}; the full log is {log}")
+    exports = read_exports(exports_dir / answer["folder"])
+    export = exports[0]
+    logger.info(
+        "exported %s in %.1f s: %.2f MB, %d delegated and %d portable operators",
+        title,
+        export.export_s,
+        export.pte_bytes / 1e6,
+        sum(entry["count"] for entry in export.delegated),
+        sum(entry["count"] for entry in export.portable),
+    )
+    return exports
+
+
+def os_cause(error: OSError, exports_dir: Path) -> str:
+    """Return the cause of an operating system error; for a full disk, also what to do."""
+    if error.errno == errno.ENOSPC:
+        return f"no space left on the disk of {exports_dir}; free space and export again"
+    return f"{error.strerror}: {error.filename}" if error.filename else first_line(error)

@@ -1,0 +1,90 @@
+"""Build a model of the library transformers: by its configuration with seeded weights, or from a local folder.
+
+Nothing is downloaded. The text of this file is part of every export key.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from devices.errors import FarmError
+from tasks.prepare.export.entry import ModelEntry
+from tasks.prepare.export.made import Inputs
+
+_TOKENS = 128
+_AUDIO_SAMPLES = 16_000
+
+
+def made_from_transformers(entry: ModelEntry) -> tuple[Any, Inputs]:
+    """Return the module and seeded inputs of an entry with `transformers`; raises FarmError."""
+    model = _from_folder(Path(entry.transformers or "")) if "/" in (entry.transformers or "") else _by_config(entry)
+    for name in ("use_cache", "return_dict"):
+        setattr(model.config, name, name == "return_dict")
+    return _tensors_only(model), _inputs(model, entry)
+
+
+def _by_config(entry: ModelEntry) -> Any:
+    import transformers
+
+    name = entry.transformers or ""
+    config_class = getattr(transformers, name, None)
+    if not isinstance(config_class, type) or not issubclass(config_class, transformers.PretrainedConfig):
+        raise FarmError(f"transformers {transformers.__version__} has no configuration class {name}")
+    try:
+        return transformers.AutoModel.from_config(config_class(**entry.config))
+    except (TypeError, ValueError) as error:
+        raise FarmError(f"{name}: no model can be made from this configuration ({_first(error)})") from None
+
+
+def _from_folder(folder: Path) -> Any:
+    import transformers
+
+    config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
+    names = config.architectures or []
+    model_class = getattr(transformers, names[0], None) if names else transformers.AutoModel
+    if model_class is None:
+        raise FarmError(f"{folder}/config.json: transformers {transformers.__version__} has no class {names[0]}")
+    return model_class.from_pretrained(folder, local_files_only=True)
+
+
+def _inputs(model: Any, entry: ModelEntry) -> Inputs:
+    """Return seeded values for the model's main input, in the shape that its configuration states."""
+    import torch
+
+    config, kind = model.config, model.main_input_name
+    shapes = next(iter(entry.shapes.values()), None)
+    if shapes and len(shapes) != 1:
+        raise FarmError(f"`shapes` has {len(shapes)} inputs; the model takes one, {kind}")
+    shape = tuple(shapes[0]) if shapes else None
+    match kind:
+        case "pixel_values":
+            size = getattr(config, "image_size", None) or 224
+            height, width = size if isinstance(size, list | tuple) else (size, size)
+            return (torch.rand(shape or (1, getattr(config, "num_channels", 3), height, width)),)
+        case "input_ids":
+            return (torch.randint(0, config.vocab_size, shape or (1, _TOKENS)),)
+        case "input_values":
+            return (torch.randn(shape or (1, _AUDIO_SAMPLES)),)
+        case "input_features" if hasattr(config, "num_mel_bins"):
+            return (torch.randn(shape or (1, config.num_mel_bins, 2 * config.max_source_positions)),)
+    raise FarmError(f"its main input is {kind}, which has no default here; write a factory that returns its inputs")
+
+
+def _tensors_only(model: Any) -> Any:
+    """Wrap the model so that forward takes one tensor and returns a tuple of tensors."""
+    import torch
+    from torch.utils import _pytree
+
+    class TensorsOnly(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, values: Any) -> Any:
+            made = self.model(**{model.main_input_name: values})
+            return tuple(each for each in _pytree.tree_leaves(dict(made)) if isinstance(each, torch.Tensor))
+
+    return TensorsOnly()
+
+
+def _first(error: Exception) -> str:
+    return (str(error).splitlines() or [""])[0][:200]

@@ -1,0 +1,161 @@
+"""The content key of an export, computed without importing torch or the model.
+
+key = SHA-256 of everything that determines the files: the model's name and source, recipe, seed, versions, and the
+code that lowers. Your own model or recipe may use other modules and data files: the export records them
+(exports/used/), and their contents are part of the key from then on.
+"""
+
+import hashlib
+import importlib
+import importlib.metadata
+import importlib.util
+import json
+import os
+import platform
+import sys
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+
+from devices.errors import FarmError
+from tasks.prepare.export import convert, from_transformers, lower, made, recipes, references, sources, zoo
+from tasks.prepare.export.entry import ModelEntry
+from tasks.prepare.export.exported import EXPORT_VERSION
+from tasks.prepare.export.recipes import recipe_of
+from tasks.store.files import sha256_of, write_complete
+
+_CODE = (convert, from_transformers, lower, made, recipes, references, sources)
+_TAPS = Path(__file__).parent / "taps.py"
+_DISTRIBUTIONS = ("torch", "torchao", "executorch", "transformers")
+
+
+def versions() -> dict[str, str | None]:
+    """Return the versions of python (minor), torch, executorch and transformers; None where one is not installed."""
+    python = ".".join(platform.python_version_tuple()[:2])
+    return {"python": python} | {name: _version(name) for name in ("torch", "executorch", "transformers")}
+
+
+def export_key(entry: ModelEntry, recipe: str, seed: int, exports_dir: Path, *, taps: bool = False) -> str:
+    """Return the key of this export, 32 hexadecimal digits; raises FarmError for an unknown model or recipe."""
+    own_recipe = recipe_of(recipe).own
+    base = _digest(
+        {
+            "export_version": EXPORT_VERSION,
+            "code": [sha256_of(Path(module.__file__)) for module in _CODE if module.__file__],
+            "model": [entry.name, _written(entry)],
+            "source": _hashes_in_order(_sources_of(entry)),
+            "precision": [recipe, sha256_of(source_of(own_recipe)) if own_recipe else None],
+            "seed": seed,
+            "python": versions()["python"],
+            "distributions": {name: _version(name) for name in _DISTRIBUTIONS},
+            **({"taps": sha256_of(_TAPS)} if taps else {}),
+        }
+    )
+    used = _used_path(entry, recipe, exports_dir)
+    if not used.is_file():
+        return base
+    noted = json.loads(used.read_text())
+    return _digest([base, _hashes(noted["files"]), {name: _version(name) for name in noted["distributions"]}])
+
+
+def source_sha256(entry: ModelEntry, recipe: str, exports_dir: Path) -> str:
+    """Return one hash of the files that a model is made from, wherever they are; raises FarmError as export_key does.
+
+    For a model of the zoo those are the file of its subject and what all subjects share. Installed packages are not
+    part of it: they have versions.
+    """
+    used = _used_path(entry, recipe, exports_dir)
+    files = json.loads(used.read_text())["files"] if used.is_file() else []
+    contents = [*_hashes_in_order(_sources_of(entry)), *sorted(filter(None, _hashes(files).values()))]
+    return hashlib.sha256(json.dumps(contents).encode()).hexdigest()
+
+
+def note_used(entry: ModelEntry, recipe: str, exports_dir: Path, files: set[Path], distributions: set[str]) -> None:
+    """Record the files and installed distributions that your own model or recipe used, for later keys."""
+    noted = {"files": sorted(map(str, files)), "distributions": sorted(distributions)}
+    write_complete(_used_path(entry, recipe, exports_dir), json.dumps(noted, indent=1).encode())
+
+
+def is_own(name: str | None) -> bool:
+    """Return whether a factory has the form `package.module:factory` or `file.py:factory`, not a name of the zoo."""
+    return name is not None and ":" in name
+
+
+def _hashes(names: list[str]) -> dict[str, str | None]:
+    return {name: sha256_of(Path(name)) if Path(name).is_file() else None for name in names}
+
+
+def _hashes_in_order(files: list[Path]) -> list[str]:
+    return [sha256_of(file) for file in files]
+
+
+def _used_path(entry: ModelEntry, recipe: str, exports_dir: Path) -> Path:
+    own_recipe = recipe if recipe_of(recipe).own else None
+    return exports_dir / "used" / f"{_digest([entry.name, _written(entry), own_recipe, str(Path.cwd())])}.json"
+
+
+def _written(entry: ModelEntry) -> list[object]:
+    """Return what an entry states about its source, except where its files are: their contents count."""
+    factory = entry.factory.rpartition("/")[2] if entry.factory else None
+    transformers = None if _weights(entry) else entry.transformers
+    return [factory, transformers, entry.config, entry.shapes]
+
+
+def _weights(entry: ModelEntry) -> Path | None:
+    """Return the folder of an entry with local weights."""
+    return Path(entry.transformers) if entry.transformers and "/" in entry.transformers else None
+
+
+def _sources_of(entry: ModelEntry) -> list[Path]:
+    """Return the files that define a model, without importing it or its parent packages."""
+    if weights := _weights(entry):
+        return sorted(path for path in weights.iterdir() if path.is_file())
+    if entry.factory is None:
+        return []
+    if is_own(entry.factory):
+        return [source_of(entry.factory)]
+    return zoo.files_of(entry.factory)
+
+
+def source_of(own: str) -> Path:
+    """Return the file of `package.module:function` or `file.py:function`; raises FarmError if there is none."""
+    module, _, function = own.rpartition(":")
+    if module.endswith(".py"):
+        if not Path(module).is_file():
+            raise FarmError(f"{module}: no such file")
+        return Path(module)
+    if not all(part.isidentifier() for part in (*module.split("."), function)):
+        raise FarmError("your own model or recipe must have the form package.module:function or file.py:function")
+    spec = _find(module)
+    if spec is None or spec.origin is None or not Path(spec.origin).is_file():
+        raise FarmError(f"module {module} not found in {Path.cwd()} or the installed packages")
+    return Path(spec.origin)
+
+
+def _find(module: str) -> ModuleSpec | None:
+    importlib.invalidate_caches()  # the module may have been written just now
+    first, *rest = module.split(".")
+    spec = PathFinder.find_spec(first, [os.fspath(Path.cwd())]) or _find_installed(first)
+    name = first
+    for part in rest:
+        if spec is None or spec.submodule_search_locations is None:
+            return None
+        name = f"{name}.{part}"
+        spec = PathFinder.find_spec(name, list(spec.submodule_search_locations))
+    return spec
+
+
+def _find_installed(name: str) -> ModuleSpec | None:
+    if name in sys.modules:
+        return sys.modules[name].__spec__
+    return importlib.util.find_spec(name)
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _digest(content: object) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]

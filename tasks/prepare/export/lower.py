@@ -1,0 +1,188 @@
+"""Lower the converted methods of a model to one .pte, and list the delegated and the portable operators.
+
+Everything here runs in the export process: torch and executorch are imported inside the functions that need them.
+The text of this file is part of every export's key, so a change here exports every model again.
+"""
+
+import logging
+import operator
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tasks.prepare.export.convert import Converted, convert
+from tasks.prepare.export.made import Method
+from tasks.prepare.export.recipes import Recipe
+from tasks.prepare.export.references import as_stored, references, with_cases
+from tasks.prepare.export.sources import write_sources
+from tasks.prepare.export.taps import strip_taps, tapped
+from tasks.store.files import sha256_of
+
+logger = logging.getLogger(__name__)
+
+_PARTITIONER_LOGGER = "executorch.backends.xnnpack.partition"
+_NO_RULE = "XNNPACK's partitioner has no rule for this operator"
+Operators = dict[str, Any]
+
+
+def build(
+    methods: list[Method], recipe: Recipe, folder: Path, own: Any = None, *, taps: bool = False
+) -> dict[str, Any]:
+    """Write model.pte, model.etrecord and the tensors of all cases to `folder`; return their part of export.json.
+
+    `own` is the function of your own recipe. With `taps`, the program returns the values of its layers as well.
+    Raises NotApplicable if the recipe has no meaning for the model.
+    """
+    import torch
+
+    with torch.no_grad():  # with gradients, writing a buffer in place cannot be exported
+        methods = as_stored(methods, recipe.float_type)
+        cases = with_cases(methods)
+        exact = (
+            {} if recipe.name == "fp32" else references({each.name: each.module for each in methods}, cases, "float32")
+        )
+        for method in methods:
+            method.module.to(getattr(torch, recipe.float_type))
+        converted = {method.name: convert(method, recipe, own) for method in methods}
+        if taps:
+            converted = {name: tapped(each) for name, each in converted.items()}
+        eager = references({name: each.reference for name, each in converted.items()}, cases, recipe.float_type)
+        logger.info("lowering")
+        lowered, operators = _lower(converted, has_record=not taps)
+    logger.info("writing")
+    with (folder / "model.pte").open("wb") as stream:
+        lowered.write_to_file(stream)
+    if not taps:  # an ETRecord cannot contain taps
+        lowered.get_etrecord().save(folder / "model.etrecord")
+        write_sources(lowered, folder)
+    return {
+        "pte_sha256": sha256_of(folder / "model.pte"),
+        "pte_bytes": (folder / "model.pte").stat().st_size,
+        "methods": operators,
+        "cases": [
+            case.written(folder, eager[case.name], exact.get(case.name), converted[case.method.name].layers)
+            for case in cases
+        ],
+    }
+
+
+def _lower(converted: Mapping[str, Converted], *, has_record: bool) -> tuple[Any, dict[str, Operators]]:
+    """Return the program of all methods, and the operators of each."""
+    from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+    from executorch.exir import ExecutorchBackendConfig, memory, to_edge_transform_and_lower
+    from executorch.exir.passes import MemoryPlanningPass
+
+    xnnpack = XnnpackPartitioner()
+    programs = {name: each.program for name, each in converted.items()}
+    partitioners = {
+        name: [xnnpack] if each.partitioners is None else each.partitioners for name, each in converted.items()
+    }
+    with _reasons() as reasons:
+        edge = to_edge_transform_and_lower(programs, partitioner=partitioners, generate_etrecord=has_record)
+    strip_taps(edge)
+    kept: dict[str, list[tuple[str, str]]] = {name: [] for name in programs}
+    delegated: dict[str, Counter[str]] = {name: Counter() for name in programs}
+    for name in programs:
+        _sort_operators(edge.exported_program(name).graph_module, delegated[name], kept[name])
+    shares_state = len(programs) > 1  # buffers with the same name are one
+    planning = MemoryPlanningPass(share_mutable_buffers=shares_state)
+    # Writing a cache in place, instead of copying it, took decoder_tiny from 84 to 65 us an execution.
+    config = ExecutorchBackendConfig(memory_planning_pass=planning, run_reinplace_pass=shares_state)
+    lowered = edge.to_executorch(config)
+    ruled = set(xnnpack.target_partitioner_configs)
+    operators = {}
+    for name in programs:
+        # A view that shares its input's memory is not called at run time, so it is not a portable operator.
+        views = sum(node.target is memory.view for node in lowered.exported_program(name).graph_module.graph.nodes)
+        portable = Counter(each for _, each in kept[name]) - Counter({"aten.view_copy.default": views})
+        listed = _listed(delegated[name], portable, kept[name], reasons, ruled)
+        changes_state = bool(edge.exported_program(name).graph_signature.buffers_to_mutate)
+        operators[name] = {**listed, "is_stateful": changes_state}
+    return lowered, operators
+
+
+def _listed(
+    delegated: "Counter[str]",
+    portable: "Counter[str]",
+    kept: list[tuple[str, str]],
+    reasons: dict[str, list[str]],
+    ruled: set[str],
+) -> Operators:
+    return {
+        "delegated": [{"operator": name, "count": count} for name, count in _by_weight(delegated)],
+        "portable": [
+            {"operator": name, "count": count, "reason": _reason(name, kept, reasons, ruled)}
+            for name, count in _by_weight(portable)
+        ],
+    }
+
+
+def _by_weight(counts: "Counter[str]") -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _sort_operators(graph_module: Any, delegated: "Counter[str]", kept: list[tuple[str, str]]) -> None:
+    """Count the operators inside delegates and list (node, operator) of those outside, control flow included."""
+    import torch
+    from executorch.exir.lowered_backend_module import LoweredBackendModule
+
+    for node in graph_module.graph.nodes:
+        if node.op == "get_attr":
+            part = getattr(graph_module, node.target)
+            if isinstance(part, LoweredBackendModule):
+                delegated.update(
+                    _operator_name(inner.target)
+                    for inner in part.original_module.graph.nodes
+                    if inner.op == "call_function" and inner.target is not operator.getitem
+                )
+            elif isinstance(part, torch.fx.GraphModule):
+                _sort_operators(part, delegated, kept)
+        elif node.op == "call_function" and node.target is not operator.getitem:
+            name = _operator_name(node.target)
+            if name != "executorch_call_delegate":
+                kept.append((node.name, name))
+
+
+def _operator_name(target: Any) -> str:
+    """Return `aten.add.Tensor` both for a torch operator and for its wrapper in the edge dialect."""
+    from executorch.exir.dialects.edge._ops import EdgeOpOverload
+
+    return str(target._op if isinstance(target, EdgeOpOverload) else target)
+
+
+@contextmanager
+def _reasons() -> Iterator[dict[str, list[str]]]:
+    """Collect the partitioner's reasons for refusing nodes: {node or operator name: distinct reasons}."""
+    reasons: dict[str, list[str]] = {}
+
+    class Listener(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            node, reason = getattr(record.msg, "node", None), getattr(record.msg, "reason", None)
+            if node is not None and reason:
+                for name in (node.name, _operator_name(node.target)):
+                    if reason not in reasons.setdefault(name, []):
+                        reasons[name].append(reason)
+
+    # The partitioner logs refusals at DEBUG, on one logger per file.
+    partitioner, listener = logging.getLogger(_PARTITIONER_LOGGER), Listener()
+    before = partitioner.level, partitioner.propagate
+    partitioner.addHandler(listener)
+    partitioner.setLevel(logging.DEBUG)
+    partitioner.propagate = False
+    try:
+        yield reasons
+    finally:
+        partitioner.removeHandler(listener)
+        partitioner.setLevel(before[0])
+        partitioner.propagate = before[1]
+
+
+def _reason(name: str, kept: list[tuple[str, str]], reasons: dict[str, list[str]], ruled: set[str]) -> str | None:
+    """Return why operator `name` was not delegated: the reasons of its nodes, else of the operator, else `_NO_RULE`."""
+    given = [reason for node, operator_name in kept if operator_name == name for reason in reasons.get(node, [])]
+    given = given or reasons.get(name, [])
+    if given:
+        return "; ".join(dict.fromkeys(given))
+    return None if name.split(".", 1)[-1] in ruled else _NO_RULE

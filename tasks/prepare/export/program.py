@@ -1,0 +1,118 @@
+"""Read the methods and inputs of a .pte file, without torch: a FlatBuffers file (`program.fbs` of the wheel)."""
+
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devices.errors import InputError
+from tasks.etdump.flatbuffer import Buffer, CorruptTables, Positions, Tables
+
+_MAGIC, _MAGIC_AT = b"ET12", 4
+_INT, _BOOL, _DOUBLE, _TENSOR = 2, 3, 4, 5  # in the union KernelTypes
+_DTYPES = {
+    0: "uint8", 1: "int8", 2: "int16", 3: "int32", 4: "int64", 5: "float16", 6: "float32", 7: "float64", 11: "bool",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ProgramTensor:
+    """An input or output of a method: its type, and its shape or, if that is dynamic, the largest one."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    is_dynamic: bool
+
+    def seeded(self, random: np.random.Generator, shape: tuple[int, ...] | None = None) -> bytes:
+        """Return seeded values: between -1 and 1, or 0 and 1 for types that may be indices or bools."""
+        count = prod(self.shape if shape is None else shape)
+        values: NDArray[np.generic]
+        if self.dtype.startswith("float"):
+            values = random.uniform(-1.0, 1.0, count).astype(self.dtype)
+        else:
+            values = random.integers(0, 2, count).astype(self.dtype)
+        return values.tobytes()
+
+    def bytes_of(self, shape: tuple[int, ...]) -> int:
+        """Return the size of a tensor of this type."""
+        return prod(shape) * np.dtype(self.dtype).itemsize
+
+
+Value = ProgramTensor | Literal["number"] | None
+"""An input or output; None is one of an unknown type."""
+
+
+@dataclass(frozen=True)
+class ProgramMethod:
+    """A method of a program; an input that is a number is a constant of it."""
+
+    name: str
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+
+
+def read_program(pte: Path) -> list[ProgramMethod]:
+    """Return the methods of a .pte file in its order, at least one; raises InputError if it is not a program."""
+    try:
+        content = pte.read_bytes()
+    except FileNotFoundError:
+        raise InputError(f"{pte}: no such file; name a .pte file") from None
+    except OSError as error:
+        raise InputError(f"{pte}: cannot be read ({error.strerror})") from None
+    if content[_MAGIC_AT : _MAGIC_AT + len(_MAGIC)] != _MAGIC:
+        raise InputError(f"{pte}: not an ExecuTorch program; name a .pte file")
+    try:
+        methods = _methods(Buffer(content))
+    except (CorruptTables, IndexError, UnicodeDecodeError) as error:
+        raise InputError(f"{pte}: the program is damaged ({error}); export it again") from None
+    if not methods:
+        raise InputError(f"{pte}: the program has no methods; export it again")
+    return methods
+
+
+def _methods(buffer: Buffer) -> list[ProgramMethod]:
+    plans_at = Tables(buffer, _root(buffer), "the program").references(1, "the methods")
+    return [
+        _method(buffer, at[index : index + 1])
+        for _, at in buffer.offset_vectors(plans_at, "the methods")
+        for index in range(len(at))
+    ]
+
+
+def _root(buffer: Buffer) -> Positions:
+    at = np.zeros(1, np.int64)
+    buffer.require_inside(at, 8, "the header")
+    return buffer.read(at, "<u4")
+
+
+def _method(buffer: Buffer, at: Positions) -> ProgramMethod:
+    plan = Tables(buffer, at, "a method")
+    _, [name] = buffer.strings(plan.references(0, "its name"), "the name of a method")
+    values = [each for _, block in buffer.offset_vectors(plan.references(2, "its values"), "values") for each in block]
+    inputs = _integers(buffer, plan.references(3, "its inputs"), "<i4")
+    outputs = _integers(buffer, plan.references(4, "its outputs"), "<i4")
+    found = (tuple(_value(buffer, values[index]) for index in indices) for indices in (inputs, outputs))
+    return ProgramMethod(name.decode(), *found)
+
+
+def _value(buffer: Buffer, at: int) -> Value:
+    value = Tables(buffer, np.array([at], np.int64), "a value")
+    kind = value.numbers(0, "u1", 0)[0]
+    if kind != _TENSOR:
+        return "number" if kind in (_INT, _BOOL, _DOUBLE) else None
+    tensor = Tables(buffer, value.references(1, "a tensor"), "a tensor")
+    dtype = _DTYPES.get(int(tensor.numbers(0, "i1", 0)[0]))
+    if dtype is None:
+        return None
+    shape = tuple(_integers(buffer, tensor.references(2, "its sizes"), "<i4"))
+    return ProgramTensor(dtype, shape, bool(tensor.numbers(8, "i1", 0)[0]))
+
+
+def _integers(buffer: Buffer, at: Positions, dtype: str) -> list[int]:
+    width = np.dtype(dtype).itemsize
+    [count] = buffer.lengths(at, width, "a list of numbers")
+    found: list[int] = buffer.read(at[0] + 4 + width * np.arange(count), dtype).tolist()
+    return found

@@ -1,0 +1,159 @@
+"""The cases of an export: their inputs, and what eager PyTorch returns for them."""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from devices.errors import FarmError
+from tasks.prepare.export.made import Inputs, Method
+
+Outputs = list[Any]
+"""The tensors that a method returns, in the order of the exported program."""
+
+
+@dataclass(frozen=True, eq=False)
+class CaseInputs:
+    """What is executed in a case."""
+
+    name: str
+    """Empty for the only case."""
+    method: Method
+    inputs: Inputs
+
+    def written(
+        self, folder: Path, outputs: Outputs, exact: Outputs | None, layers: list[dict[str, Any]]
+    ) -> dict[str, Any]:
+        """Write the tensors to `folder`; return the case of export.json.
+
+        `exact`: the outputs of the fp32 model. The values of the tapped `layers` are the last of the outputs.
+        """
+        outputs, values = outputs[: len(outputs) - len(layers)], outputs[len(outputs) - len(layers) :]
+        method, prefix = self.method, f"{self.name}-" if self.name else ""
+        setup = method.setup
+        return {
+            "name": self.name,
+            "method": method.name,
+            "inputs": write_tensors(folder, f"{prefix}input", self.inputs),
+            "outputs": write_tensors(folder, f"{prefix}output", outputs),
+            "outputs_fp32": write_tensors(folder, f"{prefix}fp32", exact or []),
+            "setup": (
+                {"method": setup[0], "inputs": write_tensors(folder, f"{prefix}setup", setup[1])} if setup else None
+            ),
+            "tokens": method.tokens,
+            "kv_depth": method.kv_depth,
+            "taps": [
+                layer | value
+                for layer, value in zip(layers, write_tensors(folder, f"{prefix}tap", values), strict=True)
+            ],
+            "is_dynamic": method.dynamic_shapes is not None,
+        }
+
+
+def as_stored(methods: list[Method], float_type: str) -> list[Method]:
+    """Return the methods for evaluation, with all inputs as the runner reads them: contiguous, of the recipe's type."""
+    import torch
+
+    dtype = getattr(torch, float_type)
+
+    def stored(inputs: Inputs) -> Inputs:
+        return tuple((each.to(dtype) if each.is_floating_point() else each).detach().contiguous() for each in inputs)
+
+    return [
+        replace(
+            method,
+            module=method.module.eval(),
+            inputs=stored(method.inputs),
+            shapes={name: stored(inputs) for name, inputs in method.shapes.items()},
+            calibration=[stored(inputs) for inputs in method.calibration],
+            setup=(method.setup[0], stored(method.setup[1])) if method.setup else None,
+        )
+        for method in methods
+    ]
+
+
+def with_cases(methods: list[Method]) -> list[CaseInputs]:
+    """Return the cases of the methods: one for each shape to measure, otherwise one for each method."""
+    cases = []
+    for method in methods:
+        for shape, inputs in (method.shapes or {"": method.inputs}).items():
+            parts = [method.name] if len(methods) > 1 else []
+            cases.append(CaseInputs("-".join([*parts, *([shape] if shape else [])]), method, inputs))
+    return cases
+
+
+def references(modules: Mapping[str, Any], cases: list[CaseInputs], float_type: str) -> dict[str, Outputs]:
+    """Return the outputs of each case in eager PyTorch; `modules` has the module of each method, of this type.
+
+    Each case starts with the state that the modules have now (their buffers) and executes its set-up first.
+    """
+    found = {}
+    for case in cases:
+        module = modules[case.method.name]
+        with _state_restored(modules):
+            if case.method.setup:
+                name, inputs = case.method.setup
+                _call(modules[name], inputs, float_type)
+                _copy_state(modules[name], module)
+            found[case.name] = [output.clone() for output in _tensors_of(_call(module, case.inputs, float_type))]
+    return found
+
+
+def _call(module: Any, inputs: Inputs, float_type: str) -> Any:
+    """Call the module with copies of the inputs: a module may write to them."""
+    import torch
+
+    dtype = getattr(torch, float_type)
+    return module(*[each.to(dtype, copy=True) if each.is_floating_point() else each.clone() for each in inputs])
+
+
+@contextmanager
+def _state_restored(modules: Mapping[str, Any]) -> Iterator[None]:
+    before = [(buffer, buffer.clone()) for module in modules.values() for buffer in module.buffers()]
+    try:
+        yield
+    finally:
+        for buffer, value in before:
+            buffer.copy_(value)
+
+
+def _copy_state(source: Any, target: Any) -> None:
+    """Give the buffers of `target` the values of those with the same name, as the methods of a program share them."""
+    values = dict(source.named_buffers())
+    for name, buffer in target.named_buffers():
+        if name in values and values[name] is not buffer:
+            buffer.copy_(values[name])
+
+
+def _tensors_of(outputs: Any) -> Outputs:
+    """Return the output tensors in the order in which the exported program returns them."""
+    import torch
+    from torch.utils import _pytree
+
+    leaves: list[Any] = _pytree.tree_leaves(outputs)
+    for leaf in leaves:
+        if not isinstance(leaf, torch.Tensor):
+            raise FarmError(f"its forward returns a {type(leaf).__name__}; it must return only tensors")
+    return leaves
+
+
+def write_tensors(folder: Path, kind: str, tensors: Any) -> list[dict[str, Any]]:
+    """Write each tensor as raw bytes to KIND-N.bin; return {file, dtype, shape, sha256} of each."""
+    import torch
+
+    described = []
+    for number, tensor in enumerate(tensors):
+        data = tensor.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+        name = f"{kind}-{number}.bin"
+        (folder / name).write_bytes(data)
+        described.append(
+            {
+                "file": name,
+                "dtype": str(tensor.dtype).removeprefix("torch."),
+                "shape": list(tensor.shape),
+                "sha256": hashlib.sha256(data).hexdigest(),
+            }
+        )
+    return described

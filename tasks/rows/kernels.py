@@ -1,0 +1,128 @@
+"""The kernels of a bundle: executed ones by the runner's samples, selected ones by operators or by XNNPACK's log."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tasks.bundle.record import BundleError, SessionRecord
+from tasks.bundle.values import Count, SmallCount, first_mistake
+from tasks.etdump.xnntrace import parse_kernel, read_xnntrace
+
+_Schema = TypeVar("_Schema", bound=BaseModel)
+PROFILE = "kernel_profile.json"
+SELECTED = "selected_kernels.json"
+_XNNPACK = "libexecutorch_backend_xnnpack.so"
+_QUALITY = {"rate_hz", "cpu_ns", "samples", "dropped", "unresolved", "threads"}
+_LOGS = ("stderr.txt", "stdout.txt", "logcat.txt")  # Notes go to stderr, on Android to logcat
+
+
+class _Samples(BaseModel):
+    """How often samples fell into one function; without a name, into a library whose functions have none."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
+
+    samples: Count
+    name: str | None = None
+    library: str | None = None
+
+
+class _Profile(BaseModel):
+    """kernel_profile.json."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
+
+    rate_hz: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    cpu_ns: Count | None = None
+    samples: Count
+    dropped: Count
+    unresolved: Count
+    threads: SmallCount
+    kernels: list[_Samples]
+    unresolved_libraries: list[_Samples] | None = None
+
+
+class _SelectedKernels(BaseModel):
+    """selected_kernels.json."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
+
+    selected: list[str]
+    unnamed: Count
+    """Functions of XNNPACK that operators point to and that have no name: kernels, and others."""
+
+
+def kernels_of(folder: Path, record: SessionRecord) -> dict[str, list[dict[str, Any]]]:
+    """Return rows of `kernel` and `kernel_profile`: executed kernels of a profile, selected ones, or none.
+
+    Raises BundleError if the file with them cannot be parsed.
+    """
+    if record.mode == "trace":
+        return {"kernel": _logged([folder / name for name in _LOGS if name in record.files])}
+    if SELECTED in record.files:
+        return {"kernel": _selected(_parsed(_SelectedKernels, folder / SELECTED, "a list of selected kernels"))}
+    if PROFILE in record.files:
+        profile = _parsed(_Profile, folder / PROFILE, "a kernel profile")
+        return {"kernel": _executed(profile), "kernel_profile": [profile.model_dump(include=_QUALITY)]}
+    return {}
+
+
+def kernel_names(collected: Path, mode: str) -> list[str]:
+    """Return the names of the kernels that a session executed (by its profile) or selected.
+
+    `collected` is the folder with its files. A file that cannot be parsed has none: the loading reports it.
+    """
+    if mode == "trace":
+        return [row["name"] for row in _logged([collected / name for name in _LOGS if (collected / name).is_file()])]
+    try:
+        if mode == "selected":
+            return _SelectedKernels.model_validate_json((collected / SELECTED).read_bytes()).selected
+        profile = _Profile.model_validate_json((collected / PROFILE).read_bytes())
+    except (FileNotFoundError, ValidationError):
+        return []
+    return [entry.name for entry in profile.kernels if entry.name]
+
+
+def _parsed(schema: type[_Schema], path: Path, what: str) -> _Schema:
+    try:
+        return schema.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        cause = f"not {what} ({first_mistake(error)})"
+        raise BundleError(f"{path}: {cause}; measure the session again") from None
+
+
+def _executed(profile: _Profile) -> list[dict[str, Any]]:
+    unresolved = profile.unresolved_libraries
+    if unresolved is None and profile.unresolved:
+        unresolved = [_Samples(samples=profile.unresolved)]
+    return [
+        _row("executed", entry.name, entry.samples, entry.library) for entry in (*profile.kernels, *(unresolved or []))
+    ]
+
+
+def _selected(kernels: _SelectedKernels) -> list[dict[str, Any]]:
+    unnamed = [_row("selected", None, kernels.unnamed, _XNNPACK)] if kernels.unnamed else []
+    return [_row("selected", name, 1, _XNNPACK) for name in kernels.selected] + unnamed
+
+
+def _logged(logs: list[Path]) -> list[dict[str, Any]]:
+    counts: Counter[str] = Counter()
+    for log in logs:
+        for selection in read_xnntrace(log).selected:
+            counts[selection.kernel.name] += selection.count
+    return [_row("selected", name, count, None) for name, count in counts.items()]
+
+
+def _row(evidence: str, name: str | None, weight: int, library: str | None) -> dict[str, Any]:
+    kernel = parse_kernel(name) if name else None
+    return {
+        "evidence": evidence,
+        "name": name,
+        "library": library,
+        "weight": weight,
+        "operation": kernel.operation if kernel else None,
+        "data_type": ", ".join(kernel.data_types) if kernel else None,
+        "isa": kernel.isa if kernel else None,
+        "isa_family": kernel.isa_family if kernel else None,
+    }

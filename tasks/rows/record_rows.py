@@ -1,0 +1,176 @@
+"""Rows of the warehouse from session.json, one function per table."""
+
+import hashlib
+import json
+from datetime import UTC, datetime
+from statistics import median
+from typing import Any
+
+from tasks.bundle.record import SessionRecord
+from tasks.prepare.export.recipes import backend_of
+
+Row = dict[str, Any]
+
+
+def session_row(record: SessionRecord, *, has_runs: bool) -> Row:
+    """Return the row of `session` without the keys of other tables."""
+    stats = record.stats or {}
+    fields = {
+        "session_id", "attempt", "variant", "mode", "threads", "executions", "warmup_executions", "status",
+        "reason_code", "reason", "log_tail", "exit_code", "signal", "wall_s", "farm_version",
+    }  # fmt: skip
+    return {
+        **record.model_dump(include=fields),
+        "slot": record.index,
+        "purpose": record.arm.purpose if record.arm else None,
+        "comparison": record.arm.comparison if record.arm else None,
+        "arm": record.arm.side if record.arm else None,
+        # It explains a change and is no part of the cell: the .pte file and the runner decide what may be pooled.
+        "source_commit": record.sweep.source.commit if record.sweep.source else None,
+        "source_is_dirty": record.sweep.source.is_dirty if record.sweep.source else None,
+        "started_at": _utc(datetime.fromisoformat(record.started_at)),
+        "ended_at": _utc(datetime.fromisoformat(record.ended_at)),
+        "command": _json(record.command),
+        "load_ns": stats.get("load_ns"),
+        "model_peak_resident_bytes": stats.get("model_peak_resident_bytes"),
+        "peak_resident_bytes": stats.get("peak_resident_bytes"),
+        "outputs_repeat": stats.get("outputs_repeat"),
+        **_tracing(stats, record.warmup_executions),
+        "threads_used": stats.get("threads_used"),
+        "sme_hardware": stats.get("sme_hardware"),
+        "sme_told": stats.get("sme_told"),
+        "sme2_hardware": stats.get("sme2_hardware"),
+        "sme2_told": stats.get("sme2_told"),
+        "etdump_sha256": record.files["model.etdump"].sha256 if has_runs else None,
+    }
+
+
+def _tracing(stats: dict[str, Any], warmup_executions: int) -> Row:
+    """Return the median time of a run with an ETDump and without, by one clock; None unless both were measured."""
+    traced = (stats.get("execution_ns") or [])[warmup_executions:]
+    untraced = (stats.get("untraced_execution_ns") or [])[warmup_executions:]
+    if not traced or not untraced:
+        return {"traced_ns": None, "untraced_ns": None}
+    return {"traced_ns": median(traced), "untraced_ns": median(untraced)}
+
+
+def device_row(record: SessionRecord) -> Row:
+    """Return the row of `device`: the device as it was during the session."""
+    device, facts = record.device, record.device.facts.model_dump()
+    same_name = ("os", "os_version", "build", "soc", "cores", "memory_bytes", "arch", "platform", "sme", "sme2")
+    return with_hash(
+        {
+            **device.model_dump(include={"name", "transport", "emulated", "site"}),
+            "labels": _json(device.labels),
+            "device_model": facts.get("model"),
+            **{key: facts.get(key) for key in (*same_name, "hostname", "serial")},
+        }
+    )
+
+
+def model_row(record: SessionRecord) -> Row:
+    """Return the row of `model`, one case of an exported program."""
+    model = record.model
+    return with_hash(
+        {
+            **model.model_dump(include={"name", "precision", "seed", "export_key", "pte_sha256", "pte_bytes"}),
+            "executorch_version": model.versions.get("executorch"),
+            "versions": _json(model.versions),
+            # Without them, the hash of the row must be that of earlier loads.
+            **({"model_source_sha256": model.source_sha256} if model.source_sha256 else {}),
+            **({"inputs_sha256": model.inputs_sha256, "method": model.method} if model.inputs_sha256 else {}),
+            **({"tokens": model.tokens, "kv_depth": model.kv_depth or 0} if model.tokens else {}),
+        },
+        extra=_json([model.delegated, model.portable]),
+    )
+
+
+def operators_rows(record: SessionRecord) -> list[Row]:
+    """Return the rows of `model_operator`."""
+    return [
+        {
+            "placement": placement,
+            "operator": str(entry["operator"]),
+            "count": int(entry["count"]),
+            "reason": entry.get("reason"),
+        }
+        for placement, entries in (("delegated", record.model.delegated), ("portable", record.model.portable))
+        for entry in entries
+    ]
+
+
+def accuracy_rows(record: SessionRecord) -> list[Row]:
+    """Return a row for each output and reference.
+
+    An older farm did not record the reference: it compared int8 with the fp32 model (as migration 0014 does).
+    """
+    unstated = "fp32" if record.model.precision in ("int8_static", "int8_dynamic") else "eager"
+    return [
+        output.model_dump() | ({} if "reference" in output.model_fields_set else {"reference": unstated})
+        for output in record.accuracy or []
+    ]
+
+
+def runner_row(record: SessionRecord) -> Row | None:
+    """Return the row of `runner`; None if the session had no runner."""
+    runner = record.runner
+    if runner is None:
+        return None
+    return with_hash(
+        {
+            **runner.model_dump(exclude={"versions"}),
+            "runner_version": runner.versions.get("runner"),
+            "executorch_version": runner.versions.get("executorch"),
+            "versions": _json(runner.versions),
+        }
+    )
+
+
+def series_row(record: SessionRecord) -> Row:
+    """Return the key that sessions of different nights must share to be compared."""
+    facts = record.device.facts
+    key = {
+        "model": record.model.name,
+        "seed": record.model.seed,
+        "backend": backend_of(record.model.precision),
+        "precision": record.model.precision,
+        "threads": record.threads,
+        "variant": record.variant,
+        "device_model": facts.model or record.device.name,
+        "os_build": facts.build or facts.os_version,
+        "emulated": record.device.emulated,
+    }
+    return {"series_id": hashlib.sha256(_json(key).encode()).hexdigest()[:16], **key}
+
+
+def conditions_rows(record: SessionRecord) -> list[Row]:
+    """Return a row for each moment; the columns of device_conditions are the fields of Conditions."""
+    return [
+        {
+            **seen.model_dump(),
+            "moment": moment,
+            "taken_at": _utc(seen.taken_at) if seen.taken_at else None,
+            "thermal_status": None if seen.thermal_status is None else str(seen.thermal_status),
+        }
+        for moment, seen in record.conditions.items()
+        if seen is not None
+    ]
+
+
+def gate_rows(record: SessionRecord) -> list[Row]:
+    """Return a row for each limit that was set for the start of the session."""
+    return [{"limit_name": gate.limit, **gate.model_dump(exclude={"limit"})} for gate in record.gates]
+
+
+def with_hash(row: Row, extra: str = "") -> Row:
+    """Return a row with the hash of its content, and of `extra`, by which equal rows are found."""
+    return {"content_sha256": hashlib.sha256((_json(row) + extra).encode()).hexdigest(), **row}
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def _utc(moment: datetime) -> datetime:
+    """Return a time as UTC without a zone, as stored in the warehouse; a time without a zone is UTC already."""
+    return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment

@@ -1,0 +1,183 @@
+"""Convert one bundle or loose ETDump to rows of the warehouse, by table, before they get ids."""
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+
+from devices.errors import FarmError
+from tasks.bundle.record import RECORD, BundleError, SessionRecord, bundle_sha256, read_bundle
+from tasks.etdump.consistent import contradiction
+from tasks.etdump.reader import Etdump, read_etdump
+from tasks.etdump.tree import Runs, runs_of
+from tasks.rows.kernels import kernels_of
+from tasks.rows.layers import layers_of
+from tasks.rows.record_rows import (
+    Row,
+    accuracy_rows,
+    conditions_rows,
+    device_row,
+    gate_rows,
+    model_row,
+    operators_rows,
+    runner_row,
+    series_row,
+    session_row,
+    with_hash,
+)
+from tasks.rows.sources import Sources, read_sources
+from tasks.store.files import sha256_of
+
+LOOSE_SWEEP = "loose"
+_SESSION_ID = re.compile(r"[0-9a-f]{16}(?![0-9a-f])")
+
+
+class LoadError(FarmError):
+    """A bundle or an ETDump cannot be loaded; the text is one sentence."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """One session's rows; `sweep`, `device`, `model`, `runner` and `series` may already be in the warehouse."""
+
+    path: Path
+    sha256: str
+    """Hash of session.json or of the loose ETDump, which is its key in the ledger."""
+    sweep: Row
+    device: Row
+    model: Row
+    session: Row
+    runner: Row | None = None
+    series: Row | None = None
+    operators: list[Row] = field(default_factory=list)
+    """Rows of model_operator."""
+    details: dict[str, list[Row]] = field(default_factory=dict)
+    """Rows of the tables with several rows per session, by table."""
+    runs: Runs | None = None
+    sources: Sources | None = None
+
+    @property
+    def is_loose(self) -> bool:
+        """Return whether this is an ETDump without a bundle."""
+        return bool(self.session["etdump_sha256"] == self.sha256)
+
+    @property
+    def events(self) -> int:
+        """Number of events to load."""
+        return len(self.runs.node) if self.runs else 0
+
+
+def rows_of_bundle(folder: Path, runs: Runs | None = None) -> Rows:
+    """Check a bundle against its hashes and return its rows; a session that did not succeed has no runs.
+
+    `runs` are those of its ETDump if this process has just read and checked it.
+    Raises BundleError, EtdumpError or LoadError, each with one sentence.
+    """
+    record = read_bundle(folder)
+    sha256 = bundle_sha256(folder)
+    succeeded = record.status == "succeeded"
+    if succeeded and record.mode == "timing" and "model.etdump" not in record.files:
+        raise BundleError(f"{folder}: model.etdump is missing although the session succeeded; restore the bundle")
+    # The program of the mode numerics is another one: its events say nothing about the model's.
+    has_events = succeeded and "model.etdump" in record.files and record.mode != "numerics"
+    runs = (runs or _read_runs(folder / "model.etdump", record)) if has_events else None
+    try:
+        return Rows(
+            path=folder,
+            sha256=sha256,
+            sweep={
+                **record.sweep.model_dump(exclude={"source", "on_demand"}),
+                "night": date.fromisoformat(record.sweep.night),
+            },
+            device=device_row(record),
+            model=model_row(record),
+            runner=runner_row(record),
+            series=series_row(record) if record.mode == "timing" and not record.sweep.on_demand else None,
+            session=session_row(record, has_runs=runs is not None),
+            operators=operators_rows(record),
+            details={
+                "device_conditions": conditions_rows(record),
+                "session_gate": gate_rows(record),
+                "accuracy": accuracy_rows(record),
+                **(kernels_of(folder, record) if succeeded else {}),
+                **layers_of(folder, record),
+            },
+            runs=runs,
+            sources=read_sources(folder, record),
+        )
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        cause = f"does not match its schema ({type(error).__name__}: {error})"
+        raise LoadError(f"{folder}/session.json: {cause}; restore the bundle from a backup") from error
+
+
+def rows_of_etdump(path: Path) -> Rows:
+    """Return the rows of an ETDump without a bundle; its first run counts as warm-up.
+
+    Raises EtdumpError, LoadError if it does not contain an execution, or OSError if it cannot be read.
+    """
+    content = path.read_bytes()
+    sha256 = hashlib.sha256(content).hexdigest()
+    runs = _consistent_runs(read_etdump(content, name=str(path)), str(path), warmup_executions=1)
+    if not len(runs.execute_ns):
+        raise LoadError(f"{path}: the ETDump contains 0 executions (Method::execute); nothing was loaded")
+    session_id = _loose_id(sha256)
+    return Rows(
+        path=path,
+        sha256=sha256,
+        sweep={"sweep_id": f"{LOOSE_SWEEP}-{session_id}", "name": LOOSE_SWEEP, "night": None},
+        device=with_hash({"name": "unknown"}),
+        model=with_hash({"name": printable(path.stem), "precision": "unknown"}, extra=sha256),
+        session={
+            "session_id": session_id,
+            "attempt": 1,
+            "variant": "unknown",
+            "mode": "timing",
+            "executions": len(runs.execute_ns),
+            "warmup_executions": 1,
+            "status": "succeeded",
+            "etdump_sha256": sha256,
+        },
+        runs=runs,
+    )
+
+
+def session_id_of(path: Path) -> str | None:
+    """Return the session id of a bundle's folder or a loose ETDump, read without its other files.
+
+    If session.json is damaged, it is the id that the folder's name begins with; None if there is none.
+    """
+    try:
+        if not path.is_dir():
+            return _loose_id(sha256_of(path))
+        return str(json.loads((path / RECORD).read_bytes())["session_id"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        found = _SESSION_ID.match(path.name)
+        return found[0] if found else None
+
+
+def printable(text: object) -> str:
+    """Return text that can be stored: bytes of a file's name that are not UTF-8 become question marks."""
+    return str(text).encode("utf-8", "replace").decode()
+
+
+def _loose_id(sha256: str) -> str:
+    return sha256[:16]
+
+
+def _read_runs(path: Path, record: SessionRecord) -> Runs:
+    runs = _consistent_runs(read_etdump(path), str(path), record.warmup_executions)
+    if len(runs.execute_ns) != record.executions:
+        raise LoadError(
+            f"{path}: the ETDump contains {len(runs.execute_ns)} executions, but session.json states "
+            f"{record.executions}; restore the bundle from a backup"
+        )
+    return runs
+
+
+def _consistent_runs(dump: Etdump, shown: str, warmup_executions: int) -> Runs:
+    runs = runs_of(dump)
+    if cause := contradiction(dump, runs, warmup_executions):
+        raise LoadError(f"{shown}: {cause}")
+    return runs

@@ -1,0 +1,207 @@
+"""From which module, operator and line of the model each operator of a session comes: rows of `node_source`."""
+
+import functools
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from tasks.bundle.record import BundleError, SessionRecord
+from tasks.bundle.values import SmallCount, first_mistake
+from tasks.etdump.tree import TreeNode
+from tasks.prepare.export.sources import SOURCES
+from tasks.rows.align import align
+
+_NOT_ALIGNED = "the operators of the delegate do not match the nodes of XNNPACK's graph one by one"
+_NOT_REPORTED = "this backend does not state which operators of the model it runs"
+_NOT_LISTED = "sources.json does not list the instruction"
+_OPEN = "several operators of the model match, in the order in which the delegate runs them"
+_INSERTED = "inserted by the exporter, to change a layout or a type; not an operator of the model"
+_LEFT_OUT = "did not run: XNNPACK fused it into another operator or removed it"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _Node(_Part):
+    kind: str
+    sources: list[SmallCount]
+    fused: list[SmallCount] = []
+    clamp: list[SmallCount] = []
+    """Activations that are limits of its output, or that run after it."""
+
+
+class _Instruction(_Part):
+    chain: SmallCount
+    instruction: SmallCount
+    sources: list[SmallCount]
+    backend: str | None = None
+    nodes: list[_Node] | None = None
+
+
+class _File(_Part):
+    """sources.json, as tasks/prepare/export/sources.py describes it."""
+
+    version: Literal[1]
+    modules: list[tuple[str, str | None]]
+    sources: list[tuple[SmallCount | None, str, str | None]]
+    methods: dict[str, list[_Instruction]]
+
+
+@dataclass(frozen=True)
+class Source:
+    """An operator of the exported model; what is None is not stated by the export."""
+
+    module_path: str | None
+    operator: str
+    file_line: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Sources:
+    """sources.json of one session, for the method that it ran."""
+
+    sha256: str
+    modules: tuple[tuple[str, str | None], ...]
+    """Path and class of each module."""
+    sources: tuple[Source, ...]
+    instructions: dict[tuple[int, int], _Instruction]
+    """By chain and instruction."""
+
+
+def read_sources(folder: Path, record: SessionRecord) -> Sources | None:
+    """Return the sources of a bundle, None if it has none; raises BundleError if the file does not match its schema."""
+    if SOURCES not in record.files:
+        return None
+    path = folder / SOURCES
+    try:
+        return _parse(path.read_bytes(), record.files[SOURCES].sha256, record.model.method)
+    except (ValidationError, IndexError) as error:
+        cause = first_mistake(error) if isinstance(error, ValidationError) else "a module or source is not listed"
+        raise BundleError(f"{path}: does not match its schema ({cause}); restore the bundle from a backup") from None
+
+
+@functools.lru_cache(maxsize=32)  # the sessions of a model share one content
+def _parse(content: bytes, sha256: str, method: str) -> Sources | None:
+    file = _File.model_validate_json(content)
+    sources = tuple(
+        Source(None if module is None else file.modules[module][0], operator, file_line)
+        for module, operator, file_line in file.sources
+    )
+    for instruction in (each for listed in file.methods.values() for each in listed):
+        nodes = instruction.nodes or []
+        for index in (*instruction.sources, *(i for node in nodes for i in (*node.sources, *node.fused, *node.clamp))):
+            sources[index]
+    chosen = file.methods.get(method)
+    if chosen is None:
+        return None
+    listed = {(instruction.chain, instruction.instruction): instruction for instruction in chosen}
+    return Sources(sha256, tuple(file.modules), sources, listed)
+
+
+def node_sources(sources: Sources, tree: Sequence[TreeNode]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of `node_source` for a tree, without keys: `node` is an index into the tree.
+
+    Each portable and delegated operator has a row, and so has each node of XNNPACK's graph that did not run (`node` is
+    None). The order of a delegate's operators in the tree is the order in which they ran.
+    """
+    inside: dict[int, list[int]] = defaultdict(list)
+    for index, node in enumerate(tree):
+        if node.kind == "delegated":
+            inside[node.parent].append(index)
+        elif node.kind == "portable":
+            listed = sources.instructions.get((node.chain_index, node.instruction_id))
+            chosen = [sources.sources[i] for i in listed.sources] if listed else []
+            yield {**_place(node), "node": index, **_described(chosen, _NOT_LISTED)}
+    for operators in inside.values():
+        yield from _of_delegate(sources, tree, operators)
+
+
+def _of_delegate(sources: Sources, tree: Sequence[TreeNode], operators: list[int]) -> Iterator[dict[str, Any]]:
+    place = _place(tree[operators[0]])
+    listed = sources.instructions.get((place["chain_index"], place["instruction_id"]))
+    nodes = list(_with_clamps((listed.nodes if listed else None) or []))
+    everything = [sources.sources[index] for index in listed.sources] if listed else []
+    why = _NOT_LISTED if listed is None else _NOT_REPORTED if listed.nodes is None else _NOT_ALIGNED
+    aligned = align([tree[index].parts.operator for index in operators], [node.kind for node in nodes])
+    ran = {candidate for candidates in aligned for candidate in candidates}
+    nodes = [
+        node.model_copy(update={"clamp": []}) if node.clamp and number + 1 in ran else node
+        for number, node in enumerate(nodes)
+    ]
+    for index, candidates in zip(operators, aligned, strict=True):
+        row = {**place, "node": index}
+        match [nodes[candidate] for candidate in candidates]:
+            case []:
+                yield {**row, **_unknown(everything, why)}
+            case [only]:
+                yield {**row, **_of_node(sources, only)}
+            case several:
+                possible = [sources.sources[i] for node in several for i in node.sources]
+                has_inserted = not all(node.sources for node in several)
+                yield {**row, **_described([*possible, *([None] if has_inserted else [])], why)}
+    for number, node in enumerate(nodes if any(aligned) else []):
+        if number not in ran and not isinstance(node, _Clamp):
+            described = _of_node(sources, node)
+            yield {**place, **described, "node": None, "certainty": "not executed", "note": _LEFT_OUT}
+
+
+class _Clamp(_Node):
+    """The activation of the node before it, where it runs separately."""
+
+
+def _with_clamps(nodes: Sequence[_Node]) -> Iterator[_Node]:
+    for node in nodes:
+        yield node
+        if node.clamp:
+            yield _Clamp(kind="XNNClamp", sources=node.clamp)
+
+
+def _place(node: TreeNode) -> dict[str, Any]:
+    return {"chain_index": node.chain_index, "instruction_id": node.instruction_id}
+
+
+def _of_node(sources: Sources, node: _Node) -> dict[str, Any]:
+    if not node.sources:
+        return {"delegate_node": node.kind, "certainty": "inserted", "note": _INSERTED}
+    described = _described([sources.sources[index] for index in node.sources], _NOT_ALIGNED)
+    fused = [sources.sources[index] for index in (*node.fused, *node.clamp)]
+    places = [f"{source.operator} of {source.module_path or 'the model'}" for source in fused]
+    return {**described, "delegate_node": node.kind, "fused_with": ", ".join(places) or None}
+
+
+def _described(chosen: Sequence[Source | None], why: str) -> dict[str, Any]:
+    """Return what the possible sources of an operator have in common; None among them is an inserted node."""
+    known = [source for source in dict.fromkeys(chosen) if source is not None]
+    if not known:
+        return _unknown([], why)
+    lines = {source.file_line for source in known}
+    operators = list(dict.fromkeys(source.operator for source in known))
+    is_one = len({source.module_path for source in known}) == len(operators) == 1 and None not in chosen
+    return {
+        "module_path": _shared_path(known),
+        "source_operator": " or ".join(operators),
+        "file_line": lines.pop() if len(lines) == 1 else None,
+        "certainty": "known" if is_one else "ambiguous",
+        "note": None if is_one else _OPEN,
+    }
+
+
+def _unknown(around: Sequence[Source], why: str) -> dict[str, Any]:
+    return {"module_path": _shared_path(around), "certainty": "unknown", "note": why}
+
+
+def _shared_path(sources: Sequence[Source]) -> str | None:
+    """Return the innermost module that contains all sources; None if the module of one is unknown."""
+    paths = [source.module_path for source in sources]
+    if not paths or None in paths:
+        return None
+    parts = [path.split(".") if path else [] for path in paths if path is not None]
+    shared = 0
+    while all(len(each) > shared and each[shared] == parts[0][shared] for each in parts):
+        shared += 1
+    return ".".join(parts[0][:shared])

@@ -1,0 +1,218 @@
+"""Bundles in object storage: S3, and everything else that fsspec reaches.
+
+A bundle is `<location>/<sweep_id>/<session_id>/session.json`, and beside it its files as `<start of the hash>-<name>`.
+session.json is written last and only if it does not exist yet: it makes the bundle complete. Writers of one session
+with different content therefore never mix, and the first one wins. Credentials come from the environment or the
+provider's configuration, never from the location.
+"""
+
+import contextlib
+import hashlib
+import logging
+import posixpath
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tasks.bundle.record import (
+    RECORD,
+    BundleError,
+    FileRecord,
+    SessionRecord,
+    Verified,
+    parse_record,
+    parse_records,
+    read_bundle,
+    record_text,
+)
+from tasks.store.access import checked_location, file_system, reported
+from tasks.store.files import publish_folder, sha256_of, wait_if_ending
+from tasks.store.forgotten import FOLDER, Forgotten, parse_forgotten
+from tasks.store.local import DECISIONS, Found, Known
+from tasks.store.shelf import SHARED, ObjectShelf
+
+_log = logging.getLogger(__name__)
+_HASH_DIGITS = 16
+
+
+class ObjectStore:
+    """Bundles below a URL; `cache` is a local folder for those that were fetched."""
+
+    def __init__(self, location: str, cache: Path) -> None:
+        """Raises InputError if the URL is not supported or contains credentials."""
+        self.location = checked_location(location)
+        self._cache = cache
+
+    @property
+    def _fs(self) -> Any:
+        return file_system(self.location)[0]
+
+    @property
+    def _root(self) -> str:
+        return file_system(self.location)[1]
+
+    @property
+    def shelf(self) -> ObjectShelf:
+        """The files that farms and labs with this location share."""
+        return ObjectShelf(self.location)
+
+    def sweep_ids(self) -> list[str]:
+        """Return the names of the folders below the location; raises BundleError if the bucket does not exist."""
+        with reported(self.location, "bundles cannot be listed"):
+            try:
+                entries = self._fs.ls(self._root, detail=False)
+            except FileNotFoundError:
+                bucket = self._root.lstrip("/").partition("/")[0]
+                if not self._fs.exists(bucket):
+                    raise BundleError(f"{self.location}: there is no bucket `{bucket}`; create it") from None
+                return []
+        return sorted({posixpath.basename(entry.rstrip("/")) for entry in entries} - {FOLDER, DECISIONS, *SHARED})
+
+    def session_ids(self, sweep_id: str) -> list[str]:
+        """Return the ids of the sessions of a sweep that have a session.json."""
+        with reported(self.location, f"the bundles of {sweep_id} cannot be listed"):
+            paths = self._fs.find(f"{self._root}/{sweep_id}")
+        return sorted(posixpath.basename(posixpath.dirname(path)) for path in paths if path.endswith(f"/{RECORD}"))
+
+    def records(
+        self, sweep_id: str, *, device: str | None = None, skip_damaged: bool = False
+    ) -> Iterator[SessionRecord]:
+        """Yield the records of a sweep, or of one of its devices.
+
+        Raises BundleError where one is damaged, unless such bundles are skipped.
+        """
+        yield from parse_records(self._record_texts(sweep_id).items(), device=device, skip_damaged=skip_damaged)
+
+    def publish(self, record: SessionRecord, collected: Path) -> SessionRecord:
+        """Upload the files, then session.json unless there is one; return the record that is in the store."""
+        wait_if_ending()
+        folder = f"{self._root}/{record.sweep.sweep_id}/{record.session_id}"
+        sources = sorted(path for path in collected.iterdir() if path.is_file())
+        files = {path.name: FileRecord(sha256=sha256_of(path), bytes=path.stat().st_size) for path in sources}
+        complete = record.model_copy(update={"files": files})
+        with reported(self.location, f"bundle {record.session_id} cannot be written"):
+            if sources:
+                self._fs.put([str(path) for path in sources], _keys(folder, complete))
+            # Another writer of the session may be first; the session then has its result.
+            with contextlib.suppress(FileExistsError):
+                self._fs.pipe_file(f"{folder}/{RECORD}", record_text(complete), mode="create")
+            stored = parse_record(self._fs.cat_file(f"{folder}/{RECORD}"), f"{folder}/{RECORD}")
+            self._remove_leftovers(folder, stored)
+        return stored
+
+    def find(self, session_id: str) -> Path | None:
+        """Return a local copy of a session's bundle, or None."""
+        candidates = [f"{self._root}/{sweep_id}/{session_id}/{RECORD}" for sweep_id in self.sweep_ids()]
+        if not session_id or not candidates:
+            return None
+        with reported(self.location, f"session {session_id} cannot be read"):
+            texts: dict[str, bytes] = self._fs.cat(candidates, on_error="omit")
+        return next((self._fetch(path, content) for path, content in texts.items()), None)
+
+    def local_folders(self, sweep_id: str | None, known: Known) -> Found:
+        """Return local copies of the bundles that are not `known`; only their session.json files are read otherwise."""
+        texts: dict[str, bytes] = {}
+        for each in [sweep_id] if sweep_id else self.sweep_ids():
+            texts |= self._record_texts(each)
+        hashes = {path: hashlib.sha256(content).hexdigest() for path, content in texts.items()}
+        loaded = set(known(list(hashes.values())))
+        folders, refused = [], []
+        for path, content in texts.items():
+            if hashes[path] in loaded:
+                continue
+            try:
+                folders.append(self._fetch(path, content))
+            except BundleError as error:
+                refused.append((Path(path), str(error)))
+        _log.info("%s: %d bundles fetched, %d already loaded", self.location, len(folders), len(loaded))
+        return Found(folders, len(texts) - len(folders) - len(refused), tuple(refused))
+
+    def verify(self, sweep_id: str) -> Iterator[Verified]:
+        """Read every file of a sweep's bundles and compare it with its hash; needs no space on disk."""
+        for path, content in self._record_texts(sweep_id).items():
+            folder, sha256 = posixpath.dirname(path), hashlib.sha256(content).hexdigest()
+            session_id, damage = posixpath.basename(folder), None
+            try:
+                record = parse_record(content, path)
+                with reported(self.location, f"bundle {session_id} cannot be read"):
+                    texts = self._fs.cat(_keys(folder, record), on_error="omit") if record.files else {}
+                present = {hashlib.sha256(text).hexdigest() for text in texts.values()}
+                if wrong := sorted(name for name, file in record.files.items() if file.sha256 not in present):
+                    cause = "missing, or not matching its hash in session.json; restore it from a backup"
+                    damage = f"{folder}: {', '.join(wrong)}: {cause}"
+            except BundleError as error:
+                damage = str(error)
+            yield Verified(session_id, sweep_id, sha256, damage, 0 if damage else len(record.files))
+
+    def forget(self, record: Forgotten) -> None:
+        """Upload a record of forgotten sessions."""
+        with reported(self.location, "forgotten sessions cannot be recorded"):
+            self._fs.pipe_file(f"{self._root}/{FOLDER}/{record.file_name}", record.text())
+
+    def forgotten(self) -> dict[str, str]:
+        """Return the reason of each forgotten session, by its id; raises BundleError if a record is damaged."""
+        with reported(self.location, "records of forgotten sessions cannot be read"):
+            paths = self._fs.find(f"{self._root}/{FOLDER}")
+            texts: dict[str, bytes] = self._fs.cat(paths) if paths else {}
+        reasons: dict[str, str] = {}
+        for path, content in sorted(texts.items()):
+            record = parse_forgotten(content, path)
+            reasons |= dict.fromkeys(record.sessions, record.reason)
+        return reasons
+
+    def record_decision(self, name: str, content: bytes) -> None:
+        """Upload the file of a decision."""
+        with reported(self.location, "the decision cannot be recorded"):
+            self._fs.pipe_file(f"{self._root}/{DECISIONS}/{name}", content)
+
+    def decisions(self) -> dict[str, bytes | Exception]:
+        """Return the content of each decision's file by its path, or the error of reading it."""
+        with reported(self.location, "decisions cannot be read"):
+            paths = [path for path in self._fs.find(f"{self._root}/{DECISIONS}") if path.endswith(".json")]
+            texts: dict[str, bytes | Exception] = self._fs.cat(paths, on_error="return") if paths else {}
+        return dict(sorted(texts.items()))
+
+    def _record_texts(self, sweep_id: str) -> dict[str, bytes]:
+        """Return the content of each session.json of a sweep, by path, in the order of the session ids."""
+        with reported(self.location, f"the bundles of {sweep_id} cannot be read"):
+            paths = [path for path in self._fs.find(f"{self._root}/{sweep_id}") if path.endswith(f"/{RECORD}")]
+            texts: dict[str, bytes] = self._fs.cat(paths) if paths else {}
+            return dict(sorted(texts.items()))
+
+    def _fetch(self, path: str, content: bytes) -> Path:
+        """Return the local folder of the bundle whose session.json is `content`; fetched once, by content."""
+        record = parse_record(content, path)
+        name = f"{record.session_id}-{hashlib.sha256(content).hexdigest()[:_HASH_DIGITS]}"
+        final = self._cache / record.sweep.sweep_id / name
+        if not final.is_dir():
+            with (
+                reported(self.location, f"bundle {record.session_id} cannot be fetched"),
+                publish_folder(final) as aside,
+            ):
+                keys = _keys(posixpath.dirname(path), record)
+                if keys:
+                    self._fs.get(keys, [str(aside / name) for name in sorted(record.files)])
+                (aside / RECORD).write_bytes(content)
+                _require_complete(aside, posixpath.dirname(path))
+        return final
+
+    def _remove_leftovers(self, folder: str, stored: SessionRecord) -> None:
+        """Remove what other writers of this session uploaded; theirs can no longer become complete."""
+        wanted = {*_keys(folder, stored), f"{folder}/{RECORD}"}
+        leftovers = [path for path in self._fs.find(folder) if path not in wanted]
+        if leftovers:
+            self._fs.rm(leftovers)
+
+
+def _keys(folder: str, record: SessionRecord) -> list[str]:
+    """Return where the files of a bundle are, in the order of their names."""
+    return [f"{folder}/{file.sha256[:_HASH_DIGITS]}-{name}" for name, file in sorted(record.files.items())]
+
+
+def _require_complete(fetched: Path, shown: str) -> None:
+    """Raise BundleError unless the files of a fetched bundle match their hashes."""
+    try:
+        read_bundle(fetched)
+    except BundleError as error:
+        cause = str(error).removeprefix(f"{fetched}/")
+        raise BundleError(f"{shown}: the fetched bundle is damaged: {cause}") from None

@@ -1,0 +1,222 @@
+"""Measurements that contradict themselves: refused in one sentence, or counted once, and never as another number."""
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tasks.rows import rows
+from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
+from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, BundleMaker, etdump_of
+
+ADD = "native_call_add.out"
+
+
+@pytest.fixture
+def maker(tmp_path: Path) -> BundleMaker:
+    return BundleMaker(tmp_path)
+
+
+def loading(start: int) -> Run:
+    """What the runtime records when it loads a method; it does not record which one."""
+    return Run([Profile("Method::init", start, start + 9, chain=-1, instruction=0)], name="Default")
+
+
+def execution(start: int, *names: str, took: int = 100) -> Run:
+    """One execution: a portable operator of 10 ns at each instruction."""
+    events = []
+    for instruction, name in enumerate(names):
+        at = start + 10 * instruction
+        events.append(Profile(name, at, at + 10, instruction=instruction))
+        events.append(Profile("OPERATOR_CALL", at, at + 10, instruction=instruction))
+    return Run([*events, Profile(METHOD, start, start + took, chain=-1, instruction=0)])
+
+
+def bundle(maker: BundleMaker, runs: Sequence[Run], executions: int) -> Path:
+    return maker.session([100] * (executions - 1), files={"model.etdump": build_etdump(runs)})
+
+
+def refusal(maker: BundleMaker, *paths: Path) -> str:
+    """Load and return the only refusal; nothing else was loaded."""
+    result = maker.load(*paths)
+    assert (result.loaded, result.already) == (0, 0)
+    [(_, sentence)] = result.refused
+    assert "\n" not in sentence
+    assert maker.ask("SELECT count(*) FROM session") == [(0,)]
+    return sentence
+
+
+# Several methods
+
+
+def test_an_etdump_of_two_methods_is_refused_not_pooled(maker: BundleMaker, tmp_path: Path) -> None:
+    # given a process that loads and runs two methods by turns, of which one is ten times as fast
+    runs = [loading(0), execution(1000, MEAN, ADD), loading(2000)]
+    runs += [execution(3000, ADD, took=1000), execution(5000, MEAN, ADD), execution(6000, ADD, took=1000)]
+    folder = bundle(maker, runs, 4)
+    # when its bundle or its ETDump alone is loaded, then it is refused
+    for path in folder, folder / "model.etdump":
+        assert refusal(maker, path) == (
+            f"{folder / 'model.etdump'}: the process loaded 2 methods, and an ETDump does not record which one an "
+            "execution ran; measure one method per process"
+        )
+
+
+def test_executions_of_different_programs_are_refused_without_a_record_of_loading(maker: BundleMaker) -> None:
+    # given executions that disagree about the operator of instruction 0
+    folder = bundle(maker, [execution(1000, MEAN, ADD), execution(2000, MEAN, ADD), execution(3000, ADD)], 3)
+    assert refusal(maker) == (
+        f"{folder / 'model.etdump'}: its executions belong to different methods: instruction 0 ran "
+        "native_call_mean.out in execution 0 and not in execution 2; measure one method per process"
+    )
+
+
+def test_delegates_with_different_operators_at_one_instruction_are_different_methods(maker: BundleMaker) -> None:
+    runs: list[tuple[int, dict[str, int]]] = [(100, {CONVOLUTION: 60}), (100, {LINEAR: 60})]
+    folder = maker.session(runs)
+    assert refusal(maker) == (
+        f"{folder / 'model.etdump'}: its executions belong to different methods: instruction 0 ran {CONVOLUTION} "
+        "in execution 0 and not in execution 2; measure one method per process"
+    )
+
+
+def test_an_instruction_that_is_a_call_of_a_delegate_in_only_some_executions_is_refused(maker: BundleMaker) -> None:
+    method = Profile(METHOD, 0, 100, chain=-1, instruction=0)
+    delegated = Run([Profile("DELEGATE_CALL", 5, 50, instruction=0), method])
+    bundle(maker, [delegated, execution(1000, MEAN)], 2)
+    assert "instruction 0 ran DELEGATE_CALL in execution 0 and not in execution 1" in refusal(maker)
+
+
+def test_branches_and_loops_of_one_method_are_loaded(maker: BundleMaker) -> None:
+    # given executions that skip instructions, and repeat one, but agree about what each instruction runs
+    first, rest = execution(3000, MEAN).events[:2], execution(3020, MEAN, ADD).events[:4]
+    again = Run([*first, *rest, Profile(METHOD, 3000, 3100, chain=-1, instruction=0)])
+    bundle(maker, [loading(0), execution(1000, MEAN, ADD), execution(2000, MEAN), again], 3)
+    assert maker.load().loaded == 1
+
+
+# Aborted executions
+
+
+@pytest.mark.parametrize("in_one_run", [True, False])
+def test_a_session_with_an_aborted_execution_is_refused(maker: BundleMaker, in_one_run: bool) -> None:
+    # given two complete executions, and the beginning of one before the second
+    first, aborted, last = execution(1000, MEAN, ADD), execution(2000, MEAN, ADD).events[:3], execution(3000, MEAN, ADD)
+    runs = [first, Run([*aborted, *last.events])] if in_one_run else [first, Run(aborted), last]
+    folder = bundle(maker, runs, 2)
+    for path in folder, folder / "model.etdump":
+        assert refusal(maker, path) == (
+            f"{folder / 'model.etdump'}: 3 of its events belong to an execution that did not end; run the model again"
+        )
+
+
+# Nested operators and scopes
+
+
+def test_nested_operators_and_scopes_count_once_in_every_view(maker: BundleMaker) -> None:
+    # given runs of 100 ns with 80 ns in an operator that runs another for 30 ns, in a scope of 85 ns
+    def run(start: int) -> Run:
+        events = [
+            Profile(ADD, start + 20, start + 50, instruction=0),
+            Profile(MEAN, start + 10, start + 90, instruction=0),
+            Profile("my stage", start + 8, start + 93, instruction=0),
+            Profile("OPERATOR_CALL", start + 5, start + 95, instruction=0),
+        ]
+        return Run([*events, Profile(METHOD, start, start + 100, chain=-1, instruction=0)])
+
+    bundle(maker, [run(1000), run(2000), run(3000)], 3)
+    assert maker.load().loaded == 1
+    # then each nanosecond counts once
+    times = maker.ask("SELECT operator, kind, round(1e6 * time_ms, 6), share FROM operator_time ORDER BY 3 DESC, 1, 2")
+    assert times == [
+        ("mean", "portable", 50.0, 0.5),
+        ("add", "portable", 30.0, 0.3),
+        ("Method::execute", "method", 10.0, 0.1),
+        ("OPERATOR_CALL", "operator_call", 5.0, 0.05),
+        ("my stage", "other", 5.0, 0.05),
+    ]
+    assert maker.ask("SELECT round(sum(share), 12), min(share) >= 0 FROM category_share") == [(1.0, True)]
+    assert maker.ask("SELECT share, 1e6 * execute_ms FROM portable_weight") == [(0.8, 100.0)]
+    assert maker.ask("SELECT unattributed_share FROM session_latency") == [(0.15,)]
+
+
+# Executions of zero length
+
+
+def test_a_session_whose_measured_executions_all_last_0_ns_is_refused(maker: BundleMaker) -> None:
+    folder = maker.session([(0, {}), (0, {})], files={"model.etdump": etdump_of([(90, {}), (0, {}), (0, {})])})
+    assert refusal(maker) == (
+        f"{folder / 'model.etdump'}: every measured execution lasts 0 ns: the clock of the runner does not run or is "
+        "too coarse; measure with another runner"
+    )
+    loose = maker.bundles / "loose.etdump"
+    loose.write_bytes(etdump_of([(90, {}), (0, {})]))
+    assert "every measured execution lasts 0 ns" in refusal(maker, loose)
+
+
+@pytest.mark.parametrize("last_ns", [10, 0])
+def test_executions_of_0_ns_make_no_figure_infinite_or_undefined(
+    maker: BundleMaker, monkeypatch: pytest.MonkeyPatch, last_ns: int
+) -> None:
+    # given sessions whose median is 0 or, loaded before such were refused, whose every execution lasts 0 ns
+    monkeypatch.setattr(rows, "contradiction", lambda *_: None)
+    for variant in "sme2_on", "sme2_off":
+        for index in range(2):
+            maker.session([(0, {MEAN: 0}), (0, {MEAN: 0}), (last_ns, {MEAN: 0})], variant=variant, index=index)
+    assert maker.load().loaded == 4
+    # then no number of any view is infinite or not a number
+    for (view,) in maker.ask("SELECT view_name FROM duckdb_views() WHERE NOT internal ORDER BY 1"):
+        for row in maker.ask(f'SELECT * FROM "{view}"'):
+            assert all(math.isfinite(value) for value in row if isinstance(value, float)), (view, row)
+    assert maker.ask("SELECT DISTINCT median_ms FROM session_latency") == [(0.0,)]
+
+
+# Records
+
+
+def test_records_that_cannot_be_true_are_refused_and_the_others_loaded(maker: BundleMaker) -> None:
+    # given one good session, and others with a value that cannot be
+    good = maker.session([100, 100])
+    wrong: dict[str, dict[str, object]] = {
+        "`warmup_executions`": {"warmup_executions": -1},
+        "`threads`": {"threads": -3},
+        "`exit_code` is 1": {"exit_code": 1},
+        "`signal` is 9": {"signal": 9},
+        "`reason` is 'too hot'": {"reason": "too hot"},
+    }
+    for changes in wrong.values():
+        path = maker.session([100, 100]) / "session.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | changes), encoding="utf-8")
+    # when all are loaded
+    result = maker.load()
+    # then each sentence names the key, and only the good one counts
+    assert result.loaded == 1
+    assert len(result.refused) == len(wrong)
+    for (_, sentence), key in zip(sorted(result.refused), wrong, strict=True):
+        assert key in sentence
+    assert maker.ask("SELECT session_id, runs FROM session_latency") == [(good.name, 2)]
+
+
+def test_a_bundle_that_lost_its_session_is_refused_not_loaded_as_a_loose_etdump(maker: BundleMaker) -> None:
+    # given two sessions of a cell, the second of which lost its session.json
+    maker.session([100], index=0)
+    lost = maker.session([900], index=1, files={"stdout.txt": b""})
+    (lost / "session.json").unlink()
+    # when all are loaded, twice
+    for loaded, already in (1, 0), (0, 1):
+        result = maker.load()
+        assert (result.loaded, result.already) == (loaded, already)
+        assert result.refused == [
+            (
+                lost,
+                f"{lost}: damaged bundle: session.json is missing; restore it from a backup, or name its .etdump "
+                "file to load it without its session",
+            )
+        ]
+    # then only the complete one counts, and no loose session appeared
+    assert maker.ask("SELECT device, median_ms FROM session_latency") == [("host", 1e-4)]
+    # and the ETDump that is named is loaded as what is left of it: a loose one
+    assert maker.load(lost / "model.etdump").loaded == 1
+    assert maker.ask("SELECT DISTINCT device FROM session_latency ORDER BY 1") == [("host",), ("unknown",)]

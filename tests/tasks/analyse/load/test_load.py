@@ -1,0 +1,295 @@
+"""Loading: everything once, damaged files rejected in one sentence each, the others loaded."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sql.warehouse import WarehouseError
+from tasks.analyse.load.load import load_paths
+from tests.fixtures.warehouse import CONVOLUTION, MEAN, BundleMaker, etdump_of, profile_of
+
+COUNTS = "SELECT (SELECT count(*) FROM session), (SELECT count(*) FROM run), (SELECT count(*) FROM event)"
+
+
+@pytest.fixture
+def maker(tmp_path: Path) -> BundleMaker:
+    return BundleMaker(tmp_path)
+
+
+def edit(folder: Path, **changes: object) -> None:
+    path = folder / "session.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes), encoding="utf-8")
+
+
+def test_a_bundle_is_loaded_once_however_often_it_is_given(maker: BundleMaker, tmp_path: Path) -> None:
+    folder = maker.session([(100, {CONVOLUTION: 60}), (100, {CONVOLUTION: 60})])
+    assert maker.load(maker.bundles, folder).loaded == 1
+    before = maker.ask(COUNTS)
+    assert before == [(1, 3, 9)]
+    elsewhere = shutil.copytree(maker.bundles, tmp_path / "copy")
+    again = maker.load(maker.bundles, elsewhere, folder / "session.json")
+    assert (again.loaded, again.already, again.refused) == (0, 2, [])
+    assert maker.ask(COUNTS) == before
+
+
+def test_the_libraries_that_a_device_offers_make_no_other_device_or_series(maker: BundleMaker) -> None:
+    # given a session of an older farm, which did not read the versions, and one of the same device of this farm
+    maker.session([100])
+    folder = maker.session([100])
+    record = json.loads((folder / "session.json").read_text())
+    record["device"]["facts"] |= {"glibc": "2.36", "glibcxx": "3.4.30"}
+    edit(folder, device=record["device"])
+    # when both are loaded
+    assert maker.load().loaded == 2
+    # then there is one device and one series
+    assert maker.ask("SELECT (SELECT count(*) FROM device), count(DISTINCT series_id) FROM session") == [(1, 1)]
+
+
+def test_loose_etdumps_are_found_at_any_depth_and_bundles_keep_theirs(maker: BundleMaker, tmp_path: Path) -> None:
+    maker.session([100])
+    (maker.bundles / "more" / "deep").mkdir(parents=True)
+    (maker.bundles / "more" / "deep" / "a.etdump").write_bytes(etdump_of([(9, {}), (5, {})]))
+    (maker.bundles / "more" / "b.txt").write_bytes(etdump_of([(9, {}), (5, {})]))
+    (maker.bundles / "more" / ".part-1-abc").mkdir()
+    (maker.bundles / "more" / ".part-1-abc" / "c.etdump").write_bytes(etdump_of([(9, {}), (5, {})]))
+    assert maker.load().loaded == 2
+    assert maker.ask("SELECT name, count(*) FROM sweep GROUP BY name ORDER BY name") == [("loose", 1), ("smoke", 1)]
+
+
+def test_a_file_that_is_named_is_read_under_any_name(maker: BundleMaker, tmp_path: Path) -> None:
+    path = tmp_path / 'it\'s "odd" \udcff name'
+    path.write_bytes(etdump_of([(9, {}), (5, {})]))
+    assert maker.load(path).loaded == 1
+    assert maker.ask("SELECT DISTINCT model FROM run_latency") == [('it\'s "odd" ? name',)]
+
+
+def test_a_bundle_replaces_its_loose_etdump(maker: BundleMaker) -> None:
+    folder = maker.session([(100, {CONVOLUTION: 60, MEAN: 10})])
+    other = maker.session([(200, {CONVOLUTION: 60})])
+    maker.load(folder / "model.etdump", other)
+    assert maker.ask("SELECT count(*), count(*) FILTER (device = 'unknown') FROM run_latency") == [(4, 2)]
+    result = maker.load(folder)
+    assert (result.loaded, result.refused) == (1, [])
+    assert maker.ask("SELECT device, count(*) FROM run_latency GROUP BY device") == [("host", 4)]
+    for table in ("session", "model", "sweep", "run", "run_summary", "event", "session_node", "node", "load_ledger"):
+        assert maker.ask(f"SELECT count(*) FROM {table} AS t WHERE t::VARCHAR LIKE '%loose%'") == [(0,)], table
+    assert maker.ask("SELECT count(*) FROM event WHERE run_id NOT IN (SELECT run_id FROM run)") == [(0,)]
+    assert maker.load(folder / "model.etdump").already == 1
+
+
+def test_a_measurement_in_two_bundles_counts_once(maker: BundleMaker) -> None:
+    etdump = etdump_of([(900, {}), (100, {})])
+    maker.session([100], files={"model.etdump": etdump})
+    second = maker.session([100], files={"model.etdump": etdump})
+    result = maker.load()
+    assert result.loaded == 1
+    assert result.refused == [
+        (second, f"{second}: its ETDump was already loaded from another bundle; it is loaded only once")
+    ]
+    assert maker.load().refused == result.refused
+
+
+def test_a_session_with_other_content_is_refused(maker: BundleMaker, tmp_path: Path) -> None:
+    maker.session([100], session_id="a" * 16)
+    maker.load()
+    folder = BundleMaker(tmp_path / "another").session([200], session_id="a" * 16)
+    [(path, sentence)] = maker.load(folder).refused
+    assert path == folder
+    assert f"session {'a' * 16} was already loaded with other content" in sentence
+    assert maker.ask("SELECT median_ms FROM session_latency") == [(1e-4,)]
+
+
+def test_a_wrong_bundle_is_refused_in_one_sentence_and_the_others_are_loaded(maker: BundleMaker) -> None:
+    good = maker.session([100])
+    changed, missing, short, strange, night, empty, cut, odd = (maker.session([100]) for _ in range(8))
+    (changed / "model.etdump").write_bytes(etdump_of([(1, {}), (2, {})]))
+    (missing / "model.etdump").unlink()
+    edit(short, executions=7)
+    edit(strange, status="fine")
+    edit(night, sweep={"sweep_id": "s", "name": "s", "night": "yesterday"})
+    edit(empty, files={})
+    (cut / "session.json").write_text('{"bundle_version": 1,', encoding="utf-8")
+    edit(odd, threads=2**40)
+    result = maker.load()
+    refusals = {path.name: sentence for path, sentence in result.refused}
+    assert result.loaded == 1
+    assert "does not match its hash in session.json" in refusals[changed.name]
+    assert "the file is missing" in refusals[missing.name]
+    assert "contains 2 executions, but session.json states 7" in refusals[short.name]
+    assert "`status`" in refusals[strange.name]
+    assert "Invalid isoformat string: 'yesterday'" in refusals[night.name]
+    assert "model.etdump is missing" in refusals[empty.name]
+    assert "session.json: does not match its schema (Invalid JSON" in refusals[cut.name]
+    assert "`threads`: Input should be less than or equal to 2147483647" in refusals[odd.name]
+    assert all("\n" not in sentence for sentence in refusals.values())
+    assert maker.ask("SELECT session_id FROM session_overview") == [(good.name,)]
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "is empty"),
+        (b"GIF89a" * 10, "is not an ETDump"),
+        (etdump_of([(9, {}), (5, {})])[:-20], "is truncated"),
+        (etdump_of([]), "contains 0 executions"),
+    ],
+)
+def test_a_damaged_etdump_is_refused_in_one_sentence(
+    maker: BundleMaker, tmp_path: Path, content: bytes, sentence: str
+) -> None:
+    (tmp_path / "bad.etdump").write_bytes(content)
+    good = maker.session([100])
+    result = maker.load(tmp_path / "bad.etdump", good)
+    assert result.loaded == 1
+    [(path, message)] = result.refused
+    assert path == tmp_path / "bad.etdump"
+    assert sentence in message
+    assert "\n" not in message
+
+
+def test_paths_without_bundles_are_reported_and_no_warehouse_is_created(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    os.mkfifo(tmp_path / "pipe.etdump")
+    warehouse = tmp_path / "w.duckdb"
+    result = load_paths([tmp_path / "empty", tmp_path / "nowhere", tmp_path / "pipe.etdump"], warehouse)
+    assert [sentence for _, sentence in result.refused] == [
+        f"{tmp_path / 'empty'}: contains neither a bundle nor an .etdump file",
+        f"{tmp_path / 'nowhere'}: no such file or folder",
+        f"{tmp_path / 'pipe.etdump'}: not a file or folder; pass bundles or .etdump files",
+    ]
+    assert not warehouse.exists()
+
+
+def test_a_file_that_may_not_be_read_is_refused(
+    maker: BundleMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "secret.etdump"
+    path.write_bytes(etdump_of([(9, {}), (5, {})]))
+
+    def refuse(self: Path) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)  # root may read everything, so the mode of the file has no effect
+    assert load_paths([path], maker.warehouse).refused == [(path, f"{path}: cannot be read (Permission denied)")]
+
+
+def test_a_file_that_is_not_a_warehouse_is_refused_before_anything_is_read(maker: BundleMaker, tmp_path: Path) -> None:
+    maker.session([100])
+    (tmp_path / "w.duckdb").write_text("precious" * 1000, encoding="utf-8")
+    with pytest.raises(WarehouseError, match="is not a warehouse"):
+        load_paths([maker.bundles], tmp_path / "w.duckdb")
+    assert (tmp_path / "w.duckdb").read_text(encoding="utf-8") == "precious" * 1000
+
+
+@pytest.mark.parametrize("status", ["failed", "invalid"])
+def test_a_session_without_a_result_is_loaded_with_its_reasons_and_without_runs(
+    maker: BundleMaker, status: str
+) -> None:
+    conditions = {"taken_at": "2026-11-20T03:00:00.500+02:00", "temperature_c": 41.5, "thermal_status": 2}
+    maker.session(
+        [100],
+        status=status,
+        reason_code="too_hot",
+        reason="it was too hot",
+        files={"model.etdump": b"cut off"},
+        conditions={"before": conditions, "after": None},
+    )
+    assert maker.load().loaded == 1
+    assert maker.ask("SELECT status, reason FROM session_overview") == [(status, "it was too hot")]
+    assert maker.ask("SELECT count(*) FROM run") == [(0,)]
+    assert maker.ask("SELECT moment, taken_at::VARCHAR, temperature_c, thermal_status FROM session_conditions") == [
+        ("before", "2026-11-20 01:00:00.5", 41.5, "2")
+    ]
+
+
+def test_a_session_that_never_started_is_loaded_without_a_runner(maker: BundleMaker) -> None:
+    maker.session(status="failed", runner=None, reason="no compiler", model__pte_sha256=None, model__export_key=None)
+    assert maker.load().loaded == 1
+    assert maker.ask("SELECT model, reason FROM failed_session") == [("toy", "no compiler")]
+
+
+def test_what_sessions_share_is_stored_once(maker: BundleMaker) -> None:
+    delegation: dict[str, Any] = {"model__delegated": [{"operator": "aten.convolution.default", "count": 2}]}
+    for _ in range(2):
+        maker.session([(100, {CONVOLUTION: 60, MEAN: 5})], **delegation)
+        maker.load()
+    maker.session([(100, {CONVOLUTION: 60})], device__facts={"model": "board", "build": "b2"}, **delegation)
+    maker.load()
+    for table, count in {"model": 1, "runner": 1, "device": 2, "sweep": 1, "node": 5, "model_operator": 1}.items():
+        assert maker.ask(f"SELECT count(*) FROM {table}") == [(count,)], table
+    assert maker.ask("SELECT operator, placement, count, reason FROM operator_delegation") == [
+        ("aten.convolution.default", "delegated", 2, None)
+    ]
+
+
+def test_runs_with_different_operators_share_their_common_nodes(maker: BundleMaker) -> None:
+    maker.session([(100, {CONVOLUTION: 60}), (100, {CONVOLUTION: 50, MEAN: 5}), (100, {CONVOLUTION: 40})])
+    maker.load()
+    assert maker.ask("""
+        SELECT node.name, parent.name, count(*), sum(self_ns)
+        FROM event JOIN node USING (node_id) LEFT JOIN node AS parent ON node.parent_node_id = parent.node_id
+        JOIN run USING (run_id)
+        WHERE NOT is_warmup AND node.kind IN ('delegated', 'portable', 'operator_call')
+        GROUP BY ALL ORDER BY 4 DESC
+    """) == [
+        (CONVOLUTION, "DELEGATE_CALL", 3, 150),
+        (MEAN, "OPERATOR_CALL", 1, 5),
+        ("OPERATOR_CALL", "Method::execute", 1, 0),
+    ]
+
+
+def test_events_start_after_their_run_and_runs_keep_the_devices_clock(maker: BundleMaker) -> None:
+    folder = maker.session([(100, {CONVOLUTION: 60, MEAN: 5})])
+    maker.load(folder)
+    assert maker.ask("""
+        SELECT name, event.start_ns FROM event JOIN node USING (node_id) JOIN run USING (run_id)
+        WHERE run_index = 1 AND kind IN ('method', 'delegated', 'portable') ORDER BY 2, 1
+    """) == [
+        (CONVOLUTION, 0),
+        ("Method::execute", 0),
+        (MEAN, 60),
+    ]
+    assert maker.ask("SELECT min(start_ns) >= 1_000_000 FROM run") == [(True,)]
+
+
+def test_a_malformed_profile_is_refused(maker: BundleMaker) -> None:
+    folder = maker.session([100], mode="profile", files={"kernel_profile.json": b'{"samples": 3}'})
+    [(path, sentence)] = maker.load().refused
+    assert path == folder
+    assert "kernel_profile.json" in sentence
+    assert "\n" not in sentence
+    maker.session([100], mode="profile", files=profile_of(memcpy=3))
+    assert maker.load(maker.bundles).loaded == 1
+
+
+def test_the_nights_of_a_series_are_updated_with_each_cell_apart(maker: BundleMaker) -> None:
+    ms = 1_000_000
+    night: dict[str, Any] = {"sweep__sweep_id": "smoke-2026-11-21", "sweep__night": "2026-11-21"}
+    upgrade: dict[str, Any] = {
+        "runner__runner_sha256": "r2",
+        "runner__versions": {"executorch": "1.6.0"},
+        "model__pte_sha256": "p2",
+    }
+    maker.session([10 * ms])
+    maker.load()
+    maker.session([12 * ms], device__name="its-twin")
+    maker.session([17 * ms])
+    maker.session([1 * ms], status="invalid")
+    maker.session([20 * ms], **night, **upgrade)
+    maker.session([70 * ms], **night, **upgrade, threads=4)
+    maker.session([80 * ms], **night, **upgrade, device__facts={"model": "board", "build": "b2"})
+    maker.load()
+    columns = "night::VARCHAR, threads, os_build, device, sessions, median_ms, mad_ms, executorch_version, pte_sha256"
+    assert maker.ask(f"SELECT {columns} FROM series_latency ORDER BY 1, 2, 3, 4") == [
+        ("2026-11-20", 1, "b1", "host", 2, 13.5, 3.5, "1.5.1", "p1"),
+        ("2026-11-20", 1, "b1", "its-twin", 1, 12.0, 0.0, "1.5.1", "p1"),
+        ("2026-11-21", 1, "b1", "host", 1, 20.0, 0.0, "1.6.0", "p2"),
+        ("2026-11-21", 1, "b2", "host", 1, 80.0, 0.0, "1.6.0", "p2"),
+        ("2026-11-21", 4, "b1", "host", 1, 70.0, 0.0, "1.6.0", "p2"),
+    ]
+    of_the_step = "threads = 1 AND os_build = 'b1'"
+    assert maker.ask(f"SELECT count(DISTINCT series_id) FROM series_latency WHERE {of_the_step}") == [(1,)]

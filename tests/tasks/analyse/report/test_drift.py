@@ -1,0 +1,68 @@
+"""The report names series whose level moved slowly, beside the verdicts and without failing anything."""
+
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+
+from tasks.analyse.verdict.decisions import Decision, Decisions
+from tasks.keep.decisions import store_decisions
+from tests.fixtures.nights import night_of
+from tests.fixtures.report import report_of
+from tests.fixtures.warehouse import BundleMaker
+
+pytest.importorskip("ruptures", reason="the drift extra is not installed")
+TITLE = "Moved slowly over weeks"
+
+
+@pytest.fixture
+def maker(tmp_path: Path) -> BundleMaker:
+    """Four weeks of two models, one of which becomes 0.15 % slower each night."""
+    made = BundleMaker(tmp_path)
+    for day in range(1, 29):
+        night_of(made, day, 1.0015**day, sessions=3)
+        night_of(made, day, sessions=3, model__name="steady")
+    return made
+
+
+def test_a_slow_drift_is_named_with_its_extent_and_its_beginning(maker: BundleMaker) -> None:
+    # when the report of the last night is written
+    report = report_of(maker)
+    # then the drift is a line of the first section, and neither model has another verdict for it
+    words = report["verdicts"].words
+    assert f"{TITLE}; this is information and fails no sweep:" in words
+    line = words.partition("fails no sweep:")[2].strip()
+    assert line.startswith("toy fp32 on host with SME2 off and one thread: +")
+    change = float(line.partition("thread: +")[2].partition(" %")[0])
+    assert 2 < change < 4.2
+    assert "steady fp32 on host" not in line.partition("step")[0]
+    assert "regression" not in words.partition(TITLE)[0]
+
+
+def test_nights_before_a_reset_of_the_baseline_are_not_looked_at(maker: BundleMaker) -> None:
+    maker.load()
+    accepted = Decision(
+        id="0000000a",
+        kind="baseline_reset",
+        reason="x",
+        decided_at=datetime.now(UTC),
+        decided_by="a@b",
+        night=date(2026, 11, 20),
+    )
+    store_decisions(maker.warehouse, Decisions((accepted,)))
+    assert TITLE not in report_of(maker)["verdicts"].words
+
+
+def test_an_excluded_night_is_not_looked_at_and_ends_nothing(maker: BundleMaker) -> None:
+    # given a night in the middle that the user excluded
+    maker.load()
+    excluded = Decision(
+        id="0000000b",
+        kind="night_exclusion",
+        reason="x",
+        decided_at=datetime.now(UTC),
+        decided_by="a@b",
+        night=date(2026, 11, 14),
+    )
+    store_decisions(maker.warehouse, Decisions((excluded,)))
+    assert TITLE in report_of(maker)["verdicts"].words

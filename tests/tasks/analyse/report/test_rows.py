@@ -1,0 +1,95 @@
+"""The queries of the report: their columns are the fields of their row classes, with and without results."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from sql.schema import sql_files
+from sql.warehouse import open_read_only
+from tasks.analyse.report.cells import CellRow, NamedRow, PairRow
+from tasks.analyse.report.data import Answers, ReportError, Row, SweepRow, open_answers
+from tasks.analyse.report.sections.categories import CATEGORIES
+from tasks.analyse.report.sections.latency import LatencyRow
+from tasks.analyse.report.sections.section_list import SECTIONS
+from tests.fixtures.report import MS, fill_every_section
+from tests.fixtures.warehouse import BundleMaker
+
+NO_SWEEP = SweepRow("none", "none", None, 0, 0, 0, 0, 0, 0, None, None)
+
+
+def row_classes(base: type[Row] = Row) -> Iterator[type[Row]]:
+    """The row classes of the report's modules, which render.py imports."""
+    for row_class in base.__subclasses__():
+        yield from row_classes(row_class)
+        if row_class not in (NamedRow, PairRow, CellRow) and row_class.__module__.startswith("tasks.analyse.report."):
+            yield row_class
+
+
+ROW_CLASSES = sorted(row_classes(), key=lambda row_class: row_class.query)
+every_row_class = pytest.mark.parametrize("row_class", ROW_CLASSES, ids=lambda row_class: row_class.query)
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    maker = BundleMaker(tmp_path_factory.mktemp("filled"))
+    fill_every_section(maker)
+    maker.load()
+    return maker.warehouse
+
+
+def test_every_query_of_the_report_has_one_row_class() -> None:
+    assert SECTIONS
+    queries = [file.name for file in sql_files("queries") if file.name.startswith("report_")]
+    assert [f"report_{row_class.query}" for row_class in ROW_CLASSES] == queries
+
+
+@every_row_class
+def test_columns_are_the_fields_of_the_row_class_in_an_empty_warehouse(
+    row_class: type[Row], maker: BundleMaker
+) -> None:
+    with open_read_only(maker.warehouse) as connection:
+        assert Answers(connection, NO_SWEEP).rows(row_class) == []
+
+
+@every_row_class
+def test_rows_have_the_values_that_their_class_declares(row_class: type[Row], filled: Path) -> None:
+    with open_answers(filled, None) as answers:
+        rows = answers.rows(row_class)
+    assert rows
+    assert all(type(row) is row_class for row in rows)
+
+
+def test_another_column_or_type_is_an_error_that_names_it(maker: BundleMaker) -> None:
+    @dataclass(frozen=True)
+    class RenamedRow(Row):
+        query = "unknown_operators"
+        operator: str
+
+    with open_read_only(maker.warehouse) as connection:
+        answers = Answers(connection, NO_SWEEP)
+        with pytest.raises(
+            ReportError, match=r"report_unknown_operators.sql: .* of RenamedRow differ in name, operator"
+        ):
+            answers.rows(RenamedRow)
+
+
+def test_null_in_a_field_that_is_not_optional_is_an_error_that_names_it(maker: BundleMaker) -> None:
+    @dataclass(frozen=True)
+    class StrictRow(LatencyRow):
+        peak_resident_bytes: int
+
+    maker.session([MS])
+    maker.load()
+    with (
+        open_answers(maker.warehouse, None) as answers,
+        pytest.raises(ReportError, match=r"report_latency.sql: its column peak_resident_bytes is NULL .* of StrictRow"),
+    ):
+        answers.rows(StrictRow)
+
+
+def test_every_category_has_a_colour() -> None:
+    style = files("tasks.analyse.report").joinpath("templates/report.css.j2").read_text(encoding="utf-8")
+    assert all(f".part.hue-{place} {{" in style for place in range(len(CATEGORIES) - 1))

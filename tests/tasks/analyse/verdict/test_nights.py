@@ -1,0 +1,198 @@
+"""The verdict on one night: what is suspected, what confirms or refutes it, and what there is too little of."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from tasks.analyse.verdict.comparison import compare
+from tasks.analyse.verdict.nights import Night, NightVerdict, judge, judge_all
+from tests.fixtures.series import SESSIONS, WEEKS, compared, night, series, verdicts
+
+
+def interval(found: NightVerdict) -> tuple[float, float]:
+    assert found.low is not None
+    assert found.high is not None
+    return found.low, found.high
+
+
+def test_a_night_like_those_before_it_shows_no_change() -> None:
+    # when a night moves by as much as the nights before it
+    found = judge(series(*WEEKS, 10.1))
+    # then its verdict names the baseline, and the interval holds no change
+    assert (found.verdict, found.since) == ("no change", None)
+    assert found.ratio == pytest.approx(1.01)
+    assert interval(found)[0] < 1 < interval(found)[1]
+    assert (found.baseline_nights, found.baseline_from, found.baseline_to) == (14, "2026-10-01", "2026-10-14")
+    assert found.noise_floor is not None
+    assert 0.01 < found.noise_floor < 0.04
+    assert found.reason.startswith("+1.0 % against the median of 14 nights; ")
+
+
+def test_the_first_night_has_nothing_to_compare_with() -> None:
+    found = judge(series(10.0))
+    assert (found.verdict, found.ratio, found.low, found.z, found.baseline_nights) == (
+        "insufficient data",
+        None,
+        None,
+        None,
+        0,
+    )
+    assert found.reason == "this is the first night of the baseline"
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(2.62, "regression"), (1 / 2.62, "improvement")])
+def test_a_model_162_percent_slower_on_the_second_night_is_suspected_and_confirmed_the_same_night(
+    factor: float, verdict: str
+) -> None:
+    # given a single earlier night
+    nights = series(10.0, 10.0 * factor)
+    # then the change is suspected, and the reason names the night to compare with
+    found = judge(nights)
+    assert (found.verdict, found.since, found.baseline_to) == ("suspected", "2026-10-02", "2026-10-01")
+    assert found.ratio == pytest.approx(factor)
+    assert "compare it with 2026-10-01 on the same device" in found.reason
+    # when the comparison of the same night finds it too
+    found = judge([nights[0], compared(nights[1], factor)])
+    # then it is certain
+    assert (found.verdict, found.since, found.baseline_to) == (verdict, "2026-10-02", "2026-10-01")
+    assert found.reason.endswith("against model and runner of 2026-10-01, measured alternately the same night")
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+def test_without_a_comparison_two_of_three_clear_nights_confirm_each_other(direction: int) -> None:
+    # given a change of 8 %, and one night in between that was as before
+    off = 10 * 1.08**direction
+    found = judge_all(series(*WEEKS, off, 10.0, off))
+    # then the second of them is an alarm that names the first
+    assert [each.verdict for each in found[-3:]] == [
+        "suspected",
+        "no change",
+        "regression" if direction > 0 else "improvement",
+    ]
+    assert found[-1].since == found[-3].night
+
+
+def test_two_clear_nights_of_four_do_not_confirm_each_other() -> None:
+    assert verdicts(series(*WEEKS, 10.8, 10.0, 10.0, 10.8))[-4:] == ["suspected", "no change", "no change", "suspected"]
+
+
+def test_three_small_shifts_confirm_each_other_where_two_do_not() -> None:
+    # given nights above the noise floor, though not far
+    found = judge_all(series(*WEEKS, 10.35, 10.36, 10.35))
+    assert [each.verdict for each in found[-3:]] == ["suspected", "suspected", "regression"]
+    assert found[-3].z is not None
+    assert 2 < found[-3].z < 3
+
+
+def test_a_good_night_between_each_two_shifted_ones_does_not_end_the_step() -> None:
+    found = judge_all(series(*WEEKS, 10.35, 10.0, 10.36, 10.0, 10.35))
+    assert [each.verdict for each in found[-5:]] == [*["suspected", "no change"] * 2, "regression"]
+    assert found[-1].since == found[-5].night
+
+
+def test_opposite_shifts_do_not_confirm_each_other() -> None:
+    assert verdicts(series(*WEEKS, 10.8, 9.2))[-2:] == ["suspected", "suspected"]
+
+
+def test_a_comparison_that_refutes_clears_a_hot_night() -> None:
+    # given a night on which the device was hot
+    nights = series(*WEEKS, 10.9)
+    assert judge(nights).verdict == "suspected"
+    # when both models ran equally slow in it
+    found = judge([*nights[:-1], compared(nights[-1], 1.0)])
+    # then the series has not changed, and the reason names the device
+    assert (found.verdict, found.since, found.baseline_to) == ("no change", None, "2026-10-14")
+    assert found.reason.startswith("+9.0 % against the median of 14 nights; +0.0 % (")
+    assert found.reason.endswith("measured alternately the same night: the device changed, not they")
+
+
+def test_a_comparison_that_leaves_it_open_keeps_the_suspicion() -> None:
+    # given a comparison with too much scatter to tell 0 from 6 %
+    a = [8.0, 12.0, 9.0, 11.0, 10.0, 10.5, 9.5, 10.2]
+    last = replace(night(14, 10.8), same_night=compare(a, [1.03 * value for value in a]))
+    assert judge([*series(*WEEKS), last]).verdict == "suspected"
+
+
+def test_a_comparison_in_the_other_direction_refutes() -> None:
+    nights = series(*WEEKS, 10.8)
+    assert judge([*nights[:-1], compared(nights[-1], 0.95)]).verdict == "no change"
+
+
+def test_equal_content_names_the_device_and_cannot_be_confirmed_by_itself() -> None:
+    # given the same model and runner as on the last good night
+    last = replace(night(14, 10.8), content="content 13")
+    # then a comparison of them adds nothing, and the reason names the device
+    for measured in (last, compared(last, 1.0), compared(last, 1.08)):
+        found = judge([*series(*WEEKS), measured])
+        assert found.verdict == "suspected"
+        assert "neither model nor runner changed since 2026-10-14, so the device did" in found.reason
+    # and unknown contents are not taken as equal
+    unknown = [replace(each, content="") for each in series(*WEEKS, 10.8)]
+    assert "neither" not in judge(unknown).reason
+
+
+def test_one_hot_session_of_eight_changes_no_verdict() -> None:
+    hot = Night("2026-10-15", (*(10 * move for move in SESSIONS[:-1]), 40.0))
+    assert judge([*series(*WEEKS), hot]).verdict == "no change"
+
+
+@pytest.mark.parametrize(
+    ("valid", "invalid", "verdict", "reason"),
+    [
+        (0, 0, "insufficient data", "too few sessions: 0 of at least 5"),
+        (2, 0, "insufficient data", "too few sessions: 2 of at least 5"),
+        (2, 2, "insufficient data", "too few sessions: 2 of at least 5"),
+        (0, 3, "invalid environment", "3 of 3 sessions ran outside the limits"),
+        (3, 5, "invalid environment", "5 of 8 sessions ran outside the limits"),
+    ],
+)
+def test_a_night_without_enough_valid_sessions_states_why(valid: int, invalid: int, verdict: str, reason: str) -> None:
+    last = replace(night(14, 30.0, valid), invalid_sessions=invalid)
+    found = judge([*series(*WEEKS), last])
+    assert (found.verdict, found.ratio, found.reason) == (verdict, None, reason)
+
+
+def test_a_night_of_three_sessions_has_a_ratio_and_no_interval() -> None:
+    found = judge([*series(*WEEKS), night(14, 10.1, sessions=3)])
+    assert (found.verdict, found.low, found.high) == ("insufficient data", None, None)
+    assert found.ratio == pytest.approx(1.01)
+    assert found.reason == "+1.0 % against the median of 14 nights; too few sessions: 3 of at least 5"
+
+
+def test_three_sessions_a_night_are_enough_to_suspect_a_large_change_and_never_for_an_alarm_alone() -> None:
+    # given a series with 3 sessions a night that becomes 162 % slower
+    nights = series(10.0, 10.1, 9.9, 26.2, 26.2, 26.2, sessions=3)
+    # then every night of it is suspected, until a comparison the same night confirms it
+    assert verdicts(nights) == ["insufficient data"] * 3 + ["suspected"] * 3
+    assert judge([*nights[:3], compared(nights[3], 2.62)]).verdict == "regression"
+
+
+@pytest.mark.parametrize(("sessions", "verdict"), [(7, "suspected"), (8, "regression")])
+def test_an_alarm_without_a_comparison_needs_eight_sessions_a_night(sessions: int, verdict: str) -> None:
+    assert judge([*series(*WEEKS), *(night(number, 10.8, sessions) for number in range(14, 18))]).verdict == verdict
+
+
+def test_figures_of_zero_have_no_ratio() -> None:
+    zero = Night("2026-10-15", (0.0,) * 8)
+    found = judge([*series(*WEEKS), zero])
+    assert (found.verdict, found.ratio) == ("insufficient data", None)
+    assert found.reason == "a figure is 0 or less, so there is no ratio"
+    assert judge([*series(*WEEKS), zero, night(15, 10.1)]).verdict == "no change"
+
+
+@pytest.mark.parametrize(("level_ms", "verdict"), [(10.25, "no change"), (10.35, "suspected")])
+def test_changes_below_three_percent_are_not_suspected_in_a_quiet_series_either(level_ms: float, verdict: str) -> None:
+    assert judge(series(*(10.0,) * 14, level_ms)).verdict == verdict
+
+
+def test_a_night_whose_sessions_scatter_a_lot_is_not_suspected() -> None:
+    # given two nights with the same median, one with sessions that scatter by 10 %
+    steps = (-0.15, -0.09, -0.06, -0.02, 0.02, 0.06, 0.09, 0.15)
+    scattered = Night("2026-10-15", tuple(10.7 * math.exp(step) for step in steps))
+    assert judge([*series(*WEEKS), night(14, 10.7)]).verdict == "suspected"
+    # then that one is not suspected, and its interval is wide
+    found = judge([*series(*WEEKS), scattered])
+    assert found.verdict == "no change"
+    assert found.ratio == pytest.approx(1.07, abs=0.001)
+    assert interval(found)[0] < 0.98

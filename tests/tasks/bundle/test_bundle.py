@@ -1,0 +1,233 @@
+"""A bundle is complete or absent, and is refused where its files differ from their hashes."""
+
+import functools
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from tasks.bundle.record import BundleError, DeviceRecord, publish_bundle, read_bundle, read_record
+from tasks.store.files import publish_folder, remove_leftovers, scratch_folder
+from tasks.store.find import bundles_of, find_results
+from tests.fixtures.plans import NIGHT, a_spec, ended, planned
+
+FILE = {"sha256": "0" * 64, "bytes": 1}
+
+
+@pytest.fixture
+def published(tmp_path: Path) -> Path:
+    collected = tmp_path / "collected"
+    collected.mkdir()
+    (collected / "stdout.txt").write_text("hello", encoding="utf-8")
+    record = publish_bundle(tmp_path / "bundles", ended(planned(a_spec())[1], "succeeded"), collected)
+    return tmp_path / "bundles" / NIGHT.sweep_id / record.session_id
+
+
+def test_a_bundle_is_read_as_it_was_written(published: Path) -> None:
+    record = read_bundle(published)
+    assert published.name == record.session_id
+    assert published.parent.name == NIGHT.sweep_id
+    assert record.files["stdout.txt"].bytes == 5
+
+
+@pytest.mark.fault(
+    stage="load",
+    done="a file of a bundle was changed or deleted",
+    holds="the bundle is refused in one sentence",
+)
+def test_a_changed_or_missing_file_is_refused_in_one_sentence(published: Path) -> None:
+    (published / "stdout.txt").write_text("hallo", encoding="utf-8")
+    with pytest.raises(BundleError, match=r"stdout\.txt: the file does not match its hash"):
+        read_bundle(published)
+    (published / "stdout.txt").unlink()
+    with pytest.raises(BundleError, match=r"stdout\.txt: the file is missing"):
+        read_bundle(published)
+
+
+def test_an_edited_record_is_refused_with_its_key(published: Path) -> None:
+    path = published / "session.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"status": "fine"}), encoding="utf-8")
+    with pytest.raises(BundleError, match=r"session\.json: does not match its schema \(`status`: Input should be"):
+        read_bundle(published)
+    shutil.rmtree(published)
+    published.mkdir()
+    with pytest.raises(BundleError, match=r"damaged bundle: session\.json is missing"):
+        read_bundle(published)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "cause"),
+    [
+        ("warmup_executions", -1, "`warmup_executions`: Input should be greater than or equal to 0"),
+        ("executions", 0, "`executions`: Input should be greater than or equal to 1"),
+        ("threads", -3, "`threads`: Input should be greater than or equal to 1"),
+        ("threads", 0, "`threads`: Input should be greater than or equal to 1"),
+        ("attempt", 0, "`attempt`: Input should be greater than or equal to 1"),
+        ("index", -2, "`index`: Input should be greater than or equal to -1"),
+        ("model.pte_bytes", -5, "`model.pte_bytes`: Input should be greater than or equal to 0"),
+        ("model.delegated", [{"operator": "a", "count": -2}], "`model.delegated.count` is -2, which is negative"),
+        ("files", {"a": {"sha256": "b", "bytes": -1}}, "`files.a.bytes`: Input should be greater than or equal to 0"),
+        ("stats", {"load_ns": -7}, "`stats.load_ns` is -7, which is negative"),
+        ("stats", {"execution_ns": [5, -7]}, "`stats.execution_ns` is -7, which is negative"),
+        ("device.facts", {"cores": -8}, "`device.facts.cores` is -8, which is negative"),
+        ("exit_code", 1, "`status` is succeeded, but `exit_code` is 1"),
+        ("signal", 11, "`status` is succeeded, but `signal` is 11"),
+        ("reason_code", "thermal", "`status` is succeeded, but `reason_code` is 'thermal'"),
+        ("reason", "too\nhot", "`status` is succeeded, but `reason` is 'too\\nhot'"),
+        ("session_id", "../0123456789abcdef", "`session_id`: String should match pattern '^[0-9a-f]{16}$'"),
+        ("sweep.sweep_id", "/etc", "`sweep.sweep_id`: '/etc' is not the name of a file or folder"),
+        ("sweep.sweep_id", "..", "`sweep.sweep_id`: '..' is not the name of a file or folder"),
+    ],
+)
+def test_a_record_that_cannot_be_true_is_refused_with_its_key(
+    published: Path, key: str, value: object, cause: str
+) -> None:
+    # given a session that succeeded, and one of its values changed
+    path = published / "session.json"
+    record = json.loads(path.read_text())
+    *steps, last = key.split(".")
+    functools.reduce(lambda part, step: part[step], steps, record)[last] = value
+    path.write_text(json.dumps(record), encoding="utf-8")
+    # when it is read, then one sentence names the key
+    with pytest.raises(BundleError) as refused:
+        read_bundle(published)
+    assert str(refused.value) == (f"{path}: does not match its schema ({cause}); restore the bundle from a backup")
+
+
+@pytest.mark.parametrize("name", ["../x", "/x", "a/b", "a\\b", ".x", "..", "", "a\nb", "a\0", "é" * 101])
+def test_a_bundle_has_no_file_that_would_lie_outside_or_be_hidden(published: Path, name: str) -> None:
+    path = published / "session.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"files": {name: FILE}}), encoding="utf-8")
+    with pytest.raises(BundleError, match="is not the name of a file or folder"):
+        read_record(published)
+
+
+@pytest.mark.parametrize("name", ["x", "model.etdump", "x..y", "größe 1", "é" * 100])
+def test_a_bundle_may_have_a_file_of_any_plain_name(published: Path, name: str) -> None:
+    path = published / "session.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"files": {name: FILE}}), encoding="utf-8")
+    assert list(read_record(published).files) == [name]
+
+
+def test_a_record_with_the_least_values_is_read(published: Path) -> None:
+    path = published / "session.json"
+    least: dict[str, object] = {
+        "warmup_executions": 0,
+        "executions": 1,
+        "threads": 1,
+        "index": -1,
+        "exit_code": 0,
+        "wall_s": 0.0,
+    }
+    least["stats"] = {"load_ns": 0, "priority": -20}
+    path.write_text(json.dumps(json.loads(path.read_text()) | least), encoding="utf-8")
+    assert read_bundle(published).warmup_executions == 0
+
+
+def test_a_session_that_failed_keeps_its_exit_code_and_reason(published: Path) -> None:
+    path = published / "session.json"
+    ending = {"status": "failed", "exit_code": 1, "reason_code": "runner_failed", "reason": "the runner failed"}
+    path.write_text(json.dumps(json.loads(path.read_text()) | ending), encoding="utf-8")
+    assert read_bundle(published).exit_code == 1
+
+
+def test_a_folder_that_lost_its_session_is_found_as_a_bundle_and_loose_etdumps_as_themselves(tmp_path: Path) -> None:
+    # given damaged bundles, each of which shows two of three signs, and folders that show one
+    damaged = ["0123456789abcdef", "copy of a session", "fedcba9876543210"]
+    for name in (*damaged, "aaaaaaaaaaaaaaaa", "runs", "logs"):
+        (tmp_path / name).mkdir()
+    for name in ("0123456789abcdef/model.etdump", "copy of a session/model.etdump", "copy of a session/stderr.txt"):
+        (tmp_path / name).touch()
+    for name in ("fedcba9876543210/stdout.txt", "aaaaaaaaaaaaaaaa/x.bin", "runs/a.etdump", "runs/a.txt"):
+        (tmp_path / name).touch()
+    (tmp_path / "logs" / "stdout.txt").touch()
+    # when results are looked for, then the damaged bundles are folders, and an ETDump among other files is itself
+    assert list(find_results(tmp_path)) == [*(tmp_path / name for name in damaged), tmp_path / "runs" / "a.etdump"]
+    # and an ETDump that is named is not judged by its folder
+    named = tmp_path / "0123456789abcdef" / "model.etdump"
+    assert list(find_results(named)) == [named]
+
+
+def test_a_session_has_one_bundle_however_often_it_is_published(published: Path, tmp_path: Path) -> None:
+    # given a bundle that is there
+    before = (published / "session.json").read_bytes()
+    # when a second process comes to publish the same session
+    publish_bundle(tmp_path / "bundles", ended(planned(a_spec())[1], "failed"), tmp_path / "collected")
+    # then the first one stays, and nothing else is left
+    assert (published / "session.json").read_bytes() == before
+    assert [record.status for record in bundles_of(tmp_path / "bundles", NIGHT.sweep_id)] == ["succeeded"]
+    assert [path.name for path in published.parent.iterdir()] == [published.name]
+
+
+def test_a_folder_whose_making_fails_leaves_nothing(tmp_path: Path) -> None:
+    def break_off() -> None:
+        with publish_folder(tmp_path / "final") as aside:
+            (aside / "half").write_text("half", encoding="utf-8")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        break_off()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.fault(
+    stage="bundle",
+    done="a process was killed while it wrote a bundle",
+    holds="its leftovers are removed, those of a running process are not",
+)
+def test_what_a_killed_process_left_is_removed_and_what_a_living_one_writes_is_not(tmp_path: Path) -> None:
+    # given the leftovers of a process that is gone, and the work of one that lives
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    (tmp_path / f".part-{child}-abc").mkdir()
+    (tmp_path / f".part-{os.getpid()}-abc").mkdir()
+    # when somebody comes to write there
+    remove_leftovers(tmp_path)
+    # then only the living one's is left
+    assert [path.name for path in tmp_path.iterdir()] == [f".part-{os.getpid()}-abc"]
+
+
+def test_a_scratch_folder_goes_with_its_block_and_with_its_process() -> None:
+    # given the scratch folder of a process that was killed
+    program = (
+        "import os, sys\nfrom tasks.store.files import scratch_folder\n"
+        "with scratch_folder() as folder:\n    print(folder, flush=True)\n    os.kill(os.getpid(), 9)\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    left = Path(killed.stdout.strip())
+    assert left.is_dir()
+    # when the next one is used
+    with scratch_folder() as folder:
+        assert list(folder.iterdir()) == []
+    # then both are gone
+    assert not folder.exists()
+    assert not left.exists()
+
+
+@pytest.mark.fault(
+    stage="bundle",
+    done="the disk was full while a bundle was written",
+    holds="one sentence, and no partial bundle",
+)
+def test_a_full_disk_is_reported_in_one_sentence_and_leaves_nothing(tmp_path: Path, full_disk: Path) -> None:
+    # given a disk without room for the bundle
+    collected = tmp_path / "collected"
+    collected.mkdir()
+    (collected / "model.etdump").write_bytes(b"x" * (4 << 20))
+    # when it is published there
+    with pytest.raises(BundleError, match=r"cannot write the bundle \(No space left on device\); no partial bundle"):
+        publish_bundle(full_disk, ended(planned(a_spec())[1], "succeeded"), collected)
+    # then nothing half-done is there
+    assert list(full_disk.glob("*/*")) == []
+
+
+def test_a_record_cannot_state_times_of_a_simulated_device() -> None:
+    with pytest.raises(ValidationError, match="a simulated device must be stated as `emulated`"):
+        DeviceRecord(name="simulated-001", transport="simulated", emulated=False)

@@ -1,0 +1,196 @@
+"""Outputs beside eager: errors are measured where they can be, counted where not, and missing outputs are reported."""
+
+import os
+import tracemalloc
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tasks.measure.session.accuracy import OutputMismatchError, References, compare_outputs
+from tasks.measure.session.difference import TensorFile, difference_of, has_choices
+from tasks.prepare.export.accuracy_limits import AccuracyLimits, limits_of
+
+INF, NAN = float("inf"), float("nan")
+
+
+LIMITS = AccuracyLimits(eager_db=30, fp32_db=20)
+
+
+def case(
+    folder: Path, want: Any, got: Any, dtype: str = "float32", *, fp32: Any = None, fp32_dtype: str = "float32"
+) -> tuple[References, Path]:
+    """Write an output, its eager reference and, if given, its fp32 reference; return what `compare_outputs` takes."""
+    export, collected = folder / "export", folder / "collected"
+    export.mkdir()
+    collected.mkdir()
+    np.asarray(got, dtype=dtype).tofile(collected / "output-0.bin")
+    eager = [entry(export, "output-0.bin", want, dtype)]
+    return References(export, eager, [entry(export, "fp32-0.bin", fp32, fp32_dtype)] if fp32 else [], LIMITS), collected
+
+
+def entry(folder: Path, name: str, values: Any, dtype: str) -> dict[str, Any]:
+    np.asarray(values, dtype=dtype).tofile(folder / name)
+    return {"file": name, "dtype": dtype, "shape": list(np.shape(values))}
+
+
+def test_the_largest_absolute_and_relative_errors_are_found(tmp_path: Path) -> None:
+    (found,) = compare_outputs(*case(tmp_path, [100.0, 0.5, 0.0], [101.0, 0.75, 0.25]))
+    assert found.max_abs_error == 1.0
+    assert found.max_rel_error == 0.5
+    assert found.nonfinite_mismatches == 0
+
+
+def test_infinities_and_nans_are_matched_or_counted_never_averaged_in(tmp_path: Path) -> None:
+    (found,) = compare_outputs(*case(tmp_path, [INF, NAN, NAN, INF, 1.0], [INF, NAN, 1.0, -INF, 1.0]))
+    assert found.max_abs_error == 0.0
+    assert found.nonfinite_mismatches == 2
+
+
+@pytest.mark.fault(stage="check", done="an output is {value} where eager is finite", holds="it is a wrong output")
+@pytest.mark.parametrize("value", [NAN, INF, -INF])
+def test_an_output_that_is_not_finite_where_eager_is_finite_is_wrong(tmp_path: Path, value: float) -> None:
+    with pytest.raises(OutputMismatchError, match="output 0 is NaN or infinite in 1 of 3 elements where eager"):
+        compare_outputs(*case(tmp_path, [1.0, NAN, 2.0], [1.0, NAN, value]))
+
+
+def test_the_largest_error_is_found_in_every_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tasks.measure.session.difference.BLOCK_ELEMENTS", 2)
+    (found,) = compare_outputs(*case(tmp_path, [1.0, 1.0, 1.0, 4.0, 1.0], [1.0, 1.5, 1.0, 8.0, 1.25]))
+    assert (found.max_abs_error, found.max_rel_error) == (4.0, 1.0)
+
+
+@pytest.mark.fault(stage="check", done="an output has 64 MB", holds="comparing it needs less memory than its size")
+@pytest.mark.parametrize("shape", [[1 << 24], [1 << 12, 1 << 12]])
+def test_memory_does_not_depend_on_the_size_of_an_output(tmp_path: Path, shape: list[int]) -> None:
+    # given an output and its reference, as sparse files of 16 million elements
+    references, collected = case(tmp_path, [0.0], [0.0])
+    for folder in (references.folder, collected):
+        os.truncate(folder / "output-0.bin", 64 << 20)
+    references.eager[0]["shape"] = shape
+    tracemalloc.start()
+    try:
+        compare_outputs(references, collected)
+        peak_bytes = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < 16 << 20
+
+
+def test_integers_compare_without_wrapping_around(tmp_path: Path) -> None:
+    (found,) = compare_outputs(*case(tmp_path, [0, 255], [255, 0], "uint8"))
+    assert found.max_abs_error == 255.0
+
+
+def test_an_output_without_any_finite_pair_has_no_error(tmp_path: Path) -> None:
+    (found,) = compare_outputs(*case(tmp_path, [float("nan")], [1.0]))
+    assert found.max_abs_error is None
+    assert found.nonfinite_mismatches == 1
+
+
+def test_a_missing_or_short_output_is_reported(tmp_path: Path) -> None:
+    references, collected = case(tmp_path, [1.0, 2.0], [1.0])
+    with pytest.raises(OutputMismatchError, match="output 0 has 4 bytes; eager PyTorch returns 8"):
+        compare_outputs(references, collected)
+    (collected / "output-0.bin").unlink()
+    with pytest.raises(OutputMismatchError, match="output 0 is missing"):
+        compare_outputs(references, collected)
+
+
+def test_snr_and_cosine_are_those_of_all_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tasks.measure.session.difference.BLOCK_ELEMENTS", 3)
+    (found,) = compare_outputs(*case(tmp_path, [[[[3.0, 4.0, 0.0, 0.0, 0.0]]]], [[[[3.0, 3.9, 0.0, 0.3, 0.0]]]]))
+    assert found.snr_db == pytest.approx(10 * np.log10(25 / 0.1), abs=1e-4)
+    assert found.cosine == pytest.approx((9 + 15.6) / (5 * np.sqrt(9 + 15.21 + 0.09)), abs=1e-6)
+    assert found.top1_agreement is None
+
+
+def test_an_equal_output_is_accurate_and_has_no_snr(tmp_path: Path) -> None:
+    (found,) = compare_outputs(*case(tmp_path, [2.0, 2.0, 2.0], [2.0, 2.0, 2.0]))
+    assert found.cosine == pytest.approx(1)
+    assert (found.snr_db, found.top1_agreement, found.is_inaccurate) == (None, 1, False)
+
+
+@pytest.mark.parametrize(("got", "is_inaccurate"), [(0.0, False), (1e-4, False), (0.1, True)])
+def test_an_output_that_is_zero_in_eager_is_judged_by_its_absolute_error(
+    tmp_path: Path, got: float, is_inaccurate: bool
+) -> None:
+    (found,) = compare_outputs(*case(tmp_path, [0.0, 0.0], [got, 0.0]))
+    assert (found.snr_db, found.cosine, found.is_inaccurate) == (None, None, is_inaccurate)
+
+
+@pytest.mark.parametrize(
+    ("want", "got", "agreement", "is_inaccurate"),
+    [
+        ([7, 1, 900, 4], [7, 1, 3, 4], 0.75, True),
+        ([200, 201, 202, 203], [201, 202, 203, 204], 0.0, False),
+        ([7] * 10, [7] * 9 + [0], 0.9, False),
+    ],
+    ids=["indices", "values off by one", "one of ten"],
+)
+def test_integers_are_accurate_if_most_are_equal_or_all_are_near(
+    tmp_path: Path, want: list[int], got: list[int], agreement: float, is_inaccurate: bool
+) -> None:
+    (found,) = compare_outputs(*case(tmp_path, want, got, "int32"))
+    assert (found.top1_agreement, found.is_inaccurate) == (agreement, is_inaccurate)
+
+
+def test_booleans_are_compared_as_integers(tmp_path: Path) -> None:
+    (found,) = compare_outputs(*case(tmp_path, [True, False, True, False], [True, True, False, False], "bool"))
+    assert (found.max_abs_error, found.top1_agreement, found.is_inaccurate) == (1.0, 0.5, True)
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 4, 100])
+def test_top1_agreement_is_the_share_of_rows_with_the_same_largest_element(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    monkeypatch.setattr("tasks.measure.session.difference.BLOCK_ELEMENTS", block)
+    want = [[1.0, 2.0, 3.0], [3.0, 2.0, 1.0], [5.0, 5.0, 0.0], [0.0, NAN, 1.0]]
+    got = [[1.0, 2.0, 2.9], [2.0, 2.5, 1.0], [4.0, 5.0, 0.0], [0.0, NAN, 1.1]]
+    (found,) = compare_outputs(*case(tmp_path, want, got))
+    assert found.top1_agreement == 0.75
+
+
+def test_only_small_floating_point_tensors_have_a_choice() -> None:
+    chosen = [("float32", (1, 1000)), ("float16", (1, 16, 30522)), ("float32", (5,))]
+    others = [("int64", (1, 16)), ("float32", (1, 1)), ("float32", ()), ("float32", (1, 3, 224, 224))]
+    assert [each for each in chosen + others if has_choices(*each)] == chosen
+
+
+def test_each_output_is_compared_with_the_same_precision_and_with_fp32(tmp_path: Path) -> None:
+    references, collected = case(tmp_path, [1.0, 2.0], [1.0, 2.0], "float16", fp32=[1.0, 2.5])
+    eager, fp32 = compare_outputs(references, collected)
+    assert (eager.reference, eager.max_abs_error, eager.least_snr_db, eager.is_inaccurate) == ("eager", 0.0, 30, False)
+    assert (fp32.reference, fp32.max_abs_error, fp32.least_snr_db, fp32.is_inaccurate) == ("fp32", 0.5, 20, True)
+
+
+def test_an_overflow_of_the_precision_is_inaccurate_and_not_a_wrong_output(tmp_path: Path) -> None:
+    eager, fp32 = compare_outputs(*case(tmp_path, [1.0, INF], [1.0, INF], "float16", fp32=[1.0, 7e4]))
+    assert (eager.is_inaccurate, fp32.is_inaccurate, fp32.nonfinite_mismatches) == (False, True, 1)
+
+
+def test_a_wrong_layout_and_a_missing_scale_are_inaccurate_in_every_recipe(tmp_path: Path) -> None:
+    # given an image, and what a runner returns that mixes up its layout or forgets the scale of int8
+    image = np.random.default_rng(0).normal(size=(1, 3, 32, 32)).astype(np.float32)
+    broken = {"layout": image.transpose(0, 2, 3, 1), "scale": np.round(image / 0.02)}
+    for name, got in broken.items():
+        (tmp_path / name).mkdir()
+        references, collected = case(tmp_path / name, image, got)
+        for precision in ("fp32", "fp16", "int8_static", "int8_dynamic", "int4_weight_only"):
+            (found,) = compare_outputs(replace(references, limits=limits_of(precision)), collected)
+            # then no limit lets it pass
+            assert found.is_inaccurate, (name, precision)
+
+
+def test_a_case_without_references_is_not_compared(tmp_path: Path) -> None:
+    assert compare_outputs(References(tmp_path, [], [], LIMITS), tmp_path) == []
+
+
+def test_values_whose_squares_overflow_have_errors_and_no_snr(tmp_path: Path) -> None:
+    np.array([1e200, 2e200]).tofile(tmp_path / "want")
+    np.array([1e200, 3e200]).tofile(tmp_path / "got")
+    found = difference_of(*(TensorFile(tmp_path / name, "float64", (2,)) for name in ("got", "want")))
+    assert found.max_abs_error == pytest.approx(1e200)
+    assert (found.snr_db, found.cosine) == (None, None)

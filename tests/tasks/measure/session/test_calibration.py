@@ -1,0 +1,107 @@
+"""The baseline of a device's calibration load: from the fastest of its earlier times, kept per device and build."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from devices.inventory import DeviceSpec
+from devices.ondevice.facts import Facts
+from tasks.measure.session.calibration import Calibration, baseline_ns, calibration_of
+from tests.fixtures.stand_in import farm_bench
+
+MS = 1_000_000
+PHONE = Facts(os="android", serial="A1", build="b1")
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Calibration:
+    return Calibration(["runner", "--calibrate"], tmp_path / "calibrations" / "phone.json", "key")
+
+
+@pytest.mark.parametrize(
+    ("times", "baseline"),
+    [
+        ([], None),
+        ([100] * 4, None),
+        ([140, 100, 150, 104, 160], 102),
+        ([150] * 30 + [100, 101, 102] + [140] * 7, 140),
+        ([130, 100, 101, 102, 120, 125, 119, 118], 100.5),
+    ],
+)
+def test_the_baseline_is_the_median_of_the_fastest_quarter(times: list[int], baseline: float | None) -> None:
+    assert baseline_ns(times) == baseline
+
+
+def test_a_slow_processor_is_compared_with_its_own_earlier_times(load: Calibration) -> None:
+    # given four calibrations: no baseline yet
+    for ms in (150, 151, 160, 170):
+        load.add(ms * MS)
+    assert load.slowdown_percent(300 * MS) is None
+    assert load.why_unknown(300 * MS) == "no baseline yet: 4 of 5 calibrations before this one"
+    # when there is a fifth
+    load.add(200 * MS)
+    # then later ones are compared with the two fastest
+    assert load.slowdown_percent(165 * MS) == 9.6
+    assert load.slowdown_percent(148 * MS) == -1.7
+    assert load.slowdown_percent(None) is None
+
+
+def test_another_key_has_a_baseline_of_its_own(load: Calibration) -> None:
+    other = replace(load, key="other")
+    for _ in range(5):
+        load.add(150 * MS)
+        other.add(100 * MS)
+
+    assert (load.slowdown_percent(150 * MS), other.slowdown_percent(150 * MS)) == (0.0, 50.0)
+
+
+def test_the_oldest_times_and_keys_are_dropped(load: Calibration) -> None:
+    # given many fast times, and more of a device that became slower for good
+    for ms in [100] * 5 + [200] * 100:
+        load.add(ms * MS)
+    assert load.slowdown_percent(200 * MS) == 0.0
+    # when twenty other builds follow
+    for number in range(20):
+        replace(load, key=f"build {number}").add(MS)
+    # then the file has only these
+    assert load.slowdown_percent(200 * MS) is None
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"key": ["fast"]}', '{"key": [-1]}'])
+def test_a_damaged_file_starts_the_baseline_again(load: Calibration, content: str) -> None:
+    load.file.parent.mkdir()
+    load.file.write_text(content, encoding="utf-8")
+
+    assert load.slowdown_percent(MS) is None
+    load.add(MS)
+
+    assert load.why_unknown(MS) == "no baseline yet: 1 of 5 calibrations before this one"
+
+
+def test_serial_build_runner_and_launcher_have_different_baselines(tmp_path: Path) -> None:
+    runner = farm_bench(tmp_path, "").runner
+    spec = DeviceSpec(name="phone", transport="local")
+    cases = [
+        (spec, PHONE, runner),
+        (spec, PHONE.model_copy(update={"serial": "B2"}), runner),
+        (spec, PHONE.model_copy(update={"build": "b2"}), runner),
+        (spec, PHONE, replace(runner, runner_sha256="f" * 64)),
+        (spec.model_copy(update={"cpu_affinity": [0]}), PHONE, runner),
+    ]
+
+    found = [calibration_of(tmp_path, spec, facts, runner, "/tree") for spec, facts, runner in cases]
+
+    assert len({load.key for load in found}) == 5
+    assert {load.file for load in found} == {tmp_path / "calibrations" / "phone.json"}
+    assert found[0].command == ["/tree/executor_runner", "--calibrate"]
+    assert found[4].command == ["taskset", "1", "/tree/executor_runner", "--calibrate"]
+
+
+def test_a_registered_runner_has_no_calibration_load(tmp_path: Path) -> None:
+    runner = replace(farm_bench(tmp_path, "").runner, kind="registered")
+
+    found = calibration_of(tmp_path, DeviceSpec(name="phone", transport="local"), PHONE, runner, "/tree")
+
+    assert found.command == []
+    assert found.why_unknown(None) == "a registered runner has no calibration load"

@@ -1,0 +1,38 @@
+"""What a runner states about SME and SME2 is believed only if it is an answer."""
+
+from pathlib import Path
+
+import pytest
+
+from devices.errors import OutputTooLong
+from devices.ondevice.facts import Facts
+from tasks.measure.session.capability import with_answer_of
+from tests.fixtures.stand_in import farm_bench
+
+
+@pytest.mark.fault(stage="run", done="--version of a runner prints {what}", holds="whether it has SME2 is unknown")
+@pytest.mark.parametrize(
+    ("what", "script", "answer"),
+    [
+        ("an answer", 'echo \'{"sme_hardware": true, "sme2_hardware": false}\'', (True, False)),
+        ("the answer of an older runner", "echo '{\"sme2_hardware\": true}'", (None, True)),
+        ("text instead of a flag", 'echo \'{"sme2_hardware": "yes"}\'', (None, None)),
+        ("100,000 brackets", "head -c 100000 /dev/zero | tr '\\0' '['", (None, None)),
+        ("a lone surrogate", 'echo \'{"sme2_hardware": true, "x": "\\ud800"}\'', (None, None)),
+        ("nothing", "true", (None, None)),
+    ],
+)
+def test_an_answer_that_is_not_one_leaves_sme2_unknown(
+    tmp_path: Path, what: str, script: str, answer: tuple[bool | None, bool | None]
+) -> None:
+    bench = farm_bench(tmp_path, f"{script}\n")
+    facts = with_answer_of(bench.runner, bench.device, bench.spec, Facts(os="linux"))
+    assert (facts.sme, facts.sme2) == answer
+
+
+@pytest.mark.fault(stage="run", done="--version of a runner prints without end", holds="it is killed and named")
+def test_a_runner_that_prints_its_version_without_end_is_killed(tmp_path: Path) -> None:
+    bench = farm_bench(tmp_path, "exec cat /dev/zero\n")
+    bench.device.output_limit_bytes = 1 << 20
+    with pytest.raises(OutputTooLong, match=r"^local: `.*` printed more than its limit of 1048576 bytes"):
+        with_answer_of(bench.runner, bench.device, bench.spec, bench.facts)

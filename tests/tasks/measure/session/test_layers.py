@@ -1,0 +1,99 @@
+"""Values inside a model, from the real runner of this machine: a fault shows first at the layer that has it."""
+
+import importlib.util
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from devices.local import LocalDevice
+from sql.warehouse import query
+from tasks.analyse.load.load import load_paths
+from tasks.bundle.cell import Cell
+from tasks.bundle.layer_drift import LAYER_DRIFT, Layer, read_layer_drift
+from tasks.measure.plan import PlannedSession
+from tasks.measure.session.measure import Bench, measure
+from tasks.prepare.export.export import export_cases, export_model
+from tasks.prepare.export.exported import Export
+from tasks.prepare.runner.build import build_runner
+from tasks.prepare.runner.toolchain import host_platform
+from tasks.store.store import LocalStore
+from tests.fixtures.drifting import FAULTY
+from tests.fixtures.paths import KEPT
+from tests.fixtures.plans import NIGHT
+from tests.fixtures.report import Report
+from tests.fixtures.stand_in import GOOD, a_bench
+
+EXPORTS = KEPT / "exports"
+
+
+def tapped(model: str, precision: str) -> Export:
+    if importlib.util.find_spec("torch") is None or importlib.util.find_spec("executorch") is None:
+        pytest.skip("torch and executorch are not installed (extra `export`)")
+    return export_cases(f"tests.fixtures.drifting:{model}", precision, EXPORTS, taps=True)[0]
+
+
+def in_numerics(folder: Path, export: Export) -> tuple[Bench, PlannedSession]:
+    bench = replace(
+        a_bench(folder, GOOD), export=export, runner=build_runner(host_platform(), KEPT / "runners"),
+        device=LocalDevice("local", str(folder / "device")),
+    )  # fmt: skip
+    cell = Cell("local", "drifting", export.precision, 1, "sme2_off", "numerics", 1, 0)
+    return bench, PlannedSession(NIGHT, cell, 0, 0, export.pte_sha256, bench.runner.runner_sha256)
+
+
+def layers_of(folder: Path, export: Export) -> list[Layer]:
+    """Measure a session in mode numerics and return its layers."""
+    bench, session = in_numerics(folder, export)
+    record = measure(session, bench, LocalStore(folder / "bundles"))
+    assert (record.status, record.reason) == ("succeeded", None)
+    # what the layers returned is compared and not kept
+    assert [name for name in record.files if name.startswith("output-")] == ["output-0.bin"]
+    return read_layer_drift(folder / "bundles" / NIGHT.sweep_id / record.session_id / LAYER_DRIFT)
+
+
+@pytest.mark.parametrize(("precision", "least_db"), [("fp32", 100), ("fp16", 40), ("int8_static", 25)])
+def test_the_layers_of_a_sound_model_are_near_eager(tmp_path: Path, precision: str, least_db: float) -> None:
+    layers = layers_of(tmp_path, tapped("straight", precision))
+    # the convolution, its normalization and its activation are one layer
+    assert [(layer.layer, layer.operator.split(".")[1]) for layer in layers] == [
+        (0, "relu"), (1, "conv2d"), (2, "add"), (3, "linear"),
+    ]  # fmt: skip
+    assert [layer.module for layer in layers if layer.module] == ["middle", "last"]
+    assert all(layer.snr_db is None or layer.snr_db > least_db for layer in layers)
+
+
+def test_a_fault_shows_first_at_the_layer_that_has_it(tmp_path: Path) -> None:
+    # given a program in which one layer has other weights than its reference
+    export, faulty = tapped("straight", "fp32"), tapped("bent", "fp32")
+    folder = shutil.copytree(export.folder, tmp_path / "faulty")
+    shutil.copyfile(faulty.pte, folder / "model.pte")
+    bent = replace(export, folder=folder, pte_sha256=faulty.pte_sha256)
+    # when its numbers are compared layer by layer
+    layers = layers_of(tmp_path, bent)
+    # then all before the fault are near eager, and it and all after it are not
+    snr_db = {layer.module or layer.operator: layer.snr_db or 300 for layer in layers}
+    before, (first, *others) = list(snr_db.values())[:1], list(snr_db.items())[1:]
+    assert min(before) > 100
+    assert first[0] == FAULTY
+    assert all(found < 40 for _, found in [first, *others])
+    # and the warehouse and the report name it
+    warehouse = tmp_path / "warehouse.duckdb"
+    load_paths([tmp_path / "bundles"], warehouse)
+    asked = "SELECT module FROM layer_drift WHERE snr_drop_db > 40"
+    assert query(warehouse, asked)[1] == [(FAULTY,)]
+    report = Report(warehouse, tmp_path / "reports", NIGHT.sweep_id)
+    assert report.contains(f"part from eager PyTorch at {FAULTY} (layer 1)")
+    assert query(warehouse, "SELECT count(*) FROM event")[1] == [(0,)]
+
+
+def test_an_output_of_a_layer_that_is_missing_fails_the_session(tmp_path: Path) -> None:
+    export = tapped("straight", "fp32")
+    untapped = export_model("tests.fixtures.drifting:straight", "fp32", EXPORTS)
+    folder = shutil.copytree(export.folder, tmp_path / "faulty")
+    shutil.copyfile(untapped.pte, folder / "model.pte")
+    bench, session = in_numerics(tmp_path, replace(export, folder=folder, pte_sha256=untapped.pte_sha256))
+    record = measure(session, bench, LocalStore(tmp_path / "bundles"))
+    assert (record.status, record.reason_code) == ("failed", "wrong_output")
+    assert str(record.reason).startswith("output 1 is missing")

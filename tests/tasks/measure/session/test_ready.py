@@ -1,0 +1,251 @@
+"""What a session waits for before it starts, and what it records of that.
+
+The conditions of the first tests are made up; the later ones are read on this machine, whose runner is a shell script
+that takes the time of its calibration load from a file.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devices.errors import DeviceLost
+from devices.limits import Limits
+from devices.local import LocalDevice
+from devices.ondevice.conditions import Conditions
+from sql.warehouse import query
+from tasks.analyse.load.load import load_paths
+from tasks.bundle.record import GateRecord, SessionRecord
+from tasks.measure.session import ready
+from tasks.measure.session.calibration import Calibration
+from tasks.measure.session.check import Unsuccessful
+from tasks.measure.session.measure import Bench
+from tests.fixtures.plans import NIGHT
+from tests.fixtures.stand_in import GOOD, a_bench, a_session, farm_bench, measured
+from tests.fixtures.waiting import ENOUGH_S
+
+PHONE = LocalDevice("phone", "/nowhere")
+MS = 1_000_000
+STATS = {
+    "load_ns": 1, "execution_ns": [1, 1, 1], "peak_resident_bytes": 1, "threads_used": 1, "sme_hardware": False,
+    "sme_told": False, "sme2_hardware": False, "sme2_told": False,
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _poll_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ready, "POLL_S", 0.001)
+
+
+def readings(monkeypatch: pytest.MonkeyPatch, *found: Conditions | Exception) -> list[tuple[Any, ...]]:
+    """Let the conditions of every device be these in turn, the last one permanently; return the requests."""
+    left, requests = list(found), []
+
+    def read(_device: LocalDevice, *request: Any) -> Conditions:
+        requests.append(request)
+        now = left.pop(0) if len(left) > 1 else left[0]
+        if isinstance(now, Exception):
+            raise now
+        return now
+
+    monkeypatch.setattr(ready, "read_conditions", read)
+    return requests
+
+
+def heat(*temperatures_c: float) -> Iterator[Conditions]:
+    return (Conditions(temperature_c=each) for each in temperatures_c)
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Calibration:
+    return Calibration(["runner", "--calibrate"], tmp_path / "phone.json", "key")
+
+
+def test_a_device_that_cools_down_is_waited_for(monkeypatch: pytest.MonkeyPatch, load: Calibration) -> None:
+    readings(monkeypatch, *heat(50, 45, 39))
+    gates: list[GateRecord] = []
+
+    conditions = ready.settle(PHONE, Limits(max_temperature_c=40), ENOUGH_S, gates, calibration=load)
+
+    assert conditions.temperature_c == 39
+    (gate,) = gates
+    assert (gate.limit, gate.bound, gate.value, gate.worst, gate.note) == ("max_temperature_c", 40, 39, 50, None)
+    assert gate.waited_s > 0
+
+
+def test_a_device_that_stays_hot_is_given_up_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch, load: Calibration
+) -> None:
+    readings(monkeypatch, *heat(50))
+    gates: list[GateRecord] = []
+
+    with pytest.raises(Unsuccessful) as end:
+        ready.settle(PHONE, Limits(max_temperature_c=40), 0, gates, calibration=load)
+
+    reason = "before the session, thermal: temperature_c is 50 °C, the limit is 40 °C"
+    assert (end.value.status, end.value.code, str(end.value)) == ("invalid", "thermal", reason)
+    assert [(gate.value, gate.worst, gate.waited_s) for gate in gates] == [(50, 50, 0)]
+
+
+def test_a_wait_for_two_limits_counts_for_the_first(monkeypatch: pytest.MonkeyPatch, load: Calibration) -> None:
+    # given a device that is too hot and has too little memory, then only the latter
+    low = {"free_memory_bytes": 100 * 10**6}
+    readings(
+        monkeypatch,
+        Conditions(temperature_c=50, **low),  # type: ignore[arg-type]
+        Conditions(temperature_c=30, free_memory_bytes=900 * 10**6),
+    )
+    gates: list[GateRecord] = []
+    # when the farm waits for it
+    limits = Limits(max_temperature_c=40, min_free_memory_mb=500)
+    ready.settle(PHONE, limits, ENOUGH_S, gates, calibration=load)
+    # then no second is counted twice, and both values are recorded
+    heat_gate, memory_gate = gates
+    assert heat_gate.waited_s > 0
+    assert (memory_gate.waited_s, memory_gate.worst, memory_gate.value) == (0, 100, 900)
+
+
+def test_what_a_device_does_not_report_is_recorded_as_not_applied(
+    monkeypatch: pytest.MonkeyPatch, load: Calibration
+) -> None:
+    readings(monkeypatch, Conditions())
+    gates: list[GateRecord] = []
+
+    ready.settle(PHONE, Limits(max_die_c=50), 0, gates, calibration=load)
+
+    (gate,) = gates
+    assert (gate.limit, gate.value, gate.note) == ("max_die_c", None, "the device does not report it")
+
+
+def test_what_was_read_just_now_is_enough_unless_a_limit_needs_more(
+    monkeypatch: pytest.MonkeyPatch, load: Calibration
+) -> None:
+    requests, first = readings(monkeypatch, Conditions()), Conditions(load_1m=0.1)
+
+    for limits in (Limits(max_load_1m=1), Limits(max_background_cpu_percent=9), Limits(max_slowdown_percent=5)):
+        ready.settle(PHONE, limits, 0, [], calibration=load, first=first)
+
+    assert requests == [(0.5, []), (None, ["runner", "--calibrate"])]
+
+
+def test_waits_before_a_lost_connection_are_kept(monkeypatch: pytest.MonkeyPatch, load: Calibration) -> None:
+    # given a device that is lost while it is waited for, and found again
+    lost = DeviceLost("phone", "lost")
+    readings(monkeypatch, *heat(50, 49), lost, *heat(30))
+    gates: list[GateRecord] = []
+    limits = Limits(max_temperature_c=40)
+    with pytest.raises(DeviceLost):
+        ready.settle(PHONE, limits, ENOUGH_S, gates, calibration=load)
+    (before,) = gates
+    # when the farm waits again
+    ready.settle(PHONE, limits, ENOUGH_S, gates, calibration=load)
+    # then it still knows the first wait
+    (gate,) = gates
+    assert (gate.value, gate.worst, gate.waited_s) == (30, 50, before.waited_s)
+    assert before.waited_s > 0
+
+
+def calibrating_bench(folder: Path, *times_ns: int) -> Bench:
+    """Return a bench whose runner's calibration load takes these times in turn, the last one permanently."""
+    (folder / "times").write_text("".join(f"{time}\n" for time in times_ns), encoding="utf-8")
+    (folder / "stats").write_text(json.dumps(STATS), encoding="utf-8")
+    script = f"""
+if [ "$1" = --calibrate ]; then
+    cd '{folder}' && head -n 1 times
+    if [ "$(wc -l <times)" -gt 1 ]; then tail -n +2 times >left && mv left times; fi
+    exit 0
+fi
+cp '{folder}/stats' "$stats"
+"""
+    return replace(farm_bench(folder, script + GOOD), limits=Limits(max_slowdown_percent=5), settle_s=ENOUGH_S)
+
+
+def slowdown(record: SessionRecord) -> GateRecord:
+    (gate,) = record.gates
+    assert (gate.limit, gate.bound) == ("max_slowdown_percent", 5)
+    return gate
+
+
+def test_a_throttled_processor_is_waited_for_once_there_is_a_baseline(tmp_path: Path) -> None:
+    # given a device whose load takes 150 ms, and later twice 180 ms before it is cool again
+    slow = [150 * MS] * 3 + [180 * MS] * 2 + [180 * MS] * 2 + [153 * MS]
+    bench = calibrating_bench(tmp_path, *slow)
+    # when six sessions are measured
+    records = [measured(tmp_path, bench, a_session(index=index)) for index in range(6)]
+    # then the first five record their times and wait for nothing, slow as they may be
+    assert {record.status for record in records} == {"succeeded"}
+    assert [slowdown(record).note for record in records[:5]] == [
+        f"no baseline yet: {earlier} of 5 calibrations before this one" for earlier in range(5)
+    ]
+    assert {slowdown(record).waited_s for record in records[:5]} == {0}
+    # and the sixth waits until the device is as fast as it was
+    last = slowdown(records[5])
+    assert (last.value, last.worst, last.note) == (2.0, 20.0, None)
+    assert last.waited_s > 0
+    times = [record.conditions["before"] for record in records]
+    assert [each and each.calibration_ns for each in times] == [150 * MS] * 3 + [180 * MS] * 2 + [153 * MS]
+
+
+def test_a_processor_that_stays_slow_makes_the_session_invalid(tmp_path: Path) -> None:
+    # given a baseline, and a device that is slower ever after
+    bench = calibrating_bench(tmp_path, *[150 * MS] * 5, 165 * MS)
+    for index in range(5):
+        measured(tmp_path, bench, a_session(index=index))
+    # when the next session has no time to wait
+    record = measured(tmp_path, replace(bench, settle_s=0), a_session(index=5))
+    # then it ends as with the other limits
+    assert (record.status, record.reason_code) == ("invalid", "slowdown")
+    reason = "before the session, slowdown: slowdown of the calibration load is 10 %, the limit is 5 %"
+    assert record.reason == reason
+    # and the warehouse tells why, beside one of the five, whose ETDumps are the same
+    warehouse = tmp_path / "warehouse.duckdb"
+    load_paths([tmp_path / "bundles"], warehouse)
+    asked = "SELECT session_id, is_outside, value FROM session_readiness WHERE is_outside"
+    assert query(warehouse, asked)[1] == [(record.session_id, True, 10.0)]
+    asked = "SELECT sessions, outside_sessions, unread_sessions, worst, bound FROM device_wait"
+    assert query(warehouse, asked)[1] == [(2, 1, 1, 10.0, 5.0)]
+    calibrated = f"SELECT count(calibration_ns) FROM session_conditions WHERE sweep_id = '{NIGHT.sweep_id}'"
+    assert query(warehouse, calibrated)[1] == [(1,)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "note"),
+    [
+        ("wheel", "the runner printed no time; build it again for --calibrate"),
+        ("registered", "a registered runner has no calibration load"),
+    ],
+)
+def test_a_runner_without_a_calibration_load_is_measured_and_that_is_recorded(
+    tmp_path: Path, kind: Any, note: str
+) -> None:
+    (tmp_path / "stats").write_text(json.dumps(STATS), encoding="utf-8")
+    script = f"""[ "$1" != --calibrate ] || {{ echo "unknown flag '--calibrate'" >&2; exit 2; }}
+[ -z "$stats" ] || cp '{tmp_path}/stats' "$stats"
+"""
+    bench = a_bench(tmp_path, script + GOOD)
+    bench = replace(bench, runner=replace(bench.runner, kind=kind), limits=Limits(max_slowdown_percent=5))
+
+    record = measured(tmp_path, bench)
+
+    assert record.status == "succeeded"
+    assert (slowdown(record).value, slowdown(record).note) == (None, note)
+
+
+def test_the_background_load_is_recorded_with_the_conditions_before_a_session(tmp_path: Path) -> None:
+    bench = replace(a_bench(tmp_path, GOOD), limits=Limits(max_background_cpu_percent=100))
+
+    record = measured(tmp_path, bench)
+
+    before, after = record.conditions["before"], record.conditions["after"]
+    assert before is not None
+    assert after is not None
+    (gate,) = record.gates
+    assert (gate.value, after.background_cpu_percent) == (before.background_cpu_percent, None)
+    assert gate.value is not None
+
+
+def test_a_session_without_limits_records_none(tmp_path: Path) -> None:
+    assert measured(tmp_path, a_bench(tmp_path, GOOD)).gates == []

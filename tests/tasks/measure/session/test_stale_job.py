@@ -1,0 +1,240 @@
+"""A job that ended without its controller is judged by itself: its request, its conditions and its times.
+
+The machine reports the temperature in a file: stand-ins for an Android phone's tools come first in PATH.
+"""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from devices.limits import Limits
+from devices.local import LocalDevice
+from devices.ondevice.job import run_job
+from tasks.bundle.record import BundleError, SessionRecord
+from tasks.measure.plan import PlannedSession
+from tasks.measure.session.measure import Bench, clear_stale_jobs, measure
+from tasks.store.find import bundles_of
+from tasks.store.store import LocalStore
+from tests.fixtures.paths import ROOT
+from tests.fixtures.plans import NIGHT
+from tests.fixtures.stand_in import GOOD, a_bench, a_session
+from tests.fixtures.waiting import ENOUGH_S, wait_for
+
+COOL = Limits(max_temperature_c=45)
+_CONTROLLER = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+from devices.limits import Limits
+from tests.fixtures.stand_in import LocalStore, a_bench, a_session, measure
+folder = Path(sys.argv[1])
+bench = replace(a_bench(folder, sys.argv[2]), limits=Limits(max_temperature_c=45))
+measure(a_session(), bench, LocalStore(folder / "bundles"))
+"""
+
+
+@pytest.fixture
+def phone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make this machine look like a phone; the returned file contains its temperature in tenths of a degree."""
+    tools, temperature = tmp_path / "tools", tmp_path / "temperature"
+    tools.mkdir()
+    reported = f'#!/bin/sh\n[ "$1" != battery ] || echo "temperature: $(cat "{temperature}")"\n'
+    for name, text in (("getprop", "#!/bin/sh\n"), ("dumpsys", reported)):
+        (tools / name).write_text(text, encoding="utf-8")
+        (tools / name).chmod(0o755)
+    temperature.write_text("295", encoding="utf-8")
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    return temperature
+
+
+def killed_while_the_job_runs(folder: Path, script: str) -> Bench:
+    """Kill a controller with -9 while its job waits for the file `go`; return its bench when the job has ended."""
+    counted = f"echo x >>'{folder}/count'; until [ -e '{folder}/go' ]; do sleep 0.02; done; {script}"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    controller = subprocess.Popen([sys.executable, "-c", _CONTROLLER, str(folder), counted], env=environment)
+    wait_for((folder / "count").exists, "the job to run")
+    controller.kill()
+    controller.wait()
+    (folder / "go").touch()
+    wait_for(lambda: list(folder.glob("root/sessions/*/job/rc")), "the job to end")
+    again = folder / "again"
+    again.mkdir()
+    bench = replace(a_bench(again, counted), limits=COOL)
+    return replace(bench, device=type(bench.device)("local", str(folder / "root")))
+
+
+def record_of(folder: Path, bench: Bench) -> SessionRecord:
+    measure(a_session(), bench, LocalStore(folder / "bundles"))
+    (record,) = bundles_of(folder / "bundles", NIGHT.sweep_id)
+    return record
+
+
+def runs(folder: Path) -> int:
+    return len((folder / "count").read_text(encoding="utf-8").splitlines())
+
+
+@pytest.mark.fault(
+    stage="run",
+    done="controller killed with -9 while the device is too hot; restarted when it has cooled",
+    holds="the session is invalid: thermal, with the temperature of the run",
+)
+def test_a_job_that_ended_hot_is_invalid_when_it_is_collected_cool(tmp_path: Path, phone: Path) -> None:
+    # given a run that heats the device to 70 degrees, whose controller is killed
+    bench = killed_while_the_job_runs(tmp_path, f"echo 700 >'{phone}'; {GOOD}")
+    # when the sweep is started again after the device has cooled
+    phone.write_text("295", encoding="utf-8")
+    record = record_of(tmp_path, bench)
+    # then the session is judged by the conditions of its run, which is not repeated
+    assert (record.status, record.reason_code) == ("invalid", "thermal")
+    before, after = record.conditions["before"], record.conditions["after"]
+    assert before is not None
+    assert after is not None
+    assert (before.temperature_c, after.temperature_c) == (29.5, 70.0)
+    assert runs(tmp_path) == 1
+
+
+@pytest.mark.fault(
+    stage="run",
+    done="controller killed with -9; restarted while the device is too hot",
+    holds="the job that ended cool is collected as succeeded",
+)
+def test_a_job_that_ended_cool_is_collected_while_the_device_is_hot(tmp_path: Path, phone: Path) -> None:
+    bench = killed_while_the_job_runs(tmp_path, GOOD)
+    phone.write_text("700", encoding="utf-8")
+
+    record = record_of(tmp_path, bench)
+
+    assert (record.status, record.reason) == ("succeeded", None)
+    assert runs(tmp_path) == 1
+
+
+def test_a_device_that_heats_up_between_the_wait_and_the_start_is_seen_by_the_job(tmp_path: Path, phone: Path) -> None:
+    # given a device that is cool when the controller looks and after the run, and hot when the job starts
+    hot_at_start = tmp_path / "tools" / "dumpsys"
+    hot_at_start.write_text(
+        f'#!/bin/sh\n[ "$1" = battery ] || exit 0; echo "temperature: $(cat "{phone}")"; echo 700 >"{phone}"\n',
+        encoding="utf-8",
+    )
+    bench = replace(a_bench(tmp_path, f"echo 295 >'{phone}'; {GOOD}"), limits=COOL)
+
+    record = record_of(tmp_path, bench)
+
+    assert (record.status, record.reason_code) == ("invalid", "thermal")
+    assert str(record.reason).startswith("before the session, thermal: temperature_c is 70")
+
+
+@pytest.mark.fault(
+    stage="run",
+    done="controller killed with -9 and restarted later",
+    holds="the bundle has the times of the run, not of the restart",
+)
+def test_the_times_in_the_bundle_are_those_of_the_run(tmp_path: Path, phone: Path) -> None:
+    began = datetime.now(UTC)
+    bench = killed_while_the_job_runs(tmp_path, GOOD)
+    (written,) = tmp_path.glob("root/sessions/*/job/rc")
+    ended = datetime.fromtimestamp(written.stat().st_mtime, UTC)
+    # when the sweep is started again at a moment that differs measurably from the end of the run
+    wait_for(lambda: datetime.now(UTC) - ended > timedelta(seconds=3), "the clock", pause_s=0.1)
+
+    record = record_of(tmp_path, bench)
+
+    started_at, ended_at = (datetime.fromisoformat(moment) for moment in (record.started_at, record.ended_at))
+    assert began <= started_at <= ended_at <= ended + timedelta(seconds=1)
+    assert record.wall_s == pytest.approx((ended_at - started_at).total_seconds(), abs=0.02)
+    after = record.conditions["after"]
+    assert after is not None
+    assert after.taken_at is not None
+    assert abs(after.taken_at - ended_at) < timedelta(seconds=1)
+
+
+@pytest.mark.fault(
+    stage="run",
+    done="a second user with another cpu_affinity finds the first user's finished job on the device",
+    holds="it is removed and run again with the second user's command",
+)
+def test_a_finished_job_of_another_command_is_not_collected(tmp_path: Path, phone: Path) -> None:
+    bench = killed_while_the_job_runs(tmp_path, GOOD)
+    pinned = replace(bench, spec=bench.spec.model_copy(update={"cpu_affinity": [0]}))
+
+    record = record_of(tmp_path, pinned)
+
+    assert (record.status, record.command[:2]) == ("succeeded", ["taskset", "1"])
+    assert runs(tmp_path) == 2
+
+
+@pytest.mark.fault(
+    stage="run",
+    done="a second user with another var folder finds the first user's finished job on the device",
+    holds="it is removed and run again",
+)
+def test_a_finished_job_of_another_var_folder_is_not_collected(tmp_path: Path, phone: Path) -> None:
+    bench = killed_while_the_job_runs(tmp_path, GOOD)
+    since = time.time()
+
+    measure(a_session(), bench, LocalStore(tmp_path / "other" / "bundles"))
+
+    (record,) = bundles_of(tmp_path / "other" / "bundles", NIGHT.sweep_id)
+    assert record.status == "succeeded"
+    assert datetime.fromisoformat(record.started_at).timestamp() >= since - 0.1
+    assert runs(tmp_path) == 2
+
+
+@pytest.mark.fault(
+    stage="run",
+    done="a job of another farm runs on the machine during the session",
+    holds="the session is invalid: not_alone",
+)
+def test_a_session_that_was_not_alone_on_the_machine_is_invalid(tmp_path: Path) -> None:
+    # given the job of another farm, which ignores leases
+    other = LocalDevice("other", str(tmp_path / "other root"))
+    script = f"touch '{tmp_path}/other-runs'; until [ -e '{tmp_path}/end' ]; do sleep 0.02; done"
+    arguments = (other, f"{other.root}/session", ["sh", "-c", script])
+    thread = threading.Thread(target=run_job, args=arguments, kwargs={"deadline_s": ENOUGH_S})
+    thread.start()
+    wait_for((tmp_path / "other-runs").exists, "the other farm's job to run")
+
+    record = record_of(tmp_path, a_bench(tmp_path, GOOD))
+
+    (tmp_path / "end").touch()
+    thread.join()
+    assert (record.status, record.reason_code) == ("invalid", "not_alone")
+    assert record.reason == f"another farm, with the root {other.root}, ran a job on local at the same time"
+
+
+@pytest.mark.fault(
+    stage="run",
+    done="controllers are killed, and their sessions are never resumed",
+    holds="what they left on the device is removed by later sweeps",
+)
+def test_what_is_never_resumed_does_not_stay_on_the_device(tmp_path: Path) -> None:
+    # given three finished jobs of this sweep and one of another farm that nobody collected, and one that never started
+    bench, store = a_bench(tmp_path, GOOD), LocalStore(tmp_path / "bundles")
+    kept, dropped, old = (a_session(index=index) for index in range(3))
+    elsewhere = a_session(index=3)
+    for session, bundles in ((kept, store), (dropped, store), (old, store), (elsewhere, LocalStore(tmp_path / "b"))):
+        leave_job(bench, session, bundles)
+    sessions = tmp_path / "root" / "sessions"
+    (sessions / ("f" * 16)).mkdir()
+    os.utime(sessions / old.session_id, (time.time() - 8 * 86_400,) * 2)
+    # when the sweep is started again and plans only two of them
+    clear_stale_jobs(bench.device, NIGHT, [kept, old], store)
+    # then what is planned and recent stays, and so does the other farm's
+    assert {path.name for path in sessions.iterdir()} == {kept.session_id, elsewhere.session_id}
+    measure(kept, bench, store)
+    assert [record.status for record in store.records(NIGHT.sweep_id)] == ["succeeded"]
+
+
+def leave_job(bench: Bench, session: PlannedSession, bundles: LocalStore) -> None:
+    """Measure the session and fail to write its bundle, which leaves the job on the device."""
+    blocked = bundles.root
+    blocked.write_text("a file where the bundles should be", encoding="utf-8")
+    with pytest.raises(BundleError, match="cannot write the bundle"):
+        measure(session, bench, bundles)
+    blocked.unlink()

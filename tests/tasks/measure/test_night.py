@@ -1,0 +1,55 @@
+"""A night has one sweep of a name unless the user measures again; a night can be named, but not one in the future."""
+
+from datetime import date
+
+import pytest
+
+from devices.errors import InputError
+from tasks.measure.night import night_or_today, parse_night, sweep_night
+
+NIGHT = date(2026, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("there", "again", "wanted"),
+    [
+        ([], False, "smoke-2026-01-02"),
+        ([], True, "smoke-2026-01-02"),
+        (["smoke-2026-01-02"], False, "smoke-2026-01-02"),
+        (["smoke-2026-01-02"], True, "smoke-2026-01-02.2"),
+        (["smoke-2026-01-02", "smoke-2026-01-02.2"], False, "smoke-2026-01-02.2"),
+        (["smoke-2026-01-02", "smoke-2026-01-02.10"], True, "smoke-2026-01-02.11"),
+        (["smoke-2026-01-01", "smoke2-2026-01-02"], False, "smoke-2026-01-02"),
+    ],
+)
+def test_the_newest_sweep_of_the_night_goes_on_unless_again_is_asked(
+    there: list[str], again: bool, wanted: str
+) -> None:
+    # given the sweeps that have bundles already, then the sweep that is started now is
+    assert sweep_night("smoke", NIGHT, there, again=again).sweep_id == wanted
+
+
+@pytest.mark.parametrize(
+    ("night", "wanted"),
+    [(None, NIGHT), (NIGHT, NIGHT), (date(2025, 12, 31), date(2025, 12, 31))],
+)
+def test_a_sweep_belongs_to_the_night_that_is_named_or_to_today(night: date | None, wanted: date) -> None:
+    assert night_or_today(night, today=NIGHT) == wanted
+
+
+def test_a_night_in_the_future_is_refused() -> None:
+    with pytest.raises(InputError) as refused:
+        night_or_today(date(2026, 1, 3), today=NIGHT)
+    assert str(refused.value) == (
+        "the night 2026-01-03 is in the future (today is 2026-01-02); name today or an earlier night"
+    )
+
+
+def test_a_night_is_written_as_a_date() -> None:
+    assert parse_night("2026-01-02") == NIGHT
+
+
+@pytest.mark.parametrize("text", ["yesterday", "2026-02-30", "20260102", "2026-W01-5", ""])
+def test_a_text_that_is_not_a_date_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="not a night; write a date such as 2026-11-01"):
+        parse_night(text)

@@ -1,0 +1,205 @@
+"""Which sessions a sweep with `interval_percent` leaves out: those behind a clear answer."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from tasks.analyse.verdict.comparison import compare
+from tasks.bundle.record import SessionRecord
+from tasks.measure.plan import DISCARDED_INDEX, FIRST_SESSION, PlannedSession, still_to_run
+from tasks.measure.sequential import LEAST_SESSIONS, Enough, median_interval_percent
+from tasks.measure.spec import SweepSpec
+from tests.fixtures.plans import a_spec, ended, planned
+
+MOST = 20
+PERCENT = 2.0
+Noise = Callable[[PlannedSession], float]
+
+
+def a_sweep(**changes: object) -> SweepSpec:
+    two = {"precisions": ["fp32"], "variants": ["sme2_on", "sme2_off"]}
+    return a_spec(**{"sessions": MOST, "interval_percent": PERCENT, **two, **changes})
+
+
+def steady(session: PlannedSession) -> float:
+    return 0.001
+
+
+def linear_is_noisy(session: PlannedSession) -> float:
+    return 0.1 if session.cell.model == "linear" else 0.001
+
+
+def measured(session: PlannedSession, noise: Noise = steady) -> SessionRecord:
+    """A session that succeeded, with the same figure whenever it is measured."""
+    if session.index == DISCARDED_INDEX:
+        return ended(session, "invalid", FIRST_SESSION)
+    move = math.sin(session.index * 2.4 + (session.cell.variant == "sme2_on"))
+    latency_ns = round(1e6 * (1 + noise(session) * move))
+    return ended(session, "succeeded").model_copy(update={"stats": {"execution_ns": [9e6, *[latency_ns] * 5]}})
+
+
+def run(spec: SweepSpec, records: Iterable[SessionRecord] = (), noise: Noise = steady) -> list[SessionRecord]:
+    """Measure what a sweep still needs, as the device's flow does."""
+    before = list(records)
+    sessions = planned(spec)
+    enough = Enough(sessions, before, spec.interval_percent)
+    new = []
+    left = enough.pending(still_to_run(sessions, before))
+    while left:
+        new.append(measured(left.pop(0), noise))
+        enough.add(new[-1])
+        left = enough.pending(left)
+    return new
+
+
+def sessions_of(records: Iterable[SessionRecord]) -> dict[tuple[str, str], int]:
+    return dict(Counter((record.model.name, record.variant) for record in records if record.status == "succeeded"))
+
+
+def test_a_clear_answer_ends_after_eight_sessions_and_an_unclear_one_after_all() -> None:
+    # given a model without noise and one whose sessions scatter by several percent
+    records = run(a_sweep(), noise=linear_is_noisy)
+    # then the first one has the fewest sessions that can confirm a verdict, and on and off have as many
+    assert sessions_of(records) == {
+        ("conv", "sme2_on"): LEAST_SESSIONS,
+        ("conv", "sme2_off"): LEAST_SESSIONS,
+        ("linear", "sme2_on"): MOST,
+        ("linear", "sme2_off"): MOST,
+    }
+
+
+def test_without_the_key_every_session_is_needed() -> None:
+    assert set(sessions_of(run(a_sweep(interval_percent=None))).values()) == {MOST}
+
+
+def test_one_noisy_variant_keeps_the_other_going_and_the_order_is_abba() -> None:
+    # given a model whose sessions scatter with SME2 only
+    records = run(a_sweep(models=["linear"]), noise=lambda s: 0.1 if s.cell.variant == "sme2_on" else 0.001)[1:]
+    # then both variants have all their sessions, in turns that swap each round
+    assert sessions_of(records) == {("linear", "sme2_on"): MOST, ("linear", "sme2_off"): MOST}
+    assert [record.variant for record in records[:4]] == ["sme2_on", "sme2_off", "sme2_off", "sme2_on"]
+
+
+@pytest.mark.parametrize("most_noise", [0.01, 0.02, 0.03])
+def test_a_sweep_that_was_killed_ends_at_the_same_session(most_noise: float) -> None:
+    # given a model that ends somewhere between the first and the last possible session
+    spec = a_sweep(models=["linear"])
+    uninterrupted = run(spec, noise=lambda session: most_noise)
+    # when it is killed after any number of sessions and started again
+    for number in range(len(uninterrupted)):
+        before = uninterrupted[:number]
+        after = run(spec, before, noise=lambda session: most_noise)
+        # then the same sessions were measured
+        assert [*before, *after] == uninterrupted
+    # and a third start measures nothing
+    assert run(spec, uninterrupted, noise=lambda session: most_noise) == []
+
+
+def test_noise_in_between_ends_in_between() -> None:
+    counts = sessions_of(run(a_sweep(models=["linear"]), noise=lambda session: 0.02))
+    assert LEAST_SESSIONS < counts["linear", "sme2_on"] < MOST
+
+
+def test_a_failed_session_is_repeated_also_where_there_are_enough() -> None:
+    # given a group that ended early, one of whose sessions failed
+    spec = a_sweep(models=["linear"])
+    records = run(spec)
+    failed = next(record for record in records if record.index == 3)
+    again = [record for record in records if record is not failed]
+    first_try = next(session for session in planned(spec) if session.session_id == failed.session_id)
+    # when the sweep is started again
+    after = run(spec, [*again, ended(first_try, "failed", "device_lost")])
+    # then that session is repeated, and no other
+    assert [(record.index, record.variant, record.attempt) for record in after] == [(3, failed.variant, 2)]
+
+
+def test_sessions_that_do_not_count_end_nothing() -> None:
+    # given records without the times of executions, of failed sessions, and of another model file
+    spec = a_sweep(models=["linear"])
+    records = run(spec)
+    useless = [
+        [record.model_copy(update={"stats": {"load_ns": 5}}) for record in records],
+        [record.model_copy(update={"stats": None}) for record in records],
+        [record.model_copy(update={"status": "invalid", "reason_code": "thermal"}) for record in records],
+        [measured(session) for session in planned(spec, pte="other")],
+    ]
+    last = planned(spec)[-1]
+    assert not Enough(planned(spec), records, PERCENT).needs(last)
+    for each in useless:
+        assert Enough(planned(spec), each, PERCENT).needs(last)
+    # and forgotten sessions
+    assert Enough(planned(spec), records, PERCENT, {record.session_id for record in records}).needs(last)
+
+
+def test_sessions_for_kernels_and_the_discarded_one_are_always_needed() -> None:
+    spec = a_sweep(modes=["timing", "profile"])
+    sessions = planned(spec)
+    enough = Enough(sessions, [measured(session) for session in sessions[1:]], PERCENT)
+    needed = [session for session in sessions if enough.needs(session)]
+    assert Counter((session.cell.mode, session.index) for session in needed) == {
+        ("timing", DISCARDED_INDEX): 1,
+        **{("timing", number): 4 for number in range(LEAST_SESSIONS)},
+        ("profile", 0): 4,
+    }
+
+
+def test_when_the_device_is_lost_only_sessions_that_are_needed_anyway_fail() -> None:
+    # given a noisy group after its tenth round, and one that ended
+    spec = a_sweep()
+    sessions = planned(spec)
+    done = [measured(session, linear_is_noisy) for session in sessions if session.index < 10]
+    enough = Enough(sessions, done, PERCENT)
+    left = [session for session in sessions if session.index >= 10]
+    # then the next round of the noisy one is certain
+    assert [(session.cell.model, session.index) for session in enough.certain(left)] == [("linear", 10)] * 2
+    # and before the first session, those that every group gets
+    fresh = Enough(sessions, [], PERCENT).certain(sessions)
+    assert sorted({session.index for session in fresh}) == [DISCARDED_INDEX, *range(LEAST_SESSIONS)]
+    # and a session that failed before, wherever it is
+    assert enough.certain([replace(left[-1], attempt=2)]) == [replace(left[-1], attempt=2)]
+    # and all of them where nothing ends early
+    assert Enough(sessions, [], None).certain(sessions) == sessions
+
+
+def test_the_interval_is_that_of_signed_ranks() -> None:
+    # given all choices of signs of the ranks 1 to 8, which are equally likely without a shift
+    sums = sorted(
+        sum(rank for rank, sign in zip(range(1, 9), signs, strict=True) if sign) for signs in product((0, 1), repeat=8)
+    )
+    cut = next(k for k in range(37) if sum(value <= k for value in sums) > 0.025 * len(sums))
+    # then the interval leaves out as many averages of pairs at each end as may lie there by chance
+    figures = [1.0, 1.01, 1.03, 1.06, 1.1, 1.15, 1.21, 1.28]
+    averages = sorted(math.log(a * b) / 2 for i, a in enumerate(figures) for b in figures[i:])
+    width = 100 * (math.exp(averages[-cut] - averages[cut - 1]) - 1)
+    assert median_interval_percent(figures) == pytest.approx(width)
+
+
+def test_fewer_than_six_figures_have_no_interval() -> None:
+    assert [math.isinf(median_interval_percent([1.0] * count)) for count in (0, 1, 5, 6)] == [True, True, True, False]
+
+
+def test_many_figures_have_nearly_the_exact_interval() -> None:
+    # given 30 and 31 figures: the last count with the exact distribution and the first without
+    widths = [median_interval_percent(np.exp(np.linspace(-0.1, 0.1, count)).tolist()) for count in (30, 31)]
+    assert widths[1] == pytest.approx(widths[0], rel=0.04)
+
+
+def test_stopping_by_the_width_leaves_the_intervals_of_comparisons_right() -> None:
+    # given two variants with a ratio of 1.05 that end together, when both medians are known to 4 %
+    generator = np.random.default_rng(5)
+    held = []
+    for _ in range(400):
+        a, b = np.exp(generator.normal(0, 0.02, (2, 40))) * [[1], [1.05]]
+        enough = (n for n in range(LEAST_SESSIONS, 40) if max(map(median_interval_percent, (a[:n], b[:n]))) < 4)
+        n = next(enough, 40)
+        got = compare(a[:n].tolist(), b[:n].tolist())
+        assert got.low is not None
+        assert got.high is not None
+        held.append(got.low <= 1.05 <= got.high)
+    # then 95 % of the intervals hold it, give or take what 400 repetitions leave open
+    assert 0.925 <= np.mean(held) <= 0.98

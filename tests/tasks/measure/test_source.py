@@ -1,0 +1,121 @@
+"""The commit of the repository that a sweep file lies in: recorded where there is one, and nothing else."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tasks.measure.source import source_of
+
+
+def git(folder: Path, *arguments: str) -> str:
+    author = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
+    done = subprocess.run(["git", *author, "-C", str(folder), *arguments], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def sweep_file(tmp_path: Path) -> Path:
+    """A sweep file in a folder of a repository with one commit."""
+    git(tmp_path, "init", "--quiet")
+    (tmp_path / "bench").mkdir()
+    path = tmp_path / "bench" / "nightly.yaml"
+    path.write_text("name: nightly\n")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "--quiet", "-m", "first")
+    return path
+
+
+def test_the_commit_of_the_repository_is_recorded(sweep_file: Path) -> None:
+    found = source_of(sweep_file)
+    assert found is not None
+    assert found.model_dump() == {"commit": git(sweep_file.parent, "rev-parse", "HEAD"), "is_dirty": False}
+
+
+def test_a_changed_file_anywhere_in_the_repository_is_an_uncommitted_change(sweep_file: Path) -> None:
+    # given a tracked model beside the folder of the sweep file
+    model = sweep_file.parents[1] / "model.py"
+    model.write_text("channels = 8\n")
+    git(model.parent, "add", "model.py")
+    git(model.parent, "commit", "--quiet", "-m", "model")
+    # when it is edited
+    model.write_text("channels = 16\n")
+    # then the commit is not what was measured
+    found = source_of(sweep_file)
+    assert found is not None
+    assert found.is_dirty is True
+
+
+def test_results_that_nobody_tracks_are_no_change(sweep_file: Path) -> None:
+    (sweep_file.parent / "var").mkdir()
+    (sweep_file.parent / "var" / "results.duckdb").write_text("")
+    found = source_of(sweep_file)
+    assert found is not None
+    assert found.is_dirty is False
+
+
+def test_no_url_of_a_remote_is_recorded(sweep_file: Path) -> None:
+    git(sweep_file.parent, "remote", "add", "origin", "https://user:secret-token@example.org/bench.git")
+    found = source_of(sweep_file)
+    assert found is not None
+    assert "secret-token" not in found.model_dump_json()
+
+
+def test_a_relative_path_and_variables_of_a_git_hook_lead_to_the_same_repository(
+    sweep_file: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a farm that was started by a hook of another repository, in the folder of the sweep file
+    other = tmp_path_factory.mktemp("other")
+    git(other, "init", "--quiet")
+    expected = git(sweep_file.parent, "rev-parse", "HEAD")
+    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
+    monkeypatch.chdir(sweep_file.parent)
+    found = source_of(Path("nightly.yaml"))
+    assert found is not None
+    assert found.commit == expected
+
+
+def test_without_a_repository_a_commit_or_git_there_is_nothing(
+    sweep_file: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    assert source_of(outside / "nightly.yaml") is None
+    git(outside, "init", "--quiet")
+    assert source_of(outside / "nightly.yaml") is None
+    assert source_of(outside / "absent" / "nightly.yaml") is None
+    monkeypatch.setenv("PATH", str(outside))
+    assert source_of(sweep_file) is None
+
+
+def test_a_program_that_the_repository_names_is_not_run(sweep_file: Path, tmp_path: Path) -> None:
+    # given a repository whose configuration names a program that git would run for its status
+    ran = tmp_path / "ran"
+    script = tmp_path / "monitor.sh"
+    script.write_text(f"#!/bin/sh\ntouch {ran}\n")
+    script.chmod(0o755)
+    git(sweep_file.parent, "config", "core.fsmonitor", str(script))
+    git(sweep_file.parent, "status")
+    assert ran.exists()
+    ran.unlink()
+    # then asking for the commit does not run it
+    assert source_of(sweep_file) is not None
+    assert not ran.exists()
+
+
+def test_a_git_that_hangs_does_not_stop_a_sweep(
+    sweep_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a git that never answers about changes
+    slow = tmp_path / "bin" / "git"
+    slow.parent.mkdir()
+    slow.write_text('#!/bin/sh\ncase "$*" in *status*) exec sleep 60;; esac\nexec "$REAL_GIT" "$@"\n')
+    slow.chmod(0o755)
+    real = subprocess.run(["which", "git"], check=True, capture_output=True, text=True).stdout.strip()
+    monkeypatch.setenv("REAL_GIT", real)
+    monkeypatch.setenv("PATH", f"{slow.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr("tasks.measure.source._ANSWER_S", 1.0)
+    # then the commit is recorded without an answer about changes
+    found = source_of(sweep_file)
+    assert found is not None
+    assert found.is_dirty is None

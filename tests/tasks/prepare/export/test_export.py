@@ -1,0 +1,349 @@
+"""Exporting models: what is written, when it is made again, and what it survives."""
+
+import hashlib
+import importlib.util
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tasks.prepare.export.entry import entry_of
+from tasks.prepare.export.export import NotApplicableError, export_model
+from tasks.prepare.export.exported import Export, ExportError, read_exports
+from tasks.prepare.export.key import source_sha256
+from tasks.prepare.export.recipes import RECIPES
+from tests.fixtures.waiting import SCALE, wait_for
+
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.skipif(
+        importlib.util.find_spec("executorch") is None, reason="executorch is not installed (export extra)"
+    ),
+]
+
+OWN_MODEL = """
+from pathlib import Path
+import time
+import torch
+from helper import SCALE
+
+class Ours(torch.nn.Module):
+    def forward(self, images):
+        if not torch.compiler.is_exporting():
+            Path("started").touch()
+            while Path("hold").exists():
+                time.sleep(0.02)
+        return images.mean((2, 3)) * SCALE
+
+def make():
+    print("a factory may print")
+    float(Path("weights.txt").read_text())
+    return Ours(), (torch.rand(1, 3, 8, 8),)
+
+def branching():
+    class Branching(torch.nn.Module):
+        def forward(self, values):
+            return values + 1 if values.sum() > 0 else values - 1
+    return Branching(), (torch.rand(4),)
+
+def bare():
+    return Ours()
+
+def crash():
+    import os
+    os.abort()
+"""
+
+
+@pytest.fixture(scope="module")
+def toys(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Export]:
+    """toy_cnn in every precision, two exports at a time."""
+    exports = tmp_path_factory.mktemp("toys") / "exports"
+    with ThreadPoolExecutor(2) as pool:
+        made = pool.map(lambda precision: export_model("toy_cnn", precision, exports), RECIPES)
+        return dict(zip(RECIPES, made, strict=True))
+
+
+@pytest.fixture
+def exports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory (its name has a space and a quote) with models of our own; returns the exports folder."""
+    place = tmp_path / "it's here"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    Path("own.py").write_text(OWN_MODEL)
+    Path("helper.py").write_text("SCALE = 2.0\n")
+    Path("weights.txt").write_text("1.0")
+    return Path("exports")
+
+
+@pytest.mark.parametrize("precision", RECIPES)
+def test_the_program_agrees_with_the_eager_reference(toys: dict[str, Export], precision: str) -> None:
+    torch = pytest.importorskip("torch")
+    from executorch.runtime import Runtime
+
+    export = toys[precision]
+    inputs = [torch.from_numpy(_values(export, entry)) for entry in export.inputs]
+    got = Runtime.get().load_program(export.pte).load_method("forward").execute(inputs)
+
+    (wanted,) = [_values(export, entry).astype(np.float64) for entry in export.outputs]
+    error = np.abs(got[0].double().numpy() - wanted).max() / np.abs(wanted).max()
+    assert error < {"fp32": 1e-5, "fp16": 5e-3}.get(precision, 5e-2)
+
+
+def test_every_file_is_as_export_json_says(toys: dict[str, Export]) -> None:
+    for precision, export in toys.items():
+        assert (export.model, export.precision, export.seed) == ("toy_cnn", precision, 0)
+        assert export.folder.name == export.export_key
+        assert hashlib.sha256(export.pte.read_bytes()).hexdigest() == export.pte_sha256
+        assert export.pte.stat().st_size == export.pte_bytes
+        assert export.etrecord.stat().st_size > 0
+        assert export.versions["torch"] is not None
+        assert export.source_sha256 == source_sha256(entry_of("toy_cnn"), precision, export.folder.parent)
+        for entry in (*export.inputs, *export.outputs):
+            assert hashlib.sha256((export.folder / entry["file"]).read_bytes()).hexdigest() == entry["sha256"]
+
+
+def test_an_export_of_an_older_farm_has_the_hash_of_its_source(exports: Path) -> None:
+    # given an export whose export.json lacks the hash
+    made = export_model("linear", "fp32", exports)
+    described = json.loads((made.folder / "export.json").read_text())
+    del described["source_sha256"]
+    (made.folder / "export.json").write_text(json.dumps(described))
+    # when it is used again
+    again = export_model("linear", "fp32", exports)
+    # then the hash is there, and nothing was exported again
+    assert again == made
+
+
+def test_inputs_follow_the_precision_and_conversions_are_compared_with_fp32_too(toys: dict[str, Export]) -> None:
+    assert toys["fp16"].inputs[0]["dtype"] == toys["fp16"].outputs[0]["dtype"] == "float16"
+    assert toys["int8_static"].inputs == toys["int8_dynamic"].inputs == toys["fp32"].inputs
+    # the outputs of a converted model are its own, beside those of the model before its conversion
+    assert toys["fp32"].case.outputs_fp32 == []
+    for precision in ("int8_static", "int8_dynamic", "int4_dynamic"):
+        assert _contents(toys[precision].case.outputs_fp32) == _contents(toys["fp32"].outputs)
+        assert _contents(toys[precision].outputs) != _contents(toys["fp32"].outputs)
+    assert toys["int8_static"].pte_bytes < toys["fp16"].pte_bytes < toys["fp32"].pte_bytes
+
+
+def test_portable_operators_are_the_kernels_that_the_program_calls(toys: dict[str, Export]) -> None:
+    from executorch.exir._serialize._program import deserialize_pte_binary
+    from executorch.exir.schema import KernelCall
+
+    for export in toys.values():
+        plan = deserialize_pte_binary(export.pte.read_bytes()).program.execution_plan[0]
+        calls = [step.instr_args for chain in plan.chains for step in chain.instructions]
+        called = Counter(plan.operators[call.op_index].name for call in calls if isinstance(call, KernelCall))
+        assert called == {_kernel(entry["operator"]): entry["count"] for entry in export.portable}
+
+
+def test_delegated_and_portable_operators_are_told_apart_with_the_reason(toys: dict[str, Export]) -> None:
+    delegated = {entry["operator"]: entry["count"] for entry in toys["fp32"].delegated}
+    assert delegated["aten.convolution.default"] == 3
+    assert delegated["aten.linear.default"] == 2
+    (portable,) = toys["fp32"].portable
+    assert portable["operator"] == "aten.native_layer_norm.default"
+    assert "no rule" in portable["reason"]
+
+
+def test_a_second_export_is_taken_from_disk_without_importing_torch(toys: dict[str, Export]) -> None:
+    script = (
+        "import sys, pathlib; from tasks.prepare.export.export import export_model\n"
+        "done = export_model('toy_cnn', 'fp32', pathlib.Path(sys.argv[1]))\n"
+        "print(done.folder); print({'torch', 'executorch', 'transformers'} & {*sys.modules})"
+    )
+    kept = toys["fp32"].folder
+    before = kept.stat().st_mtime_ns
+    ran = subprocess.run([sys.executable, "-c", script, kept.parent], capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines() == [str(kept), "set()"]
+    assert kept.stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize("damaged", ["model.pte", "output-0.bin", "export.json"])
+def test_a_damaged_export_is_not_taken(toys: dict[str, Export], tmp_path: Path, damaged: str) -> None:
+    shutil.copytree(toys["fp32"].folder, tmp_path / toys["fp32"].folder.name)
+    spoiled = tmp_path / toys["fp32"].folder.name / damaged
+    spoiled.write_bytes(spoiled.read_bytes()[:-7])
+    # No time to export anew: what is asked here is only that the damaged one is neither taken nor left.
+    with pytest.raises(ExportError, match=r"the export did not finish within 0\.01 s"):
+        export_model("toy_cnn", "fp32", tmp_path, deadline_s=0.01)
+    assert _names(tmp_path) == ["logs"]
+
+
+def test_two_exports_at_once_of_a_damaged_one_both_give_the_same_bytes_as_before(
+    toys: dict[str, Export], tmp_path: Path
+) -> None:
+    folder = tmp_path / toys["fp32"].folder.name
+    shutil.copytree(toys["fp32"].folder, folder)
+    (folder / "model.pte").write_bytes(b"not a program")
+
+    with ThreadPoolExecutor(2) as pool:
+        made = list(pool.map(lambda _: export_model("toy_cnn", "fp32", tmp_path), range(2)))
+
+    assert [export.folder for export in made] == [folder, folder]
+    assert made[0].pte_sha256 == made[1].pte_sha256 == toys["fp32"].pte_sha256
+    assert made[0].outputs == toys["fp32"].outputs
+    assert _names(tmp_path) == sorted([folder.name, "logs"])
+
+
+def test_a_killed_export_leaves_nothing_and_the_next_one_succeeds(exports: Path) -> None:
+    Path("hold").touch()
+    with ThreadPoolExecutor(1) as pool:
+        exporting = pool.submit(export_model, "own:make", "fp32", exports)
+        wait_for(Path("started").exists, "the export to start")
+        (aside,) = exports.glob(".part-*")
+        os.kill(int(aside.name.split("-")[1]), signal.SIGKILL)
+        with pytest.raises(ExportError, match=r"own:make as fp32: the export process was killed, .*; the full log is "):
+            exporting.result()
+    assert _names(exports) == ["logs", "used"]
+
+    Path("hold").unlink()
+    export = export_model("own:make", "fp32", exports)
+
+    assert export.portable[0]["reason"] == "mean.dim only supports keepdim=True"
+    assert export_model("own:make", "fp32", exports) == export  # its key holds: nothing it used has changed
+    noted = json.loads(next((exports / "used").iterdir()).read_text())["files"]
+    assert [Path(name).name for name in noted] == ["helper.py", "own.py", "weights.txt"]
+
+
+def test_an_export_ends_with_the_process_that_asked_for_it(exports: Path) -> None:
+    # given a farm that waits for an export
+    Path("hold").touch()
+    program = (
+        "import pathlib, sys; from tasks.prepare.export.export import export_model; "
+        "export_model('own:make', 'fp32', pathlib.Path(sys.argv[1]))"
+    )
+    farm = subprocess.Popen([sys.executable, "-c", program, exports])
+    wait_for(Path("started").exists, "the export to start")
+    (aside,) = exports.glob(".part-*")
+    # when the farm is killed
+    farm.kill()
+    farm.wait()
+    # then the export's process ends too
+    assert wait_for(lambda: not _runs(int(aside.name.split("-")[1])), "the export's process to end")
+
+
+def test_a_process_that_a_model_leaves_running_neither_delays_its_export_nor_outlives_it(exports: Path) -> None:
+    left = "import subprocess\nPath('left').write_text(str(subprocess.Popen(['sleep', '300']).pid))\n"
+    Path("own.py").write_text(OWN_MODEL + left)
+    export_model("own:make", "fp32", exports, deadline_s=120 * SCALE)
+    assert not _runs(int(Path("left").read_text()))
+
+
+def _runs(pid: int) -> bool:
+    said = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return bool(said.stdout.strip()) and not said.stdout.startswith("Z")
+
+
+def test_an_export_past_its_deadline_is_stopped_with_all_its_processes(exports: Path) -> None:
+    with pytest.raises(ExportError, match=r"cannot export toy_cnn as fp32: the export did not finish within 0\.2 s"):
+        export_model("toy_cnn", "fp32", exports, deadline_s=0.2)
+    assert _names(exports) == ["logs"]
+
+
+@pytest.mark.parametrize(
+    ("model", "precision", "words"),
+    [
+        ("own:branching", "fp32", r"GuardOnDataDependentSymNode|data-dependent|Could not guard"),
+        ("own:absent", "fp32", r"own\.py does not define a function named absent"),
+        ("own:bare", "fp32", r"must return \(torch\.nn\.Module, tuple of tensors\) or a dict, not Ours"),
+        ("own:crash", "fp32", r"the export process was killed by SIGABRT"),
+    ],
+)
+def test_a_model_that_cannot_be_exported_gives_one_sentence(
+    exports: Path, model: str, precision: str, words: str
+) -> None:
+    with pytest.raises(ExportError, match=words) as refused:
+        export_model(model, precision, exports)
+    sentence = str(refused.value)
+    assert sentence.startswith(f"cannot export {model} as {precision}: ")
+    assert "\n" not in sentence
+    assert Path(sentence.split("the full log is ")[1]).stat().st_size > 0
+    assert not list(exports.glob("*/export.json"))
+    assert not list(exports.glob(".part-*"))
+
+
+def test_a_recipe_without_meaning_is_found_once(exports: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # given a model without linear layers
+    for _ in range(2):
+        # when it is exported by a recipe for these, then that is skipped with the reason
+        with pytest.raises(NotApplicableError, match="the model has no linear layers, so nothing can be quantized"):
+            export_model("batch_matmul", "int8_dynamic", exports)
+        # and the next night without another attempt
+        monkeypatch.delattr("tasks.prepare.export.export.run_export", raising=False)
+    assert not list(exports.glob("*/export.json"))
+
+
+@pytest.mark.parametrize(
+    ("model", "precision", "words"),
+    [
+        ("toy_cmm", "fp32", "unknown model `toy_cmm`; did you mean `toy_cnn`"),
+        ("toy_cnn", "fp8", "unknown precision `fp8`; use one of fp32, fp16, int8_static, int8_dynamic"),
+        ("absent:make", "fp32", "module absent not found"),
+    ],
+)
+def test_unknown_names_are_refused_before_anything_is_made(
+    exports: Path, model: str, precision: str, words: str
+) -> None:
+    with pytest.raises(ExportError, match=words):
+        export_model(model, precision, exports)
+    assert not exports.exists()
+
+
+def test_a_full_disk_is_one_sentence(tmp_path: Path, small_disk: Path) -> None:
+    with pytest.raises(ExportError, match=f"linear as fp32: no space left on the disk of {small_disk}"):
+        export_model("linear", "fp32", small_disk)
+    assert not list(small_disk.glob("*/model.pte"))
+    assert not list(small_disk.glob(".part-*"))
+
+
+def test_a_disk_without_room_for_the_log_either_is_one_sentence(small_disk: Path) -> None:
+    subprocess.run(["dd", "if=/dev/zero", f"of={small_disk / 'full'}"], capture_output=True, check=False)
+    with pytest.raises(ExportError, match=f"linear as fp32: no space left on the disk of {small_disk}"):
+        export_model("linear", "fp32", small_disk)
+
+
+def test_a_folder_without_an_export_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match=r"export\.json is missing"):
+        read_exports(tmp_path)
+    (tmp_path / "export.json").write_text('{"export_version": 99}')
+    with pytest.raises(ExportError, match="another version"):
+        read_exports(tmp_path)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk with room for the log and the inputs, but not for the program."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=160k", "tmpfs", disk], capture_output=True)
+    if mounted.returncode != 0:
+        pytest.skip("mounting a small disk needs root")
+    yield disk
+    subprocess.run(["umount", disk], check=True)
+
+
+def _values(export: Export, entry: dict[str, Any]) -> Any:
+    return np.fromfile(export.folder / entry["file"], dtype=entry["dtype"]).reshape(entry["shape"])
+
+
+def _contents(tensors: list[dict[str, Any]]) -> list[str]:
+    return [entry["sha256"] for entry in tensors]
+
+
+def _kernel(operator: str) -> str:
+    return operator.removesuffix(".default").replace(".", "::", 1)
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())

@@ -1,0 +1,126 @@
+"""A .pte file that the user brings: its methods, its inputs by name or by seed, and what is refused."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from devices.errors import InputError
+from tasks.prepare.export.entry import ModelEntry
+from tasks.prepare.export.exported import Export
+from tasks.prepare.export.given import given_export
+from tasks.prepare.export.program import ProgramTensor, read_program
+from tests.fixtures.program_builder import INT64, Integer, Signature, Tensor, Unknown, build_program
+
+THREE_INPUTS = Signature([Tensor((1, 4), INT64), Tensor((2,)), Tensor(())], [Tensor((2, 2))])
+DYNAMIC = Signature([Tensor((4, 8), is_dynamic=True)], [Tensor((4, 8), is_dynamic=True)])
+
+
+def given(folder: Path, methods: dict[str, Signature], seed: int = 0, **entry: Any) -> tuple[Export, ...]:
+    (folder / "lin.pte").write_bytes(build_program(methods))
+    written = {"name": "lin", "pte": "lin.pte", **entry}
+    return given_export(ModelEntry.model_validate(written, context={"folder": folder}), folder / "exports", seed)
+
+
+def test_methods_and_inputs_are_read_from_the_program(tmp_path: Path) -> None:
+    (tmp_path / "lin.pte").write_bytes(build_program({"forward": THREE_INPUTS, "reset": Signature([Integer()], [])}))
+    forward, reset = read_program(tmp_path / "lin.pte")
+    assert [(each.dtype, each.shape) for each in forward.inputs if isinstance(each, ProgramTensor)] == [
+        ("int64", (1, 4)),
+        ("float32", (2,)),
+        ("float32", ()),
+    ]
+    assert (forward.name, len(forward.outputs), reset.name, reset.inputs) == ("forward", 1, "reset", ("number",))
+
+
+def test_a_number_is_a_constant_of_the_program_and_has_no_file(tmp_path: Path) -> None:
+    (export,) = given(tmp_path, {"forward": Signature([Integer(), Tensor((2,))])})
+    assert [each["shape"] for each in export.inputs] == [[2]]
+
+
+def test_weights_outside_the_program_belong_to_what_is_measured(tmp_path: Path) -> None:
+    def content(weights: bytes) -> tuple[str, str]:
+        (tmp_path / "lin.ptd").write_bytes(weights)
+        (export,) = given(tmp_path, {"forward": Signature()}, data=["lin.ptd"])
+        assert (export.folder / export.data[0]["file"]).read_bytes() == weights
+        return export.content
+
+    assert content(b"one") == content(b"one") != content(b"two")
+
+
+def test_inputs_that_are_not_given_are_seeded(tmp_path: Path) -> None:
+    def inputs(seed: int) -> list[bytes]:
+        (export,) = given(tmp_path, {"forward": THREE_INPUTS}, seed)
+        return [(export.folder / entry["file"]).read_bytes() for entry in export.inputs]
+
+    integers, floats, scalar = inputs(0)
+    assert set(np.frombuffer(integers, np.int64)) <= {0, 1}
+    assert (len(floats), len(scalar)) == (8, 4)
+    assert inputs(0) == [integers, floats, scalar]
+    assert inputs(1) != [integers, floats, scalar]
+
+
+def test_given_inputs_and_outputs_are_part_of_what_is_measured(tmp_path: Path) -> None:
+    for name, value in (("in0.bin", 1.0), ("in1.bin", 2.0), ("ref.bin", 3.0)):
+        np.full((2, 3), value, np.float32).tofile(tmp_path / name)
+    entries: list[dict[str, Any]] = [{}, {"inputs": ["in0.bin"], "expected": ["ref.bin"]}, {"inputs": ["in1.bin"]}]
+    seeded, first, second = (given(tmp_path, {"forward": Signature()}, **more)[0] for more in entries)
+    assert (first.model, first.precision, first.outputs[0]["shape"], second.outputs) == ("lin", "as_is", [2, 3], [])
+    assert len({each.export_key for each in (seeded, first, second)}) == 3
+    assert len({each.inputs_sha256 for each in (seeded, first, second)}) == 3
+    assert len({each.pte_sha256 for each in (seeded, first, second)}) == 1
+
+
+def test_every_method_is_a_case_unless_one_is_chosen(tmp_path: Path) -> None:
+    methods = {"prefill": Signature(), "decode": Signature([Tensor((1, 1))])}
+    assert [(each.model, each.case.method) for each in given(tmp_path, methods)] == [
+        ("lin@prefill", "prefill"),
+        ("lin@decode", "decode"),
+    ]
+    assert [each.model for each in given(tmp_path, methods, method="decode")] == ["lin"]
+
+
+def test_a_dynamic_program_is_measured_at_each_shape(tmp_path: Path) -> None:
+    cases = given(tmp_path, {"forward": DYNAMIC}, shapes={"small": [[1, 8]], "large": [[4, 8]]})
+    assert [(each.model, each.inputs[0]["shape"], each.case.is_dynamic) for each in cases] == [
+        ("lin@small", [1, 8], True),
+        ("lin@large", [4, 8], True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("methods", "entry", "sentence"),
+    [
+        ({"forward": Signature()}, {"method": "decode"}, "unknown method decode; use one of forward"),
+        ({"a": Signature(), "b": Signature()}, {"inputs": ["in.bin"]}, "`inputs` needs `method`, one of a, b"),
+        ({"forward": Signature()}, {"inputs": ["in.bin"]}, r"in\.bin: has 3 bytes; the input needs 24 for float32"),
+        ({"forward": THREE_INPUTS}, {"inputs": ["in.bin"]}, "lists 1 files; the method has 3 inputs"),
+        ({"forward": DYNAMIC}, {"shapes": {"big": [[5, 8]]}}, r"input 0 has shape \[5, 8\]; it must be at most"),
+        ({"forward": Signature()}, {"shapes": {"a": [[1, 3]]}}, r"input 0 has shape \[1, 3\]; it must be exactly"),
+        ({"forward": Signature([Unknown()])}, {}, "input 0 of forward is neither a tensor nor a number"),
+        ({}, {}, "the program has no methods"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_leaves_nothing(
+    tmp_path: Path, methods: dict[str, Signature], entry: dict[str, Any], sentence: str
+) -> None:
+    (tmp_path / "in.bin").write_bytes(b"abc")
+    with pytest.raises(InputError, match=sentence):
+        given(tmp_path, methods, **entry)
+    assert not (tmp_path / "exports").exists()
+
+
+def test_a_damaged_program_is_refused_wherever_it_is_damaged(tmp_path: Path) -> None:
+    content = build_program({"forward": THREE_INPUTS, "reset": DYNAMIC})
+    path = tmp_path / "lin.pte"
+    refused = []
+    for at in range(8, len(content)):
+        for byte in (0xFF, 0x7F):
+            path.write_bytes(content[:at] + bytes([byte]) + content[at + 1 :])
+            try:
+                read_program(path)
+            except InputError as error:
+                refused.append(str(error))
+    assert len(refused) > 100
+    assert all("damaged" in each or "no methods" in each for each in refused)

@@ -1,0 +1,75 @@
+"""The models measured by default."""
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tasks.prepare.export import zoo
+from tasks.prepare.export.zoo.sources import SOURCES
+
+# PyTorch has no quick half-precision convolution for x86: these take 10 to 20 s each.
+SLOW_IN_HALF = {"segformer_b0", "edgetam_encoder"}
+
+
+def test_names_are_known_without_importing_torch_or_transformers() -> None:
+    script = (
+        "import sys; from tasks.prepare.export.zoo import MODELS; print(*MODELS); "
+        "print({'torch', 'transformers'} & {*sys.modules})"
+    )
+    lines = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split(
+        "\n"
+    )
+    assert {"toy_cnn", "mobilenet_v2", "mobilevit_xs", "bert_tiny", "resnet18"} <= set(lines[0].split())
+    assert lines[1] == "set()"
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", ["toy_cnn", "mobilenet_v2", "bert_tiny"])
+def test_a_seed_decides_a_models_weights_inputs_and_outputs(name: str) -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed (export extra)")
+    pytest.importorskip("transformers", reason="transformers is not installed (export extra)")
+
+    first, again, other = (_run(torch, name, seed) for seed in (0, 0, 1))
+
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", zoo.MODELS)
+def test_outputs_are_of_a_size_that_can_be_compared_in_half_precision(name: str) -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed (export extra)")
+    pytest.importorskip("transformers", reason="transformers is not installed (export extra)")
+
+    full = _run(torch, name, 0)
+
+    assert 0.1 < full.std() < 10
+    if name not in SLOW_IN_HALF:
+        assert (_run(torch, name, 0, half=True) - full).abs().max() < 0.02 * full.abs().max()
+
+
+def test_every_model_has_a_source_and_a_licence() -> None:
+    assert zoo.MODELS.keys() == SOURCES.keys()
+    assert all(source.publication and source.code and source.licence for source in SOURCES.values())
+
+
+def test_a_model_is_made_from_its_subjects_file_and_what_all_share() -> None:
+    assert [path.name for path in zoo.files_of("bert_tiny")] == ["text.py", "shared.py"]
+    assert [path.name for path in zoo.files_of("conv")] == ["single.py", "shared.py"]
+
+
+def _run(torch: Any, name: str, seed: int, *, half: bool = False) -> Any:
+    """All values that the model returns, in fp32."""
+    torch.manual_seed(seed)
+    made = zoo.MODELS[name]()
+    if isinstance(made, dict):
+        made = next((method["module"], method["inputs"]) for method in made["methods"].values())
+    model, inputs = made
+    if half:
+        model, inputs = model.half(), tuple(each.half() if each.is_floating_point() else each for each in inputs)
+    with torch.no_grad():
+        outputs = model.eval()(*inputs)
+    tensors = outputs if isinstance(outputs, tuple) else (outputs,)
+    return torch.cat([tensor.flatten() for tensor in tensors]).float()

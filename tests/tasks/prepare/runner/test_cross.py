@@ -1,0 +1,213 @@
+"""Runners for other platforms: built from package registries, checked, and run on an emulated processor with SME2."""
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from tasks.bundle.cell import VARIANTS
+from tasks.etdump.reader import read_etdump
+from tasks.prepare.runner.binary import read_macho
+from tasks.prepare.runner.build import build_runner
+from tasks.prepare.runner.bundle import Runner, RunnerError
+from tasks.prepare.runner.check import check_bundle
+from tasks.prepare.runner.toolchain import host_platform
+from tasks.prepare.runner.wheel import WheelError
+from tests.fixtures.emulator import PLAIN_CPU, SME2_CPU, SYSROOT
+from tests.fixtures.paths import KEPT
+
+if TYPE_CHECKING:
+    from tests.fixtures.runner import Program
+
+pytestmark = [pytest.mark.torch, pytest.mark.lab, pytest.mark.timeout(900)]
+
+# Kept from one test run to the next: wheels are downloaded and zig's C++ library is compiled into it.
+RUNNERS = KEPT / "runners"
+
+
+def build(platform: str) -> Runner:
+    try:
+        return build_runner(platform, RUNNERS)
+    except WheelError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def aarch64_runner() -> Runner:
+    if host_platform() != "linux-aarch64" and shutil.which("aarch64-linux-gnu-g++") is None:
+        pytest.skip("aarch64-linux-gnu-g++ is not installed (apt install g++-aarch64-linux-gnu)")
+    return build("linux-aarch64")
+
+
+@pytest.fixture(scope="session")
+def android_runner(aarch64_runner: Runner) -> Runner:
+    return build("android-arm64")
+
+
+@pytest.fixture(scope="session")
+def macos_runner() -> Runner:
+    if importlib.util.find_spec("ziglang") is None:
+        pytest.skip("ziglang is not installed (extra `cross`)")
+    return build("macos-arm64")
+
+
+def on(cpu: str, qemu: str, runner: Runner) -> "Program":
+    """Start a Linux runner on an emulated processor."""
+    from tests.fixtures.runner import Program
+
+    sysroot = ["-L", str(SYSROOT)] if host_platform() != "linux-aarch64" else []
+    return Program([qemu, "-cpu", cpu, *sysroot, *runner.command(str(runner.folder))])
+
+
+@pytest.fixture
+def linux(qemu: str, aarch64_runner: Runner) -> "Program":
+    return on(SME2_CPU, qemu, aarch64_runner)
+
+
+@pytest.fixture
+def android(qemu: str, android_runner: Runner) -> "Program":
+    """As on a phone: no C library except the one in the bundle."""
+    from tests.fixtures.runner import Program
+
+    return Program([qemu, "-cpu", SME2_CPU, *android_runner.command(str(android_runner.folder))])
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(path.read_text())
+    return content
+
+
+@pytest.mark.parametrize("system", ["linux", "android"])
+@pytest.mark.parametrize(("sme2", "type_of_data"), [("on", "PF32"), ("sme1", "PF32"), ("off", "F32")])
+def test_sme2_is_switched_in_one_program_and_shows_in_operator_names(
+    request: pytest.FixtureRequest, models: Path, tmp_path: Path, system: str, sme2: str, type_of_data: str
+) -> None:
+    run: Program = request.getfixturevalue(system)
+    ended = run(
+        f"--model_path={models / 'convolved.pte'}",
+        f"--inputs={models / 'convolved-input.bin'}",
+        f"--output_file={tmp_path / 'output'}",
+        f"--etdump_path={tmp_path / 'model.etdump'}",
+        f"--stats_path={tmp_path / 'stats.json'}",
+        *("--sme2", sme2),
+    )
+    assert ended.code == 0, ended.err
+    names = {name for name in read_etdump(tmp_path / "model.etdump").names if "GEMM" in name}
+    assert names == {
+        f"Convolution (NHWC, {type_of_data}) IGEMM #1",
+        f"Fully Connected (NC, {type_of_data}) GEMM #1",
+    }
+    stats = read_json(tmp_path / "stats.json")
+    assert (stats["sme2_requested"], stats["sme_hardware"], stats["sme2_hardware"]) == (sme2, True, True)
+    assert (stats["sme_told"], stats["sme2_told"]) == (sme2 != "off", sme2 == "on")
+    for number in range(2):
+        ours = np.fromfile(tmp_path / f"output-{number}.bin", np.float32)
+        np.testing.assert_allclose(ours, np.fromfile(models / f"convolved-output-{number}.bin", np.float32), atol=5e-6)
+
+
+def test_without_the_flag_xnnpack_sees_what_the_processor_has(linux: "Program", models: Path, tmp_path: Path) -> None:
+    assert linux(f"--model_path={models / 'convolved.pte'}", f"--stats_path={tmp_path / 'stats.json'}").code == 0
+    stats = read_json(tmp_path / "stats.json")
+    assert (stats["sme2_requested"], stats["sme2_told"]) == (None, True)
+
+
+def test_sme2_on_is_refused_on_a_processor_without(qemu: str, aarch64_runner: Runner, models: Path) -> None:
+    run = on(PLAIN_CPU, qemu, aarch64_runner)
+    ended = run(f"--model_path={models / 'convolved.pte'}", "--sme2=on")
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert "does not support SME2" in ended.err
+    for_sme = run(f"--model_path={models / 'convolved.pte'}", "--sme2=sme1")
+    assert (for_sme.code, "does not support SME\n" in for_sme.err) == (2, True)
+    assert run(f"--model_path={models / 'convolved.pte'}", "--sme2=off").code == 0
+
+
+@pytest.mark.parametrize(("sme2", "kernel"), [("on", "_sme2_mopa"), ("sme1", "_sme_mopa"), ("off", None)])
+def test_the_kernel_profile_names_kernels_of_sme_only_if_they_ran(
+    linux: "Program", models: Path, tmp_path: Path, sme2: str, kernel: str | None
+) -> None:
+    path = tmp_path / "kernels.json"
+    flags = [f"--sme2={sme2}", "--num_executions=200", f"--kernel_profile_path={path}"]
+    assert linux(f"--model_path={models / 'convolved.pte'}", *flags).code == 0
+    profile = read_json(path)
+    assert profile["samples"] > 10
+    products = {"_sme2_mopa", "_sme_mopa"}
+    ran = {end for end in products for each in profile["kernels"] if each["name"].endswith(end)}
+    assert ran == ({kernel} if kernel else set())
+    assert any("sme2" in each["name"] for each in profile["kernels"]) == (sme2 == "on")
+
+
+def test_one_source_makes_all_bundles(aarch64_runner: Runner, android_runner: Runner, macos_runner: Runner) -> None:
+    assert aarch64_runner.source_sha256 == android_runner.source_sha256 == macos_runner.source_sha256
+    assert aarch64_runner.files["executor_runner"] == android_runner.files["executor_runner"]
+    for runner in aarch64_runner, android_runner, macos_runner:
+        assert runner.variants == list(VARIANTS)
+
+
+def test_each_platform_needs_what_its_bundle_does_not_bring(
+    aarch64_runner: Runner, android_runner: Runner, macos_runner: Runner
+) -> None:
+    assert set(aarch64_runner.needs or {}) == {"glibc", "glibcxx"}
+    assert android_runner.needs == {}
+    assert macos_runner.needs == {"macos": "14.0"}
+
+
+def test_the_android_runner_is_started_by_the_loader_in_its_bundle(android_runner: Runner) -> None:
+    command = android_runner.command("/data/r")
+    assert command == ["/data/r/lib/ld-linux-aarch64.so.1", "--library-path", "/data/r/lib", "/data/r/executor_runner"]
+    assert {"lib/libc.so.6", "lib/libm.so.6", "lib/libstdc++.so.6"} <= set(android_runner.files)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (b"@executable_path/lib\0", b"@executable_path/bib\0", "looks for its libraries in"),
+        (b"\x1d\x00\x00\x00\x10\x00\x00\x00", b"\x1e\x00\x00\x00\x10\x00\x00\x00", "is not signed"),
+        (b"@rpath/libexecutorch.dylib\0", b"@rpath/libexecutorsh.dylib\0", "needs @rpath/libexecutorsh.dylib"),
+        (b"__Z8sme_toldv\0", b"__Z8sme_sougv\0", "needs __Z8sme_sougv of @rpath/libexecutor_runner_sme2.dylib"),
+    ],
+)
+def test_a_macos_runner_that_would_not_start_is_refused(
+    macos_runner: Runner, tmp_path: Path, old: bytes, new: bytes, message: str
+) -> None:
+    bundle = shutil.copytree(macos_runner.folder, tmp_path / "bundle")
+    check_bundle(bundle, "macos-arm64")
+    content = (bundle / "executor_runner").read_bytes()
+    assert old in content
+    (bundle / "executor_runner").write_bytes(content.replace(old, new))
+    with pytest.raises(RunnerError, match=re.escape(message)):
+        check_bundle(bundle, "macos-arm64")
+
+
+def test_a_truncated_macos_runner_is_refused(macos_runner: Runner, tmp_path: Path) -> None:
+    complete = (macos_runner.folder / "executor_runner").read_bytes()
+    program = tmp_path / "executor_runner"
+    for kept in range(0, len(complete), 20_011):
+        program.write_bytes(complete[:kept])
+        with pytest.raises(RunnerError, match=r"executor_runner is not a complete 64-bit Mach-O file$"):
+            read_macho(program)
+
+
+def test_a_missing_cross_compiler_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    other = "linux-x86_64" if host_platform() == "linux-aarch64" else "linux-aarch64"
+    with pytest.raises(RunnerError, match=f"no C\\+\\+ compiler for {other} on PATH; .*`apt install g\\+\\+-"):
+        build_runner(other, tmp_path / "runners")
+
+
+def test_a_wheel_that_cannot_be_fetched_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    if shutil.which("aarch64-linux-gnu-g++") is None:
+        pytest.skip("aarch64-linux-gnu-g++ is not installed")
+    for name in "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL":
+        monkeypatch.setenv(name, "http://127.0.0.1:9/simple")
+    monkeypatch.setenv("PIP_RETRIES", "0")
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    with pytest.raises(WheelError, match=r"pip cannot download executorch .* for linux-aarch64: ERROR") as refused:
+        build_runner("linux-aarch64", tmp_path / "runners")
+    assert "\n" not in str(refused.value)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []

@@ -1,0 +1,55 @@
+"""Files that a farm and its labs share keep one promise, in a folder and in object storage."""
+
+from pathlib import Path
+
+import pytest
+
+from tasks.bundle.record import BundleError
+from tasks.store.shelf import FolderShelf, Shelf
+from tasks.store.store import open_store
+from tasks.store.var import Var
+
+
+@pytest.fixture(params=["folder", "s3"])
+def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Shelf:
+    is_folder = request.param == "folder"
+    location = str(tmp_path / "bundles") if is_folder else f"s3://{request.getfixturevalue('bucket')}/farm"
+    return open_store(location, Var(tmp_path / "var")).shelf
+
+
+def test_what_one_machine_keeps_another_gets(shelf: Shelf, tmp_path: Path) -> None:
+    # given nothing
+    assert not shelf.has("exports/a.tar.zst")
+    assert not shelf.get("exports/a.tar.zst", tmp_path / "got")
+    # when a file is kept
+    (tmp_path / "made").write_bytes(b"model")
+    shelf.put("exports/a.tar.zst", tmp_path / "made")
+    # then it is there
+    assert shelf.has("exports/a.tar.zst")
+    assert shelf.get("exports/a.tar.zst", tmp_path / "got")
+    assert (tmp_path / "got").read_bytes() == b"model"
+
+
+def test_the_newest_content_of_a_name_stays_until_its_folder_is_removed(shelf: Shelf) -> None:
+    for content in (b"first", b"second"):
+        shelf.write("labs/night/order.json", content)
+    shelf.write("labs/other/order.json", b"other")
+    assert shelf.read("labs/night/order.json") == b"second"
+    shelf.remove("labs/night")
+    assert (shelf.read("labs/night/order.json"), shelf.read("labs/other/order.json")) == (None, b"other")
+    shelf.remove("labs/night")
+
+
+def test_shared_files_are_no_sweeps(tmp_path: Path, bucket: str) -> None:
+    for location in (str(tmp_path / "bundles"), f"s3://{bucket}/farm"):
+        store = open_store(location, Var(tmp_path / "var"))
+        for name in ("exports/a", "runners/b", "labs/c/order.json"):
+            store.shelf.write(name, b"x")
+        assert store.sweep_ids() == []
+
+
+def test_a_folder_that_cannot_be_used_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    shelf = FolderShelf(tmp_path / "file" / "shelf")
+    with pytest.raises(BundleError, match="check the folder that the labs share"):
+        shelf.write("labs/order.json", b"x")

@@ -1,0 +1,274 @@
+"""Stores of bundles keep one promise, in a folder and in object storage: complete or absent, and never replaced."""
+
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from devices.errors import InputError
+from tasks.bundle.record import BundleError, FileRecord, SessionRecord, read_bundle, record_text
+from tasks.store.files import sha256_of
+from tasks.store.store import BundleStore, ObjectStore, open_store
+from tasks.store.var import Var
+from tests.fixtures.plans import NIGHT, a_spec, ended, planned
+from tests.fixtures.s3 import s3_client
+
+SESSIONS = planned(a_spec())
+
+
+def files_of(folder: Path, **contents: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    for name, text in contents.items():
+        (folder / f"{name}.txt").write_text(text, encoding="utf-8")
+    return folder
+
+
+def publish(store: BundleStore, tmp_path: Path, number: int, status: str = "succeeded", **contents: str) -> str:
+    """Publish one session and return its id; without contents it has an empty file and one of a word."""
+    record = ended(SESSIONS[number], status)
+    collected = files_of(tmp_path / f"collected-{status}-{number}", **(contents or {"stdout": "hello", "stderr": ""}))
+    return store.publish(record, collected).session_id
+
+
+def remote(bucket: str, tmp_path: Path) -> BundleStore:
+    return open_store(f"s3://{bucket}/farm/bundles/", Var(tmp_path / "var"))
+
+
+def keys(bucket: str) -> list[str]:
+    listed = s3_client().list_objects_v2(Bucket=bucket)
+    return [entry["Key"] for entry in listed.get("Contents", [])]
+
+
+@pytest.fixture(params=["folder", "s3"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> BundleStore:
+    if request.param == "folder":
+        return open_store(None, Var(tmp_path / "var"))
+    return remote(request.getfixturevalue("bucket"), tmp_path)
+
+
+def test_a_store_returns_what_was_published(store: BundleStore, tmp_path: Path) -> None:
+    # given an empty store
+    assert store.sweep_ids() == []
+    assert list(store.records(NIGHT.sweep_id)) == []
+    assert store.find("0123") is None
+    # when two sessions are published
+    published = {publish(store, tmp_path, 1), publish(store, tmp_path, 2)}
+    # then they are found by sweep and by id, with their files
+    assert store.sweep_ids() == [NIGHT.sweep_id]
+    assert [record.session_id for record in store.records(NIGHT.sweep_id)] == sorted(published)
+    for session_id in published:
+        folder = store.find(session_id)
+        assert folder
+        record = read_bundle(folder)
+        assert record.session_id == session_id
+        assert {name: (folder / name).read_text() for name in record.files} == {"stdout.txt": "hello", "stderr.txt": ""}
+    assert store.find("") is None
+
+
+def test_the_first_result_of_a_session_stays(store: BundleStore, tmp_path: Path) -> None:
+    # given a session that has succeeded
+    session_id = publish(store, tmp_path, 1, stdout="first")
+    # when another process publishes the same session with another result
+    kept = store.publish(ended(SESSIONS[1], "failed"), files_of(tmp_path / "second", stdout="second", more="more"))
+    # then the first one stays and is returned
+    assert kept.status == "succeeded"
+    assert [record.status for record in store.records(NIGHT.sweep_id)] == ["succeeded"]
+    folder = store.find(session_id)
+    assert folder
+    assert sorted(path.name for path in folder.iterdir()) == ["session.json", "stdout.txt"]
+    assert (folder / "stdout.txt").read_text() == "first"
+
+
+@pytest.mark.fault(
+    stage="bundle",
+    done="a process was killed while it uploaded a bundle",
+    holds="there is no bundle until it is measured again",
+)
+def test_a_bundle_in_s3_begins_to_exist_with_its_session_json(bucket: str, tmp_path: Path) -> None:
+    # given the uploads of a farm that was killed before it wrote session.json
+    store = remote(bucket, tmp_path)
+    prefix = f"farm/bundles/{NIGHT.sweep_id}/{SESSIONS[1].session_id}"
+    s3_client().put_object(Bucket=bucket, Key=f"{prefix}/0123456789abcdef-stdout.txt", Body=b"half")
+    assert list(store.records(NIGHT.sweep_id)) == []
+    assert store.find(SESSIONS[1].session_id) is None
+    # when the session is measured again
+    publish(store, tmp_path, 1, stdout="all")
+    # then its bundle is complete, and only its files are left
+    digits = sha256_of(tmp_path / "collected-succeeded-1" / "stdout.txt")[:16]
+    assert keys(bucket) == [f"{prefix}/{digits}-stdout.txt", f"{prefix}/session.json"]
+
+
+@pytest.mark.fault(
+    stage="bundle",
+    done="the connection was reset during an upload",
+    holds="no bundle; the next upload publishes it",
+)
+def test_an_upload_that_fails_leaves_no_bundle(bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # given a link that breaks between the files and session.json
+    store = remote(bucket, tmp_path)
+    assert isinstance(store, ObjectStore)
+
+    def break_off(*_args: object, **_options: object) -> None:
+        raise OSError("the connection was reset")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(store._fs, "pipe_file", break_off)
+        # then the error names the store and the cause
+        with pytest.raises(BundleError, match=rf"^s3://{bucket}/.*cannot be written \(the connection was reset\)"):
+            publish(store, tmp_path, 1)
+    # and there is a bundle only when the session is published again
+    assert list(store.records(NIGHT.sweep_id)) == []
+    publish(store, tmp_path, 1)
+    assert [record.status for record in store.records(NIGHT.sweep_id)] == ["succeeded"]
+
+
+def test_only_bundles_that_are_not_loaded_are_fetched_and_each_once(bucket: str, tmp_path: Path) -> None:
+    # given three bundles, of which the warehouse contains one
+    store = remote(bucket, tmp_path)
+    ids = [publish(store, tmp_path, number) for number in (1, 2, 3)]
+    loaded = store.find(ids[0])
+    assert loaded
+    known = sha256_of(loaded / "session.json")
+    # when they are fetched for loading, twice
+    found = store.local_folders(NIGHT.sweep_id, lambda hashes: set(hashes) & {known})
+    moments = [folder.stat().st_mtime_ns for folder in found.folders]
+    again = store.local_folders(None, lambda hashes: set(hashes) & {known})
+    # then the other two are local folders, which the second time uses again
+    assert sorted(read_bundle(folder).session_id for folder in found.folders) == sorted(ids[1:])
+    assert (found.already, found.refused) == (1, ())
+    assert again == found
+    assert [folder.stat().st_mtime_ns for folder in again.folders] == moments
+
+
+@pytest.mark.fault(
+    stage="load",
+    done="a file in object storage was changed",
+    holds="that bundle is refused in one sentence, the others are fetched",
+)
+def test_a_damaged_bundle_in_s3_is_reported_and_the_others_are_fetched(bucket: str, tmp_path: Path) -> None:
+    # given two bundles, of which one has a changed file
+    store = remote(bucket, tmp_path)
+    damaged, good = publish(store, tmp_path, 1), publish(store, tmp_path, 2)
+    key = next(key for key in keys(bucket) if damaged in key and key.endswith("-stdout.txt"))
+    s3_client().put_object(Bucket=bucket, Key=key, Body=b"hallo")
+    # when both are fetched
+    found = store.local_folders(None, lambda _hashes: set())
+    # then one is a folder, and one is refused in a sentence
+    assert [read_bundle(folder).session_id for folder in found.folders] == [good]
+    [(_, sentence)] = found.refused
+    assert f"{damaged}: the fetched bundle is damaged: stdout.txt: the file does not match its hash" in sentence
+    with pytest.raises(BundleError, match="is damaged"):
+        store.find(damaged)
+
+
+@pytest.mark.fault(
+    stage="load",
+    done="a stranger put a bundle into the bucket whose names lead to other folders",
+    holds="it is refused in one sentence, nothing is written outside the cache, the others are fetched",
+)
+@pytest.mark.parametrize("key", ["session_id", "sweep_id", "files"])
+@pytest.mark.parametrize("way", ["absolute", "upwards"])
+def test_a_bundle_in_s3_writes_nowhere_but_into_its_own_folder(bucket: str, tmp_path: Path, key: str, way: str) -> None:
+    # given a sound bundle, and a stranger's whose file is to land in a folder of the user
+    store = remote(bucket, tmp_path)
+    good = publish(store, tmp_path, 1)
+    home = tmp_path / "home"
+    home.mkdir()
+    target = str(home / "authorized_keys") if way == "absolute" else "../../../../../home/authorized_keys"
+    content = b"a stranger's key"
+    name = target if key == "files" else "authorized_keys"
+    file = FileRecord(sha256=hashlib.sha256(content).hexdigest(), bytes=len(content))
+    record = json.loads(record_text(ended(SESSIONS[2], "succeeded"))) | {"files": {name: file.model_dump()}}
+    if key == "session_id":
+        record["session_id"] = target
+    if key == "sweep_id":
+        record["sweep"]["sweep_id"] = target
+    prefix = f"farm/bundles/{NIGHT.sweep_id}/0123456789abcdef"
+    client = s3_client()
+    client.put_object(Bucket=bucket, Key=f"{prefix}/session.json", Body=json.dumps(record).encode())
+    client.put_object(Bucket=bucket, Key=f"{prefix}/{file.sha256[:16]}-{name}", Body=content)
+    # when the bucket is fetched for loading
+    found = store.local_folders(None, lambda _hashes: set())
+    # then the stranger's bundle is refused in a sentence that names the key, and nothing was written there
+    assert [read_bundle(folder).session_id for folder in found.folders] == [good]
+    [(_, sentence)] = found.refused
+    assert f"`{key if key != 'sweep_id' else 'sweep.sweep_id'}" in sentence
+    assert list(home.iterdir()) == []
+
+
+@pytest.mark.fault(
+    stage="plan",
+    done="session.json of one bundle is truncated",
+    holds="the records of the others are read, and the id of the damaged one is known",
+)
+def test_a_damaged_record_is_an_error_unless_such_bundles_are_skipped(
+    store: BundleStore, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    # given two bundles, of which one has a truncated session.json
+    damaged, good = publish(store, tmp_path, 1), publish(store, tmp_path, 2)
+    if isinstance(store, ObjectStore):
+        bucket = request.getfixturevalue("bucket")
+        key = next(key for key in keys(bucket) if damaged in key and key.endswith("session.json"))
+        s3_client().put_object(Bucket=bucket, Key=key, Body=b'{"bundle_version": 1,')
+    else:
+        folder = store.find(damaged)
+        assert folder
+        (folder / "session.json").write_text('{"bundle_version": 1,', encoding="utf-8")
+    # then all records are an error, and those of sound bundles can be read
+    with pytest.raises(BundleError, match=f"{damaged}.*does not match its schema"):
+        list(store.records(NIGHT.sweep_id))
+    assert [record.session_id for record in store.records(NIGHT.sweep_id, skip_damaged=True)] == [good]
+    assert store.session_ids(NIGHT.sweep_id) == sorted([damaged, good])
+
+
+def test_a_folder_that_lost_its_session_json_keeps_its_id(tmp_path: Path) -> None:
+    store = open_store(None, Var(tmp_path))
+    session_id = publish(store, tmp_path, 1)
+    folder = store.find(session_id)
+    assert folder
+    (folder / "session.json").unlink()
+    assert store.session_ids(NIGHT.sweep_id) == [session_id]
+
+
+@pytest.mark.parametrize(
+    ("location", "sentence"),
+    [
+        ("s3://nobody-made-this/x", "s3://nobody-made-this/x: there is no bucket `nobody-made-this`; create it"),
+        ("s3://key:hidden@bucket/x", "the location contains credentials; remove them and set them in the environment"),
+        ("nothing://bucket", "nothing://bucket: nothing is not supported"),
+    ],
+)
+def test_a_location_that_cannot_be_used_is_answered_with_what_to_do(
+    bucket: str, tmp_path: Path, location: str, sentence: str
+) -> None:
+    assert bucket
+    with pytest.raises((InputError, BundleError)) as caught:
+        open_store(location, Var(tmp_path)).sweep_ids()
+    assert sentence in str(caught.value)
+    assert "hidden" not in str(caught.value)
+
+
+def test_no_bundle_contains_the_credentials(bucket: str, s3_environment: dict[str, str], tmp_path: Path) -> None:
+    folder = (store := remote(bucket, tmp_path)).find(publish(store, tmp_path, 1))
+    assert folder
+    content = b"".join(path.read_bytes() for path in folder.iterdir())
+    assert SessionRecord.model_validate_json((folder / "session.json").read_bytes())
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        assert s3_environment[name].encode() not in content
+        assert s3_environment[name] not in repr(store.__dict__)
+
+
+def test_a_local_store_imports_nothing_of_object_storage() -> None:
+    # given a fresh Python that opens the store of a folder
+    program = (
+        "import sys\nfrom pathlib import Path\nfrom tasks.store.store import open_store\n"
+        "from tasks.store.var import Var\n"
+        "open_store(None, Var(Path('nowhere'))).sweep_ids()\n"
+        "sys.exit(', '.join({'fsspec', 's3fs', 'botocore', 'aiohttp'} & set(sys.modules)) or 0)\n"
+    )
+    fresh = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    # then none of its packages was imported
+    assert fresh.returncode == 0, fresh.stderr
