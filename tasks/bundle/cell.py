@@ -14,6 +14,8 @@ Mode = Literal["timing", "profile", "selected", "trace", "numerics"]
 for the model, found by the farm's runner; trace: the same, logged by a registered runner; numerics: values inside the
 model, returned by a program made for it."""
 MODES: tuple[Mode, ...] = get_args(Mode)
+AS_IS = "as_is"
+"""The precision of a .pte file that the farm did not export."""
 Status = Literal["succeeded", "failed", "invalid"]
 Purpose = Literal["same_night", "comparison", "bisection", "noise"]
 """Why two contents are measured alternately, beside a sweep's own matrix."""
@@ -45,3 +47,11 @@ class Cell:
     warmup_executions: int
     arm: Arm | None = None
     """None for the sessions of a sweep's own matrix; others belong to no series and no night."""
+
+
+def backend_of(precision: str) -> str:
+    """Return the backend that a model of this precision was lowered to; `unknown` for a .pte file from elsewhere.
+
+    It is part of a series' key.
+    """
+    return "unknown" if precision == AS_IS else "xnnpack"

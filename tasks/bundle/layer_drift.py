@@ -6,7 +6,6 @@ from pydantic import BaseModel, ConfigDict
 
 from tasks.bundle.values import Count, SmallCount
 
-LAYER_DRIFT = "layer_drift.json"
 
 
 class Layer(BaseModel):

@@ -14,16 +14,6 @@ _GIT = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false")
 _log = logging.getLogger(__name__)
 
 
-class Source(BaseModel):
-    """A commit. Neither the remote's URL, which may contain a token, nor a path is recorded."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    commit: Annotated[str, Field(pattern="^[0-9a-f]{40,64}$")]
-    is_dirty: bool | None = None
-    """Whether tracked files differed from it; None if git did not answer in time."""
-
-
 def source_of(sweep_file: Path) -> Source | None:
     """Return the commit that is checked out where a sweep file lies; None without git, a repository or a commit."""
     folder = sweep_file.absolute().parent

@@ -11,8 +11,6 @@ from tasks.bundle.values import Count, SmallCount, first_mistake
 from tasks.etdump.xnntrace import parse_kernel, read_xnntrace
 
 _Schema = TypeVar("_Schema", bound=BaseModel)
-PROFILE = "kernel_profile.json"
-SELECTED = "selected_kernels.json"
 _XNNPACK = "libexecutorch_backend_xnnpack.so"
 _QUALITY = {"rate_hz", "cpu_ns", "samples", "dropped", "unresolved", "threads"}
 _LOGS = ("stderr.txt", "stdout.txt", "logcat.txt")  # Notes go to stderr, on Android to logcat

@@ -29,8 +29,6 @@ class Recipe:
     """ATen operators, such as layer_norm, that compute in fp32."""
     own: str | None = None
     """Your own recipe, `package.module:recipe`: a function (module, inputs) -> ExportedProgram."""
-    backend: Literal["xnnpack"] = "xnnpack"
-    """The backend that the model is lowered to; part of a series' key."""
 
 
 RECIPES: dict[str, Recipe] = {
@@ -78,15 +76,6 @@ def recipe_name(written: Any) -> str:
     if not isinstance(written, str):
         raise FarmError("a precision is a name, such as fp16, or `fp16 except: [layer_norm]`")
     return recipe_of(written).name
-
-
-def backend_of(precision: str) -> str:
-    """Return the backend that a model of this precision was lowered to; `unknown` for a .pte file from elsewhere."""
-    return "unknown" if precision == AS_IS else Recipe(precision).backend
-
-
-AS_IS = "as_is"
-"""The precision of a .pte file that the farm did not export."""
 
 
 def _mixed(name: str, base: str, operators: tuple[str, ...]) -> Recipe:

@@ -21,7 +21,6 @@ from typing import Any
 from tasks.store.files import write_complete
 
 logger = logging.getLogger(__name__)
-SOURCES = "sources.json"
 _DEADLINE_S = 600.0
 _VERSION = 1
 _XNNPACK = "XnnpackBackend"
