@@ -1,6 +1,7 @@
 """The house: arrows between rooms run one way, no files need each other in a circle, and every room has a README."""
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -17,22 +18,22 @@ ALLOWED: dict[str, set[str]] = {
     "sql": set(),
     "deployments": set(),
 }
-# The same inside `tasks` and `devices`: a package may import those named here; files at the top of a room are free.
+# The same for packages: each may import those named here; files at the top of a room are free.
+GROUND = {"tasks.bundle", "tasks.etdump", "tasks.store", "tasks.rows"}
 PACKAGES: dict[str, set[str]] = {
     "devices.adb": {"devices.ssh"},
     "devices.ssh": set(),
     "devices.ondevice": set(),
-    "tasks.prepare.advice": set(),
-    "tasks.prepare.export": set(),
+    # The ground floor, on which all stand.
+    "tasks.bundle": set(),
     "tasks.etdump": set(),
-    "tasks.prepare.runner": {"tasks.etdump"},
-    "tasks.measure.session": {"tasks.prepare.export", "tasks.etdump", "tasks.analyse.load", "tasks.prepare.runner"},
-    "tasks.keep.kit": {"tasks.etdump", "tasks.prepare.export", "tasks.measure.session"},
-    "tasks.analyse.certify": {"tasks.prepare.runner", "tasks.measure.session"},
-    "tasks.analyse.verdict": set(),
-    "tasks.analyse.load": {"tasks.etdump", "tasks.prepare.export", "tasks.analyse.verdict"},
-    "tasks.keep": {"tasks.prepare.export", "tasks.analyse.load", "tasks.prepare.runner", "tasks.analyse.verdict"},
-    "tasks.analyse.report": {"tasks.prepare.advice", "tasks.prepare.export", "tasks.analyse.verdict"},
+    "tasks.store": {"tasks.bundle"},
+    "tasks.rows": {"tasks.bundle", "tasks.etdump", "tasks.store"},
+    # The wings, in the order in which the data flows: none imports a later one.
+    "tasks.prepare": GROUND,
+    "tasks.measure": GROUND | {"tasks.prepare"},
+    "tasks.analyse": GROUND | {"tasks.prepare", "tasks.measure"},
+    "tasks.keep": GROUND | {"tasks.prepare", "tasks.measure", "tasks.analyse"},
     "flows.server": set(),
     "flows.setup": {"flows.server"},
     "flows.warehouse": set(),
@@ -45,11 +46,24 @@ PACKAGES: dict[str, set[str]] = {
         f"flows.{package}" for package in ("alternate", "certify", "device", "labs", "server", "setup", "warehouse")
     },
 }
+# The same for the rooms of a wing; files at the top of a wing are free.
+ROOMS_OF_WINGS: dict[str, set[str]] = {
+    "tasks.prepare.export": set(),
+    "tasks.prepare.runner": set(),
+    "tasks.prepare.advice": set(),
+    "tasks.measure.session": set(),
+    "tasks.analyse.verdict": set(),
+    "tasks.analyse.load": {"tasks.analyse.verdict"},
+    "tasks.analyse.report": {"tasks.analyse.verdict"},
+    "tasks.analyse.certify": set(),
+    "tasks.keep.kit": set(),
+}
+MOST_FILES = 20
 # The only packages that may import these, inside the function that needs them: a worker beside phones has neither.
 HEAVY = {"torch", "executorch", "transformers", "torchao"}
 HEAVY_ROOMS = ("tasks/prepare/export/", "tasks/prepare/runner/")
-READMES = ["devices", "flows", "sql", "tasks", "tests", *(package.replace(".", "/") for package in PACKAGES)]
-READMES += ["tasks/prepare/export/zoo"]
+READMES = ["devices", "flows", "sql", "tasks", "tests", "tasks/prepare/export/zoo"]
+READMES += [package.replace(".", "/") for package in (*PACKAGES, *ROOMS_OF_WINGS)]
 
 
 def modules() -> dict[str, Path]:
@@ -76,8 +90,23 @@ def imports(path: Path) -> Iterator[str]:
                 yield inner if inner in MODULES else node.module
 
 
-def package_of(module: str) -> str:
-    return ".".join(module.split(".")[:2])
+def package_of(module: str, depth: int) -> str:
+    return ".".join(module.split(".")[:depth])
+
+
+def arrows_against(allowed: dict[str, set[str]], package: str) -> list[str]:
+    """The imports of a package from others of the same depth that it may not import."""
+    depth = len(package.split("."))
+    parent = package_of(package, depth - 1)
+    return [
+        f"{name} -> {other}"
+        for name, path in MODULES.items()
+        if package_of(name, depth) == package
+        for other in imports(path)
+        if package_of(other, depth) in allowed
+        and package_of(other, depth - 1) == parent
+        and package_of(other, depth) not in allowed[package] | {package}
+    ]
 
 
 @pytest.mark.parametrize("room", ALLOWED)
@@ -94,22 +123,25 @@ def test_a_room_imports_only_from_rooms_below_it(room: str) -> None:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_a_package_imports_only_from_packages_below_it(package: str) -> None:
-    sideways = [
-        f"{name} -> {other}"
-        for name, path in MODULES.items()
-        if package_of(name) == package
-        for other in imports(path)
-        if package_of(other) in PACKAGES
-        and other.split(".")[0] == name.split(".")[0]
-        and package_of(other) not in PACKAGES[package] | {package}
-    ]
-    assert sideways == []
+    assert arrows_against(PACKAGES, package) == []
 
 
-def test_every_package_of_a_room_is_in_this_map() -> None:
-    rooms = ("flows", "tasks", "devices")
-    found = {f"{room}.{path.parent.name}" for room in rooms for path in (ROOT / room).glob("*/__init__.py")}
-    assert found == set(PACKAGES)
+@pytest.mark.parametrize("package", ROOMS_OF_WINGS)
+def test_a_room_of_a_wing_imports_only_from_rooms_below_it(package: str) -> None:
+    assert arrows_against(ROOMS_OF_WINGS, package) == []
+
+
+def test_every_package_is_in_these_maps() -> None:
+    found = {".".join(path.parent.relative_to(ROOT).parts) for path in ROOT.glob("*/**/__init__.py")}
+    ours = {name for name in found if name.split(".")[0] in ("flows", "tasks", "devices") and "." in name}
+    assert {name for name in ours if name.count(".") == 1} == set(PACKAGES)
+    wings = ("tasks.prepare.", "tasks.measure.", "tasks.analyse.", "tasks.keep.")
+    assert {name for name in ours if name.startswith(wings) and name.count(".") == 2} == set(ROOMS_OF_WINGS)
+
+
+def test_no_folder_has_more_files_than_a_reader_overlooks() -> None:
+    folders = Counter(path.parent for path in MODULES.values() if path.name != "__init__.py")
+    assert [str(folder.relative_to(ROOT)) for folder, count in folders.items() if count > MOST_FILES] == []
 
 
 def test_no_files_need_each_other_in_a_circle() -> None:

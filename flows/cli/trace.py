@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devices.errors import InputError
-from tasks.bundle.record import RECORD, read_bundle
+from tasks.bundle.names import RECORD
 from tasks.etdump.reader import Etdump, read_etdump
 from tasks.etdump.trace import as_chrome_json, slices_of
 from tasks.store.files import write_complete
+from tasks.store.folder import read_bundle
 from tasks.store.store import BundleStore
 
 _ETDUMP = "model.etdump"

@@ -10,9 +10,9 @@ from sql.warehouse import copy_for_reader, open_read_only, writing
 from tasks.analyse.snapshot import newest_snapshot
 from tasks.analyse.verdict.decision_table import missing_decisions
 from tasks.analyse.verdict.decisions import read_decisions
-from tasks.bundle.record import Verified
 from tasks.keep.check import check_aggregates, check_ledger, check_rows
 from tasks.store.files import work_folder
+from tasks.store.folder import Verified
 from tasks.store.store import BundleStore
 from tasks.store.var import Var
 

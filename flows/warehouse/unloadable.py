@@ -6,7 +6,7 @@ from pathlib import Path
 from sql.warehouse import open_read_only
 from tasks.analyse.load.commit import known_contents
 from tasks.analyse.load.load import refusals
-from tasks.bundle.record import RECORD
+from tasks.bundle.names import RECORD
 from tasks.keep.archive import archive_refusals
 from tasks.store.local import Known
 from tasks.store.packed import archives_and_others

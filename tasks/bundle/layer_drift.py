@@ -7,9 +7,8 @@ from pydantic import BaseModel, ConfigDict
 from tasks.bundle.values import Count, SmallCount
 
 
-
 class Layer(BaseModel):
-    """A layer whose values were compared; figures that have no meaning are None: tasks/measure/session/difference.py."""
+    """A layer whose values were compared; a figure that has no meaning is None: tasks/measure/session/difference.py."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

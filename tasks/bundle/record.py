@@ -1,9 +1,6 @@
-"""The bundle of a session on disk: published in one step, never changed, checked on every read."""
+"""session.json: everything that is known about one session, checked where it is parsed."""
 
-import shutil
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -14,20 +11,17 @@ from devices.ondevice.conditions import Conditions
 from devices.ondevice.facts import Facts
 from devices.platform import SIMULATED
 from tasks.bundle.cell import Mode, Purpose, Status, Variant
+from tasks.bundle.names import FileName, SessionId
+from tasks.bundle.stats import Stats
 from tasks.bundle.values import (
     MOST_INT,
     Count,
-    FileName,
     Positive,
-    SessionId,
     SmallCount,
     SmallInt,
     first_mistake,
     require_counts,
-    require_stats,
 )
-from tasks.measure.source import Source
-from tasks.store.files import publish_folder, sha256_of
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
@@ -178,7 +172,7 @@ class ArmRecord(_Record):
 
 
 class SessionRecord(_Record):
-    """session.json: everything that is known about one session."""
+    """One session, as session.json holds it."""
 
     bundle_version: Literal[1] = 1
     session_id: SessionId
@@ -207,7 +201,7 @@ class SessionRecord(_Record):
     exit_code: SmallInt | None = None
     signal: SmallInt | None = None
     wall_s: Annotated[float, Field(ge=0)] | None = None
-    stats: dict[str, Any] | None = None
+    stats: Stats | None = None
     accuracy: list[Accuracy] | None = None
     files: dict[FileName, FileRecord] = {}
     imported: ImportRecord | None = None
@@ -220,7 +214,6 @@ class SessionRecord(_Record):
             value = getattr(self, key)
             if self.status == "succeeded" and value:
                 raise PydanticCustomError("contradiction", f"`status` is succeeded, but `{key}` is {value!r}")
-        require_stats(self.stats)
         require_counts("device.facts", self.device.facts.model_dump())
         for moment, seen in self.conditions.items():
             require_counts(f"conditions.{moment}", seen.model_dump() if seen else None)

@@ -1,6 +1,6 @@
 """What a number in session.json may be, so that everything that is read fits the columns of the warehouse."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field, ValidationError
 from pydantic_core import PydanticCustomError

@@ -11,9 +11,9 @@ from sql.quoting import identifier
 from sql.schema import sql_files
 from tasks.analyse.load.statistics import add_session_statistics
 from tasks.analyse.verdict.refresh import judge_series
-from tasks.bundle.record import Verified, bundle_sha256
 from tasks.keep.checksum import checksum
 from tasks.store.files import sha256_of
+from tasks.store.folder import Verified, bundle_sha256
 
 _REBUILD = "rebuild the warehouse with `etfarm warehouse rebuild`"
 _OF_CELLS = ("cell_operator", "series_night")

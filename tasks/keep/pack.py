@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devices.errors import FarmError
-from tasks.bundle.record import RECORD, BundleError, bundle_sha256, read_bundle
+from tasks.bundle.names import RECORD
+from tasks.bundle.record import BundleError
 from tasks.store.files import UNFINISHED, complete_file, remove_leftovers, work_folder
+from tasks.store.folder import bundle_sha256, read_bundle
 from tasks.store.packed import archive_of, packed_records, unpack, verify_archive, write_archive
 
 _log = logging.getLogger(__name__)

@@ -11,12 +11,11 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.analyse.verdict.nights import ALERT_SESSIONS
 from tasks.bundle.cell import Cell
+from tasks.bundle.enough import ALERT_SESSIONS
 from tasks.bundle.record import SessionRecord
 from tasks.measure.plan import PlannedSession, planned_of
 
-LEAST_SESSIONS = ALERT_SESSIONS
 """Sessions that each cell gets in any case: nights with fewer do not confirm one another."""
 _ALPHA = 0.05
 _EXACT_UP_TO = 30  # sessions; the normal approximation is exact enough above
@@ -64,7 +63,7 @@ class Enough:
         if self._interval_percent is None or session.attempt > 1 or session.key not in self._keys:
             return True
         before = [_before(figures, session.index) for figures in self._figures[_group(session)].values()]
-        if min(map(len, before)) < LEAST_SESSIONS:
+        if min(map(len, before)) < ALERT_SESSIONS:
             return True
         return max(map(median_interval_percent, before)) >= self._interval_percent
 
@@ -92,7 +91,7 @@ class Enough:
             for session in left
             if session.key not in self._keys
             or session.attempt > 1
-            or session.index < LEAST_SESSIONS
+            or session.index < ALERT_SESSIONS
             or (session.index == next_index[_group(session)] and self.needs(session))
         ]
 
@@ -147,8 +146,7 @@ def _before(figures: Mapping[int, float], index: int) -> list[float]:
 
 def _figure(record: SessionRecord) -> float | None:
     """The median latency of a session after its warm-up; None without one, and where it is 0."""
-    latencies = (record.stats or {}).get("execution_ns")
-    if record.status != "succeeded" or not isinstance(latencies, list):
+    if record.status != "succeeded" or record.stats is None or record.stats.execution_ns is None:
         return None
-    measured = latencies[record.warmup_executions :]
+    measured = record.stats.execution_ns[record.warmup_executions :]
     return float(np.median(measured)) or None if measured else None

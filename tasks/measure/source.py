@@ -4,9 +4,8 @@ import logging
 import os
 import subprocess
 from pathlib import Path
-from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from tasks.bundle.record import Source
 
 _ANSWER_S = 10.0
 # Never take the user's lock on the index, and never run a program that the repository names.

@@ -9,11 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from devices.checked_yaml import load_checked
 from devices.errors import FarmError
 from devices.limits import Limits
-from tasks.analyse.verdict.comparison import LEAST_SESSIONS
-from tasks.analyse.verdict.nights import ALERT_SESSIONS
-from tasks.bundle.cell import Mode, Variant
+from tasks.bundle.cell import AS_IS, Mode, Variant
+from tasks.bundle.enough import ALERT_SESSIONS, LEAST_SESSIONS
 from tasks.prepare.export.entry import ModelEntry
-from tasks.prepare.export.recipes import AS_IS, recipe_name
+from tasks.prepare.export.recipes import recipe_name
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _CLOCK_TIME = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")

@@ -6,6 +6,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from tasks.bundle.names import PROFILE, SELECTED
 from tasks.bundle.record import BundleError, SessionRecord
 from tasks.bundle.values import Count, SmallCount, first_mistake
 from tasks.etdump.xnntrace import parse_kernel, read_xnntrace

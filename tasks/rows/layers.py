@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from tasks.bundle.layer_drift import LAYER_DRIFT, read_layer_drift
+from tasks.bundle.layer_drift import read_layer_drift
+from tasks.bundle.names import LAYER_DRIFT
 from tasks.bundle.record import SessionRecord
 
 

@@ -6,15 +6,16 @@ from datetime import UTC, datetime
 from statistics import median
 from typing import Any
 
+from tasks.bundle.cell import backend_of
 from tasks.bundle.record import SessionRecord
-from tasks.prepare.export.recipes import backend_of
+from tasks.bundle.stats import SessionColumns, Stats
 
 Row = dict[str, Any]
 
 
 def session_row(record: SessionRecord, *, has_runs: bool) -> Row:
     """Return the row of `session` without the keys of other tables."""
-    stats = record.stats or {}
+    stats = record.stats or Stats()
     fields = {
         "session_id", "attempt", "variant", "mode", "threads", "executions", "warmup_executions", "status",
         "reason_code", "reason", "log_tail", "exit_code", "signal", "wall_s", "farm_version",
@@ -31,24 +32,16 @@ def session_row(record: SessionRecord, *, has_runs: bool) -> Row:
         "started_at": _utc(datetime.fromisoformat(record.started_at)),
         "ended_at": _utc(datetime.fromisoformat(record.ended_at)),
         "command": _json(record.command),
-        "load_ns": stats.get("load_ns"),
-        "model_peak_resident_bytes": stats.get("model_peak_resident_bytes"),
-        "peak_resident_bytes": stats.get("peak_resident_bytes"),
-        "outputs_repeat": stats.get("outputs_repeat"),
+        **stats.model_dump(include=set(SessionColumns.model_fields)),
         **_tracing(stats, record.warmup_executions),
-        "threads_used": stats.get("threads_used"),
-        "sme_hardware": stats.get("sme_hardware"),
-        "sme_told": stats.get("sme_told"),
-        "sme2_hardware": stats.get("sme2_hardware"),
-        "sme2_told": stats.get("sme2_told"),
         "etdump_sha256": record.files["model.etdump"].sha256 if has_runs else None,
     }
 
 
-def _tracing(stats: dict[str, Any], warmup_executions: int) -> Row:
+def _tracing(stats: Stats, warmup_executions: int) -> Row:
     """Return the median time of a run with an ETDump and without, by one clock; None unless both were measured."""
-    traced = (stats.get("execution_ns") or [])[warmup_executions:]
-    untraced = (stats.get("untraced_execution_ns") or [])[warmup_executions:]
+    traced = (stats.execution_ns or [])[warmup_executions:]
+    untraced = (stats.untraced_execution_ns or [])[warmup_executions:]
     if not traced or not untraced:
         return {"traced_ns": None, "untraced_ns": None}
     return {"traced_ns": median(traced), "untraced_ns": median(untraced)}

@@ -8,7 +8,8 @@ from datetime import date
 from pathlib import Path
 
 from devices.errors import FarmError
-from tasks.bundle.record import RECORD, BundleError, SessionRecord, bundle_sha256, read_bundle
+from tasks.bundle.names import RECORD
+from tasks.bundle.record import BundleError, SessionRecord
 from tasks.etdump.consistent import contradiction
 from tasks.etdump.reader import Etdump, read_etdump
 from tasks.etdump.tree import Runs, runs_of
@@ -29,6 +30,7 @@ from tasks.rows.record_rows import (
 )
 from tasks.rows.sources import Sources, read_sources
 from tasks.store.files import sha256_of
+from tasks.store.folder import bundle_sha256, read_bundle
 
 LOOSE_SWEEP = "loose"
 _SESSION_ID = re.compile(r"[0-9a-f]{16}(?![0-9a-f])")

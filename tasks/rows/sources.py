@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from tasks.bundle.names import SOURCES
 from tasks.bundle.record import BundleError, SessionRecord
 from tasks.bundle.values import SmallCount, first_mistake
 from tasks.etdump.tree import TreeNode
-from tasks.prepare.export.sources import SOURCES
 from tasks.rows.align import align
 
 _NOT_ALIGNED = "the operators of the delegate do not match the nodes of XNNPACK's graph one by one"

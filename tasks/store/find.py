@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
-from tasks.bundle.record import RECORD, BundleError, SessionRecord, read_record
+from tasks.bundle.names import RECORD
+from tasks.bundle.record import BundleError, SessionRecord
 from tasks.store.files import UNFINISHED
+from tasks.store.folder import read_record
 
 _SESSION_ID = re.compile(r"[0-9a-f]{16}")
 _COLLECTED = frozenset({"stdout.txt", "stderr.txt", "stats.json"})

@@ -6,19 +6,11 @@ from dataclasses import dataclass
 from heapq import merge
 from pathlib import Path
 
-from tasks.bundle.record import (
-    RECORD,
-    BundleError,
-    SessionRecord,
-    Verified,
-    bundle_sha256,
-    parse_record,
-    parse_records,
-    publish_bundle,
-    read_bundle,
-)
+from tasks.bundle.names import RECORD
+from tasks.bundle.record import BundleError, SessionRecord, parse_record, parse_records
 from tasks.store.files import publish_folder, sha256_of, write_complete
 from tasks.store.find import bundles_of, find_results
+from tasks.store.folder import Verified, bundle_sha256, publish_bundle, read_bundle
 from tasks.store.forgotten import FOLDER, Forgotten, parse_forgotten
 from tasks.store.packed import SUFFIX, archive_of, find_archives, packed_records, unpack, verify_archive
 from tasks.store.shelf import FolderShelf

@@ -15,8 +15,10 @@ from typing import BinaryIO, cast
 
 from backports import zstd
 
-from tasks.bundle.record import RECORD, BundleError, SessionRecord, Verified, parse_record
+from tasks.bundle.names import RECORD
+from tasks.bundle.record import BundleError, SessionRecord, parse_record
 from tasks.store.find import find_results
+from tasks.store.folder import Verified
 
 SUFFIX = ".tar.zst"
 _BLOCK_BYTES = 1 << 20

@@ -14,19 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tasks.bundle.record import (
-    RECORD,
-    BundleError,
-    FileRecord,
-    SessionRecord,
-    Verified,
-    parse_record,
-    parse_records,
-    read_bundle,
-    record_text,
-)
+from tasks.bundle.names import RECORD
+from tasks.bundle.record import BundleError, FileRecord, SessionRecord, parse_record, parse_records, record_text
 from tasks.store.access import checked_location, file_system, reported
 from tasks.store.files import publish_folder, sha256_of, wait_if_ending
+from tasks.store.folder import Verified, read_bundle
 from tasks.store.forgotten import FOLDER, Forgotten, parse_forgotten
 from tasks.store.local import DECISIONS, Found, Known
 from tasks.store.shelf import SHARED, ObjectShelf

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from tasks.bundle.record import SessionRecord, Verified
+from tasks.bundle.record import SessionRecord
+from tasks.store.folder import Verified
 from tasks.store.forgotten import Forgotten
 from tasks.store.local import Found, Known, LocalStore
 from tasks.store.remote import ObjectStore

@@ -11,10 +11,10 @@ from sql.warehouse import RowsRefused, WarehouseError, writing
 from tasks.analyse.load.commit import Loader, known_contents, known_sessions
 from tasks.analyse.load.parse import parse
 from tasks.analyse.verdict.refresh import judge_series
-from tasks.bundle.record import bundle_sha256
 from tasks.rows.rows import Rows, session_id_of
 from tasks.store.files import sha256_of
 from tasks.store.find import find_results
+from tasks.store.folder import bundle_sha256
 from tasks.store.local import Known
 
 _log = logging.getLogger(__name__)

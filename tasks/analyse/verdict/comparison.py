@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.bundle.enough import LEAST_SESSIONS
+
 Answer = Literal["different", "same", "unknown"]
-LEAST_SESSIONS = 5
-"""Sessions that each side needs for an interval."""
 MARGIN = 0.01
 """Two sides are the same if they differ by less than this."""
 _ALPHA = 0.05

@@ -6,16 +6,15 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Literal
 
-from tasks.analyse.verdict.comparison import LEAST_SESSIONS, Comparison
+from tasks.analyse.verdict.comparison import Comparison
 from tasks.analyse.verdict.metrics import LATENCY, Metric
 from tasks.analyse.verdict.shift import Point, Shift, moves, point, shift
+from tasks.bundle.enough import ALERT_SESSIONS, LEAST_SESSIONS
 
 Verdict = Literal[
     "regression", "suspected", "improvement", "no change", "inaccurate", "insufficient data", "invalid environment"
 ]
 
-ALERT_SESSIONS = 8
-"""A night with fewer sessions needs a comparison the same night for an alarm."""
 STEP_NIGHTS = 7
 """A confirmed step is reported for this many nights; then its nights are the baseline."""
 _STRONG_Z = 3.0  # two nights above it confirm one another; so do three that are suspected

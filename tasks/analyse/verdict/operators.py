@@ -12,11 +12,12 @@ from statistics import NormalDist, median
 
 import numpy as np
 
-from tasks.analyse.verdict.comparison import LEAST_SESSIONS, Comparison, compare
+from tasks.analyse.verdict.comparison import Comparison, compare
 from tasks.analyse.verdict.metrics import LATENCY, Metric
-from tasks.analyse.verdict.nights import ALERT_SESSIONS, Verdict
+from tasks.analyse.verdict.nights import Verdict
 from tasks.analyse.verdict.operators_common import Adjusted, Group, Level, Operator
 from tasks.analyse.verdict.shift import BASELINE_NIGHTS, Point, Shift, point, shift, student
+from tasks.bundle.enough import ALERT_SESSIONS, LEAST_SESSIONS
 
 OPERATOR = Metric("operator time", "ns", least_change=0.02, session_scatter=0.01, night_scatter=0.006)
 """The time of an operator or a category without the common factor."""

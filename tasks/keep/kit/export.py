@@ -13,12 +13,13 @@ from pathlib import Path
 
 import numpy as np
 
-from tasks.bundle.record import SessionRecord, read_bundle
+from tasks.bundle.cell import backend_of
+from tasks.bundle.record import SessionRecord
 from tasks.etdump.event_kind import EventKind
 from tasks.etdump.reader import Etdump, read_etdump
 from tasks.etdump.xnntrace import parse_kernel, read_xnntrace
-from tasks.prepare.export.recipes import backend_of
 from tasks.store.files import write_complete
+from tasks.store.folder import read_bundle
 
 TIMELINE = (
     "model_id", "name", "type", "delegate_backend", "start_us", "end_us", "duration_ms", "pct_total", "node_id",

@@ -3,12 +3,14 @@
 import re
 import signal
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from devices.errors import FarmError
 from devices.limits import Limits, outside
 from devices.ondevice.conditions import Conditions
 from devices.ondevice.job import JobResult
+from tasks.bundle.names import SELECTED
+from tasks.bundle.stats import Stats
 from tasks.etdump.consistent import contradiction
 from tasks.etdump.event_kind import EventKind
 from tasks.etdump.reader import EtdumpError, read_etdump
@@ -17,7 +19,7 @@ from tasks.measure.plan import DISCARDED_INDEX, FIRST_SESSION, PlannedSession
 from tasks.measure.session.logs import last_lines
 from tasks.measure.session.sme2 import variant_contradiction
 from tasks.prepare.runner.bundle import Runner
-from tasks.rows.kernels import SELECTED, kernel_names
+from tasks.rows.kernels import kernel_names
 
 # The line of the runner's crash handler: what it was doing with the model.
 _CRASH = re.compile(r"executor_runner: ExecuTorch crashed \(\w+\) while it (?P<doing>(?:loaded|executed) the model)")
@@ -54,7 +56,7 @@ def check_end(job: JobResult, deadline_s: float, collected: Path, pte_sha256: st
         )
 
 
-def check_result(session: PlannedSession, runner: Runner, stats: dict[str, Any] | None, collected: Path) -> Runs:
+def check_result(session: PlannedSession, runner: Runner, stats: Stats | None, collected: Path) -> Runs:
     """Return the runs of the ETDump.
 
     Raises Unsuccessful unless it is complete and shows the planned executions, threads and variant.
@@ -88,15 +90,15 @@ def check_result(session: PlannedSession, runner: Runner, stats: dict[str, Any] 
     return runs
 
 
-def _check_stats(stats: dict[str, Any] | None, threads: int) -> None:
+def _check_stats(stats: Stats | None, threads: int) -> None:
     if stats is None:
         raise Unsuccessful("failed", "no_stats", "the runner exited with code 0 but its stats.json is missing")
     for name in ("load_ns", "threads_used"):
-        if stats[name] is None:
-            reason = f"stats.json: `{name}` is null although the runner exited with code 0; check the runner"
+        if getattr(stats, name) is None:
+            reason = f"stats.json: `{name}` is missing or null although the runner exited with code 0; check the runner"
             raise Unsuccessful("failed", "bad_stats", reason)
-    if stats["threads_used"] != threads:
-        reason = f"the runner used {stats['threads_used']} threads instead of {threads}"
+    if stats.threads_used != threads:
+        reason = f"the runner used {stats.threads_used} threads instead of {threads}"
         raise Unsuccessful("invalid", "threads", reason)
 
 

@@ -11,7 +11,8 @@ from pydantic import ValidationError
 from devices.errors import FarmError, one_line
 from devices.inventory import DeviceSpec
 from devices.ondevice.facts import Facts
-from tasks.bundle.record import RECORD, FileRecord, SessionRecord, record_text
+from tasks.bundle.names import RECORD
+from tasks.bundle.record import FileRecord, SessionRecord, record_text
 from tasks.bundle.values import first_mistake
 from tasks.etdump.tree import Runs
 from tasks.measure.plan import PlannedSession

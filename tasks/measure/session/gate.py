@@ -3,23 +3,25 @@
 Everything else that a device sends has its limit where it is read: devices/bounded.py and Device.output_limit_bytes.
 """
 
+import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from devices.bounded import save
 from devices.device import Device
 from devices.errors import FileMissing, FileRefused
-from tasks.bundle.values import Count, SmallCount, SmallInt, first_mistake
+from tasks.bundle.names import ETDUMP, PROFILE, SELECTED, STATS
+from tasks.bundle.stats import Stats
+from tasks.bundle.values import first_mistake
 from tasks.measure.plan import PlannedSession
 from tasks.measure.session.check import Unsuccessful
 from tasks.measure.session.logs import LIMIT_BYTES, LOGS, fetch_cut
 from tasks.prepare.export.exported import Export
 from tasks.prepare.runner.bundle import Runner
-from tasks.rows.kernels import PROFILE, SELECTED
 
+_log = logging.getLogger(__name__)
 _MOST_ETDUMP_BYTES = 256 << 20
 _MOST_STATS_BYTES = 64 << 20
 _PROFILE_BYTES = 16 << 20
@@ -31,38 +33,15 @@ _EVENTS_PER_EXECUTION = 64
 _DURATION_BYTES = 32  # of one execution in stats.json
 
 
-class Stats(BaseModel):
-    """stats.json of the farm's runner; other keys are not kept. What is None was not reached before an error."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
-
-    runner_version: str | None = None
-    load_ns: Count | None
-    setup_ns: Count | None = None
-    execution_ns: list[Count] | None = None
-    untraced_execution_ns: list[Count] | None = None
-    model_peak_resident_bytes: Count | None = None
-    peak_resident_bytes: Count | None = None
-    outputs_repeat: bool | None = None
-    threads_requested: SmallInt | None = None
-    threads_used: SmallCount | None
-    sme2_requested: Literal["on", "sme1", "off"] | None = None
-    sme_hardware: bool | None = None
-    sme_told: bool | None = None
-    sme2_hardware: bool | None = None
-    sme2_told: bool | None = None
-    exit_reason: str | None = None
-
-
 def file_limits(session: PlannedSession, export: Export, runner: Runner) -> dict[str, int]:
     """Return the names of the files that a run may leave, each with its limit in bytes."""
     executions = session.cell.executions
     limits = dict.fromkeys(LOGS, LIMIT_BYTES)
-    limits["model.etdump"] = _etdump_limit(executions, export)
+    limits[ETDUMP] = _etdump_limit(executions, export)
     for number, entry in enumerate([*export.outputs, *export.case.taps]):
         limits[f"output-{number}.bin"] = (export.folder / entry["file"]).stat().st_size
     if runner.supports_farm_flags:
-        limits["stats.json"] = min(_EMPTY_BYTES + 2 * executions * _DURATION_BYTES, _MOST_STATS_BYTES)
+        limits[STATS] = min(_EMPTY_BYTES + 2 * executions * _DURATION_BYTES, _MOST_STATS_BYTES)
         if session.cell.mode == "profile":
             limits[PROFILE] = _PROFILE_BYTES
         if session.cell.mode == "selected":
@@ -96,16 +75,19 @@ def collect_files(
     return refused
 
 
-def read_stats(collected: Path) -> dict[str, Any] | None:
+def read_stats(collected: Path) -> Stats | None:
     """Return what stats.json contains, None if there is no such file; Unsuccessful if it does not match its schema."""
-    path = collected / "stats.json"
+    path = collected / STATS
     if not path.is_file():
         return None
     try:
-        return Stats.model_validate_json(path.read_bytes()).model_dump(exclude_unset=True)
+        stats = Stats.model_validate_json(path.read_bytes())
     except ValidationError as error:
-        reason = f"stats.json does not match its schema ({first_mistake(error)}); check the runner"
+        reason = f"{STATS} does not match its schema ({first_mistake(error)}); check the runner"
         raise Unsuccessful("failed", "bad_stats", reason) from None
+    if stats.unknown:
+        _log.warning("%s: this farm does not know %s; the bundle keeps them", STATS, ", ".join(stats.unknown))
+    return stats
 
 
 def _etdump_limit(executions: int, export: Export) -> int:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tasks.bundle.layer_drift import LAYER_DRIFT, Layer, LayerDrift
+from tasks.bundle.layer_drift import Layer, LayerDrift
+from tasks.bundle.names import LAYER_DRIFT
 from tasks.measure.session.accuracy import check_size
 from tasks.measure.session.difference import TensorFile, difference_of
 from tasks.store.files import sha256_of

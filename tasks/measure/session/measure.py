@@ -21,6 +21,7 @@ from devices.ondevice.lease import lease_ttl_s
 from devices.ondevice.prepare import prepare_job
 from devices.ondevice.store import Content, blob_path, tree_path
 from devices.reconnect import retry_after_reconnect
+from tasks.bundle.names import PROFILE, SELECTED, SOURCES
 from tasks.bundle.record import GateRecord, SessionRecord, SweepNight
 from tasks.measure.plan import PlannedSession
 from tasks.measure.session.accuracy import OutputMismatchError, References, compare_outputs
@@ -34,10 +35,8 @@ from tasks.measure.session.ready import settle, with_readiness
 from tasks.measure.session.record import Findings, code_of, log_tail, now, session_record
 from tasks.prepare.export.accuracy_limits import limits_of
 from tasks.prepare.export.exported import FORWARD, Case, Export, Tensors
-from tasks.prepare.export.sources import SOURCES
 from tasks.prepare.runner.bundle import Runner
 from tasks.prepare.runner.floor import why_too_old
-from tasks.rows.kernels import PROFILE, SELECTED
 from tasks.store.files import scratch_folder
 from tasks.store.store import BundleStore
 

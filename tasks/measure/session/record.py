@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from devices.errors import DeviceError
 from devices.inventory import DeviceSpec
@@ -14,6 +13,7 @@ from devices.ondevice.conditions import Conditions
 from devices.ondevice.facts import Facts
 from devices.ondevice.job import JobResult
 from tasks.bundle.record import Accuracy, ArmRecord, DeviceRecord, GateRecord, ModelRecord, RunnerRecord, SessionRecord
+from tasks.bundle.stats import Stats
 from tasks.etdump.tree import Runs
 from tasks.measure.plan import PlannedSession
 from tasks.measure.session.check import Unsuccessful
@@ -33,7 +33,7 @@ class Findings:
     gates: list[GateRecord] = field(default_factory=list)
     command: list[str] = field(default_factory=list)
     job: JobResult | None = None
-    stats: dict[str, Any] | None = None
+    stats: Stats | None = None
     runs: Runs | None = None
     """Of the ETDump, after its check."""
     accuracy: list[Accuracy] | None = None

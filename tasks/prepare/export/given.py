@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from devices.errors import InputError
+from tasks.bundle.cell import AS_IS
 from tasks.prepare.export.entry import ModelEntry
 from tasks.prepare.export.exported import EXPORT_VERSION, Export, Tensors, read_complete, read_exports
 from tasks.prepare.export.program import ProgramMethod, ProgramTensor, read_program
-from tasks.prepare.export.recipes import AS_IS
 from tasks.prepare.export.sources import sources_of_given
 from tasks.store.files import publish_folder, sha256_of
 

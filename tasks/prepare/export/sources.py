@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from tasks.bundle.names import SOURCES
 from tasks.store.files import write_complete
 
 logger = logging.getLogger(__name__)

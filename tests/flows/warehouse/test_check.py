@@ -7,7 +7,7 @@ import pytest
 
 from sql import schema
 from sql.warehouse import writing
-from tasks.bundle.record import Verified
+from tasks.store.folder import Verified
 from tasks.store.forgotten import Forgotten
 from tasks.store.store import LocalStore, open_store
 from tasks.store.var import Var

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from sql.warehouse import query, writing
-from tasks.bundle.record import read_record
 from tasks.keep.forget import forget_sessions
+from tasks.store.folder import read_record
 from tasks.store.forgotten import Forgotten
 from tasks.store.store import LocalStore, open_store
 from tasks.store.var import Var

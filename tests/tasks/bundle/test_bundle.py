@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from tasks.bundle.record import BundleError, DeviceRecord, publish_bundle, read_bundle, read_record
+from tasks.bundle.record import BundleError, DeviceRecord
 from tasks.store.files import publish_folder, remove_leftovers, scratch_folder
 from tasks.store.find import bundles_of, find_results
+from tasks.store.folder import publish_bundle, read_bundle, read_record
 from tests.fixtures.plans import NIGHT, a_spec, ended, planned
 
 FILE = {"sha256": "0" * 64, "bytes": 1}
@@ -72,8 +73,9 @@ def test_an_edited_record_is_refused_with_its_key(published: Path) -> None:
         ("model.pte_bytes", -5, "`model.pte_bytes`: Input should be greater than or equal to 0"),
         ("model.delegated", [{"operator": "a", "count": -2}], "`model.delegated.count` is -2, which is negative"),
         ("files", {"a": {"sha256": "b", "bytes": -1}}, "`files.a.bytes`: Input should be greater than or equal to 0"),
-        ("stats", {"load_ns": -7}, "`stats.load_ns` is -7, which is negative"),
-        ("stats", {"execution_ns": [5, -7]}, "`stats.execution_ns` is -7, which is negative"),
+        ("stats", {"load_ns": -7}, "`stats.load_ns`: Input should be greater than or equal to 0"),
+        ("stats", {"execution_ns": [5, -7]}, "`stats.execution_ns.1`: Input should be greater than or equal to 0"),
+        ("stats", {"newer_ns": -7}, "`stats`: `newer_ns` is -7, which is negative"),
         ("device.facts", {"cores": -8}, "`device.facts.cores` is -8, which is negative"),
         ("exit_code", 1, "`status` is succeeded, but `exit_code` is 1"),
         ("signal", 11, "`status` is succeeded, but `signal` is 11"),

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from tasks.analyse.verdict.comparison import compare
+from tasks.bundle.enough import ALERT_SESSIONS
 from tasks.bundle.record import SessionRecord
 from tasks.measure.plan import DISCARDED_INDEX, FIRST_SESSION, PlannedSession, still_to_run
-from tasks.measure.sequential import LEAST_SESSIONS, Enough, median_interval_percent
+from tasks.measure.sequential import Enough, median_interval_percent
 from tasks.measure.spec import SweepSpec
 from tests.fixtures.plans import a_spec, ended, planned
 
@@ -66,8 +67,8 @@ def test_a_clear_answer_ends_after_eight_sessions_and_an_unclear_one_after_all()
     records = run(a_sweep(), noise=linear_is_noisy)
     # then the first one has the fewest sessions that can confirm a verdict, and on and off have as many
     assert sessions_of(records) == {
-        ("conv", "sme2_on"): LEAST_SESSIONS,
-        ("conv", "sme2_off"): LEAST_SESSIONS,
+        ("conv", "sme2_on"): ALERT_SESSIONS,
+        ("conv", "sme2_off"): ALERT_SESSIONS,
         ("linear", "sme2_on"): MOST,
         ("linear", "sme2_off"): MOST,
     }
@@ -102,7 +103,7 @@ def test_a_sweep_that_was_killed_ends_at_the_same_session(most_noise: float) -> 
 
 def test_noise_in_between_ends_in_between() -> None:
     counts = sessions_of(run(a_sweep(models=["linear"]), noise=lambda session: 0.02))
-    assert LEAST_SESSIONS < counts["linear", "sme2_on"] < MOST
+    assert ALERT_SESSIONS < counts["linear", "sme2_on"] < MOST
 
 
 def test_a_failed_session_is_repeated_also_where_there_are_enough() -> None:
@@ -143,7 +144,7 @@ def test_sessions_for_kernels_and_the_discarded_one_are_always_needed() -> None:
     needed = [session for session in sessions if enough.needs(session)]
     assert Counter((session.cell.mode, session.index) for session in needed) == {
         ("timing", DISCARDED_INDEX): 1,
-        **{("timing", number): 4 for number in range(LEAST_SESSIONS)},
+        **{("timing", number): 4 for number in range(ALERT_SESSIONS)},
         ("profile", 0): 4,
     }
 
@@ -159,7 +160,7 @@ def test_when_the_device_is_lost_only_sessions_that_are_needed_anyway_fail() -> 
     assert [(session.cell.model, session.index) for session in enough.certain(left)] == [("linear", 10)] * 2
     # and before the first session, those that every group gets
     fresh = Enough(sessions, [], PERCENT).certain(sessions)
-    assert sorted({session.index for session in fresh}) == [DISCARDED_INDEX, *range(LEAST_SESSIONS)]
+    assert sorted({session.index for session in fresh}) == [DISCARDED_INDEX, *range(ALERT_SESSIONS)]
     # and a session that failed before, wherever it is
     assert enough.certain([replace(left[-1], attempt=2)]) == [replace(left[-1], attempt=2)]
     # and all of them where nothing ends early
@@ -195,7 +196,7 @@ def test_stopping_by_the_width_leaves_the_intervals_of_comparisons_right() -> No
     held = []
     for _ in range(400):
         a, b = np.exp(generator.normal(0, 0.02, (2, 40))) * [[1], [1.05]]
-        enough = (n for n in range(LEAST_SESSIONS, 40) if max(map(median_interval_percent, (a[:n], b[:n]))) < 4)
+        enough = (n for n in range(ALERT_SESSIONS, 40) if max(map(median_interval_percent, (a[:n], b[:n]))) < 4)
         n = next(enough, 40)
         got = compare(a[:n].tolist(), b[:n].tolist())
         assert got.low is not None

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from devices.errors import InputError
-from tasks.bundle.record import BundleError, FileRecord, SessionRecord, read_bundle, record_text
+from tasks.bundle.record import BundleError, FileRecord, SessionRecord, record_text
 from tasks.store.files import sha256_of
+from tasks.store.folder import read_bundle
 from tasks.store.store import BundleStore, ObjectStore, open_store
 from tasks.store.var import Var
 from tests.fixtures.plans import NIGHT, a_spec, ended, planned

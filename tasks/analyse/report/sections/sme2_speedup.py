@@ -7,7 +7,8 @@ from tasks.analyse.report.cells import CellNames, PairRow
 from tasks.analyse.report.data import Answers
 from tasks.analyse.report.page import Block, Cell, Column, Heading, Paragraph, Table, Text
 from tasks.analyse.report.text import NOTHING, TIMES, counted, number
-from tasks.analyse.verdict.comparison import LEAST_SESSIONS, compare
+from tasks.analyse.verdict.comparison import compare
+from tasks.bundle.enough import LEAST_SESSIONS
 
 INSUFFICIENT = "insufficient data"
 _COLUMNS = (

@@ -11,7 +11,8 @@ from devices.local import LocalDevice
 from sql.warehouse import query
 from tasks.analyse.load.load import load_paths
 from tasks.bundle.cell import Cell
-from tasks.bundle.layer_drift import LAYER_DRIFT, Layer, read_layer_drift
+from tasks.bundle.layer_drift import Layer, read_layer_drift
+from tasks.bundle.names import LAYER_DRIFT
 from tasks.measure.plan import PlannedSession
 from tasks.measure.session.measure import Bench, measure
 from tasks.prepare.export.export import export_cases, export_model

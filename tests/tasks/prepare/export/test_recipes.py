@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from devices.errors import FarmError, InputError
+from tasks.bundle.cell import backend_of
 from tasks.measure.spec import read_sweep
-from tasks.prepare.export.recipes import backend_of, recipe_name, recipe_of
+from tasks.prepare.export.recipes import recipe_name, recipe_of
 
 
 def test_an_exception_is_written_as_text_or_as_a_list(tmp_path: Path) -> None:

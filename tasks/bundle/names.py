@@ -1,0 +1,29 @@
+"""The names that a bundle uses: its files, and what a session, a sweep or a file may be called."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
+
+RECORD = "session.json"
+ETDUMP = "model.etdump"
+STATS = "stats.json"
+PROFILE = "kernel_profile.json"
+SELECTED = "selected_kernels.json"
+LAYER_DRIFT = "layer_drift.json"
+SOURCES = "sources.json"
+_MOST_NAME_BYTES = 200  # file systems take 255; the store puts part of a hash in front
+
+
+def _plain_name(name: str) -> str:
+    """Return `name` if a file or folder can have it; others would lead out of the folder of a bundle."""
+    is_path = "/" in name or "\\" in name or name.startswith(".")
+    has_room = 0 < len(name.encode()) <= _MOST_NAME_BYTES
+    if is_path or not has_room or not name.isprintable():
+        raise PydanticCustomError("name", "{name} is not the name of a file or folder", {"name": repr(name)})
+    return name
+
+
+SessionId = Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
+FileName = Annotated[str, AfterValidator(_plain_name)]
+"""The plain name of a file or folder, without a path and not hidden."""

@@ -1,0 +1,49 @@
+"""stats.json: what the farm's runner states about one session.
+
+A new number of the runner needs a field here and a column of the table `session` with the same name (a migration).
+"""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from tasks.bundle.values import Count, SmallCount, SmallInt, require_counts
+
+
+class SessionColumns(BaseModel):
+    """The statistics that are columns of `session`; None where the runner does not report them or ended before."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+
+    load_ns: Count | None = None
+    model_peak_resident_bytes: Count | None = None
+    peak_resident_bytes: Count | None = None
+    threads_used: SmallCount | None = None
+    outputs_repeat: bool | None = None
+    sme_hardware: bool | None = None
+    sme_told: bool | None = None
+    sme2_hardware: bool | None = None
+    sme2_told: bool | None = None
+
+
+class Stats(SessionColumns):
+    """All of stats.json. What a newer runner adds is kept in the bundle; `unknown` names it."""
+
+    runner_version: str | None = None
+    setup_ns: Count | None = None
+    execution_ns: list[Count] | None = None
+    untraced_execution_ns: list[Count] | None = None
+    threads_requested: SmallInt | None = None
+    sme2_requested: Literal["on", "sme1", "off"] | None = None
+    exit_reason: str | None = None
+
+    @model_validator(mode="after")
+    def _in_range(self) -> "Stats":
+        for key, value in (self.model_extra or {}).items():
+            require_counts(key, value)
+        return self
+
+    @property
+    def unknown(self) -> list[str]:
+        """The keys that this farm does not know."""
+        return sorted(self.model_extra or {})

@@ -1,0 +1,74 @@
+"""The bundle of a session in a folder: published in one step, never changed, checked on every read."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from tasks.bundle.names import RECORD
+from tasks.bundle.record import BundleError, FileRecord, SessionRecord, parse_record, record_text
+from tasks.store.files import publish_folder, sha256_of
+
+
+@dataclass(frozen=True)
+class Verified:
+    """A bundle whose files were read and compared with their hashes."""
+
+    session_id: str
+    sweep_id: str
+    sha256: str | None
+    """Of session.json, or of an ETDump outside any bundle; None if it cannot be read."""
+    damage: str | None = None
+    """What is wrong with it, in one sentence."""
+    files: int = 0
+
+
+def publish_bundle(bundles: Path, record: SessionRecord, collected: Path) -> SessionRecord:
+    """Write the bundle of `record` with the files of the folder `collected`; return the record as it is on disk.
+
+    The folder `bundles/<sweep_id>/<session_id>` is published completely or not at all; `record.files` is set here.
+    Raises BundleError if the disk is full or read-only.
+    """
+    final = bundles / record.sweep.sweep_id / record.session_id
+    try:
+        with publish_folder(final) as aside:
+            files = {}
+            for source in sorted(path for path in collected.iterdir() if path.is_file()):
+                target = aside / source.name
+                shutil.copyfile(source, target)
+                files[source.name] = FileRecord(sha256=sha256_of(target), bytes=target.stat().st_size)
+            complete = record.model_copy(update={"files": files})
+            (aside / RECORD).write_bytes(record_text(complete))
+    except OSError as error:
+        raise BundleError(
+            f"{final}: cannot write the bundle ({error.strerror or error}); no partial bundle is left"
+        ) from None
+    return read_record(final)
+
+
+def read_record(folder: Path) -> SessionRecord:
+    """Read and check session.json alone; raises BundleError with one sentence."""
+    path = folder / RECORD
+    try:
+        return parse_record(path.read_bytes(), str(path))
+    except FileNotFoundError:
+        way_on = "restore it from a backup, or name its .etdump file to load it without its session"
+        raise BundleError(f"{folder}: damaged bundle: session.json is missing; {way_on}") from None
+    except OSError as error:
+        raise BundleError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def read_bundle(folder: Path) -> SessionRecord:
+    """Read session.json and check every file's size and hash against it; raises BundleError with one sentence."""
+    record = read_record(folder)
+    for name, wanted in record.files.items():
+        path = folder / name
+        if not path.is_file():
+            raise BundleError(f"{path}: the file is missing from its bundle; restore the bundle from a backup")
+        if path.stat().st_size != wanted.bytes or sha256_of(path) != wanted.sha256:
+            raise BundleError(f"{path}: the file does not match its hash in session.json; restore it from a backup")
+    return record
+
+
+def bundle_sha256(folder: Path) -> str:
+    """Return the hash of session.json, which holds the hashes of all other files; raises OSError."""
+    return sha256_of(folder / RECORD)
