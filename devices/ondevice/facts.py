@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict
 
 from devices.device import Device
 from devices.errors import DeviceError
+from devices.platform import WITHOUT_SME
 from devices.shell import run_script
 
 # `uname -m` -> the name of the architecture in the platforms of runner bundles.
@@ -88,7 +89,7 @@ def parse_facts(printed: dict[str, str], platform: str | None) -> Facts:
     facts = Facts(**known)
     if platform and platform != facts.platform:
         # Programs run through a launcher, whose processor and libraries are not those that the device reports.
-        has = False if platform.endswith("x86_64") else None
+        has = False if platform in WITHOUT_SME else None
         unknown = dict.fromkeys(("glibc", "glibcxx"))
         return facts.model_copy(update={"platform": platform, "sme": has, "sme2": has, **unknown})
     return facts

@@ -42,7 +42,7 @@ uintptr_t program_counter(const void* context) {
   return __darwin_arm_thread_state64_get_pc(machine->__ss);
 #elif defined(__aarch64__)
   return machine.pc;
-#else
+#elif defined(__x86_64__)
   return static_cast<uintptr_t>(machine.gregs[REG_RIP]);
 #endif
 }

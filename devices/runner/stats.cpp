@@ -16,8 +16,10 @@ namespace {
 constexpr const char* kPlatform = "macos-arm64";
 #elif defined(__aarch64__)
 constexpr const char* kPlatform = "linux-aarch64";
-#else
+#elif defined(__x86_64__)
 constexpr const char* kPlatform = "linux-x86_64";
+#else
+#error "no row for this processor in devices/platform.py"
 #endif
 
 template <typename Number>

@@ -8,11 +8,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from devices.ondevice.facts import Facts
+from devices.platform import PLATFORM_FACTS
 from tasks.bundle.cell import Arm, Cell, Mode, Variant
 from tasks.bundle.record import SessionRecord, SweepNight
 from tasks.measure.spec import SweepSpec, ThreadCount
 from tasks.prepare.export.exported import Export
-from tasks.prepare.runner.bundle import SELECTED_PLATFORMS, Runner
+from tasks.prepare.runner.bundle import Runner
 
 DISCARDED_INDEX = -1
 FIRST_SESSION = "first_session"
@@ -131,7 +132,8 @@ def possible_variants(variants: Iterable[Variant], facts: Facts) -> list[Variant
 
 def possible_modes(modes: Iterable[Mode], facts: Facts) -> list[Mode]:
     """Return the modes that a device may be able to run: all but `selected` where no runner can tell."""
-    can_tell = facts.platform is None or facts.platform in SELECTED_PLATFORMS
+    selecting = {name for name, of_platform in PLATFORM_FACTS.items() if of_platform.shows_selected_kernels}
+    can_tell = facts.platform is None or facts.platform in selecting
     return [mode for mode in modes if mode != "selected" or can_tell]
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from devices.platform import Platform
+from devices.platform import PLATFORM_FACTS, Platform
 from tasks.prepare.runner.bundle import RunnerError
 
 if TYPE_CHECKING:
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
 
 _ELF_MAGIC = b"\x7fELF"
 _ELF_HEADER_BYTES, _MACHO_HEADER_BYTES = 64, 32
-_ELF_PLATFORMS: dict[str | None, tuple[Platform, ...]] = {
-    "x86_64": ("linux-x86_64",),
-    "aarch64": ("linux-aarch64", "android-arm64"),
-}
 
 
 @dataclass(frozen=True)
@@ -58,16 +54,18 @@ def platforms_of(program: Path) -> tuple[Platform, ...]:
         return ()
     if isinstance(binary, Elf):
         return _elf_platforms(binary)
-    return ("macos-arm64",) if binary.is_arm64 else ()
+    processor = "aarch64" if binary.is_arm64 else None
+    return tuple(name for name, facts in PLATFORM_FACTS.items() if not facts.is_elf and facts.processor == processor)
 
 
 def _elf_platforms(elf: Elf) -> tuple[Platform, ...]:
     """Tell Android from Linux by the program's loader; a program without one runs on both."""
-    platforms = _ELF_PLATFORMS.get(elf.processor, ())
-    if elf.interpreter is None:
-        return platforms
-    android = elf.interpreter.startswith("/system/bin/linker")
-    return tuple(name for name in platforms if name.startswith("android") == android)
+    systems = {"linux", "android"}
+    if elf.interpreter is not None:
+        systems = {"android" if elf.interpreter.startswith("/system/bin/linker") else "linux"}
+    return tuple(
+        name for name, facts in PLATFORM_FACTS.items() if facts.system in systems and facts.processor == elf.processor
+    )
 
 
 def read_binary(path: Path) -> Elf | Macho:

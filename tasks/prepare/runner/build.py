@@ -9,12 +9,11 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from devices.platform import PLATFORMS, SIMULATED
+from devices.platform import PLATFORM_FACTS, PLATFORMS, SIMULATED
 from tasks.bundle.cell import VARIANTS, Mode, Variant
 from tasks.prepare.runner.bundle import (
     MANIFEST,
     PROGRAM,
-    SELECTED_PLATFORMS,
     Runner,
     RunnerError,
     known_word,
@@ -32,7 +31,7 @@ from tasks.store.files import work_folder
 
 _log = logging.getLogger(__name__)
 
-_X86_VARIANTS: tuple[Variant, ...] = ("sme2_off",)
+_WITHOUT_SME: tuple[Variant, ...] = ("sme2_off",)
 _MODES: tuple[Mode, ...] = ("timing", "profile")
 _MODES_WITH_SELECTED: tuple[Mode, ...] = (*_MODES, "selected")
 _STEP_S = 600
@@ -48,19 +47,20 @@ def build_runner(platform: str, runners_dir: Path) -> Runner:
     if platform == SIMULATED:
         return replaying(build_runner(host_platform(), runners_dir), runners_dir)
     recipe = recipe_for(known_word("platform", platform, PLATFORMS), runners_dir)
+    facts = PLATFORM_FACTS[recipe.platform]
     for runner in runners_of(runners_dir, platform):
         if runner.build_key == recipe.build_key and runner.needs is not None:
             (runner.folder / MANIFEST).touch()  # find_runner prefers the newest
             return runner
-    base = build_runner("linux-aarch64", runners_dir) if recipe.carries_c_library else None
+    base = build_runner(facts.built_as, runners_dir) if facts.carries_c_library else None
     try:
         with _built(runners_dir / platform, recipe, base) as made:
             described = {
                 "kind": "wheel",
                 "platform": recipe.platform,
                 "launch": recipe.launch,
-                "variants": _X86_VARIANTS if platform == "linux-x86_64" else VARIANTS,
-                "modes": _MODES_WITH_SELECTED if platform in SELECTED_PLATFORMS else _MODES,
+                "variants": VARIANTS if facts.can_have_sme else _WITHOUT_SME,
+                "modes": _MODES_WITH_SELECTED if facts.shows_selected_kernels else _MODES,
                 "versions": recipe.versions,
                 "compiler": recipe.toolchain.version,
                 "flags": recipe.flags,

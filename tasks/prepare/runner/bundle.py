@@ -97,10 +97,6 @@ def read_runner(folder: Path) -> Runner:
     return runner
 
 
-SELECTED_PLATFORMS: tuple[Platform, ...] = ("linux-aarch64", "android-arm64")
-"""Where the farm's runner can tell which kernels XNNPACK selected."""
-
-
 def find_runner(runners_dir: Path, platform: str, variant: str, mode: str) -> Runner | None:
     """Return the runner bundle for a session of `variant` and `mode`, None if there is none.
 

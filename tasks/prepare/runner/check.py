@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+from devices.platform import PLATFORM_FACTS, PLATFORMS, PlatformFacts
 from tasks.prepare.runner.binary import Elf, Macho, read_elf, read_macho
-from tasks.prepare.runner.bundle import PROGRAM, RunnerError
+from tasks.prepare.runner.bundle import PROGRAM, RunnerError, known_word
 
 # Libraries that every Linux machine has, and folders of libraries that every Mac has.
 _LINUX_LIBRARIES = ("libc.so", "libm.so", "libstdc++.so", "libgcc_s.so", "libpthread.so", "libdl.so", "ld-linux-")
@@ -21,20 +22,20 @@ def check_bundle(bundle: Path, platform: str) -> None:
 
     Raises RunnerError that names the file and its fault.
     """
-    faults = _macho_faults(bundle) if platform == "macos-arm64" else _elf_faults(bundle, platform)
+    facts = PLATFORM_FACTS[known_word("platform", platform, PLATFORMS)]
+    faults = _elf_faults(bundle, facts) if facts.is_elf else _macho_faults(bundle)
     for name, fault in faults.items():
         raise RunnerError(f"the runner that was built for {platform} will not start: {name}: {fault}")
 
 
-def _elf_faults(bundle: Path, platform: str) -> dict[str, str]:
+def _elf_faults(bundle: Path, facts: PlatformFacts) -> dict[str, str]:
     """Return file name -> fault. A bundle for Android carries every library, in the versions that its files need."""
     files = {path.name: read_elf(path) for path in _binaries(bundle)}
-    carries_all = platform == "android-arm64"
     faults = {}
     for name, elf in files.items():
-        if fault := _elf_link_fault(elf, files, carries_all):
+        if fault := _elf_link_fault(elf, files, facts.carries_c_library):
             faults[name] = fault
-        elif elf.processor != ("x86_64" if platform == "linux-x86_64" else "aarch64"):
+        elif elf.processor != facts.processor:
             faults[name] = "it is for another processor"
         elif name == PROGRAM and elf.runpaths != ["$ORIGIN/lib"]:
             faults[name] = f"it looks for its libraries in {elf.runpaths}"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from devices.platform import Platform
+from devices.platform import PLATFORM_FACTS, Platform
 from tasks.prepare.runner.bundle import RunnerError
 from tasks.prepare.runner.toolchain import MACOS_SETTINGS, XCODE, find_zig, first_line, host_platform, zig_environment
 
@@ -37,15 +37,15 @@ def compilers_for(platform: Platform, tools: Path, cache: Path) -> Compilers:
     """
     host = host_platform()
     if platform != host and not (platform.startswith("linux-") and sys.platform == "linux"):
-        where = "on a Mac" if platform == "macos-arm64" else "with the NDK"
+        where = "on a Mac" if PLATFORM_FACTS[platform].system == "macos" else "with the NDK"
         how = f"build executor_runner {where} and register it with `etfarm runner register`"
         raise RunnerError(f"cannot build ExecuTorch's sources for {platform} on {host}; {how}")
-    needs_sme2 = platform != "linux-x86_64"
+    needs_sme2 = PLATFORM_FACTS[platform].can_have_sme
     for compilers in _candidates(platform, host, tools, cache):
         if not needs_sme2 or _assembles_sme2(compilers, tools):
             return compilers
-    how = XCODE if host == "macos-arm64" else "install one with `pip install ziglang`"
-    if platform == host and host != "macos-arm64":
+    how = XCODE if sys.platform == "darwin" else "install one with `pip install ziglang`"
+    if platform == host and sys.platform != "darwin":
         how += f" or `apt install {'clang` (16 or later)' if needs_sme2 else 'g++`'}"
     raise RunnerError(f"no C and C++ compiler for {platform}{' that assembles SME2' if needs_sme2 else ''}; {how}")
 
@@ -57,11 +57,11 @@ def _candidates(platform: Platform, host: Platform, tools: Path, cache: Path) ->
     """
     if platform != host:
         yield from _zig(platform, tools, cache)
-    prefix = "" if platform == host else f"{platform.removeprefix('linux-')}-linux-gnu-"
+    prefix = "" if platform == host else f"{PLATFORM_FACTS[platform].processor}-linux-gnu-"
     for c_name, cxx_name in (("gcc", "g++"), ("clang", "clang++")):
         c, cxx = shutil.which(prefix + c_name), shutil.which(prefix + cxx_name)
         if c and cxx and (version := first_line([cxx, "--version"])):
-            yield Compilers(c, cxx, version, MACOS_SETTINGS if host == "macos-arm64" else _target(platform, host))
+            yield Compilers(c, cxx, version, MACOS_SETTINGS if sys.platform == "darwin" else _target(platform, host))
     if platform == host and sys.platform == "linux":
         yield from _zig(platform, tools, cache)
 
@@ -72,7 +72,7 @@ def _zig(platform: Platform, tools: Path, cache: Path) -> Iterator[Compilers]:
         for name in "cc", "c++":
             shutil.copyfile(_ZIG_WRAPPER, tools / name)
             (tools / name).chmod(0o755)
-        processor = platform.removeprefix("linux-")
+        processor = PLATFORM_FACTS[platform].processor
         env = {"ZIG": zig, "ZIG_TARGET": f"{processor}-linux-gnu.{_GLIBC}", **zig_environment(cache)}
         yield Compilers(str(tools / "cc"), str(tools / "c++"), version, _target(platform, host_platform()), env)
 
@@ -81,7 +81,7 @@ def _target(platform: Platform, host: Platform) -> dict[str, str]:
     """Return the settings that tell CMake to build for another machine."""
     if platform == host:
         return {}
-    return {"CMAKE_SYSTEM_NAME": "Linux", "CMAKE_SYSTEM_PROCESSOR": platform.removeprefix("linux-")}
+    return {"CMAKE_SYSTEM_NAME": "Linux", "CMAKE_SYSTEM_PROCESSOR": PLATFORM_FACTS[platform].processor}
 
 
 def _assembles_sme2(compilers: Compilers, tools: Path) -> bool:

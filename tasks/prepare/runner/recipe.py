@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from devices.platform import Platform
+from devices.platform import PLATFORM_FACTS, Platform
 from tasks.prepare.runner.bundle import PROGRAM
 from tasks.prepare.runner.toolchain import Toolchain, find_cmake, host_platform, toolchain_for
 from tasks.prepare.runner.wheel import Wheel, installed_wheel, wheel_for
@@ -31,7 +31,7 @@ class Recipe:
     @property
     def carries_c_library(self) -> bool:
         """Android has another C library, so the bundle carries Linux's and its loader, which starts the program."""
-        return self.platform == "android-arm64"
+        return PLATFORM_FACTS[self.platform].carries_c_library
 
     @property
     def launch(self) -> list[str]:
@@ -76,5 +76,5 @@ def recipe_for(platform: Platform, runners_dir: Path) -> Recipe:
     if platform == host_platform():
         wheel = installed_wheel()
     else:
-        wheel = wheel_for("linux-aarch64" if platform == "android-arm64" else platform, cache / "wheels")
+        wheel = wheel_for(PLATFORM_FACTS[platform].built_as, cache / "wheels")
     return Recipe(platform, SOURCES, wheel, toolchain, find_cmake())

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from devices.platform import PLATFORMS, Platform
+from devices.platform import PLATFORM_FACTS, PLATFORMS, Platform
 from tasks.bundle.cell import Mode, Variant
 from tasks.prepare.runner.bundle import PROGRAM, Runner, RunnerError, known_word, runners_of
 from tasks.prepare.runner.compilers import Compilers, compilers_for
@@ -69,7 +69,7 @@ def build_from_source(
 
 
 def _variant_for(platform: Platform, variant: str | None) -> Variant:
-    if platform == "linux-x86_64":
+    if not PLATFORM_FACTS[platform].can_have_sme:
         if variant not in (None, "sme2_off"):
             raise RunnerError(f"a runner for {platform} is of the variant sme2_off; leave out --variant {variant}")
         return "sme2_off"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from devices.platform import PLATFORMS, Platform
+from devices.platform import PLATFORM_FACTS, PLATFORMS, Platform
 from tasks.prepare.runner.bundle import RunnerError
 
 _OLDEST_CMAKE = (3, 28)
@@ -42,7 +42,7 @@ def host_platform() -> Platform:
     for platform in PLATFORMS:
         if platform == name:
             return platform
-    hosts = ", ".join(platform for platform in PLATFORMS if platform != "android-arm64")
+    hosts = ", ".join(platform for platform, facts in PLATFORM_FACTS.items() if facts.system != "android")
     raise RunnerError(f"cannot build a runner on {name}; supported hosts: {hosts}")
 
 
@@ -51,14 +51,14 @@ def toolchain_for(platform: Platform, cache: Path) -> Toolchain:
 
     android-arm64 is built as linux-aarch64. On Linux, zig builds for macOS, with its cache in `cache`.
     """
-    target = "linux-aarch64" if platform == "android-arm64" else platform
+    target = PLATFORM_FACTS[platform].built_as
     if target == host_platform():
         return _host_compiler()
-    if target == "macos-arm64":
+    if PLATFORM_FACTS[target].system == "macos":
         return _zig(cache)
     if sys.platform != "linux":
         raise RunnerError(f"cannot build a runner for {platform} on {host_platform()}: build it on Linux")
-    machine = target.removeprefix("linux-")
+    machine = PLATFORM_FACTS[target].processor
     package = f"g++-{machine.replace('_', '-')}-linux-gnu"
     path = shutil.which(f"{machine}-linux-gnu-g++")
     version = first_line([path, "--version"]) if path else ""

@@ -11,16 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devices.errors import FarmError
-from devices.platform import Platform
+from devices.platform import PLATFORM_FACTS, Platform
 from tasks.store.files import publish_folder
 
 CMAKE_PACKAGE = "lib/cmake/executorch"  # in the wheel's folder
 _USED_FOLDERS = ("executorch/lib/", "executorch/include/", "executorch/share/")
-_PIP_PLATFORMS: dict[Platform, str] = {
-    "linux-x86_64": "manylinux_2_28_x86_64",
-    "linux-aarch64": "manylinux_2_28_aarch64",
-    "macos-arm64": "macosx_14_0_arm64",
-}
 _DOWNLOAD_S = 900
 
 
@@ -67,15 +62,14 @@ def wheel_for(platform: Platform, cache: Path) -> Wheel:
     if not folder.is_dir():
         _download(version, platform, folder)
     record = next(folder.glob("executorch-*.dist-info/RECORD")).read_text()
-    suffix = ".dylib" if platform == "macos-arm64" else ".so"
-    return Wheel(folder / "executorch", version, _record_sha256(record), suffix)
+    return Wheel(folder / "executorch", version, _record_sha256(record), PLATFORM_FACTS[platform].library_suffix)
 
 
 def _download(version: str, platform: Platform, folder: Path) -> None:
     """Download the wheel with pip and unpack the files that a runner needs."""
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
     with publish_folder(folder) as aside:
-        command += ["--platform", _PIP_PLATFORMS[platform], "--dest", str(aside), f"executorch=={version}"]
+        command += ["--platform", PLATFORM_FACTS[platform].wheel_tag, "--dest", str(aside), f"executorch=={version}"]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=_DOWNLOAD_S, check=False)
         except subprocess.TimeoutExpired:

@@ -88,7 +88,8 @@ def test_a_server_that_cannot_start_is_reported_with_its_log(exports: Path, monk
 def test_the_server_ends_with_the_farm_that_was_killed_and_after_its_last_export(exports: Path) -> None:
     # given a farm that has exported
     program = (
-        "import pathlib, sys\nfrom tasks.prepare.export.export import export_model\nfrom tasks.prepare.export import client\n"
+        "import pathlib, sys\nfrom tasks.prepare.export.export import export_model\n"
+        "from tasks.prepare.export import client\n"
         "try: export_model('served:absent', 'fp32', pathlib.Path(sys.argv[1]))\n"
         "except Exception as error: print(client.export_server._server.process.pid, flush=True)\n"
         "if sys.argv[2] == 'close': client.export_server.close(); print('closed', flush=True)\n"
