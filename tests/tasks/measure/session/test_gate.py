@@ -48,7 +48,7 @@ def test_the_statistics_of_a_good_runner_are_kept_and_loaded(tmp_path: Path) -> 
     record = measured(tmp_path, bench)
     assert record.status == "succeeded"
     assert record.stats
-    assert record.stats.model_dump(exclude_unset=True) == stated
+    assert record.stats.model_dump(exclude_none=True) == stated
     assert loaded(tmp_path, record) == 1
 
 
