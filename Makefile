@@ -32,10 +32,10 @@ $(READY): pyproject.toml constraints.txt
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo --preserve-env=ETFARM_VAR,ETFARM_LAB_CACHE,http_proxy,https_proxy)
 
 lab-up: $(READY)
-	$(SUDO) $(BIN)/python -m deployments.virtual_lab.lab up
+	$(SUDO) $(BIN)/python -m tests.lab up
 
 lab-down:
-	$(SUDO) python3 -m deployments.virtual_lab.lab down
+	$(SUDO) python3 -m tests.lab down
 
 # Targets never remove the measurements (./var): they cannot be repeated.
 clean:

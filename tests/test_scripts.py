@@ -13,6 +13,7 @@ from devices.shell import script_text
 from tests.fixtures.paths import ROOT
 
 SCRIPTS = sorted((ROOT / "devices/ondevice/scripts").glob("*.sh"))
+OTHERS = sorted(path for room in ("tasks/prepare/runner", "tests/lab") for path in (ROOT / room).rglob("*.sh"))
 
 
 def with_needed(script: Path) -> str:
@@ -22,9 +23,7 @@ def with_needed(script: Path) -> str:
     return (with_needed(script.with_stem(needed[1])) if needed else "") + text
 
 
-@pytest.mark.parametrize(
-    "script", [*SCRIPTS, *(ROOT / "tasks/prepare/runner").glob("*.sh")], ids=lambda script: script.stem
-)
+@pytest.mark.parametrize("script", [*SCRIPTS, *OTHERS], ids=lambda script: script.stem)
 def test_shellcheck_has_nothing_to_add(script: Path) -> None:
     program = shutil.which("shellcheck", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     assert program, "shellcheck is part of the dev extra"

@@ -17,16 +17,17 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from deployments.virtual_lab import adb_server, loopback
-from deployments.virtual_lab.apt_packages import PackageError
-from deployments.virtual_lab.fetch_packages import Packages, default_cache
-from deployments.virtual_lab.journal import LabError
-from deployments.virtual_lab.link_proxy import LinkProxy
+from adbutils import adb_path
+
 from devices.device import Device
 from devices.inventory import DeviceSpec, open_device
 from devices.ondevice.store import put, remove
 from devices.reconnect import probe
 from tasks.store.files import sha256_of
+from tests.lab import adb_server, loopback
+from tests.lab.journal import LabError
+from tests.lab.link_proxy import LinkProxy
+from tests.lab.packages import PackageError, Packages, default_cache
 
 SIZE_BYTES = 100_000_000
 TIMES = 3
@@ -112,7 +113,7 @@ def over_adb(folder: Path, delay_s: float) -> Iterator[Way]:
     packages = Packages(default_cache())
     with (
         loopback.adbd(packages) as phone,
-        loopback.adb_server(packages) as server_port,
+        loopback.adb_server() as server_port,
         slowed(phone.port, delay_s) as port,
     ):
         serial = f"127.0.0.1:{port}"
@@ -121,7 +122,7 @@ def over_adb(folder: Path, delay_s: float) -> Iterator[Way]:
         spec = DeviceSpec(
             name="adb", transport="adb", address=serial, adb_server_port=server_port, root=str(phone.root)
         )
-        command = [*packages.adb(), "-P", str(server_port), "-s", serial, "push"]
+        command = [adb_path(), "-P", str(server_port), "-s", serial, "push"]
 
         def push(source: Path, target: str) -> None:
             subprocess.run([*command, str(source), target], check=True, capture_output=True)

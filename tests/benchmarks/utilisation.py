@@ -144,8 +144,8 @@ def turn_of(records: list[SessionRecord], began: float) -> Turn:
 
 def devices(folder: Path, stack: ExitStack) -> list[DeviceSpec]:
     """Half of them hosts over SSH, half phones over adb; local ones, with a sentence why, where that cannot be."""
-    from deployments.virtual_lab.apt_packages import PackageError
-    from deployments.virtual_lab.journal import LabError
+    from tests.lab.journal import LabError
+    from tests.lab.packages import PackageError
 
     found = []
     for start, make in ((0, hosts), (DEVICES // 2, phones)):
@@ -160,7 +160,7 @@ def devices(folder: Path, stack: ExitStack) -> list[DeviceSpec]:
 
 def hosts(folder: Path, numbers: range, stack: ExitStack) -> list[DeviceSpec]:
     """Folders of this machine behind one sshd, a connection each."""
-    from deployments.virtual_lab import loopback
+    from tests.lab import loopback
 
     config = stack.enter_context(loopback.sshd()).ssh_config
     common = {"transport": "ssh", "address": "loopback", "ssh_config": config}
@@ -169,11 +169,11 @@ def hosts(folder: Path, numbers: range, stack: ExitStack) -> list[DeviceSpec]:
 
 def phones(folder: Path, numbers: range, stack: ExitStack) -> list[DeviceSpec]:
     """An adbd for each, and one adb server."""
-    from deployments.virtual_lab import loopback
-    from deployments.virtual_lab.fetch_packages import Packages, default_cache
+    from tests.lab import loopback
+    from tests.lab.packages import Packages, default_cache
 
     packages = Packages(default_cache())
-    port = stack.enter_context(loopback.adb_server(packages))
+    port = stack.enter_context(loopback.adb_server())
     serials = {n: stack.enter_context(loopback.adbd(packages)).serial for n in numbers}
     common = {"transport": "adb", "adb_server_port": port}
     return [

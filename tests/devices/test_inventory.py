@@ -9,7 +9,7 @@ import pytest
 from devices.errors import DeviceRefused, InputError
 from devices.inventory import DeviceSpec, launch_prefix, load_inventory, open_device
 from devices.ssh.config import SshAddress
-from tests.fixtures.paths import INVENTORIES
+from tests.fixtures.paths import INVENTORIES, LAB_INVENTORY
 
 FULL = """
 devices:
@@ -69,7 +69,7 @@ def test_a_full_inventory_is_read_as_written(tmp_path: Path) -> None:
     assert (wifi.platform, wifi.emulated) == ("linux-aarch64", True)
 
 
-@pytest.mark.parametrize("file", sorted(INVENTORIES.glob("*.yaml")), ids=lambda file: file.name)
+@pytest.mark.parametrize("file", [*sorted(INVENTORIES.glob("*.yaml")), LAB_INVENTORY], ids=lambda file: file.name)
 def test_the_inventories_that_come_with_the_farm_are_right(file: Path) -> None:
     assert load_inventory(file).devices
 
@@ -136,24 +136,24 @@ def test_one_entry_of_many_simulated_devices_gives_each_a_name_and_a_machine_apa
     assert all(spec.emulated for spec in specs)
 
 
-def test_a_name_that_an_entry_of_many_devices_also_makes_is_refused(tmp_path: Path) -> None:
-    said = complaint(
-        tmp_path,
-        "devices:\n  - {name: simulated, transport: simulated, count: 2}\n"
-        "  - {name: simulated-002, transport: simulated}\n",
-    )
-
-    assert said == ":1: `devices`: 2 devices are named `simulated-002`; give each a different name"
-
-
-def test_two_devices_of_one_name_are_refused(tmp_path: Path) -> None:
-    said = complaint(tmp_path, "devices:\n  - {name: a, transport: local}\n  - {name: a, transport: local}\n")
-
-    assert said == ":1: `devices`: 2 devices are named `a`; give each a different name"
-
-
-def test_an_inventory_without_devices_is_refused(tmp_path: Path) -> None:
-    assert complaint(tmp_path, "devices: []\n").startswith(":1: `devices`: list should have at least 1 item")
+@pytest.mark.parametrize(
+    ("devices", "expected"),
+    [
+        ("[]", "list should have at least 1 item"),
+        (
+            "[{name: a, transport: local}, {name: a, transport: local}]",
+            "2 devices are named `a`; give each a different name",
+        ),
+        (
+            "[{name: simulated, transport: simulated, count: 2}, {name: simulated-002, transport: simulated}]",
+            "2 devices are named `simulated-002`; give each a different name",
+        ),
+    ],
+)
+def test_an_inventory_without_devices_or_with_two_of_one_name_is_refused(
+    tmp_path: Path, devices: str, expected: str
+) -> None:
+    assert complaint(tmp_path, f"devices: {devices}\n").startswith(f":1: `devices`: {expected}")
 
 
 def test_devices_have_a_root_of_their_own_where_the_entry_names_none(tmp_path: Path) -> None:

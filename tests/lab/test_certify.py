@@ -7,7 +7,8 @@ import pytest
 
 from devices.inventory import load_inventory
 from tests.fixtures.farm import Farm
-from tests.fixtures.lab import INVENTORY, Lab
+from tests.fixtures.lab import Lab
+from tests.fixtures.paths import LAB_INVENTORY
 from tests.fixtures.waiting import SCALE
 
 pytestmark = [pytest.mark.lab, pytest.mark.torch, pytest.mark.timeout(900)]
@@ -19,7 +20,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.torch, pytest.mark.timeout(900)]
 )
 def test_a_phone_and_a_mac_are_certified(lab: Lab, farm: Farm, name: str, needed: str) -> None:
     pytest.importorskip("executorch", reason="exports and the runner need the export extra")
-    spec = next(spec for spec in load_inventory(INVENTORY).devices if spec.name == name)
+    spec = next(spec for spec in load_inventory(LAB_INVENTORY).devices if spec.name == name)
     if spec.ssh_config:
         spec = spec.model_copy(update={"ssh_config": lab.var / "lab/ssh_config"})
     entry = spec.model_dump(mode="json", exclude_unset=True)

@@ -4,13 +4,15 @@ import socket
 
 import pytest
 
-from deployments.virtual_lab import loopback
-from deployments.virtual_lab.journal import LabError
+from tests.fixtures.needs import needs
+from tests.lab import loopback
+from tests.lab.journal import LabError
 
 pytestmark = pytest.mark.lab
 
 
 def test_a_daemon_whose_port_is_taken_before_it_starts_gets_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    needs("sshd", "ssh-keygen")
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         taken = other.getsockname()[1]

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from deployments.virtual_lab import adb_server, faults, journal, loopback, processes
-from deployments.virtual_lab.link_proxy import LinkProxy
-from deployments.virtual_lab.unusable_phone import UnusablePhone
 from devices.device import Device
 from devices.errors import NoSpaceOnDevice
 from devices.ondevice.conditions import read_conditions
 from devices.ondevice.facts import read_facts
 from tests.fixtures.lab import Lab
 from tests.fixtures.waiting import ENOUGH_S, wait_for
+from tests.lab import adb_server, faults, journal, loopback, processes
+from tests.lab.link_proxy import LinkProxy
+from tests.lab.unusable_phone import UnusablePhone
 
 pytestmark = [
     pytest.mark.lab,

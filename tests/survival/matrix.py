@@ -1,8 +1,9 @@
-"""The fault matrix: a table of all tests that break something, written from their marker `fault`.
+"""The fault matrix: prints a table of all tests that break something, made from their marker `fault`.
 
-Run: python -m tests.survival.matrix [FILE]
+Run: python -m tests.survival.matrix
 """
 
+import contextlib
 import os
 import sys
 from collections import Counter
@@ -14,13 +15,8 @@ import pytest
 
 from tests.fixtures.paths import ROOT
 
-README = Path(__file__).parent / "README.md"
 _MARKER = "pytest.mark.fault("
-_HEAD = """# Fault matrix
-
-{rows} faults in {cases} cases: something is killed, cut, filled, changed or slowed. In each, 0 results are lost, 0 are
-doubled and 0 failures look like success. `.venv/bin/pytest -m fault --durations=0` runs them and prints their times.
-`python -m tests.survival.matrix` writes this file.
+_HEAD = """{rows} faults in {cases} cases
 
 | stage | what is done | what holds | test | cases |
 | --- | --- | --- | --- | ---: |
@@ -57,7 +53,7 @@ def case_of(item: pytest.Item) -> Case:
 
 
 def text_of(cases: Iterable[Case]) -> str:
-    """Return the content of the matrix's file; cases of a test that differ only in its parameters share a row."""
+    """Return the matrix; cases of a test that differ only in its parameters share a row."""
     counts = Counter(cases)
     lines = [[*astuple(case)[:-1], f"`{case.test}`", str(count)] for case, count in sorted(counts.items())]
     rows = "".join("| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |\n" for line in lines)
@@ -65,15 +61,15 @@ def text_of(cases: Iterable[Case]) -> str:
 
 
 def main() -> None:
-    """Collect all marked tests and write the matrix to the file that is named, or to README.md beside this file."""
-    file = Path(sys.argv[1]) if sys.argv[1:] else README
+    """Collect all marked tests and print their matrix."""
     os.chdir(ROOT)
     collector = _Collector()
     marked = [str(path) for path in sorted(Path("tests").rglob("test_*.py")) if _MARKER in path.read_text("utf-8")]
-    code = pytest.main(["--collect-only", "-qqq", "-n0", "-m", "fault", *marked], [collector])
+    with contextlib.redirect_stdout(sys.stderr):  # pytest's own list of the tests
+        code = pytest.main(["--collect-only", "-qqq", "-n0", "-m", "fault", *marked], [collector])
     if code != pytest.ExitCode.OK:
         sys.exit(f"the tests could not be collected: {code!r}")
-    file.write_text(text_of(collector.cases), encoding="utf-8")
+    sys.stdout.write(text_of(collector.cases))
 
 
 if __name__ == "__main__":

@@ -1,19 +1,15 @@
 """Farms that are killed in any stage, and two farms on one device: nothing is lost, doubled or measured at once."""
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.fixtures.survival import LONGEST_S, MAC, PHONE, LabFarm, at_once, is_done
-from tests.fixtures.survival_site import NIGHT, STAGES, Site
+from tests.fixtures.survival import LAB_TEST, LONGEST_S, MAC, PHONE, LabFarm, at_once, is_done
+from tests.fixtures.survival_site import NIGHT, STAGES, MakeSite, Site
 from tests.fixtures.waiting import wait_for
 
-# Beside other workers a test may first wait for the lab, of which a machine has one.
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
-
-MakeSite = Callable[[str], Site]
+pytestmark = LAB_TEST
 
 
 @pytest.mark.fault(

@@ -3,21 +3,17 @@
 import contextlib
 import socket
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from deployments.virtual_lab import adb_server, faults, loopback
-from deployments.virtual_lab.unusable_phone import UnusablePhone
 from tests.fixtures.lab import Lab
-from tests.fixtures.survival import LONGEST_S, MAC, PHONE, LabFarm, at_once
-from tests.fixtures.survival_site import STAGES, Site
+from tests.fixtures.survival import LAB_TEST, LONGEST_S, MAC, PHONE, LabFarm, at_once
+from tests.fixtures.survival_site import STAGES, MakeSite, Site
+from tests.lab import adb_server, faults, loopback
+from tests.lab.unusable_phone import UnusablePhone
 
-# Beside other workers a test may first wait for the lab, of which a machine has one.
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
-
-MakeSite = Callable[[str], Site]
+pytestmark = LAB_TEST
 
 
 @pytest.mark.fault(

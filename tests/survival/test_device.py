@@ -2,23 +2,19 @@
 
 import signal
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
 
-from deployments.virtual_lab import faults, processes
 from tasks.measure.health import Registry
 from tasks.store.var import Var
 from tests.fixtures.lab import Lab
-from tests.fixtures.survival import LONGEST_S, MAC, PHONE, LabFarm, at_once
-from tests.fixtures.survival_site import Site
+from tests.fixtures.survival import LAB_TEST, LONGEST_S, MAC, PHONE, LabFarm, at_once
+from tests.fixtures.survival_site import MakeSite, Site
 from tests.fixtures.waiting import SCALE
+from tests.lab import faults, processes
 
-# Beside other workers a test may first wait for the lab, of which a machine has one.
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
-
-MakeSite = Callable[[str], Site]
+pytestmark = LAB_TEST
 DEADLINE_S = 2 * SCALE
 
 

@@ -2,22 +2,18 @@
 
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from deployments.virtual_lab import faults
-from deployments.virtual_lab.link_proxy import LinkProxy
 from tests.fixtures.lab import Lab
-from tests.fixtures.survival import LONGEST_S, MAC, OTHER_MAC, PHONE, LabFarm, at_once
-from tests.fixtures.survival_site import STAGES, Site
+from tests.fixtures.survival import LAB_TEST, LONGEST_S, MAC, OTHER_MAC, PHONE, LabFarm, at_once
+from tests.fixtures.survival_site import STAGES, MakeSite, Site
 from tests.fixtures.waiting import SCALE, wait_for
+from tests.lab import faults
+from tests.lab.link_proxy import LinkProxy
 
-# Beside other workers a test may first wait for the lab, of which a machine has one.
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
-
-MakeSite = Callable[[str], Site]
+pytestmark = LAB_TEST
 
 
 @pytest.mark.fault(stage="{stage}", done="the link is cut and comes back", holds="every session succeeds, run once")

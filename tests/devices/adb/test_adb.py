@@ -1,7 +1,5 @@
 """What is special about adb: states of phones, the adb server, the limits of its protocols."""
 
-from __future__ import annotations
-
 import socket
 import struct
 import time
@@ -18,6 +16,8 @@ from devices.inventory import DeviceSpec, open_device
 from devices.reconnect import probe
 from tests.fixtures.devices import meet
 from tests.fixtures.waiting import ENOUGH_S, SCALE
+from tests.lab import adb_server
+from tests.lab.unusable_phone import UnusablePhone
 
 
 @pytest.fixture
@@ -35,8 +35,6 @@ def test_a_phone_that_is_not_ready_is_refused_with_the_way_on(
 ) -> None:
     monkeypatch.setattr("devices.adb.connect._SETTLE_S", min(1.0 * SCALE, 5.0))  # adb itself gives up after 10 s
     spec = make_spec("adb")
-    from deployments.virtual_lab.unusable_phone import UnusablePhone
-
     with UnusablePhone(silent=silent) as unusable:
         device = open_device(spec.model_copy(update={"address": unusable.serial}))
         begun = time.monotonic()
@@ -48,19 +46,18 @@ def test_a_phone_that_is_not_ready_is_refused_with_the_way_on(
 
 
 @pytest.mark.lab
-def test_an_unknown_serial_is_refused(make_spec: Callable[..., DeviceSpec]) -> None:
-    spec = make_spec("adb").model_copy(update={"address": None, "serial": "NO-SUCH-SERIAL"})
-
-    with pytest.raises(DeviceRefused, match=r"'NO-SUCH-SERIAL' not found.*; check its cable or address"):
-        probe(open_device(spec))
-
-
-@pytest.mark.lab
-def test_an_address_without_a_listener_is_refused(make_spec: Callable[..., DeviceSpec]) -> None:
-    spec = make_spec("adb").model_copy(update={"address": "127.0.0.1:1"})
-
-    with pytest.raises(DeviceRefused, match=r"failed to connect to '?127.0.0.1:1'?.*; check its address"):
-        probe(open_device(spec))
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"address": None, "serial": "NO-SUCH-SERIAL"}, r"'NO-SUCH-SERIAL' not found.*; check its cable or address"),
+        ({"address": "127.0.0.1:1"}, r"failed to connect to '?127.0.0.1:1'?.*; check its address"),
+    ],
+)
+def test_a_phone_that_is_not_there_is_refused(
+    make_spec: Callable[..., DeviceSpec], changes: dict[str, str | None], sentence: str
+) -> None:
+    with pytest.raises(DeviceRefused, match=sentence):
+        probe(open_device(make_spec("adb").model_copy(update=changes)))
 
 
 @pytest.mark.lab
@@ -77,8 +74,6 @@ def test_a_part_of_a_serial_is_not_another_phones_name(phone: Device, make_spec:
 @pytest.mark.fault(stage="connect", done="the adb server is killed", holds="it is started again on its port")
 @pytest.mark.lab
 def test_a_killed_adb_server_is_started_again_on_its_own_port(phone: Device, adb_port: int) -> None:
-    from deployments.virtual_lab import adb_server
-
     probe(phone)
     adb_server.stop(adb_port)
 
@@ -94,9 +89,6 @@ def test_starting_the_adb_server_does_not_count_against_a_commands_deadline(
 ) -> None:
     # Given a server that takes longer to start than the command may run
     deadline_s = 1.0 * SCALE
-
-    from deployments.virtual_lab import adb_server
-
     start = LocalServer.start
 
     def start_slowly(server: LocalServer) -> None:
@@ -114,8 +106,6 @@ def test_starting_the_adb_server_does_not_count_against_a_commands_deadline(
 def test_a_phone_that_the_server_forgot_is_connected_again(
     phone: Device, make_spec: Callable[..., DeviceSpec], adb_port: int
 ) -> None:
-    from deployments.virtual_lab import adb_server
-
     probe(phone)
     adb_server.ask(f"host:disconnect:{make_spec('adb').address}", adb_port)
 
@@ -131,8 +121,6 @@ def test_a_phone_that_the_server_forgot_is_connected_again(
 def test_two_threads_that_find_a_forgotten_phone_connect_it_once(
     phone: Device, make_spec: Callable[..., DeviceSpec], adb_port: int, tmp_path: Path
 ) -> None:
-    from deployments.virtual_lab import adb_server
-
     # given a phone that the server forgot
     probe(phone)
     adb_server.ask(f"host:disconnect:{make_spec('adb').address}", adb_port)

@@ -1,15 +1,13 @@
 """Phones at the adb server of an SSH host: the way there, what can be wrong with it, and what is the same as here."""
 
-from __future__ import annotations
-
 import shlex
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import paramiko
 import pytest
+from adbutils import adb_path
 
 from devices.device import CommandResult, Device
 from devices.errors import DeviceBusy, DeviceLost, DeviceRefused
@@ -19,10 +17,8 @@ from devices.ondevice.lease import acquire
 from devices.reconnect import probe
 from tests.fixtures.devices import ADB_OVER_SSH
 from tests.fixtures.waiting import ENOUGH_S, wait_for
-
-if TYPE_CHECKING:
-    from deployments.virtual_lab.fetch_packages import Packages
-    from deployments.virtual_lab.loopback import Sshd
+from tests.lab import adb_server, loopback
+from tests.lab.loopback import Sshd
 
 pytestmark = pytest.mark.lab
 
@@ -36,8 +32,6 @@ def phone(make_spec: Callable[..., DeviceSpec]) -> Iterator[Device]:
 @pytest.fixture
 def host_without_server(make_spec: Callable[..., DeviceSpec], sshd: Sshd) -> Iterator[DeviceSpec]:
     """A phone whose adb server does not run; `adb` of the host is what a test puts in `programs`."""
-    from deployments.virtual_lab import adb_server, loopback
-
     spec = make_spec(ADB_OVER_SSH, adb_server_port=loopback.free_port())
     yield spec
     adb_server.stop(spec.adb_server_port or 0)
@@ -63,13 +57,11 @@ def transports() -> set[paramiko.Transport]:
 
 @pytest.mark.fault(stage="connect", done="a lab host's adb server does not run", holds="it is started over SSH")
 def test_an_adb_server_that_does_not_run_on_the_host_is_started_there(
-    host_without_server: DeviceSpec, sshd: Sshd, lab_packages: Packages, tmp_path: Path
+    host_without_server: DeviceSpec, sshd: Sshd, tmp_path: Path
 ) -> None:
-    from deployments.virtual_lab.adb_server import server_environment
-
     # given a host with an adb that finds no phones of this machine
-    settings = [f"{key}={value}" for key, value in server_environment(tmp_path / "home").items()]
-    install_adb(sshd, f'exec env {shlex.join([*settings, *lab_packages.adb()])} "$@"')
+    settings = [f"{key}={value}" for key, value in adb_server.server_environment(tmp_path / "home").items()]
+    install_adb(sshd, f'exec env {shlex.join([*settings, adb_path()])} "$@"')
     # when its phone is used, then it answers
     with open_device(host_without_server) as device:
         assert device.run(["echo", "here"], deadline_s=ENOUGH_S).stdout == b"here\n"

@@ -12,8 +12,8 @@ import pytest
 from devices.device import CommandResult
 from devices.errors import DeviceError
 from devices.local import LocalDevice
-from devices.ondevice.conditions import parse_conditions
-from devices.ondevice.facts import parse_facts, read_facts, sections
+from devices.ondevice.conditions import Conditions, parse_conditions
+from devices.ondevice.facts import Facts, parse_facts, read_facts, sections
 from tests.fixtures.printed import (
     ANDROID_CONDITIONS,
     ANDROID_FACTS,
@@ -23,65 +23,102 @@ from tests.fixtures.printed import (
     MACOS_FACTS,
 )
 
+FACTS = {
+    ANDROID_FACTS: Facts(
+        os="android",
+        os_version="15",
+        model="Pixel 8 Pro",
+        soc="Tensor G3",
+        cores=9,
+        memory_bytes=11825920 * 1024,
+        arch="aarch64",
+        platform="android-arm64",
+        sme=True,
+        sme2=True,
+        hostname="localhost",
+        serial="3A211JEHN00001",
+        build="google/husky/husky:15/AP3A/1:user/release-keys",
+    ),
+    MACOS_FACTS: Facts(
+        os="macos",
+        os_version="15.5",
+        model="Mac16,10",
+        soc="Apple M4",
+        cores=10,
+        memory_bytes=17179869184,
+        arch="arm64",
+        platform="macos-arm64",
+        sme=True,
+        sme2=True,
+        hostname="mini.local",
+        build="24F74",
+    ),
+    LINUX_FACTS: Facts(
+        os="linux",
+        os_version="Debian GNU/Linux 12 (bookworm)",
+        model="Raspberry Pi 5 Model B Rev 1.0",
+        cores=4,
+        memory_bytes=8245776 * 1024,
+        arch="aarch64",
+        platform="linux-aarch64",
+        glibc="2.36",
+        glibcxx="3.4.30",
+        sme=False,
+        sme2=False,
+        hostname="pi",
+        build="6.6.31+rpt",
+    ),
+}
+CONDITIONS = {
+    ANDROID_CONDITIONS: Conditions(
+        temperature_c=36.25,
+        thermal_status=1,
+        battery_percent=92,
+        charging=True,
+        governor="performance,schedutil",
+        frequency_mhz=2914.0,
+        load_1m=5.31,
+        free_memory_bytes=5234560 * 1024,
+        free_disk_bytes=60922576 * 1024,
+        die_c=62.0,
+        swap_used_bytes=1048576 * 1024,
+    ),
+    MACOS_CONDITIONS: Conditions(
+        thermal_status=0,
+        battery_percent=85,
+        charging=False,
+        load_1m=1.88,
+        free_memory_bytes=33000 * 16384,
+        free_disk_bytes=300000000 * 1024,
+        swap_used_bytes=1095499776,
+        background_cpu_percent=8.3,
+    ),
+    LINUX_CONDITIONS: Conditions(
+        temperature_c=71.0,
+        battery_percent=77,
+        charging=True,
+        governor="ondemand",
+        frequency_mhz=2400.0,
+        load_1m=0.41,
+        free_memory_bytes=7000000 * 1024,
+        free_disk_bytes=89000000 * 1024,
+        die_c=48.312,
+        swap_used_bytes=0,
+        background_cpu_percent=25.0,
+        calibration_ns=151234567,
+    ),
+}
 
-def test_android_facts() -> None:
-    assert parse_facts(sections(ANDROID_FACTS), None).model_dump() == {
-        "os": "android",
-        "os_version": "15",
-        "model": "Pixel 8 Pro",
-        "soc": "Tensor G3",
-        "cores": 9,
-        "memory_bytes": 11825920 * 1024,
-        "arch": "aarch64",
-        "platform": "android-arm64",
-        "glibc": None,
-        "glibcxx": None,
-        "sme": True,
-        "sme2": True,
-        "hostname": "localhost",
-        "serial": "3A211JEHN00001",
-        "build": "google/husky/husky:15/AP3A/1:user/release-keys",
-    }
+
+@pytest.mark.parametrize(("printed", "facts"), FACTS.items(), ids=["android", "macos", "linux"])
+def test_what_each_system_prints_becomes_facts(printed: str, facts: Facts) -> None:
+    assert parse_facts(sections(printed), None) == facts
 
 
-def test_macos_facts() -> None:
-    assert parse_facts(sections(MACOS_FACTS), None).model_dump() == {
-        "os": "macos",
-        "os_version": "15.5",
-        "model": "Mac16,10",
-        "soc": "Apple M4",
-        "cores": 10,
-        "memory_bytes": 17179869184,
-        "arch": "arm64",
-        "platform": "macos-arm64",
-        "glibc": None,
-        "glibcxx": None,
-        "sme": True,
-        "sme2": True,
-        "hostname": "mini.local",
-        "serial": None,
-        "build": "24F74",
-    }
-
-
-def test_linux_facts() -> None:
-    assert parse_facts(sections(LINUX_FACTS), None).model_dump() == {
-        "os": "linux",
-        "os_version": "Debian GNU/Linux 12 (bookworm)",
-        "model": "Raspberry Pi 5 Model B Rev 1.0",
-        "soc": None,
-        "cores": 4,
-        "memory_bytes": 8245776 * 1024,
-        "arch": "aarch64",
-        "platform": "linux-aarch64",
-        "glibc": "2.36",
-        "glibcxx": "3.4.30",
-        "sme": False,
-        "sme2": False,
-        "hostname": "pi",
-        "serial": None,
-        "build": "6.6.31+rpt",
-    }
+@pytest.mark.parametrize(("printed", "conditions"), CONDITIONS.items(), ids=["android", "macos", "linux"])
+def test_what_each_system_prints_becomes_conditions(printed: str, conditions: Conditions) -> None:
+    found = parse_conditions(sections(printed))
+    assert found.model_copy(update={"taken_at": None}) == conditions
 
 
 def test_a_mac_before_sme2_has_none() -> None:
@@ -107,51 +144,11 @@ def test_a_device_that_says_almost_nothing_still_has_facts_and_conditions(system
     assert parse_conditions(said).load_1m is None
 
 
-def test_android_conditions() -> None:
-    conditions = parse_conditions(sections(ANDROID_CONDITIONS))
-
-    assert conditions.model_dump(exclude={"taken_at"}) == {
-        "temperature_c": 36.25,
-        "thermal_status": 1,
-        "battery_percent": 92,
-        "charging": True,
-        "governor": "performance,schedutil",
-        "frequency_mhz": 2914.0,
-        "load_1m": 5.31,
-        "free_memory_bytes": 5234560 * 1024,
-        "free_disk_bytes": 60922576 * 1024,
-        "die_c": 62.0,
-        "swap_used_bytes": 1048576 * 1024,
-        "background_cpu_percent": None,
-        "calibration_ns": None,
-    }
-
-
 def test_a_phone_without_a_skin_sensor_gives_the_temperature_of_its_battery() -> None:
     said = sections(ANDROID_CONDITIONS)
     said["thermal"] = "Thermal Status: 0\n"
 
     assert parse_conditions(said).temperature_c == 28.4
-
-
-def test_macos_conditions() -> None:
-    conditions = parse_conditions(sections(MACOS_CONDITIONS))
-
-    assert conditions.model_dump(exclude={"taken_at"}) == {
-        "temperature_c": None,
-        "thermal_status": 0,
-        "battery_percent": 85,
-        "charging": False,
-        "governor": None,
-        "frequency_mhz": None,
-        "load_1m": 1.88,
-        "free_memory_bytes": 33000 * 16384,
-        "free_disk_bytes": 300000000 * 1024,
-        "die_c": None,
-        "swap_used_bytes": 1095499776,
-        "background_cpu_percent": 8.3,
-        "calibration_ns": None,
-    }
 
 
 @pytest.mark.parametrize(
@@ -160,26 +157,6 @@ def test_macos_conditions() -> None:
 )
 def test_a_mac_that_slows_down_is_throttled(said: str, status: int) -> None:
     assert parse_conditions({"system": "macos", "thermal": said}).thermal_status == status
-
-
-def test_linux_conditions() -> None:
-    conditions = parse_conditions(sections(LINUX_CONDITIONS))
-
-    assert conditions.model_dump(exclude={"taken_at"}) == {
-        "temperature_c": 71.0,
-        "thermal_status": None,
-        "battery_percent": 77,
-        "charging": True,
-        "governor": "ondemand",
-        "frequency_mhz": 2400.0,
-        "load_1m": 0.41,
-        "free_memory_bytes": 7000000 * 1024,
-        "free_disk_bytes": 89000000 * 1024,
-        "die_c": 48.312,
-        "swap_used_bytes": 0,
-        "background_cpu_percent": 25.0,
-        "calibration_ns": 151234567,
-    }
 
 
 class Printing(LocalDevice):

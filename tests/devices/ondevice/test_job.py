@@ -15,7 +15,7 @@ from devices.device import CommandResult, Device
 from devices.errors import DeviceError, DeviceLost
 from devices.ondevice.job import kill_leftovers, run_job
 from devices.ondevice.prepare import prepare_job
-from tests.fixtures.jobs import ending, in_background
+from tests.fixtures.jobs import ending, in_background, start_long_job
 from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
 
 
@@ -136,9 +136,12 @@ def test_a_job_records_its_times_and_the_conditions_around_its_command(device: D
     assert result.ended_at <= datetime.now(UTC)  # type: ignore[operator]
 
 
-def test_two_controllers_of_one_folder_share_one_job(device: Device, folder: Path) -> None:
-    argv = ["sh", "-c", "echo ran >>../count; sleep 0.3; exit 5"]
+def test_several_controllers_of_one_folder_share_one_job(device: Device, folder: Path, round_trips: list[str]) -> None:
+    # given three controllers that ask for a job while it runs
+    argv = ["sh", "-c", "echo ran >>../count; until [ -e ../go ]; do sleep 0.02; done; exit 5"]
     workers = [in_background(lambda: run_job(device, str(folder), argv, deadline_s=ENOUGH_S)) for _ in range(3)]
+    wait_for(lambda: len(round_trips) >= 3 and (folder.parent / "count").exists(), "the job to run")
+    (folder.parent / "go").touch()
     for thread, _ in workers:
         thread.join()
 
@@ -188,14 +191,13 @@ def test_nothing_of_a_job_outlives_it(device: Device, folder: Path, alive: Calla
 
 @pytest.mark.fault(stage="run", done="the job and its shell are killed with -9", holds="an error, never a result")
 def test_a_killed_job_is_a_lost_device_and_not_a_result(device: Device, folder: Path) -> None:
-    thread, outcome = in_background(lambda: run_job(device, str(folder), ["sleep", "60"], deadline_s=ENOUGH_S))
-    wait_for((folder / "job" / "pid").exists, "the job to start")
+    job = start_long_job(device, folder)
 
-    os.killpg(int((folder / "job" / "pid").read_text().split()[0]), signal.SIGKILL)
-    thread.join()
+    os.killpg(job.group, signal.SIGKILL)
 
-    assert isinstance(outcome[0], DeviceLost)
-    assert "a job was killed and left no exit status" in str(outcome[0])
+    lost = job.join()
+    assert isinstance(lost, DeviceLost)
+    assert "a job was killed and left no exit status" in str(lost)
 
 
 @pytest.mark.fault(stage="run", done="the device is restarted", holds="an error, never a result")
@@ -211,15 +213,12 @@ def test_a_restart_of_the_device_is_seen_as_such(device: Device, folder: Path) -
 
 
 def test_the_next_holder_ends_what_still_runs(device: Device, folder: Path, alive: Callable[[int], bool]) -> None:
-    thread, outcome = in_background(lambda: run_job(device, str(folder), ["sleep", "60"], deadline_s=ENOUGH_S))
-    wait_for((folder / "job" / "pid").exists, "the job to start")
-    group = int((folder / "job" / "pid").read_text().split()[0])
+    job = start_long_job(device, folder)
 
-    assert kill_leftovers(device) == [group]
+    assert kill_leftovers(device) == [job.group]
 
-    thread.join()
-    assert isinstance(outcome[0], DeviceLost)
-    assert not alive(group)
+    assert isinstance(job.join(), DeviceLost)
+    assert not alive(job.group)
     assert kill_leftovers(device) == []
 
 

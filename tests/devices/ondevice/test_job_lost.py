@@ -14,7 +14,7 @@ from devices.device import Device
 from devices.errors import DeviceLost
 from devices.ondevice.job import run_job
 from tests.fixtures.devices import LinkedDevice
-from tests.fixtures.jobs import ending, in_background
+from tests.fixtures.jobs import ending, in_background, start_long_job
 from tests.fixtures.paths import ROOT
 from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
 
@@ -94,15 +94,13 @@ def test_a_link_that_blips_costs_nothing(linked: LinkedDevice) -> None:
 @pytest.mark.lab
 def test_a_link_that_stays_away_is_given_up_in_bounded_time(linked: LinkedDevice) -> None:
     folder = Path(linked.device.root) / "session"
-    work = lambda: run_job(linked.device, str(folder), ["sleep", "60"], deadline_s=ENOUGH_S, reconnect_s=1)  # noqa: E731
-    thread, outcome = in_background(work)
-    wait_for((folder / "job" / "pid").exists, "the job to start")
+    job = start_long_job(linked.device, folder, reconnect_s=1)
     begun = time.monotonic()
 
     linked.link.cut()
-    thread.join()
 
-    assert isinstance(outcome[0], DeviceLost)
-    assert "not back within 1 s" in str(outcome[0])
+    lost = job.join()
+    assert isinstance(lost, DeviceLost)
+    assert "not back within 1 s" in str(lost)
     assert time.monotonic() - begun < 15 * SCALE
-    os.killpg(int((folder / "job" / "pid").read_text().split()[0]), signal.SIGKILL)
+    os.killpg(job.group, signal.SIGKILL)

@@ -18,6 +18,8 @@ from devices.local import LocalDevice
 from devices.ondevice.job import kill_leftovers, run_job
 from devices.ondevice.lease import acquire
 from devices.ondevice.prepare import prepare_job
+from tests.fixtures.jobs import start_long_job
+from tests.fixtures.needs import needs, needs_root
 from tests.fixtures.paths import ROOT
 from tests.fixtures.waiting import ENOUGH_S, wait_for
 
@@ -65,8 +67,8 @@ def other(tmp_path: Path) -> LocalDevice:
 @pytest.fixture
 def public(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder that every user can reach and that is shared as on a real machine."""
-    if os.geteuid() != 0 or shutil.which("setpriv") is None:
-        pytest.skip("only root can act as another user")
+    needs_root()
+    needs("setpriv")
     folder = Path(tempfile.mkdtemp(prefix="etfarm-public-"))
     folder.chmod(0o1777)
     monkeypatch.setattr(Device, "machine_folder", str(folder / "machine"))
@@ -221,20 +223,11 @@ def test_jobs_one_after_the_other_are_alone(local_device: Device, other: Device)
     holds="it ends the job that the killed one left",
 )
 def test_the_next_holder_ends_the_jobs_of_this_user_under_every_root(local_device: Device, other: Device) -> None:
-    folder = Path(local_device.root) / "session"
+    job = start_long_job(local_device, Path(local_device.root) / "session")
 
-    def run() -> None:
-        with pytest.raises(DeviceError):
-            run_job(local_device, str(folder), ["sleep", "60"], deadline_s=ENOUGH_S)
+    assert kill_leftovers(other) == [job.group]
 
-    thread = threading.Thread(target=run)
-    thread.start()
-    wait_for((folder / "job" / "pid").exists, "the job to start")
-    group = int((folder / "job" / "pid").read_text().split()[0])
-
-    assert kill_leftovers(other) == [group]
-
-    thread.join()
+    assert isinstance(job.join(), DeviceError)
     assert kill_leftovers(other) == []
 
 

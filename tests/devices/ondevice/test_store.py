@@ -3,6 +3,8 @@
 import os
 import stat
 import threading
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,24 @@ from tests.fixtures.stored import holds, sha256, tree_sha256
 from tests.fixtures.waiting import ENOUGH_S
 
 
+@dataclass(frozen=True)
+class Given:
+    """A file or a tree to put, one file of it here, and where that is on the device."""
+
+    put: Callable[[], str]
+    local: Path
+    remote: Path
+
+
+@pytest.fixture(params=["file", "tree"])
+def given(request: pytest.FixtureRequest, device: Device, blob: Path, tree: dict[str, Path]) -> Given:
+    if request.param == "file":
+        wanted = sha256(blob)
+        return Given(lambda: put(device, blob, wanted), blob, Path(store.blob_path(device, wanted)))
+    wanted, name = tree_sha256(tree), "lib/it's"
+    return Given(lambda: put_tree(device, tree, wanted), tree[name], Path(store.tree_path(device, wanted)) / name)
+
+
 def test_what_was_put_stands_under_its_hash(device: Device, blob: Path) -> None:
     assert not holds(device, sha256(blob))
 
@@ -25,34 +45,26 @@ def test_what_was_put_stands_under_its_hash(device: Device, blob: Path) -> None:
     assert list((Path(device.root) / "incoming").iterdir()) == []
 
 
-def test_putting_again_costs_one_round_trip(device: Device, blob: Path, round_trips: list[str]) -> None:
-    put(device, blob, sha256(blob))
+def test_putting_again_costs_one_round_trip(given: Given, round_trips: list[str]) -> None:
+    given.put()
     round_trips.clear()
 
-    put(device, blob, sha256(blob))
+    given.put()
 
     assert round_trips == ["run"]
 
 
-def test_an_executable_can_be_run_from_the_store(device: Device, tmp_path: Path) -> None:
-    # Given a script that was first put as a plain file
+@pytest.mark.parametrize("executable_first", [False, True])
+def test_a_script_that_was_put_as_an_executable_and_as_a_plain_file_can_be_run(
+    device: Device, tmp_path: Path, executable_first: bool
+) -> None:
     script = tmp_path / "script"
     script.write_text("#!/bin/sh\necho ran\n")
-    put(device, script, sha256(script))
 
-    remote = put(device, script, sha256(script), executable=True)
+    for executable in (executable_first, not executable_first):
+        remote = put(device, script, sha256(script), executable=executable)
 
     assert device.run([remote], deadline_s=ENOUGH_S).stdout == b"ran\n"
-
-
-def test_putting_a_plain_file_does_not_take_the_right_to_run_it(device: Device, tmp_path: Path) -> None:
-    script = tmp_path / "script"
-    script.write_text("#!/bin/sh\necho ran\n")
-    put(device, script, sha256(script), executable=True)
-
-    remote = put(device, script, sha256(script))
-
-    assert device.run([remote], deadline_s=ENOUGH_S).exit_code == 0
 
 
 @pytest.mark.fault(
@@ -95,20 +107,27 @@ def test_a_file_that_arrives_changed_is_refused_and_leaves_nothing(
 
 @pytest.mark.fault(
     stage="push",
-    done="a model is changed on the device, with the same size",
+    done="a file of a model or runner is {harm} on the device",
     holds="it is sent again before it runs",
 )
-def test_a_file_changed_on_the_device_with_the_same_size_is_put_again(device: Device, blob: Path) -> None:
-    remote = Path(put(device, blob, sha256(blob)))
-    put(device, blob, sha256(blob))
-    before = remote.stat()
-    with remote.open("r+b") as stream:
-        stream.write(b"changed")
-    os.utime(remote, ns=(before.st_atime_ns, before.st_mtime_ns))
+@pytest.mark.parametrize("harm", ["changed, with the same size and time,", "truncated", "deleted"])
+def test_what_was_damaged_on_the_device_is_put_again(given: Given, harm: str) -> None:
+    # given something that was put and verified
+    given.put()
+    given.put()
+    before = given.remote.stat()
+    # when one file of it is damaged
+    if harm == "deleted":
+        given.remote.unlink()
+    elif harm == "truncated":
+        os.truncate(given.remote, 10)
+    else:
+        given.remote.write_bytes(os.urandom(before.st_size))
+        os.utime(given.remote, ns=(before.st_atime_ns, before.st_mtime_ns))
 
-    put(device, blob, sha256(blob))
+    given.put()
 
-    assert remote.read_bytes() == blob.read_bytes()
+    assert given.remote.read_bytes() == given.local.read_bytes()
 
 
 @pytest.mark.fault(
@@ -124,21 +143,6 @@ def test_a_local_tree_with_another_hash_is_not_sent(device: Device, tree: dict[s
         put_tree(device, tree, wanted)
 
     assert [path for path in Path(device.root).rglob("*") if path.is_file()] == []
-
-
-@pytest.mark.fault(
-    stage="push",
-    done="a library of a runner is changed on the device, with the same size",
-    holds="the runner is sent again before it runs",
-)
-def test_a_tree_changed_on_the_device_with_the_same_size_is_put_again(device: Device, tree: dict[str, Path]) -> None:
-    remote = Path(put_tree(device, tree, tree_sha256(tree)))
-    put_tree(device, tree, tree_sha256(tree))
-    (remote / "lib/it's").write_bytes(os.urandom((remote / "lib/it's").stat().st_size))
-
-    put_tree(device, tree, tree_sha256(tree))
-
-    assert (remote / "lib/it's").read_bytes() == tree["lib/it's"].read_bytes()
 
 
 def test_what_was_not_changed_is_not_read_again(
@@ -159,16 +163,6 @@ def test_what_was_not_changed_is_not_read_again(
     assert Path(put_tree(local_device, tree, tree_sha256(tree))).is_dir()
 
 
-@pytest.mark.fault(stage="push", done="a model is truncated on the device", holds="it is sent again")
-def test_a_file_cut_short_on_the_device_is_put_again(device: Device, blob: Path) -> None:
-    remote = Path(put(device, blob, sha256(blob)))
-    os.truncate(remote, 10)
-
-    put(device, blob, sha256(blob))
-
-    assert remote.read_bytes() == blob.read_bytes()
-
-
 def test_a_hash_that_is_none_is_refused(device: Device, blob: Path) -> None:
     with pytest.raises(DeviceError, match="not a hash"):
         put(device, blob, "../../etc/passwd")
@@ -182,27 +176,6 @@ def test_a_tree_arrives_complete_and_executable(device: Device, tree: dict[str, 
     }
     assert all((remote / name).stat().st_mode & stat.S_IXUSR for name in tree)
     assert list((Path(device.root) / "incoming").iterdir()) == []
-
-
-def test_putting_a_tree_again_costs_one_round_trip(
-    device: Device, tree: dict[str, Path], round_trips: list[str]
-) -> None:
-    put_tree(device, tree, tree_sha256(tree))
-    round_trips.clear()
-
-    put_tree(device, tree, tree_sha256(tree))
-
-    assert round_trips == ["run"]
-
-
-@pytest.mark.fault(stage="push", done="a file of a runner is deleted on the device", holds="the runner is sent again")
-def test_a_tree_that_lost_a_file_is_put_again(device: Device, tree: dict[str, Path]) -> None:
-    remote = Path(put_tree(device, tree, tree_sha256(tree)))
-    (remote / "lib/it's").unlink()
-
-    put_tree(device, tree, tree_sha256(tree))
-
-    assert sorted(str(path.relative_to(remote)) for path in remote.rglob("*") if path.is_file()) == sorted(tree)
 
 
 def test_a_name_that_leads_out_of_the_tree_is_refused(device: Device, blob: Path) -> None:

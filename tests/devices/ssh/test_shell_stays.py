@@ -1,7 +1,5 @@
 """The shell on a host that runs one command after the other."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Callable, Iterator

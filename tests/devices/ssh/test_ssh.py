@@ -1,12 +1,9 @@
 """What is special about SSH: configuration, keys, host keys, jump hosts."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,9 +13,8 @@ from devices.inventory import DeviceSpec, open_device
 from devices.reconnect import probe
 from devices.shell import take_pid
 from tests.fixtures.waiting import ENOUGH_S, SCALE
-
-if TYPE_CHECKING:
-    from deployments.virtual_lab.loopback import Sshd
+from tests.lab.link_proxy import LinkProxy
+from tests.lab.loopback import Sshd
 
 pytestmark = pytest.mark.lab
 
@@ -197,8 +193,6 @@ def test_an_unknown_host_name_is_a_lost_device(opened: Callable[..., Device]) ->
 def test_a_server_that_never_greets_is_a_lost_device(
     sshd: Sshd, make_spec: Callable[..., DeviceSpec], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from deployments.virtual_lab.link_proxy import LinkProxy
-
     monkeypatch.setattr("devices.ssh.connect.CONNECT_S", 0.5 * SCALE)
     with LinkProxy("127.0.0.1", sshd.port) as link, open_device(make_spec("ssh", link)) as device:
         link.stalled = True

@@ -1,12 +1,11 @@
 """Hosts whose sshd is slow or restricted: a slow login is waited for, a missing permission is named."""
 
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -17,19 +16,17 @@ from devices.reconnect import probe
 from devices.ssh import connect as ssh_connect
 from tests.fixtures.devices import ADB_OVER_SSH
 from tests.fixtures.waiting import ENOUGH_S, SCALE
-
-if TYPE_CHECKING:
-    from deployments.virtual_lab.loopback import Sshd
+from tests.lab import loopback
+from tests.lab.loopback import Sshd
 
 pytestmark = pytest.mark.lab
 
 
 @pytest.fixture
 def restricted(
-    sshd: "Sshd", make_spec: Callable[..., DeviceSpec], tmp_path: Path
+    sshd: Sshd, make_spec: Callable[..., DeviceSpec], tmp_path: Path
 ) -> Callable[..., AbstractContextManager[Device]]:
     """Opens a device behind another sshd, which has one line of its configuration replaced."""
-    from deployments.virtual_lab import loopback
 
     @contextmanager
     def opened(old: str, new: str, transport: str = "ssh") -> Iterator[Device]:
@@ -38,9 +35,8 @@ def restricted(
         assert old in text
         config = tmp_path / "sshd_config"
         config.write_text(text.replace(old, new).replace(f":{sshd.port}\n", f":{port}\n"))
-        program = shutil.which("sshd", path="/usr/sbin:/usr/bin")
         link: Any = SimpleNamespace(port=port)
-        command = [str(program), "-D", "-e", "-f", str(config)]
+        command = [sshd.program, "-D", "-e", "-f", str(config)]
         with (
             loopback.running(command, tmp_path / "sshd.log", lambda: loopback._listens(port)),
             open_device(make_spec(transport, link)) as device,

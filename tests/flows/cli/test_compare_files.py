@@ -10,7 +10,7 @@ from devices.errors import InputError
 from flows.cli.main import main
 from tasks.prepare.export.given import exported_or_given
 from tests.fixtures.farm import Farm
-from tests.fixtures.paths import INVENTORIES
+from tests.fixtures.paths import INVENTORIES, LAB_INVENTORY
 from tests.fixtures.program_builder import Signature, build_program
 
 PROGRAM = build_program({"forward": Signature()})
@@ -60,7 +60,7 @@ def test_two_files_are_measured_in_turns_and_the_slower_one_fails_the_command(fa
         (("a.pte", "c.pte"), "c.pte: no such file; name a .pte file"),
         (("a.pte", "b.pte", "--model", "linear"), "--model is not for .pte files; leave it out"),
         (("a.pte", "b.pte", "--device", "pixel"), "--device: `pixel` is not in"),
-        (("a.pte", "b.pte", "--inventory", INVENTORIES / "virtual-lab.yaml"), "name one with --device: lab-mac-1,"),
+        (("a.pte", "b.pte", "--inventory", LAB_INVENTORY), "name one with --device: lab-mac-1,"),
     ],
 )
 def test_a_mistake_is_one_sentence(

@@ -13,7 +13,6 @@ from prefect import flow
 from prefect.states import Crashed, Running, Scheduled
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from deployments.virtual_lab.loopback import free_port
 from devices.inventory import DeviceSpec
 from flows.device.job import DeviceJob, DeviceTally
 from flows.labs import farm_side, work
@@ -35,6 +34,7 @@ from tests.fixtures.lab_workers import Workers
 from tests.fixtures.late_exports import LATE, QUICK, SPEC, WHY_BROKEN, LateExports, put_in_place
 from tests.fixtures.plans import NIGHT
 from tests.fixtures.waiting import ENOUGH_S, wait_for
+from tests.lab.loopback import free_port
 
 SITE = "berlin"
 

@@ -18,7 +18,6 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import WorkPoolCreate
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
-from deployments.virtual_lab.unusable_phone import UnusablePhone
 from devices.inventory import DeviceSpec, open_device, ssh_address
 from devices.reconnect import probe
 from flows.setup import checks as setup_checks
@@ -27,6 +26,7 @@ from tasks.store.var import Var
 from tests.fixtures.devices import ADB_OVER_SSH
 from tests.fixtures.findings import text_of
 from tests.fixtures.waiting import wait_for
+from tests.lab.unusable_phone import UnusablePhone
 
 HERE = DeviceSpec(name="here", transport="local")
 

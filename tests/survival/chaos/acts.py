@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from deployments.virtual_lab import processes
-from deployments.virtual_lab.link_proxy import LinkProxy
+from tests.lab import processes
+from tests.lab.link_proxy import LinkProxy
 from tests.survival.chaos.farm import HOME, LABS, ChaosFarm
 
 # Places in what follows the name in /proc/PID/stat.

@@ -3,11 +3,10 @@
 import contextlib
 from typing import Any
 
-from deployments.virtual_lab import loopback
-from deployments.virtual_lab.apt_packages import PackageError
-from deployments.virtual_lab.fetch_packages import Packages, default_cache
-from deployments.virtual_lab.journal import LabError
-from deployments.virtual_lab.link_proxy import LinkProxy
+from tests.lab import loopback
+from tests.lab.journal import LabError
+from tests.lab.link_proxy import LinkProxy
+from tests.lab.packages import PackageError, Packages, default_cache
 
 
 def linked_devices(stack: contextlib.ExitStack) -> tuple[list[dict[str, Any]], dict[str, LinkProxy]]:
@@ -39,6 +38,6 @@ def _phone(stack: contextlib.ExitStack) -> tuple[dict[str, Any], LinkProxy]:
     packages = Packages(default_cache())
     phone = stack.enter_context(loopback.adbd(packages))
     link = stack.enter_context(LinkProxy("127.0.0.1", phone.port))
-    port = stack.enter_context(loopback.adb_server(packages))
+    port = stack.enter_context(loopback.adb_server())
     address = {"address": f"127.0.0.1:{link.port}", "adb_server_port": port}
     return {"name": "phone", "transport": "adb", "site": "south", **address}, link

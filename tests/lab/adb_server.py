@@ -13,9 +13,11 @@ class AdbServerError(Exception):
     """The adb server does not answer, or rejected a request; the text is one sentence."""
 
 
-def server_command(adb: list[str], port: int) -> list[str]:
-    """Return the command that serves loopback port `port` in the foreground."""
-    return [*adb, "-P", str(port), "nodaemon", "server"]
+def server_command(port: int) -> list[str]:
+    """Return the command that serves loopback port `port` in the foreground, with the farm's own adb."""
+    from adbutils import adb_path  # `down` also runs under a Python that does not have it
+
+    return [adb_path(), "-P", str(port), "nodaemon", "server"]
 
 
 def server_environment(home: Path) -> dict[str, str]:

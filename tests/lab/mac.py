@@ -11,8 +11,8 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-from deployments.virtual_lab.fetch_packages import Packages
-from deployments.virtual_lab.lab_device import HERE, LabDevice, inside, install, write, write_processors
+from tests.lab.lab_device import HERE, LabDevice, inside, install, write, write_processors
+from tests.lab.packages import Packages
 
 USER = "lab"
 _UID, _GID = 501, 20
@@ -113,11 +113,9 @@ class Mac(LabDevice):
         """Write a Mac's tools and its account; SshAccess adds the keys, `on_boot` sshd's configuration."""
         programs = self.root / "usr/bin"
         programs.mkdir(parents=True)
-        packaged = packages.tree("mac-amd64") / "usr/bin"
         for tool in _TOOLS.split():
-            # Ubuntu has GNU's tools as gnuNAME, and others as NAME.
-            gnu = f"gnu{tool}" if (packaged / f"gnu{tool}").exists() else tool
-            (programs / tool).symlink_to(f"/{_PRIVATE}/bin/{'gawk' if tool == 'awk' else gnu}")
+            packaged = "gawk" if tool == "awk" else tool
+            (programs / tool).symlink_to(f"/{_PRIVATE}/bin/{packaged}")
         (programs / "sh").symlink_to(f"/{_PRIVATE}/bin/bash")
         install(HERE / "mac", programs)
         (self.root / "usr/sbin").mkdir()

@@ -8,10 +8,10 @@ import json
 import os
 import signal
 
-from deployments.virtual_lab import adb_server, journal, network, processes
-from deployments.virtual_lab.fetch_packages import Packages
-from deployments.virtual_lab.lab_device import DISK_BYTES, LabDevice
-from deployments.virtual_lab.phone import Phone
+from tests.lab import adb_server, journal, network, processes
+from tests.lab.lab_device import DISK_BYTES, LabDevice
+from tests.lab.packages import Packages
+from tests.lab.phone import Phone
 
 
 def cut_link(device: LabDevice) -> None:

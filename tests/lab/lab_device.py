@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from deployments.virtual_lab import journal, network
-from deployments.virtual_lab.fetch_packages import Packages
+from tests.lab import journal, network
+from tests.lab.packages import Packages
 
 HERE = Path(__file__).resolve().parent
 DISK_BYTES = 1 << 30

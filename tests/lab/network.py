@@ -3,7 +3,7 @@
 import ipaddress
 from pathlib import Path
 
-from deployments.virtual_lab.journal import LabError, is_noted, note, run_tool
+from tests.lab.journal import LabError, is_noted, note, run_tool
 
 BRIDGE = "etfarm0"
 NETWORK = ipaddress.ip_network("10.77.0.0/24")

@@ -5,8 +5,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from deployments.virtual_lab.fetch_packages import Packages, own_loader
-from deployments.virtual_lab.lab_device import HERE, LabDevice, inside, install, write, write_processors
+from tests.lab.lab_device import HERE, LabDevice, inside, install, write, write_processors
+from tests.lab.packages import Packages, own_loader
 
 _SHELL_UID = 2000
 

@@ -6,6 +6,7 @@ context manager that ends what it started and removes its folder.
 
 import contextlib
 import functools
+import ipaddress
 import os
 import pwd
 import re
@@ -20,15 +21,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from deployments.virtual_lab import adb_server as adb
-from deployments.virtual_lab import processes
-from deployments.virtual_lab.elf import write_loopback_libc
-from deployments.virtual_lab.fetch_packages import Packages, own_loader
-from deployments.virtual_lab.journal import LabError, run_tool
+from tests.lab import adb_server as adb
+from tests.lab import processes
+from tests.lab.journal import LabError, run_tool
+from tests.lab.packages import Packages, own_loader
 
 _READY_S = 60.0
 _PORTS_TRIED = 5
 _END_S = 5.0
+_LOOPBACK = ipaddress.ip_address("::ffff:127.0.0.1").packed
 _T = TypeVar("_T")
 
 
@@ -36,9 +37,10 @@ _T = TypeVar("_T")
 class Sshd:
     """A running sshd and how to reach it; its host in `ssh_config` is `loopback`. `root` is a folder for the farm.
 
-    `programs` is an empty folder, the first one that its commands search.
+    `program` is the path of sshd; `programs` is an empty folder, the first one that its commands search.
     """
 
+    program: str
     pid: int
     port: int
     user: str
@@ -104,9 +106,9 @@ def adbd(packages: Packages, port: int = 0) -> AbstractContextManager[Adbd]:
     return _on_port(port, functools.partial(_adbd, packages))
 
 
-def adb_server(packages: Packages, port: int = 0) -> AbstractContextManager[int]:
-    """Run a private adb server on a loopback port (0: a free one) and yield the port."""
-    return _on_port(port, functools.partial(_adb_server, packages))
+def adb_server() -> AbstractContextManager[int]:
+    """Run a private adb server on a free loopback port and yield the port."""
+    return _on_port(0, _adb_server)
 
 
 @contextlib.contextmanager
@@ -134,6 +136,7 @@ def _sshd(port: int) -> Iterator[Sshd]:
         command = [program, "-D", "-e", "-f", str(folder / "sshd_config")]
         with running(command, folder / "sshd.log", lambda: _listens(port)) as pid:
             yield Sshd(
+                program,
                 pid,
                 port,
                 user,
@@ -152,7 +155,7 @@ def _adbd(packages: Packages, port: int) -> Iterator[Adbd]:
     with _folder("adbd") as folder:
         libraries = folder / "lib"
         libraries.mkdir()
-        write_loopback_libc(tree / "usr/lib/x86_64-linux-gnu/libc.so.6", libraries / "libc.so.6")
+        _write_loopback_libc(tree / "usr/lib/x86_64-linux-gnu/libc.so.6", libraries / "libc.so.6")
         loader, option, path = own_loader(tree)
         program = tree / "usr/lib/android-sdk/platform-tools/adbd"
         command = [loader, option, f"{libraries}:{path}", str(program)]
@@ -162,9 +165,9 @@ def _adbd(packages: Packages, port: int) -> Iterator[Adbd]:
 
 
 @contextlib.contextmanager
-def _adb_server(packages: Packages, port: int) -> Iterator[int]:
+def _adb_server(port: int) -> Iterator[int]:
     with _folder("adb") as folder:
-        command = adb.server_command(packages.adb(), port)
+        command = adb.server_command(port)
         environment = adb.server_environment(folder / "home")
         with running(command, folder / "adb.log", lambda: adb.answers(port), environment):
             yield port
@@ -233,6 +236,25 @@ def _write_sshd_files(program: str, folder: Path, port: int, user: str) -> None:
     (folder / "authorized_keys").write_text((folder / "id_ed25519.pub").read_text())
     key = " ".join((folder / "host_key.pub").read_text().split()[:2])
     (folder / "known_hosts").write_text(f"[127.0.0.1]:{port} {key}\n")
+
+
+def _write_loopback_libc(libc: Path, into: Path) -> None:
+    """Write a copy of `libc` whose "any address" is the loopback address.
+
+    adbd listens on every address of the machine, and Debian's accepts every client: started on your machine, it would
+    give the network your shell. It has no option for its address; it passes the C library's constant `in6addr_any` to
+    bind(). LIEF finds the constant, but would rearrange a file that it writes.
+    """
+    import lief  # the lab's `down` also runs under a Python that does not have it
+
+    binary = lief.ELF.parse(libc)
+    constant = binary.get_dynamic_symbol("in6addr_any") if binary else None
+    place = binary.virtual_address_to_offset(constant.value) if binary and constant else None
+    if not isinstance(place, int):
+        raise LabError(f"{libc} does not define in6addr_any")
+    data = bytearray(libc.read_bytes())
+    data[place : place + len(_LOOPBACK)] = _LOOPBACK
+    into.write_bytes(data)
 
 
 def _version(program: str) -> tuple[int, int]:

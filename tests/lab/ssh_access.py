@@ -5,9 +5,9 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from deployments.virtual_lab import journal
-from deployments.virtual_lab.fetch_packages import Packages, own_loader
-from deployments.virtual_lab.mac import USER, Mac
+from tests.lab import journal
+from tests.lab.mac import USER, Mac
+from tests.lab.packages import Packages, own_loader
 
 _KEY = "id_ed25519"
 _CONFIG = "ssh_config"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from deployments.virtual_lab import processes
+from tests.lab import processes
 
 RUN = Path("/run/etfarm-lab")
 _PATH = RUN / "made.jsonl"

@@ -1,33 +1,20 @@
-"""The virtual lab: stand-ins for two Android phones and two Macs, on one Debian or Ubuntu machine, with root.
+"""The virtual lab: stand-ins for two Android phones and two Macs, on one Linux machine, with root."""
 
-up        start what is not running, print how to reach each device
-down      end and remove everything that `up` made
-status    print the state of each device
-loopback  without root: one sshd and one adbd on loopback ports, until interrupted
-"""
-
-import argparse
-import fcntl
-import json
 import os
 import shutil
-import signal
 import socket
-import sys
 import time
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 
-from deployments.virtual_lab import adb_server, binfmt, journal, loopback, network
-from deployments.virtual_lab.apt_packages import PackageError
-from deployments.virtual_lab.fetch_packages import Packages, default_cache
-from deployments.virtual_lab.journal import LabError
-from deployments.virtual_lab.lab_device import LabDevice
-from deployments.virtual_lab.mac import Mac
-from deployments.virtual_lab.phone import Phone
-from deployments.virtual_lab.ssh_access import SshAccess, running_config
+from tests.lab import adb_server, binfmt, journal, network
+from tests.lab.journal import LabError
+from tests.lab.lab_device import LabDevice
+from tests.lab.mac import Mac
+from tests.lab.packages import Packages, default_cache
+from tests.lab.phone import Phone
+from tests.lab.ssh_access import SshAccess, running_config
 
 PHONES = (
     Phone("lab-phone-x86", 1, 5555, abi="x86_64"),
@@ -76,7 +63,7 @@ def _start(access: SshAccess, packages: Packages) -> None:
     access.give(MACS, packages)
     for device in DEVICES:
         device.boot(packages)
-    start_adb_server(packages)
+    start_adb_server()
     for mac in MACS:
         _wait_until(partial(_answers_ssh, mac.address, mac.port), f"sshd of {mac.name} does not answer")
     for phone in PHONES:
@@ -86,14 +73,14 @@ def _start(access: SshAccess, packages: Packages) -> None:
             raise LabError(f"adb lists {phone.name} as {state} after {_READY_S:g} s: see {log}")
 
 
-def start_adb_server(packages: Packages) -> None:
+def start_adb_server() -> None:
     """Start the private adb server, unless it is running."""
     if adb_server.answers():
         if journal.pid_of(ADB_SERVER) is None and not journal.is_noted("process", ADB_SERVER):
             raise LabError(f"port {adb_server.PORT} is in use by another adb server: end it first")
         return
     home = journal.RUN / "adb-home"
-    command = adb_server.server_command(packages.adb(), adb_server.PORT)
+    command = adb_server.server_command(adb_server.PORT)
     journal.start(ADB_SERVER, command, adb_server.server_environment(home))
     _wait_until(adb_server.answers, "the private adb server does not answer")
 
@@ -145,63 +132,3 @@ def _wait_until(ready: Callable[[], bool], problem: str) -> None:
         if time.monotonic() > end:
             raise LabError(f"{problem} after {_READY_S:g} s: see the logs in {journal.RUN}")
         time.sleep(0.02)
-
-
-def main() -> int:
-    """Run the command line; 0, or 1 with one sentence on stderr."""
-    parser = argparse.ArgumentParser(
-        prog="python -m deployments.virtual_lab.lab",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("up", "down", "status"):
-        commands.add_parser(name)
-    alone = commands.add_parser("loopback")
-    alone.add_argument("--sshd-port", type=int, default=0, help="0 picks a free port")
-    alone.add_argument("--adbd-port", type=int, default=0, help="0 picks a free port")
-    arguments = parser.parse_args()
-    folder = Path(os.environ.get("ETFARM_VAR") or "var") / "lab"
-    try:
-        if arguments.command == "loopback":
-            return _loopback(arguments.sshd_port, arguments.adbd_port)
-        return _with_lock(arguments.command, folder)
-    except (LabError, PackageError) as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-
-
-def _with_lock(command: str, folder: Path) -> int:
-    if command == "status":
-        _show(status())
-        return 0
-    with Path(__file__).open(encoding="utf-8") as lock:  # two at the same time would create the same things
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if command == "up":
-            up(folder)
-            _show(status())
-        else:
-            down()
-    return 0
-
-
-def _loopback(sshd_port: int, adbd_port: int) -> int:
-    """Serve until SIGINT or SIGTERM, then remove everything."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    packages = Packages(default_cache())
-    with suppress(KeyboardInterrupt), ExitStack() as stack:  # Ctrl-C ends it
-        sshd = stack.enter_context(loopback.sshd(sshd_port))
-        adbd = stack.enter_context(loopback.adbd(packages, adbd_port))
-        server = stack.enter_context(loopback.adb_server(packages))
-        _show({"sshd": sshd.__dict__, "adbd": {**adbd.__dict__, "adb_server_port": server}})
-        signal.pause()
-    return 0
-
-
-def _show(what: object) -> None:
-    sys.stdout.write(json.dumps(what, indent=1, default=str) + "\n")
-    sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from deployments.virtual_lab.journal import BINFMT, LabError, note, run_tool
+from tests.lab.journal import BINFMT, LabError, note, run_tool
 
 _NAME = "etfarm-aarch64"
 # A 64-bit ELF file for arm64, a program or a shared object; the mask excludes bytes that vary.
