@@ -1,3 +1,6 @@
-from flows.json_log import set_up_json_log
+import os
 
-set_up_json_log()
+if os.environ.get("ETFARM_LOG"):
+    from flows.json_log import set_up_json_log
+
+    set_up_json_log()

@@ -1,19 +1,36 @@
-"""How a sweep ended: the counts of its sessions, what failed, and its end state."""
+"""How a sweep ended: the counts of its sessions, what failed, its end state, and the message about it.
 
-from collections.abc import Mapping
+ETFARM_NOTIFY names the services that get the message, as URLs of apprise. They contain secrets: nothing prints, logs or
+stores them.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from prefect.client.schemas.objects import State
 from pydantic import BaseModel
 
+from devices.errors import FarmError, one_line
 from flows.device.job import COUNTED, DeviceTally, counts_in_words
 from flows.live_exports import Snapshot
 from flows.server.states import data_of, end_state, first_of
-from flows.verdicts import FailingVerdict, fails, line_of
-from tasks.analyse.report.sections.verdicts import VerdictRow
+from flows.verdicts import FailingVerdict, fails, line_of, title_of
+from flows.warehouse.publish import tell
+from sql.errors import WarehouseError
+from tasks.analyse.notify import Message, send
+from tasks.analyse.report.sections.verdicts import VerdictRow, change_of, headline
+from tasks.measure import metrics
+from tasks.measure.health import HealthError, Registry
+from tasks.store.var import Var
+
+_MOST_LINES = 10
+_SESSIONS_OF_THIS_START = ("succeeded", "failed", "invalid", "discarded")
 
 
 class SweepEnd(BaseModel):
@@ -88,3 +105,95 @@ class Ending:
         message = "; ".join([self.sessions, *broken, self.report_line])
         is_bad = broken or not self.report_file or self.counts["failed"] or self.counts["invalid"]
         return end_state(SweepEnd(sweep_id=self.sweep_id, message=message), message, is_bad=bool(is_bad))
+
+
+def notify_end(ending: Ending, end: State[Any], places: Var) -> None:
+    """Count a sweep that has ended and send the message about it, unless nothing was measured since the last one."""
+    metrics.record("etfarm_sweeps", end="failed" if end.is_failed() else "completed")
+    metrics.flush()
+    with _errors_as_warnings():
+        sent = places.reports / ending.sweep_id / "notified"
+        has_measured = any(ending.counts[name] for name in _SESSIONS_OF_THIS_START)
+        if (has_measured or not sent.exists()) and _send(message_of(ending, places, is_bad=end.is_failed())):
+            sent.parent.mkdir(parents=True, exist_ok=True)
+            sent.touch()
+
+
+@contextlib.contextmanager
+def notify_of_error(sweep: str) -> Iterator[None]:
+    """Count a sweep that starts; send a message about an error that stops it, which is raised again."""
+    for end in ("completed", "failed", "stopped"):
+        metrics.record("etfarm_sweeps", 0, end=end)  # Prometheus sees an increase only of what was there before
+    metrics.record("etfarm_sweeps_started")
+    metrics.flush()
+    try:
+        yield
+    except Exception as error:
+        metrics.record("etfarm_sweeps", end="stopped")
+        metrics.flush()
+        is_ours = isinstance(error, FarmError | WarehouseError)
+        cause = str(error) if is_ours else one_line(f"{type(error).__name__}: {error}")
+        with _errors_as_warnings():
+            _send(Message(f"{sweep}: the sweep stopped", f"{cause}; run the same command to resume", is_bad=True))
+        raise
+
+
+@contextlib.contextmanager
+def _errors_as_warnings() -> Iterator[None]:
+    """No error of a notification changes how a sweep ends; its text is not shown, because it may contain a URL."""
+    try:
+        yield
+    except Exception as error:
+        tell(f"notification not sent: {type(error).__name__}; report this error")
+
+
+def message_of(ending: Ending, places: Var, *, is_bad: bool) -> Message:
+    """Return the message about a sweep that has ended, with at most 10 regressions."""
+    found = headline(ending.rows) if ending.verdicts.is_completed() else "The verdicts could not be read."
+    worse = fails(ending.rows, "regression")
+    lines = [ending.sessions, *ending.errors, *map(_line_of, worse[:_MOST_LINES])]
+    if len(worse) > _MOST_LINES:
+        lines.append(f"{len(worse) - _MOST_LINES} more in the report")
+    lines += [*_device_lines(ending, places), _link(ending, places)]
+    return Message(f"{ending.sweep_id}{' failed' if is_bad else ''}: {found}", "\n".join(lines), is_bad)
+
+
+def _line_of(row: VerdictRow) -> str:
+    """One line: `+12.3 % (+11.0 to +13.5 %): linear fp32 on pixel-1, SME2 off, one thread; cause: ...`."""
+    cause = f"; cause: {row.cause}" if row.cause else ""
+    if row.verdict == "inaccurate" or row.ratio is None:
+        return f"{row.verdict}: {title_of(row)}: {row.reason}{cause}"
+    change = f"{change_of(row.ratio)} %"
+    if row.low is not None and row.high is not None:
+        change += f" ({change_of(row.low)} to {change_of(row.high)} %)"
+    figure = "" if row.metric == "latency" else f" {row.metric}"
+    return f"{change}{figure}: {title_of(row)}{cause}"
+
+
+def _device_lines(ending: Ending, places: Var) -> list[str]:
+    """Why devices could not be used, or not to the end, and which of them sweeps will not use."""
+    lines = []
+    for tally in ending.tallies:
+        if tally.unusable:
+            lines.append(tally.unusable)
+            with contextlib.suppress(HealthError):
+                health = Registry(places.registry).health(tally.device)
+                if not health.usable and str(health) not in tally.unusable:
+                    lines.append(f"{tally.device} is {health}; see `etfarm devices release --help`")
+    return list(dict.fromkeys(lines))
+
+
+def _link(ending: Ending, places: Var) -> str:
+    prefix, file = os.environ.get("ETFARM_REPORT_URL"), ending.report_file
+    if not prefix or file is None:
+        return ending.report_line
+    return f"report: {prefix.rstrip('/')}/{quote(file.relative_to(places.reports).as_posix())}"
+
+
+def _send(message: Message) -> bool:
+    """Send a message to all services; return whether there are any and all accepted it. A failure is a warning."""
+    urls = os.environ.get("ETFARM_NOTIFY", "").strip()
+    warnings = send(urls, message) if urls else []
+    for warning in warnings:
+        tell(warning)
+    return bool(urls) and not warnings

@@ -14,11 +14,13 @@ from logging.handlers import WatchedFileHandler
 from pathlib import Path
 from types import MappingProxyType
 
+from pythonjsonlogger.core import LogData
+from pythonjsonlogger.json import JsonFormatter
+
 _ROOMS = ("flows", "tasks", "devices", "sql")
-_FIELDS = ("sweep", "device", "session")
+_HANDLER = "etfarm json"
 _SECRET_NAME = re.compile(r"NOTIFY|AUTH|PASSWORD|SECRET|TOKEN|API_KEY")
 _SHORTEST_SECRET = 6  # shorter values, such as `true`, are words of every log
-_PLAIN = logging.Formatter()
 # The name and password of a URL.
 _CREDENTIALS = re.compile(r"(?<=://)[^/\s@]+@")
 _context: contextvars.ContextVar[Mapping[str, str]] = contextvars.ContextVar(
@@ -27,10 +29,9 @@ _context: contextvars.ContextVar[Mapping[str, str]] = contextvars.ContextVar(
 
 
 @contextlib.contextmanager
-def log_context(*, sweep: str | None = None, device: str | None = None, session: str | None = None) -> Iterator[None]:
-    """Let every line that is logged in the block, and in the steps that it starts, name what it is about."""
-    known = zip(_FIELDS, (sweep, device, session), strict=True)
-    token = _context.set({**_context.get()} | {name: value for name, value in known if value is not None})
+def log_context(**known: str) -> Iterator[None]:
+    """Let every line that is logged in the block, and in the steps that it starts, have these fields."""
+    token = _context.set({**_context.get(), **known})
     try:
         yield
     finally:
@@ -43,44 +44,34 @@ def set_up_json_log() -> None:
     A file that cannot be written is a warning: no measurement fails because of its log.
     """
     wanted = os.environ.get("ETFARM_LOG")
-    if not wanted or any(isinstance(each, _Described) for each in logging.getLogger(_ROOMS[0]).handlers):
+    if not wanted or any(handler.name == _HANDLER for handler in logging.getLogger(_ROOMS[0]).handlers):
         return
     try:
-        handler = _Described(wanted)
+        # Several processes append to the file; one that logrotate has moved is opened again.
+        handler = logging.StreamHandler() if wanted == "json" else WatchedFileHandler(_made(Path(wanted)))
     except OSError as error:
         way_on = "name a file that can be written, or `json` for standard error"
         sys.stderr.write(f"etfarm: ETFARM_LOG {wanted}: {error.strerror}; {way_on}\n")
         return
+    handler.set_name(_HANDLER)
+    handler.setFormatter(_Formatter())
     for room in _ROOMS:
         logger = logging.getLogger(room)
         logger.addHandler(handler)
         logger.setLevel(logging.INFO)
 
 
-class _Described(logging.Handler):
-    """Writes records as JSON with the context in which they were logged."""
+class _Formatter(JsonFormatter):
+    """Adds the context in which a record was logged, and hides secrets."""
 
-    def __init__(self, wanted: str) -> None:
-        super().__init__()
-        from pythonjsonlogger.json import JsonFormatter
-
-        # Several processes append to the file; one that logrotate has moved is opened again.
-        self._target = logging.StreamHandler() if wanted == "json" else WatchedFileHandler(_made(Path(wanted)))
-        self._secrets = _secrets()
+    def __init__(self) -> None:
         names = {"levelname": "level", "name": "logger"}
-        formatter = JsonFormatter(["levelname", "name", "message"], rename_fields=names, timestamp="time")
-        self._target.setFormatter(formatter)
+        super().__init__(["levelname", "name", "message"], rename_fields=names, timestamp="time")
+        self._secrets = _secrets()
 
-    def emit(self, record: logging.LogRecord) -> None:
-        try:
-            described = logging.makeLogRecord({**record.__dict__, **_context.get()})
-            described.msg, described.args = self._hidden(record.getMessage()), None
-            if record.exc_info:
-                described.exc_text = self._hidden(_PLAIN.formatException(record.exc_info))
-                described.exc_info = None
-            self._target.handle(described)
-        except Exception:
-            self.handleError(record)
+    def process_log_record(self, log_data: LogData) -> LogData:
+        fields = {**log_data, **_context.get()}
+        return {name: self._hidden(value) if isinstance(value, str) else value for name, value in fields.items()}
 
     def _hidden(self, text: str) -> str:
         for secret in self._secrets:

@@ -1,15 +1,13 @@
-"""Import results of the profiling kit into the store of bundles, and export a sweep as its CSV files."""
+"""Import results of the profiling kit into the store of bundles."""
 
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 from devices.errors import InputError
-from devices.suggest import did_you_mean
 from tasks.bundle.record import SessionRecord
 from tasks.keep.kit.bundles import import_kit
 from tasks.keep.kit.config import read_configs
-from tasks.keep.kit.export import export_bundle
 from tasks.keep.kit.results import find_kit_results
 from tasks.keep.kit.sweep_file import sweep_text
 from tasks.prepare.export.recipes import RECIPES
@@ -42,21 +40,6 @@ def import_results(
         write_complete(path, sweep_text(name, [each for each in results if each.model == model]).encode())
         yield f"sweep file: {path}"
     yield "load them with: etfarm load"
-
-
-def export_sweep(sweep_id: str, output: Path, var: Path, bundles: str | None) -> str:
-    """Write the CSV files of a sweep; return a line with their number. Raises InputError if the sweep is unknown."""
-    store = open_store(bundles, Var(var))
-    known = store.sweep_ids()
-    if sweep_id not in known:
-        raise InputError(f"{sweep_id}: no such sweep in {store.location}{did_you_mean(sweep_id, known)}")
-    written, forgotten = 0, store.forgotten()
-    for record in store.records(sweep_id):
-        if record.session_id in forgotten:
-            continue
-        if record.status == "succeeded" and (folder := store.find(record.session_id)):
-            written += len(export_bundle(folder, output))
-    return f"{output}: {written} files of {sweep_id}"
 
 
 def _ends(records: list[SessionRecord]) -> str:

@@ -12,13 +12,12 @@ from prefect.client.schemas.objects import State
 from prefect.futures import PrefectFuture
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
-from flows.alternate.same_night import same_night_jobs
 from flows.artifacts import show_report
 from flows.choose import Chosen, choose_devices
+from flows.comparison.same_night import same_night_jobs
 from flows.device.job import DeviceJob, dropped_in_words
-from flows.ending import Ending
+from flows.ending import Ending, notify_end, notify_of_error
 from flows.json_log import log_context
-from flows.notify import notify_end, notify_of_error
 from flows.progress import board
 from flows.server.states import data_of, end_state, given_name, listed, outcome
 from flows.setup.leftovers import clear_leftovers

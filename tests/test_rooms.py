@@ -38,12 +38,12 @@ PACKAGES: dict[str, set[str]] = {
     "flows.setup": {"flows.server"},
     "flows.warehouse": set(),
     "flows.device": {"flows.server"},
-    "flows.alternate": {"flows.device", "flows.server", "flows.warehouse"},
+    "flows.comparison": {"flows.device", "flows.server", "flows.warehouse"},
     "flows.certify": {"flows.warehouse"},
     "flows.labs": {"flows.device", "flows.server", "flows.setup"},
     "flows.deployed": {"flows.device", "flows.server", "flows.setup", "flows.warehouse"},
     "flows.cli": {
-        f"flows.{package}" for package in ("alternate", "certify", "device", "labs", "server", "setup", "warehouse")
+        f"flows.{package}" for package in ("certify", "comparison", "device", "labs", "server", "setup", "warehouse")
     },
 }
 # The same for the rooms of a wing; files at the top of a wing are free.

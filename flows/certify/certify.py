@@ -1,10 +1,12 @@
 """`etfarm devices certify`: the farm's acceptance on one device, a check after the other."""
 
 import contextlib
+import platform
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
+from importlib.metadata import version
 from pathlib import Path
 
 from devices.errors import DeviceError, FarmError, one_line
@@ -13,19 +15,21 @@ from flows.certify.kill import kill_and_reattach
 from flows.certify.measured import noise, sme_proof
 from sql.errors import WarehouseError
 from tasks.analyse.certify import checks
-from tasks.analyse.certify.finding import Finding
-from tasks.analyse.certify.subject import Subject, opened
+from tasks.analyse.certify.subject import Finding, Subject, opened
+from tasks.analyse.report.markdown import escaped
 
 _MOST_LETTERS = 800
-
-
-@dataclass(frozen=True)
-class Check:
-    """A check: its name, what it does, and the check without which it cannot be tried."""
-
-    name: str
-    run: Callable[[Subject], Finding]
-    needs: str | None = "reached"
+# Each check by its name, and the check without which it cannot be tried.
+_CHECKS: dict[str, tuple[Callable[[Subject], Finding], str | None]] = {
+    "reached": (checks.reached, None),
+    "transfer": (checks.transfer, "reached"),
+    "runner": (checks.runner, "reached"),
+    "SME proof": (sme_proof, "runner"),
+    "noise": (noise, "runner"),
+    "kill and reattach": (kill_and_reattach, "runner"),
+    "disk full": (checks.disk_full, "reached"),
+    "left behind": (checks.left_behind, "reached"),
+}
 
 
 @dataclass(frozen=True)
@@ -36,17 +40,8 @@ class Ended:
     finding: Finding
     took_s: float
 
-
-CHECKS = (
-    Check("reached", checks.reached, None),
-    Check("transfer", checks.transfer),
-    Check("runner", checks.runner),
-    Check("SME proof", sme_proof, "runner"),
-    Check("noise", noise, "runner"),
-    Check("kill and reattach", kill_and_reattach, "runner"),
-    Check("disk full", checks.disk_full),
-    Check("left behind", checks.left_behind),
-)
+    def __str__(self) -> str:
+        return f"{self.finding.status}: {self.check}, {self.took_s:.1f} s: {self.finding.text}"
 
 
 def certify(spec: DeviceSpec, var: Path, night: date) -> Generator[Ended, None, None]:
@@ -54,22 +49,31 @@ def certify(spec: DeviceSpec, var: Path, night: date) -> Generator[Ended, None, 
     with opened(spec, var, night) as subject:
         stopped: set[str] = set()
         try:
-            for check in CHECKS:
+            for name, (run, needs) in _CHECKS.items():
                 begin = time.monotonic()
-                if check.needs in stopped:
-                    finding = Finding("not tried", f"needs `{check.needs}`; fix that first")
-                    stopped.add(check.name)
+                if needs in stopped:
+                    finding = Finding("not tried", f"needs `{needs}`; fix that first")
                 else:
-                    finding = _run(check, subject)
-                    stopped |= {check.name} if finding.status == "failed" else set()
-                yield Ended(check.name, finding, time.monotonic() - begin)
+                    finding = _finding(run, subject)
+                if needs in stopped or finding.status == "failed":
+                    stopped.add(name)
+                yield Ended(name, finding, time.monotonic() - begin)
         finally:
             with contextlib.suppress(DeviceError):
                 subject.clear()
 
 
-def _run(check: Check, subject: Subject) -> Finding:
+def page(device: str, lines: Sequence[str], logs: Path) -> str:
+    """Return what a certification printed as Markdown, to attach to a report of a bug; `logs` are of its sweeps."""
+    host = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    about = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, etfarm {version('etfarm')} on {escaped(host)}."
+    points = "\n".join(f"- {escaped(line)}" for line in lines)
+    closing = f"The logs of the sweeps are in `{logs}`. Disks that are full have not been tried on macOS."
+    return f"# Certification of {escaped(device)}\n\n{about}\n\n{points}\n\n{closing}\n"
+
+
+def _finding(run: Callable[[Subject], Finding], subject: Subject) -> Finding:
     try:
-        return check.run(subject)
+        return run(subject)
     except (FarmError, WarehouseError) as error:
         return Finding("failed", one_line(str(error), _MOST_LETTERS))

@@ -8,10 +8,8 @@ from contextlib import suppress
 from devices.errors import DeviceError, FarmError
 from devices.ondevice.leftovers import read_leftovers
 from devices.shell import call, make_folder
-from flows.certify.children import last_line, records_of, started
-from flows.warehouse.publish import ask_warehouse
-from tasks.analyse.certify.finding import Finding, figures
-from tasks.analyse.certify.subject import Subject
+from flows.certify.sweeps import last_line, records_of, started
+from tasks.analyse.certify.subject import Finding, Subject
 
 # Starts the runner; the third and later words are its command. At the starts whose number has a file `hold-N`, it
 # writes its process id to `held-N` and waits until `hold-N` is gone; the runner then has the same process id.
@@ -26,6 +24,7 @@ if [ -e "$folder/hold-$number" ]; then
 fi
 exec "$@"
 """
+_NAME, _SETTINGS = "certify-kill", {"models": ["linear"], "sessions": 2}
 _LONGEST_S = 300.0
 _PAUSE_S = 0.2
 
@@ -37,14 +36,14 @@ def kill_and_reattach(subject: Subject) -> Finding:
     make_folder(device, folder)
     # The first start is that of the session that is always discarded.
     call(device, ["touch", f"{folder}/hold-2", f"{folder}/hold-3"])
-    with started(subject, "certify-kill", launcher=launcher) as (_, farm):
-        _wait_for(subject, farm, f"{folder}/held-2")
+    with started(subject, _NAME, _SETTINGS, launcher=launcher) as (_, farm):
+        _until_held(subject, farm, f"{folder}/held-2")
         farm.kill()
     killed_at = time.monotonic()
     call(device, ["rm", f"{folder}/hold-2"])
     _until(lambda: read_leftovers(device).jobs == 0, "the job did not end on the device after the farm was killed")
-    with started(subject, "certify-kill", again=False, launcher=launcher) as (sweep_id, farm):
-        _wait_for(subject, farm, f"{folder}/held-3")
+    with started(subject, _NAME, _SETTINGS, again=False, launcher=launcher) as (sweep_id, farm):
+        _until_held(subject, farm, f"{folder}/held-3")
         resumed_s = time.monotonic() - killed_at
         call(device, ["kill", "-KILL", call(device, ["cat", f"{folder}/held-3"]).strip()])
         farm.wait()
@@ -55,39 +54,29 @@ def kill_and_reattach(subject: Subject) -> Finding:
 
 def _judged(subject: Subject, sweep_id: str, starts: int, resumed_s: float) -> Finding:
     """Return the finding; raises FarmError if a result is lost or doubled, or if something is left on the device."""
-    counted = {
-        slot: (good, attempts)
-        for slot, good, attempts in ask_warehouse("certify_counted", subject.places.root, None, sweep_id=sweep_id)
-    }
-    if counted.get(0) != (1, 1) or starts != 3:
-        good, attempts = counted.get(0, (0, 0))
-        raise FarmError(
-            f"the session whose farm was killed counts {good} times, in {attempts} attempts and {starts - 2} starts of "
-            "its runner, instead of once each"
+    records = records_of(subject, sweep_id)
+    attempts = [each.status for each in records if each.index == 0]
+    if attempts != ["succeeded"] or starts != 3:
+        counted = (
+            f"{attempts.count('succeeded')} times, in {len(attempts)} attempts and {starts - 2} starts of its runner"
         )
-    (killed,) = (each for each in records_of(subject, sweep_id) if each.index == 1)
+        raise FarmError(f"the session whose farm was killed counts {counted}, instead of once each")
+    (killed,) = (each for each in records if each.index == 1)
     if killed.status != "failed" or killed.signal != 9:
         raise FarmError(f"the session whose runner was killed ended as {killed.status}: {killed.reason}")
     left = read_leftovers(subject.device)
     if left.jobs or left.sessions:
         raise FarmError(f"{left.jobs} jobs and {left.sessions} session folders are left after the runner was killed")
-    once = "1 result of 1 start of the runner"
-    text = f"{once} after kill -9 of the farm; the session of a killed runner failed with its reason; 0 jobs left"
-    rows = figures(
-        farm_killed=f"while its job was on the device (the runner was held at its start): {once}, loaded once",
-        farm_started_again=f"collected it and was at the next session {resumed_s:.1f} s after the kill",
-        runner_killed=f"{killed.status}: {killed.reason}",
-        left_on_the_device="0 jobs, 0 session folders",
-    )
-    return Finding("passed", text, rows)
+    text = f"1 result of 1 start of the runner after kill -9 of the farm, which went on {resumed_s:.1f} s later"
+    return Finding("passed", f"{text}; the session of a killed runner {killed.status}: {killed.reason}; 0 jobs left")
 
 
-def _wait_for(subject: Subject, farm: "subprocess.Popen[bytes]", path: str) -> None:
-    """Wait until a file is on the device; raises FarmError if the farm ends before."""
+def _until_held(subject: Subject, farm: "subprocess.Popen[bytes]", path: str) -> None:
+    """Wait until the runner is held, as a file on the device shows; raises FarmError if the farm ends before."""
 
     def is_there() -> bool:
         if farm.poll() is not None:
-            raise FarmError(f"the sweep ended before its session ran: {last_line(subject, 'certify-kill')}")
+            raise FarmError(f"the sweep ended before its session ran: {last_line(subject, _NAME)}")
         return subject.device.run(["test", "-e", path], deadline_s=30).exit_code == 0
 
     _until(is_there, f"no session ran within {_LONGEST_S:g} s")

@@ -9,7 +9,7 @@ from prefect.client.schemas.objects import State
 
 from flows.choose import choose_devices, with_labs
 from flows.deployed.overrides import Overrides, changed_spec, named_devices, one_of
-from flows.notify import notify_of_error
+from flows.ending import notify_of_error
 from flows.server.states import given_name, with_sentence
 from flows.setup.leftovers import clear_leftovers
 from flows.shutdown import shutdown_handler

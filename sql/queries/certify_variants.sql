@@ -6,7 +6,6 @@ SELECT
     sme_share,
     proven_share,
     proven_sme1_share,
-    executed_samples,
     accuracy,
     snr_db,
     least_snr_db

@@ -1,25 +1,32 @@
 """Send a message to where a team reads (chat, mail, a webhook), through apprise.
 
-Each service gets a process: it can be ended at its deadline, and neither apprise nor what it uses can print or log the
-URL, which contains the service's secret. The URL is passed on standard input, because `ps` shows arguments.
+The services are notified by a process of their own, so neither apprise nor what it uses can print or log a URL, which
+contains the service's secret. It gets the URLs on standard input, because `ps` shows arguments.
 """
 
+import contextlib
 import io
 import json
 import logging
+import os
 import re
-import signal
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+import threading
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from apprise import NotifyBase
 
 DEADLINE_S = 10
 _LONGEST_START_S = 120  # of the process on a busy machine, before it sends
 # Between two URLs; a comma inside of one, such as in a list of recipients, separates nothing.
 _SEPARATOR = re.compile(r"[\s,]+(?=[A-Za-z0-9]+://)")
 _SCHEME = re.compile(r"([A-Za-z0-9]+)://")
-_UNKNOWN, _REFUSED = 3, 4
+_SILENT = f"no answer within {DEADLINE_S} s; check that this machine reaches the service"
+_NOT_STARTED = "its process could not be started; free memory on this machine"
 
 
 @dataclass(frozen=True)
@@ -37,8 +44,7 @@ def send(urls: str, message: Message) -> list[str]:
     Returns a sentence for each service that did not accept it, which names the service by the scheme of its URL only.
     """
     entries = urls_of(urls)
-    with ThreadPoolExecutor(len(entries)) as pool:
-        causes = list(pool.map(lambda url: _cause_of_failure(url, message), entries))
+    causes = _causes_of_failure(entries, message)
     return [
         f"notification to {_name_of(url, place)} not sent: {cause}"
         for place, (url, cause) in enumerate(zip(entries, causes, strict=True), start=1)
@@ -56,56 +62,66 @@ def _name_of(url: str, place: int) -> str:
     return f"`{scheme[1].lower()}`" if scheme else f"entry {place} of ETFARM_NOTIFY"
 
 
-def _cause_of_failure(url: str, message: Message) -> str | None:
-    """Return why a service did not accept the message and what to do; None if it did."""
-    request = json.dumps({"url": url, "title": message.title, "body": message.body, "is_bad": message.is_bad})
-    command = [sys.executable, "-P", __file__]
+def _causes_of_failure(urls: list[str], message: Message) -> list[str | None]:
+    """Return for each service why it did not accept the message and what to do; None if it did."""
     try:
         ended = subprocess.run(
-            command,
-            input=request,
+            [sys.executable, "-P", __file__],
+            input=json.dumps({"urls": urls, "message": asdict(message)}),
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
             timeout=_LONGEST_START_S + DEADLINE_S,
-            check=False,
+            check=True,
         )
-    except (OSError, subprocess.TimeoutExpired):
-        return "its process could not be started; free memory on this machine"
-    if ended.returncode == 0:
-        return None
-    if ended.returncode == _UNKNOWN:
+        causes: list[str | None] = json.loads(ended.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return [_NOT_STARTED] * len(urls)
+    return causes
+
+
+def _notify_all(urls: list[str], message: Message) -> list[str | None]:
+    """Notify the services side by side; return for each why it did not accept the message, None if it did."""
+    from apprise import Apprise
+
+    services = [Apprise.instantiate(url) for url in urls]
+    pool = ThreadPoolExecutor(len(urls))
+    answers = [pool.submit(_cause_of_failure, service, message) for service in services]
+    wait(answers, timeout=DEADLINE_S)
+    return [answer.result() if answer.done() else _SILENT for answer in answers]
+
+
+def _cause_of_failure(service: "NotifyBase | None", message: Message) -> str | None:
+    from apprise import Apprise, NotifyFormat, NotifyType, OverflowMode
+
+    if service is None:
         return "apprise does not accept its URL; correct it in ETFARM_NOTIFY"
-    if ended.returncode == -signal.SIGALRM:
-        return f"no answer within {DEADLINE_S} s; check that this machine reaches the service"
-    if ended.returncode == _REFUSED and ended.stdout:
-        return f"it answered with HTTP status {ended.stdout}; check its URL in ETFARM_NOTIFY"
+    if service.overflow_mode == OverflowMode.UPSTREAM:
+        service.overflow_mode = OverflowMode.SPLIT  # most services refuse what is too long
+    service.socket_connect_timeout = service.socket_read_timeout = 2 * DEADLINE_S  # the deadline comes before
+    services = Apprise()
+    services.add(service)
+    log, thread = io.StringIO(), threading.get_ident()
+    handler = logging.StreamHandler(log)
+    handler.addFilter(lambda record: record.thread == thread)
+    logging.getLogger("apprise").addHandler(handler)
+    kind = NotifyType.FAILURE if message.is_bad else NotifyType.SUCCESS
+    if services.notify(message.body, message.title, kind, body_format=NotifyFormat.TEXT):
+        return None
+    if status := re.search(r"error=(\d{3})\b", log.getvalue()):
+        return f"it answered with HTTP status {status[1]}; check its URL in ETFARM_NOTIFY"
     return "the service was not reached or refused it; check its URL in ETFARM_NOTIFY, and the network"
 
 
-def _send_one() -> int:
-    """Send the message that standard input contains; print the HTTP status of a refusal, if there is one."""
-    from apprise import Apprise, NotifyFormat, NotifyType, OverflowMode
-
+def _main() -> None:
+    """Send what standard input contains; print the causes of failures, and nothing else."""
     request = json.load(sys.stdin)
-    signal.alarm(DEADLINE_S)  # it ends this process wherever that waits
-    log = io.StringIO()
-    logging.getLogger("apprise").addHandler(logging.StreamHandler(log))
-    service = Apprise.instantiate(request["url"])
-    if service is None:
-        return _UNKNOWN
-    if service.overflow_mode == OverflowMode.UPSTREAM:
-        service.overflow_mode = OverflowMode.SPLIT  # most services refuse what is too long
-    service.socket_connect_timeout = service.socket_read_timeout = 2 * DEADLINE_S  # the alarm strikes before
-    services = Apprise()
-    services.add(service)
-    kind = NotifyType.FAILURE if request["is_bad"] else NotifyType.SUCCESS
-    if services.notify(request["body"], request["title"], kind, body_format=NotifyFormat.TEXT):
-        return 0
-    if status := re.search(r"error=(\d{3})\b", log.getvalue()):
-        sys.stdout.write(status[1])
-    return _REFUSED
+    with contextlib.redirect_stdout(sys.stderr):
+        causes = _notify_all(request["urls"], Message(**request["message"]))
+    json.dump(causes, sys.stdout)
+    sys.stdout.flush()
+    os._exit(0)  # without waiting for a service that hangs
 
 
 if __name__ == "__main__":
-    sys.exit(_send_one())
+    _main()

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from tasks.etdump.event_kind import EventKind
@@ -65,7 +64,7 @@ def runs_of(dump: Etdump) -> Runs:
 def _nodes(
     dump: Etdump, rows: NDArray[np.int64], parent: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return each event's node, parents numbered before children, and the first event of each node."""
+    """Return each event's node and the first event of each node; nodes are in order of their depth, then appearance."""
     own = np.zeros(len(rows), np.int64)
     for column in (dump.name_id, dump.kind, dump.chain_index, dump.instruction_id):
         own = _combine(own, column[rows])
@@ -78,7 +77,7 @@ def _nodes(
     by_depth = _combine(node, depth)
     first = np.full(int(by_depth.max(initial=-1)) + 1, -1, np.int64)
     first[by_depth[::-1]] = np.arange(len(rows))[::-1]
-    order = np.argsort(depth[first], kind="stable")
+    order = np.lexsort((first, depth[first]))
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     return rank[by_depth], first[order]
@@ -86,8 +85,8 @@ def _nodes(
 
 def _combine(left: NDArray[np.int64], right: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return dense numbers, from 0, that are equal where both columns are equal."""
-    dense = pd.factorize(np.asarray(right, np.int64))[0]
-    return pd.factorize(left * (int(dense.max(initial=0)) + 1) + dense)[0].astype(np.int64)
+    values, dense = np.unique(right, return_inverse=True)
+    return np.unique(left * len(values) + dense, return_inverse=True)[1]
 
 
 def _tree(

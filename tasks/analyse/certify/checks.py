@@ -12,14 +12,12 @@ from devices.ondevice.lease import current_holder
 from devices.ondevice.leftovers import read_leftovers
 from devices.ondevice.small_disk import small_disk
 from devices.ondevice.store import put
-from devices.platform import SIMULATED
 from devices.reconnect import probe
 from devices.shell import call
-from tasks.analyse.certify.finding import Finding, figures
-from tasks.analyse.certify.subject import Subject
+from tasks.analyse.certify.subject import Finding, Subject
 from tasks.measure.session.capability import Version, run_version, with_version
 from tasks.prepare.runner.build import build_runner
-from tasks.prepare.runner.bundle import Runner, RunnerError, find_runner
+from tasks.prepare.runner.bundle import Runner, RunnerError
 from tasks.store.files import scratch_folder, sha256_of
 
 _TRANSFER_BYTES = 8_000_000
@@ -36,27 +34,12 @@ def reached(subject: Subject) -> Finding:
     subject.facts = facts = read_facts(subject.device)
     with subject.leased():
         subject.clear()
-    places = {"local": "this machine", SIMULATED: SIMULATED}
-    way = places.get(spec.transport) or f"{spec.transport} {spec.serial or spec.address}"
+    way = " ".join(filter(None, [spec.transport, spec.serial or spec.address]))
     has = f"SME2 {_known(facts.sme2)}, SME {_known(facts.sme)}"
-    emulated = ", emulated" if spec.emulated and spec.transport != SIMULATED else ""
-    text = f"{answer_s:.1f} s, {facts.cores or 'unknown'} cores, {subject.platform}, {has}{emulated}, {way}"
-    rows = figures(
-        connection=way,
-        first_answer=f"{answer_s:.1f} s",
-        soc=facts.soc,
-        model=facts.model,
-        cores=facts.cores,
-        memory=f"{facts.memory_bytes / 1e9:.1f} GB" if facts.memory_bytes else None,
-        system=" ".join(filter(None, [facts.os, facts.os_version])),
-        build=facts.build,
-        architecture=facts.arch,
-        platform_of_its_runner=subject.platform,
-        SME2=_known(facts.sme2),
-        SME=_known(facts.sme),
-        emulated="yes: its times mean nothing" if spec.emulated else "no",
-    )
-    return Finding("passed", text, rows)
+    emulated = ", emulated" if spec.emulated else ""
+    system = " ".join(filter(None, [facts.os, facts.os_version])) or "unknown system"
+    text = f"{answer_s:.1f} s, {facts.cores or 'unknown'} cores, {subject.platform}, {system}, {has}{emulated}, {way}"
+    return Finding("passed", text)
 
 
 def transfer(subject: Subject) -> Finding:
@@ -72,9 +55,9 @@ def transfer(subject: Subject) -> Finding:
         if sha256_of(sent) != sha256_of(here / "back"):
             raise FarmError("the bytes that came back differ from those that were sent; check the cable or the link")
     size_mb = _TRANSFER_BYTES / 1e6
-    push, pull = f"{size_mb / (middle - begin):.1f} MB/s", f"{size_mb / (end - middle):.1f} MB/s"
-    text = f"{push} to the device, {pull} back, {size_mb:.0f} MB of random bytes, hashes equal"
-    return Finding("passed", text, figures(size=f"{size_mb:.0f} MB", push=push, pull=pull, hashes="equal"))
+    push, pull = size_mb / (middle - begin), size_mb / (end - middle)
+    size = f"{size_mb:.0f} MB of random bytes"
+    return Finding("passed", f"{push:.1f} MB/s to the device, {pull:.1f} MB/s back, {size}, hashes equal")
 
 
 def runner(subject: Subject) -> Finding:
@@ -82,7 +65,6 @@ def runner(subject: Subject) -> Finding:
     found = _runner_of(subject)
     name = f"{found.platform} {found.runner_sha256[:8]} ({found.kind})"
     if not found.supports_farm_flags:
-        subject.runner = found
         return Finding("not tried", f"{name}: a registered runner does not tell what it finds; build the farm's own")
     with subject.leased():
         begin = time.monotonic()
@@ -103,9 +85,8 @@ def runner(subject: Subject) -> Finding:
     has = f"SME2 {_known(version.sme2_hardware)}, SME {_known(version.sme_hardware)}"
     agrees = "which the system does not state" if subject.facts.sme2 is None else "as the system states"
     text = f"{took_s:.1f} s to push and start {name}: {has}, {agrees}"
-    subject.runner = found
     subject.facts = with_version(version, subject.facts)
-    return Finding("passed", text, figures(runner=name, compiler=found.compiler, push_and_start=f"{took_s:.1f} s"))
+    return Finding("passed", text)
 
 
 def disk_full(subject: Subject) -> Finding:
@@ -124,8 +105,8 @@ def disk_full(subject: Subject) -> Finding:
         finally:
             device.root = usual
     sizes = f"{_TOO_LARGE_BYTES >> 20} MiB on a disk of {_DISK_MB} MiB"
-    text = f"{sizes}: refused in one sentence, 0 files left; {_FITS_BYTES >> 20} MiB then fits"
-    return Finding("passed", text, figures(push=sizes, sentence=sentence, files_left=0))
+    text = f"{sizes}: refused in one sentence, 0 files left; {_FITS_BYTES >> 20} MiB then fits: {sentence}"
+    return Finding("passed", text)
 
 
 def left_behind(subject: Subject) -> Finding:
@@ -134,7 +115,6 @@ def left_behind(subject: Subject) -> Finding:
     left = read_leftovers(device)
     if left.jobs or left.sessions:
         raise FarmError(f"{left.jobs} jobs and {left.sessions} session folders were left in {device.root}")
-    kilobytes = call(device, ["sh", "-c", 'if [ -d "$1" ]; then du -sk "$1"; else echo 0; fi', "sh", device.root])
     with subject.leased() as lease:
         if lease.took_over:
             raise FarmError(f"the lease was still held by {lease.took_over}, which has ended")
@@ -143,22 +123,19 @@ def left_behind(subject: Subject) -> Finding:
         raise FarmError(f"{device.root} could not be removed; remove it by hand")
     if holder := current_holder(device):
         raise FarmError(f"the lease is held by {holder}")
-    size = f"{int(kilobytes.split()[0]) / 1024:.1f} MiB"
-    text = f"0 jobs, 0 session folders; {size} of runners and models removed; the lease is free"
-    return Finding("passed", text, figures(jobs=0, session_folders=0, removed=size, lease="free"))
+    return Finding("passed", "0 jobs, 0 session folders; runners and models removed; the lease is free")
 
 
 def _runner_of(subject: Subject) -> Runner:
     """Return the runner that a sweep would use; a registered one is found even where none can be built."""
     if subject.platform is None:
         raise FarmError(f"{subject.spec.name}: unknown platform; state it in the inventory")
-    runners = subject.places.runners
     try:
-        build_runner(subject.platform, runners)
+        build_runner(subject.platform, subject.places.runners)
     except RunnerError:
-        if find_runner(runners, subject.platform, "sme2_off", "timing") is None:
+        if subject.runner() is None:
             raise
-    found = find_runner(runners, subject.platform, "sme2_off", "timing")
+    found = subject.runner()
     assert found is not None
     return found
 

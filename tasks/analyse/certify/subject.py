@@ -1,10 +1,11 @@
-"""The device that is certified: a folder of its own on the device, and one for the results."""
+"""The device that is certified: a folder below its root on the device, and a folder for the results."""
 
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path, PurePosixPath
+from typing import Literal
 
 from devices.device import Device
 from devices.inventory import DeviceSpec, open_device
@@ -13,12 +14,19 @@ from devices.ondevice.lease import Lease, acquire
 from devices.ondevice.small_disk import remove_small_disk
 from devices.shell import SCRIPT_DEADLINE_S, remove_path
 from tasks.measure.health import Registry
-from tasks.prepare.runner.bundle import Runner
+from tasks.prepare.runner.bundle import Runner, find_runner
 from tasks.store.var import Var
 
-_FOLDER = "certify"
 _LEASE_S = 300.0
 _WAIT_S = 10.0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """How a check ended; `text` is one line: figures first, or the reason."""
+
+    status: Literal["passed", "failed", "not tried"]
+    text: str
 
 
 @dataclass
@@ -32,7 +40,6 @@ class Subject:
     """The results of this certification, apart from those of sweeps."""
     night: date
     facts: Facts = field(default_factory=Facts)
-    runner: Runner | None = None
     proof_sweep: str | None = None
     """The id of the sweep that measured the variants and the noise."""
 
@@ -45,6 +52,10 @@ class Subject:
     def platform(self) -> str | None:
         """The platform of its runner."""
         return self.spec.platform or self.facts.platform
+
+    def runner(self, variant: str = "sme2_off", mode: str = "timing") -> Runner | None:
+        """Return the device's runner for a variant and a mode; None if there is none."""
+        return find_runner(self.places.runners, self.platform or "", variant, mode)
 
     @contextlib.contextmanager
     def leased(self) -> Iterator[Lease]:
@@ -68,14 +79,13 @@ def opened(spec: DeviceSpec, var: Path, night: date) -> Iterator[Subject]:
     It shares the exports and the runners of `var`. Earlier strikes against the device are forgotten there.
     """
     places = Var(var.absolute() / "certify" / spec.name)
+    places.root.mkdir(parents=True, exist_ok=True)
     for shared in (Var(var.absolute()).exports, Var(var.absolute()).runners):
         shared.mkdir(parents=True, exist_ok=True)
-        places.root.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(FileExistsError):
             (places.root / shared.name).symlink_to(shared, target_is_directory=True)
     Registry(places.registry).release(spec.name)
     with open_device(spec) as found:
-        root = f"{found.root}/{_FOLDER}"
-    own = spec.model_copy(update={"root": root})
-    with open_device(own) as device:
-        yield Subject(own, device, places, night)
+        below = spec.model_copy(update={"root": f"{found.root}/certify"})
+    with open_device(below) as device:
+        yield Subject(below, device, places, night)

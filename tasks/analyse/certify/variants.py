@@ -17,51 +17,34 @@ class Proof:
     sme_share: float | None
     proven_share: float | None
     proven_sme1_share: float | None
-    samples: int | None
     accuracy: str
     snr_db: float | None
     least_snr_db: float | None
 
-    @property
-    def title(self) -> str:
-        """Model and variant."""
-        return f"{self.model} {self.variant}"
-
-    @property
-    def shares(self) -> str:
-        """The shares on SME2 and on SME alone."""
-        of_sme2, of_sme1 = (_percent(share) for share in (self.proven_share, self.proven_sme1_share))
-        return f"SME2 {of_sme2}, SME1 {of_sme1} ({self.evidence})"
-
-    @property
-    def outputs(self) -> str:
-        """How near the outputs are to eager PyTorch."""
-        # The SNR of outputs that are equal to eager PyTorch is not known either.
-        snr = "no SNR is known" if self.snr_db is None else f"SNR {self.snr_db:.0f} dB"
-        return f"{self.accuracy}, {snr}" + (f", limit {self.least_snr_db:.0f} dB" if self.least_snr_db else "")
-
     def problem(self) -> str | None:
         """Return what is wrong with evidence or outputs, None if both are as the variant promises."""
         if self.accuracy != "accurate":
-            return f"{self.title}: outputs are {self.outputs}"
-        right = {
+            # The SNR of outputs that are equal to eager PyTorch is not known either.
+            snr = "no SNR is known" if self.snr_db is None else f"SNR {self.snr_db:.0f} dB"
+            limit = f", limit {self.least_snr_db:.0f} dB" if self.least_snr_db else ""
+            return f"{self.model} {self.variant}: outputs are {self.accuracy}, {snr}{limit}"
+        is_right = {
             "sme2_on": (self.proven_share or 0) >= _ALL,
             "sme1": (self.proven_sme1_share or 0) >= _ALL,
             "sme2_off": self.sme_share == 0,
         }[self.variant]
-        return None if right else f"{self.title}: {self.shares}"
+        if is_right:
+            return None
+        of_sme2, of_sme1 = _percent(self.proven_share), _percent(self.proven_sme1_share)
+        return f"{self.model} {self.variant}: SME2 {of_sme2}, SME1 {of_sme1} ({self.evidence})"
 
 
 def problems(proofs: Iterable[Proof], models: Collection[str], variants: Collection[str]) -> list[str]:
     """Return what is wrong, also with pairs of a model and a variant that have no session that counts."""
-    found = {(proof.model, proof.variant): proof for proof in proofs}
-    missing = [
-        f"{model} {variant}: no session counts"
-        for variant in variants
-        for model in models
-        if (model, variant) not in found
-    ]
-    return missing + [problem for proof in found.values() if (problem := proof.problem())]
+    found = {(proof.model, proof.variant): proof.problem() for proof in proofs}
+    pairs = [(model, variant) for variant in variants for model in models]
+    missing = [f"{model} {variant}: no session counts" for model, variant in pairs if (model, variant) not in found]
+    return missing + [problem for problem in found.values() if problem]
 
 
 def _percent(share: float | None) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.cli.inspect import inspect_etdump
+from flows.cli.ask.inspect import inspect_etdump
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
 
 

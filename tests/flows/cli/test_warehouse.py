@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.cli.warehouse import docs, path
+from flows.cli.keep.warehouse import docs, path
 from flows.warehouse.publish import load_and_publish
 from sql.dictionary import data_dictionary
 from sql.errors import WarehouseError

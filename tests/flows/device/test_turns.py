@@ -15,7 +15,7 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from devices.errors import InputError
 from flows.artifacts import ProgressArtifact, expected_end
-from flows.cli.queue import queue_table
+from flows.cli.ask.queue import queue_table
 from flows.device import turns
 from flows.device.job import DeviceTally
 from flows.device.measure import measure_device

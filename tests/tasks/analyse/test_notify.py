@@ -1,6 +1,8 @@
 """Messages through apprise: what arrives, and what a failure tells without the secret in the URL."""
 
+import logging
 import socket
+from collections.abc import Iterator
 
 import pytest
 
@@ -8,6 +10,17 @@ from tasks.analyse.notify import DEADLINE_S, Message, send
 from tests.fixtures.webhook import PASSWORD, webhook
 
 MESSAGE = Message("nightly-2026-11-21: 1 regression", "sessions: 24 succeeded\nreport: here", is_bad=True)
+
+
+@pytest.fixture(autouse=True)
+def no_secret_is_printed_or_logged(
+    caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> Iterator[None]:
+    """Whatever a service does, its secret is in no output and in no log, of any library and level."""
+    caplog.set_level(logging.DEBUG)
+    yield
+    printed = capfd.readouterr()
+    assert PASSWORD not in caplog.text + printed.out + printed.err
 
 
 @pytest.mark.parametrize("separator", [" ", ",", "\n", ", "])
@@ -29,7 +42,7 @@ def test_a_comma_inside_of_a_url_separates_nothing() -> None:
 
 def test_a_service_that_refuses_is_named_by_its_scheme_and_the_others_get_the_message() -> None:
     with webhook(403) as bad, webhook() as good:
-        (warning,) = send(f"{bad.url} {good.url}", MESSAGE)
+        (warning,) = send(f"{bad.url}{PASSWORD} {good.url}", MESSAGE)  # as a token in the path, which clients log
     assert warning == (
         "notification to `json` not sent: it answered with HTTP status 403; check its URL in ETFARM_NOTIFY"
     )

@@ -6,7 +6,7 @@ import pytest
 
 from tasks.analyse.certify.variants import Proof, problems
 
-ON = Proof("linear", "sme2_on", "executed", 1.0, 1.0, 0.0, 30, "accurate", 131.0, 60.0)
+ON = Proof("linear", "sme2_on", "executed", 1.0, 1.0, 0.0, "accurate", 131.0, 60.0)
 SME1 = replace(ON, variant="sme1", proven_share=0.0, proven_sme1_share=1.0)
 OFF = replace(ON, variant="sme2_off", evidence="name", sme_share=0.0, proven_share=0.0)
 

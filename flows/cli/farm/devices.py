@@ -1,8 +1,12 @@
 """`etfarm devices`: show devices, their state and health; quarantine, retire and release them."""
 
-from datetime import timedelta
+import contextlib
+import signal
+import sys
+from datetime import date, timedelta
 from pathlib import Path
-from typing import Annotated
+from types import FrameType
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -14,6 +18,7 @@ app = typer.Typer(
     epilog="Example: etfarm devices --inventory deployments/inventories/local.yaml",
 )
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 NameArgument = Annotated[str, typer.Argument(help="Name of the device in the inventory.")]
 ReasonOption = Annotated[str, typer.Option("--reason", help="Reason, shown to your colleagues.")]
 
@@ -27,7 +32,7 @@ def devices(
     Exits with 1 if one cannot be reached.
     """
     if context.invoked_subcommand is None:
-        from flows.cli.device_list import device_table
+        from flows.cli.farm.device_list import device_table
 
         text, all_reached = device_table(inventory, var)
         typer.echo(text, nl=False)
@@ -37,7 +42,7 @@ def devices(
 @app.command(epilog="Example: etfarm devices probe this-machine")
 def probe(name: NameArgument, inventory: InventoryOption = DEFAULT_INVENTORY, var: VarOption = DEFAULT_VAR) -> None:
     """Print the facts and current conditions of one device."""
-    from flows.cli.device_list import probe_lines
+    from flows.cli.farm.device_list import probe_lines
 
     typer.echo(probe_lines(inventory, name))
 
@@ -56,9 +61,42 @@ def certify(
     Prints a line per check and writes a Markdown page. Results stay apart from those of sweeps, in certify/NAME in
     --var. Exits with 1 if a check failed.
     """
-    from flows.cli.certify import run_certify
+    from devices.errors import InputError
+    from devices.inventory import check_reached, load_inventory
+    from flows.cli.farm.device_list import device_named
+    from flows.server.settings import prepare_prefect
+    from tasks.store.files import write_complete
+    from tasks.store.var import Var
 
-    raise typer.Exit(run_certify(inventory, name, var, output))
+    spec = device_named(inventory, name)
+    check_reached(load_inventory(inventory), spec)
+    if output is not None and (output.is_dir() or not output.absolute().parent.is_dir()):
+        raise InputError(f"-o {output}: not a file in a folder that exists; create the folder or name another file")
+    places = Var(var.absolute() / "certify" / name)
+    prepare_prefect(places.prefect_home)
+    from flows.certify import certify as acceptance
+
+    for number in _SIGNALS:
+        signal.signal(number, _leave)
+    file = output or places.root / "page.md"
+    lines: list[str] = []
+    statuses = {"passed": 0, "failed": 0, "not tried": 0}
+    with contextlib.closing(acceptance.certify(spec, var, date.today())) as checks:
+        for ended in checks:
+            statuses[ended.finding.status] += 1
+            lines.append(f"{len(lines) + 1} {ended}")
+            typer.echo(lines[-1])
+    lines.append(", ".join(f"{count} {status}" for status, count in statuses.items()))
+    write_complete(file, acceptance.page(name, lines, places.root / "logs").encode())
+    typer.echo(f"{lines[-1]}; page: {file}")
+    raise typer.Exit(1 if statuses["failed"] else 0)
+
+
+def _leave(number: int, _frame: FrameType | None) -> NoReturn:
+    """End the sweep that runs and clear the device on the way out."""
+    for known in _SIGNALS:
+        signal.signal(known, signal.SIG_IGN)
+    sys.exit(128 + number)
 
 
 @app.command(epilog="Example: etfarm devices why kind=local tier=nightly")
@@ -68,7 +106,7 @@ def why(
     var: VarOption = DEFAULT_VAR,
 ) -> None:
     """Show which devices a selector matches, and why not the others."""
-    from flows.cli.device_list import why_lines
+    from flows.cli.farm.device_list import why_lines
 
     typer.echo(why_lines(inventory, selector, var))
 
@@ -82,7 +120,7 @@ def quarantine(
     var: VarOption = DEFAULT_VAR,
 ) -> None:
     """Keep a device out of sweeps for some hours."""
-    from flows.cli.device_list import change_health
+    from flows.cli.farm.device_list import change_health
 
     typer.echo(
         change_health(inventory, name, var, lambda known: known.quarantine(name, reason, timedelta(hours=hours)))
@@ -92,7 +130,7 @@ def quarantine(
 @app.command(epilog="Example: etfarm devices release pixel-1")
 def release(name: NameArgument, inventory: InventoryOption = DEFAULT_INVENTORY, var: VarOption = DEFAULT_VAR) -> None:
     """Clear a device's quarantine or retirement."""
-    from flows.cli.device_list import change_health
+    from flows.cli.farm.device_list import change_health
 
     typer.echo(change_health(inventory, name, var, lambda known: known.release(name)))
 
@@ -105,6 +143,6 @@ def retire(
     var: VarOption = DEFAULT_VAR,
 ) -> None:
     """Keep a device out of sweeps permanently."""
-    from flows.cli.device_list import change_health
+    from flows.cli.farm.device_list import change_health
 
     typer.echo(change_health(inventory, name, var, lambda known: known.retire(name, reason)))

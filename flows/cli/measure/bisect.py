@@ -1,7 +1,6 @@
 """`etfarm bisect`: which night a change came with, and which of its inputs."""
 
 from datetime import date
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -38,27 +37,9 @@ def bisect(
     Measures the stored models and runners of earlier nights again on the device, alternately, and swaps model and
     runner alone. Resumes where it stopped that day. Exits with 1 if the good and the bad night do not differ.
     """
-    raise typer.Exit(run_bisect(series, device, good, bad, inventory, var, bundles, warehouse))
-
-
-def run_bisect(
-    word: str,
-    device: str | None,
-    good: str | None,
-    bad: str | None,
-    inventory: Path,
-    var: Path,
-    bundles: str | None,
-    warehouse: Path | None,
-) -> int:
-    """Measure what stored nights ran again, and print where the change came from.
-
-    Returns 0 if a night was found, 1 if the models and runners of both nights do not differ. Raises InputError before
-    anything is measured.
-    """
-    from flows.alternate.bisect import known_series, measured_nights
-    from flows.alternate.measure import Results, choose_device
     from flows.cli.prefect_run import announce, run_with_server
+    from flows.comparison.bisect import known_series, measured_nights
+    from flows.comparison.lane import Results, choose_device
     from tasks.analyse.verdict.bisect import bounds, find_series
     from tasks.measure.night import parse_night, sweep_night
     from tasks.store.store import open_store
@@ -68,17 +49,17 @@ def run_bisect(
     store = open_store(bundles, places)
     sweep = sweep_night("bisect", date.today(), store.sweep_ids(), again=False)
     results = Results(sweep, store, places, warehouse)
-    series = find_series(word, device, known_series(results))
-    spec = choose_device(inventory, series.device)
+    found_series = find_series(series, device, known_series(results))
+    spec = choose_device(inventory, found_series.device)
     first, contents = bounds(
-        measured_nights(results, series), parse_night(good) if good else None, parse_night(bad) if bad else None
+        measured_nights(results, found_series), parse_night(good) if good else None, parse_night(bad) if bad else None
     )
-    announce(f"bisect {series} from {first.night} to {contents[-1].night}", "bisection", var)
-    from flows.alternate.bisect import bisect
+    announce(f"bisect {found_series} from {first.night} to {contents[-1].night}", "bisection", var)
+    from flows.comparison.bisect import bisect as bisect_flow
     from flows.server.embedded import exit_at_once
 
-    parameters = {"series": series, "good": first, "contents": contents, "device": spec, "results": results}
-    found, note, is_server_lost = run_with_server(bisect, parameters, var, "bisection")
+    parameters = {"series": found_series, "good": first, "contents": contents, "device": spec, "results": results}
+    found, note, is_server_lost = run_with_server(bisect_flow, parameters, var, "bisection")
     for line in [*found.steps, *found.conclusion()]:
         typer.echo(line)
     if note:
@@ -86,4 +67,4 @@ def run_bisect(
     code = 0 if found.first_bad else 1
     if is_server_lost:
         exit_at_once(code)
-    return code
+    raise typer.Exit(code)

@@ -3,44 +3,69 @@
 from datetime import date
 from importlib.resources import files
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
-from flows.cli.prefect_run import announce, run_with_server
-from flows.cli.table import as_table
-from tasks.measure.night import night_or_today, parse_night
-from tasks.measure.spec import read_sweep
+from flows.cli.options import (
+    DEFAULT_INVENTORY,
+    DEFAULT_VAR,
+    BundlesOption,
+    InventoryOption,
+    VarOption,
+    WarehouseOption,
+)
 
+if TYPE_CHECKING:
+    from flows.ending import SweepEnd
+
+app = typer.Typer(rich_markup_mode=None)
 # Verdicts that the terminal does not name; the report does.
 _QUIET = {"no change", "insufficient data"}
 
 
-def run_sweep(
-    file: Path,
-    inventory: Path,
-    *,
-    again: bool,
-    night: str | None,
-    var: Path,
-    bundles: str | None,
-    warehouse: Path | None,
-    fail_on: str,
-    priority: int | None,
-) -> int:
-    """Run one sweep in this process; return 0, or 1 if any session failed or was invalid, or a series got slower.
+@app.command(epilog="Example: etfarm sweep deployments/sweeps/smoke.yaml")
+def sweep(
+    file: Annotated[Path, typer.Argument(help="Sweep file: what to measure, and how often.")],
+    inventory: InventoryOption = DEFAULT_INVENTORY,
+    again: Annotated[
+        bool, typer.Option("--again", help="Measure again, even what was already measured that night.")
+    ] = False,
+    night: Annotated[
+        str | None,
+        typer.Option("--night", help="Night that the results belong to, such as 2026-11-01; today if omitted."),
+    ] = None,
+    var: VarOption = DEFAULT_VAR,
+    bundles: BundlesOption = None,
+    warehouse: WarehouseOption = None,
+    fail_on: Annotated[
+        Literal["regression", "suspected", "never"],
+        typer.Option(
+            "--fail-on", help="Verdict on a series that makes the exit code 1; suspected includes regression."
+        ),
+    ] = "regression",
+    priority: Annotated[
+        int | None,
+        typer.Option(
+            "--priority",
+            min=-100,
+            max=100,
+            help="Instead of the file's: the highest gets a device of a shared server first, between two sessions.",
+        ),
+    ] = None,
+) -> None:
+    """Run a sweep and write its report; resumes where it stopped."""
+    from flows.cli.prefect_run import announce, run_with_server
+    from tasks.measure.night import night_or_today, parse_night
+    from tasks.measure.spec import read_sweep
 
-    `fail_on` is a verdict that counts as slower, or `never`; `night` is written as `2026-11-01`. Raises InputError,
-    before anything is started.
-    """
     spec = read_sweep(file)
     night_date = night_or_today(parse_night(night), date.today()) if night is not None else None
     announce(f"sweep {spec.name}", "sweep", var)
     from flows.choose import choose_devices
-    from flows.ending import SweepEnd
     from flows.server.embedded import exit_at_once
     from flows.server.states import data_of
-    from flows.sweep import sweep
+    from flows.sweep import sweep as sweep_flow
 
     choose_devices(spec, str(inventory))
     parameters = {
@@ -54,15 +79,15 @@ def run_sweep(
         "fail_on": fail_on,
         "priority": priority,
     }
-    state, note, is_server_lost = run_with_server(sweep, parameters, var, "sweep")
-    end = cast(SweepEnd, data_of(state))
+    state, note, is_server_lost = run_with_server(sweep_flow, parameters, var, "sweep")
+    end = cast("SweepEnd", data_of(state))
     _print_medians(end.sweep_id, var, warehouse)
     _print_verdicts(end.sweep_id, var, warehouse)
     typer.echo("; ".join(filter(None, [end.message, note])))
     code = 1 if state.is_failed() else 0
     if is_server_lost:
         exit_at_once(code)
-    return code
+    raise typer.Exit(code)
 
 
 def _print_verdicts(sweep_id: str, var: Path, warehouse: Path | None) -> None:
@@ -76,6 +101,7 @@ def _print_verdicts(sweep_id: str, var: Path, warehouse: Path | None) -> None:
 
 
 def _print_medians(sweep_id: str, var: Path, warehouse: Path | None) -> None:
+    from flows.cli.table import as_table
     from flows.warehouse.publish import readable_warehouse
     from sql.warehouse import open_read_only
 

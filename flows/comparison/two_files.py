@@ -5,7 +5,7 @@ from pathlib import Path
 from prefect import flow, runtime
 
 from devices.inventory import DeviceSpec
-from flows.alternate.measure import Answer, Lane, Results, open_lane
+from flows.comparison.lane import Answer, Lane, Results, open_lane
 from flows.progress import board
 from flows.shutdown import shutdown_handler
 from tasks.bundle.cell import Cell

@@ -6,8 +6,8 @@ from pathlib import Path
 import typer
 
 from devices.errors import InputError
+from flows.cli.ask.questions import named_question, parameters_of
 from flows.cli.formats import as_text, output_file, write_rows
-from flows.cli.questions import named_question, parameters_of
 from flows.warehouse.publish import readable_warehouse
 from sql.answer import answered
 

@@ -1,4 +1,4 @@
-"""`etfarm kit`: import results of Arm's SME2 ExecuTorch profiling kit, and export a sweep as its CSV files."""
+"""`etfarm kit`: import results of Arm's SME2 ExecuTorch profiling kit."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,7 +7,7 @@ import typer
 
 from flows.cli.options import DEFAULT_VAR, BundlesOption, VarOption
 
-app = typer.Typer(help="Import from and export to Arm's SME2 ExecuTorch profiling kit.", no_args_is_help=True)
+app = typer.Typer(help="Import from Arm's SME2 ExecuTorch profiling kit.", no_args_is_help=True)
 
 
 @app.command("import", epilog="Example: etfarm kit import out_toy_cnn/runs/mac --device mac-m4")
@@ -27,16 +27,3 @@ def import_(
 
     for line in import_results(folder, device, precision, var, bundles):
         typer.echo(line)
-
-
-@app.command(epilog="Example: etfarm kit export smoke-2026-11-20 --output csv")
-def export(
-    sweep: Annotated[str, typer.Argument(help="Id of the sweep.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the CSV files.")],
-    var: VarOption = DEFAULT_VAR,
-    bundles: BundlesOption = None,
-) -> None:
-    """Write a sweep's timelines, operator statistics and kernels."""
-    from flows.kit import export_sweep
-
-    typer.echo(export_sweep(sweep, output, var, bundles))

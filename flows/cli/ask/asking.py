@@ -58,8 +58,8 @@ def sql(
     List the views and their descriptions with: etfarm sql "SELECT view_name, comment FROM duckdb_views()"
     """
     from devices.errors import InputError
-    from flows.cli.questions import question_list
-    from flows.cli.sql import ask
+    from flows.cli.ask.questions import question_list
+    from flows.cli.ask.sql import ask
 
     if list_questions:
         typer.echo(question_list(), nl=False)
@@ -110,8 +110,8 @@ def compare(
     needed, or a cell has no counterpart.
     inaccurate: the outputs of A or B are.
     """
-    from flows.cli.compare import run_compare
-    from flows.cli.compare_files import are_files, run_compare_files
+    from flows.cli.ask.compare import run_compare
+    from flows.cli.ask.compare_files import are_files, run_compare_files
 
     if are_files((a, b)):
         names = {"model": model, "precision": precision, "sweep": sweep_id}
@@ -127,7 +127,7 @@ def compare(
 @app.command(epilog="Example: etfarm inspect model.etdump")
 def inspect(file: Annotated[Path, typer.Argument(help="Path of an ETDump.")]) -> None:
     """Show the executions and slowest operators of one ETDump."""
-    from flows.cli.inspect import inspect_etdump
+    from flows.cli.ask.inspect import inspect_etdump
 
     inspect_etdump(file)
 
@@ -143,7 +143,7 @@ def trace(
     bundles: BundlesOption = None,
 ) -> None:
     """Write a trace of a session's runs for Perfetto."""
-    from flows.cli.trace import write_trace
+    from flows.cli.ask.trace import write_trace
     from tasks.store.store import open_store
     from tasks.store.var import Var
 
@@ -162,6 +162,6 @@ def queue(var: VarOption = DEFAULT_VAR) -> None:
     from tasks.store.var import Var
 
     prepare_prefect(Var(var.absolute()).prefect_home)
-    from flows.cli.queue import queue_table
+    from flows.cli.ask.queue import queue_table
 
     typer.echo(queue_table(), nl=False)

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from devices.errors import FarmError
-from flows.alternate import bisect as flow
-from flows.alternate.bisect import Bisection
-from flows.alternate.measure import Answer
+from flows.comparison import bisect as flow
+from flows.comparison.bisect import Bisection
+from flows.comparison.lane import Answer
 from tasks.analyse.verdict.bisect import MeasuredNight, SeriesOnDevice
 from tasks.analyse.verdict.comparison import compare
 from tasks.bundle.cell import Cell

@@ -11,7 +11,7 @@ from prefect import flow, runtime
 
 from devices.errors import FarmError
 from devices.inventory import DeviceSpec
-from flows.alternate.measure import Answer, Lane, Results, open_lane
+from flows.comparison.lane import Answer, Lane, Results, open_lane
 from flows.progress import board
 from flows.shutdown import shutdown_handler
 from tasks.analyse.verdict.bisect import MeasuredNight, SeriesOnDevice, first_bad

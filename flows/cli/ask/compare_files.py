@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from devices.errors import InputError
-from flows.cli.compare_page import Table
+from flows.cli.ask.compare_page import Table
 from flows.cli.formats import as_text
 from tasks.bundle.record import SweepNight
 from tasks.store.files import sha256_of
@@ -48,8 +48,8 @@ def run_compare_files(
     for file in files:
         if not file.is_file():
             raise InputError(f"{file}: no such file; name a .pte file")
-    from flows.alternate.measure import Results, choose_device
     from flows.cli.prefect_run import announce, run_with_server
+    from flows.comparison.lane import Results, choose_device
     from tasks.store.store import open_store
     from tasks.store.var import Var
 
@@ -57,7 +57,7 @@ def run_compare_files(
     places = Var(var.absolute())
     results = Results(_sweep_of(files, spec.name), open_store(bundles, places), places, warehouse)
     announce(f"compare {files[0]} and {files[1]} on {spec.name}", "comparison", var)
-    from flows.alternate.two_files import compare_files
+    from flows.comparison.two_files import compare_files
     from flows.server.embedded import exit_at_once
 
     parameters = {"a": files[0], "b": files[1], "device": spec, "results": results}

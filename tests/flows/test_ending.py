@@ -8,9 +8,8 @@ import pytest
 from prefect.states import Completed
 
 from flows.device.job import DeviceTally
-from flows.ending import Ending
+from flows.ending import Ending, message_of, notify_end, notify_of_error
 from flows.live_exports import LiveExports
-from flows.notify import message_of, notify_end, notify_of_error
 from tasks.analyse.report.sections.verdicts import VerdictRow
 from tasks.measure.health import Registry
 from tasks.store.var import Var

@@ -7,7 +7,7 @@ import typer
 
 from devices.errors import InputError
 from devices.suggest import did_you_mean
-from flows.cli.compare_page import page, table_of
+from flows.cli.ask.compare_page import page, table_of
 from flows.cli.formats import as_text
 from flows.warehouse.publish import readable_warehouse
 from sql.answer import answered

@@ -1,0 +1,31 @@
+"""`etfarm doctor`: a line for each finding, then a line for each check of the set-up."""
+
+import typer
+
+from flows.cli.options import DEFAULT_INVENTORY, DEFAULT_VAR, InventoryOption, VarOption
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command(epilog="Example: etfarm doctor --inventory deployments/inventories/local.yaml")
+def doctor(inventory: InventoryOption = DEFAULT_INVENTORY, var: VarOption = DEFAULT_VAR) -> None:
+    """Check the set-up, and list what killed sweeps left.
+
+    Prints a line per finding, then a line per check (`ok:` or `fix:`), with what to do; changes nothing.
+    Exits with 1 if anything needs you.
+    """
+    from flows.server.settings import prepare_prefect
+    from tasks.store.var import Var
+
+    places = Var(var.absolute())
+    prepare_prefect(places.prefect_home)
+    from flows.setup.checks import check_setup
+    from flows.setup.doctor import findings
+
+    left, setup = findings(places, inventory), check_setup(places, inventory)
+    needs_user = any(finding.needs_user for finding in left + setup)
+    if not left and not needs_user:
+        typer.echo("nothing found")
+    for finding in left + setup:
+        typer.echo(finding.text)
+    raise typer.Exit(int(needs_user))
