@@ -19,9 +19,8 @@ from flows.device.slot import release_slots
 from flows.progress import board
 from flows.server.embedded import stop_server
 from flows.server.run_notes import end_runs, noted
-from tasks.keep.leftovers import remove_own
 from tasks.measure import metrics
-from tasks.store.files import end_publishing
+from tasks.store.files import end_publishing, remove_unfinished
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _CANCEL_S = 5.0
@@ -70,10 +69,10 @@ def _on_signal(flow_run_id: str | None, number: int, _frame: FrameType | None) -
         thread.start()
     release_all()
     counting.join(_CANCEL_S)
-    remove_own()
+    remove_unfinished()
     cancelling.join(_CANCEL_S)
     stop_server()
-    remove_own()  # other threads may have begun something
+    remove_unfinished()  # other threads may have begun something
     os._exit(128 + number)
 
 

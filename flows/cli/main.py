@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from flows.cli import backup
 from flows.cli.ask import asking
 from flows.cli.farm import devices, doctor, servers
 from flows.cli.keep import bundles, decisions, kit, warehouse
@@ -21,7 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for commands in (sweep, lab, export, bundles, doctor, asking, backup, bisect, servers):
+for commands in (sweep, lab, export, bundles, doctor, asking, bisect, servers):
     app.add_typer(commands.app)
 app.add_typer(runner.app, name="runner")
 app.add_typer(devices.app, name="devices")

@@ -20,8 +20,8 @@ from flows.server.embedded import kept_databases, notes_of, orphans
 from flows.server.run_notes import dead_notes
 from sql.errors import WarehouseError
 from tasks.analyse.snapshot import newest_snapshot
-from tasks.keep.leftovers import local_leftovers, size_bytes
 from tasks.measure.health import HealthError, Registry
+from tasks.store.files import leftovers_below, size_bytes
 from tasks.store.var import Var
 
 _AT_ONCE = 64
@@ -55,7 +55,7 @@ def unfinished_files(places: Var, _inventory: Path) -> list[Finding]:
     """Scratch folders and unfinished files of processes that have ended."""
     return [
         Finding(f"{path}: left by a killed process ({_size(path)}); the next sweep removes it", needs_user=False)
-        for path in local_leftovers(places)
+        for path in leftovers_below(places.root)
     ]
 
 

@@ -2,7 +2,7 @@
 
 from flows.server.embedded import end_orphans, notes_of
 from flows.server.run_notes import end_dead_runs
-from tasks.keep.leftovers import remove_local_leftovers
+from tasks.store.files import leftovers_below, remove
 from tasks.store.var import Var
 
 
@@ -11,6 +11,7 @@ def clear_leftovers(places: Var) -> None:
 
     Jobs on a device are ended when it is leased next.
     """
-    remove_local_leftovers(places)
+    for path in leftovers_below(places.root):
+        remove(path)
     end_orphans(notes_of(places.prefect_home))
     end_dead_runs()

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from devices.errors import FarmError
 from flows.warehouse.publish import publish_of
-from tasks.keep.pack import only_one, pack_sweep, size_of
+from tasks.keep.pack import only_one, pack_sweep
 from tasks.keep.thin import events_of_old_nights, thin_old_nights
-from tasks.keep.unused import remove_unused, unused_archives, unused_folders
+from tasks.keep.unused import unused_archives, unused_folders
+from tasks.store.files import remove_at_once, size_bytes
 from tasks.store.store import BundleStore, LocalStore
 from tasks.store.var import Var
 
@@ -55,7 +56,7 @@ def plan_prune(rules: Rules, bundles: BundleStore, var: Path, warehouse: Path | 
     written_before_s = datetime.combine(recent_from, datetime.min.time()).timestamp()
     archives = []
     if isinstance(bundles, LocalStore):
-        archives = unused_archives(bundles.shelf.root, before_s=written_before_s)
+        archives = unused_archives(Path(bundles.shelf.location), before_s=written_before_s)
     return Plan(
         thin_before=thin_before,
         events=events_of_old_nights(warehouse or places.warehouse, thin_before),
@@ -74,9 +75,9 @@ def describe(plan: Plan, bundles: BundleStore) -> Iterator[str]:
         yield f"thin {night}: {events} events, about {_megabytes(events * _EVENT_BYTES)} inside the warehouse"
     for sweep_id in plan.sweeps:
         folder = Path(bundles.location) / sweep_id
-        yield f"pack {sweep_id}: {len(bundles.session_ids(sweep_id))} bundles, {_megabytes(size_of(folder))}"
+        yield f"pack {sweep_id}: {len(bundles.session_ids(sweep_id))} bundles, {_megabytes(size_bytes(folder))}"
     for folder in plan.unused:
-        yield f"remove {folder}: {_megabytes(size_of(folder))}"
+        yield f"remove {folder}: {_megabytes(size_bytes(folder))}"
 
 
 def prune(plan: Plan, bundles: BundleStore, var: Path, warehouse: Path | None) -> Iterator[str]:
@@ -98,7 +99,7 @@ def prune(plan: Plan, bundles: BundleStore, var: Path, warehouse: Path | None) -
             publish_of(var, warehouse)
             yield f"thinned {len(plan.events)} nights: {sum(plan.events.values())} events removed"
         for folder in plan.unused:
-            remove_unused(folder)
+            remove_at_once(folder)
             yield f"removed {folder}"
 
 

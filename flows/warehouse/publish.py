@@ -27,9 +27,9 @@ from tasks.keep.decisions import store_decisions
 from tasks.keep.forget import forget_sessions
 from tasks.keep.rebuild import load_from_elsewhere
 from tasks.measure import metrics
+from tasks.store.archives import archives_and_others
+from tasks.store.base import Found
 from tasks.store.files import scratch_folder
-from tasks.store.local import Found
-from tasks.store.packed import archives_and_others
 from tasks.store.store import BundleStore, open_store
 from tasks.store.var import Var
 

@@ -8,8 +8,8 @@ from tasks.analyse.load.commit import known_contents
 from tasks.analyse.load.load import refusals
 from tasks.bundle.names import RECORD
 from tasks.keep.archive import archive_refusals
-from tasks.store.local import Known
-from tasks.store.packed import archives_and_others
+from tasks.store.archives import archives_and_others
+from tasks.store.base import Known
 from tasks.store.store import BundleStore
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from sql.warehouse import writing
 from tasks.analyse.load.load import LoadResult, judge_missing, load_paths, loaded_contents
 from tasks.bundle.record import BundleError
+from tasks.store.archives import SUFFIX, packed_records, unpack, verify_archive
+from tasks.store.base import Known
 from tasks.store.files import work_folder
-from tasks.store.local import Known
-from tasks.store.packed import SUFFIX, packed_records, unpack, verify_archive
 
 _PATHS = "UPDATE load_ledger SET path = ? || substr(path, ?) WHERE starts_with(path, ?)"
 
@@ -21,16 +21,7 @@ def load_archives(archives: Iterable[Path], warehouse: Path, forgotten: Containe
     A damaged archive is reported in the result and skipped.
     """
     result = LoadResult()
-    hashes: dict[Path, dict[str, str]] = {}
-    for archive in archives:
-        try:
-            texts = dict(packed_records(archive))
-        except BundleError as error:
-            result.refused.append((archive, str(error)))
-            continue
-        kept = {key: hashlib.sha256(text).hexdigest() for key, text in texts.items() if key not in forgotten}
-        result.forgotten += len(texts) - len(kept)
-        hashes[archive] = kept
+    hashes = _packed_hashes(archives, forgotten, result)
     loaded = loaded_contents([sha256 for kept in hashes.values() for sha256 in kept.values()], warehouse)
     for archive, kept in hashes.items():
         wanted = {session_id for session_id, sha256 in kept.items() if sha256 not in loaded}
@@ -46,31 +37,43 @@ def archive_refusals(archives: Iterable[Path], known: Known, forgotten: Containe
 
     An archive whose bundles are all loaded, which `known` returns, is read no further than its session.json files.
     """
-    refused: list[tuple[Path, str]] = []
+    result = LoadResult()
+    for archive, hashes in _packed_hashes(archives, forgotten, result).items():
+        loaded = known(list(hashes.values()))
+        if fresh := {key for key, sha256 in hashes.items() if sha256 not in loaded}:
+            checked = verify_archive(archive, archive.name.removesuffix(SUFFIX))
+            damages = ((bundle.session_id, bundle.damage) for bundle in checked)
+            result.refused += [(archive / key, damage) for key, damage in damages if damage and key in fresh]
+    return result.refused
+
+
+def _packed_hashes(
+    archives: Iterable[Path], forgotten: Container[str], result: LoadResult
+) -> dict[Path, dict[str, str]]:
+    """Return the hash of each session.json of each archive, by session id; damaged archives are only refused."""
+    hashes: dict[Path, dict[str, str]] = {}
     for archive in archives:
-        sweep_id = archive.name.removesuffix(SUFFIX)
         try:
             texts = dict(packed_records(archive))
         except BundleError as error:
-            refused.append((archive, str(error)))
+            result.refused.append((archive, str(error)))
             continue
-        hashes = {key: hashlib.sha256(text).hexdigest() for key, text in texts.items() if key not in forgotten}
-        loaded = known(list(hashes.values()))
-        if fresh := {key for key, sha256 in hashes.items() if sha256 not in loaded}:
-            checked = ((bundle.session_id, bundle.damage) for bundle in verify_archive(archive, sweep_id))
-            refused += [(archive / key, damage) for key, damage in checked if damage and key in fresh]
-    return refused
+        hashes[archive] = {key: hashlib.sha256(text).hexdigest() for key, text in texts.items() if key not in forgotten}
+        result.forgotten += len(texts) - len(hashes[archive])
+    return hashes
 
 
 def _load(archive: Path, wanted: Container[str], warehouse: Path) -> LoadResult:
     with work_folder(warehouse.parent) as folder:
         try:
-            unpack(archive, wanted, folder)
+            unpack(archive, folder, wanted)
         except BundleError as error:
             return LoadResult(refused=[(archive, str(error))])
         result = load_paths([folder], warehouse, judges=False)
-        origin, prefix = str(archive).removesuffix(SUFFIX), str(folder)
-        result.refused = [(Path(origin) / path.name, text.replace(prefix, origin)) for path, text in result.refused]
+        prefix, origin = str(folder), str(archive.parent)
+        result.refused = [
+            (archive.parent / path.relative_to(folder), text.replace(prefix, origin)) for path, text in result.refused
+        ]
         with writing(warehouse) as connection:
             connection.execute(_PATHS, [origin, len(prefix) + 1, prefix])
     return result

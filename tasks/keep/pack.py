@@ -3,8 +3,6 @@
 import contextlib
 import fcntl
 import logging
-import os
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +10,9 @@ from pathlib import Path
 from devices.errors import FarmError
 from tasks.bundle.names import RECORD
 from tasks.bundle.record import BundleError
-from tasks.store.files import UNFINISHED, complete_file, remove_leftovers, work_folder
+from tasks.store.archives import archive_of, pack_bundles, packed_records, unpack, verify_archive
+from tasks.store.files import UNFINISHED, complete_file, remove_at_once, remove_leftovers, size_bytes, work_folder
 from tasks.store.folder import bundle_sha256, read_bundle
-from tasks.store.packed import archive_of, packed_records, unpack, verify_archive, write_archive
 
 _log = logging.getLogger(__name__)
 
@@ -40,11 +38,6 @@ def only_one(root: Path) -> Iterator[None]:
         yield
 
 
-def size_of(place: Path) -> int:
-    """Return the bytes of a file, or of all files below a folder."""
-    return sum(path.stat().st_size for path in (place, *place.rglob("*")) if path.is_file())
-
-
 def pack_sweep(root: Path, sweep_id: str) -> Packed:
     """Move the bundles of `root/<sweep_id>` into the sweep's archive, beside those that it contains already.
 
@@ -55,15 +48,17 @@ def pack_sweep(root: Path, sweep_id: str) -> Packed:
     remove_leftovers(folder)
     bundles = {path.name: path for path in sorted(folder.iterdir()) if not path.name.startswith(UNFINISHED)}
     wanted = {session_id: _checked(path) for session_id, path in bundles.items()}
-    before = size_of(folder)
+    before = size_bytes(folder)
     try:
         with work_folder(root) as scratch:
             packed = {session_id for session_id, _ in packed_records(archive)}
-            older = unpack(archive, packed - set(bundles), scratch) if packed else []
-            wanted |= {path.name: bundle_sha256(path) for path in older}
+            older = {session_id: scratch / sweep_id / session_id for session_id in packed - set(bundles)}
+            if older:
+                unpack(archive, scratch, older)
+            wanted |= {session_id: bundle_sha256(path) for session_id, path in older.items()}
             _log.info("packing %s: %d bundles", sweep_id, len(bundles))
             with complete_file(archive) as stream:
-                write_archive(stream, sweep_id, {**{path.name: path for path in older}, **bundles})
+                pack_bundles(stream, sweep_id, {**older, **bundles})
                 stream.flush()
                 _require_complete(Path(stream.name), sweep_id, wanted)
                 _log.info("verified %s", sweep_id)
@@ -71,9 +66,7 @@ def pack_sweep(root: Path, sweep_id: str) -> Packed:
         raise BundleError(f"{archive}: cannot be written ({error.strerror}); the bundles stay in {folder}") from None
     _log.info("removing the folder of %s", sweep_id)
     for path in bundles.values():
-        aside = folder / f"{UNFINISHED}{os.getpid()}-{path.name}"
-        path.rename(aside)
-        shutil.rmtree(aside)
+        remove_at_once(path)
     with contextlib.suppress(OSError):  # a bundle was published meanwhile
         folder.rmdir()
     _log.info("packed %s", sweep_id)

@@ -1,13 +1,11 @@
 """Exports and built runners that no recent bundle refers to, and their archives that no lab uses."""
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from tasks.bundle.record import SessionRecord
 from tasks.prepare.runner.bundle import MANIFEST, RunnerError, read_runner
 from tasks.store.archives import SUFFIX
-from tasks.store.files import UNFINISHED, remove
 
 
 def unused_folders(exports: Path, runners: Path, recent: Iterable[SessionRecord], *, before_s: float) -> list[Path]:
@@ -36,13 +34,6 @@ def unused_archives(shared: Path, *, before_s: float) -> list[Path]:
     """Return the archives of exports and runners that labs have not used since `before_s` (seconds since 1970)."""
     archives = (path for name in ("exports", "runners") for path in sorted((shared / name).rglob(f"[!.]*{SUFFIX}")))
     return [path for path in archives if path.stat().st_mtime < before_s]
-
-
-def remove_unused(path: Path) -> None:
-    """Remove a folder or an archive; others see it complete or not at all."""
-    aside = path.with_name(f"{UNFINISHED}{os.getpid()}-{path.name}")
-    path.rename(aside)
-    remove(aside)
 
 
 def _is_built(folder: Path, used: set[str]) -> bool:

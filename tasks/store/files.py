@@ -15,6 +15,8 @@ from typing import BinaryIO
 
 UNFINISHED = ".part-"
 """How the names of files and folders begin that are still being written."""
+# Archives of runners on their way to a device; see devices/ondevice/store.py.
+_TREE = "etfarm-tree-"
 _BLOCK_BYTES = 1 << 22
 _TRIES = 5
 # What this process is writing now.
@@ -48,11 +50,11 @@ def publish_folder(final: Path) -> Iterator[Path]:
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
     """Yield an empty folder outside the var folder, for this block only; leftovers of killed processes are removed."""
-    with work_folder(scratch_parent()) as folder:
+    with work_folder(_scratch_parent()) as folder:
         yield folder
 
 
-def scratch_parent() -> Path:
+def _scratch_parent() -> Path:
     """Return the folder of all scratch folders of this user."""
     return Path(tempfile.gettempdir()) / f"etfarm-scratch-{getpass.getuser()}"
 
@@ -79,15 +81,22 @@ def write_complete(path: Path, data: bytes | BinaryIO) -> None:
         shutil.copyfileobj(io.BytesIO(data) if isinstance(data, bytes) else data, stream, _BLOCK_BYTES)
 
 
+def leftovers_below(root: Path) -> list[Path]:
+    """Return what killed processes left unfinished in the var folder `root` and in the farm's temporary folders."""
+    folders = {path.parent for depth in ("*", "*/*") for path in root.glob(f"{depth}/{UNFINISHED}*")}
+    found = [path for folder in sorted({root, _scratch_parent(), *folders}) for path in leftovers(folder)]
+    return found + [path for path in _trees() if _is_of_dead_process(path, _TREE)]
+
+
 def leftovers(folder: Path) -> list[Path]:
     """Return the partial files and folders in `folder` that killed processes of this machine left."""
     # With thousands of bundles beside them, a path for each would take ten times as long.
     names = os.listdir(folder) if folder.is_dir() else []  # noqa: PTH208
     names = sorted(name for name in names if name.startswith(UNFINISHED))
-    return [path for name in names if is_of_dead_process(path := folder / name, UNFINISHED)]
+    return [path for name in names if _is_of_dead_process(path := folder / name, UNFINISHED)]
 
 
-def is_of_dead_process(path: Path, prefix: str) -> bool:
+def _is_of_dead_process(path: Path, prefix: str) -> bool:
     """Return whether a name is `prefix`, the id of a process that has ended, and a dash with more."""
     pid = path.name.removeprefix(prefix).split("-")[0]
     return pid.isdigit() and not _alive(int(pid))
@@ -101,7 +110,8 @@ def remove_leftovers(folder: Path) -> None:
 
 def remove_unfinished() -> None:
     """Remove what this process is writing, before it ends without leaving its blocks."""
-    for path in list(_own):
+    trees = [path for path in _trees() if path.name.startswith(f"{_TREE}{os.getpid()}-")]
+    for path in [*_own, *trees]:
         remove(path)
 
 
@@ -114,6 +124,19 @@ def remove(path: Path) -> None:
             path.unlink(missing_ok=True)
         if not path.exists():
             return
+
+
+def remove_at_once(path: Path) -> None:
+    """Remove a file or a folder; others see it complete or not at all."""
+    aside = path.with_name(f"{UNFINISHED}{os.getpid()}-{path.name}")
+    path.rename(aside)
+    remove(aside)
+
+
+def size_bytes(path: Path) -> int:
+    """Return the size of a file, or of all files in a folder."""
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.lstat().st_size for file in files if file.is_file())
 
 
 def end_publishing() -> None:
@@ -150,6 +173,10 @@ def _unfinished_in(parent: Path) -> Path:
     aside = parent / f"{UNFINISHED}{os.getpid()}-{uuid.uuid4().hex[:8]}"
     _own.add(aside)
     return aside
+
+
+def _trees() -> Iterator[Path]:
+    return Path(tempfile.gettempdir()).glob(f"{_TREE}*")
 
 
 def _alive(pid: int) -> bool:

@@ -1,62 +1,39 @@
-"""Bundles in a folder, and what every store of bundles returns for loading."""
+"""Bundles in a folder; those of old sweeps in archives."""
 
 import hashlib
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from heapq import merge
 from pathlib import Path
 
 from tasks.bundle.names import RECORD
 from tasks.bundle.record import BundleError, SessionRecord, parse_record, parse_records
-from tasks.store.files import publish_folder, sha256_of, write_complete
+from tasks.store.archives import SUFFIX, archive_of, find_archives, packed_records, unpack, verify_archive
+from tasks.store.base import NOT_SWEEPS, BundleStore, Found, Known
+from tasks.store.files import publish_folder, sha256_of, work_folder
 from tasks.store.find import bundles_of, find_results
 from tasks.store.folder import Verified, bundle_sha256, publish_bundle, read_bundle
-from tasks.store.forgotten import FOLDER, Forgotten, parse_forgotten
-from tasks.store.packed import SUFFIX, archive_of, find_archives, packed_records, unpack, verify_archive
-from tasks.store.shelf import FolderShelf
+from tasks.store.shelf import Shelf
 
-DECISIONS = "decisions"
-"""Where a store keeps the records of tasks/analyse/verdict/decisions.py; like `forgotten`, not the name of a sweep."""
-SHARED_FOLDER = ".shared"
+_SHARED = ".shared"
 """Where a folder of bundles keeps what farms and labs share."""
-Known = Callable[[Collection[str]], Collection[str]]
-"""Returns which of some bundles, by the hash of their session.json, a warehouse contains."""
 
 
-@dataclass(frozen=True)
-class Found:
-    """Bundles to load: folders that contain them, the number of those left out, and which could not be fetched."""
+class LocalStore(BundleStore):
+    """Bundles in the folders `root/<sweep_id>/<session_id>`; those of old sweeps in `root/<sweep_id>.tar.zst`.
 
-    folders: list[Path]
-    already: int = 0
-    """Not fetched, because the warehouse contains them."""
-    refused: tuple[tuple[Path, str], ...] = ()
-    """Name and reason of each."""
+    Packed bundles are unpacked in the folder `cache` when they are needed; default: cache/bundles beside `root`.
+    """
 
-
-@dataclass(frozen=True)
-class LocalStore:
-    """Bundles in the folders `root/<sweep_id>/<session_id>`; those of old sweeps in `root/<sweep_id>.tar.zst`."""
-
-    root: Path
-    cache: Path | None = None
-    """Where packed bundles are unpacked when they are needed; default: cache/bundles beside `root`."""
-
-    @property
-    def location(self) -> str:
-        """The folder."""
-        return str(self.root)
-
-    @property
-    def shelf(self) -> FolderShelf:
-        """The files that farms and labs with this folder share."""
-        return FolderShelf(self.root / SHARED_FOLDER)
+    def __init__(self, root: Path, cache: Path | None = None) -> None:
+        super().__init__(str(root), Shelf(str(root / _SHARED)))
+        self.root = root
+        self._cache = cache or root.parent / "cache" / "bundles"
 
     def sweep_ids(self) -> list[str]:
         """Return the names of the folders in `root` and of the archives."""
         if not self.root.is_dir():
             return []
-        names = {path.name for path in self.root.glob("[!.]*") if path.is_dir()} - {FOLDER, DECISIONS}
+        names = {path.name for path in self.root.glob("[!.]*") if path.is_dir()} - NOT_SWEEPS
         return sorted(names | {path.name.removesuffix(SUFFIX) for path in find_archives(self.root)})
 
     def session_ids(self, sweep_id: str) -> list[str]:
@@ -67,10 +44,7 @@ class LocalStore:
     def records(
         self, sweep_id: str, *, device: str | None = None, skip_damaged: bool = False
     ) -> Iterator[SessionRecord]:
-        """Yield the records of a sweep, or of one of its devices.
-
-        Raises BundleError where one is damaged, unless such bundles are skipped.
-        """
+        """Yield the records of a sweep, or of one of its devices, in the order of their ids."""
         archive = archive_of(self.root, sweep_id)
         packed = dict(packed_records(archive))
         all_unpacked = bundles_of(self.root, sweep_id, device=device, skip_damaged=skip_damaged)
@@ -123,47 +97,10 @@ class LocalStore:
                 yield Verified(path.name, sweep_id, sha256, f"{path}: {cause}")
 
     def _unpacked(self, archive: Path, session_id: str, sha256: str) -> Path:
-        cache = self.cache or self.root.parent / "cache" / "bundles"
-        final = cache / archive.name.removesuffix(SUFFIX) / f"{session_id}-{sha256[:16]}"
+        final = self._cache / archive.name.removesuffix(SUFFIX) / f"{session_id}-{sha256[:16]}"
         if not final.is_dir():
-            with publish_folder(final) as aside:
-                [bundle] = unpack(archive, {session_id}, aside)
-                for path in bundle.iterdir():
+            with work_folder(final.parent) as folder, publish_folder(final) as aside:
+                unpack(archive, folder, {session_id})
+                for path in folder.glob("*/*/*"):
                     path.rename(aside / path.name)
-                bundle.rmdir()
         return final
-
-    def forget(self, record: Forgotten) -> None:
-        """Record forgotten sessions durably; raises BundleError if the disk is full or read-only."""
-        path = self.root / FOLDER / record.file_name
-        try:
-            write_complete(path, record.text())
-        except OSError as error:
-            raise BundleError(f"{path}: cannot be written ({error.strerror}); nothing was forgotten") from None
-
-    def forgotten(self) -> dict[str, str]:
-        """Return the reason of each forgotten session, by its id; raises BundleError if a record is damaged."""
-        reasons: dict[str, str] = {}
-        for path in sorted((self.root / FOLDER).glob("[!.]*.json")):
-            record = parse_forgotten(path.read_bytes(), str(path))
-            reasons |= dict.fromkeys(record.sessions, record.reason)
-        return reasons
-
-    def record_decision(self, name: str, content: bytes) -> None:
-        """Write the file of a decision durably; raises BundleError if the disk is full or read-only."""
-        path = self.root / DECISIONS / name
-        try:
-            write_complete(path, content)
-        except OSError as error:
-            raise BundleError(f"{path}: cannot be written ({error.strerror}); nothing was recorded") from None
-
-    def decisions(self) -> dict[str, bytes | Exception]:
-        """Return the content of each decision's file by its path, or the error of reading it."""
-        return {str(path): _content(path) for path in sorted((self.root / DECISIONS).glob("[!.]*.json"))}
-
-
-def _content(path: Path) -> bytes | Exception:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        return error

@@ -12,41 +12,27 @@ import logging
 import posixpath
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from tasks.bundle.names import RECORD
 from tasks.bundle.record import BundleError, FileRecord, SessionRecord, parse_record, parse_records, record_text
 from tasks.store.access import checked_location, file_system, reported
+from tasks.store.base import NOT_SWEEPS, BundleStore, Found, Known
 from tasks.store.files import publish_folder, sha256_of, wait_if_ending
 from tasks.store.folder import Verified, read_bundle
-from tasks.store.forgotten import FOLDER, Forgotten, parse_forgotten
-from tasks.store.local import DECISIONS, Found, Known
-from tasks.store.shelf import SHARED, ObjectShelf
+from tasks.store.shelf import SHARED, Shelf
 
 _log = logging.getLogger(__name__)
 _HASH_DIGITS = 16
 
 
-class ObjectStore:
+class ObjectStore(BundleStore):
     """Bundles below a URL; `cache` is a local folder for those that were fetched."""
 
     def __init__(self, location: str, cache: Path) -> None:
         """Raises InputError if the URL is not supported or contains credentials."""
-        self.location = checked_location(location)
+        super().__init__(checked_location(location), Shelf(location))
+        self._fs, self._root = file_system(location)
         self._cache = cache
-
-    @property
-    def _fs(self) -> Any:
-        return file_system(self.location)[0]
-
-    @property
-    def _root(self) -> str:
-        return file_system(self.location)[1]
-
-    @property
-    def shelf(self) -> ObjectShelf:
-        """The files that farms and labs with this location share."""
-        return ObjectShelf(self.location)
 
     def sweep_ids(self) -> list[str]:
         """Return the names of the folders below the location; raises BundleError if the bucket does not exist."""
@@ -58,21 +44,17 @@ class ObjectStore:
                 if not self._fs.exists(bucket):
                     raise BundleError(f"{self.location}: there is no bucket `{bucket}`; create it") from None
                 return []
-        return sorted({posixpath.basename(entry.rstrip("/")) for entry in entries} - {FOLDER, DECISIONS, *SHARED})
+        return sorted({posixpath.basename(entry.rstrip("/")) for entry in entries} - NOT_SWEEPS - SHARED)
 
     def session_ids(self, sweep_id: str) -> list[str]:
         """Return the ids of the sessions of a sweep that have a session.json."""
         with reported(self.location, f"the bundles of {sweep_id} cannot be listed"):
-            paths = self._fs.find(f"{self._root}/{sweep_id}")
-        return sorted(posixpath.basename(posixpath.dirname(path)) for path in paths if path.endswith(f"/{RECORD}"))
+            return sorted(posixpath.basename(posixpath.dirname(path)) for path in self._record_paths(sweep_id))
 
     def records(
         self, sweep_id: str, *, device: str | None = None, skip_damaged: bool = False
     ) -> Iterator[SessionRecord]:
-        """Yield the records of a sweep, or of one of its devices.
-
-        Raises BundleError where one is damaged, unless such bundles are skipped.
-        """
+        """Yield the records of a sweep, or of one of its devices, in the order of their ids."""
         yield from parse_records(self._record_texts(sweep_id).items(), device=device, skip_damaged=skip_damaged)
 
     def publish(self, record: SessionRecord, collected: Path) -> SessionRecord:
@@ -136,38 +118,13 @@ class ObjectStore:
                 damage = str(error)
             yield Verified(session_id, sweep_id, sha256, damage, 0 if damage else len(record.files))
 
-    def forget(self, record: Forgotten) -> None:
-        """Upload a record of forgotten sessions."""
-        with reported(self.location, "forgotten sessions cannot be recorded"):
-            self._fs.pipe_file(f"{self._root}/{FOLDER}/{record.file_name}", record.text())
-
-    def forgotten(self) -> dict[str, str]:
-        """Return the reason of each forgotten session, by its id; raises BundleError if a record is damaged."""
-        with reported(self.location, "records of forgotten sessions cannot be read"):
-            paths = self._fs.find(f"{self._root}/{FOLDER}")
-            texts: dict[str, bytes] = self._fs.cat(paths) if paths else {}
-        reasons: dict[str, str] = {}
-        for path, content in sorted(texts.items()):
-            record = parse_forgotten(content, path)
-            reasons |= dict.fromkeys(record.sessions, record.reason)
-        return reasons
-
-    def record_decision(self, name: str, content: bytes) -> None:
-        """Upload the file of a decision."""
-        with reported(self.location, "the decision cannot be recorded"):
-            self._fs.pipe_file(f"{self._root}/{DECISIONS}/{name}", content)
-
-    def decisions(self) -> dict[str, bytes | Exception]:
-        """Return the content of each decision's file by its path, or the error of reading it."""
-        with reported(self.location, "decisions cannot be read"):
-            paths = [path for path in self._fs.find(f"{self._root}/{DECISIONS}") if path.endswith(".json")]
-            texts: dict[str, bytes | Exception] = self._fs.cat(paths, on_error="return") if paths else {}
-        return dict(sorted(texts.items()))
+    def _record_paths(self, sweep_id: str) -> list[str]:
+        return [path for path in self._fs.find(f"{self._root}/{sweep_id}") if path.endswith(f"/{RECORD}")]
 
     def _record_texts(self, sweep_id: str) -> dict[str, bytes]:
         """Return the content of each session.json of a sweep, by path, in the order of the session ids."""
         with reported(self.location, f"the bundles of {sweep_id} cannot be read"):
-            paths = [path for path in self._fs.find(f"{self._root}/{sweep_id}") if path.endswith(f"/{RECORD}")]
+            paths = self._record_paths(sweep_id)
             texts: dict[str, bytes] = self._fs.cat(paths) if paths else {}
             return dict(sorted(texts.items()))
 

@@ -4,109 +4,29 @@ A name is a path such as `exports/1f3a.tar.zst`. Every file appears completely o
 """
 
 import contextlib
-import os
-import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from tasks.bundle.record import BundleError
 from tasks.store.access import file_system, reported
-from tasks.store.files import write_complete
 
 SHARED = frozenset({"exports", "runners", "labs"})
 """The first folders of all names."""
 
 
-class Shelf(Protocol):
-    """Shared files by name; every method raises BundleError if the storage does not answer."""
-
-    def put(self, name: str, source: Path) -> None:
-        """Keep a file under this name."""
-        ...
-
-    def get(self, name: str, target: Path) -> bool:
-        """Write the file of this name to `target`; return False if there is none."""
-        ...
-
-    def has(self, name: str) -> bool:
-        """Return whether there is a file of this name, which is then about to be used."""
-        ...
-
-    def write(self, name: str, content: bytes) -> None:
-        """Keep a small content under this name."""
-        ...
-
-    def read(self, name: str) -> bytes | None:
-        """Return the content of this name; None if there is none."""
-        ...
-
-    def remove(self, folder: str) -> None:
-        """Remove all files whose name begins with `folder`/."""
-        ...
-
-
 @dataclass(frozen=True)
-class FolderShelf:
-    """Shared files in a folder, which all machines see under the same path."""
-
-    root: Path
-
-    def put(self, name: str, source: Path) -> None:
-        """See Shelf.put."""
-        with _os_errors(self.root), source.open("rb") as stream:
-            write_complete(self.root / name, stream)
-
-    def get(self, name: str, target: Path) -> bool:
-        """See Shelf.get."""
-        try:
-            with _os_errors(self.root), (self.root / name).open("rb") as stream:
-                write_complete(target, stream)
-        except FileNotFoundError:
-            return False
-        return True
-
-    def has(self, name: str) -> bool:
-        """See Shelf.has: the time of the file is that of its last use, for `etfarm prune`."""
-        try:
-            with _os_errors(self.root):
-                os.utime(self.root / name)
-        except FileNotFoundError:
-            return False
-        return True
-
-    def write(self, name: str, content: bytes) -> None:
-        """See Shelf.write."""
-        with _os_errors(self.root):
-            write_complete(self.root / name, content)
-
-    def read(self, name: str) -> bytes | None:
-        """See Shelf.read."""
-        try:
-            with _os_errors(self.root):
-                return (self.root / name).read_bytes()
-        except FileNotFoundError:
-            return None
-
-    def remove(self, folder: str) -> None:
-        """See Shelf.remove."""
-        shutil.rmtree(self.root / folder, ignore_errors=True)
-
-
-@dataclass(frozen=True)
-class ObjectShelf:
-    """Shared files in object storage, below a URL."""
+class Shelf:
+    """Files by name, below a folder or a URL; every method raises BundleError if the storage does not answer."""
 
     location: str
 
     def put(self, name: str, source: Path) -> None:
-        """See Shelf.put."""
-        with reported(self.location, f"{name} cannot be uploaded"):
+        """Keep a file under this name."""
+        with reported(self.location, f"{name} cannot be written"):
             self._fs.put_file(str(source), self._path(name))
 
     def get(self, name: str, target: Path) -> bool:
-        """See Shelf.get."""
+        """Write the file of this name to `target`; return False if there is none."""
         with reported(self.location, f"{name} cannot be fetched"):
             try:
                 self._fs.get_file(self._path(name), str(target))
@@ -115,28 +35,34 @@ class ObjectShelf:
         return True
 
     def has(self, name: str) -> bool:
-        """See Shelf.has."""
+        """Return whether there is a file of this name, which is then about to be used."""
         with reported(self.location, f"{name} cannot be found"):
             return bool(self._fs.isfile(self._path(name)))
 
     def write(self, name: str, content: bytes) -> None:
-        """See Shelf.write."""
+        """Keep a small content under this name."""
         with reported(self.location, f"{name} cannot be written"):
             self._fs.pipe_file(self._path(name), content)
 
     def read(self, name: str) -> bytes | None:
-        """See Shelf.read."""
+        """Return the content of this name; None if there is none."""
         with reported(self.location, f"{name} cannot be read"):
             try:
                 return bytes(self._fs.cat_file(self._path(name)))
             except FileNotFoundError:
                 return None
 
+    def contents(self, folder: str) -> dict[str, bytes | Exception]:
+        """Return the content of each JSON file in `folder` by its path, or the error of reading it."""
+        with reported(self.location, f"{folder} cannot be read"):
+            paths = [path for path in self._fs.find(self._path(folder)) if path.endswith(".json")]
+            contents: dict[str, bytes | Exception] = self._fs.cat(paths, on_error="return") if paths else {}
+        return dict(sorted(contents.items()))
+
     def remove(self, folder: str) -> None:
-        """See Shelf.remove."""
-        with reported(self.location, f"{folder} cannot be removed"):
-            if paths := self._fs.find(self._path(folder)):
-                self._fs.rm(paths)
+        """Remove all files whose name begins with `folder`/."""
+        with reported(self.location, f"{folder} cannot be removed"), contextlib.suppress(FileNotFoundError):
+            self._fs.rm(self._path(folder), recursive=True)
 
     @property
     def _fs(self) -> Any:
@@ -144,14 +70,3 @@ class ObjectShelf:
 
     def _path(self, name: str) -> str:
         return f"{file_system(self.location)[1]}/{name}"
-
-
-@contextlib.contextmanager
-def _os_errors(path: Path) -> Iterator[None]:
-    """Turn an error of the file system into a BundleError; a missing file stays one."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise BundleError(f"{error.filename or path}: {error.strerror}; check the folder that the labs share") from None

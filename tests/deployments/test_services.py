@@ -13,7 +13,7 @@ import pytest
 from tests.fixtures.paths import ROOT
 
 FOLDER = ROOT / "deployments/services"
-UNITS = sorted([*FOLDER.glob("*.service"), *FOLDER.glob("*.timer")])
+UNITS = sorted(FOLDER.glob("*.service"))
 EXAMPLE = (FOLDER / "etfarm.env.example").read_text(encoding="utf-8")
 
 
@@ -49,7 +49,7 @@ def test_systemd_accepts_the_unit(unit: Path, tmp_path: Path) -> None:
     assert verified.returncode == 0, verified.stderr
 
 
-@pytest.mark.parametrize("unit", [unit for unit in UNITS if unit.suffix == ".service"], ids=lambda unit: unit.name)
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
 def test_a_service_runs_as_its_own_user_with_the_environment_of_one_file(unit: Path) -> None:
     service = read(unit)["Service"]
     assert service["User"] == "etfarm"

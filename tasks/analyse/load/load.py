@@ -12,10 +12,10 @@ from tasks.analyse.load.commit import Loader, known_contents, known_sessions
 from tasks.analyse.load.parse import parse
 from tasks.analyse.verdict.refresh import judge_series
 from tasks.rows.rows import Rows, session_id_of
+from tasks.store.base import Known
 from tasks.store.files import sha256_of
 from tasks.store.find import find_results
 from tasks.store.folder import bundle_sha256
-from tasks.store.local import Known
 
 _log = logging.getLogger(__name__)
 _BATCH_EVENTS = 1_000_000  # about one second and 50 MB; a killed load loses at most one batch

@@ -42,7 +42,7 @@ def fetch_export(shelf: Shelf, key: str, exports_dir: Path) -> tuple[Export, ...
         try:
             unpack(archive, unpacked)
         except ArchiveError as error:
-            raise ExportError(f"the shared export {key} cannot be used: {error}") from None
+            raise ExportError(f"the shared export {key} cannot be used: {error.cause}") from None
         found = read_complete(unpacked)
         if found is None or found[0].export_key != key:
             raise ExportError(f"the shared export {key} is incomplete or another one")

@@ -32,7 +32,7 @@ def fetch_runner(shelf: Shelf, name: str, cache: Path) -> Runner:
                 try:
                     unpack(aside / "archive", made)
                 except ArchiveError as error:
-                    raise RunnerError(f"the shared runner {name} cannot be used: {error}") from None
+                    raise RunnerError(f"the shared runner {name} cannot be used: {error.cause}") from None
                 _require_complete(read_runner(made), name)
     return read_runner(final)
 

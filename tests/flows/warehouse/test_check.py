@@ -7,12 +7,9 @@ import pytest
 
 from sql import schema
 from sql.warehouse import writing
-from tasks.store.folder import Verified
 from tasks.store.forgotten import Forgotten
-from tasks.store.store import LocalStore, open_store
-from tasks.store.var import Var
+from tasks.store.store import LocalStore
 from tests.fixtures.command import Etfarm, Kept
-from tests.fixtures.s3 import s3_client
 from tests.fixtures.warehouse import CONVOLUTION, MEAN
 
 SESSION = f"{2:016x}"
@@ -115,31 +112,6 @@ def test_each_damage_is_found(farm: Kept, etfarm: Etfarm, damage: str) -> None:
     assert code == 1
     assert all(any(sentence in line for line in findings) for sentence in sentences), printed
     assert len(findings) == len(sentences), printed
-
-
-def test_a_changed_file_in_object_storage_is_found(bucket: str, farm: Kept, tmp_path: Path) -> None:
-    # given a store in S3 with a bundle, of which a file is changed
-    store = open_store(f"s3://{bucket}/farm", Var(tmp_path / "other"))
-    [record] = [each for each in LocalStore(farm.bundles).records("smoke-2026-11-20") if each.session_id == SESSION]
-    collected = tmp_path / "collected"
-    collected.mkdir()
-    (collected / "model.etdump").write_bytes((bundle(farm) / "model.etdump").read_bytes())
-    store.publish(record, collected)
-    [good] = store.verify("smoke-2026-11-20")
-    assert (good.session_id, good.damage, good.files) == (SESSION, None, 1)
-    [key] = [
-        entry["Key"] for entry in s3_client().list_objects_v2(Bucket=bucket)["Contents"] if "etdump" in entry["Key"]
-    ]
-    for change in ({"Body": b"x"}, None):
-        if change:
-            s3_client().put_object(Bucket=bucket, Key=key, **change)
-        else:
-            s3_client().delete_object(Bucket=bucket, Key=key)
-        # when it is verified
-        [damaged] = store.verify("smoke-2026-11-20")
-        # then its file is named
-        assert isinstance(damaged, Verified)
-        assert "model.etdump: missing, or not matching its hash" in str(damaged.damage)
 
 
 def test_a_warehouse_of_an_older_farm_is_checked_and_stays_as_it_is(

@@ -9,8 +9,7 @@ from sql.warehouse import query, writing
 from tasks.keep.forget import forget_sessions
 from tasks.store.folder import read_record
 from tasks.store.forgotten import Forgotten
-from tasks.store.store import LocalStore, open_store
-from tasks.store.var import Var
+from tasks.store.store import LocalStore
 from tests.fixtures.command import Etfarm, Kept
 from tests.fixtures.gated import go_on, stopped_at
 from tests.fixtures.warehouse import CONVOLUTION, MEAN, profile_of
@@ -198,23 +197,6 @@ def test_a_damaged_bundle_and_a_loose_etdump_can_be_forgotten(kept: Kept, etfarm
     assert "1 forgotten; 0 removed" in etfarm("forget", folder.name, "--reason", "x")[1]
     # then the ETDump is left out by its content
     assert "0 loaded, 0 already in the warehouse, 0 refused, 1 forgotten" in etfarm("load", loose)[1]
-
-
-def test_a_full_disk_forgets_nothing(full_disk: Path, tmp_path: Path) -> None:
-    store = LocalStore(full_disk)
-    (full_disk / "filler").write_bytes(b"x" * (1 << 20))
-    record = Forgotten(reason="x" * 10_000, forgotten_at="2026-11-21T00:00:00Z", sessions={"a": "b"})
-    with pytest.raises(Exception, match="No space left on device"):
-        store.forget(record)
-    assert store.forgotten() == {}
-
-
-def test_a_forgotten_session_stays_forgotten_in_object_storage(bucket: str, tmp_path: Path) -> None:
-    store = open_store(f"s3://{bucket}/farm", Var(tmp_path))
-    assert store.forgotten() == {}
-    store.forget(Forgotten(reason="x", forgotten_at="2026-11-21T00:00:00Z", sessions={"a1": "smoke-2026-11-20"}))
-    assert store.forgotten() == {"a1": "x"}
-    assert store.sweep_ids() == []
 
 
 def test_a_warehouse_that_is_missing_is_not_created(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """`etfarm prune`: a dry run changes nothing, the newest night stays, and what is packed or thinned still answers."""
 
+import os
 import shutil
 import subprocess
 from datetime import date, timedelta
@@ -95,14 +96,9 @@ def test_a_pruned_farm_answers_as_before(farm: Kept, etfarm: Etfarm, tmp_path: P
     assert len(paths) == 6
     assert all(path.startswith(f"{farm.bundles}/smoke-") for (path,) in paths)
     # and tar restores the folders
-    subprocess.run(
-        ["tar", "-xf", "-", "-C", str(tmp_path)], input=decompressed(farm.bundles / f"{OLD}.tar.zst"), check=True
-    )
+    tar = zstd.decompress((farm.bundles / f"{OLD}.tar.zst").read_bytes())
+    subprocess.run(["tar", "-xf", "-", "-C", str(tmp_path)], input=tar, check=True)
     assert contents(tmp_path / OLD) == before
-
-
-def decompressed(archive: Path) -> bytes:
-    return zstd.decompress(archive.read_bytes())
 
 
 def test_a_packed_session_can_be_forgotten_and_is_not_published_again(
@@ -273,6 +269,22 @@ def test_only_old_exports_and_built_runners_that_no_recent_bundle_names_are_remo
     assert f"removed {places.exports / 'old'}" in printed
     assert sorted(path.name for path in places.exports.iterdir()) == ["e1", "new"]
     assert sorted(path.name for path in places.runners.glob("*/*")) == ["brought", "used"]
+
+
+def test_archives_that_no_lab_used_for_long_are_removed_and_the_others_stay(kept: Kept, etfarm: Etfarm) -> None:
+    # given what labs shared long ago: an export, a runner that is used again, and a message
+    shelf = LocalStore(kept.bundles).shelf
+    old, used, message = "exports/1f.tar.zst", "runners/linux-x86_64/r.tar.zst", "labs/smoke/order"
+    root = Path(shelf.location)
+    for name in (old, used, message):
+        shelf.write(name, b"content")
+        os.utime(root / name, (1e9, 1e9))
+    assert shelf.has(used)
+    # when the farm is pruned
+    code, printed = etfarm("prune", "--thin-after", 9999, "--pack-after", 9999, "--yes")
+    # then only the export is removed
+    assert (code, printed) == (0, f"removed {root / old}\n")
+    assert [(root / name).is_file() for name in (old, used, message)] == [False, True, True]
 
 
 MANIFEST = """{"manifest_version": 1, "kind": "%s", "platform": "linux-aarch64", "runner_sha256": "%s", "launch": [],

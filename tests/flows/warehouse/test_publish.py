@@ -1,6 +1,5 @@
 """Readers and loads of one warehouse: nobody waits for a reader, and readers see what was loaded."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flows.warehouse.publish import load_and_publish, readable_warehouse
-from sql.warehouse import WarehouseError, query, writing
+from sql.warehouse import query, writing
 from tasks.analyse.load.load import load_paths
 from tasks.analyse.snapshot import newest_snapshot
 from tasks.store.var import Var
@@ -98,18 +97,3 @@ def test_a_published_snapshot_is_read_in_place(maker: BundleMaker, tmp_path: Pat
     snapshot = newest_snapshot(Var(tmp_path).snapshots)
     with readable_warehouse(tmp_path / "elsewhere", snapshot) as readable:
         assert readable == snapshot
-
-
-def test_load_publishes_again_even_if_nothing_is_new(maker: BundleMaker, tmp_path: Path) -> None:
-    # given a snapshot that was changed
-    load_and_publish([maker.bundles], tmp_path, None)
-    snapshots = Var(tmp_path).snapshots
-    os.truncate(newest_snapshot(snapshots), 5000)
-    with pytest.raises(WarehouseError, match="publish it again with `etfarm load`"):
-        newest_snapshot(snapshots)
-    # when the command of the message is run
-    command = [*ETFARM, "load", "--var", str(tmp_path)]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=ENOUGH_S)
-    # then there is a sound snapshot
-    assert (ended.returncode, ended.stderr) == (0, "")
-    assert sessions(newest_snapshot(snapshots)) == 1

@@ -12,6 +12,8 @@ from flows.warehouse.unloadable import unloaded_reasons
 from sql.warehouse import WarehouseError, query
 from tasks.analyse.snapshot import newest_snapshot
 from tasks.keep.pack import only_one, pack_sweep
+from tasks.store.archives import archive_of, pack_bundles, unpack
+from tasks.store.forgotten import Forgotten
 from tasks.store.store import BundleStore, LocalStore
 from tests.fixtures.command import Kept
 from tests.fixtures.warehouse import profile_of
@@ -113,8 +115,6 @@ def test_a_forgotten_session_and_an_unknown_sweep_are_not_checked(kept: Kept) ->
     damaged = kept.session([6])
     store = store_of(kept)
     (damaged / "session.json").write_bytes(b"{")
-    from tasks.store.forgotten import Forgotten
-
     store.forget(Forgotten(reason="damaged", forgotten_at="2026-11-20", sessions={damaged.name: SWEEP}))
     assert unloadable_sessions(store, SWEEP, kept.var.root, None) == {}
     assert unloadable_sessions(store, "other-2026-11-20", kept.var.root, None) == {}
@@ -132,14 +132,13 @@ def test_a_damaged_bundle_in_an_archive_is_named(kept: Kept) -> None:
     with only_one(kept.bundles):
         pack_sweep(kept.bundles, SWEEP)
     assert unloadable_sessions(store_of(kept), SWEEP, kept.var.root, None) == {}
-    from tasks.store.packed import archive_of, unpack, write_archive
-
-    archive = archive_of(kept.bundles, SWEEP)
-    folders = {path.name: path for path in unpack(archive, {"0" * 15 + "1", damaged.name}, kept.var.root / "unpacked")}
+    archive, unpacked = archive_of(kept.bundles, SWEEP), kept.var.root / "unpacked"
+    unpack(archive, unpacked)
+    folders = {path.name: path for path in (unpacked / SWEEP).iterdir()}
     flip(folders[damaged.name] / "model.etdump")
     with archive.open("wb") as stream:
-        write_archive(stream, SWEEP, folders)
-    shutil.rmtree(kept.var.root / "unpacked")
+        pack_bundles(stream, SWEEP, folders)
+    shutil.rmtree(unpacked)
     kept.warehouse.unlink(missing_ok=True)
     # then it is named
     [(session_id, reason)] = unloadable_sessions(store_of(kept), SWEEP, kept.var.root, None).items()

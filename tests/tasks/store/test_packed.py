@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tasks.bundle.record import BundleError
-from tasks.store.packed import archive_of, packed_records, unpack, verify_archive, write_archive
+from tasks.store.archives import archive_of, pack_bundles, packed_records, unpack, verify_archive
 from tests.fixtures.warehouse import BundleMaker
 
 SWEEP = "smoke-2026-01-02"
@@ -21,13 +21,12 @@ def archive(tmp_path: Path) -> Path:
         maker.session([1000 + index], index=index, files=files, sweep__sweep_id=SWEEP)
     target = archive_of(tmp_path, SWEEP)
     with target.open("wb") as stream:
-        write_archive(stream, SWEEP, {path.name: path for path in (maker.bundles / SWEEP).iterdir()})
+        pack_bundles(stream, SWEEP, {path.name: path for path in (maker.bundles / SWEEP).iterdir()})
     return target
 
 
 def unpacked(archive: Path, folder: Path) -> dict[str, bytes]:
-    wanted = [session_id for session_id, _ in packed_records(archive)]
-    unpack(archive, wanted, folder)
+    unpack(archive, folder, [session_id for session_id, _ in packed_records(archive)])
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 

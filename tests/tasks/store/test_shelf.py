@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tasks.bundle.record import BundleError
-from tasks.store.shelf import FolderShelf, Shelf
+from tasks.store.shelf import Shelf
 from tasks.store.store import open_store
 from tasks.store.var import Var
 
@@ -40,16 +40,8 @@ def test_the_newest_content_of_a_name_stays_until_its_folder_is_removed(shelf: S
     shelf.remove("labs/night")
 
 
-def test_shared_files_are_no_sweeps(tmp_path: Path, bucket: str) -> None:
-    for location in (str(tmp_path / "bundles"), f"s3://{bucket}/farm"):
-        store = open_store(location, Var(tmp_path / "var"))
-        for name in ("exports/a", "runners/b", "labs/c/order.json"):
-            store.shelf.write(name, b"x")
-        assert store.sweep_ids() == []
-
-
 def test_a_folder_that_cannot_be_used_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    shelf = FolderShelf(tmp_path / "file" / "shelf")
-    with pytest.raises(BundleError, match="check the folder that the labs share"):
+    shelf = Shelf(str(tmp_path / "file" / "shelf"))
+    with pytest.raises(BundleError, match="check the folder and its disk"):
         shelf.write("labs/order.json", b"x")

@@ -12,6 +12,7 @@ from devices.errors import InputError
 from tasks.bundle.record import BundleError, FileRecord, SessionRecord, record_text
 from tasks.store.files import sha256_of
 from tasks.store.folder import read_bundle
+from tasks.store.forgotten import Forgotten
 from tasks.store.store import BundleStore, ObjectStore, open_store
 from tasks.store.var import Var
 from tests.fixtures.plans import NIGHT, a_spec, ended, planned
@@ -81,6 +82,37 @@ def test_the_first_result_of_a_session_stays(store: BundleStore, tmp_path: Path)
     assert folder
     assert sorted(path.name for path in folder.iterdir()) == ["session.json", "stdout.txt"]
     assert (folder / "stdout.txt").read_text() == "first"
+
+
+def test_records_of_users_and_shared_files_are_beside_the_bundles(store: BundleStore) -> None:
+    # given a store without any
+    assert (store.forgotten(), store.decisions()) == ({}, {})
+    # when two sessions are forgotten by two commands, a decision is recorded, and labs share files
+    for session_id, reason in (("a1", "hot"), ("b2", "wrong wheel")):
+        store.forget(Forgotten(reason=reason, forgotten_at="2026-11-21", sessions={session_id: NIGHT.sweep_id}))
+    store.record_decision("1.json", b"{}")
+    for name in ("exports/a", "runners/b", "labs/c/order.json"):
+        store.shelf.write(name, b"x")
+    # then they are read again, and none of them is a sweep
+    assert store.forgotten() == {"a1": "hot", "b2": "wrong wheel"}
+    [(path, content)] = store.decisions().items()
+    assert (path.endswith("/decisions/1.json"), content) == (True, b"{}")
+    assert store.sweep_ids() == []
+
+
+def test_a_record_of_forgotten_sessions_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
+    store = open_store(None, Var(tmp_path))
+    (tmp_path / "bundles" / "forgotten" / "1.json").mkdir(parents=True)
+    with pytest.raises(BundleError, match=r"forgotten/1\.json: cannot be read \(Is a directory\)"):
+        store.forgotten()
+
+
+def test_a_full_disk_forgets_nothing(full_disk: Path, tmp_path: Path) -> None:
+    store = open_store(str(full_disk), Var(tmp_path))
+    (full_disk / "filler").write_bytes(b"x" * (1 << 20))
+    with pytest.raises(BundleError, match=r"cannot be written \(No space left on device\); check the folder"):
+        store.forget(Forgotten(reason="x" * 10_000, forgotten_at="2026-11-21", sessions={"a1": NIGHT.sweep_id}))
+    assert store.forgotten() == {}
 
 
 @pytest.mark.fault(
@@ -163,6 +195,27 @@ def test_a_damaged_bundle_in_s3_is_reported_and_the_others_are_fetched(bucket: s
     assert f"{damaged}: the fetched bundle is damaged: stdout.txt: the file does not match its hash" in sentence
     with pytest.raises(BundleError, match="is damaged"):
         store.find(damaged)
+
+
+def test_a_changed_or_lost_file_in_s3_is_found_by_a_check(bucket: str, tmp_path: Path) -> None:
+    # given two bundles, whose files are compared with their hashes
+    store = remote(bucket, tmp_path)
+    damaged, good = publish(store, tmp_path, 1), publish(store, tmp_path, 2)
+    assert {(each.session_id, each.damage, each.files) for each in store.verify(NIGHT.sweep_id)} == {
+        (damaged, None, 2),
+        (good, None, 2),
+    }
+    key = next(key for key in keys(bucket) if damaged in key and key.endswith("-stdout.txt"))
+    client = s3_client()
+    for is_lost in (False, True):
+        # when a file of one is changed, then lost
+        if is_lost:
+            client.delete_object(Bucket=bucket, Key=key)
+        else:
+            client.put_object(Bucket=bucket, Key=key, Body=b"x")
+        # then that file is named
+        [sentence] = [each.damage for each in store.verify(NIGHT.sweep_id) if each.damage]
+        assert f"{damaged}: stdout.txt: missing, or not matching its hash" in sentence
 
 
 @pytest.mark.fault(

@@ -1,0 +1,99 @@
+"""What every store of bundles promises, and what all stores do alike: records of what users decided."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tasks.bundle.record import BundleError, SessionRecord
+from tasks.store.folder import Verified
+from tasks.store.forgotten import FOLDER, Forgotten, parse_forgotten
+from tasks.store.shelf import Shelf
+
+DECISIONS = "decisions"
+"""Where a store keeps the records of tasks/analyse/verdict/decisions.py."""
+NOT_SWEEPS = frozenset({FOLDER, DECISIONS})
+"""Folders beside those of sweeps; the id of a sweep ends with its night, so no sweep has such a name."""
+Known = Callable[[Collection[str]], Collection[str]]
+"""Returns which of some bundles, by the hash of their session.json, a warehouse contains."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """Bundles to load: folders that contain them, the number of those left out, and which could not be fetched."""
+
+    folders: list[Path]
+    already: int = 0
+    """Not fetched, because the warehouse contains them."""
+    refused: tuple[tuple[Path, str], ...] = ()
+    """Name and reason of each."""
+
+
+class BundleStore(ABC):
+    """Bundles by sweep and session; every method raises BundleError if the store does not answer.
+
+    A bundle is published completely or not at all, and never replaced.
+    """
+
+    def __init__(self, location: str, shelf: Shelf) -> None:
+        self.location = location
+        """The folder or URL."""
+        self.shelf = shelf
+        """The files that farms and labs with this store share."""
+        self._files = Shelf(location)
+
+    @abstractmethod
+    def sweep_ids(self) -> list[str]:
+        """Return the ids of all sweeps with bundles."""
+
+    @abstractmethod
+    def session_ids(self, sweep_id: str) -> list[str]:
+        """Return the ids of the sessions of a sweep that have a bundle, damaged ones included."""
+
+    @abstractmethod
+    def records(
+        self, sweep_id: str, *, device: str | None = None, skip_damaged: bool = False
+    ) -> Iterator[SessionRecord]:
+        """Yield the record of every bundle of a sweep, or of one of its devices, in the order of their ids.
+
+        Raises BundleError where one is damaged, unless such bundles are skipped.
+        """
+
+    @abstractmethod
+    def publish(self, record: SessionRecord, collected: Path) -> SessionRecord:
+        """Keep the bundle of `record` with the files of `collected`; return the record as it is in the store."""
+
+    @abstractmethod
+    def find(self, session_id: str) -> Path | None:
+        """Return a local folder with the bundle of a session, or None if the store does not contain it."""
+
+    @abstractmethod
+    def local_folders(self, sweep_id: str | None, known: Known) -> Found:
+        """Return the bundles of a sweep, or of all, as local folders for loading."""
+
+    @abstractmethod
+    def verify(self, sweep_id: str) -> Iterator[Verified]:
+        """Read every file of a sweep's bundles and compare it with its hash."""
+
+    def forget(self, record: Forgotten) -> None:
+        """Record sessions that are left out of all figures from now on."""
+        self._files.write(f"{FOLDER}/{record.file_name}", record.text())
+
+    def forgotten(self) -> dict[str, str]:
+        """Return the reason of each forgotten session, by its id; raises BundleError if a record is damaged."""
+        reasons: dict[str, str] = {}
+        for path, content in self._files.contents(FOLDER).items():
+            if isinstance(content, Exception):
+                cause = getattr(content, "strerror", None) or type(content).__name__
+                raise BundleError(f"{path}: cannot be read ({cause}); restore the file from a backup") from content
+            record = parse_forgotten(content, path)
+            reasons |= dict.fromkeys(record.sessions, record.reason)
+        return reasons
+
+    def record_decision(self, name: str, content: bytes) -> None:
+        """Write the file of a decision about nights (tasks/analyse/verdict/decisions.py)."""
+        self._files.write(f"{DECISIONS}/{name}", content)
+
+    def decisions(self) -> dict[str, bytes | Exception]:
+        """Return the content of each decision's file by its path, or the error of reading it."""
+        return self._files.contents(DECISIONS)

@@ -1,0 +1,49 @@
+"""A plain copy of the bundles is a backup: docs/operations.md relies on it."""
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from sql.warehouse import query
+from tasks.keep.pack import pack_sweep
+from tests.fixtures.command import Etfarm, Kept
+from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN
+
+VIEWS = "SELECT view_name FROM duckdb_views() WHERE NOT internal AND NOT starts_with(view_name, '_')"
+
+
+def rows_by_view(warehouse: Path) -> dict[str, list[tuple[Any, ...]]]:
+    views = [row[0] for row in query(warehouse, VIEWS)[1]]
+    return {view: query(warehouse, f'SELECT * FROM "{view}" ORDER BY ALL')[1] for view in views}
+
+
+def test_a_warehouse_built_from_a_plain_copy_of_the_bundles_answers_the_same(
+    kept: Kept, etfarm: Etfarm, tmp_path: Path
+) -> None:
+    # given a packed night, a night in folders, a forgotten session, a decision, and an unfinished bundle
+    nights = ("2026-01-02", "2026-11-20")
+    for night in nights:
+        sweep = {"sweep_id": f"smoke-{night}", "name": "smoke", "night": night}
+        for index in range(3):
+            runs = [(1000 + 7 * index + k, {CONVOLUTION: 333 + k, LINEAR: 77, MEAN: 19}) for k in range(3)]
+            kept.session(runs, index=index, sweep=sweep)
+        kept.session(status="failed", reason_code="device_lost", reason="the device was lost", sweep=sweep)
+    assert etfarm("load")[0] == 0
+    assert etfarm("forget", kept.session_ids()[1], "--reason", "wrong governor")[0] == 0
+    assert etfarm("night", "exclude", nights[1], "--reason", "heat")[0] == 0
+    pack_sweep(kept.bundles, f"smoke-{nights[0]}")
+    unfinished = kept.bundles / f"smoke-{nights[1]}" / ".part-1-x"
+    unfinished.mkdir()
+    (unfinished / "session.json").write_text("{", encoding="utf-8")
+    # when the bundles are copied to an empty var folder, and its warehouse is built
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    subprocess.run(["cp", "-a", str(kept.bundles), str(copy)], check=True)
+    code, printed = etfarm("warehouse", "rebuild", "--warehouse", copy / "w.duckdb", "--bundles", copy / "bundles")
+    # then it has every session, and every public view has the same rows
+    assert (code, printed.splitlines()[0]) == (0, "7 sessions, nothing to compare with")
+    rows = rows_by_view(kept.warehouse)
+    assert len(rows["session_overview"]) == 7
+    assert len(rows["decision_overview"]) == 1
+    assert rows_by_view(copy / "w.duckdb") == rows
+    assert etfarm("warehouse", "check", "--warehouse", copy / "w.duckdb", "--bundles", copy / "bundles")[0] == 0
