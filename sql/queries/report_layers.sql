@@ -10,7 +10,6 @@ SELECT
     layer,
     module,
     operator,
-    elements,
     max_abs_error_on,
     max_abs_error_off,
     snr_on_db,

@@ -12,7 +12,6 @@ SELECT
     module_path,
     module_class,
     kind,
-    depth::BIGINT AS depth,
     own_ms,
     own_share,
     time_ms,

@@ -2,19 +2,14 @@
 SELECT
     model,
     device,
-    emulated IS TRUE AS emulated,
     precision,
     threads,
     variant,
-    thread_scaling.cell,
-    differs,
     thread_group,
     coalesce(soc, 'unknown') AS soc,
-    sessions,
     median_ms,
     speedup,
     recommended_threads
 FROM thread_scaling
-LEFT JOIN _differs USING (cell, sweep_id)
 WHERE sweep_id = $sweep_id AND _has_times(emulated)
 ORDER BY model, device, precision <> 'fp32', precision, thread_group, variant, threads;

@@ -1,30 +1,54 @@
 """How the report names a cell: the sessions that are measured alike and pooled (model, device, precision, ...)."""
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar
 
 from devices.inventory import is_simulated
 from devices.platform import SIMULATED
+from tasks.analyse.report.columns import Name, Number, Words
 from tasks.analyse.report.data import Row
-from tasks.analyse.report.page import Cell, Column, Tag
-from tasks.analyse.report.text import NOTHING, code, counted, number, words
+from tasks.analyse.report.page import BarChart, Block, Cell, Code, Fold, StackChart, Tag
+from tasks.analyse.report.text import NOTHING, counted
 from tasks.prepare.export.recipes import RECIPES
 
 _PRECISION_ORDER: dict[str, int] = {precision: place for place, precision in enumerate(RECIPES)}
 _LABELLED = ("device", "variant", "threads")
 _VARIANT_WORDS: dict[str, str] = {"sme2_on": "on", "sme1": "SME1", "sme2_off": "off"}
+_MOST_BARS_IN_SIGHT = 40
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant(Words):
+    """A variant, a dash where it is not known."""
+
+    def cell(self, value: Any) -> Cell:
+        """The cell of a value other than None."""
+        return Cell(_VARIANT_WORDS[value]) if value in _VARIANT_WORDS else NOTHING
+
+
+@dataclass(frozen=True, kw_only=True)
+class Device(Words):
+    """A device's name, marked if the field `emulated` is true."""
+
+    def cell_in(self, row: Any, name: str) -> Cell:
+        """The cell of a field of a row."""
+        device = getattr(row, name)
+        return Cell((device, *tags_of(device, emulated=row.emulated)))
 
 
 @dataclass(frozen=True)
 class NamedRow(Row):
     """A row about a cell or a pair of cells; `differs` tells it from others of its name, None if there are none."""
 
-    model: str
-    device: str
+    naming = ("model", "device", "precision", "variant", "threads", "differs")
+    model: Annotated[str, Name("Model")]
+    device: Annotated[str, Device("Device")]
     emulated: bool
-    precision: str
-    threads: int | None
-    differs: str | None
+    precision: Annotated[str, Words("Precision")]
+    threads: Annotated[int | None, Number("Threads")]
+    differs: Annotated[str | None, Words("What differs", only_with="differs")]
 
 
 @dataclass(frozen=True)
@@ -39,7 +63,20 @@ class CellRow(NamedRow):
     """A row about one cell."""
 
     cell: str
-    variant: str
+    variant: Annotated[str, Variant("SME2")]
+
+
+@dataclass(frozen=True)
+class AttemptRow(Row):
+    """A row about one session."""
+
+    session_id: Annotated[str, Name("Session")]
+    model: Annotated[str, Name("Model")]
+    precision: Annotated[str, Words("Precision")]
+    variant: Annotated[str, Variant("SME2")]
+    threads: Annotated[int | None, Number("Threads")]
+    mode: Annotated[str, Words("Mode")]
+    attempt: Annotated[int, Number("Attempt")]
 
 
 def cell_of(row: NamedRow) -> str:
@@ -50,40 +87,49 @@ def cell_of(row: NamedRow) -> str:
     return row.pair
 
 
+NamedRowT = TypeVar("NamedRowT", bound=NamedRow)
+
+
+def by_cell(rows: Iterable[NamedRowT]) -> defaultdict[str, list[NamedRowT]]:
+    """The rows of each cell or pair, in their order."""
+    found = defaultdict(list)
+    for row in rows:
+        found[cell_of(row)].append(row)
+    return found
+
+
+def fold_of_each_cell(
+    rows: Sequence[NamedRowT], content: Callable[[list[NamedRowT]], tuple[str, list[Block]]]
+) -> Iterator[Fold]:
+    """A fold for each cell, the first one of each model open; `content` gives the end of its title, and its blocks."""
+    names = CellNames(rows)
+    models = set()
+    for cell in by_cell(rows).values():
+        first = cell[0]
+        finding, blocks = content(cell)
+        title = (Code(first.model), f" \u00b7 {names.label(first)} \u2014 {finding}")
+        yield Fold(title, blocks, is_open=first.model not in models)
+        models.add(first.model)
+
+
+def in_sight(chart: BarChart | StackChart, model: str) -> Block:
+    """The chart of a model's cells, behind a fold if it has many bars."""
+    count = len(chart.bars)
+    if count <= _MOST_BARS_IN_SIGHT:
+        return chart
+    return Fold((Code(model), f": chart of {counted(count, 'cell')}"), [chart])
+
+
 class CellNames:
     """Names cells (or pairs) among others of their sweep; labels leave out what is the same for all of them."""
 
     def __init__(self, rows: Sequence[NamedRow]) -> None:
-        self._has_variant = any(isinstance(row, CellRow) for row in rows)
         self._several = {name for name in _LABELLED if len({getattr(row, name, None) for row in rows}) > 1}
-        self._shows_difference = any(row.differs for row in rows)
 
     @property
     def has_several_variants(self) -> bool:
         """Whether the cells differ in their variant."""
         return "variant" in self._several
-
-    def columns(self) -> list[Column]:
-        """The heads of the columns that name a cell; what differs only if one name covers several contents."""
-        return [
-            Column("Model"),
-            Column("Device"),
-            Column("Precision"),
-            *([Column("SME2")] if self._has_variant else []),
-            Column("Threads", numeric=True),
-            *([Column("What differs")] if self._shows_difference else []),
-        ]
-
-    def cells(self, row: NamedRow) -> list[Cell]:
-        """The cells under those heads."""
-        return [
-            code(row.model),
-            device_cell(row.device, emulated=row.emulated),
-            Cell(row.precision),
-            *([variant_cell(row.variant)] if isinstance(row, CellRow) else []),
-            number(row.threads, 0),
-            *([words(row.differs)] if self._shows_difference else []),
-        ]
 
     def label(self, row: NamedRow) -> str:
         """One line that tells this cell from the others of its model: `pixel-9 · fp16 · SME2 on · 2 threads`."""
@@ -109,11 +155,6 @@ def _variant_condition(variant: str) -> str:
     return word if word == "SME1" else f"SME2 {word}"
 
 
-def variant_cell(variant: str) -> Cell:
-    """A cell with the variant, a dash where it is not known."""
-    return Cell(_VARIANT_WORDS[variant]) if variant in _VARIANT_WORDS else NOTHING
-
-
 def precision_order(precision: str) -> int:
     """The place of a precision in the order in which the farm lists them: fp32 first."""
     return _PRECISION_ORDER.get(precision, len(_PRECISION_ORDER))
@@ -129,11 +170,6 @@ def where(row: CellRow) -> str:
     """A cell inside a sentence, without model and precision: `on pixel-9 with SME2 off and one thread`."""
     conditions = conditions_of(row)
     return f"on {row.device}" + (f" with {' and '.join(conditions)}" if conditions else "")
-
-
-def device_cell(device: str, *, emulated: bool) -> Cell:
-    """A cell with the device's name, marked if it is emulated or simulated."""
-    return Cell((device, *tags_of(device, emulated=emulated)))
 
 
 def tags_of(device: str, *, emulated: bool) -> tuple[Tag, ...]:

@@ -41,6 +41,8 @@ class Row:
 
     query: ClassVar[str]
     """`latency` for sql/queries/report_latency.sql."""
+    naming: ClassVar[tuple[str, ...]] = ()
+    """The fields that name what a row is about; their columns come first."""
 
 
 RowT = TypeVar("RowT", bound=Row)

@@ -2,7 +2,7 @@
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from tasks.analyse.report.page import Code, Page, Tag, Text
+from tasks.analyse.report.page import Code, Page, Tag, parts_of
 from tasks.analyse.report.text import printable
 
 
@@ -16,13 +16,9 @@ def as_html(page: Page) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"printable": printable, "parts": _parts}
+    environment.filters |= {"printable": printable, "parts": parts_of}
     environment.tests |= {"code": _is_code, "tag": _is_tag}
     return environment.get_template("report.html.j2").render(page=page)
-
-
-def _parts(text: Text) -> tuple[str, ...]:
-    return (text,) if isinstance(text, str) else text
 
 
 def _is_code(part: str) -> bool:

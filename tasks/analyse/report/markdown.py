@@ -3,7 +3,21 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from tasks.analyse.report.page import Block, Cell, Code, Fold, Heading, Log, Page, Paragraph, Points, Table, Tag, Text
+from tasks.analyse.report.page import (
+    Block,
+    Cell,
+    Code,
+    Fold,
+    Heading,
+    Log,
+    Page,
+    Paragraph,
+    Points,
+    Table,
+    Tag,
+    Text,
+    parts_of,
+)
 from tasks.analyse.report.text import printable
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&$])")
@@ -28,8 +42,7 @@ def escaped(text: str) -> str:
 
 def inline(text: Text, *, in_table: bool = False) -> str:
     """Return one line of text, names as code spans."""
-    parts = (text,) if isinstance(text, str) else text
-    return "".join(_part(part, in_table=in_table) for part in parts)
+    return "".join(_part(part, in_table=in_table) for part in parts_of(text))
 
 
 def _part(part: str, *, in_table: bool) -> str:

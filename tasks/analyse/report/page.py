@@ -5,7 +5,7 @@ model, an operator, a file) is a `Code`, and both outputs escape every text.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 Tone = Literal["", "flag", "quiet", "bad"]
@@ -24,6 +24,11 @@ Text = str | tuple[str, ...]
 """One line of text; in a tuple, parts that are `Code` or `Tag` are set apart from plain ones."""
 
 
+def parts_of(text: Text) -> tuple[str, ...]:
+    """The parts of a text; plain text is one."""
+    return (text,) if isinstance(text, str) else text
+
+
 @dataclass(frozen=True)
 class Cell:
     """A cell of a table: its text, the number that it sorts by, and a share from 0 to 1 drawn behind it (HTML only)."""
@@ -40,10 +45,10 @@ class Column:
 
     title: str
     unit: str = ""
-    numeric: bool = False
     meaning: str = ""
     """What the column is, in half a sentence; listed below the table."""
-    wraps: bool = False
+    numeric: bool = field(default=False, kw_only=True)
+    wraps: bool = field(default=False, kw_only=True)
     """Whether its cells may break into several lines."""
 
 
@@ -73,6 +78,11 @@ class Table:
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell]]
     caption: str = ""
+
+    def with_columns(self, columns: Sequence[Column], cells: Sequence[Sequence[Cell]]) -> "Table":
+        """This table with more columns on its right, and the cells of each row under them."""
+        rows = [[*left, *right] for left, right in zip(self.rows, cells, strict=True)]
+        return Table([*self.columns, *columns], rows, self.caption)
 
 
 @dataclass(frozen=True)

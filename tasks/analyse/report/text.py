@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from tasks.analyse.report.page import Cell, Code, Text, Tone
+from tasks.analyse.report.page import Cell, Code, Text, Tone, parts_of
 
 DASH = "\u2013"
 TIMES = "\u00d7"
@@ -14,18 +14,6 @@ def number(value: float | None, digits: int, *, tone: Tone = "") -> Cell:
     if value is None:
         return NOTHING
     return Cell(f"{value:,.{digits}f}", sort=value, tone=tone)
-
-
-def signed(value: float | None, digits: int) -> Cell:
-    """A cell with a number and its sign; a number that rounds to 0 has no sign."""
-    if value is None or round(value, digits) == 0:
-        return number(None if value is None else 0.0, digits)
-    return Cell(f"{value:+,.{digits}f}", sort=value)
-
-
-def calls(per_run: float | None, digits: int = 1) -> Cell:
-    """A cell with calls per run, a dash for None; decimals only where the number is not an integer."""
-    return number(per_run, 0 if per_run is None or float(per_run).is_integer() else digits)
 
 
 def ms_digits(times: Iterable[float | None]) -> int:
@@ -45,23 +33,6 @@ def at_most_percent(share: float) -> Cell:
     if share >= 1:
         return NOTHING
     return Cell(f"< {100 * share:.1f}", sort=0.0, tone="quiet")
-
-
-def scientific(value: float | None) -> Cell:
-    """A cell for errors: two significant digits with an exponent, 0 as 0, a dash for None."""
-    if value is None:
-        return NOTHING
-    return Cell("0" if value == 0 else f"{value:.1e}", sort=value)
-
-
-def code(text: object) -> Cell:
-    """A cell with a name, a dash for None."""
-    return NOTHING if text is None else Cell((Code(str(text)),))
-
-
-def words(text: object) -> Cell:
-    """A cell with plain words, a dash for None."""
-    return NOTHING if text is None else Cell(str(text))
 
 
 def in_percent(share: float) -> str:
@@ -103,7 +74,7 @@ def listed(names: Iterable[str]) -> str:
 
 def joined(*parts: Text) -> Text:
     """One text from several."""
-    return tuple(piece for part in parts for piece in ((part,) if isinstance(part, str) else part))
+    return tuple(piece for part in parts for piece in parts_of(part))
 
 
 def separated(parts: Sequence[Text], separator: str = ", ", *, most: int | None = None) -> Text:

@@ -2,27 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated
 
-from tasks.analyse.report.cells import CellNames, CellRow, where
+from tasks.analyse.report.cells import CellRow, where
+from tasks.analyse.report.columns import Number, Percent, Scientific, Words, bad_unless_zero, cells_of, table_of, toned
 from tasks.analyse.report.data import Answers
-from tasks.analyse.report.page import Block, Cell, Code, Column, Paragraph, Section, Table, Text
-from tasks.analyse.report.text import codes, joined, number, percent, scientific, separated, words
+from tasks.analyse.report.page import Block, Cell, Code, Column, Paragraph, Section, Text
+from tasks.analyse.report.text import codes, joined, separated
 
 _MOST_NAMED = 3
-_EXACT = "equal"
-_COLUMNS = (
-    Column("Output", "", True),
-    Column("Compared with", meaning="eager PyTorch in the same precision (quantized for int8), or in fp32"),
-    Column("SNR", "dB", True, "10 log10(sum of squares of eager's output / sum of squares of the difference)"),
-    Column("Limit", "dB", True, "below it, a broken export is likelier than the cost of the recipe"),
-    Column("Cosine", "", True, "cosine of the angle between both"),
-    Column("Top-1", "%", True, "rows that choose the same class; means something where the last dimension is classes"),
-    Column("Max abs error", "", True, "largest absolute difference of an element from eager PyTorch"),
-    Column("Max rel error", "", True, "largest difference relative to eager's value, without elements where that is 0"),
-    Column("Not finite", "elements", True, "elements that are finite in only one of the two"),
-    Column("Sessions", "", True),
-    Column("Result"),
-)
+
+
 _RESULTS = {True: Cell("inaccurate", tone="bad"), False: Cell("accurate"), None: Cell("not judged", tone="quiet")}
 _COMPARED_WITH = {"eager": "same precision", "fp32": "fp32"}
 
@@ -32,18 +22,52 @@ class AccuracyRow(CellRow):
     """The worst figures of one output against one reference over the sessions of one content, all modes together."""
 
     query = "accuracy"
-    output: int
-    reference: str
-    max_abs_error: float | None
-    max_rel_error: float | None
-    nonfinite_mismatches: int | None
-    snr_db: float | None
+    output: Annotated[int, Number("Output")]
+    reference: Annotated[
+        str, Words("Compared with", meaning="eager PyTorch in the same precision (quantized for int8), or in fp32")
+    ]
+    snr_db: Annotated[
+        float | None,
+        Number("SNR", "dB", "10 log10(sum of squares of eager's output / sum of squares of the difference)", digits=1),
+    ]
     """None also if all outputs are equal to the reference."""
-    cosine: float | None
-    top1_agreement: float | None
-    least_snr_db: float | None
-    is_inaccurate: bool | None
-    sessions: int
+    least_snr_db: Annotated[
+        float | None, Number("Limit", "dB", "below it, a broken export is likelier than the cost of the recipe")
+    ]
+    cosine: Annotated[float | None, Number("Cosine", "", "cosine of the angle between both", digits=6)]
+    top1_agreement: Annotated[
+        float | None,
+        Percent("Top-1", "rows that choose the same class; means something where the last dimension is classes"),
+    ]
+    max_abs_error: Annotated[
+        float | None, Scientific("Max abs error", "", "largest absolute difference of an element from eager PyTorch")
+    ]
+    max_rel_error: Annotated[
+        float | None,
+        Scientific(
+            "Max rel error", "", "largest difference relative to eager's value, without elements where that is 0"
+        ),
+    ]
+    nonfinite_mismatches: Annotated[
+        int | None,
+        Number("Not finite", "elements", "elements that are finite in only one of the two", tone=bad_unless_zero),
+    ]
+    sessions: Annotated[int, Number("Sessions")]
+    is_inaccurate: Annotated[bool | None, Words("Result")]
+
+    @cells_of("reference")
+    def _reference_cell(self, _cell: Cell) -> Cell:
+        return Cell(_COMPARED_WITH[self.reference])
+
+    @cells_of("snr_db")
+    def _snr_cell(self, cell: Cell) -> Cell:
+        if self.max_abs_error == 0 and not self.nonfinite_mismatches:
+            return Cell("equal")
+        return toned(cell, "bad") if self.is_inaccurate else cell
+
+    @cells_of("is_inaccurate")
+    def _result_cell(self, _cell: Cell) -> Cell:
+        return _RESULTS[self.is_inaccurate]
 
 
 @dataclass(frozen=True)
@@ -51,7 +75,7 @@ class NotComparedRow(CellRow):
     """A content without reference outputs."""
 
     query = "not_compared"
-    sessions: int
+    sessions: Annotated[int, Number("Sessions")]
 
 
 def accuracy(answers: Answers) -> Section:
@@ -66,32 +90,13 @@ def accuracy(answers: Answers) -> Section:
         )
     ]
     if rows:
-        names = CellNames(rows)
-        blocks.append(Table([*names.columns(), *_COLUMNS], [[*names.cells(row), *_cells(row)] for row in rows]))
+        blocks.append(table_of(rows))
     else:
         blocks.append(Paragraph("No outputs were compared in this sweep."))
     if without:
-        names = CellNames(without)
-        cells = [[*names.cells(row), number(row.sessions, 0), Cell("not compared", tone="quiet")] for row in without]
-        blocks.append(Table([*names.columns(), Column("Sessions", "", True), Column("Result")], cells))
+        results = [[Cell("not compared", tone="quiet")] for _ in without]
+        blocks.append(table_of(without).with_columns([Column("Result")], results))
     return Section("accuracy", "Accuracy against eager PyTorch", blocks, list(_summary(rows)))
-
-
-def _cells(row: AccuracyRow) -> list[Cell]:
-    is_equal = row.max_abs_error == 0 and not row.nonfinite_mismatches
-    return [
-        number(row.output, 0),
-        words(_COMPARED_WITH[row.reference]),
-        Cell(_EXACT) if is_equal else number(row.snr_db, 1, tone="bad" if row.is_inaccurate else ""),
-        number(row.least_snr_db, 0),
-        number(row.cosine, 6),
-        percent(row.top1_agreement),
-        scientific(row.max_abs_error),
-        scientific(row.max_rel_error),
-        number(row.nonfinite_mismatches, 0, tone="bad" if row.nonfinite_mismatches else ""),
-        number(row.sessions, 0),
-        _RESULTS[row.is_inaccurate],
-    ]
 
 
 def _summary(rows: list[AccuracyRow]) -> Iterator[Text]:

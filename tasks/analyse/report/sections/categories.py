@@ -6,21 +6,10 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from sql.seeds.rows import operator_categories
-from tasks.analyse.report.cells import CellNames, CellRow, cell_of
+from tasks.analyse.report.cells import CellNames, CellRow, by_cell, in_sight
+from tasks.analyse.report.columns import Milliseconds, Percent, table_of
 from tasks.analyse.report.data import Answers, Row
-from tasks.analyse.report.page import (
-    Block,
-    Cell,
-    Code,
-    Column,
-    Fold,
-    Paragraph,
-    Section,
-    Segment,
-    StackChart,
-    Table,
-    Text,
-)
+from tasks.analyse.report.page import Block, Cell, Code, Paragraph, Section, Segment, StackChart, Table, Text
 from tasks.analyse.report.text import (
     at_most_percent,
     codes,
@@ -40,7 +29,6 @@ _KNOWN = {category for _, _, category in operator_categories()} - {_OTHER}
 CATEGORIES = (*sorted(_KNOWN, key=lambda name: (name not in _COMPUTE, name)), _OTHER, _REST)
 """All categories in the order of columns, bars and colours: those that compute most first, the rest last."""
 NO_TIMES = "No session on a real device succeeded, so there are no times to break down."
-_MOST_BARS_IN_SIGHT = 40
 _MOST_UNCERTAINTY = 0.2
 
 
@@ -81,7 +69,7 @@ def categories(answers: Answers) -> Section:
     rows = answers.rows(CategoryRow)
     if not rows:
         return Section("time", title, [Paragraph(NO_TIMES)])
-    cells = [list(group) for _, group in groupby(rows, key=cell_of)]
+    cells = list(by_cell(rows).values())
     names = CellNames(rows)
     blocks: list[Block] = [
         Paragraph(
@@ -93,7 +81,7 @@ def categories(answers: Answers) -> Section:
     ]
     for model, of_model in groupby(cells, key=lambda cell: cell[0].model):
         blocks += _chart(model, list(of_model), names)
-    blocks.append(_table(cells, names))
+    blocks.append(_table(cells))
     return Section("time", title, [*blocks, *_unknown(answers)], list(_summary(cells)))
 
 
@@ -116,9 +104,7 @@ def _chart(model: str, cells: list[list[CategoryRow]], names: CellNames) -> Iter
         )
     bars = [(names.label(cell[0]), _segments({row.category: row.share for row in cell})) for cell in clear]
     if bars:
-        chart = StackChart(f"{model}: shares of Method::execute", CATEGORIES, bars)
-        many = len(bars) > _MOST_BARS_IN_SIGHT
-        yield Fold((Code(model), f": chart of {counted(len(bars), 'cell')}"), [chart]) if many else chart
+        yield in_sight(StackChart(f"{model}: shares of Method::execute", CATEGORIES, bars), model)
 
 
 def _uncertainty(cell: list[CategoryRow]) -> float:
@@ -138,15 +124,15 @@ def _segments(shares: dict[str, float]) -> list[Segment]:
     return segments
 
 
-def _table(cells: list[list[CategoryRow]], names: CellNames) -> Table:
+def _table(cells: list[list[CategoryRow]]) -> Table:
     columns = [
-        *names.columns(),
-        *(Column(category, "%", True) for category in CATEGORIES),
-        Column("Sum", "%", True, "of the shares before they are rounded"),
-        Column("Time", "ms", True, "sum of the categories, each the median over sessions of a session's mean"),
+        *(Percent(category) for category in CATEGORIES),
+        Percent("Sum", "of the shares before they are rounded"),
+        Milliseconds("Time", "sum of the categories, each the median over sessions of a session's mean"),
     ]
     digits = ms_digits(_time_ms(cell) for cell in cells)
-    return Table(columns, [[*names.cells(cell[0]), *_numbers(cell, digits)] for cell in cells])
+    named = table_of([cell[0] for cell in cells])
+    return named.with_columns(columns, [_numbers(cell, digits) for cell in cells])
 
 
 def _numbers(cell: list[CategoryRow], digits: int) -> list[Cell]:

@@ -4,10 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from tasks.analyse.report.cells import variant_cell
-from tasks.analyse.report.data import Answers, Row
-from tasks.analyse.report.page import Block, Cell, Code, Column, Fold, Log, Paragraph, Points, Section, Table, Text
-from tasks.analyse.report.text import code, counted, joined, number, printable, sentence, separated, with_code
+from tasks.analyse.report.cells import AttemptRow
+from tasks.analyse.report.columns import table_of
+from tasks.analyse.report.data import Answers
+from tasks.analyse.report.page import Block, Code, Fold, Log, Paragraph, Points, Section, Text
+from tasks.analyse.report.text import counted, joined, printable, sentence, separated, with_code
 
 _MOST_SESSIONS = 50
 _MOST_LOGS = 3
@@ -49,34 +50,18 @@ _NEXT_STEPS = {
     "device_unusable": "Check the device with `etfarm devices`; clear a quarantine with `etfarm devices release`",
     "no_space_on_device": f"Free disk space on the device, then {_AGAIN}",
 }
-_COLUMNS = (
-    Column("Session"),
-    Column("Model"),
-    Column("Precision"),
-    Column("SME2"),
-    Column("Threads", "", True),
-    Column("Mode"),
-    Column("Attempt", "", True),
-)
 
 
 @dataclass(frozen=True)
-class FailureRow(Row):
+class FailureRow(AttemptRow):
     """A session that failed or is invalid; `superseded` if a later attempt succeeded."""
 
     query = "failures"
-    session_id: str
     device: str
-    model: str
-    precision: str
-    variant: str
-    mode: str
-    threads: int | None
     status: str
     reason_code: str | None
     reason: str | None
     log_tail: str | None
-    attempt: int
     superseded: bool
 
 
@@ -164,7 +149,7 @@ def _fold(group: list[FailureRow], *, is_open: bool) -> Fold:
     blocks: list[Block] = [
         Paragraph(joined("Next: ", next_step(first.reason_code))),
         Points(_reasons(group)),
-        Table(_COLUMNS, [_cells(row) for row in group[:_MOST_SESSIONS]]),
+        table_of(group[:_MOST_SESSIONS]),
     ]
     if len(group) > _MOST_SESSIONS:
         rest = f"{len(group) - _MOST_SESSIONS} more are in the view failed_session."
@@ -172,18 +157,6 @@ def _fold(group: list[FailureRow], *, is_open: bool) -> Fold:
     for session_id, log in _different_logs(group)[:_MOST_LOGS]:
         blocks.append(Fold(("Last lines of the log of ", Code(session_id)), [Log(log)], is_open=is_open))
     return Fold(title, blocks, is_open=is_open)
-
-
-def _cells(row: FailureRow) -> list[Cell]:
-    return [
-        code(row.session_id),
-        code(row.model),
-        Cell(row.precision),
-        variant_cell(row.variant),
-        number(row.threads, 0),
-        Cell(row.mode),
-        number(row.attempt, 0),
-    ]
 
 
 def _reasons(group: list[FailureRow]) -> list[Text]:

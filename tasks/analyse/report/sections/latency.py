@@ -3,48 +3,25 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Annotated
 
 from tasks.analyse.report.cells import (
     CellNames,
     CellRow,
     conditions_of,
     emulated_devices,
+    in_sight,
     precision_order,
     variant_word,
 )
+from tasks.analyse.report.columns import MIB, Milliseconds, Number, cells_of, flag_above, table_of, toned
 from tasks.analyse.report.data import Answers
-from tasks.analyse.report.page import (
-    Bar,
-    BarChart,
-    Block,
-    Cell,
-    Code,
-    Column,
-    Fold,
-    Paragraph,
-    Section,
-    Table,
-    Text,
-    Tone,
-)
+from tasks.analyse.report.page import Bar, BarChart, Block, Cell, Code, Paragraph, Section, Text
 from tasks.analyse.report.sections.generation import generation
-from tasks.analyse.report.text import counted, in_ms, joined, listed, ms_digits, number, rounded_percent, separated
+from tasks.analyse.report.text import counted, in_ms, joined, listed, ms_digits, rounded_percent, separated
 
-_MOST_BARS_IN_SIGHT = 40
 _MOST_MODELS_NAMED = 5
-_MIB = 1 << 20
 _NOISY = 0.05
-_COLUMNS = (
-    Column("Median", "ms", True, "median of the session medians of Method::execute"),
-    Column("MAD", "ms", True, "typical distance of a run from the median of its session (median over sessions)"),
-    Column("Between", "ms", True, "typical distance of a session median from the overall median (MAD)"),
-    Column("p90", "ms", True, "median of the 90th percentiles of the sessions"),
-    Column("Sessions", "", True),
-    Column("Runs", "", True, "measured runs, without warm-up runs"),
-    Column("Load", "ms", True, "median time to load the model"),
-    Column("Peak", "MiB", True, "largest resident memory of the runner after its first run"),
-    Column("ETDump", "%", True, "what recording it adds to a run, measured in one session; it is in all times here"),
-)
 
 
 @dataclass(frozen=True)
@@ -52,17 +29,43 @@ class LatencyRow(CellRow):
     """The latency of one cell; an emulated device has counts and no times."""
 
     query = "latency"
-    sessions: int
-    runs: int
-    peak_resident_bytes: int | None
+    median_ms: Annotated[float | None, Milliseconds("Median", "median of the session medians of Method::execute")]
+    mad_ms: Annotated[
+        float | None,
+        Milliseconds("MAD", "typical distance of a run from the median of its session (median over sessions)"),
+    ]
+    between_ms: Annotated[
+        float | None, Milliseconds("Between", "typical distance of a session median from the overall median (MAD)")
+    ]
+    p90_ms: Annotated[float | None, Milliseconds("p90", "median of the 90th percentiles of the sessions")]
+    sessions: Annotated[int, Number("Sessions")]
+    runs: Annotated[int, Number("Runs", "", "measured runs, without warm-up runs")]
+    load_ms: Annotated[float | None, Number("Load", "ms", "median time to load the model", digits=1)]
+    peak_resident_bytes: Annotated[
+        int | None,
+        Number("Peak", "MiB", "largest resident memory of the runner after its first run", digits=1, scale=1 / MIB),
+    ]
+    tracing_cost: Annotated[
+        float | None,
+        Number(
+            "ETDump",
+            "%",
+            "what recording it adds to a run, measured in one session; it is in all times here",
+            digits=1,
+            scale=100,
+            tone=flag_above(_NOISY),
+        ),
+    ]
     drifting_sessions: int
     bimodal_sessions: int
-    median_ms: float | None
-    between_ms: float | None
-    mad_ms: float | None
-    p90_ms: float | None
-    load_ms: float | None
-    tracing_cost: float | None
+
+    def is_noisy(self, scatter_ms: float | None) -> bool:
+        """Whether a scatter is so large that small differences are not significant."""
+        return scatter_ms is not None and bool(self.median_ms) and scatter_ms / (self.median_ms or 1.0) > _NOISY
+
+    @cells_of("mad_ms", "between_ms")
+    def _scatter_cell(self, cell: Cell) -> Cell:
+        return toned(cell, "flag") if self.is_noisy(cell.sort) else cell
 
 
 def latency(answers: Answers) -> Section:
@@ -79,7 +82,7 @@ def latency(answers: Answers) -> Section:
     ]
     digits = ms_digits(row.median_ms for row in rows)
     blocks += _charts(rows, names)
-    blocks.append(Table([*names.columns(), *_COLUMNS], [[*names.cells(row), *_numbers(row, digits)] for row in rows]))
+    blocks.append(table_of(rows, digits=digits))
     return Section("latency", "Latency", [*blocks, *_notes(rows), *generation(answers)], list(_summary(rows)))
 
 
@@ -89,7 +92,7 @@ def has_times(answers: Answers) -> bool:
 
 
 def _notes(rows: list[LatencyRow]) -> Iterator[Paragraph]:
-    if any(_scatter_tone(row, scatter_ms) for row in rows for scatter_ms in (row.mad_ms, row.between_ms)):
+    if any(row.is_noisy(row.mad_ms) or row.is_noisy(row.between_ms) for row in rows):
         yield Paragraph(
             f"Scatter above {rounded_percent(_NOISY)} of the median is highlighted: smaller differences are not "
             "significant. Check the device for other load and for heat, or run more sessions.",
@@ -134,9 +137,8 @@ def _charts(rows: list[LatencyRow], names: CellNames) -> Iterator[Block]:
         if len(cells) < 2 and len(timed) == len(cells):
             continue  # a single bar shows nothing
         longest_ms = max(max(row.median_ms or 0.0, row.p90_ms or 0.0) for row in cells)
-        chart = BarChart(f"{model}: median in ms, mark at p90", [_bar(row, longest_ms, names) for row in cells])
-        many = len(cells) > _MOST_BARS_IN_SIGHT
-        yield Fold((Code(model), f": chart of {counted(len(cells), 'cell')}"), [chart]) if many else chart
+        bars = [_bar(row, longest_ms, names) for row in cells]
+        yield in_sight(BarChart(f"{model}: median in ms, mark at p90", bars), model)
 
 
 def _bar(row: LatencyRow, longest_ms: float, names: CellNames) -> Bar:
@@ -149,31 +151,6 @@ def _bar(row: LatencyRow, longest_ms: float, names: CellNames) -> Bar:
         value=in_ms(median_ms),
         hue="on" if word == "on" else "off" if word == "off" and names.has_several_variants else "plain",
     )
-
-
-def _numbers(row: LatencyRow, digits: int) -> list[Cell]:
-    peak = row.peak_resident_bytes
-    return [
-        number(row.median_ms, digits),
-        *(
-            number(scatter_ms, digits, tone=_scatter_tone(row, scatter_ms))
-            for scatter_ms in (row.mad_ms, row.between_ms)
-        ),
-        number(row.p90_ms, digits),
-        number(row.sessions, 0),
-        number(row.runs, 0),
-        number(row.load_ms, 1),
-        number(peak / _MIB if peak is not None else None, 1),
-        number(
-            row.tracing_cost * 100 if row.tracing_cost is not None else None,
-            1,
-            tone="flag" if (row.tracing_cost or 0.0) > _NOISY else "",
-        ),
-    ]
-
-
-def _scatter_tone(row: LatencyRow, scatter_ms: float | None) -> Tone:
-    return "flag" if scatter_ms is not None and row.median_ms and scatter_ms / row.median_ms > _NOISY else ""
 
 
 def _summary(rows: list[LatencyRow]) -> Iterator[Text]:

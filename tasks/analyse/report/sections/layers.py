@@ -1,28 +1,18 @@
 """The report's section on layers: where the numbers inside a model part from eager PyTorch."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Annotated
 
-from tasks.analyse.report.cells import CellNames, PairRow, cell_of
+from tasks.analyse.report.cells import CellNames, PairRow, by_cell
+from tasks.analyse.report.columns import Name, Number, Scientific, bad_unless_zero, cells_of, table_of, toned
 from tasks.analyse.report.data import Answers
-from tasks.analyse.report.page import Block, Cell, Code, Column, Fold, Paragraph, Section, Table, Text
-from tasks.analyse.report.text import NOTHING, code, number, scientific
+from tasks.analyse.report.page import Block, Cell, Code, Fold, Paragraph, Section, Text
+from tasks.analyse.report.text import NOTHING
 
 _HEADING = "Numbers by layer"
 _NOTABLE_DROP_DB = 20.0
 """A layer that loses more SNR than this against the one before it is named: rounding alone takes less."""
-_COLUMNS = (
-    Column("Layer", "", True),
-    Column("Module"),
-    Column("Operator"),
-    Column("SME2 off", "dB", True, "SNR against eager PyTorch in the same precision, as is SME2 on"),
-    Column("SME2 on", "dB", True),
-    Column("Max abs error off", "", True),
-    Column("Max abs error on", "", True),
-    Column("Not finite", "elements", True, "elements that are finite in only one of device and eager PyTorch"),
-    Column("On against off", "", True, "equal bits, or the largest difference of up to 64 evenly spaced elements"),
-)
 
 
 @dataclass(frozen=True)
@@ -30,19 +20,32 @@ class LayerRow(PairRow):
     """A layer with SME2 beside without it; what was not measured is None."""
 
     query = "layers"
-    layer: int
-    module: str | None
-    operator: str
-    elements: int
-    max_abs_error_on: float | None
-    max_abs_error_off: float | None
-    snr_on_db: float | None
-    snr_off_db: float | None
+    layer: Annotated[int, Number("Layer")]
+    module: Annotated[str | None, Name("Module")]
+    operator: Annotated[str, Name("Operator")]
+    snr_off_db: Annotated[
+        float | None,
+        Number("SME2 off", "dB", "SNR against eager PyTorch in the same precision, as is SME2 on", digits=1),
+    ]
+    snr_on_db: Annotated[float | None, Number("SME2 on", "dB", digits=1)]
+    max_abs_error_off: Annotated[float | None, Scientific("Max abs error off")]
+    max_abs_error_on: Annotated[float | None, Scientific("Max abs error on")]
     drop_on_db: float | None
     drop_off_db: float | None
-    nonfinite_mismatches: int
+    nonfinite_mismatches: Annotated[
+        int,
+        Number(
+            "Not finite",
+            "elements",
+            "elements that are finite in only one of device and eager PyTorch",
+            tone=bad_unless_zero,
+        ),
+    ]
     is_equal: bool | None
-    sampled_difference: float | None
+    sampled_difference: Annotated[
+        float | None,
+        Scientific("On against off", "", "equal bits, or the largest difference of up to 64 evenly spaced elements"),
+    ]
 
     @property
     def drop_db(self) -> float:
@@ -54,16 +57,34 @@ class LayerRow(PairRow):
         """Whether a fault shows here: elements that are not finite, or much SNR lost."""
         return self.nonfinite_mismatches > 0 or self.drop_db > _NOTABLE_DROP_DB
 
+    @cells_of("snr_off_db")
+    def _snr_off_cell(self, cell: Cell) -> Cell:
+        return _snr(cell, self.max_abs_error_off, self.drop_off_db)
+
+    @cells_of("snr_on_db")
+    def _snr_on_cell(self, cell: Cell) -> Cell:
+        return _snr(cell, self.max_abs_error_on, self.drop_on_db)
+
+    @cells_of("sampled_difference")
+    def _difference_cell(self, cell: Cell) -> Cell:
+        if self.is_equal is None:
+            return NOTHING
+        return Cell("equal") if self.is_equal else cell
+
+
+def _snr(cell: Cell, max_abs_error: float | None, drop_db: float | None) -> Cell:
+    if max_abs_error == 0:
+        return Cell("equal")
+    return toned(cell, "bad") if (drop_db or 0.0) > _NOTABLE_DROP_DB else cell
+
 
 def layers(answers: Answers) -> Section:
     """A fold for each model, device, precision and thread count that was measured in mode numerics."""
     rows = answers.rows(LayerRow)
     if not rows:
         return Section("layers", _HEADING, [Paragraph("No session in mode numerics; add it to the sweep's modes.")])
-    by_pair: defaultdict[str, list[LayerRow]] = defaultdict(list)
-    for row in rows:
-        by_pair[cell_of(row)].append(row)
-    names = CellNames([found[0] for found in by_pair.values()])
+    pairs = list(by_cell(rows).values())
+    names = CellNames(rows)
     blocks: list[Block] = [
         Paragraph(
             "The values that each layer returns on the device, compared with eager PyTorch in the same precision on "
@@ -71,10 +92,10 @@ def layers(answers: Answers) -> Section:
             "outputs. Errors add up along the model; a fault shows where the SNR drops at once."
         )
     ]
-    for found in by_pair.values():
+    for found in pairs:
         title = (Code(found[0].model), f" \u00b7 {names.label(found[0])} \u2014 {_finding(found)}")
-        blocks.append(Fold(title, [Table(_COLUMNS, [_cells(row) for row in found])], is_open=len(blocks) == 1))
-    return Section("layers", _HEADING, blocks, list(_summary(by_pair.values())))
+        blocks.append(Fold(title, [table_of(found, is_named=False)], is_open=len(blocks) == 1))
+    return Section("layers", _HEADING, blocks, list(_summary(pairs)))
 
 
 def _finding(rows: list[LayerRow]) -> str:
@@ -91,23 +112,3 @@ def _summary(pairs: Iterable[list[LayerRow]]) -> Iterator[Text]:
                 "Numbers of ", Code(first.model), f" {first.precision} on {first.device} part from eager PyTorch at ",
                 Code(where), f" (layer {first.layer}).",
             )  # fmt: skip
-
-
-def _cells(row: LayerRow) -> list[Cell]:
-    return [
-        number(row.layer, 0),
-        code(row.module),
-        code(row.operator),
-        _snr(row.snr_off_db, row.max_abs_error_off, row.drop_off_db),
-        _snr(row.snr_on_db, row.max_abs_error_on, row.drop_on_db),
-        scientific(row.max_abs_error_off),
-        scientific(row.max_abs_error_on),
-        number(row.nonfinite_mismatches, 0, tone="bad" if row.nonfinite_mismatches else ""),
-        NOTHING if row.is_equal is None else Cell("equal") if row.is_equal else scientific(row.sampled_difference),
-    ]
-
-
-def _snr(snr_db: float | None, max_abs_error: float | None, drop_db: float | None) -> Cell:
-    if max_abs_error == 0:
-        return Cell("equal")
-    return number(snr_db, 1, tone="bad" if (drop_db or 0) > _NOTABLE_DROP_DB else "")

@@ -1,22 +1,15 @@
 """The report's section on the modules of the models: where the time of each cell goes in the source."""
 
 from dataclasses import dataclass
-from itertools import groupby
+from typing import Annotated
 
-from tasks.analyse.report.cells import CellNames, CellRow, cell_of
+from tasks.analyse.report.cells import CellRow, fold_of_each_cell
+from tasks.analyse.report.columns import Milliseconds, Name, Percent, Words, cells_of, table_of
 from tasks.analyse.report.data import Answers
-from tasks.analyse.report.page import Block, Cell, Code, Column, Fold, Paragraph, Section, Table
-from tasks.analyse.report.text import code, in_percent, listed, ms_digits, number, percent
+from tasks.analyse.report.page import Block, Cell, Paragraph, Section
+from tasks.analyse.report.text import in_percent, listed, ms_digits
 
 _TITLE = "Where in the model"
-_COLUMNS = (
-    Column("Module"),
-    Column("Class"),
-    Column("With modules inside", "ms per run", True),
-    Column("Share", "%", True),
-    Column("Own operators", "ms per run", True),
-    Column("Own share", "%", True, meaning="of the operators that the module calls itself"),
-)
 _NO_MODULE = {
     "unattributed": "time that no operator accounts for",
     "inserted": "layout and type changes of the exporter",
@@ -29,14 +22,30 @@ class ModuleRow(CellRow):
     """The time of one module in one cell, largest first, then of what is in none; emulated devices are left out."""
 
     query = "modules"
-    module_path: str
-    module_class: str | None
+    module_path: Annotated[str, Name("Module")]
+    module_class: Annotated[str | None, Words("Class")]
+    time_ms: Annotated[float, Milliseconds("With modules inside", unit="ms per run")]
+    share: Annotated[float, Percent("Share", bar=True)]
+    own_ms: Annotated[float, Milliseconds("Own operators", unit="ms per run")]
+    own_share: Annotated[float, Percent("Own share", "of the operators that the module calls itself")]
     kind: str
-    depth: int
-    own_ms: float
-    own_share: float
-    time_ms: float
-    share: float
+
+    @property
+    def is_module(self) -> bool:
+        """Whether the time belongs to a module."""
+        return self.kind == "module"
+
+    @cells_of("module_path")
+    def _path_cell(self, cell: Cell) -> Cell:
+        if self.is_module and self.module_path:
+            return cell
+        return Cell(self.module_path or "the model")
+
+    @cells_of("module_class")
+    def _class_cell(self, _cell: Cell) -> Cell:
+        if self.is_module:
+            return Cell((self.module_class or "").rpartition(".")[2])
+        return Cell(_NO_MODULE[self.kind], tone="quiet")
 
 
 def modules(answers: Answers) -> Section:
@@ -45,41 +54,19 @@ def modules(answers: Answers) -> Section:
     if not rows:
         absent = "No session of this sweep was measured with an export that states where operators come from."
         return Section("modules", _TITLE, [Paragraph(absent)])
-    names = CellNames(rows)
     blocks: list[Block] = [
         Paragraph(
             "The modules of each model that take at least 5 % of Method::execute. The rows after them are time that "
             "belongs to no module. The view operator_source lists each operator with its module and source line."
         )
     ]
-    models = set()
-    for _, group in groupby(rows, key=cell_of):
-        cell = list(group)
-        blocks.append(_fold(cell, names, is_open=cell[0].model not in models))
-        models.add(cell[0].model)
-    return Section("modules", _TITLE, blocks)
+    return Section("modules", _TITLE, [*blocks, *fold_of_each_cell(rows, _content)])
 
 
-def _fold(cell: list[ModuleRow], names: CellNames, *, is_open: bool) -> Fold:
-    own = sorted((row for row in cell if row.kind == "module"), key=lambda row: -row.own_share)
+def _content(cell: list[ModuleRow]) -> tuple[str, list[Block]]:
+    """The modules with the largest shares of their own, and the table of all."""
+    of_modules = [row for row in cell if row.is_module]
+    own = sorted(of_modules, key=lambda row: -row.own_share)
     heaviest = listed(f"{row.module_path or 'the model itself'} {in_percent(row.own_share)}" for row in own[:2])
-    digits = ms_digits(row.time_ms for row in cell if row.kind == "module")
-    return Fold(
-        (Code(cell[0].model), f" · {names.label(cell[0])} \u2014 {heaviest}"),
-        [Table(_COLUMNS, [_cells(row, digits) for row in cell])],
-        is_open=is_open,
-    )
-
-
-def _cells(row: ModuleRow, digits: int) -> list[Cell]:
-    is_module = row.kind == "module"
-    name = code(row.module_path) if is_module and row.module_path else Cell(row.module_path or "the model")
-    about = (row.module_class or "").rpartition(".")[2] if is_module else _NO_MODULE[row.kind]
-    return [
-        name,
-        Cell(about, tone="" if is_module else "quiet"),
-        number(row.time_ms, digits),
-        percent(row.share, bar=True),
-        number(row.own_ms, digits),
-        percent(row.own_share),
-    ]
+    digits = ms_digits(row.time_ms for row in of_modules)
+    return heaviest, [table_of(cell, is_named=False, digits=digits)]

@@ -2,35 +2,28 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import groupby
+from typing import Annotated
 
-from tasks.analyse.report.cells import CellNames, CellRow, cell_of
-from tasks.analyse.report.data import Answers
-from tasks.analyse.report.page import Block, Cell, Code, Column, Fold, Paragraph, Section, Table
-from tasks.analyse.report.sections.categories import NO_TIMES
-from tasks.analyse.report.text import (
-    calls,
-    code,
-    counted,
-    in_percent,
-    listed,
-    ms_digits,
-    number,
-    percent,
-    rounded_percent,
+from tasks.analyse.report.cells import CellRow, fold_of_each_cell
+from tasks.analyse.report.columns import (
+    Calls,
+    Milliseconds,
+    Name,
+    Percent,
+    Words,
+    cells_of,
+    flag_above,
+    table_of,
+    toned,
 )
+from tasks.analyse.report.data import Answers
+from tasks.analyse.report.page import Block, Cell, Paragraph, Section
+from tasks.analyse.report.sections.categories import NO_TIMES
+from tasks.analyse.report.text import counted, in_percent, listed, ms_digits, rounded_percent
 from tasks.prepare.advice.lookup import HEAVY_SHARE
 
 FLAGGED_SHARE = HEAVY_SHARE
 """Operators above this share of Method::execute are highlighted; report_operators.sql lists every one of them."""
-_COLUMNS = (
-    Column("Operator"),
-    Column("Kind"),
-    Column("Category"),
-    Column("Calls", "per run", True),
-    Column("Time", "ms per run", True),
-    Column("Share", "%", True),
-)
 
 
 @dataclass(frozen=True)
@@ -38,14 +31,19 @@ class OperatorRow(CellRow):
     """The time of one operator in one cell, largest first. Emulated devices are left out."""
 
     query = "operators"
-    operator: str
-    category: str
-    kind: str
-    calls_per_run: float
-    time_ms: float
-    share: float
+    operator: Annotated[str, Name("Operator")]
+    kind: Annotated[str, Words("Kind")]
+    category: Annotated[str, Words("Category")]
+    calls_per_run: Annotated[float, Calls("Calls", digits=2)]
+    time_ms: Annotated[float, Milliseconds("Time", unit="ms per run")]
+    share: Annotated[float, Percent("Share", bar=True, tone=flag_above(FLAGGED_SHARE))]
     unresolved: int
     """Operators of the cell that are below the resolution of their clock, and not among the rows."""
+
+    @cells_of("kind")
+    def _kind_cell(self, cell: Cell) -> Cell:
+        is_notable = self.share > FLAGGED_SHARE and self.kind == "portable"
+        return toned(cell, "flag") if is_notable else cell
 
 
 def operators(answers: Answers) -> Section:
@@ -54,7 +52,6 @@ def operators(answers: Answers) -> Section:
     rows = answers.rows(OperatorRow)
     if not rows:
         return Section("operators", title, [Paragraph(NO_TIMES)])
-    names = CellNames(rows)
     blocks: list[Block] = [
         Paragraph(
             "The ten operators of each cell that take the most time, named as in the ETDump, and any others above "
@@ -62,26 +59,16 @@ def operators(answers: Answers) -> Section:
             "changes the latency of the model noticeably."
         )
     ]
-    models = set()
-    for _, group in groupby(rows, key=cell_of):
-        cell = list(group)
-        blocks.append(_fold(cell, names, is_open=cell[0].model not in models))
-        models.add(cell[0].model)
-    return Section("operators", title, blocks)
+    return Section("operators", title, [*blocks, *fold_of_each_cell(rows, _content)])
 
 
-def _fold(cell: list[OperatorRow], names: CellNames, *, is_open: bool) -> Fold:
+def _content(cell: list[OperatorRow]) -> tuple[str, list[Block]]:
+    """The operators with the largest shares, and the table of all."""
     over = [row for row in cell if row.share > FLAGGED_SHARE]
     digits = ms_digits(row.time_ms for row in over)
     heaviest = listed(f"{row.operator} {in_percent(row.share)}" for row in over[:2])
-    return Fold(
-        (
-            Code(cell[0].model),
-            f" · {names.label(cell[0])} \u2014 {heaviest or f'none over {rounded_percent(FLAGGED_SHARE)}'}",
-        ),
-        [Table(_COLUMNS, [_cells(row, digits) for row in cell]), *_unresolved(cell[0].unresolved)],
-        is_open=is_open,
-    )
+    table = table_of(cell, is_named=False, digits=digits)
+    return heaviest or f"none over {rounded_percent(FLAGGED_SHARE)}", [table, *_unresolved(cell[0].unresolved)]
 
 
 def _unresolved(count: int) -> Iterator[Paragraph]:
@@ -92,15 +79,3 @@ def _unresolved(count: int) -> Iterator[Paragraph]:
             "the delegate's clock, and cannot be ranked.",
             tone="quiet",
         )
-
-
-def _cells(row: OperatorRow, digits: int) -> list[Cell]:
-    is_over = row.share > FLAGGED_SHARE
-    return [
-        code(row.operator),
-        Cell(row.kind, tone="flag" if is_over and row.kind == "portable" else ""),
-        Cell(row.category),
-        calls(row.calls_per_run, 2),
-        number(row.time_ms, digits),
-        percent(row.share, tone="flag" if is_over else "", bar=True),
-    ]

@@ -3,24 +3,14 @@
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated
 
-from tasks.analyse.report.cells import CellNames, CellRow
+from tasks.analyse.report.cells import CellRow
+from tasks.analyse.report.columns import Milliseconds, Name, Number, Percent, Words, cells_of, flag_above, table_of
 from tasks.analyse.report.data import Answers, Row
 from tasks.analyse.report.page import Block, Cell, Code, Column, Fold, Heading, Paragraph, Section, Table, Text
 from tasks.analyse.report.sections.operators import FLAGGED_SHARE
-from tasks.analyse.report.text import (
-    NOTHING,
-    code,
-    counted,
-    in_percent,
-    joined,
-    ms_digits,
-    number,
-    percent,
-    rounded_percent,
-    separated,
-    words,
-)
+from tasks.analyse.report.text import NOTHING, counted, in_percent, joined, ms_digits, rounded_percent, separated
 from tasks.prepare.advice.lookup import NO_REASON, advice_text
 
 _LIGHT_SHARE = 0.01
@@ -32,9 +22,14 @@ class PortableRow(CellRow):
     """The time of all portable operators of one cell. Emulated devices are left out."""
 
     query = "portable"
-    portable_ms: float
-    share: float
-    execute_ms: float
+    portable_ms: Annotated[
+        float,
+        Milliseconds(
+            "Portable", "sum of its operators' medians over sessions; Method::execute likewise with all operators"
+        ),
+    ]
+    execute_ms: Annotated[float, Milliseconds("Method::execute")]
+    share: Annotated[float, Percent("Weight", bar=True, tone=flag_above(FLAGGED_SHARE))]
 
 
 @dataclass(frozen=True)
@@ -42,13 +37,27 @@ class PortableOperatorRow(Row):
     """A portable operator of an exported model, and its largest weight on any device that is not emulated."""
 
     query = "portable_operators"
-    model: str
-    precision: str
-    operator: str
-    count: int | None
-    reason: str | None
-    share: float | None
-    device: str | None
+    model: Annotated[str, Name("Model")]
+    precision: Annotated[str, Words("Precision")]
+    operator: Annotated[str, Name("Operator")]
+    count: Annotated[int | None, Number("In graph", "", "number of its nodes in the exported graph")]
+    share: Annotated[
+        float | None,
+        Percent(
+            "Weight",
+            "largest share of Method::execute in any cell; a dash if not seen in any run",
+            bar=True,
+            tone=flag_above(FLAGGED_SHARE),
+        ),
+    ]
+    device: Annotated[str | None, Words("Device", meaning="device of that cell")]
+    reason: Annotated[str | None, Words("Why it was not delegated", wraps=True)]
+
+    @cells_of("reason")
+    def _reason_cell(self, cell: Cell) -> Cell:
+        if self.reason:
+            return cell
+        return Cell(NO_REASON, tone="quiet") if self.count is not None else NOTHING
 
 
 def portable(answers: Answers) -> Section:
@@ -64,33 +73,8 @@ def portable(answers: Answers) -> Section:
     if not weights and not operators:
         return Section("portable", title, [*blocks, Paragraph("No portable operators are known in this sweep.")])
     if weights:
-        blocks.append(_weights(weights))
+        blocks.append(table_of(weights, digits=ms_digits(row.execute_ms for row in weights)))
     return Section("portable", title, [*blocks, *_by_model(operators)], list(_summary(weights)))
-
-
-def _weights(rows: list[PortableRow]) -> Table:
-    names = CellNames(rows)
-    digits = ms_digits(row.execute_ms for row in rows)
-    columns = [
-        *names.columns(),
-        Column(
-            "Portable",
-            "ms",
-            True,
-            "sum of its operators' medians over sessions; Method::execute likewise with all operators",
-        ),
-        Column("Method::execute", "ms", True),
-        Column("Weight", "%", True),
-    ]
-    return Table(columns, [[*names.cells(row), *_weight(row, digits)] for row in rows])
-
-
-def _weight(row: PortableRow, digits: int) -> list[Cell]:
-    return [
-        number(row.portable_ms, digits),
-        number(row.execute_ms, digits),
-        percent(row.share, tone="flag" if row.share > FLAGGED_SHARE else "", bar=True),
-    ]
 
 
 def _by_model(rows: list[PortableOperatorRow]) -> Iterator[Block]:
@@ -113,40 +97,15 @@ def _by_model(rows: list[PortableOperatorRow]) -> Iterator[Block]:
 
 
 def _table(rows: list[PortableOperatorRow], portable_of: dict[tuple[str, str], list[str]]) -> Table:
-    return Table(_COLUMNS, [_cells(row, portable_of) for row in rows])
+    """The operators, with what to do about the heavy ones."""
+    step = Column("What to do", "", f"for an operator over {rounded_percent(FLAGGED_SHARE)}", wraps=True)
+    return table_of(rows).with_columns([step], [[_step(row, portable_of)] for row in rows])
 
 
-_COLUMNS = (
-    Column("Model"),
-    Column("Precision"),
-    Column("Operator"),
-    Column("In graph", "", True, "number of its nodes in the exported graph"),
-    Column("Weight", "%", True, "largest share of Method::execute in any cell; a dash if not seen in any run"),
-    Column("Device", "", False, "device of that cell"),
-    Column("Why it was not delegated", wraps=True),
-    Column("What to do", "", False, f"for an operator over {rounded_percent(FLAGGED_SHARE)}", wraps=True),
-)
-
-
-def _cells(row: PortableOperatorRow, portable_of: dict[tuple[str, str], list[str]]) -> list[Cell]:
-    is_heavy = (row.share or 0) > FLAGGED_SHARE
-    beside = portable_of[row.model, row.precision]
-    return [
-        code(row.model),
-        Cell(row.precision),
-        code(row.operator),
-        number(row.count, 0),
-        percent(row.share, tone="flag" if is_heavy else "", bar=True),
-        words(row.device),
-        _reason(row),
-        Cell(advice_text(row.operator, row.reason, beside)) if is_heavy else NOTHING,
-    ]
-
-
-def _reason(row: PortableOperatorRow) -> Cell:
-    if row.reason:
-        return Cell(row.reason)
-    return Cell(NO_REASON, tone="quiet") if row.count is not None else NOTHING
+def _step(row: PortableOperatorRow, portable_of: dict[tuple[str, str], list[str]]) -> Cell:
+    if (row.share or 0.0) <= FLAGGED_SHARE:
+        return NOTHING
+    return Cell(advice_text(row.operator, row.reason, portable_of[row.model, row.precision]))
 
 
 def _summary(rows: list[PortableRow]) -> Iterator[Text]:

@@ -1,16 +1,16 @@
 """The report's section on where the figures come from: devices, conditions, runners, exported models, sessions."""
 
 from dataclasses import dataclass
+from typing import Annotated, Any
 
-from tasks.analyse.report.cells import device_cell
+from tasks.analyse.report.cells import Device
+from tasks.analyse.report.columns import GIB, MIB, Name, Number, Words, cells_of, table_of
 from tasks.analyse.report.data import Answers, Row
-from tasks.analyse.report.page import Block, Cell, Code, Column, Heading, Paragraph, Section, Table
+from tasks.analyse.report.page import Block, Cell, Code, Heading, Paragraph, Section
 from tasks.analyse.report.sections.provenance_sessions import sessions
 from tasks.analyse.report.sections.provenance_waits import waits
-from tasks.analyse.report.text import NOTHING, code, number, words
+from tasks.analyse.report.text import NOTHING
 
-_GIB = 1 << 30
-_MIB = 1 << 20
 _HASH_DIGITS = 12
 
 
@@ -19,18 +19,42 @@ class DeviceRow(Row):
     """A device as it was during the sweep; two rows if its facts changed."""
 
     query = "devices"
-    device: str
+    device: Annotated[str, Device("Device")]
     emulated: bool
-    transport: str | None
-    device_model: str | None
-    soc: str | None
-    cores: int | None
-    memory_bytes: int | None
-    sme2: bool | None
-    os: str | None
+    transport: Annotated[str | None, Words("Reached by")]
+    device_model: Annotated[str | None, Words("Model")]
+    soc: Annotated[str | None, Words("Processor")]
+    cores: Annotated[int | None, Number("Cores")]
+    memory_bytes: Annotated[int | None, Number("Memory", "GiB", digits=1, scale=1 / GIB)]
+    sme2: Annotated[bool | None, Words("SME2")]
+    os: Annotated[str | None, Words("System")]
     os_version: str | None
-    build: str | None
-    sessions: int
+    build: Annotated[str | None, Name("Build")]
+    sessions: Annotated[int, Number("Sessions")]
+
+    @cells_of("sme2")
+    def _sme2_cell(self, cell: Cell) -> Cell:
+        return cell if self.sme2 is None else Cell("yes" if self.sme2 else "no")
+
+    @cells_of("os")
+    def _system_cell(self, _cell: Cell) -> Cell:
+        system = " ".join(part for part in (self.os, self.os_version) if part)
+        return Cell(system) if system else NOTHING
+
+
+@dataclass(frozen=True, kw_only=True)
+class Range(Number):
+    """A figure of a device's conditions and larger ones of the fields `up_to`."""
+
+    up_to: tuple[str, ...]
+
+    def cell_in(self, row: Any, name: str) -> Cell:
+        """Different values with slashes between them, a dash if the device does not report them."""
+        values = [getattr(row, field) for field in (name, *self.up_to)]
+        if values[0] is None:
+            return NOTHING
+        shown = dict.fromkeys(f"{value:.{self.digits}f}" for value in values if value is not None)
+        return Cell(" / ".join(shown), sort=values[0])
 
 
 @dataclass(frozen=True)
@@ -38,18 +62,27 @@ class ConditionRow(Row):
     """The range of a device's conditions before or after its sessions."""
 
     query = "conditions"
-    device: str
-    moment: str
-    min_temperature_c: float | None
+    device: Annotated[str, Words("Device")]
+    moment: Annotated[str, Words("Moment", meaning="before or after the sessions of the device")]
+    min_temperature_c: Annotated[
+        float | None,
+        Range(
+            "Temperature",
+            "°C",
+            "lowest, median, highest",
+            up_to=("median_temperature_c", "max_temperature_c"),
+            digits=1,
+        ),
+    ]
     median_temperature_c: float | None
     max_temperature_c: float | None
-    thermal_status: str | None
-    min_battery_percent: float | None
+    thermal_status: Annotated[str | None, Words("Thermal status", meaning="0 is not throttled")]
+    min_battery_percent: Annotated[float | None, Range("Battery", "%", up_to=("max_battery_percent",))]
     max_battery_percent: float | None
-    median_load_1m: float | None
+    median_load_1m: Annotated[float | None, Range("Load", "1 min", "median, highest", up_to=("max_load_1m",), digits=2)]
     max_load_1m: float | None
-    governor: str | None
-    min_frequency_mhz: float | None
+    governor: Annotated[str | None, Words("Governor")]
+    min_frequency_mhz: Annotated[float | None, Range("Clock", "MHz", up_to=("max_frequency_mhz",))]
     max_frequency_mhz: float | None
 
 
@@ -58,17 +91,23 @@ class RunnerRow(Row):
     """A runner, the devices that it ran on and the variants and modes that it was used for."""
 
     query = "runners"
-    runner_sha256: str
-    source_sha256: str | None
-    platform: str
-    kind: str
-    runner_version: str | None
-    executorch_version: str | None
-    compiler: str | None
+    runner_sha256: Annotated[str, Name("Runner", meaning="SHA-256 of its bundle, first digits", first=_HASH_DIGITS)]
+    source_sha256: Annotated[
+        str | None, Name("Source", meaning="SHA-256 of its source, first digits", first=_HASH_DIGITS)
+    ]
+    platform: Annotated[str, Words("Platform")]
+    kind: Annotated[str, Words("Kind")]
     provenance: str | None
-    devices: str
-    used_for: str
-    sessions: int
+    runner_version: Annotated[str | None, Words("Version")]
+    executorch_version: Annotated[str | None, Words("ExecuTorch")]
+    compiler: Annotated[str | None, Words("Compiler", wraps=True)]
+    used_for: Annotated[str, Words("Used for", wraps=True)]
+    devices: Annotated[str, Words("Devices", wraps=True)]
+    sessions: Annotated[int, Number("Sessions")]
+
+    @cells_of("kind")
+    def _kind_cell(self, cell: Cell) -> Cell:
+        return Cell(f"{self.kind}: {self.provenance}") if self.provenance else cell
 
 
 @dataclass(frozen=True)
@@ -76,25 +115,25 @@ class ModelRow(Row):
     """An exported model and how many of its operators were delegated."""
 
     query = "models"
-    model: str
-    precision: str
-    seed: int | None
-    pte_sha256: str
-    pte_bytes: int | None
-    delegated: int | None
-    portable: int | None
-    executorch_version: str | None
-    torch_version: str | None
-    transformers_version: str | None
+    model: Annotated[str, Name("Model")]
+    precision: Annotated[str, Words("Precision")]
+    pte_sha256: Annotated[str, Name(".pte", meaning="SHA-256 of the exported file, first digits", first=_HASH_DIGITS)]
+    pte_bytes: Annotated[int | None, Number("Size", "MiB", digits=2, scale=1 / MIB)]
+    delegated: Annotated[int | None, Number("Delegated", "", "operators of the graph that were delegated")]
+    portable: Annotated[int | None, Number("Portable")]
+    seed: Annotated[int | None, Number("Seed")]
+    executorch_version: Annotated[str | None, Words("ExecuTorch")]
+    torch_version: Annotated[str | None, Words("torch")]
+    transformers_version: Annotated[str | None, Words("transformers")]
 
 
 def provenance(answers: Answers) -> Section:
     """The devices, conditions, runners and models of the sweep, and the sessions behind every figure."""
     tables = (
-        ("Devices", Table(_DEVICE_COLUMNS, [_device(row) for row in answers.rows(DeviceRow)])),
-        ("Conditions", Table(_CONDITION_COLUMNS, [_condition(row) for row in answers.rows(ConditionRow)])),
-        ("Runners", Table(_RUNNER_COLUMNS, [_runner(row) for row in answers.rows(RunnerRow)])),
-        ("Exported models", Table(_MODEL_COLUMNS, [_model(row) for row in answers.rows(ModelRow)])),
+        ("Devices", table_of(answers.rows(DeviceRow))),
+        ("Conditions", table_of(answers.rows(ConditionRow))),
+        ("Runners", table_of(answers.rows(RunnerRow))),
+        ("Exported models", table_of(answers.rows(ModelRow))),
     )
     blocks: list[Block] = [block for title, table in tables if table.rows for block in (Heading(title), table)]
     blocks += waits(answers)
@@ -106,127 +145,3 @@ def provenance(answers: Answers) -> Section:
     )
     blocks += [Heading("Sessions"), Paragraph(explained), *sessions(answers)]
     return Section("provenance", "Where the figures come from", blocks)
-
-
-_DEVICE_COLUMNS = (
-    Column("Device"),
-    Column("Reached by"),
-    Column("Model"),
-    Column("Processor"),
-    Column("Cores", "", True),
-    Column("Memory", "GiB", True),
-    Column("SME2"),
-    Column("System"),
-    Column("Build"),
-    Column("Sessions", "", True),
-)
-
-
-def _device(row: DeviceRow) -> list[Cell]:
-    return [
-        device_cell(row.device, emulated=row.emulated),
-        words(row.transport),
-        words(row.device_model),
-        words(row.soc),
-        number(row.cores, 0),
-        number(row.memory_bytes / _GIB if row.memory_bytes is not None else None, 1),
-        NOTHING if row.sme2 is None else Cell("yes" if row.sme2 else "no"),
-        words(" ".join(part for part in (row.os, row.os_version) if part) or None),
-        code(row.build),
-        number(row.sessions, 0),
-    ]
-
-
-_CONDITION_COLUMNS = (
-    Column("Device"),
-    Column("Moment", "", False, "before or after the sessions of the device"),
-    Column("Temperature", "°C", True, "lowest, median, highest"),
-    Column("Thermal status", "", False, "0 is not throttled"),
-    Column("Battery", "%", True),
-    Column("Load", "1 min", True, "median, highest"),
-    Column("Governor"),
-    Column("Clock", "MHz", True),
-)
-
-
-def _condition(row: ConditionRow) -> list[Cell]:
-    return [
-        Cell(row.device),
-        Cell(row.moment),
-        _range(row.min_temperature_c, row.median_temperature_c, row.max_temperature_c, digits=1),
-        words(row.thermal_status),
-        _range(row.min_battery_percent, row.max_battery_percent),
-        _range(row.median_load_1m, row.max_load_1m, digits=2),
-        words(row.governor),
-        _range(row.min_frequency_mhz, row.max_frequency_mhz),
-    ]
-
-
-def _range(*values: float | None, digits: int = 0) -> Cell:
-    """Different values with slashes between them, a dash if the device does not report them."""
-    if values[0] is None:
-        return NOTHING
-    shown = list(dict.fromkeys(f"{value:.{digits}f}" for value in values if value is not None))
-    return Cell(" / ".join(shown), sort=values[0])
-
-
-_RUNNER_COLUMNS = (
-    Column("Runner", "", False, "SHA-256 of its bundle, first digits"),
-    Column("Source", "", False, "SHA-256 of its source, first digits"),
-    Column("Platform"),
-    Column("Kind"),
-    Column("Version"),
-    Column("ExecuTorch"),
-    Column("Compiler", wraps=True),
-    Column("Used for", wraps=True),
-    Column("Devices", wraps=True),
-    Column("Sessions", "", True),
-)
-
-
-def _runner(row: RunnerRow) -> list[Cell]:
-    return [
-        _hash(row.runner_sha256),
-        _hash(row.source_sha256),
-        Cell(row.platform),
-        Cell(f"{row.kind}: {row.provenance}" if row.provenance else row.kind),
-        words(row.runner_version),
-        words(row.executorch_version),
-        words(row.compiler),
-        Cell(row.used_for),
-        Cell(row.devices),
-        number(row.sessions, 0),
-    ]
-
-
-_MODEL_COLUMNS = (
-    Column("Model"),
-    Column("Precision"),
-    Column(".pte", "", False, "SHA-256 of the exported file, first digits"),
-    Column("Size", "MiB", True),
-    Column("Delegated", "", True, "operators of the graph that were delegated"),
-    Column("Portable", "", True),
-    Column("Seed", "", True),
-    Column("ExecuTorch"),
-    Column("torch"),
-    Column("transformers"),
-)
-
-
-def _model(row: ModelRow) -> list[Cell]:
-    return [
-        code(row.model),
-        Cell(row.precision),
-        _hash(row.pte_sha256),
-        number(row.pte_bytes / _MIB if row.pte_bytes is not None else None, 2),
-        number(row.delegated, 0),
-        number(row.portable, 0),
-        number(row.seed, 0),
-        words(row.executorch_version),
-        words(row.torch_version),
-        words(row.transformers_version),
-    ]
-
-
-def _hash(sha256: str | None) -> Cell:
-    return code(sha256 and sha256[:_HASH_DIGITS])

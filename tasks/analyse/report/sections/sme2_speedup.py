@@ -2,28 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated
 
-from tasks.analyse.report.cells import CellNames, PairRow
+from tasks.analyse.report.cells import PairRow
+from tasks.analyse.report.columns import Milliseconds, Number, Words, cells_of, table_of, toned
 from tasks.analyse.report.data import Answers
-from tasks.analyse.report.page import Block, Cell, Column, Heading, Paragraph, Table, Text
-from tasks.analyse.report.text import NOTHING, TIMES, counted, number
+from tasks.analyse.report.page import Block, Cell, Heading, Paragraph, Text
+from tasks.analyse.report.text import NOTHING, TIMES, counted
 from tasks.analyse.verdict.comparison import compare
 from tasks.bundle.enough import LEAST_SESSIONS
 
 INSUFFICIENT = "insufficient data"
-_COLUMNS = (
-    Column("SME2 off", "ms", True, "median of session medians, as is SME2 on"),
-    Column("SME2 on", "ms", True),
-    Column("Speed-up", TIMES, True, "SME2 off divided by SME2 on: above 1, SME2 is faster"),
-    Column("95 % interval", TIMES, True, f"needs {LEAST_SESSIONS} sessions on each side"),
-    Column("Sessions off", "", True),
-    Column("Sessions on", "", True),
-)
-_SME1_COLUMNS = (
-    Column("SME1", "ms", True, "SME without SME2"),
-    Column("Speed-up by SME1", TIMES, True, "SME2 off divided by SME1"),
-    Column("Sessions SME1", "", True),
-)
 
 
 @dataclass(frozen=True)
@@ -31,18 +20,41 @@ class SpeedupRow(PairRow):
     """A pair of cells with its medians, also those of its sessions; an emulated device has counts and no times."""
 
     query = "sme2_speedup"
-    sessions_on: int
-    sessions_sme1: int
-    sessions_off: int
-    median_on_ms: float | None
-    median_sme1_ms: float | None
-    median_off_ms: float | None
-    speedup: float | None
-    speedup_sme1: float | None
+    median_off_ms: Annotated[float | None, Milliseconds("SME2 off", "median of session medians, as is SME2 on")]
+    median_on_ms: Annotated[float | None, Milliseconds("SME2 on")]
+    speedup: Annotated[
+        float | None,
+        Number(
+            "Speed-up",
+            TIMES,
+            "SME2 off divided by SME2 on: above 1, SME2 is faster",
+            digits=2,
+            tone=lambda speedup: "flag" if speedup < 1 else "",
+        ),
+    ]
+    reason: Annotated[
+        str | None, Words("95 % interval", TIMES, f"needs {LEAST_SESSIONS} sessions on each side", numeric=True)
+    ]
+    """Why there is no speed-up although both sides were measured."""
+    sessions_off: Annotated[int, Number("Sessions off")]
+    sessions_on: Annotated[int, Number("Sessions on")]
+    median_sme1_ms: Annotated[float | None, Milliseconds("SME1", "SME without SME2", only_with="sessions_sme1")]
+    speedup_sme1: Annotated[
+        float | None, Number("Speed-up by SME1", TIMES, "SME2 off divided by SME1", digits=2, only_with="sessions_sme1")
+    ]
+    sessions_sme1: Annotated[int, Number("Sessions SME1", only_with="sessions_sme1")]
     medians_on_ms: list[float] | None
     medians_off_ms: list[float] | None
-    reason: str | None
-    """Why there is no speed-up although both sides were measured."""
+
+    @cells_of("reason")
+    def _interval_cell(self, cell: Cell) -> Cell:
+        """The interval of the speed-up, or why there is none."""
+        if self.speedup is None:
+            return NOTHING if self.emulated else toned(cell, "bad")
+        speedup = compare(self.medians_on_ms or (), self.medians_off_ms or ())
+        if speedup.low is None or speedup.high is None:
+            return Cell(INSUFFICIENT, tone="quiet")
+        return Cell(f"{speedup.low:.2f} to {speedup.high:.2f}", sort=speedup.low)
 
 
 def speedups(answers: Answers) -> Iterator[Block]:
@@ -52,11 +64,7 @@ def speedups(answers: Answers) -> Iterator[Block]:
     alone = [row for row in rows if row.sessions_on and not row.sessions_off]
     yield Heading("Speed-up")
     if pairs:
-        names = CellNames(pairs)
-        has_sme1 = any(row.sessions_sme1 for row in pairs)
-        columns = (*_COLUMNS, *(_SME1_COLUMNS if has_sme1 else ()))
-        cells = [[*names.cells(row), *_cells(row), *(_sme1_cells(row) if has_sme1 else ())] for row in pairs]
-        yield Table([*names.columns(), *columns], cells)
+        yield table_of(pairs)
     else:
         yield Paragraph("No cell was measured both with SME2 on and with SME2 off, so the speed-up is not known.")
     if alone:
@@ -70,28 +78,3 @@ def speedup_sentence(answers: Answers) -> Iterator[Text]:
     if ratios:
         span = f"{ratios[0]:.2f}" if len(ratios) == 1 else f"{ratios[0]:.2f} to {ratios[-1]:.2f}"
         yield f"With SME2 on, runs are {span} times as fast as with SME2 off ({counted(len(ratios), 'comparison')})."
-
-
-def _cells(row: SpeedupRow) -> list[Cell]:
-    return [
-        number(row.median_off_ms, 3),
-        number(row.median_on_ms, 3),
-        number(row.speedup, 2, tone="flag" if row.speedup is not None and row.speedup < 1 else ""),
-        _interval(row),
-        number(row.sessions_off, 0),
-        number(row.sessions_on, 0),
-    ]
-
-
-def _sme1_cells(row: SpeedupRow) -> list[Cell]:
-    return [number(row.median_sme1_ms, 3), number(row.speedup_sme1, 2), number(row.sessions_sme1, 0)]
-
-
-def _interval(row: SpeedupRow) -> Cell:
-    """The interval of the speed-up, or why there is none."""
-    if row.speedup is None:
-        return NOTHING if row.reason is None or row.emulated else Cell(row.reason, tone="bad")
-    speedup = compare(row.medians_on_ms or (), row.medians_off_ms or ())
-    if speedup.low is None or speedup.high is None:
-        return Cell(INSUFFICIENT, tone="quiet")
-    return Cell(f"{speedup.low:.2f} to {speedup.high:.2f}", sort=speedup.low)

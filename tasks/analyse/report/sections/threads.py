@@ -1,35 +1,36 @@
 """The report's section on threads: how many are best for each model, with SME2, with SME1 and with neither."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Annotated
 
-from tasks.analyse.report.cells import CellRow, variant_cell
-from tasks.analyse.report.data import Answers
-from tasks.analyse.report.page import Block, Cell, Column, Heading, Paragraph, Section, Table
-from tasks.analyse.report.text import NOTHING, TIMES, code, number, words
+from tasks.analyse.report.cells import Variant
+from tasks.analyse.report.columns import Milliseconds, Name, Number, Words, table_of
+from tasks.analyse.report.data import Answers, Row
+from tasks.analyse.report.page import Block, Cell, Heading, Paragraph, Section, Table
+from tasks.analyse.report.text import NOTHING, TIMES, number
 
 _HEADING = "Threads"
-_NAMED = (Column("Model"), Column("Device"), Column("SoC"), Column("Precision"))
-_BEST = (
-    *_NAMED,
-    Column("SME2", "", meaning="the variant that is fastest at its best number of threads"),
-    Column("Recommended", "threads", True, "the fewest that are within 3 % of the fastest"),
-    Column("Median", "ms", True),
-    Column("Against one thread", TIMES, True, "of the same variant"),
-)
+_VARIANT = Variant("SME2")
+_OF_THE_BEST = ("variant", "threads", "median_ms", "speedup")
 
 
 @dataclass(frozen=True)
-class ThreadRow(CellRow):
+class ThreadRow(Row):
     """The median of a model with one number of threads; of a device whose times count."""
 
     query = "threads"
-    thread_group: str
-    soc: str
-    sessions: int
-    median_ms: float
-    speedup: float | None
+    model: Annotated[str, Name("Model")]
+    device: Annotated[str, Name("Device")]
+    soc: Annotated[str, Words("SoC")]
+    precision: Annotated[str, Words("Precision")]
+    variant: Annotated[str, Variant("SME2", meaning="the variant that is fastest at its best number of threads")]
+    threads: Annotated[int | None, Number("Recommended", "threads", "the fewest that are within 3 % of the fastest")]
+    median_ms: Annotated[float, Milliseconds("Median")]
+    speedup: Annotated[float | None, Number("Against one thread", TIMES, "of the same variant", digits=2)]
     recommended_threads: int
+    thread_group: str
 
 
 def threads(answers: Answers) -> Section:
@@ -41,48 +42,38 @@ def threads(answers: Answers) -> Section:
     for row in rows:
         groups[row.thread_group].append(row)
     counts = sorted({row.threads for row in rows if row.threads is not None})
-    medians = [Column("1 thread" if count == 1 else f"{count} threads", "ms", True) for count in counts]
     blocks: list[Block] = [
         Paragraph(
             "Cores share the units of SME, so more threads may be slower with SME than without. The medians below are "
             "by number of threads."
         ),
-        Table(_BEST, [_best(group) for group in groups.values()]),
+        table_of([_best(group) for group in groups.values()]),
         Heading("Median by number of threads"),
-        Table(
-            (*_NAMED, Column("SME2"), *medians), [line for group in groups.values() for line in _lines(group, counts)]
-        ),
+        _medians(groups.values(), counts),
     ]
     return Section("threads", _HEADING, blocks)
 
 
-def _best(group: list[ThreadRow]) -> list[Cell]:
+def _best(group: list[ThreadRow]) -> ThreadRow:
     recommended = [row for row in group if row.threads == row.recommended_threads]
-    best = min(recommended, key=lambda row: row.median_ms)
-    return [
-        *_names(best),
-        variant_cell(best.variant),
-        number(best.threads, 0),
-        number(best.median_ms, 3),
-        number(best.speedup, 2),
-    ]
+    return min(recommended, key=lambda row: row.median_ms)
 
 
-def _lines(group: list[ThreadRow], counts: list[int]) -> list[list[Cell]]:
+def _medians(groups: Iterable[list[ThreadRow]], counts: list[int]) -> Table:
     """One line for each variant of a model."""
-    lines = []
-    for variant in dict.fromkeys(row.variant for row in group):
-        of_variant = {row.threads: row for row in group if row.variant == variant}
-        first = next(iter(of_variant.values()))
-        medians = [
-            number(of_variant[count].median_ms, 3, tone="flag" if count == first.recommended_threads else "")
-            if count in of_variant
-            else NOTHING
-            for count in counts
-        ]
-        lines.append([*_names(first), variant_cell(variant), *medians])
-    return lines
+    firsts, cells = [], []
+    for group in groups:
+        for variant in dict.fromkeys(row.variant for row in group):
+            of_variant = {row.threads: row for row in group if row.variant == variant}
+            firsts.append(next(iter(of_variant.values())))
+            cells.append([_median(of_variant.get(count), firsts[-1]) for count in counts])
+    columns = [Milliseconds("1 thread" if count == 1 else f"{count} threads") for count in counts]
+    variants = [[_VARIANT.cell(first.variant)] for first in firsts]
+    named = table_of(firsts, without=_OF_THE_BEST)
+    return named.with_columns([_VARIANT], variants).with_columns(columns, cells)
 
 
-def _names(row: ThreadRow) -> list[Cell]:
-    return [code(row.model), code(row.device), words(row.soc), Cell(row.precision)]
+def _median(row: ThreadRow | None, first: ThreadRow) -> Cell:
+    if row is None:
+        return NOTHING
+    return number(row.median_ms, 3, tone="flag" if row.threads == first.recommended_threads else "")

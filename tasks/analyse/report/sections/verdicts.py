@@ -4,12 +4,14 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
+from typing import Annotated, Any
 
-from tasks.analyse.report.cells import CellNames, CellRow, where
+from tasks.analyse.report.cells import CellRow, where
+from tasks.analyse.report.columns import Number, Percent, Words, cells_of, table_of
 from tasks.analyse.report.data import Answers
-from tasks.analyse.report.page import Block, Cell, Code, Column, Fold, Paragraph, Points, Section, Table, Text, Tone
+from tasks.analyse.report.page import Block, Cell, Code, Fold, Paragraph, Points, Section, Text, Tone
 from tasks.analyse.report.sections.drift import drifts
-from tasks.analyse.report.text import NOTHING, counted, joined, number, percent, separated, words
+from tasks.analyse.report.text import NOTHING, counted, joined, separated, with_code
 from tasks.analyse.verdict.metrics import LATENCY, METRICS
 
 _HEADING = "Did it get slower?"
@@ -20,25 +22,20 @@ _TONES: dict[str, Tone] = {
     "suspected": "flag",
     "invalid environment": "flag",
 }
+_OF_LATENCY = ("ratio", "low", "noise_floor", "baseline_nights", "cause")
+_OF_OTHERS = ("metric", "baseline_value", "value")
+"""The columns that only the table of latency, and only that of other figures have."""
 _TITLES = {"regression": "Slower", "suspected": "Suspected change", "improvement": "Faster"}
-_COLUMNS = (
-    Column("Verdict"),
-    Column("Change", "%", True, "median of the night against that of its baseline: above 0 is slower"),
-    Column("95 % interval", "%", True, "of the change; it includes how much the series moves from night to night"),
-    Column("Noise floor", "%", True, "what the series moves by from night to night without a change"),
-    Column("Nights", "", True, "earlier nights that it was compared with"),
-    Column("Since", meaning="first night of the change"),
-    Column("Cause", meaning="operators that changed, beside what all operators share", wraps=True),
-    Column("What changed", meaning="what differs from the last good night", wraps=True),
-)
-_OTHER_COLUMNS = (
-    Column("Verdict"),
-    Column("Figure", meaning="the size of a .pte file is listed once, with the first series that runs it"),
-    Column("Before", meaning="median of the baseline nights"),
-    Column("After", meaning="median of the night"),
-    Column("Since", meaning="first night of the change"),
-    Column("What changed", meaning="what differs from the last good night", wraps=True),
-)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Value(Words):
+    """A value of the metric of its row, with its unit."""
+
+    def cell_in(self, row: Any, name: str) -> Cell:
+        """The cell of a field of a row; a dash for None."""
+        figure = row.figure(getattr(row, name))
+        return NOTHING if figure is None else Cell(figure)
 
 
 @dataclass(frozen=True)
@@ -46,23 +43,34 @@ class VerdictRow(CellRow):
     """The verdict on one metric of one series on one device in the night."""
 
     query = "verdicts"
-    metric: str
+    verdict: Annotated[str, Words("Verdict", tone=lambda verdict: _TONES.get(verdict, ""))]
+    metric: Annotated[
+        str, Words("Figure", meaning="the size of a .pte file is listed once, with the first series that runs it")
+    ]
     """latency; of the other metrics only what changed."""
-    verdict: str
-    baseline_value: float | None
-    value: float | None
+    baseline_value: Annotated[float | None, Value("Before", meaning="median of the baseline nights")]
+    value: Annotated[float | None, Value("After", meaning="median of the night")]
     """In the unit of the metric."""
-    ratio: float | None
-    low: float | None
+    ratio: Annotated[
+        float | None, Percent("Change", "median of the night against that of its baseline: above 0 is slower")
+    ]
+    low: Annotated[
+        float | None,
+        Percent("95 % interval", "of the change; it includes how much the series moves from night to night"),
+    ]
     high: float | None
-    noise_floor: float | None
-    baseline_nights: int
+    noise_floor: Annotated[
+        float | None, Percent("Noise floor", "what the series moves by from night to night without a change")
+    ]
+    baseline_nights: Annotated[int, Number("Nights", "", "earlier nights that it was compared with")]
     baseline_to: date | None
-    since: date | None
-    changed: str | None
-    reason: str
-    cause: str | None = None
+    since: Annotated[date | None, Words("Since", meaning="first night of the change")]
+    cause: Annotated[
+        str | None, Words("Cause", meaning="operators that changed, beside what all operators share", wraps=True)
+    ]
     """Operators, their names in back quotes."""
+    changed: Annotated[str | None, Words("What changed", meaning="what differs from the last good night", wraps=True)]
+    reason: str
 
     def figure(self, value: float | None) -> str | None:
         """Write a value of the metric with its unit."""
@@ -72,6 +80,20 @@ class VerdictRow(CellRow):
     def is_of_file(self) -> bool:
         """Whether the figure is one of the .pte file, the same on every device."""
         return METRICS[self.metric].is_exact
+
+    @cells_of("ratio")
+    def _change_cell(self, cell: Cell) -> Cell:
+        return cell if self.ratio is None else Cell(change_of(self.ratio), sort=self.ratio)
+
+    @cells_of("low")
+    def _interval_cell(self, _cell: Cell) -> Cell:
+        if self.low is None or self.high is None:
+            return NOTHING
+        return Cell(f"{change_of(self.low)} to {change_of(self.high)}", sort=self.low)
+
+    @cells_of("cause")
+    def _cause_cell(self, cell: Cell) -> Cell:
+        return cell if self.cause is None else Cell(with_code(self.cause))
 
 
 def verdicts(answers: Answers) -> Section:
@@ -85,13 +107,13 @@ def verdicts(answers: Answers) -> Section:
     quiet = [row for row in rows if row not in loud]
     blocks: list[Block] = [Paragraph(headline(every), tone="bad" if regressions(answers) else "")]
     if loud:
-        blocks += [_table(loud), Points([_reason(row) for row in loud])]
+        blocks += [table_of(loud, without=_OF_OTHERS), Points([_reason(row) for row in loud])]
     if others:
-        blocks += [Paragraph("Other figures than latency that changed:"), _other_table(others)]
+        blocks += [Paragraph("Other figures than latency that changed:"), table_of(others, without=_OF_LATENCY)]
     blocks += drifts(answers)
     if quiet:
         title = f"{counted(len(quiet), 'series', 'series').capitalize()} without a change or with too little data"
-        blocks.append(Fold(title, [_table(quiet)], is_open=not (loud or others)))
+        blocks.append(Fold(title, [table_of(quiet, without=_OF_OTHERS)], is_open=not (loud or others)))
     return Section("verdicts", _HEADING, blocks, [*_summary(rows), *_other_summary(others)])
 
 
@@ -120,50 +142,6 @@ def headline(every: list[VerdictRow]) -> str:
 def regressions(answers: Answers) -> list[VerdictRow]:
     """What got worse, latency first."""
     return [row for row in answers.rows(VerdictRow) if row.verdict == "regression"]
-
-
-def _table(rows: list[VerdictRow]) -> Table:
-    names = CellNames(rows)
-    return Table([*names.columns(), *_COLUMNS], [[*names.cells(row), *_cells(row)] for row in rows])
-
-
-def _cells(row: VerdictRow) -> list[Cell]:
-    return [
-        Cell(row.verdict, tone=_TONES.get(row.verdict, "")),
-        NOTHING if row.ratio is None else Cell(change_of(row.ratio), sort=row.ratio),
-        NOTHING
-        if row.low is None or row.high is None
-        else Cell(f"{change_of(row.low)} to {change_of(row.high)}", row.low),
-        percent(row.noise_floor),
-        number(row.baseline_nights, 0),
-        words(row.since),
-        _cause(row.cause),
-        words(row.changed),
-    ]
-
-
-def _cause(cause: str | None) -> Cell:
-    """A cell with a sentence, the names in it as code."""
-    if cause is None:
-        return NOTHING
-    parts = cause.split("`")
-    return Cell(tuple(Code(part) if index % 2 else part for index, part in enumerate(parts) if part))
-
-
-def _other_table(rows: list[VerdictRow]) -> Table:
-    names = CellNames(rows)
-    return Table([*names.columns(), *_OTHER_COLUMNS], [[*names.cells(row), *_other_cells(row)] for row in rows])
-
-
-def _other_cells(row: VerdictRow) -> list[Cell]:
-    return [
-        Cell(row.verdict, tone=_TONES.get(row.verdict, "")),
-        Cell(row.metric),
-        words(row.figure(row.baseline_value)),
-        words(row.figure(row.value)),
-        words(row.since),
-        words(row.changed),
-    ]
 
 
 def _reason(row: VerdictRow) -> Text:

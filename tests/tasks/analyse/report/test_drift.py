@@ -2,6 +2,7 @@
 
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -39,30 +40,19 @@ def test_a_slow_drift_is_named_with_its_extent_and_its_beginning(maker: BundleMa
     assert "regression" not in words.partition(TITLE)[0]
 
 
-def test_nights_before_a_reset_of_the_baseline_are_not_looked_at(maker: BundleMaker) -> None:
+@pytest.mark.parametrize(
+    ("kind", "night", "is_named"),
+    [
+        pytest.param("baseline_reset", date(2026, 11, 20), False, id="nights before a reset are not looked at"),
+        pytest.param("night_exclusion", date(2026, 11, 14), True, id="an excluded night ends nothing"),
+    ],
+)
+def test_a_drift_is_looked_for_in_the_nights_that_count(
+    maker: BundleMaker, kind: Literal["baseline_reset", "night_exclusion"], night: date, is_named: bool
+) -> None:
+    # given a decision of the user about a night
     maker.load()
-    accepted = Decision(
-        id="0000000a",
-        kind="baseline_reset",
-        reason="x",
-        decided_at=datetime.now(UTC),
-        decided_by="a@b",
-        night=date(2026, 11, 20),
-    )
-    store_decisions(maker.warehouse, Decisions((accepted,)))
-    assert TITLE not in report_of(maker)["verdicts"].words
-
-
-def test_an_excluded_night_is_not_looked_at_and_ends_nothing(maker: BundleMaker) -> None:
-    # given a night in the middle that the user excluded
-    maker.load()
-    excluded = Decision(
-        id="0000000b",
-        kind="night_exclusion",
-        reason="x",
-        decided_at=datetime.now(UTC),
-        decided_by="a@b",
-        night=date(2026, 11, 14),
-    )
-    store_decisions(maker.warehouse, Decisions((excluded,)))
-    assert TITLE in report_of(maker)["verdicts"].words
+    decision = Decision(id="0000000a", kind=kind, reason="x", decided_at=datetime.now(UTC), decided_by="a", night=night)
+    store_decisions(maker.warehouse, Decisions((decision,)))
+    # then only the nights after a reset count, and a night that is left out interrupts nothing
+    assert (TITLE in report_of(maker)["verdicts"].words) is is_named

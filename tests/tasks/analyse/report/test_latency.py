@@ -1,7 +1,14 @@
 """The report on latency: what a cell took, what its runner needed, and what of it cannot be trusted."""
 
+import pytest
+
 from tests.fixtures.report import MS, report_of
 from tests.fixtures.warehouse import CONVOLUTION, MEAN, BundleMaker
+
+STEADY = [1_000_000, 1_003_000, 998_000, 1_001_000, 1_005_000, 997_000, 1_002_000, 999_000, 1_004_000, 996_000] * 5
+DRIFTING = [run + 2_000 * index for index, run in enumerate(STEADY)]
+TWO_MODES = [run + 300_000 * (index % 2) for index, run in enumerate(STEADY)]
+SLOW_START_AND_OUTLIER = [run + 200_000 * (index in (0, 1, 2, 20)) for index, run in enumerate(STEADY)]
 
 
 def test_the_median_is_that_of_the_sessions_medians_and_the_sessions_are_counted(maker: BundleMaker) -> None:
@@ -33,19 +40,30 @@ def test_the_memory_of_the_model_and_the_cost_of_its_etdump_are_shown_where_they
     assert (latency.column("Peak"), latency.column("ETDump")) == (["3.0"], ["1.6"])
 
 
-def test_a_simulated_device_is_marked_everywhere_and_its_times_are_not_shown(maker: BundleMaker) -> None:
-    # given both variants on a simulated device
+@pytest.mark.parametrize(
+    ("device", "mark", "sentence"),
+    [
+        ("simulated-001", "simulated", "nothing was measured, and no time is shown or ranked"),
+        ("host", "emulated", "host is emulated"),
+    ],
+)
+def test_a_device_whose_times_mean_nothing_is_marked_and_they_are_not_shown(
+    maker: BundleMaker, device: str, mark: str, sentence: str
+) -> None:
+    # given both variants on it
+    stats = {"load_ns": 7_654_321, "peak_resident_bytes": 1 << 20}
+    run = (3_456_789, {CONVOLUTION: 2_345_678, MEAN: 123_456})
     for variant in ("sme2_on", "sme2_off"):
-        run = (3_456_789, {CONVOLUTION: 2_345_678})
-        maker.session([run], variant=variant, device__name="simulated-001", device__emulated=True)
+        maker.session([run], variant=variant, stats=stats, device__name=device, device__emulated=True)
     report = report_of(maker)
     # then its rows are marked, and a sentence states what it is
     assert report["latency"].column("Median") == ["–", "–"]  # noqa: RUF001
-    assert report["latency"].column("Device") == ["simulated-001 simulated"] * 2
-    assert report.contains("nothing was measured, and no time is shown or ranked", "latency")
-    assert "on one device (one of them simulated)" in report.markdown
-    # and no time is anywhere
-    for time in ("3.4", "2.3", "67.8"):
+    assert report["latency"].column("Device") == [f"{device} {mark}"] * 2
+    assert report.contains(sentence, "latency")
+    assert report.contains("there are no times to base advice on", "advice")
+    assert f"on one device (one of them {mark})" in report.markdown
+    # and no time is anywhere: of the run, of the convolution, of loading; nor the convolution's share
+    for time in ("3.4", "2.3", "7.6", "67.8"):
         assert time not in report.html.split("<main>")[1]
         assert time not in report.markdown
 
@@ -56,17 +74,38 @@ def test_a_costly_etdump_is_named(maker: BundleMaker) -> None:
     assert report_of(maker).contains("Recording the ETDump adds more than 5 % to the runs of one cell", "latency")
 
 
-def test_an_emulated_device_is_marked_and_its_times_are_not_shown(maker: BundleMaker) -> None:
-    stats = {"load_ns": 7_654_321, "peak_resident_bytes": 1 << 20}
-    for variant in ("sme2_on", "sme2_off"):
-        maker.session(
-            [(3_456_789, {CONVOLUTION: 2_345_678, MEAN: 123_456})], variant=variant, stats=stats, device__emulated=True
-        )
+def test_large_scatter_is_highlighted(maker: BundleMaker) -> None:
+    for index, median_ms in enumerate((10, 12)):
+        maker.session([median_ms * MS], index=index)
     report = report_of(maker)
-    assert report["latency"].column("Median") == ["–", "–"]  # noqa: RUF001
-    assert report["latency"].column("Device") == ["host emulated"] * 2
-    for time in ("3.4", "2.3", "7.6", "67.8"):  # ms of the run, of the convolution, of loading; the convolution's share
-        assert time not in report.html.split("<main>")[1]
-        assert time not in report.markdown
-    assert report.contains("host is emulated", "latency")
-    assert report.contains("there are no times to base advice on", "advice")
+    assert "**1.000**" in report.markdown
+    assert report.contains("Scatter above 5 % of the median is highlighted", "latency")
+
+
+def test_a_fast_model_has_a_fourth_decimal(maker: BundleMaker) -> None:
+    maker.session([12_300])
+    assert report_of(maker)["latency"].column("Median") == ["0.0123"]
+
+
+def test_the_flags_of_a_session_are_in_its_row_and_unusual_sessions_are_counted(maker: BundleMaker) -> None:
+    # given a session of each kind, and one with too few runs to tell
+    for index, runs in enumerate((STEADY, DRIFTING, TWO_MODES, SLOW_START_AND_OUTLIER, STEADY[:5])):
+        maker.session(runs, index=index, started_at=f"2026-11-20T01:0{index}:00+00:00")
+    report = report_of(maker)
+    # then
+    assert report["provenance"].column("Flags", table=-1) == [
+        "–",  # noqa: RUF001
+        "drift +7 %",
+        "two modes",
+        "slow start (3 runs), 4 outliers",
+        "–",  # noqa: RUF001
+    ]
+    assert report.contains("Unusual sessions: 1 with drift above 5 % and 1 with two modes.", "latency")
+
+
+def test_steady_sessions_and_emulated_devices_have_no_flags(maker: BundleMaker) -> None:
+    maker.session(STEADY)
+    maker.session(DRIFTING, device__name="emulator", device__emulated=True)
+    report = report_of(maker)
+    assert "Unusual sessions" not in report.html
+    assert "drift" not in report["provenance"].text

@@ -3,36 +3,36 @@
 import pytest
 
 from tasks.analyse.report.markdown import inline
-from tasks.analyse.report.page import Code
+from tasks.analyse.report.page import Code, Text
 from tasks.analyse.report.sections.failures import next_step
-from tests.fixtures.report import CODE_SPAN, MS, fill_every_section, markdown_tables, report_of
+from tests.fixtures.report import CODE_SPAN, MS, Report, fill_every_section, markdown_tables, report_of
 from tests.fixtures.warehouse import CONVOLUTION, BundleMaker
 
 NASTY = "a|b\\|c<script>alert(1)</script>`x`\n**y**"
 
 
-def test_the_page_loads_nothing(maker: BundleMaker) -> None:
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """A report in which no section is empty."""
+    maker = BundleMaker(tmp_path_factory.mktemp("filled"))
     fill_every_section(maker)
-    report = report_of(maker)
+    return report_of(maker)
+
+
+def test_the_page_loads_nothing(report: Report) -> None:
     assert all(target.startswith("#") for target in report.loaded)
-    assert "url(" not in report.html
-    assert "@import" not in report.html
-    assert "http://" not in report.html
-    assert "https://" not in report.html
+    for loading in ("url(", "@import", "http://", "https://"):
+        assert loading not in report.html
 
 
-def test_every_tag_is_closed_and_every_link_has_a_target(maker: BundleMaker) -> None:
-    fill_every_section(maker)
-    report = report_of(maker)
+def test_every_tag_is_closed_and_every_link_has_a_target(report: Report) -> None:
     assert report.unclosed == []
     assert report.loaded
     for target in report.loaded:
         assert report[target.removeprefix("#")].text
 
 
-def test_markdown_has_the_tables_of_the_html(maker: BundleMaker) -> None:
-    fill_every_section(maker)
-    report = report_of(maker)
+def test_markdown_has_the_tables_of_the_html(report: Report) -> None:
     shown = [table for part in report.parts for table in part.tables]
     listed_in_html_alone = [table for table in shown if "Started UTC" in table[0]]
     assert len(listed_in_html_alone) == 1
@@ -65,25 +65,22 @@ def test_names_cannot_break_out_of_html_or_markdown(maker: BundleMaker) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "code"),
+    ("text", "markdown"),
     [
-        ("plain", "`plain`"),
-        ("with `tick", "``with `tick``"),
-        ("`both`", "`` `both` ``"),
-        ("<b>", "`<b>`"),
-        ("two\nlines", "`two lines`"),
+        ((Code("plain"),), "`plain`"),
+        ((Code("with `tick"),), "``with `tick``"),
+        ((Code("`both`"),), "`` `both` ``"),
+        ((Code("<b>"),), "`<b>`"),
+        ((Code("two\nlines"),), "`two lines`"),
+        ("*a* _b_ <c> [d] #1", "\\*a\\* \\_b\\_ \\<c\\> \\[d\\] \\#1"),
     ],
 )
-def test_a_name_is_a_code_span_with_any_characters(name: str, code: str) -> None:
-    assert inline((Code(name),)) == code
+def test_a_name_is_a_code_span_with_any_characters_and_words_are_not_interpreted(text: Text, markdown: str) -> None:
+    assert inline(text) == markdown
 
 
 def test_a_bar_in_a_table_is_escaped_in_names_and_words() -> None:
     assert inline((Code("a|b"), " c|d"), in_table=True) == "`a\\|b` c\\|d"
-
-
-def test_markdown_does_not_interpret_words() -> None:
-    assert inline("*a* _b_ <c> [d] #1") == "\\*a\\* \\_b\\_ \\<c\\> \\[d\\] \\#1"
 
 
 def test_a_warehouse_with_only_failures_has_a_report(maker: BundleMaker) -> None:

@@ -4,13 +4,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import Annotated
 
 import pytest
 
 from sql.schema import sql_files
 from sql.warehouse import open_read_only
-from tasks.analyse.report.cells import CellRow, NamedRow, PairRow
+from tasks.analyse.report.columns import CellMethod, Number, Words, cells_of, columns_of, table_of
 from tasks.analyse.report.data import Answers, ReportError, Row, SweepRow, open_answers
+from tasks.analyse.report.page import Cell
 from tasks.analyse.report.sections.categories import CATEGORIES
 from tasks.analyse.report.sections.latency import LatencyRow
 from tasks.analyse.report.sections.section_list import SECTIONS
@@ -24,7 +26,7 @@ def row_classes(base: type[Row] = Row) -> Iterator[type[Row]]:
     """The row classes of the report's modules, which render.py imports."""
     for row_class in base.__subclasses__():
         yield from row_classes(row_class)
-        if row_class not in (NamedRow, PairRow, CellRow) and row_class.__module__.startswith("tasks.analyse.report."):
+        if "query" in vars(row_class) and row_class.__module__.startswith("tasks.analyse.report."):
             yield row_class
 
 
@@ -88,6 +90,32 @@ def test_null_in_a_field_that_is_not_optional_is_an_error_that_names_it(maker: B
         pytest.raises(ReportError, match=r"report_latency.sql: its column peak_resident_bytes is NULL .* of StrictRow"),
     ):
         answers.rows(StrictRow)
+
+
+def test_a_table_has_the_annotated_fields_in_their_order_and_the_naming_ones_first() -> None:
+    @dataclass(frozen=True)
+    class ShownRow(Row):
+        naming = ("device",)
+        sessions: Annotated[int | None, Number("Sessions")]
+        hidden: int
+        device: Annotated[str, Words("Device")]
+        sme1: Annotated[int, Number("SME1", only_with="sme1")]
+
+        @cells_of("device")
+        def _device_cell(self, cell: Cell) -> Cell:
+            return Cell(f"{cell.text} {self.hidden}")
+
+    rows = [ShownRow(1200, 5, "host", 0), ShownRow(None, 6, "phone", 0)]
+    table = table_of(rows)
+    assert [column.title for column in table.columns] == ["Device", "Sessions"]
+    assert [[cell.text for cell in line] for line in table.rows] == [["host 5", "1,200"], ["phone 6", "\u2013"]]
+    assert [column.title for column in table_of(rows, is_named=False).columns] == ["Sessions"]
+
+
+@every_row_class
+def test_a_cell_method_is_of_a_field_that_is_shown(row_class: type[Row]) -> None:
+    methods = [method for base in row_class.__mro__ for method in vars(base).values() if isinstance(method, CellMethod)]
+    assert {name for method in methods for name in method.fields} <= set(columns_of(row_class))
 
 
 def test_every_category_has_a_colour() -> None:

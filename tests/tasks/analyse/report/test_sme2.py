@@ -1,5 +1,9 @@
 """What the report states about SME2, given sessions with it and without it."""
 
+from typing import Any
+
+import pytest
+
 from tests.fixtures.report import MS, report_of
 from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, LINEAR, TRANSPOSE, BundleMaker, profile_of
 
@@ -19,20 +23,17 @@ def both_ways(maker: BundleMaker, sessions: int, *, emulated: bool = False) -> N
             maker.session([run], variant=variant, index=index, device__facts=WITH_SME2, device__emulated=emulated)
 
 
-def test_a_speed_up_comes_with_its_interval_from_five_sessions_a_side(maker: BundleMaker) -> None:
-    both_ways(maker, 5)
+@pytest.mark.parametrize(("sessions", "interval"), [(5, "2.50 to 2.50"), (4, "insufficient data")])
+def test_a_speed_up_comes_with_its_interval_from_five_sessions_a_side(
+    maker: BundleMaker, sessions: int, interval: str
+) -> None:
+    both_ways(maker, sessions)
     report = report_of(maker)
     sme2 = report["sme2"]
     assert sme2.column("Speed-up") == ["2.50"]
-    assert sme2.column("95 %") == ["2.50 to 2.50"]
-    assert (sme2.column("Sessions off"), sme2.column("Sessions on")) == (["5"], ["5"])
+    assert sme2.column("95 %") == [interval]
+    assert (sme2.column("Sessions off"), sme2.column("Sessions on")) == ([str(sessions)], [str(sessions)])
     assert report.contains("With SME2 on, runs are 2.50 times as fast as with SME2 off (one comparison).")
-
-
-def test_fewer_sessions_are_insufficient_data_for_an_interval(maker: BundleMaker) -> None:
-    both_ways(maker, 4)
-    sme2 = report_of(maker)["sme2"]
-    assert (sme2.column("Speed-up"), sme2.column("95 %")) == (["2.50"], ["insufficient data"])
 
 
 def test_the_interval_of_a_speed_up_is_the_exact_one_of_every_comparison(maker: BundleMaker) -> None:
@@ -53,37 +54,36 @@ def test_medians_below_the_clock_have_no_speed_up_and_no_interval(maker: BundleM
     assert (sme2.column("Speed-up"), sme2.column("95 %")) == (["–"], ["–"])  # noqa: RUF001
 
 
-def test_where_the_time_went_is_in_points_and_in_milliseconds(maker: BundleMaker) -> None:
+def test_each_pair_shows_where_the_time_went_and_its_operators_matched_across_data_types(maker: BundleMaker) -> None:
     both_ways(maker, 1)
-    shift = next(table for table in report_of(maker)["sme2"].tables if table[0][0] == "Category")
+    tables = report_of(maker)["sme2"].tables
+    # then categories are in points and in milliseconds
+    shift = next(table for table in tables if table[0][0] == "Category")
     assert shift[1:] == [
         ["Convolution", "80.0", "50.0", "-30.0", "16.000", "4.000", "-12.000"],
         ["Data Movement", "10.0", "25.0", "+15.0", "2.000", "2.000", "0.000"],
         ["Unattributed", "10.0", "25.0", "+15.0", "2.000", "2.000", "0.000"],
     ]
-
-
-def test_operators_are_matched_across_data_types(maker: BundleMaker) -> None:
-    both_ways(maker, 1)
-    operators = next(table for table in report_of(maker)["sme2"].tables if table[0][1].startswith("Types off"))
+    # and an operator is one row with both data types
+    operators = next(table for table in tables if table[0][1].startswith("Types off"))
     assert operators[1] == ["Convolution IGEMM", "F32", "PF32", "1", "16.000", "4.000", "4.00", "+12.000"]
 
 
-def test_without_a_device_that_has_sme2_the_section_is_one_sentence(maker: BundleMaker) -> None:
-    maker.session([MS], device__facts={"model": "board", "sme2": False})
+@pytest.mark.parametrize(
+    ("facts", "sentence"),
+    [
+        ({"sme2": False}, "No device of this sweep has SME2, so there is nothing to compare."),
+        ({}, "No device of this sweep is known to have SME2"),
+        (WITH_SME2, "A device of this sweep has SME2, but no session with SME2 on succeeded"),
+    ],
+)
+def test_without_a_session_with_sme2_the_section_is_one_sentence(
+    maker: BundleMaker, facts: dict[str, Any], sentence: str
+) -> None:
+    maker.session([MS], device__facts=facts)
     report = report_of(maker)
-    assert report.contains("No device of this sweep has SME2, so there is nothing to compare.", "sme2")
+    assert report.contains(sentence, "sme2")
     assert report["sme2"].tables == []
-
-
-def test_a_device_that_does_not_report_sme2_is_not_counted_as_without_it(maker: BundleMaker) -> None:
-    maker.session([MS])
-    assert report_of(maker).contains("No device of this sweep is known to have SME2", "sme2")
-
-
-def test_a_device_with_sme2_that_did_not_run_with_it_is_mentioned(maker: BundleMaker) -> None:
-    maker.session([MS], device__facts=WITH_SME2)
-    assert report_of(maker).contains("A device of this sweep has SME2, but no session with SME2 on succeeded", "sme2")
 
 
 def test_one_side_gives_no_speed_up(maker: BundleMaker) -> None:

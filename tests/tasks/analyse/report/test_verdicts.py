@@ -1,18 +1,10 @@
 """The report's first section: did it get slower?"""
 
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 from tests.fixtures.nights import night_of
 from tests.fixtures.report import report_of
 from tests.fixtures.warehouse import CONVOLUTION, LINEAR, BundleMaker
-
-
-@pytest.fixture
-def maker(tmp_path: Path) -> BundleMaker:
-    return BundleMaker(tmp_path)
 
 
 def test_a_regression_is_the_first_thing_that_a_reader_meets(maker: BundleMaker) -> None:
