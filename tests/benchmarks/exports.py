@@ -1,4 +1,4 @@
-"""How long the exports of the smoke sweep take: from one server that imports torch once, and in a new process each.
+"""How long the exports of the smoke sweep take: from one server that imports torch once, and from a new one each.
 
 Run: python -m tests.benchmarks.exports [MODEL ...]
 
@@ -15,7 +15,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
-from unittest.mock import patch
 
 from tasks.prepare.export import run
 from tasks.prepare.export.export import export_model
@@ -32,16 +31,22 @@ def main() -> None:
     options = parser.parse_args()
     print("| way | exports | wall (s) | user CPU (s) |\n| --- | --- | --- | --- |")
     for _ in range(options.rounds):
-        for way in ("server", "process each"):
+        for way, export_all in (("one server", _from_one_server), ("server each", _from_a_server_each)):
             with tempfile.TemporaryDirectory() as folder, _timed(way, len(options.models) * len(PRECISIONS)):
-                _export_all(Path(folder), options.models, has_server=way == "server")
+                export_all(Path(folder), options.models)
 
 
-def _export_all(folder: Path, models: list[str], *, has_server: bool) -> None:
+def _from_one_server(folder: Path, models: list[str]) -> None:
     pairs = list(product(models, PRECISIONS))
-    with patch.object(run, "HAS_SERVER", has_server), ThreadPoolExecutor(len(pairs)) as pool:
+    with ThreadPoolExecutor(len(pairs)) as pool:
         for future in [pool.submit(export_model, *pair, folder) for pair in pairs]:
             future.result()
+    run.end_server()
+
+
+def _from_a_server_each(folder: Path, models: list[str]) -> None:
+    for model, precision in product(models, PRECISIONS):
+        export_model(model, precision, folder)
         run.end_server()
 
 

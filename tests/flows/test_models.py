@@ -1,6 +1,5 @@
 """Models of the user through the farm: a factory beside the sweep, a program from elsewhere, and a check before."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -102,22 +101,22 @@ def test_any_model_is_measured_from_a_sweep(farm: Farm, models: Path) -> None:
     assert [row["known"] for row in costs] == [6]
     # and nothing is exported or measured again
     assert "sessions: 7 already done" in farm.sweep(SWEEP).stdout
+    # and a check describes each case of the same export
+    checked = farm.run("model", "check", "./models.py:resizer")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert "./models.py:resizer@4 fp32: 0.0" in checked.stdout
+    assert "operators: 1 delegated to XNNPACK, 0 portable\n" in checked.stdout
+    assert "% delegated, 0.0 % portable" in checked.stdout
+    assert checked.stdout.count("outputs: largest absolute error against eager PyTorch") == 2
 
 
-def test_a_check_tells_what_is_delegated_and_what_the_rest_costs(farm: Farm) -> None:
-    # given models that are delegated, in part and not at all
+def test_a_check_tells_what_portable_operators_cost(farm: Farm) -> None:
+    # given a model with operators that are not delegated, and a mistake
     (farm.folder / "models.py").write_text(FACTORIES)
     # when they are checked
-    whole = farm.run("model", "check", "./models.py:resizer")
     part = farm.run("model", "check", "./models.py:words", "--max-portable", 0)
     broken = farm.run("model", "check", "./models.py:nothing")
-    # then each case is described
-    assert whole.returncode == 0, whole.stdout + whole.stderr
-    assert "./models.py:resizer@4 fp32: 0.0" in whole.stdout
-    assert "operators: 1 delegated to XNNPACK, 0 portable\n" in whole.stdout
-    assert "% delegated, 0.0 % portable" in whole.stdout
-    assert whole.stdout.count("outputs: largest absolute error against eager PyTorch") == 2
-    # and portable operators have their share and, if they are heavy, advice; a limit decides the exit code
+    # then portable operators have their share and, if they are heavy, advice; a limit decides the exit code
     assert part.returncode == 1
     assert "outputs: largest absolute error against eager PyTorch" in part.stdout
     assert "aten.embedding.default x 3: " in part.stdout
@@ -129,14 +128,3 @@ def test_a_check_tells_what_is_delegated_and_what_the_rest_costs(farm: Farm) -> 
         "nothing must return (torch.nn.Module, tuple of tensors) or a dict, not int; the full log is " in broken.stdout
     )
     assert "Traceback" not in broken.stdout + broken.stderr
-
-
-def test_an_export_of_several_cases_has_each_of_them(farm: Farm) -> None:
-    (farm.folder / "models.py").write_text(FACTORIES)
-    done = farm.run("export", "./models.py:resizer")
-    assert done.returncode == 0, done.stderr
-    cases = json.loads((Path(done.stdout.strip()) / "export.json").read_text())["cases"]
-    assert [(case["name"], case["inputs"][0]["shape"]) for case in cases] == [
-        ("4", [1, 3, 8, 4]),
-        ("32", [1, 3, 8, 32]),
-    ]

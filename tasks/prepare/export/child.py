@@ -1,27 +1,27 @@
-"""The process that exports one model: `python -m tasks.prepare.export ENTRY PRECISION EXPORTS_DIR`."""
+"""What the process of an export does: it exports one model and sends the answer."""
 
-import argparse
 import contextlib
 import faulthandler
 import gc
 import importlib
 import json
 import logging
+import multiprocessing
 import os
 import signal
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NoReturn
 
 from devices.errors import FarmError
 from tasks.prepare.export.convert import NotApplicable
 from tasks.prepare.export.entry import ModelEntry
-from tasks.prepare.export.export import os_cause
-from tasks.prepare.export.exported import EXPORT_VERSION, first_line
+from tasks.prepare.export.exported import EXPORT_VERSION, first_line, os_cause
 from tasks.prepare.export.from_transformers import made_from_transformers
 from tasks.prepare.export.key import export_key, is_own, note_used, source_sha256, versions
 from tasks.prepare.export.made import Method, methods_of
@@ -31,67 +31,82 @@ from tasks.prepare.export.warm import share_node_sources
 from tasks.prepare.export.zoo import MODELS
 from tasks.store.files import publish_folder, write_complete
 
-_LOOK_S = 1.0
+SERVER_LOG = "ETFARM_EXPORT_SERVER_LOG"
+"""Environment variable of the server that exports are forked from: the file that it prints to."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Export one model in this process; print {"folder": name}, {"skipped": reason} or {"error": cause} on stdout."""
-    # Libraries print to stdout, so their stdout goes to the log and the answer to the original stdout.
-    with os.fdopen(os.dup(1), "w") as answer_to:
-        os.dup2(2, 1)
-        return answer(sys.argv[1:] if arguments is None else arguments, answer_to)
+@dataclass(frozen=True)
+class Request:
+    """What an export process is to do."""
+
+    entry: ModelEntry
+    precision: str
+    exports_dir: Path
+    seed: int
+    taps: bool
+    """Whether the program returns the values of the layers as well."""
+    log: Path
+    """Everything that the process prints; it exists."""
+    deadline_s: float
 
 
-def answer(arguments: Sequence[str], answer_to: TextIO) -> int:
-    """Export one model in this process, write the result to `answer_to`, and return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m tasks.prepare.export", description=main.__doc__)
-    parser.add_argument("entry", type=ModelEntry.model_validate_json, help="the model's entry as JSON")
-    parser.add_argument("precision")
-    parser.add_argument("exports_dir", type=Path)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--taps", action="store_true", help="return the values of the layers as well")
-    parser.add_argument("--parent", type=int, default=os.getppid(), help="process id; this process ends with it")
-    parser.add_argument("--memory-limit", type=int, help="bytes that this process may use")
-    options = parser.parse_args(arguments)
+def export(
+    request: Request, limit_bytes: int, environment: dict[str, str], answer_to: "Connection[Any, Any]"
+) -> NoReturn:
+    """Export one model with at most `limit_bytes` of memory, and end this process.
+
+    Sends {"folder": name}, {"skipped": reason} or {"error": cause}.
+    """
+    os.setsid()
+    log = os.open(request.log, os.O_WRONLY | os.O_APPEND)
+    for stream in (1, 2):  # libraries print to stdout
+        os.dup2(log, stream)
+    os.environ.clear()
+    os.environ.update(environment | {"PYTHONHASHSEED": "0"})
     faulthandler.enable()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
-    threading.Thread(target=_end_with_parent, args=(options.parent,), daemon=True).start()
-    limit = MemoryLimit(options.memory_limit)
-    result: dict[str, Any]
-    try:
-        given = (options.entry, options.precision, options.exports_dir, options.seed)
-        with limit:
-            folder = _export_here(*given, taps=options.taps)
-        result = {"folder": folder.name}
-    except NotApplicable as reason:
-        result = {"skipped": str(reason)}
-    except Exception as error:
-        with contextlib.suppress(OSError):  # the log's disk may be the full one
-            traceback.print_exc()
-        result = limit.answer_to(error) or {"error": _cause(error, options.exports_dir)}
-    json.dump(result, answer_to)
-    return 1 if "error" in result else 0
+    threading.Thread(target=_end_with_farm, daemon=True).start()
+    answer_to.send(_answer(request, MemoryLimit(limit_bytes)))
+    with contextlib.suppress(OSError):  # the log's disk may be full
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(0)  # without waiting for threads of the model
 
 
-def _end_with_parent(parent: int) -> None:
-    """End this process and its children when the process that requested the export was killed."""
-    while os.getppid() == parent:
-        time.sleep(_LOOK_S)
+def _end_with_farm() -> None:
+    """End this process and its children when the process that requested the export has ended."""
+    farm = multiprocessing.parent_process()
+    assert farm is not None
+    farm.join()
     os.killpg(0, signal.SIGKILL)
 
 
-def _export_here(entry: ModelEntry, precision: str, exports_dir: Path, seed: int, *, taps: bool) -> Path:
+def _answer(request: Request, limit: MemoryLimit) -> dict[str, Any]:
+    try:
+        with limit:
+            folder = _export_here(request)
+    except NotApplicable as reason:
+        return {"skipped": str(reason)}
+    except Exception as error:
+        with contextlib.suppress(OSError):  # the log's disk may be the full one
+            traceback.print_exc()
+        return limit.answer_to(error) or {"error": _cause(error, request.exports_dir)}
+    return {"folder": folder.name}
+
+
+def _export_here(request: Request) -> Path:
     """Export in this process and return the published folder."""
     from tasks.prepare.export.lower import build
 
+    entry, precision, seed, exports_dir = request.entry, request.precision, request.seed, request.exports_dir
     started = time.monotonic()
     gc.set_threshold(1_000_000, 5, 5)  # with the default, garbage collection takes a sixth of the time
     share_node_sources()
     methods, own_recipe = _make(entry, precision, exports_dir, seed)
-    key = export_key(entry, precision, seed, exports_dir, taps=taps)
+    key = export_key(entry, precision, seed, exports_dir, taps=request.taps)
     folder = exports_dir / key
     with publish_folder(folder) as aside:
-        built = build(methods, recipe_of(precision), aside, own_recipe, taps=taps)
+        built = build(methods, recipe_of(precision), aside, own_recipe, taps=request.taps)
         head = {"export_version": EXPORT_VERSION, "export_key": key, "model": entry.name, "precision": precision}
         source = {"source_sha256": source_sha256(entry, precision, exports_dir)}
         tail = {"seed": seed, "versions": versions(), **source, "export_s": round(time.monotonic() - started, 3)}

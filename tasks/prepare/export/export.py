@@ -3,18 +3,16 @@
 run.py starts that process: a crash or a hang of an export, and the memory of torch, do not affect the farm.
 """
 
-import errno
 import logging
-import os
 from dataclasses import replace
 from pathlib import Path
 
 from devices.errors import FarmError
+from tasks.prepare.export.child import Request
 from tasks.prepare.export.entry import ModelEntry, entry_of
-from tasks.prepare.export.exported import Export, ExportError, first_line, read_complete, read_exports
+from tasks.prepare.export.exported import Export, ExportError, os_cause, read_complete, read_exports
 from tasks.prepare.export.given import given_export
 from tasks.prepare.export.key import export_key, source_sha256, versions
-from tasks.prepare.export.process import Request
 from tasks.prepare.export.recipes import recipe_of
 from tasks.prepare.export.run import run_export
 from tasks.prepare.export.shared import fetch, publish
@@ -104,10 +102,8 @@ def _export_in_child(
     logger.info("exporting %s", title)
     log = exports_dir / "logs" / f"{key}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    arguments = [entry.model_dump_json(), precision, os.fspath(exports_dir), "--seed", str(seed)]
-    arguments += ["--taps"] if taps else []
     try:
-        answer = run_export(Request(arguments, log, deadline_s))
+        answer = run_export(Request(entry, precision, exports_dir, seed, taps, log, deadline_s))
     finally:
         for folder in (exports_dir, exports_dir / "used"):
             remove_leftovers(folder)
@@ -129,10 +125,3 @@ def _export_in_child(
         sum(entry["count"] for entry in export.portable),
     )
     return exports
-
-
-def os_cause(error: OSError, exports_dir: Path) -> str:
-    """Return the cause of an operating system error; for a full disk, also what to do."""
-    if error.errno == errno.ENOSPC:
-        return f"no space left on the disk of {exports_dir}; free space and export again"
-    return f"{error.strerror}: {error.filename}" if error.filename else first_line(error)

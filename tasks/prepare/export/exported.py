@@ -1,6 +1,7 @@
 """Exports on disk: what was made once per content, and the cases in which a program is measured."""
 
 import contextlib
+import errno
 import hashlib
 import json
 import logging
@@ -211,3 +212,10 @@ def first_line(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = lines[0] if lines else ""
     return text if isinstance(error, ExportError) else f"{type(error).__name__}: {text}"[:400].rstrip(": ")
+
+
+def os_cause(error: OSError, exports_dir: Path) -> str:
+    """Return the cause of an operating system error; for a full disk, also what to do."""
+    if error.errno == errno.ENOSPC:
+        return f"no space left on the disk of {exports_dir}; free space and export again"
+    return f"{error.strerror}: {error.filename}" if error.filename else first_line(error)

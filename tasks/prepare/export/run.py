@@ -1,20 +1,28 @@
-"""Run one export in a separate process: forked from the export server on Linux, a new one elsewhere."""
+"""Run one export in its own process, which multiprocessing forks from a server that has imported torch (server.py)."""
 
 import contextlib
+import multiprocessing
 import os
 import signal
-import subprocess
-import sys
-import tempfile
+import threading
+from collections.abc import Iterator
+from multiprocessing import forkserver
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkServerProcess
+from pathlib import Path
 from typing import Any
 
-from tasks.prepare.export.client import export_server
+from tasks.prepare.export.child import SERVER_LOG, Request, export
 from tasks.prepare.export.memory import out_of_memory
 from tasks.prepare.export.places import export_places
-from tasks.prepare.export.process import Request, answer_of, export_command, late
 
-HAS_SERVER = sys.platform == "linux"
-"""Elsewhere a fork of a process that has loaded torch is unsafe: macOS's own libraries do not support it."""
+_PRELOADED = ["tasks.prepare.export.server"]
+_TRIES = 2
+_SERVER_GONE = 255
+"""What multiprocessing states as the exit code of a process whose server has ended."""
+_context = multiprocessing.get_context("forkserver")
+# multiprocessing asks for the end of each process whenever it starts one, and two threads must not ask at once.
+_processes = threading.Lock()
 
 
 def run_export(request: Request) -> dict[str, Any]:
@@ -31,34 +39,117 @@ def run_export(request: Request) -> dict[str, Any]:
 
 
 def end_server() -> None:
-    """End the export server, which otherwise ends with this process; a later export starts another one."""
-    if HAS_SERVER:
-        export_server.close()
+    """End the server when its exports have ended; a later export starts another one.
+
+    Otherwise it ends with this process.
+    """
+    with _processes:
+        forkserver._forkserver._stop()  # type: ignore[attr-defined]
 
 
 def _run(request: Request, limit_bytes: int) -> dict[str, Any]:
-    answer = export_server.run(request, limit_bytes) if HAS_SERVER else _run_process(request, limit_bytes)
-    # Code in C++ that does not handle a failed allocation ends the process.
-    is_memory = "signal" in answer and any(word in request.log.read_bytes() for word in (b"bad_alloc", b"MemoryError"))
-    return out_of_memory(limit_bytes) if is_memory else answer
+    """Run an export; start it again if the server was killed."""
+    for _ in range(_TRIES):
+        request.log.write_bytes(b"")
+        answer = _run_once(request, limit_bytes)
+        if answer is not None:
+            return answer
+        end_server()  # it may be about to end, and would refuse the next process
+    return {"error": f"the export server ended unexpectedly; its log is {_server_log(request)}"}
 
 
-def _run_process(request: Request, limit_bytes: int) -> dict[str, Any]:
-    """Run the export in a new process, which imports everything itself."""
-    own = ["--parent", str(os.getpid()), "--memory-limit", str(limit_bytes)]
-    command, environment = export_command([*request.arguments, *own])
-    # The answer goes to a file and not to a pipe: a process that the model leaves running would keep a pipe open.
-    with tempfile.TemporaryFile() as output, request.log.open("wb") as stream:
-        child = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=stream, env=environment, start_new_session=True
-        )
+def _run_once(request: Request, limit_bytes: int) -> dict[str, Any] | None:
+    """Return the answer of the export's process, or how it ended without one; None if the server has ended."""
+    receiver, sender = _context.Pipe(duplex=False)
+    with receiver:
         try:
-            child.wait(request.deadline_s)
-        except subprocess.TimeoutExpired:
-            return late(request.deadline_s)
+            with sender:
+                process = _started(request, limit_bytes, sender)
+        except (EOFError, ConnectionError):
+            return None
+        has_ended = False
+        try:
+            has_ended = bool(wait([process.sentinel], request.deadline_s))
         finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
-        output.seek(0)
-        return answer_of(output.read(), child.returncode)
+            exit_code = _end(process)
+        answer = _received(receiver)
+    if answer is not None:
+        return answer
+    if not has_ended:
+        return {"error": f"the export did not finish within {request.deadline_s:g} s"}
+    if exit_code == _SERVER_GONE:
+        return None
+    # Code in C++ that does not handle a failed allocation ends the process.
+    log = request.log.read_bytes()
+    if exit_code < 0 and (b"bad_alloc" in log or b"MemoryError" in log):
+        return out_of_memory(limit_bytes)
+    return {"error": _cause(exit_code)}
+
+
+def _started(request: Request, limit_bytes: int, sender: "Connection[Any, Any]") -> ForkServerProcess:
+    """Start the process of an export, and the server before the first one."""
+    with _processes:
+        process = _context.Process(target=export, args=(request, limit_bytes, dict(os.environ), sender))
+        _context.set_forkserver_preload(_PRELOADED)
+        with _environment_of_server(_server_log(request)):
+            forkserver.ensure_running()
+        process.start()
+    return process
+
+
+def _received(receiver: "Connection[Any, Any]") -> dict[str, Any] | None:
+    """Return what the process sent before it ended, None if that is nothing."""
+    with contextlib.suppress(EOFError):
+        if receiver.poll():  # a process that the model started may have the other end still
+            answer: dict[str, Any] = receiver.recv()
+            return answer
+    return None
+
+
+def _end(process: ForkServerProcess) -> int:
+    """Kill what is left of an export's process group and return its exit code."""
+    assert process.pid is not None
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended, or has not yet made its group
+        os.killpg(process.pid, signal.SIGKILL)
+    with _processes:
+        process.kill()
+        process.join()
+        exit_code = process.exitcode
+        process.close()
+    assert exit_code is not None
+    return exit_code
+
+
+@contextlib.contextmanager
+def _environment_of_server(log: Path) -> Iterator[None]:
+    """Set for a moment what the server inherits: multiprocessing cannot be given an environment."""
+    packages = [os.fspath(Path(__file__).parents[3]), os.environ.get("PYTHONPATH")]
+    added = {
+        "PYTHONHASHSEED": "0",  # sets of names have the same order, and the same model gives the same bytes
+        "PYTHONSAFEPATH": "1",  # the folder of the models must not hide the farm's packages
+        "PYTHONPATH": os.pathsep.join(filter(None, packages)),
+        SERVER_LOG: os.fspath(log),
+    }
+    before = {name: os.environ.get(name) for name in added}
+    os.environ.update(added)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _server_log(request: Request) -> Path:
+    return request.log.with_name("server.log")
+
+
+def _cause(exit_code: int) -> str:
+    """Return how an export's process ended, as a sentence."""
+    if exit_code == -signal.SIGKILL:
+        return "the export process was killed, possibly out of memory"
+    if exit_code < 0:
+        return f"the export process was killed by {signal.Signals(-exit_code).name}"
+    return f"the export process exited with code {exit_code}"

@@ -2,7 +2,6 @@
 
 import importlib.metadata
 import os
-import site
 import sys
 import sysconfig
 from collections.abc import Iterator
@@ -10,13 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-_INSTALLED = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-_SYSTEM = [
-    os.path.realpath(root) for root in (*_INSTALLED, site.getusersitepackages(), "/proc", "/sys", "/dev", "/etc")
-]
+_STANDARD_LIBRARY = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
+_SYSTEM = [os.path.realpath(root) for root in (*_STANDARD_LIBRARY, "/proc", "/sys", "/dev", "/etc")]
+_INSTALLED = {"site-packages", "dist-packages"}
+"""Folders of installed packages, wherever they are: an environment may use those of another one."""
 
 loaded_before_exports: set[str] = set()
-"""The modules that the export server had loaded before it loaded what exports need; empty in any other process."""
+"""The modules that the server of exports had loaded before it loaded what they need; empty in any other process."""
 
 
 class Used:
@@ -85,4 +84,4 @@ def _note_modules(used: Used, modules: set[str]) -> None:
 
 
 def _belongs_to_the_system(path: Path) -> bool:
-    return any(path.is_relative_to(root) for root in _SYSTEM)
+    return bool(_INSTALLED & {*path.parts}) or any(path.is_relative_to(root) for root in _SYSTEM)

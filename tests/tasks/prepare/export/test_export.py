@@ -3,14 +3,12 @@
 import hashlib
 import importlib.util
 import json
-import os
 import shutil
-import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +20,6 @@ from tasks.prepare.export.export import NotApplicableError, export_model
 from tasks.prepare.export.exported import Export, ExportError, read_exports
 from tasks.prepare.export.key import source_sha256
 from tasks.prepare.export.recipes import RECIPES
-from tests.fixtures.waiting import SCALE, wait_for
 
 pytestmark = [
     pytest.mark.torch,
@@ -33,16 +30,11 @@ pytestmark = [
 
 OWN_MODEL = """
 from pathlib import Path
-import time
 import torch
 from helper import SCALE
 
 class Ours(torch.nn.Module):
     def forward(self, images):
-        if not torch.compiler.is_exporting():
-            Path("started").touch()
-            while Path("hold").exists():
-                time.sleep(0.02)
         return images.mean((2, 3)) * SCALE
 
 def make():
@@ -58,20 +50,7 @@ def branching():
 
 def bare():
     return Ours()
-
-def crash():
-    import os
-    os.abort()
 """
-
-
-@pytest.fixture(scope="module")
-def toys(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Export]:
-    """toy_cnn in every precision, two exports at a time."""
-    exports = tmp_path_factory.mktemp("toys") / "exports"
-    with ThreadPoolExecutor(2) as pool:
-        made = pool.map(lambda precision: export_model("toy_cnn", precision, exports), RECIPES)
-        return dict(zip(RECIPES, made, strict=True))
 
 
 @pytest.fixture
@@ -113,16 +92,16 @@ def test_every_file_is_as_export_json_says(toys: dict[str, Export]) -> None:
             assert hashlib.sha256((export.folder / entry["file"]).read_bytes()).hexdigest() == entry["sha256"]
 
 
-def test_an_export_of_an_older_farm_has_the_hash_of_its_source(exports: Path) -> None:
+def test_an_export_of_an_older_farm_has_the_hash_of_its_source(linear: Export, tmp_path: Path) -> None:
     # given an export whose export.json lacks the hash
-    made = export_model("linear", "fp32", exports)
-    described = json.loads((made.folder / "export.json").read_text())
+    folder = copied(linear, tmp_path)
+    described = json.loads((folder / "export.json").read_text())
     del described["source_sha256"]
-    (made.folder / "export.json").write_text(json.dumps(described))
+    (folder / "export.json").write_text(json.dumps(described))
     # when it is used again
-    again = export_model("linear", "fp32", exports)
+    again = export_model("linear", "fp32", tmp_path)
     # then the hash is there, and nothing was exported again
-    assert again == made
+    assert again == replace(linear, folder=folder)
 
 
 def test_inputs_follow_the_precision_and_conversions_are_compared_with_fp32_too(toys: dict[str, Export]) -> None:
@@ -170,44 +149,31 @@ def test_a_second_export_is_taken_from_disk_without_importing_torch(toys: dict[s
 
 
 @pytest.mark.parametrize("damaged", ["model.pte", "output-0.bin", "export.json"])
-def test_a_damaged_export_is_not_taken(toys: dict[str, Export], tmp_path: Path, damaged: str) -> None:
-    shutil.copytree(toys["fp32"].folder, tmp_path / toys["fp32"].folder.name)
-    spoiled = tmp_path / toys["fp32"].folder.name / damaged
+def test_a_damaged_export_is_not_taken(linear: Export, tmp_path: Path, damaged: str) -> None:
+    spoiled = copied(linear, tmp_path) / damaged
     spoiled.write_bytes(spoiled.read_bytes()[:-7])
-    # No time to export anew: what is asked here is only that the damaged one is neither taken nor left.
+    # No time to export again: what is asked here is only that the damaged one is neither taken nor left.
     with pytest.raises(ExportError, match=r"the export did not finish within 0\.01 s"):
-        export_model("toy_cnn", "fp32", tmp_path, deadline_s=0.01)
+        export_model("linear", "fp32", tmp_path, deadline_s=0.01)
     assert _names(tmp_path) == ["logs"]
 
 
 def test_two_exports_at_once_of_a_damaged_one_both_give_the_same_bytes_as_before(
-    toys: dict[str, Export], tmp_path: Path
+    linear: Export, tmp_path: Path
 ) -> None:
-    folder = tmp_path / toys["fp32"].folder.name
-    shutil.copytree(toys["fp32"].folder, folder)
+    folder = copied(linear, tmp_path)
     (folder / "model.pte").write_bytes(b"not a program")
 
     with ThreadPoolExecutor(2) as pool:
-        made = list(pool.map(lambda _: export_model("toy_cnn", "fp32", tmp_path), range(2)))
+        made = list(pool.map(lambda _: export_model("linear", "fp32", tmp_path), range(2)))
 
     assert [export.folder for export in made] == [folder, folder]
-    assert made[0].pte_sha256 == made[1].pte_sha256 == toys["fp32"].pte_sha256
-    assert made[0].outputs == toys["fp32"].outputs
+    assert made[0].pte_sha256 == made[1].pte_sha256 == linear.pte_sha256
+    assert made[0].outputs == linear.outputs
     assert _names(tmp_path) == sorted([folder.name, "logs"])
 
 
-def test_a_killed_export_leaves_nothing_and_the_next_one_succeeds(exports: Path) -> None:
-    Path("hold").touch()
-    with ThreadPoolExecutor(1) as pool:
-        exporting = pool.submit(export_model, "own:make", "fp32", exports)
-        wait_for(Path("started").exists, "the export to start")
-        (aside,) = exports.glob(".part-*")
-        os.kill(int(aside.name.split("-")[1]), signal.SIGKILL)
-        with pytest.raises(ExportError, match=r"own:make as fp32: the export process was killed, .*; the full log is "):
-            exporting.result()
-    assert _names(exports) == ["logs", "used"]
-
-    Path("hold").unlink()
+def test_the_files_that_a_model_of_our_own_used_are_recorded_and_its_export_is_made_once(exports: Path) -> None:
     export = export_model("own:make", "fp32", exports)
 
     assert export.portable[0]["reason"] == "mean.dim only supports keepdim=True"
@@ -216,48 +182,12 @@ def test_a_killed_export_leaves_nothing_and_the_next_one_succeeds(exports: Path)
     assert [Path(name).name for name in noted] == ["helper.py", "own.py", "weights.txt"]
 
 
-def test_an_export_ends_with_the_process_that_asked_for_it(exports: Path) -> None:
-    # given a farm that waits for an export
-    Path("hold").touch()
-    program = (
-        "import pathlib, sys; from tasks.prepare.export.export import export_model; "
-        "export_model('own:make', 'fp32', pathlib.Path(sys.argv[1]))"
-    )
-    farm = subprocess.Popen([sys.executable, "-c", program, exports])
-    wait_for(Path("started").exists, "the export to start")
-    (aside,) = exports.glob(".part-*")
-    # when the farm is killed
-    farm.kill()
-    farm.wait()
-    # then the export's process ends too
-    assert wait_for(lambda: not _runs(int(aside.name.split("-")[1])), "the export's process to end")
-
-
-def test_a_process_that_a_model_leaves_running_neither_delays_its_export_nor_outlives_it(exports: Path) -> None:
-    left = "import subprocess\nPath('left').write_text(str(subprocess.Popen(['sleep', '300']).pid))\n"
-    Path("own.py").write_text(OWN_MODEL + left)
-    export_model("own:make", "fp32", exports, deadline_s=120 * SCALE)
-    assert not _runs(int(Path("left").read_text()))
-
-
-def _runs(pid: int) -> bool:
-    said = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return bool(said.stdout.strip()) and not said.stdout.startswith("Z")
-
-
-def test_an_export_past_its_deadline_is_stopped_with_all_its_processes(exports: Path) -> None:
-    with pytest.raises(ExportError, match=r"cannot export toy_cnn as fp32: the export did not finish within 0\.2 s"):
-        export_model("toy_cnn", "fp32", exports, deadline_s=0.2)
-    assert _names(exports) == ["logs"]
-
-
 @pytest.mark.parametrize(
     ("model", "precision", "words"),
     [
         ("own:branching", "fp32", r"GuardOnDataDependentSymNode|data-dependent|Could not guard"),
         ("own:absent", "fp32", r"own\.py does not define a function named absent"),
         ("own:bare", "fp32", r"must return \(torch\.nn\.Module, tuple of tensors\) or a dict, not Ours"),
-        ("own:crash", "fp32", r"the export process was killed by SIGABRT"),
     ],
 )
 def test_a_model_that_cannot_be_exported_gives_one_sentence(
@@ -300,7 +230,7 @@ def test_unknown_names_are_refused_before_anything_is_made(
     assert not exports.exists()
 
 
-def test_a_full_disk_is_one_sentence(tmp_path: Path, small_disk: Path) -> None:
+def test_a_full_disk_is_one_sentence(small_disk: Path) -> None:
     with pytest.raises(ExportError, match=f"linear as fp32: no space left on the disk of {small_disk}"):
         export_model("linear", "fp32", small_disk)
     assert not list(small_disk.glob("*/model.pte"))
@@ -321,16 +251,16 @@ def test_a_folder_without_an_export_is_refused_in_one_sentence(tmp_path: Path) -
         read_exports(tmp_path)
 
 
+def copied(export: Export, exports: Path) -> Path:
+    """Copy an export to another exports folder; return its folder there."""
+    return shutil.copytree(export.folder, exports / export.folder.name)
+
+
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
+def small_disk(full_disk: Path) -> Path:
     """A disk with room for the log and the inputs, but not for the program."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=160k", "tmpfs", disk], capture_output=True)
-    if mounted.returncode != 0:
-        pytest.skip("mounting a small disk needs root")
-    yield disk
-    subprocess.run(["umount", disk], check=True)
+    (full_disk / "other").write_bytes(bytes(888 * 1024))
+    return full_disk
 
 
 def _values(export: Export, entry: dict[str, Any]) -> Any:

@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 from tasks.prepare.export import export
-from tasks.prepare.export.entry import ModelEntry
+from tasks.prepare.export.child import Request
 from tasks.prepare.export.export import export_cases
 from tasks.prepare.export.exported import Export, ExportError
 from tasks.prepare.export.key import export_key
-from tasks.prepare.export.process import Request
 from tasks.prepare.export.shared import publish
 from tasks.store.shelf import Shelf
 from tasks.store.store import ObjectStore
@@ -34,8 +33,7 @@ class Machine:
 
     def run(self, request: Request) -> dict[str, str]:
         self.made += 1
-        entry = ModelEntry.model_validate_json(request.arguments[0])
-        key = export_key(entry, "fp32", 0, self.exports)
+        key = export_key(request.entry, request.precision, request.seed, self.exports)
         write_export(self.exports / key)
         (self.exports / key / "model.etrecord").write_bytes(b"record")
         return {"folder": key}

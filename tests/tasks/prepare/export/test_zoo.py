@@ -1,7 +1,5 @@
 """The models measured by default."""
 
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -13,20 +11,8 @@ from tasks.prepare.export.zoo.sources import SOURCES
 SLOW_IN_HALF = {"segformer_b0", "edgetam_encoder"}
 
 
-def test_names_are_known_without_importing_torch_or_transformers() -> None:
-    script = (
-        "import sys; from tasks.prepare.export.zoo import MODELS; print(*MODELS); "
-        "print({'torch', 'transformers'} & {*sys.modules})"
-    )
-    lines = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split(
-        "\n"
-    )
-    assert {"toy_cnn", "mobilenet_v2", "mobilevit_xs", "bert_tiny", "resnet18"} <= set(lines[0].split())
-    assert lines[1] == "set()"
-
-
 @pytest.mark.torch
-@pytest.mark.parametrize("name", ["toy_cnn", "mobilenet_v2", "bert_tiny"])
+@pytest.mark.parametrize("name", ["toy_cnn", "bert_tiny"])
 def test_a_seed_decides_a_models_weights_inputs_and_outputs(name: str) -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed (export extra)")
     pytest.importorskip("transformers", reason="transformers is not installed (export extra)")
