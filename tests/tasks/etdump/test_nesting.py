@@ -24,60 +24,90 @@ def self_ns(dump: Etdump) -> list[int]:
     return list(dump.self_ns[:-1])
 
 
-def test_a_portable_operator_inside_another_counts_once() -> None:
-    # given an operator of 80 ns that runs two others, the second of which runs a third
-    dump = read(
-        Profile(ADD, 110, 130, instruction=3),
-        Profile("native_call_exp.out", 145, 150, instruction=3),
-        Profile(ADD, 140, 170, instruction=3),
-        Profile(SUM, 105, 185, instruction=3),
-        Profile("OPERATOR_CALL", 100, 190, instruction=3),
-    )
-    # then the outer operators count the rest, and each is the parent of those inside it
-    assert self_ns(dump) == [20, 5, 25, 30, 10]
-    assert dump.parent.tolist() == [3, 2, 3, 4, 5, -1]
+OPERATOR_CALL = Profile("OPERATOR_CALL", 100, 190, instruction=3)
+DELEGATE_CALL = Profile("DELEGATE_CALL", 100, 190, instruction=3)
 
 
-def test_an_operator_that_follows_another_in_the_same_call_is_not_inside_it() -> None:
-    dump = read(
-        Profile(ADD, 100, 130, instruction=3),
-        Profile(ADD, 130, 130, instruction=3),
-        Profile(SUM, 130, 160, instruction=3),
-        Profile("OPERATOR_CALL", 100, 190, instruction=3),
-    )
-    assert self_ns(dump) == [30, 0, 30, 30]
-    assert dump.parent.tolist() == [3, 3, 3, 4, -1]
+def portable(name: str, start: int, end: int, instruction: int = 3) -> Profile:
+    return Profile(name, start, end, instruction=instruction)
 
 
-def test_a_scope_inside_a_call_counts_what_its_operators_do_not() -> None:
-    dump = read(
-        Profile(ADD, 110, 150, instruction=3),
-        Profile("my stage", 105, 165, instruction=3),
-        Profile("OPERATOR_CALL", 100, 190, instruction=3),
-    )
-    assert self_ns(dump) == [40, 20, 30]
+def delegated(name: str, start: int, end: int, instruction: int = 3) -> Profile:
+    return Profile(text=name, start=start, end=end, instruction=instruction)
 
 
-def test_a_scope_around_several_calls_counts_what_they_do_not() -> None:
-    dump = read(
-        Profile(ADD, 110, 150, instruction=3),
-        Profile("OPERATOR_CALL", 100, 190, instruction=3),
-        Profile(SUM, 200, 240, instruction=4),
-        Profile("OPERATOR_CALL", 200, 250, instruction=4),
-        Profile("my stage", 90, 270, instruction=-1),
-    )
-    assert self_ns(dump) == [40, 50, 40, 10, 40]
-    assert dump.parent.tolist() == [1, 4, 3, 4, 5, -1]
+def scope(start: int, end: int) -> Profile:
+    """A scope without an instruction."""
+    return Profile("my stage", start, end, chain=-1, instruction=0)
 
 
-def test_a_scope_without_an_instruction_belongs_to_the_call_that_it_lies_in() -> None:
-    dump = read(
-        Profile("my stage", 120, 130, chain=-1, instruction=0),
-        Profile(ADD, 110, 150, instruction=3),
-        Profile("OPERATOR_CALL", 100, 190, instruction=3),
-    )
-    assert self_ns(dump) == [10, 30, 50]
-    assert dump.parent.tolist() == [1, 2, 3, -1]
+EXP = "native_call_exp.out"
+CASES: dict[str, tuple[list[Profile], list[int], list[int]]] = {
+    "an operator of 80 ns runs two others, the second of which runs a third: the outer ones count the rest": (
+        [
+            *(portable(ADD, 110, 130), portable(EXP, 145, 150), portable(ADD, 140, 170), portable(SUM, 105, 185)),
+            OPERATOR_CALL,
+        ],
+        [20, 5, 25, 30, 10],
+        [3, 2, 3, 4, 5, -1],
+    ),
+    "operators that follow each other in a call are not inside each other": (
+        [portable(ADD, 100, 130), portable(ADD, 130, 130), portable(SUM, 130, 160), OPERATOR_CALL],
+        [30, 0, 30, 30],
+        [3, 3, 3, 4, -1],
+    ),
+    "a scope inside a call counts what its operators do not": (
+        [portable(ADD, 110, 150), portable("my stage", 105, 165), OPERATOR_CALL],
+        [40, 20, 30],
+        [1, 2, 3, -1],
+    ),
+    "a scope around several calls counts what they do not": (
+        [
+            *(portable(ADD, 110, 150), OPERATOR_CALL),
+            *(portable(SUM, 200, 240, 4), portable("OPERATOR_CALL", 200, 250, 4)),
+            Profile("my stage", 90, 270),
+        ],
+        [40, 50, 40, 10, 40],
+        [1, 4, 3, 4, 5, -1],
+    ),
+    "a scope without an instruction belongs to the call that it lies in": (
+        [scope(120, 130), portable(ADD, 110, 150), OPERATOR_CALL],
+        [10, 30, 50],
+        [1, 2, 3, -1],
+    ),
+    "of scopes that cross only the first counts": (
+        [Profile("a", 100, 200), Profile("b", 150, 260), Profile("c", 270, 280)],
+        [100, 0, 10],
+        [3, 3, 3, -1],
+    ),
+    "a scope around one operator that ends inside the next leaves both their time": (
+        [portable(ADD, 110, 140), portable("my stage", 105, 160), portable(SUM, 150, 180), OPERATOR_CALL],
+        [30, 0, 30, 30],
+        [1, 3, 3, 4, -1],
+    ),
+    "of operators that a delegate runs at once the later counts from the end of the earlier": (
+        [delegated(FAST, 110, 150), delegated("inner", 155, 160), delegated(SLOW, 120, 180), DELEGATE_CALL],
+        [40, 5, 25, 20],
+        [3, 3, 3, 4, -1],
+    ),
+    "on the runtime's clock a scope counts what a delegate's operators do not": (
+        [delegated(FAST, 110, 150), portable("my stage", 105, 165), DELEGATE_CALL],
+        [40, 20, 30],
+        [2, 2, 3, -1],
+    ),
+    "what was moved into an empty call takes no time from a delegate on another clock that seems to run then": (
+        [scope(120, 130), OPERATOR_CALL, delegated(FAST, 100, 160, 4), portable("DELEGATE_CALL", 200, 300, 4)],
+        [10, 80, 60, 40],
+        [1, 4, 3, 4, -1],
+    ),
+}
+
+
+@pytest.mark.parametrize(("events", "counted", "parents"), CASES.values(), ids=CASES)
+def test_every_nanosecond_counts_once(events: list[Profile], counted: list[int], parents: list[int]) -> None:
+    dump = read(*events)
+    assert self_ns(dump) == counted
+    assert dump.parent.tolist() == parents
 
 
 @pytest.mark.parametrize(("start", "end"), [(180, 260), (50, 120)], ids=["begins inside", "ends inside"])
@@ -92,35 +122,6 @@ def test_a_scope_that_crosses_a_call_counts_nothing(start: int, end: int) -> Non
         assert self_ns(read(*call, scope)) == [75, 15, 0]
 
 
-def test_of_scopes_that_cross_only_the_first_counts() -> None:
-    dump = read(Profile("a", 100, 200), Profile("b", 150, 260), Profile("c", 270, 280))
-    assert self_ns(dump) == [100, 0, 10]
-
-
-def test_a_crossed_scope_leaves_its_operators_their_time() -> None:
-    # given a scope around one operator that ends inside the next one
-    dump = read(
-        Profile(ADD, 110, 140, instruction=3),
-        Profile("my stage", 105, 160, instruction=3),
-        Profile(SUM, 150, 180, instruction=3),
-        Profile("OPERATOR_CALL", 100, 190, instruction=3),
-    )
-    assert self_ns(dump) == [30, 0, 30, 30]
-
-
-def test_operators_that_a_delegate_runs_at_the_same_time_share_their_time() -> None:
-    # given an accelerator that runs two operators at once and lists a third inside the second
-    dump = read(
-        Profile(text=FAST, start=110, end=150, instruction=3),
-        Profile(text="inner", start=155, end=160, instruction=3),
-        Profile(text=SLOW, start=120, end=180, instruction=3),
-        Profile("DELEGATE_CALL", 100, 190, instruction=3),
-    )
-    # then the later one counts from the end of the earlier one
-    assert self_ns(dump) == [40, 5, 25, 20]
-    assert dump.parent.tolist() == [3, 3, 3, 4, -1]
-
-
 @pytest.mark.parametrize("epoch", [0, 5_000_000])
 def test_beside_operators_on_another_clock_a_scope_counts_nothing(epoch: int) -> None:
     # given a delegate whose clock is not the runtime's, and a scope around its work
@@ -130,15 +131,6 @@ def test_beside_operators_on_another_clock_a_scope_counts_nothing(epoch: int) ->
         Profile("DELEGATE_CALL", 100, 190, instruction=3),
     )
     assert self_ns(dump) == [40, 0, 50]
-
-
-def test_on_the_runtimes_clock_a_scope_counts_what_a_delegates_operators_do_not() -> None:
-    dump = read(
-        Profile(text=FAST, start=110, end=150, instruction=3),
-        Profile("my stage", 105, 165, instruction=3),
-        Profile("DELEGATE_CALL", 100, 190, instruction=3),
-    )
-    assert self_ns(dump) == [40, 20, 30]
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -59,6 +59,12 @@ def test_events_become_rows_in_file_order_with_their_nanoseconds() -> None:
     assert len(dump.names) == 8
 
 
+def test_the_runs_of_a_long_file_keep_their_numbers() -> None:
+    between = [Run(listed=False)] * 10_000
+    dump = read_etdump(build_etdump([Run([Profile("a")]), *between, Run([Profile("b"), Profile("c")])]))
+    assert dump.run_data_index.tolist() == [0, 10_001, 10_001]
+
+
 def test_columns_have_the_promised_types() -> None:
     dump = read_etdump(build_etdump([execution(0)]))
     for column in ("run_data_index", "execution", "name_id", "parent"):
@@ -115,6 +121,18 @@ def test_a_repeated_instruction_belongs_to_the_next_call() -> None:
     ]
     dump = read_etdump(build_etdump([Run(events)]))
     assert dump.parent.tolist() == [1, 6, 6, 5, 5, 6, -1]
+
+
+def test_calls_of_chains_that_take_turns_keep_their_operators() -> None:
+    # given two chains whose instructions have the same numbers, each called while the other's operators wait
+    events = [
+        Profile(text="a", instruction=4),
+        Profile(text="b", instruction=4, chain=1),
+        Profile("DELEGATE_CALL", instruction=4),
+        Profile("DELEGATE_CALL", instruction=4, chain=1),
+        Profile(METHOD),
+    ]
+    assert read_etdump(build_etdump([Run(events)])).parent.tolist() == [2, 3, 4, 4, -1]
 
 
 def test_a_call_of_another_chain_run_or_execution_is_no_parent() -> None:

@@ -37,6 +37,12 @@ def read_back(data: bytes, runs: list[int]) -> dict[str, list[dict[str, Any]]]:
     """
     text = as_chrome_json("toy", slices_of(read_etdump(data), runs), {"session_id": "s"})
     trace = json.loads(text)
+    assert trace["otherData"] == {"session_id": "s"}
+    # the title, the names and the order of the tracks belong to the process and threads of the slices
+    assert len({event["pid"] for event in trace["traceEvents"]}) == 1
+    titles = [event["args"]["name"] for event in trace["traceEvents"] if event["name"] == "process_name"]
+    order = [event["tid"] for event in trace["traceEvents"] if event["name"] == "thread_sort_index"]
+    assert (titles, order) == (["toy"], sorted({event["tid"] for event in trace["traceEvents"] if event["ph"] == "X"}))
     names = {event["tid"]: event["args"]["name"] for event in trace["traceEvents"] if event["name"] == "thread_name"}
     tracks = defaultdict(list)
     for event in trace["traceEvents"]:

@@ -9,7 +9,7 @@ import pytest
 
 from tasks.rows import rows
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
-from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, BundleMaker, etdump_of
+from tests.fixtures.warehouse import MEAN, BundleMaker, etdump_of
 
 ADD = "native_call_add.out"
 
@@ -64,48 +64,13 @@ def test_an_etdump_of_two_methods_is_refused_not_pooled(maker: BundleMaker, tmp_
         )
 
 
-def test_executions_of_different_programs_are_refused_without_a_record_of_loading(maker: BundleMaker) -> None:
-    # given executions that disagree about the operator of instruction 0
-    folder = bundle(maker, [execution(1000, MEAN, ADD), execution(2000, MEAN, ADD), execution(3000, ADD)], 3)
-    assert refusal(maker) == (
-        f"{folder / 'model.etdump'}: its executions belong to different methods: instruction 0 ran "
-        "native_call_mean.out in execution 0 and not in execution 2; measure one method per process"
-    )
-
-
-def test_delegates_with_different_operators_at_one_instruction_are_different_methods(maker: BundleMaker) -> None:
-    runs: list[tuple[int, dict[str, int]]] = [(100, {CONVOLUTION: 60}), (100, {LINEAR: 60})]
-    folder = maker.session(runs)
-    assert refusal(maker) == (
-        f"{folder / 'model.etdump'}: its executions belong to different methods: instruction 0 ran {CONVOLUTION} "
-        "in execution 0 and not in execution 2; measure one method per process"
-    )
-
-
-def test_an_instruction_that_is_a_call_of_a_delegate_in_only_some_executions_is_refused(maker: BundleMaker) -> None:
-    method = Profile(METHOD, 0, 100, chain=-1, instruction=0)
-    delegated = Run([Profile("DELEGATE_CALL", 5, 50, instruction=0), method])
-    bundle(maker, [delegated, execution(1000, MEAN)], 2)
-    assert "instruction 0 ran DELEGATE_CALL in execution 0 and not in execution 1" in refusal(maker)
-
-
-def test_branches_and_loops_of_one_method_are_loaded(maker: BundleMaker) -> None:
-    # given executions that skip instructions, and repeat one, but agree about what each instruction runs
-    first, rest = execution(3000, MEAN).events[:2], execution(3020, MEAN, ADD).events[:4]
-    again = Run([*first, *rest, Profile(METHOD, 3000, 3100, chain=-1, instruction=0)])
-    bundle(maker, [loading(0), execution(1000, MEAN, ADD), execution(2000, MEAN), again], 3)
-    assert maker.load().loaded == 1
-
-
 # Aborted executions
 
 
-@pytest.mark.parametrize("in_one_run", [True, False])
-def test_a_session_with_an_aborted_execution_is_refused(maker: BundleMaker, in_one_run: bool) -> None:
+def test_a_session_with_an_aborted_execution_is_refused(maker: BundleMaker) -> None:
     # given two complete executions, and the beginning of one before the second
-    first, aborted, last = execution(1000, MEAN, ADD), execution(2000, MEAN, ADD).events[:3], execution(3000, MEAN, ADD)
-    runs = [first, Run([*aborted, *last.events])] if in_one_run else [first, Run(aborted), last]
-    folder = bundle(maker, runs, 2)
+    aborted, last = execution(2000, MEAN, ADD).events[:3], execution(3000, MEAN, ADD)
+    folder = bundle(maker, [execution(1000, MEAN, ADD), Run([*aborted, *last.events])], 2)
     for path in folder, folder / "model.etdump":
         assert refusal(maker, path) == (
             f"{folder / 'model.etdump'}: 3 of its events belong to an execution that did not end; run the model again"

@@ -10,7 +10,7 @@ import pytest
 
 from sql.warehouse import WarehouseError
 from tasks.analyse.load.load import load_paths
-from tests.fixtures.warehouse import CONVOLUTION, MEAN, BundleMaker, etdump_of, profile_of
+from tests.fixtures.warehouse import CONVOLUTION, MEAN, BundleMaker, etdump_of
 
 COUNTS = "SELECT (SELECT count(*) FROM session), (SELECT count(*) FROM run), (SELECT count(*) FROM event)"
 
@@ -254,16 +254,6 @@ def test_events_start_after_their_run_and_runs_keep_the_devices_clock(maker: Bun
         (MEAN, 60),
     ]
     assert maker.ask("SELECT min(start_ns) >= 1_000_000 FROM run") == [(True,)]
-
-
-def test_a_malformed_profile_is_refused(maker: BundleMaker) -> None:
-    folder = maker.session([100], mode="profile", files={"kernel_profile.json": b'{"samples": 3}'})
-    [(path, sentence)] = maker.load().refused
-    assert path == folder
-    assert "kernel_profile.json" in sentence
-    assert "\n" not in sentence
-    maker.session([100], mode="profile", files=profile_of(memcpy=3))
-    assert maker.load(maker.bundles).loaded == 1
 
 
 def test_the_nights_of_a_series_are_updated_with_each_cell_apart(maker: BundleMaker) -> None:

@@ -57,14 +57,18 @@ def test_another_key_has_a_baseline_of_its_own(load: Calibration) -> None:
 
 
 def test_the_oldest_times_and_keys_are_dropped(load: Calibration) -> None:
-    # given many fast times, and more of a device that became slower for good
-    for ms in [100] * 5 + [200] * 100:
+    # given thirty fast times, and more of a device that became slower for good
+    for ms in [100] * 30 + [200] * 50:
         load.add(ms * MS)
+    assert load.slowdown_percent(200 * MS) == 100.0
+    for _ in range(50):
+        load.add(200 * MS)
     assert load.slowdown_percent(200 * MS) == 0.0
-    # when twenty other builds follow
-    for number in range(20):
+    # when other builds follow, then the last twenty are known
+    for number in range(19):
         replace(load, key=f"build {number}").add(MS)
-    # then the file has only these
+    assert load.slowdown_percent(200 * MS) == 0.0
+    replace(load, key="build 19").add(MS)
     assert load.slowdown_percent(200 * MS) is None
 
 

@@ -1,5 +1,6 @@
 """What a runner states about SME and SME2 is believed only if it is an answer."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -36,3 +37,18 @@ def test_a_runner_that_prints_its_version_without_end_is_killed(tmp_path: Path) 
     bench.device.output_limit_bytes = 1 << 20
     with pytest.raises(OutputTooLong, match=r"^local: `.*` printed more than its limit of 1048576 bytes"):
         with_answer_of(bench.runner, bench.device, bench.spec, bench.facts)
+
+
+def test_what_a_runner_does_not_state_stays_as_the_system_reports_it(tmp_path: Path) -> None:
+    bench = farm_bench(tmp_path, "echo '{\"sme2_hardware\": false}'\n")
+    facts = Facts(os="linux", sme=True, sme2=True)
+    found = with_answer_of(bench.runner, bench.device, bench.spec, facts)
+    assert (found.sme, found.sme2) == (True, False)
+
+
+def test_a_registered_runner_and_one_that_a_device_is_too_old_for_are_not_started(tmp_path: Path) -> None:
+    bench = farm_bench(tmp_path, "echo '{\"sme2_hardware\": true}'\n")
+    facts = Facts(os="linux", glibc="2.17")
+    registered, new = replace(bench.runner, kind="registered"), replace(bench.runner, needs={"glibc": "2.99"})
+    assert [with_answer_of(runner, bench.device, bench.spec, facts).sme2 for runner in (registered, new)] == [None] * 2
+    assert not (tmp_path / "root").exists()

@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
+from devices.local import LocalDevice
 from tasks.analyse.load.load import load_paths
 from tasks.bundle.record import SessionRecord
 from tasks.measure.session import logs, measure
-from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
+from tasks.measure.session.check import Unsuccessful
+from tasks.measure.session.gate import collect_files, file_limits, read_stats
 from tests.fixtures.plans import NIGHT
-from tests.fixtures.stand_in import GOOD, OPERATOR, a_bench, a_session, etdump_of, farm_bench, measured
+from tests.fixtures.stand_in import GOOD, a_bench, a_session, farm_bench, measured
 
 GOOD_STATS = {
     "runner_version": "1", "load_ns": 5, "execution_ns": [1, 2, 3], "peak_resident_bytes": 9, "threads_requested": 1,
@@ -61,16 +63,14 @@ def test_the_statistics_of_a_good_runner_are_kept_and_loaded(tmp_path: Path) -> 
         ("a negative load_ns", changed(load_ns=-1), "`load_ns`"),
         ("a load_ns of 2^70", changed(load_ns=2**70), "`load_ns`"),
         ("load_ns as text", changed(load_ns="fast"), "`load_ns`"),
-        ("load_ns as null", changed(load_ns=None), "`load_ns` is missing or null"),
         ("load_ns as NaN", '{"load_ns": NaN, "threads_used": 1}', "`load_ns`"),
         ("load_ns as a fraction", changed(load_ns=1.5), "`load_ns`"),
         ("threads_used as text", changed(threads_used="1"), "`threads_used`"),
-        ("no threads_used", '{"load_ns": 5}', "`threads_used`"),
         ("a negative execution", changed(execution_ns=[1, -2]), "`execution_ns.1`"),
         ("a lone surrogate", changed(exit_reason="lone \ud800"), "hex escape"),
         ("an unknown key nested 100,000 deep", changed()[:-1] + ', "deep": ' + "[" * 100_000, "recursion limit"),
         ("100,000 brackets", "[" * 100_000, "recursion limit"),
-        ("no keys", "{}", "`load_ns`"),
+        ("an unknown count that is negative", changed(newer_ns=-1), "`newer_ns`"),
         ("a list", "[]", "object"),
         ("nothing", "", "EOF"),
     ],
@@ -78,13 +78,19 @@ def test_the_statistics_of_a_good_runner_are_kept_and_loaded(tmp_path: Path) -> 
 def test_statistics_that_do_not_match_their_schema_fail_the_session(
     tmp_path: Path, what: str, content: str, field: str
 ) -> None:
-    bench = farm_bench(tmp_path, writes(tmp_path, "stats", content))
+    (tmp_path / "stats.json").write_text(content, encoding="utf-8")
+    with pytest.raises(Unsuccessful) as end:
+        read_stats(tmp_path)
+    assert (end.value.status, end.value.code) == ("failed", "bad_stats")
+    assert str(end.value).startswith("stats.json")
+    assert field in str(end.value)
+    assert len(str(end.value)) < 500
+
+
+def test_a_session_with_such_statistics_is_loaded_as_failed_and_leaves_no_job(tmp_path: Path) -> None:
+    bench = farm_bench(tmp_path, writes(tmp_path, "stats", changed(load_ns="fast")))
     record = measured(tmp_path, bench)
-    # then the session failed with the name of the file and the field, nothing is left to collect, and it is loaded
     assert (record.status, record.reason_code) == ("failed", "bad_stats")
-    assert str(record.reason).startswith("stats.json")
-    assert field in str(record.reason)
-    assert len(str(record.reason)) < 500
     assert bench.device.collected == [str(folder) for folder in (tmp_path / "root" / "sessions").iterdir()]
     assert loaded(tmp_path, record) == 1
 
@@ -101,14 +107,6 @@ def test_a_profile_that_the_load_would_refuse_fails_the_session(tmp_path: Path, 
     assert "kernel_profile.json: not a kernel profile" in str(record.reason)
     assert str(tmp_path) not in str(record.reason)
     assert loaded(tmp_path, record) == 1
-
-
-def test_a_session_for_selected_kernels_needs_their_list(tmp_path: Path) -> None:
-    bench = farm_bench(tmp_path, writes(tmp_path, "stats", changed()))
-    session = a_session()
-    record = measured(tmp_path, bench, replace(session, cell=replace(session.cell, mode="selected")))
-    assert (record.status, record.reason_code) == ("failed", "no_kernels")
-    assert "did not write selected_kernels.json" in str(record.reason)
 
 
 @pytest.mark.fault(stage="pull", done="the runner leaves {left} as {name}", holds="the session fails with its name")
@@ -175,14 +173,6 @@ def test_an_output_that_is_not_a_number_is_a_wrong_output(tmp_path: Path) -> Non
     assert "output 0 is NaN or infinite in 1 of 1 elements" in str(record.reason)
 
 
-@pytest.mark.fault(stage="check", done="the runner's clock stands still", holds="the session fails, not its load")
-def test_an_etdump_that_the_load_would_refuse_fails_the_session(tmp_path: Path) -> None:
-    runs = [Run([Profile(text=OPERATOR, start=0, end=0, instruction=1), Profile(name=METHOD, start=0, end=0)])] * 3
-    record = measured(tmp_path, a_bench(tmp_path, GOOD, build_etdump(runs)))
-    assert (record.status, record.reason_code) == ("failed", "bad_etdump")
-    assert "every measured execution lasts 0 ns" in str(record.reason)
-
-
 @pytest.mark.fault(
     stage="check", done="an unforeseen error in a session", holds="it ends as failed and is not repeated"
 )
@@ -217,8 +207,74 @@ def test_a_record_that_the_load_would_refuse_fails_the_session(tmp_path: Path, m
     assert loaded(tmp_path, record) == 1
 
 
-def test_an_etdump_of_many_executions_passes_the_gate(tmp_path: Path) -> None:
-    session = a_session()
-    session = replace(session, cell=replace(session.cell, executions=5000))
-    record = measured(tmp_path, a_bench(tmp_path, GOOD, etdump_of(5000)), session)
-    assert record.status == "succeeded", record.reason
+def limits_of(
+    folder: Path, *, operators: int = 0, kind: Any = "wheel", taps: tuple[Any, ...] = (), **cell: Any
+) -> dict[str, int]:
+    """Return the limits of the files of a session, by name, for an export with so many delegated operators."""
+    bench, session = farm_bench(folder, ""), a_session()
+    export = replace(bench.export, delegated=[{"operator": "linear", "count": operators}] if operators else [])
+    export = replace(export, case=replace(export.case, taps=list(taps)))
+    session = replace(session, cell=replace(session.cell, **cell))
+    return file_limits(session, export, replace(bench.runner, kind=kind))
+
+
+@pytest.mark.parametrize(
+    ("kind", "mode", "more"),
+    [
+        ("registered", "timing", set()),
+        ("wheel", "timing", {"stats.json"}),
+        ("wheel", "profile", {"stats.json", "kernel_profile.json"}),
+        ("wheel", "selected", {"stats.json", "selected_kernels.json"}),
+    ],
+)
+def test_a_runner_may_leave_the_files_of_its_mode_and_no_others(
+    tmp_path: Path, kind: str, mode: str, more: set[str]
+) -> None:
+    limits = limits_of(tmp_path, kind=kind, mode=mode)
+    assert limits.keys() == {"stdout.txt", "stderr.txt", "model.etdump", "output-0.bin"} | more
+    # then there is room for what a good runner writes, and outputs have the sizes of their references
+    assert all(limits[name] >= 1 << 20 for name in limits if name != "output-0.bin")
+    assert limits["output-0.bin"] == 4
+
+
+def test_the_values_inside_a_model_follow_its_outputs(tmp_path: Path) -> None:
+    limits = limits_of(tmp_path, taps=({"file": "model.pte"}, {"file": "output-0.bin"}))
+    assert limits["output-1.bin"] == (tmp_path / "export" / "model.pte").stat().st_size
+    assert limits["output-2.bin"] == 4
+
+
+@pytest.mark.parametrize(("executions", "operators"), [(5000, 0), (1000, 200), (10, 20_000)])
+def test_what_good_runners_write_fits_its_limits(tmp_path: Path, executions: int, operators: int) -> None:
+    limits = limits_of(tmp_path, executions=executions, operators=operators)
+    # given events of 100 bytes, two of each operator and a few of each execution
+    assert 100 * executions * (2 * operators + 5) < limits["model.etdump"] <= 1 << 30
+    # and two lists of durations of an hour
+    assert 2 * executions * len("3600000000000, ") < limits["stats.json"] <= 1 << 30
+
+
+def test_no_session_may_send_files_without_bound(tmp_path: Path) -> None:
+    limits = limits_of(tmp_path, executions=10**9, operators=10**6, mode="profile")
+    assert max(limits.values()) <= 1 << 30
+
+
+def test_files_are_collected_each_on_its_own(tmp_path: Path) -> None:
+    # given a device with a log, and the files that came with the result of its job
+    device = LocalDevice("local", str(tmp_path))
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "output-0.bin").write_bytes(b"1234")
+    for name in ("stderr.txt", "output-1.bin"):
+        (tmp_path / "run" / name).write_bytes(b"12345")
+    sent = {"model.etdump": b"12345", "stats.json": b"1234", "stdout.txt": None}
+    names = ["model.etdump", "gone", "output-0.bin", "output-1.bin", "stats.json", "stderr.txt", "stdout.txt"]
+    limits = dict.fromkeys(names, 4)
+    for mode, kept in (("timing", {"stderr.txt"}), ("trace", set[str]())):
+        to = tmp_path / mode
+        to.mkdir()
+        # when they are collected
+        refused = collect_files(device, f"{tmp_path}/run", limits, sent, to, mode)
+        # then those within their limits are there, and each of the others has its reason, except a log that is cut
+        assert {path.name for path in to.iterdir()} == {"output-0.bin", "stats.json"} | kept
+        codes = [(each.status, each.code) for each in refused]
+        assert codes == [("failed", "file_refused"), ("failed", "wrong_output")] + [("failed", "file_refused")] * (
+            not kept
+        )

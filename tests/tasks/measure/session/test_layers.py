@@ -5,6 +5,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from devices.local import LocalDevice
@@ -14,6 +15,8 @@ from tasks.bundle.cell import Cell
 from tasks.bundle.layer_drift import Layer, read_layer_drift
 from tasks.bundle.names import LAYER_DRIFT
 from tasks.measure.plan import PlannedSession
+from tasks.measure.session.accuracy import OutputMismatchError
+from tasks.measure.session.layers import SAMPLE_ELEMENTS, write_layer_drift
 from tasks.measure.session.measure import Bench, measure
 from tasks.prepare.export.export import export_cases, export_model
 from tasks.prepare.export.exported import Export
@@ -98,3 +101,50 @@ def test_an_output_of_a_layer_that_is_missing_fails_the_session(tmp_path: Path) 
     record = measure(session, bench, LocalStore(tmp_path / "bundles"))
     assert (record.status, record.reason_code) == ("failed", "wrong_output")
     assert str(record.reason).startswith("output 1 is missing")
+
+
+def test_the_values_of_each_layer_are_compared_and_not_kept(tmp_path: Path) -> None:
+    # given two layers after one output: a long one that is a little off, and one with values that are not finite
+    folder, collected = tmp_path / "export", tmp_path / "collected"
+    folder.mkdir()
+    collected.mkdir()
+    first, second = np.arange(1, 1001, dtype=np.float32), np.array([1, np.inf, np.nan], np.float32)
+    for name, want, got in (("a", first, first + 1), ("b", second, second)):
+        want.tofile(folder / name)
+        got.tofile(collected / f"output-{'ab'.index(name) + 1}.bin")
+    taps = [
+        {"file": "a", "dtype": "float32", "shape": [1000], "order": 3, "module": "m", "operator": "add"},
+        {"file": "b", "dtype": "float32", "shape": [3], "order": 5, "module": None, "operator": "mul"},
+    ]
+    # when they are compared
+    write_layer_drift(taps, 1, folder, collected)
+    # then each has its figures and a sample from its first to its last value
+    a, b = read_layer_drift(collected / LAYER_DRIFT)
+    assert (a.layer, a.module, a.operator, a.elements, a.max_abs_error) == (3, "m", "add", 1000, 1.0)
+    assert a.snr_db == pytest.approx(10 * np.log10((first.astype(float) ** 2).sum() / 1000))
+    assert (len(a.sample), a.sample[0], a.sample[-1]) == (SAMPLE_ELEMENTS, 2.0, 1001.0)
+    assert a.sample == sorted(a.sample, key=lambda value: value or 0)
+    assert (b.layer, b.module, b.elements, b.nonfinite_mismatches, b.sample) == (5, None, 3, 0, [1.0, None, None])
+    assert a.values_sha256 != b.values_sha256
+    # and the values themselves are gone
+    assert [path.name for path in collected.iterdir()] == [LAYER_DRIFT]
+
+
+@pytest.mark.parametrize(("content", "words"), [(None, "output 1 is missing"), (b"12345678", "output 1 has 8 bytes")])
+def test_a_layer_that_is_missing_or_has_another_size_is_named(
+    tmp_path: Path, content: bytes | None, words: str
+) -> None:
+    (tmp_path / "a").write_bytes(b"1234")
+    if content:
+        (tmp_path / "output-1.bin").write_bytes(content)
+    tap = {"file": "a", "dtype": "float32", "shape": [1], "order": 0, "module": None, "operator": "add"}
+    with pytest.raises(OutputMismatchError, match=words):
+        write_layer_drift([tap], 1, tmp_path, tmp_path)
+
+
+def test_a_layer_without_elements_has_no_sample(tmp_path: Path) -> None:
+    (tmp_path / "a").touch()
+    (tmp_path / "output-0.bin").touch()
+    tap = {"file": "a", "dtype": "float32", "shape": [0], "order": 0, "module": None, "operator": "add"}
+    write_layer_drift([tap], 0, tmp_path, tmp_path)
+    assert read_layer_drift(tmp_path / LAYER_DRIFT)[0].sample == []

@@ -5,6 +5,7 @@ that takes the time of its calibration load from a file.
 """
 
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -76,18 +77,50 @@ def test_a_device_that_cools_down_is_waited_for(monkeypatch: pytest.MonkeyPatch,
     assert gate.waited_s > 0
 
 
-def test_a_device_that_stays_hot_is_given_up_with_the_reason(
+def test_a_device_that_stays_hot_is_given_up_with_the_reason_when_its_time_is_over(
     monkeypatch: pytest.MonkeyPatch, load: Calibration
 ) -> None:
-    readings(monkeypatch, *heat(50))
+    # given a clock that only sleeping moves, and a device that is too hot and has too little memory
+    now_s = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now_s[0])
+    monkeypatch.setattr(time, "sleep", lambda seconds: now_s.append(now_s.pop() + seconds))
+    monkeypatch.setattr(ready, "POLL_S", 2.0)
+    hot = Conditions(temperature_c=50, free_memory_bytes=10**8)
+    requests = readings(monkeypatch, *[hot.model_copy(update={"temperature_c": each}) for each in (45, 60, 50)])
     gates: list[GateRecord] = []
 
+    limits = Limits(max_temperature_c=40, min_free_memory_mb=500)
     with pytest.raises(Unsuccessful) as end:
-        ready.settle(PHONE, Limits(max_temperature_c=40), 0, gates, calibration=load)
+        ready.settle(PHONE, limits, 7, gates, calibration=load)
 
-    reason = "before the session, thermal: temperature_c is 50 °C, the limit is 40 °C"
+    reason = (
+        "before the session, thermal: temperature_c is 50 °C, the limit is 40 °C; "
+        "memory: free memory is 100 MB, the limit is 500 MB"
+    )
     assert (end.value.status, end.value.code, str(end.value)) == ("invalid", "thermal", reason)
-    assert [(gate.value, gate.worst, gate.waited_s) for gate in gates] == [(50, 50, 0)]
+    assert [(gate.value, gate.worst, gate.waited_s) for gate in gates] == [(50, 60, 7), (100, 100, 0)]
+    assert (now_s, len(requests)) == ([7], 5)
+
+
+def test_the_worst_value_is_the_lowest_of_a_lower_limit_and_never_one_inside(
+    monkeypatch: pytest.MonkeyPatch, load: Calibration
+) -> None:
+    memory = [Conditions(temperature_c=30, free_memory_bytes=each * 10**6) for each in (300, 100, 400, 500)]
+    readings(monkeypatch, *memory)
+    gates: list[GateRecord] = []
+
+    limits = Limits(max_temperature_c=40, min_free_memory_mb=500)
+    ready.settle(PHONE, limits, ENOUGH_S, gates, calibration=load)
+
+    assert [(gate.value, gate.worst) for gate in gates] == [(30, None), (500, 100)]
+
+
+def test_what_only_the_farm_reads_is_added_to_what_the_job_recorded() -> None:
+    settled = Conditions(load_1m=1, background_cpu_percent=3, calibration_ns=7)
+    job = Conditions(load_1m=2)
+    assert ready.with_readiness(job, settled) == Conditions(load_1m=2, background_cpu_percent=3, calibration_ns=7)
+    assert (ready.with_readiness(job, None), ready.with_readiness(None, settled)) == (job, settled)
+    assert ready.with_readiness(None, None) is None
 
 
 def test_a_wait_for_two_limits_counts_for_the_first(monkeypatch: pytest.MonkeyPatch, load: Calibration) -> None:
