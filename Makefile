@@ -1,16 +1,24 @@
 # The two main commands: `make sweep` measures this machine, `make test` tests the farm. Both install what they need.
+# `make test-all` adds the tests that take long or need programs such as sshd, which are skipped with a reason without.
 PYTHON ?= python3
 VENV   := .venv
 READY  := $(VENV)/.ready
 BIN    := $(VENV)/bin
 
-.PHONY: sweep test lint bench clean setup lab-up lab-down
+.PHONY: sweep test test-all test-thorough lint bench clean setup lab-up lab-down
 
 sweep: $(READY)
 	$(BIN)/etfarm sweep deployments/sweeps/smoke.yaml
 
+PYTEST := $(BIN)/pytest -q -n auto --dist loadscope --no-loadscope-reorder
+
 test: $(READY)
-	$(BIN)/pytest -q -n auto --dist loadscope --no-loadscope-reorder
+	$(PYTEST) -m "not thorough"
+
+test-thorough: $(READY)
+	$(PYTEST) -m thorough
+
+test-all: test test-thorough
 
 lint: $(READY)
 	$(BIN)/ruff check .

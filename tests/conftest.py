@@ -53,17 +53,36 @@ def pytest_unconfigure() -> None:
 
 # These need the one virtual lab of the machine, one after the other, and take longest.
 LAB_ROOMS = ("tests/survival/", "tests/lab/")
+_LONGEST = (
+    "the lab",
+    "tests/flows/setup/test_leftovers.py",
+    "tests/flows/server/test_server_lost.py",
+    "tests/flows/test_sweep.py",
+    "tests/tasks/prepare/export/test_export.py",
+)
+# Fixtures that need programs of the system which a newcomer does not have.
+_PROGRAMS = {"adb_port", "adbd", "lab_packages", "lab_up", "qemu", "sshd", "team_server"}
 
 
 def _scope(nodeid: str) -> str:
     return "the lab" if nodeid.startswith(LAB_ROOMS) else nodeid.partition("::")[0]
 
 
+def _needs_programs(item: pytest.Item) -> bool:
+    fixtures = getattr(item, "fixturenames", ())
+    return bool(_scope(item.nodeid) == "the lab" or item.get_closest_marker("lab") or _PROGRAMS.intersection(fixtures))
+
+
+@pytest.hookimpl(tryfirst=True)  # before the option -m selects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start with the longest tests: one worker is busy with the lab while the others do the rest. Scale time limits."""
-    longest = ("the lab", "tests/flows/server/test_server_lost.py", "tests/flows/test_sweep.py")
-    items.sort(key=lambda item: longest.index(scope) if (scope := _scope(item.nodeid)) in longest else len(longest))
+    """Start with the longest tests: one worker is busy with the lab while the others do the rest. Scale time limits.
+
+    Tests that need programs of the system are `thorough`, as if they were marked so.
+    """
+    items.sort(key=lambda item: _LONGEST.index(scope) if (scope := _scope(item.nodeid)) in _LONGEST else len(_LONGEST))
     for item in items:
+        if _needs_programs(item):
+            item.add_marker("thorough")
         marker = item.get_closest_marker("timeout")
         seconds = marker.args[0] if marker else float(item.config.getini("timeout"))
         item.add_marker(pytest.mark.timeout(seconds * SCALE), append=False)

@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 
 from tests.fixtures.simulated import SimulatedFarm
+from tests.fixtures.waiting import wait_for
 
 
 def main() -> None:
@@ -56,8 +57,9 @@ def ended(command: list[str], farm: SimulatedFarm, limit: int | None, pause_s: f
     environment = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
     with (farm.folder / "log").open("wb") as stream:
         process = subprocess.Popen(command, stdout=stream, stderr=stream, env=environment)
-        while limit is not None and process.poll() is None and bundles_in(farm) < limit:
-            time.sleep(0.05)
+        if limit is not None:
+            is_due = lambda: process.poll() is not None or bundles_in(farm) >= limit  # noqa: E731
+            wait_for(is_due, f"{limit} bundles", longest_s=3600, pause_s=0.05)
         try:
             return process.wait(None if limit is None else pause_s)
         except subprocess.TimeoutExpired:

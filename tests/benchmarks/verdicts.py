@@ -1,14 +1,11 @@
-"""How well the rule of the nights finds what happened on simulated farms, beside simpler rules and Apache Otava.
+"""How well the rule of the nights finds what happened on simulated farms, beside simpler rules.
 
 Run: python -m tests.benchmarks.verdicts
-Otava's row needs `pip install --no-deps apache-otava`: the versions that it pins conflict with constraints.txt.
 """
 
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
-from importlib.util import find_spec
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,20 +115,6 @@ def mean_rule(series: Series) -> Outcome:
     return Outcome(alarms)
 
 
-def otava_rule(series: Series) -> Outcome:
-    """A change point upwards that was not there the night before, at p = 0.001."""
-    compute_change_points = import_module("otava.analysis").compute_change_points
-    medians = np.median(series.figures, axis=1).tolist()
-    known: set[int] = set()
-    alarms = [False] * 4
-    for end in range(5, len(medians) + 1):
-        points = compute_change_points(medians[:end], window_len=50, max_pvalue=0.001)[0]
-        upwards = {point.index for point in points if point.stats.mean_2 > point.stats.mean_1}
-        alarms.append(any(all(abs(index - old) > 2 for old in known) for index in upwards))
-        known |= upwards
-    return Outcome(alarms)
-
-
 @dataclass(frozen=True)
 class Scores:
     """What one rule reached."""
@@ -195,9 +178,8 @@ RULES: dict[str, Rule] = {
     "ours, without A/B": our_rule_alone,
     "> 3 % against last night": last_night_rule,
     "mean/SD z > 3 over 14 nights": mean_rule,
-    "Apache Otava, p = 0.001": otava_rule,
 }
-SERIES_OF_EACH_KIND, SERIES_FOR_OTAVA = 300, 60  # it is slow
+SERIES_OF_EACH_KIND = 300
 
 
 def main() -> None:
@@ -213,13 +195,9 @@ def main() -> None:
     print(f"{'rule':40} {'series':>6} {'alarms':>6} {'A/B':>5} {'5 % in 1':>9} {'in 3':>5} {'10 % in 2':>9}", end=" ")
     print(f"{'drift in 30':>12} {'95 % interval':>13}")
     for name, rule in RULES.items():
-        if rule is otava_rule and not find_spec("otava"):
-            print(f"{name}: not installed; run `pip install --no-deps apache-otava`")
-            continue
-        series_of_each_kind = SERIES_FOR_OTAVA if rule is otava_rule else SERIES_OF_EACH_KIND
-        got = score(rule, series_of_each_kind, session_cv)
+        got = score(rule, SERIES_OF_EACH_KIND, session_cv)
         print(
-            f"{name:40} {4 * series_of_each_kind:6} {got.false_alarms:6.2f} {got.compared:5.1f}"
+            f"{name:40} {4 * SERIES_OF_EACH_KIND:6} {got.false_alarms:6.2f} {got.compared:5.1f}"
             f" {got.step_5_same_night:9.0%} {got.step_5_in_3:5.0%} {got.step_10_in_2:9.0%}"
             f" {got.drift_in_30:5.0%} ({got.no_drift_in_30:4.0%})"
             f" {'-' if got.coverage is None else f'{got.coverage:.1%}':>13}",

@@ -34,11 +34,12 @@ print(doubles())
 SWEEP = "name: team\nmodels: [linear]\nvariants: [sme2_off]\nexecutions: 6\nwarmup_executions: 2\nsessions: 2\n"
 
 
-def run_client(environment: dict[str, str], folder: Path) -> "subprocess.CompletedProcess[str]":
-    (folder / "client.py").write_text(FLOW, encoding="utf-8")
+def run(environment: dict[str, str], *words: object) -> "subprocess.CompletedProcess[str]":
+    """Run a program of the farm's Python in the checkout."""
     return subprocess.run(
-        [sys.executable, str(folder / "client.py")],
-        env=environment | {"PREFECT_HOME": str(folder / "home")},
+        [sys.executable, *map(str, words)],
+        cwd=ROOT,
+        env=environment,
         capture_output=True,
         text=True,
         check=False,
@@ -49,10 +50,7 @@ def run_client(environment: dict[str, str], folder: Path) -> "subprocess.Complet
 def doctor(environment: dict[str, str], folder: Path) -> list[str]:
     inventory = folder / "inventory.yaml"
     inventory.write_text(INVENTORY % json.dumps(str(folder / "device")), encoding="utf-8")
-    words = [sys.executable, "-m", "flows.cli.main", "doctor", "--inventory", str(inventory), "--var", str(folder)]
-    ended = subprocess.run(
-        words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=240 * SCALE
-    )
+    ended = run(environment, "-m", "flows.cli.main", "doctor", "--inventory", inventory, "--var", folder)
     assert ended.stderr == ""
     return [line for line in ended.stdout.splitlines() if "Prefect" in line or "PREFECT" in line or "worker" in line]
 
@@ -81,7 +79,8 @@ def runs(team: TeamServer, kind: str) -> list[dict[str, Any]]:
 def test_a_flow_run_of_a_client_with_the_password_is_recorded_with_its_task_runs(
     team_server: TeamServer, tmp_path: Path
 ) -> None:
-    ended = run_client(team_server.client(), tmp_path)
+    (tmp_path / "client.py").write_text(FLOW, encoding="utf-8")
+    ended = run(team_server.client(PREFECT_HOME=str(tmp_path / "home")), tmp_path / "client.py")
     assert ended.stdout.splitlines() == ["12"], ended.stderr
     # then the background services write the task runs that came over Redis
     wait_for(
@@ -166,15 +165,7 @@ def test_a_sweep_runs_through_the_server(team_server: TeamServer, tmp_path: Path
 
 def prefect(team: TeamServer, home: Path, *words: str) -> None:
     environment = team.client(PREFECT_HOME=str(home), PWD=str(ROOT))
-    ended = subprocess.run(
-        [sys.executable, "-m", "prefect", "--no-prompt", *words],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240 * SCALE,
-    )
+    ended = run(environment, "-m", "prefect", "--no-prompt", *words)
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 

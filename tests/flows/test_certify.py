@@ -40,6 +40,7 @@ def certify(farm: Farm) -> tuple[int | None, dict[str, str], str]:
     return process.returncode, statuses, page.read_text(encoding="utf-8")
 
 
+@pytest.mark.thorough
 @pytest.mark.torch
 @pytest.mark.timeout(900)
 def test_this_machine_is_certified(farm: Farm) -> None:
@@ -72,6 +73,7 @@ def test_this_machine_is_certified(farm: Farm) -> None:
     assert (farm.var / "certify/here/warehouse").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.torch
 @pytest.mark.skipif(sys.platform != "linux", reason="prlimit is a program of Linux")
 def test_a_runner_that_cannot_load_its_libraries_fails_its_check_and_stops_those_that_need_it(farm: Farm) -> None:

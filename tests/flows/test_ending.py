@@ -102,6 +102,7 @@ def test_an_error_that_stops_a_sweep_is_told_and_raised(monkeypatch: pytest.Monk
     assert received["message"] == "ValueError: out of range; run the same command to resume"
 
 
+@pytest.mark.thorough
 @pytest.mark.torch
 def test_a_sweep_sends_one_message_and_a_refusing_service_changes_nothing_but_a_warning(farm: Farm) -> None:
     pytest.importorskip("executorch", reason="exports and the runner need the export extra")

@@ -1,12 +1,10 @@
 """A sweep with `finish_by`: what would not end in time is dropped, least valuable first, and measured by the next."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from devices.inventory import DeviceSpec
 from devices.local import LocalDevice
@@ -33,12 +31,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock(START)
     monkeypatch.setattr("tasks.measure.finish_by.clock", made)
     return made
-
-
-@pytest.fixture
-def server(prefect_api: str) -> Iterator[str]:
-    with temporary_settings({PREFECT_API_URL: prefect_api}):
-        yield prefect_api
 
 
 def test_a_sweep_drops_what_would_not_end_in_time_and_the_next_start_measures_it(

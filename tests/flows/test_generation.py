@@ -8,7 +8,7 @@ import pytest
 if TYPE_CHECKING:
     from tests.fixtures.farm import Farm
 
-pytestmark = [pytest.mark.torch, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.torch, pytest.mark.thorough, pytest.mark.timeout(600)]
 
 SWEEP = """
 name: text

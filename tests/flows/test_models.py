@@ -69,6 +69,7 @@ sessions: 1
 """
 
 
+@pytest.mark.thorough
 def test_any_model_is_measured_from_a_sweep(farm: Farm, models: Path) -> None:
     # given factories beside the sweep file, and programs that this farm never exported
     (farm.folder / "models.py").write_text(FACTORIES)

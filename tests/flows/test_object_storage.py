@@ -12,6 +12,7 @@ SWEEP = "name: tiny\nmodels: [linear]\nvariants: [sme2_off]\nexecutions: 6\nwarm
 SESSIONS = 3  # one of them is discarded
 
 
+@pytest.mark.thorough
 @pytest.mark.torch
 def test_a_sweep_resumes_from_s3_and_is_loaded_and_traced_from_there(
     farm: Farm, bucket: str, s3_environment: dict[str, str], tmp_path: Path

@@ -1,11 +1,9 @@
 """Before a sweep measures: what goes wrong with one device or platform ends that one's part only."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from prefect import flow
-from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from devices.device import Device
 from devices.inventory import DeviceSpec
@@ -16,11 +14,7 @@ from tasks.measure.spec import SweepSpec
 from tasks.prepare.runner.toolchain import host_platform
 from tasks.store.var import Var
 
-
-@pytest.fixture(autouse=True)
-def _server(prefect_api: str) -> Iterator[None]:
-    with temporary_settings({PREFECT_API_URL: prefect_api}):
-        yield
+pytestmark = pytest.mark.usefixtures("server")
 
 
 def a_device(tmp_path: Path, name: str) -> DeviceSpec:

@@ -1,6 +1,6 @@
 """Devices of a sweep: sessions of a model start as soon as its export is there."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from pathlib import Path
@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from prefect import flow
-from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from devices.inventory import DeviceSpec
@@ -21,12 +20,13 @@ from tests.fixtures.late_exports import BROKEN, LATE, QUICK, SPEC, LateExports, 
 from tests.fixtures.plans import NIGHT
 from tests.fixtures.waiting import ENOUGH_S, wait_for
 
+pytestmark = pytest.mark.lab  # a remote device
+
 
 @pytest.fixture
-def exports(prefect_api: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LateExports]:
+def exports(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LateExports:
     """A farm whose exports the test controls, with a stand-in for the runner."""
-    with temporary_settings({PREFECT_API_URL: prefect_api}):
-        yield put_in_place(monkeypatch, tmp_path / "var")
+    return put_in_place(monkeypatch, tmp_path / "var")
 
 
 def test_a_remote_device_measures_what_is_exported_and_this_machine_waits_for_all_exports(

@@ -68,6 +68,7 @@ def test_the_list_of_devices_calls_them_simulated(simulated: Farm) -> None:
     assert rows == [[name, "simulated", "idle"] for name in ("simulated-001", "simulated-002")]
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     stage="run",
     done="controller of several simulated devices killed (SIGKILL) after the first bundle",
@@ -89,6 +90,7 @@ def test_a_killed_sweep_of_several_devices_is_completed_and_counts_every_session
     assert many.faults() == []
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     stage="run",
     done="controller of several devices stopped (SIGTERM) while their sessions run",
@@ -108,6 +110,7 @@ def test_a_sweep_that_is_stopped_records_no_failures(farm: Farm) -> None:
     assert {record.reason for record in many.records() if record.status == "failed"} == set()
 
 
+@pytest.mark.thorough
 def test_the_check_of_a_simulated_farm_finds_lost_doubled_and_false_sessions(farm: Farm) -> None:
     # given a sweep of one device, whose plan then is taken to be another one
     one = SimulatedFarm(farm.folder / "one", devices=1, sessions=2, seconds=0)

@@ -49,6 +49,7 @@ def sources(farm: Farm, model: str) -> list[dict[str, Any]]:
     return farm.ask(f"SELECT {columns} FROM operator_source WHERE model = '{model}' ORDER BY ALL")
 
 
+@pytest.mark.thorough
 def test_the_time_of_a_model_is_shown_by_its_modules(farm: Farm) -> None:
     # given a model whose blocks have a 1x1 convolution with an activation and a layer norm, which stays portable
     (farm.folder / "net.py").write_text(NET, encoding="utf-8")

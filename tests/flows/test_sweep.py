@@ -4,13 +4,12 @@ import os
 import re
 import signal
 from pathlib import Path
-from typing import Any
 
-import httpx
 import pytest
 
 from tasks.prepare.runner.toolchain import host_platform
-from tests.fixtures.farm import SWEEP, Farm
+from tests.fixtures.farm import NIGHT, SWEEP, Farm, SweptFarm
+from tests.fixtures.prefect_server import asked
 from tests.fixtures.waiting import ENOUGH_S, SCALE
 
 pytestmark = pytest.mark.torch
@@ -18,69 +17,58 @@ pytest.importorskip("executorch", reason="exports and the runner need the export
 
 
 def test_a_sweep_ends_with_medians_a_warehouse_a_report_and_a_story_in_prefects_ui(
-    farm: Farm, prefect_api: str
+    swept_farm: SweptFarm, prefect_api: str
 ) -> None:
-    # when a sweep of two models is run
-    done = farm.sweep(SWEEP)
-    # then it ends well, with a line of medians per model and the report's path
+    # given a sweep of two models for an earlier night
+    farm, done = swept_farm.farm, swept_farm.ended
+    # then it ended well, with a line of medians per model and the report's path
     assert done.returncode == 0, done.stderr
     assert re.search(r"here +conv +fp32 +sme2_off +1 +2 +8 +\d", done.stdout)
     html = Path(done.stdout.strip().rpartition("report: ")[2])
     assert "<html" in html.read_text(encoding="utf-8")
-    # and the warehouse has each session's measured runs, the warm-up ones marked
-    assert farm.ask("SELECT model, runs, warmup_runs FROM session_latency ORDER BY ALL") == [
-        {"model": model, "runs": 4, "warmup_runs": 2} for model in ("conv", "conv", "linear", "linear")
-    ]
+    # and the warehouse has each session's measured runs of that night, the warm-up ones marked
+    query = "SELECT model, right(sweep_id, 10) AS sweep, night, runs, warmup_runs FROM session_latency ORDER BY ALL"
+    figures = {"sweep": NIGHT, "night": NIGHT, "runs": 4, "warmup_runs": 2}
+    assert farm.ask(query) == [{"model": model, **figures} for model in ("conv", "conv", "linear", "linear")]
     assert farm.ask("SELECT DISTINCT round(sum(share), 9) AS whole FROM category_share GROUP BY model") == [
         {"whole": 1.0}
     ]
     assert all(row["max_abs_error"] < 1e-4 for row in farm.ask("SELECT max_abs_error FROM session_accuracy"))
     # and Prefect's UI has task runs that are named after what they did, and the report
-    names = {run["name"] for run in posted(f"{prefect_api}/task_runs/filter", {"sort": "END_TIME_DESC"})}
+    names = {run["name"] for run in asked(f"{prefect_api}/task_runs/filter", {"sort": "END_TIME_DESC"})}
     assert {"export linear fp32", "probe here", "linear fp32 sme2_off t1 #0 on here"} <= names
-    artifacts = posted(f"{prefect_api}/artifacts/filter", {})
+    artifacts = asked(f"{prefect_api}/artifacts/filter", {})
     assert any(artifact["key"] == "report" and "linear" in artifact["data"] for artifact in artifacts)
 
 
-def test_what_is_done_is_not_run_again_unless_asked(farm: Farm) -> None:
-    # given a sweep that is done
-    small = SWEEP.replace("[linear, conv]", "[linear]")
-    assert farm.sweep(small).returncode == 0
-    # when it is started again
-    second = farm.sweep(small)
+def test_what_is_done_is_not_run_again_unless_asked(swept_copy: Farm) -> None:
+    # when the sweep of a night is started again
+    second = swept_copy.sweep(SWEEP, "--night", NIGHT)
     # then nothing is run
-    assert "sessions: 3 already done" in second.stdout
-    assert farm.ask("SELECT count(*) AS n FROM session_latency") == [{"n": 2}]
+    assert "sessions: 5 already done" in second.stdout
     # and with --again everything is measured again, in another sweep
-    assert farm.sweep(small, "--again").returncode == 0
-    assert farm.ask("SELECT count(*) AS n, count(DISTINCT sweep_id) AS sweeps FROM session_latency") == [
-        {"n": 4, "sweeps": 2}
+    assert swept_copy.sweep(SWEEP, "--night", NIGHT, "--again").returncode == 0
+    assert swept_copy.ask("SELECT count(*) AS n, count(DISTINCT sweep_id) AS sweeps FROM session_latency") == [
+        {"n": 8, "sweeps": 2}
     ]
 
 
-def test_the_results_belong_to_the_night_that_is_named(farm: Farm) -> None:
-    # when a sweep is run for an earlier night
-    done = farm.sweep(SWEEP.replace("[linear, conv]", "[linear]"), "--night", "2026-01-02")
-    # then its sessions and its id are of that night
-    assert done.returncode == 0, done.stderr
-    (found,) = farm.ask("SELECT DISTINCT sweep_id, night FROM session_latency")
-    assert (found["sweep_id"][-10:], found["night"]) == ("2026-01-02", "2026-01-02")
-
-
-def test_a_model_that_cannot_be_exported_stops_nothing_and_is_reported(farm: Farm) -> None:
-    # given a sweep with a model that breaks
-    (farm.folder / "broken.py").write_text("def model():\n    raise ValueError('no weights here')\n", encoding="utf-8")
+def test_a_model_that_cannot_be_exported_stops_nothing_and_is_reported(swept_copy: Farm) -> None:
+    # given a sweep of one model that is measured, and one that breaks
+    broken = swept_copy.folder / "broken.py"
+    broken.write_text("def model():\n    raise ValueError('no weights here')\n", encoding="utf-8")
     # when it is run
-    done = farm.sweep(SWEEP.replace("conv", "broken:model"))
+    done = swept_copy.sweep(SWEEP.replace("conv", "broken:model"), "--night", NIGHT)
     # then the end says so, the other model has its figures, and the reason is in the warehouse
     assert done.returncode == 1
-    assert "2 succeeded, 2 failed, 1 discarded" in done.stdout
-    assert farm.ask("SELECT DISTINCT model FROM session_latency") == [{"model": "linear"}]
-    (failure,) = farm.ask("SELECT DISTINCT model, reason_code, reason FROM failed_session")
+    assert re.search(r"sessions: 2 failed, .*\d already done", done.stdout)
+    assert re.search(r"here +linear +fp32 +sme2_off +1 +2 +8 +\d", done.stdout)
+    (failure,) = swept_copy.ask("SELECT DISTINCT model, reason_code, reason FROM failed_session")
     assert (failure["model"], failure["reason_code"]) == ("broken:model", "export_failed")
     assert "no weights here" in failure["reason"]
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     stage="run",
     done="a sweep was killed in its fourth session",
@@ -134,27 +122,11 @@ def test_a_sweep_that_is_stopped_leaves_nothing_running_and_goes_on_at_once(farm
     assert "sessions: 2 succeeded, 1 discarded" in farm.sweep(small).stdout
 
 
-@pytest.mark.fault(
-    stage="run",
-    done="a sweep was stopped by SIGINT in a session",
-    holds="the shared server shows it as cancelled",
-)
-def test_a_sweep_that_is_stopped_is_cancelled_at_its_server(farm: Farm, prefect_api: str) -> None:
-    # given a sweep that reports to a server, in the middle of a session
-    process = farm.start_until_held(1, SWEEP.replace("tiny", "stopped"))
-    # when it is stopped
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=ENOUGH_S)
-    # then the server shows nothing as running, and the sweep and its device's part as cancelled
-    assert process.returncode == 128 + signal.SIGINT
-    runs = posted(f"{prefect_api}/flow_runs/filter", {"sort": "START_TIME_DESC", "limit": 2})
-    assert [run["state_name"] for run in runs] == ["Cancelled", "Cancelled"]
-
-
 def bundles(farm: Farm) -> set[str]:
     return {path.parent.name for path in farm.var.glob("bundles/*/*/session.json")}
 
 
+@pytest.mark.thorough
 def test_two_sweeps_at_once_share_the_work_and_run_nothing_twice(farm: Farm) -> None:
     # when the same sweep is started twice at the same moment
     sweep_file = farm.sweep_file(SWEEP)
@@ -167,6 +139,7 @@ def test_two_sweeps_at_once_share_the_work_and_run_nothing_twice(farm: Farm) -> 
     assert sum(ran) == 4
 
 
+@pytest.mark.thorough
 def test_a_registered_runner_is_given_stock_flags_and_its_sessions_are_never_latency(farm: Farm) -> None:
     # given a runner that was built elsewhere (the farm's own program plays it), registered for kernel traces
     (farm.var / "runners").unlink()
@@ -188,28 +161,15 @@ def test_a_registered_runner_is_given_stock_flags_and_its_sessions_are_never_lat
     assert farm.ask("SELECT DISTINCT mode FROM session_latency") == [{"mode": "timing"}]
 
 
-def posted(url: str, body: dict[str, Any]) -> list[dict[str, Any]]:
-    answer = httpx.post(url, json=body, timeout=ENOUGH_S)
-    answer.raise_for_status()
-    rows: list[dict[str, Any]] = answer.json()
-    return rows
-
-
-def test_without_a_server_a_sweep_brings_its_own(farm: Farm) -> None:
-    # given a var folder that never had a server
-    del farm.environment["PREFECT_API_URL"]
-    (farm.var / "prefect/prefect.db").unlink()
+def test_without_a_server_a_sweep_brings_its_own_whatever_its_var_folder_is_called(tmp_path: Path) -> None:
+    # given a var folder that never had a server, with spaces and quotes in its path
+    odd = tmp_path / 'it\'s a "var" & more'
+    odd.mkdir()
+    environment = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
+    farm = Farm(odd, environment)
     # when a sweep is run
     done = farm.sweep(SWEEP.replace("[linear, conv]", "[linear]"))
-    # then it starts a server of its own
+    # then it starts a server of its own, and measures
     assert done.returncode == 0, done.stderr
     assert "starting a Prefect server for this sweep" in done.stderr
-
-
-def test_a_var_folder_with_spaces_and_quotes_is_just_a_folder(farm: Farm) -> None:
-    odd = farm.folder / 'it\'s a "var" & more'
-    odd.mkdir()
-    other = Farm(odd, farm.environment)
-    done = other.sweep(SWEEP.replace("[linear, conv]", "[linear]"))
-    assert done.returncode == 0, done.stderr
-    assert other.ask("SELECT count(*) AS n FROM session_latency") == [{"n": 2}]
+    assert farm.ask("SELECT count(*) AS n FROM session_latency") == [{"n": 2}]

@@ -2,13 +2,12 @@
 
 import json
 import subprocess
-from pathlib import Path
 
 import pytest
 
 from tests.fixtures.farm import Farm
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.thorough]
 pytest.importorskip("executorch", reason="exports and the runner need the export extra")
 
 # Medians that are known to within a factor of two: so clear that only the least number of sessions is measured.
@@ -33,8 +32,7 @@ def test_a_sweep_that_was_killed_ends_early_like_one_that_was_not_and_names_what
     assert "sessions: 4 succeeded, 5 already done, 4 not needed" in done.stdout
     assert "linear fp32 t1: 4 sessions not needed: medians are known to 100 %" in done.stderr
     assert farm.ask("SELECT count(*) AS sessions FROM session_latency") == [{"sessions": 8}]
-    report = Path(done.stdout.strip().rpartition("report: ")[2]).with_suffix(".md").read_text(encoding="utf-8")
-    assert "Every planned session has a result." in report
+    assert "Every planned session has a result." in farm.written_report(done)
     # and a third start measures nothing
     again = farm.sweep(EARLY)
     assert again.returncode == 0, again.stderr

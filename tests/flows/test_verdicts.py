@@ -3,15 +3,14 @@
 from datetime import date
 from typing import Any
 
-import httpx
 import pytest
 from prefect import flow
-from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from flows.verdicts import show_verdicts
 from tasks.analyse.report.sections.verdicts import VerdictRow
 from tests.fixtures.farm import Farm
-from tests.fixtures.waiting import ENOUGH_S, wait_for
+from tests.fixtures.prefect_server import asked
+from tests.fixtures.waiting import wait_for
 
 pytestmark = pytest.mark.torch
 pytest.importorskip("executorch", reason="exports and the runner need the export extra")
@@ -24,6 +23,7 @@ def model():
 """
 
 
+@pytest.mark.thorough
 def test_a_model_that_got_slower_overnight_is_named_everywhere(farm: Farm, prefect_api: str) -> None:
     # given a night with a convolution of 3 x 3
     (farm.folder / "team.py").write_text(MODEL.format(kernel=3), encoding="utf-8")
@@ -42,9 +42,9 @@ def test_a_model_that_got_slower_overnight_is_named_everywhere(farm: Farm, prefe
     (size,) = [line for line in others if line.startswith("regression: team:model fp32: .pte size ")]
     assert " kB -> " in size
     # and so do Prefect's UI and the run's end
-    tables = posted(f"{prefect_api}/artifacts/filter", {"artifacts": {"key": {"any_": ["verdicts"]}}})
+    tables = asked(f"{prefect_api}/artifacts/filter", {"artifacts": {"key": {"any_": ["verdicts"]}}})
     assert any("team:model fp32 on here" in table["data"] for table in tables), second.stdout + second.stderr
-    failed = posted(f"{prefect_api}/flow_runs/filter", {"flow_runs": {"state": {"type": {"any_": ["FAILED"]}}}})
+    failed = asked(f"{prefect_api}/flow_runs/filter", {"flow_runs": {"state": {"type": {"any_": ["FAILED"]}}}})
     messages = [str(run["state"]["message"]) for run in failed]
     assert any("regression: team:model" in message for message in messages), (messages, second.stdout, second.stderr)
     # and another start measures nothing again, and ends in the same way
@@ -57,25 +57,15 @@ def test_a_model_that_got_slower_overnight_is_named_everywhere(farm: Farm, prefe
     assert "changed: .pte file" in found.stdout
 
 
-def posted(url: str, body: dict[str, Any]) -> list[dict[str, Any]]:
-    answer = httpx.post(url, json=body, timeout=ENOUGH_S)
-    answer.raise_for_status()
-    rows: list[dict[str, Any]] = answer.json()
-    return rows
-
-
-def test_each_regression_is_an_event_that_an_automation_can_use(
-    prefect_api: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_regression_is_an_event_that_an_automation_can_use(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # given a regression and a suspected series
     regression, suspected = (verdict_row(verdict) for verdict in ("regression", "suspected"))
-    monkeypatch.setenv("PREFECT_API_URL", prefect_api)
+    monkeypatch.setenv("PREFECT_API_URL", server)
     # when they are shown
-    with temporary_settings({PREFECT_API_URL: prefect_api}):
-        flow(validate_parameters=False)(show_verdicts)([regression, suspected], "nightly-2026-11-21")
+    flow(validate_parameters=False)(show_verdicts)([regression, suspected], "nightly-2026-11-21")
     # then the server has one event, with what a message needs
-    asked = {"filter": {"event": {"name": ["etfarm.regression"]}, "occurred": {"since": "2020-01-01T00:00:00Z"}}}
-    events = wait_for(lambda: events_of(prefect_api, asked), "the event to arrive", pause_s=0.2)
+    wanted = {"filter": {"event": {"name": ["etfarm.regression"]}, "occurred": {"since": "2020-01-01T00:00:00Z"}}}
+    events = wait_for(lambda: events_of(server, wanted), "the event to arrive", pause_s=0.2)
     assert [event["payload"] for event in events] == [
         {
             "verdict": "regression",
@@ -93,10 +83,8 @@ def test_each_regression_is_an_event_that_an_automation_can_use(
     ]
 
 
-def events_of(api: str, asked: dict[str, Any]) -> list[dict[str, Any]]:
-    answer = httpx.post(f"{api}/events/filter", json=asked, timeout=ENOUGH_S)
-    answer.raise_for_status()
-    found: list[dict[str, Any]] = answer.json()["events"]
+def events_of(api: str, wanted: dict[str, Any]) -> list[dict[str, Any]]:
+    found = asked(f"{api}/events/filter", wanted)["events"]
     return [event for event in found if event["payload"]["sweep"] == "nightly-2026-11-21"]  # not of another test
 
 

@@ -3,28 +3,18 @@
 import csv
 import io
 import json
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from flows.cli.main import main
+from tests.fixtures.command import Command, Ended
 from tests.fixtures.warehouse import BundleMaker
 
 US = 1000
 QUIET = (10_000, 10_010, 9_990, 10_005, 9_995)
 NIGHTS = ("2026-11-01", "2026-11-02")
-
-
-class Ended(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Compare = Callable[..., Ended]
 
 
 @pytest.fixture
@@ -33,16 +23,12 @@ def maker(tmp_path: Path) -> BundleMaker:
 
 
 @pytest.fixture
-def compare(maker: BundleMaker, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Compare:
+def compare(maker: BundleMaker, command: Command) -> Command:
     """Load all bundles, and run `etfarm compare` with these words in this process."""
 
     def run(*words: object) -> Ended:
         maker.load()
-        monkeypatch.setattr(sys, "argv", ["etfarm", "compare", *map(str, words), "--warehouse", str(maker.warehouse)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        printed = capsys.readouterr()
-        return Ended(int(ended.value.code or 0), printed.out, printed.err)
+        return command("compare", *words, "--warehouse", maker.warehouse)
 
     return run
 
@@ -75,7 +61,7 @@ def rows_of(ended: Ended) -> list[dict[str, Any]]:
     return rows
 
 
-def test_two_nights_are_compared_and_what_is_in_one_only_is_listed(maker: BundleMaker, compare: Compare) -> None:
+def test_two_nights_are_compared_and_what_is_in_one_only_is_listed(maker: BundleMaker, compare: Command) -> None:
     two_nights(maker)
     # when the nights are compared
     ended = compare(*NIGHTS)
@@ -92,7 +78,7 @@ def test_two_nights_are_compared_and_what_is_in_one_only_is_listed(maker: Bundle
     assert lines[-2].startswith("A and B were not measured in turns")
 
 
-def test_programs_get_every_figure_and_the_cells(maker: BundleMaker, compare: Compare) -> None:
+def test_programs_get_every_figure_and_the_cells(maker: BundleMaker, compare: Command) -> None:
     two_nights(maker)
     rows = rows_of(compare(*NIGHTS, "--format", "json"))
     slow = next(row for row in rows if row["model"] == "slow")
@@ -117,7 +103,7 @@ def test_programs_get_every_figure_and_the_cells(maker: BundleMaker, compare: Co
     assert [(row["cell_a"], row["ratio"]) for row in direct] == [(slow["cell_a"], 1.2)]
 
 
-def test_markdown_is_escaped_and_complete(maker: BundleMaker, compare: Compare) -> None:
+def test_markdown_is_escaped_and_complete(maker: BundleMaker, compare: Command) -> None:
     for night in NIGHTS:
         measure(maker, night, QUIET, model__name="a|b")
     out = compare(*NIGHTS, "--format", "markdown").out
@@ -139,7 +125,7 @@ def test_markdown_is_escaped_and_complete(maker: BundleMaker, compare: Compare) 
     ],
 )
 def test_fail_on_decides_the_exit_code(
-    maker: BundleMaker, compare: Compare, words: list[str], code: int, sentence: str
+    maker: BundleMaker, compare: Command, words: list[str], code: int, sentence: str
 ) -> None:
     two_nights(maker)
     ended = compare(*NIGHTS, *words)
@@ -147,7 +133,7 @@ def test_fail_on_decides_the_exit_code(
     assert sentence in ended.err
 
 
-def test_an_improvement_is_no_regression(maker: BundleMaker, compare: Compare) -> None:
+def test_an_improvement_is_no_regression(maker: BundleMaker, compare: Command) -> None:
     two_nights(maker)
     ended = compare(*reversed(NIGHTS), "--model", "slow", "--fail-on", "regression")
     assert ended.code == 0
@@ -155,7 +141,7 @@ def test_an_improvement_is_no_regression(maker: BundleMaker, compare: Compare) -
 
 
 def test_sme2_devices_models_and_precisions_are_compared_inside_the_newest_sweep(
-    maker: BundleMaker, compare: Compare
+    maker: BundleMaker, compare: Command
 ) -> None:
     # given an older sweep, and a newer one with SME2 on and off, two devices, two models and two precisions
     measure(maker, NIGHTS[0], QUIET)
@@ -191,7 +177,7 @@ def test_sme2_devices_models_and_precisions_are_compared_inside_the_newest_sweep
 
 
 @pytest.mark.parametrize("words", [("1.5.1", "1.6.0"), ("r1", "r2"), NIGHTS])
-def test_an_upgrade_between_two_nights_is_named(maker: BundleMaker, compare: Compare, words: tuple[str, str]) -> None:
+def test_an_upgrade_between_two_nights_is_named(maker: BundleMaker, compare: Command, words: tuple[str, str]) -> None:
     # given a second night with a new ExecuTorch, and so another runner and another .pte file
     measure(maker, NIGHTS[0], QUIET)
     upgrade = {"runner__versions": {"executorch": "1.6.0", "runner": "1"}, "runner__runner_sha256": "r2"}
@@ -202,7 +188,7 @@ def test_an_upgrade_between_two_nights_is_named(maker: BundleMaker, compare: Com
     assert "executorch 1.5.1 -> 1.6.0, pte, runner" in compare(*words).out
 
 
-def test_an_older_cell_of_a_series_is_named_and_left_out(maker: BundleMaker, compare: Compare) -> None:
+def test_an_older_cell_of_a_series_is_named_and_left_out(maker: BundleMaker, compare: Command) -> None:
     # given a model that was changed between two starts of the second sweep
     measure(maker, NIGHTS[0], QUIET)
     measure(maker, NIGHTS[1], [20_000] * 5)
@@ -218,7 +204,7 @@ def test_an_older_cell_of_a_series_is_named_and_left_out(maker: BundleMaker, com
 
 @pytest.mark.parametrize(("name", "kind"), [("qemu", "emulated"), ("simulated-001", "simulated")])
 def test_emulated_and_simulated_devices_are_labelled_and_have_no_times(
-    name: str, kind: str, maker: BundleMaker, compare: Compare
+    name: str, kind: str, maker: BundleMaker, compare: Command
 ) -> None:
     for night, us in zip(NIGHTS, (10_000, 20_000), strict=True):
         measure(maker, night, [us] * 5, device__name=name, device__emulated=True)
@@ -232,7 +218,7 @@ def test_emulated_and_simulated_devices_are_labelled_and_have_no_times(
     assert (row["sessions_a"], row["emulated"]) == (5, True)
 
 
-def test_bundles_are_compared_by_their_paths(maker: BundleMaker, compare: Compare) -> None:
+def test_bundles_are_compared_by_their_paths(maker: BundleMaker, compare: Command) -> None:
     for night in NIGHTS:
         measure(maker, night, QUIET[:1])
     one, other = sorted(maker.bundles.glob("*/*"))
@@ -252,7 +238,7 @@ def test_bundles_are_compared_by_their_paths(maker: BundleMaker, compare: Compar
     ],
 )
 def test_a_mistake_is_one_sentence_and_exit_code_2(
-    maker: BundleMaker, compare: Compare, words: list[str], sentence: str
+    maker: BundleMaker, compare: Command, words: list[str], sentence: str
 ) -> None:
     two_nights(maker)
     ended = compare(*words)
@@ -260,7 +246,7 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(
     assert sentence in ended.err
 
 
-def test_inaccurate_outputs_are_never_faster(maker: BundleMaker, compare: Compare) -> None:
+def test_inaccurate_outputs_are_never_faster(maker: BundleMaker, compare: Command) -> None:
     output = {"output": 0, "max_abs_error": 9.0, "max_rel_error": 9.0, "nonfinite_mismatches": 0, "is_inaccurate": True}
     measure(maker, NIGHTS[0], QUIET)
     measure(maker, NIGHTS[1], [each // 2 for each in QUIET], accuracy=[output])

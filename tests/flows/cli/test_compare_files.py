@@ -7,22 +7,13 @@ from pathlib import Path
 import pytest
 
 from devices.errors import InputError
-from flows.cli.main import main
 from tasks.prepare.export.given import exported_or_given
+from tests.fixtures.command import Command
 from tests.fixtures.farm import Farm
 from tests.fixtures.paths import INVENTORIES, LAB_INVENTORY
 from tests.fixtures.program_builder import Signature, build_program
 
 PROGRAM = build_program({"forward": Signature()})
-
-
-def run(*words: object) -> None:
-    """Run `etfarm compare` in this process with a mistake in its words."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("sys.argv", ["etfarm", "compare", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-    assert ended.value.code == 2
 
 
 @pytest.mark.torch
@@ -64,20 +55,15 @@ def test_two_files_are_measured_in_turns_and_the_slower_one_fails_the_command(fa
     ],
 )
 def test_a_mistake_is_one_sentence(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    words: tuple[object, ...],
-    sentence: str,
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[object, ...], sentence: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("a.pte", "b.pte"):
         (tmp_path / name).write_bytes(PROGRAM)
     inventory = () if "--inventory" in words else ("--inventory", INVENTORIES / "local.yaml")
-    run(*words, *inventory)
-    printed = capsys.readouterr()
-    assert sentence in printed.err
-    assert printed.err.count("\n") == 1
+    ended = command("compare", *words, *inventory)
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert sentence in ended.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.pte", "b.pte"]
 
 

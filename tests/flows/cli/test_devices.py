@@ -9,7 +9,7 @@ import pytest
 
 from devices.inventory import load_inventory, open_device
 from devices.ondevice.lease import acquire
-from flows.cli.main import main
+from tests.fixtures.command import Command
 from tests.fixtures.paths import ROOT
 
 INVENTORY = """
@@ -20,18 +20,20 @@ devices:
 
 
 @pytest.fixture
-def etfarm(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., str]:
+def devices(command: Command, tmp_path: Path) -> Command:
     """Run `etfarm devices` with these words against an inventory of one device that is here and one that is not."""
     inventory = tmp_path / "inventory.yaml"
     inventory.write_text(INVENTORY % (tmp_path / "device"), encoding="utf-8")
+    return lambda *words: command("devices", *words, "--inventory", inventory, "--var", tmp_path / "var")
+
+
+@pytest.fixture
+def etfarm(devices: Command) -> Callable[..., str]:
+    """The same; returns what it printed."""
 
     def run(*words: str) -> str:
-        options = ["--inventory", str(inventory), "--var", str(tmp_path / "var")]
-        monkeypatch.setattr(sys, "argv", ["etfarm", "devices", *words, *options])
-        with pytest.raises(SystemExit):
-            main()
-        said = capsys.readouterr()
-        return said.out + said.err
+        ended = devices(*words)
+        return ended.out + ended.err
 
     return run
 
@@ -56,18 +58,10 @@ def test_a_phone_of_an_ssh_host_is_listed_with_the_host_that_cannot_be_reached(
     assert "unreachable: host 127.0.0.1: cannot reach nobody@127.0.0.1:9 (" in line
 
 
-def test_the_exit_code_tells_that_a_device_cannot_be_reached(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, etfarm: Callable[..., str]
-) -> None:
-    def code() -> object:
-        monkeypatch.setattr(sys, "argv", ["etfarm", "devices", "--inventory", str(tmp_path / "inventory.yaml")])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return ended.value.code
-
-    assert code() == 1
+def test_the_exit_code_tells_that_a_device_cannot_be_reached(devices: Command, tmp_path: Path) -> None:
+    assert devices().code == 1
     (tmp_path / "inventory.yaml").write_text(INVENTORY.partition("  - {name: gone")[0] % (tmp_path / "device"))
-    assert code() == 0
+    assert devices().code == 0
 
 
 def test_a_holder_that_has_ended_does_not_hold_a_device(etfarm: Callable[..., str], tmp_path: Path) -> None:

@@ -7,8 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,8 @@ from typing import Any
 import pytest
 import typer
 
-from flows.cli.main import app, main
+from flows.cli.main import app
+from tests.fixtures.command import Command
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
 from tests.fixtures.paths import DEPLOYMENTS
 
@@ -32,30 +32,6 @@ def commands(group: Any, path: str = "") -> Iterator[str]:
 
 SMOKE = str(DEPLOYMENTS / "sweeps/smoke.yaml")
 COMMANDS = list(commands(typer.main.get_command(app)))
-
-
-@dataclass(frozen=True)
-class Ended:
-    code: int
-    out: str
-    err: str
-
-
-Etfarm = Callable[..., Ended]
-
-
-@pytest.fixture
-def etfarm(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Etfarm:
-    """Run `etfarm` with these words in this process."""
-
-    def run(*words: object) -> Ended:
-        monkeypatch.setattr(sys, "argv", ["etfarm", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        said = capsys.readouterr()
-        return Ended(int(ended.value.code or 0), said.out, said.err)
-
-    return run
 
 
 @pytest.fixture
@@ -76,20 +52,20 @@ def dump(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_shows_an_example_of_itself(etfarm: Etfarm, command: str) -> None:
-    ended = etfarm(*command.split(), "--help")
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_shows_an_example_of_itself(command: Command, name: str) -> None:
+    ended = command(*name.split(), "--help")
     assert ended.code == 0
-    assert f"Example: etfarm {command}" in ended.out
+    assert f"Example: etfarm {name}" in ended.out
 
 
-def test_the_one_line_help_of_every_command_is_complete(etfarm: Etfarm) -> None:
+def test_the_one_line_help_of_every_command_is_complete(command: Command) -> None:
     for group in ("", "runner", "devices", "kit", "warehouse", "baseline", "night", "decisions"):
-        assert "..." not in etfarm(*group.split(), "--help").out.replace("COMMAND [ARGS]...", "")
+        assert "..." not in command(*group.split(), "--help").out.replace("COMMAND [ARGS]...", "")
 
 
-def test_the_version_is_printed(etfarm: Etfarm) -> None:
-    assert etfarm("--version").out == f"etfarm {version('etfarm')}\n"
+def test_the_version_is_printed(command: Command) -> None:
+    assert command("--version").out == f"etfarm {version('etfarm')}\n"
 
 
 @pytest.mark.parametrize(
@@ -102,8 +78,8 @@ def test_the_version_is_printed(etfarm: Etfarm) -> None:
         (["devices", "probe", "this-machin", "--inventory", DEPLOYMENTS / "inventories/local.yaml"], "this-machine"),
     ],
 )
-def test_a_misspelt_name_is_answered_with_the_closest_one(etfarm: Etfarm, words: list[str], suggestion: str) -> None:
-    ended = etfarm(*words)
+def test_a_misspelt_name_is_answered_with_the_closest_one(command: Command, words: list[str], suggestion: str) -> None:
+    ended = command(*words)
     assert ended.code == 2
     assert re.search(rf"[Dd]id you mean [`']{suggestion}[`']\?", ended.err)
 
@@ -121,14 +97,14 @@ def test_help_imports_nothing_heavy() -> None:
     assert ended.returncode == 0, ended.stderr
 
 
-def test_a_loose_etdump_is_loaded_and_asked_for_its_runs(etfarm: Etfarm, dump: Path, tmp_path: Path) -> None:
+def test_a_loose_etdump_is_loaded_and_asked_for_its_runs(command: Command, dump: Path, tmp_path: Path) -> None:
     # given an ETDump of unknown origin, loaded twice
     warehouse = tmp_path / "w.duckdb"
-    assert etfarm("load", dump, "--warehouse", warehouse).out == "1 loaded, 0 already in the warehouse, 0 refused\n"
-    assert etfarm("load", dump, "--warehouse", warehouse).out == "0 loaded, 1 already in the warehouse, 0 refused\n"
+    assert command("load", dump, "--warehouse", warehouse).out == "1 loaded, 0 already in the warehouse, 0 refused\n"
+    assert command("load", dump, "--warehouse", warehouse).out == "0 loaded, 1 already in the warehouse, 0 refused\n"
     # when its runs are asked for
     query = "SELECT model, run_index, is_warmup, execute_ns FROM run_latency ORDER BY run_index"
-    ended = etfarm("sql", query, "--warehouse", warehouse, "--format", "csv")
+    ended = command("sql", query, "--warehouse", warehouse, "--format", "csv")
     # then there is one row per run, the first marked as warm-up
     assert list(csv.reader(io.StringIO(ended.out)))[1:] == [
         ["some model", "0", "True", "30"],
@@ -138,27 +114,29 @@ def test_a_loose_etdump_is_loaded_and_asked_for_its_runs(etfarm: Etfarm, dump: P
 
 
 def test_var_and_warehouse_may_stand_before_the_command_too(
-    etfarm: Etfarm, dump: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: Command, dump: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # the two are set for this process by the command line; here they are taken back afterwards
     for name in ("ETFARM_VAR", "ETFARM_WAREHOUSE"):
         monkeypatch.setenv(name, str(tmp_path / "elsewhere"))
     warehouse = tmp_path / "w.duckdb"
-    assert etfarm("--warehouse", warehouse, "load", dump).code == 0
-    assert etfarm("--var", tmp_path, "--warehouse", warehouse, "sql", "SELECT 1 AS one").out.startswith("one\n")
+    assert command("--warehouse", warehouse, "load", dump).code == 0
+    assert command("--var", tmp_path, "--warehouse", warehouse, "sql", "SELECT 1 AS one").out.startswith("one\n")
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_a_query_may_stand_in_a_file_and_answer_as_json_or_a_table(etfarm: Etfarm, dump: Path, tmp_path: Path) -> None:
+def test_a_query_may_stand_in_a_file_and_answer_as_json_or_a_table(
+    command: Command, dump: Path, tmp_path: Path
+) -> None:
     warehouse, file = tmp_path / "w.duckdb", tmp_path / "longest.sql"
-    etfarm("load", dump, "--warehouse", warehouse)
+    command("load", dump, "--warehouse", warehouse)
     file.write_text("SELECT max(execute_ns) AS longest_ns FROM run_latency", encoding="utf-8")
-    assert json.loads(etfarm("sql", file, "--warehouse", warehouse, "--format", "json").out) == [{"longest_ns": 50}]
-    assert etfarm("sql", file, "--warehouse", warehouse).out == "longest_ns\n----------\n        50\n(1 row)\n"
+    assert json.loads(command("sql", file, "--warehouse", warehouse, "--format", "json").out) == [{"longest_ns": 50}]
+    assert command("sql", file, "--warehouse", warehouse).out == "longest_ns\n----------\n        50\n(1 row)\n"
 
 
-def test_an_etdump_is_inspected_without_a_warehouse(etfarm: Etfarm, dump: Path) -> None:
-    ended = etfarm("inspect", dump)
+def test_an_etdump_is_inspected_without_a_warehouse(command: Command, dump: Path) -> None:
+    ended = command("inspect", dump)
     assert "3 executions, 9 events" in ended.out
     assert "Convolution (NHWC, F32) IGEMM #1" in ended.out
 
@@ -183,13 +161,13 @@ def test_an_etdump_is_inspected_without_a_warehouse(etfarm: Etfarm, dump: Path) 
     ],
 )
 def test_a_mistake_is_one_sentence_and_leaves_nothing(
-    etfarm: Etfarm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], sentence: str
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], sentence: str
 ) -> None:
     # given a folder that holds one text file
     monkeypatch.chdir(tmp_path)
     Path("text.etdump").write_text("this is a text, and a text it stays", encoding="utf-8")
     # when something wrong is asked for
-    ended = etfarm(*words)
+    ended = command(*words)
     # then it is one sentence, and nothing half-done stays behind
     assert ended.code == 2
     assert ended.out == ""
@@ -199,33 +177,16 @@ def test_a_mistake_is_one_sentence_and_leaves_nothing(
     assert [path.name for path in tmp_path.iterdir() if not path.is_dir()] == ["text.etdump"]
 
 
-def test_a_wrong_query_is_answered_in_duckdbs_words(etfarm: Etfarm, dump: Path, tmp_path: Path) -> None:
-    warehouse = tmp_path / "w.duckdb"
-    etfarm("load", dump, "--warehouse", warehouse)
-    ended = etfarm("sql", "SELECT nothing FROM run_latency", "--warehouse", warehouse)
-    assert ended.code == 2
-    assert 'Referenced column "nothing" not found' in ended.err
-    assert "Traceback" not in ended.err
-
-
-@pytest.mark.parametrize("nothing", ["", " ", ";", "/* a comment */"])
-def test_a_query_of_nothing_is_refused(etfarm: Etfarm, dump: Path, tmp_path: Path, nothing: str) -> None:
-    etfarm("load", dump, "--warehouse", tmp_path / "w.duckdb")
-    ended = etfarm("sql", nothing, "--warehouse", tmp_path / "w.duckdb")
-    assert (ended.code, ended.err.count("\n")) == (2, 1)
-    assert "the query is empty" in ended.err
-
-
-def test_figures_that_are_no_numbers_are_null_in_json(etfarm: Etfarm, dump: Path, tmp_path: Path) -> None:
-    etfarm("load", dump, "--warehouse", tmp_path / "w.duckdb")
+def test_figures_that_are_no_numbers_are_null_in_json(command: Command, dump: Path, tmp_path: Path) -> None:
+    command("load", dump, "--warehouse", tmp_path / "w.duckdb")
     query = "SELECT 'nan'::DOUBLE AS a, ['inf'::DOUBLE, 1] AS b, {'d': 'nan'::DOUBLE} AS c"
-    said = etfarm("sql", query, "--format", "json", "--warehouse", tmp_path / "w.duckdb").out
+    said = command("sql", query, "--format", "json", "--warehouse", tmp_path / "w.duckdb").out
     assert json.loads(said, parse_constant=pytest.fail) == [{"a": None, "b": [None, 1.0], "c": {"d": None}}]
 
 
-def test_a_text_of_many_lines_stays_in_its_row(etfarm: Etfarm, dump: Path, tmp_path: Path) -> None:
-    etfarm("load", dump, "--warehouse", tmp_path / "w.duckdb")
-    said = etfarm("sql", "SELECT 'a' || chr(10) || 'b' AS log", "--warehouse", tmp_path / "w.duckdb").out
+def test_a_text_of_many_lines_stays_in_its_row(command: Command, dump: Path, tmp_path: Path) -> None:
+    command("load", dump, "--warehouse", tmp_path / "w.duckdb")
+    said = command("sql", "SELECT 'a' || chr(10) || 'b' AS log", "--warehouse", tmp_path / "w.duckdb").out
     assert said == "log\n---\na b\n(1 row)\n"
 
 
@@ -253,9 +214,9 @@ def test_an_output_that_nobody_reads_any_more_ends_quietly(unbuffered: str) -> N
     assert (ended.returncode, ended.stderr) == (1, "")
 
 
-def test_what_was_refused_is_reported_and_the_rest_is_loaded(etfarm: Etfarm, dump: Path, tmp_path: Path) -> None:
+def test_what_was_refused_is_reported_and_the_rest_is_loaded(command: Command, dump: Path, tmp_path: Path) -> None:
     (tmp_path / "cut.etdump").write_bytes(dump.read_bytes()[:100])
-    ended = etfarm("load", tmp_path, "--warehouse", tmp_path / "w.duckdb")
+    ended = command("load", tmp_path, "--warehouse", tmp_path / "w.duckdb")
     assert ended.code == 1
     assert ended.out == "1 loaded, 0 already in the warehouse, 1 refused\n"
     assert "cut.etdump" in ended.err

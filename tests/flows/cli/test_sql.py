@@ -21,6 +21,7 @@ from sql.answer import distinct_names
 from sql.errors import WarehouseError
 from sql.question import questions
 from sql.warehouse import open_read_only, writing
+from tests.fixtures.command import Command
 from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
 from tests.fixtures.warehouse import LINEAR, BundleMaker
 
@@ -136,17 +137,18 @@ def test_a_query_that_fails_late_leaves_the_file_as_it_was(
         (["SELECT INTERVAL 1 DAY AS i", "--output", "rows.parquet"], "rows.parquet: this format cannot store a column"),
         (["SELECT nothing FROM run_latency", "--output", "rows.csv"], 'Referenced column "nothing" not found'),
         (["SELECT 1", "--output", "folder.csv"], "folder.csv: is a folder; name a file"),
+        *(([nothing], "the query is empty") for nothing in ("", " ", ";", "/* a comment */")),
     ],
 )
-def test_a_mistake_about_the_output_is_one_sentence_and_leaves_no_file(
-    warehouse: Path, tmp_path: Path, words: list[str], message: str
+def test_a_mistake_in_a_query_or_its_output_is_one_sentence_and_leaves_no_file(
+    command: Command, warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], message: str
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "folder.csv").mkdir()
-    process = start(*words, "--warehouse", warehouse, folder=tmp_path)
-    out, err = process.communicate(timeout=ENOUGH_S)
-    assert (process.returncode, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith("etfarm: ")
-    assert message in err
+    ended = command("sql", *words, "--warehouse", warehouse)
+    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert ended.err.startswith("etfarm: ")
+    assert message in ended.err
     assert [path.name for path in tmp_path.iterdir()] == ["folder.csv"]
 
 
@@ -160,6 +162,7 @@ def test_all_rows_of_a_long_table_are_printed(
     assert lines[-1] == "(25000 rows)"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_a_big_result_does_not_stay_in_memory(warehouse: Path, tmp_path: Path, suffix: str) -> None:
     # given a result of 600 MB, and a small one to compare with
@@ -215,11 +218,11 @@ def test_a_question_is_asked_by_its_name_with_its_options(
     assert len(json.loads(capsys.readouterr().out)) == 2
 
 
-def test_questions_are_listed_with_their_options(tmp_path: Path) -> None:
-    out, err = start("--list", folder=tmp_path).communicate(timeout=ENOUGH_S)
-    assert err == ""
-    assert [line.split()[0] for line in out.splitlines()] == sorted(questions())
-    assert re.search(r"^slowest-operators +Which operators .*\(--model, --device, .*--sweep\)$", out, re.MULTILINE)
+def test_questions_are_listed_with_their_options(command: Command) -> None:
+    listed = command("sql", "--list")
+    assert listed.err == ""
+    assert [line.split()[0] for line in listed.lines] == sorted(questions())
+    assert re.search(r"^slowest-operators +Which .*\(--model, --device, .*--sweep\)$", listed.out, re.MULTILINE)
 
 
 @pytest.mark.parametrize(
@@ -237,8 +240,9 @@ def test_questions_are_listed_with_their_options(tmp_path: Path) -> None:
         ([], "name a question, or pass SQL or a .sql file; list the questions with `etfarm sql --list`"),
     ],
 )
-def test_a_mistake_in_a_question_is_one_sentence(measured: Path, words: list[str], message: str) -> None:
-    process = start(*words, "--warehouse", measured, folder=measured.parent)
-    out, err = process.communicate(timeout=ENOUGH_S)
-    assert (process.returncode, out, err.count("\n")) == (2, "", 1)
-    assert message in err
+def test_a_mistake_in_a_question_is_one_sentence(
+    command: Command, measured: Path, words: list[str], message: str
+) -> None:
+    ended = command("sql", *words, "--warehouse", measured)
+    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert message in ended.err

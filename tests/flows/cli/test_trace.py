@@ -1,16 +1,12 @@
 """`etfarm trace`: a session by id or path, the run that is traced, and one sentence where there is nothing to trace."""
 
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from flows.cli.main import main
+from tests.fixtures.command import Command, Etfarm
 from tests.fixtures.warehouse import CONVOLUTION, BundleMaker, etdump_of
-
-Trace = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture
@@ -19,16 +15,12 @@ def maker(tmp_path: Path) -> BundleMaker:
 
 
 @pytest.fixture
-def trace(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Trace:
+def trace(command: Command, tmp_path: Path) -> Etfarm:
     """Run `etfarm trace` with these words; return its exit code and what it printed."""
 
     def run(*words: object) -> tuple[int, str]:
-        command = ["etfarm", "trace", *map(str, words), "--var", str(tmp_path / "var"), "-o", str(tmp_path / "t.json")]
-        monkeypatch.setattr(sys, "argv", command)
-        with pytest.raises(SystemExit) as ended:
-            main()
-        printed = capsys.readouterr()
-        return int(ended.value.code or 0), printed.out + printed.err
+        ended = command("trace", *words, "--var", tmp_path / "var", "-o", tmp_path / "t.json")
+        return ended.code, ended.out + ended.err
 
     return run
 
@@ -39,7 +31,7 @@ def durations_ns(tmp_path: Path) -> list[int]:
 
 
 def test_the_first_measured_run_of_a_session_is_traced_by_its_id_or_its_path(
-    trace: Trace, maker: BundleMaker, tmp_path: Path
+    trace: Etfarm, maker: BundleMaker, tmp_path: Path
 ) -> None:
     # given a session of a warm-up run and two measured ones
     folder = maker.session([(500, {CONVOLUTION: 300}), (600, {CONVOLUTION: 300})])
@@ -54,7 +46,7 @@ def test_the_first_measured_run_of_a_session_is_traced_by_its_id_or_its_path(
         assert content["otherData"]["session_id"] == folder.name
 
 
-def test_a_run_can_be_chosen_and_so_can_all(trace: Trace, maker: BundleMaker, tmp_path: Path) -> None:
+def test_a_run_can_be_chosen_and_so_can_all(trace: Etfarm, maker: BundleMaker, tmp_path: Path) -> None:
     folder = maker.session([500, 600])
     assert "run 0 of 0 to 2, a warm-up run" in trace(folder.name, "--run", "0")[1]
     assert durations_ns(tmp_path) == [4500]
@@ -64,7 +56,7 @@ def test_a_run_can_be_chosen_and_so_can_all(trace: Trace, maker: BundleMaker, tm
     assert durations_ns(tmp_path) == [4500, 500, 600]
 
 
-def test_an_etdump_of_any_origin_is_traced(trace: Trace, tmp_path: Path) -> None:
+def test_an_etdump_of_any_origin_is_traced(trace: Etfarm, tmp_path: Path) -> None:
     (tmp_path / "some.etdump").write_bytes(etdump_of([(70, {}), (80, {})]))
     assert trace(tmp_path / "some.etdump")[0] == 0
     assert durations_ns(tmp_path) == [80]
@@ -72,14 +64,14 @@ def test_an_etdump_of_any_origin_is_traced(trace: Trace, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("run", ["3", "-1", "first"])
 def test_a_run_that_does_not_exist_is_answered_with_those_that_do(
-    trace: Trace, maker: BundleMaker, tmp_path: Path, run: str
+    trace: Etfarm, maker: BundleMaker, tmp_path: Path, run: str
 ) -> None:
     code, printed = trace(maker.session([500, 600]).name, "--run", run)
     assert (code, printed) == (2, f"etfarm: --run {run}: no such run; use a number from 0 to 2, or all\n")
     assert not (tmp_path / "t.json").exists()
 
 
-def test_a_session_that_cannot_be_traced_is_answered_with_the_reason(trace: Trace, maker: BundleMaker) -> None:
+def test_a_session_that_cannot_be_traced_is_answered_with_the_reason(trace: Etfarm, maker: BundleMaker) -> None:
     failed = maker.session(status="failed", reason_code="device_lost", reason="phone: lost")
     assert trace(failed.name) == (2, f"etfarm: {failed}: the session has no ETDump (phone: lost); trace another one\n")
     code, printed = trace("0123")

@@ -1,7 +1,6 @@
 """What the deployments do: a sweep on demand, the health of devices, upkeep, and a report again."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
 from prefect.client.schemas.objects import State
 from prefect.client.schemas.sorting import ArtifactSort
-from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from devices.inventory import load_inventory, open_device
 from devices.ondevice.lease import acquire
@@ -25,14 +23,9 @@ from tasks.store.var import Var
 from tests.fixtures.command import Etfarm, Kept
 from tests.fixtures.stand_in_farm import StandInFarm
 
+pytestmark = pytest.mark.usefixtures("server")
 HERE = {"name": "here", "transport": "local"}
 GONE = {"name": "gone", "transport": "ssh", "address": "127.0.0.1", "port": 9, "user": "nobody", "root": "/tmp/x"}
-
-
-@pytest.fixture(autouse=True)
-def _server(prefect_api: str) -> Iterator[None]:
-    with temporary_settings({PREFECT_API_URL: prefect_api}):
-        yield
 
 
 def an_inventory(folder: Path, *devices: dict[str, object]) -> Path:

@@ -21,12 +21,12 @@ from tests.fixtures.prefect_server import slots_in_use
 from tests.fixtures.waiting import ENOUGH_S
 
 HOLDER = """
-import sys, time
+import signal, sys
 from flows.device.slot import held_slot
 from flows.device.turns import Claim
 with held_slot(Claim(sys.argv[1], "smoke-2026-01-02"), 60):
     print("held", flush=True)
-    time.sleep(600)
+    signal.pause()
 """
 
 

@@ -26,12 +26,6 @@ from tests.fixtures.stand_in_job import stand_in_job
 from tests.fixtures.waiting import ENOUGH_S, wait_for
 
 
-@pytest.fixture
-def server(prefect_api: str) -> Iterator[str]:
-    with temporary_settings({PREFECT_API_URL: prefect_api}):
-        yield prefect_api
-
-
 class Sweeps:
     """Sweeps of one device, side by side; the sessions of all wait until the test lets them go on."""
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.fixtures.farm import ETFARM, LAUNCHER, SWEEP, Farm
+from tests.fixtures.farm import ETFARM, SWEEP, Farm
 from tests.fixtures.paths import ROOT
 from tests.fixtures.waiting import ENOUGH_S, wait_for
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.thorough]
 SESSIONS = 4  # of the sweep, without the discarded one
 UNFINISHED = """
 import sys
@@ -29,12 +29,7 @@ with get_client(sync_client=True) as client:
 @pytest.fixture
 def bundles(farm: Farm) -> Path:
     """A folder that the farm and its lab share, and an inventory whose only device belongs to the lab."""
-    launcher = farm.folder / "launcher"
-    launcher.write_text(LAUNCHER, encoding="utf-8")
-    launcher.chmod(0o755)
-    root = str(farm.folder / "device")
-    device = {"name": "far", "transport": "local", "root": root, "site": "berlin", "launcher": [str(launcher)]}
-    farm.inventory.write_text(json.dumps({"labs": ["berlin"], "devices": [device]}), encoding="utf-8")
+    farm.describe_device("far", labs=["berlin"], site="berlin", launcher=[str(farm.launcher())])
     return farm.folder / "bundles"
 
 
@@ -72,13 +67,13 @@ def test_a_worker_measures_for_a_sweep_also_if_its_run_is_killed(
     (farm.folder / "hold").write_text("3", encoding="utf-8")
     log = farm.folder / "worker.log"
     sweep = farm.start("sweep", farm.sweep_file(SWEEP), "--inventory", farm.inventory, "--bundles", bundles)
-    wait_for(lambda: (farm.folder / "held").exists() or sweep.poll() is not None, log.read_text, longest_s=240)
+    wait_for(lambda: farm.is_held or sweep.poll() is not None, log.read_text, longest_s=240)
     assert sweep.poll() is None, sweep.communicate()
     # when the process that measures is killed
     [prefects_worker] = children(worker.pid)
     [run] = children(prefects_worker)
     os.kill(run, signal.SIGKILL)
-    (farm.folder / "go-on").touch()
+    farm.go_on()
     out, err = sweep.communicate(timeout=8 * ENOUGH_S)
     # then the sweep ends well, with each session once
     assert sweep.returncode == 0, out + err + log.read_text()

@@ -16,21 +16,21 @@ from flows.device.turns import DEVICE_FLOW
 from flows.server.settings import HEARTBEAT, prepare_prefect
 from tests.fixtures.farm import ETFARM
 from tests.fixtures.paths import ROOT
-from tests.fixtures.prefect_server import running_prefect
+from tests.fixtures.prefect_server import asked, running_prefect
 from tests.fixtures.waiting import ENOUGH_S, wait_for
 from tests.fixtures.webhook import PASSWORD, webhook
 
 FILE = ROOT / "deployments/automations.yaml"
 # A flow of a given name that ends at once, or says so when it runs and then waits.
 RUN = """
-import sys, time
+import signal, sys
 from prefect import flow
 
 @flow(name=sys.argv[1], flow_run_name=sys.argv[2])
 def work():
     if sys.argv[3] == "wait":
         print("runs", flush=True)
-        time.sleep(3600)
+        signal.pause()
 
 work()
 """
@@ -50,7 +50,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture
 def api(server: str) -> str:
     """That server without automations."""
-    for automation in asked(server, "automations", {}):
+    for automation in found(server, "automations", {}):
         wait_for(lambda each=automation["id"]: is_deleted(server, each), "the server is busy")  # type: ignore[misc]
     return server
 
@@ -73,31 +73,35 @@ def deploy(api: str, folder: Path, file: Path = FILE, notify: str = "") -> "subp
     )
 
 
-def asked(api: str, path: str, body: object) -> list[dict[str, Any]]:
-    answer = httpx.post(f"{api}/{path}/filter", json=body, timeout=ENOUGH_S)
-    answer.raise_for_status()
-    found = answer.json()
-    return list(found["events"] if path == "events" else found)
+def found(api: str, path: str, body: object) -> list[dict[str, Any]]:
+    rows = asked(f"{api}/{path}/filter", body)
+    return list(rows["events"] if path == "events" else rows)
 
 
 def states(api: str) -> dict[str, str]:
     """The states of all flow runs by name."""
-    return {run["name"]: run["state_type"] for run in asked(api, "flow_runs", {})}
+    return {run["name"]: run["state_type"] for run in found(api, "flow_runs", {})}
 
 
 def heartbeats(api: str) -> set[str]:
     """The names of the flow runs that have sent a heartbeat."""
-    events = asked(api, "events", {"filter": {"event": {"name": ["prefect.flow-run.heartbeat"]}}})
+    events = found(api, "events", {"filter": {"event": {"name": ["prefect.flow-run.heartbeat"]}}})
     return {event["resource"]["prefect.resource.name"] for event in events}
 
 
-def test_the_run_of_a_killed_process_becomes_crashed_and_no_other(api: str, tmp_path: Path) -> None:
-    # given the automations, with a shorter time than any user wants
+def deploy_impatient(api: str, folder: Path) -> None:
+    """Deploy the automations, with shorter times than any user wants."""
     described = yaml.safe_load(FILE.read_text(encoding="utf-8"))
-    described[0]["trigger"]["within"] = 10
-    (tmp_path / "automations.yaml").write_text(yaml.safe_dump(described), encoding="utf-8")
-    assert deploy(api, tmp_path, tmp_path / "automations.yaml").returncode == 0
-    # and runs: one that ended, and two of a sweep and of another team that are killed after their first heartbeat
+    for watched in described[:2]:
+        watched["trigger"]["within"] = 10
+    (folder / "automations.yaml").write_text(yaml.safe_dump(described), encoding="utf-8")
+    assert deploy(api, folder, folder / "automations.yaml").returncode == 0
+
+
+@pytest.mark.thorough
+def test_the_run_of_a_killed_process_becomes_crashed_and_no_other(api: str, tmp_path: Path) -> None:
+    deploy_impatient(api, tmp_path)
+    # given runs: one that ended, and two of a sweep and of another team that are killed after their first heartbeat
     variables = environment(api, tmp_path)
     subprocess.run([sys.executable, "-c", RUN, "sweep", "ended", "end"], env=variables, check=True, timeout=ENOUGH_S)
     killed = []
@@ -113,17 +117,14 @@ def test_the_run_of_a_killed_process_becomes_crashed_and_no_other(api: str, tmp_
     # then the server sets that of the sweep to Crashed, and leaves the others as they are
     wait_for(lambda: states(api)["killed"] == "CRASHED", lambda: str(states(api)), longest_s=120)
     assert states(api) == {"ended": "COMPLETED", "of others": "RUNNING", "killed": "CRASHED"}
-    (run,) = (run for run in asked(api, "flow_runs", {}) if run["name"] == "killed")
+    (run,) = (run for run in found(api, "flow_runs", {}) if run["name"] == "killed")
     assert run["state"]["message"].startswith("no heartbeat for 90 s: its process was killed")
 
 
+@pytest.mark.thorough
 def test_the_run_that_nobody_cancels_becomes_cancelled(api: str, tmp_path: Path) -> None:
-    # given the automations, with a shorter time than any user wants
-    described = yaml.safe_load(FILE.read_text(encoding="utf-8"))
-    described[1]["trigger"]["within"] = 10
-    (tmp_path / "automations.yaml").write_text(yaml.safe_dump(described), encoding="utf-8")
-    assert deploy(api, tmp_path, tmp_path / "automations.yaml").returncode == 0
-    # and the run of a lab whose process and worker were killed
+    deploy_impatient(api, tmp_path)
+    # given the run of a lab whose process and worker were killed
     command = [sys.executable, "-c", RUN, "lab", "to cancel", "wait"]
     with subprocess.Popen(command, env=environment(api, tmp_path), stdout=subprocess.PIPE) as process:
         try:
@@ -132,13 +133,14 @@ def test_the_run_that_nobody_cancels_becomes_cancelled(api: str, tmp_path: Path)
         finally:
             process.kill()
     # when its sweep cancels it
-    (run,) = (run for run in asked(api, "flow_runs", {}) if run["name"] == "to cancel")
+    (run,) = (run for run in found(api, "flow_runs", {}) if run["name"] == "to cancel")
     body = {"state": {"type": "CANCELLING"}, "force": True}
     httpx.post(f"{api}/flow_runs/{run['id']}/set_state", json=body, timeout=ENOUGH_S).raise_for_status()
     # then the server ends it
     wait_for(lambda: states(api)["to cancel"] == "CANCELLED", lambda: str(states(api)), longest_s=120)
 
 
+@pytest.mark.thorough
 def test_the_services_of_the_farm_are_told_of_a_worker_that_is_offline(api: str, tmp_path: Path) -> None:
     with webhook() as hook:
         # given the automations, deployed twice, and a worker that asks for work
@@ -146,7 +148,7 @@ def test_the_services_of_the_farm_are_told_of_a_worker_that_is_offline(api: str,
         again = deploy(api, tmp_path, notify=hook.url)
         names = ["etfarm: run without heartbeat", "etfarm: run without an end", "etfarm: worker offline"]
         assert again.stdout.splitlines() == [f"{name}: updated" for name in names]
-        assert sorted(each["name"] for each in asked(api, "automations", {})) == sorted(names)
+        assert sorted(each["name"] for each in found(api, "automations", {})) == sorted(names)
         assert PASSWORD not in again.stdout + again.stderr
         variables = environment(api, tmp_path) | {"PREFECT_WORKER_QUERY_SECONDS": "1"}
         with (tmp_path / "worker.log").open("wb") as log:

@@ -68,6 +68,7 @@ def of_an_unknown_version(database: Path) -> None:
         connection.execute("UPDATE alembic_version SET version_num = 'ffffffffffff'")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("damage", [garbage, truncated, overwritten_in_the_middle, of_an_unknown_version])
 @pytest.mark.fault(
     stage="start",
@@ -124,7 +125,7 @@ def test_a_sound_database_is_kept(tmp_path: Path) -> None:
 )
 def test_the_server_of_a_killed_sweep_is_ended_by_the_next_start_and_no_other_process_is(tmp_path: Path) -> None:
     # given what a killed sweep's server looks like, a live sweep's, and a foreign process with a noted id
-    words = [sys.executable, "-c", "import time; time.sleep(600)", "flows.server.app:create_app"]
+    words = [sys.executable, "-c", "import signal; signal.pause()", "flows.server.app:create_app"]
     orphan, ours, foreign = [subprocess.Popen(words[:count]) for count in (4, 4, 3)]
     notes = tmp_path / "own-servers"
     notes.mkdir()

@@ -26,6 +26,7 @@ SMALL = SWEEP.replace("[linear, conv]", "[linear]").replace("sessions: 2", "sess
 ANSWER_S = 30
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "end",
     [
@@ -61,6 +62,7 @@ def test_a_server_that_is_gone_for_good_stops_no_measurement(farm: Farm, tmp_pat
     assert farm.ask("SELECT count(*) AS n FROM session_latency") == [{"n": 3}]
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     stage="run",
     done="the sweep's own Prefect server killed (SIGKILL)",

@@ -6,14 +6,13 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from tests.fixtures.farm import SWEEP, Farm
-from tests.fixtures.prefect_server import slots_in_use
+from tests.fixtures.prefect_server import asked, slots_in_use
 from tests.fixtures.waiting import ENOUGH_S, wait_for
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.thorough]
 pytest.importorskip("executorch", reason="exports and the runner need the export extra")
 SMALL = SWEEP.replace("[linear, conv]", "[linear]")
 
@@ -39,7 +38,7 @@ def unfinished_in(folder: Path) -> list[Path]:
 @pytest.mark.fault(
     stage="run",
     done="sweep stopped by SIGTERM, SIGINT or SIGHUP in a session",
-    holds="no scratch folder, no unfinished file, no server, no job is left, and its slot is free",
+    holds="no scratch folder, no unfinished file, no server, no job is left, its slot is free, its runs are cancelled",
 )
 def test_a_sweep_that_is_stopped_leaves_nothing(
     farm: Farm, scratch: Path, prefect_api: str, how: signal.Signals
@@ -48,6 +47,7 @@ def test_a_sweep_that_is_stopped_leaves_nothing(
     process = farm.start_until_held(1, SMALL.replace("tiny", f"stopped-{how.name.lower()}"))
     (folder,) = scratch.glob("etfarm-scratch-*/.part-*")
     (folder / "large").write_bytes(b"x" * 1_000_000)
+    (note,) = farm.var.glob("prefect/own-runs/*.json")
     # when it is stopped
     process.send_signal(how)
     _, err = process.communicate(timeout=ENOUGH_S)
@@ -58,6 +58,9 @@ def test_a_sweep_that_is_stopped_leaves_nothing(
     assert not unfinished_in(scratch)
     assert not unfinished_in(farm.var)
     assert slots_in_use(prefect_api, "here") == 0
+    # and the server shows the sweep and its device's part as cancelled
+    assert run_of(prefect_api, note.stem)["state_name"] == "Cancelled"
+    assert [run["state_name"] for run in runs_below(prefect_api, note.stem)] == ["Cancelled"]
 
 
 @pytest.mark.fault(
@@ -91,13 +94,9 @@ def test_after_the_next_start_nothing_of_a_killed_sweep_is_left(farm: Farm, scra
     run = run_of(prefect_api, note.stem)
     assert run["state_type"] == "CRASHED"
     assert f"process {process.pid} on " in run["state"]["message"]
-    below = {"flow_runs": {"parent_flow_run_id": {"any_": [note.stem]}}}
-    answer = httpx.post(f"{prefect_api}/flow_runs/filter", json=below, timeout=ENOUGH_S)
-    assert [run["state_type"] for run in answer.json()] == ["CRASHED"]
-    tasks = httpx.post(
-        f"{prefect_api}/task_runs/filter", json={"flow_runs": {"id": {"any_": [note.stem]}}}, timeout=ENOUGH_S
-    )
-    assert "RUNNING" not in {run["state_type"] for run in tasks.json()}
+    assert [run["state_type"] for run in runs_below(prefect_api, note.stem)] == ["CRASHED"]
+    tasks = asked(f"{prefect_api}/task_runs/filter", {"flow_runs": {"id": {"any_": [note.stem]}}})
+    assert "RUNNING" not in {run["state_type"] for run in tasks}
     assert not list(farm.var.glob("prefect/own-runs/*"))
 
 
@@ -122,10 +121,14 @@ def test_the_server_of_a_killed_sweep_is_ended_also_by_a_sweep_with_another_serv
 
 
 def run_of(api: str, flow_run_id: str) -> dict[str, Any]:
-    answer = httpx.get(f"{api}/flow_runs/{flow_run_id}", timeout=ENOUGH_S)
-    answer.raise_for_status()
-    run: dict[str, Any] = answer.json()
+    run: dict[str, Any] = asked(f"{api}/flow_runs/{flow_run_id}")
     return run
+
+
+def runs_below(api: str, flow_run_id: str) -> list[dict[str, Any]]:
+    below = {"flow_runs": {"parent_flow_run_id": {"any_": [flow_run_id]}}}
+    runs: list[dict[str, Any]] = asked(f"{api}/flow_runs/filter", below)
+    return runs
 
 
 def is_running(pid: int) -> bool:

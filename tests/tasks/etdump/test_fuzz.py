@@ -7,6 +7,7 @@ from tests.fixtures.etdump_fuzz import Outcome, large_files, mutated, outcome_of
 MUTATIONS, PARTS = 20_000, 4
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     stage="read",
     done="bits, blocks, offsets and times of ETDumps are changed: 5,000 mutations, part {part} of 4",

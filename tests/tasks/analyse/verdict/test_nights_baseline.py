@@ -157,6 +157,7 @@ def test_sixty_nights_are_judged_in_less_than_a_tenth_of_a_second() -> None:
     assert min(seconds) < 0.1
 
 
+@pytest.mark.thorough
 def test_simulated_farms_get_few_false_alarms_and_steps_are_found() -> None:
     # when the rule judges 50 series of each kind with known truth, with the comparisons it requests
     got = score(our_rule, series_of_each_kind=40, session_cv=0.02)
@@ -168,6 +169,7 @@ def test_simulated_farms_get_few_false_alarms_and_steps_are_found() -> None:
     assert 0.93 <= got.coverage <= 0.97
 
 
+@pytest.mark.thorough
 def test_simulated_farms_without_comparisons_the_same_night_get_few_false_alarms_too() -> None:
     got = score(our_rule_alone, series_of_each_kind=40, session_cv=0.02)
     assert got.false_alarms <= 0.6

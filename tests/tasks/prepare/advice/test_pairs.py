@@ -17,6 +17,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("entry", TABLE, ids=lambda entry: entry.name)
 def test_the_rewrite_delegates_the_operator(entry: Advice) -> None:
     from tests.fixtures.advice_pairs import PAIRS, lowered, output_of

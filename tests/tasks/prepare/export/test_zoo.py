@@ -23,6 +23,7 @@ def test_a_seed_decides_a_models_weights_inputs_and_outputs(name: str) -> None:
     assert not torch.equal(first, other)
 
 
+@pytest.mark.thorough
 @pytest.mark.torch
 @pytest.mark.parametrize("name", zoo.MODELS)
 def test_outputs_are_of_a_size_that_can_be_compared_in_half_precision(name: str) -> None:

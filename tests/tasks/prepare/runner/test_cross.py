@@ -1,14 +1,11 @@
 """Runners for other platforms: built from package registries, checked, and run on an emulated processor with SME2."""
 
 import importlib.util
-import json
 import os
 import re
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 
 from tasks.bundle.cell import VARIANTS
@@ -21,9 +18,7 @@ from tasks.prepare.runner.toolchain import host_platform
 from tasks.prepare.runner.wheel import WheelError
 from tests.fixtures.emulator import PLAIN_CPU, SME2_CPU, SYSROOT
 from tests.fixtures.paths import KEPT
-
-if TYPE_CHECKING:
-    from tests.fixtures.runner import Program
+from tests.fixtures.runner import Program, assert_close, stats_of
 
 pytestmark = [pytest.mark.torch, pytest.mark.lab, pytest.mark.timeout(900)]
 
@@ -57,30 +52,21 @@ def macos_runner() -> Runner:
     return build("macos-arm64")
 
 
-def on(cpu: str, qemu: str, runner: Runner) -> "Program":
+def on(cpu: str, qemu: str, runner: Runner) -> Program:
     """Start a Linux runner on an emulated processor."""
-    from tests.fixtures.runner import Program
-
     sysroot = ["-L", str(SYSROOT)] if host_platform() != "linux-aarch64" else []
     return Program([qemu, "-cpu", cpu, *sysroot, *runner.command(str(runner.folder))])
 
 
 @pytest.fixture
-def linux(qemu: str, aarch64_runner: Runner) -> "Program":
+def linux(qemu: str, aarch64_runner: Runner) -> Program:
     return on(SME2_CPU, qemu, aarch64_runner)
 
 
 @pytest.fixture
-def android(qemu: str, android_runner: Runner) -> "Program":
+def android(qemu: str, android_runner: Runner) -> Program:
     """As on a phone: no C library except the one in the bundle."""
-    from tests.fixtures.runner import Program
-
     return Program([qemu, "-cpu", SME2_CPU, *android_runner.command(str(android_runner.folder))])
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(path.read_text())
-    return content
 
 
 @pytest.mark.parametrize("system", ["linux", "android"])
@@ -103,17 +89,16 @@ def test_sme2_is_switched_in_one_program_and_shows_in_operator_names(
         f"Convolution (NHWC, {type_of_data}) IGEMM #1",
         f"Fully Connected (NC, {type_of_data}) GEMM #1",
     }
-    stats = read_json(tmp_path / "stats.json")
+    stats = stats_of(tmp_path / "stats.json")
     assert (stats["sme2_requested"], stats["sme_hardware"], stats["sme2_hardware"]) == (sme2, True, True)
     assert (stats["sme_told"], stats["sme2_told"]) == (sme2 != "off", sme2 == "on")
     for number in range(2):
-        ours = np.fromfile(tmp_path / f"output-{number}.bin", np.float32)
-        np.testing.assert_allclose(ours, np.fromfile(models / f"convolved-output-{number}.bin", np.float32), atol=5e-6)
+        assert_close(tmp_path / f"output-{number}.bin", models / f"convolved-output-{number}.bin")
 
 
-def test_without_the_flag_xnnpack_sees_what_the_processor_has(linux: "Program", models: Path, tmp_path: Path) -> None:
+def test_without_the_flag_xnnpack_sees_what_the_processor_has(linux: Program, models: Path, tmp_path: Path) -> None:
     assert linux(f"--model_path={models / 'convolved.pte'}", f"--stats_path={tmp_path / 'stats.json'}").code == 0
-    stats = read_json(tmp_path / "stats.json")
+    stats = stats_of(tmp_path / "stats.json")
     assert (stats["sme2_requested"], stats["sme2_told"]) == (None, True)
 
 
@@ -129,12 +114,12 @@ def test_sme2_on_is_refused_on_a_processor_without(qemu: str, aarch64_runner: Ru
 
 @pytest.mark.parametrize(("sme2", "kernel"), [("on", "_sme2_mopa"), ("sme1", "_sme_mopa"), ("off", None)])
 def test_the_kernel_profile_names_kernels_of_sme_only_if_they_ran(
-    linux: "Program", models: Path, tmp_path: Path, sme2: str, kernel: str | None
+    linux: Program, models: Path, tmp_path: Path, sme2: str, kernel: str | None
 ) -> None:
     path = tmp_path / "kernels.json"
     flags = [f"--sme2={sme2}", "--num_executions=200", f"--kernel_profile_path={path}"]
     assert linux(f"--model_path={models / 'convolved.pte'}", *flags).code == 0
-    profile = read_json(path)
+    profile = stats_of(path)
     assert profile["samples"] > 10
     products = {"_sme2_mopa", "_sme_mopa"}
     ran = {end for end in products for each in profile["kernels"] if each["name"].endswith(end)}

@@ -66,6 +66,7 @@ def test_libraries_that_the_bundle_brings_do_not_count(host_runner: Runner, tmp_
     assert floor_of(bundle) == {}
 
 
+@pytest.mark.thorough
 @pytest.mark.torch
 def test_a_bundle_of_an_older_farm_gets_its_floor_from_the_next_build(host_runner: Runner, tmp_path: Path) -> None:
     folder = tmp_path / "runners" / host_runner.platform / host_runner.folder.name

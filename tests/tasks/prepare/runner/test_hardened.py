@@ -7,32 +7,18 @@ import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 
 from tests.fixtures.program_builder import Signature, Tensor, Unknown, build_program
-
-if TYPE_CHECKING:
-    from tests.fixtures.runner import Program
+from tests.fixtures.runner import Program, assert_close, stats_of
 
 pytestmark = pytest.mark.torch
 OVER_2_GB = 100_000_000
 
 
-@pytest.fixture
-def model(models: Path) -> str:
-    return f"--model_path={models / 'convolved.pte'}"
-
-
-def stats_of(path: Path) -> dict[str, Any]:
-    stats: dict[str, Any] = json.loads(path.read_text())
-    return stats
-
-
 def test_a_model_that_changes_its_state_is_compared_by_its_first_execution(
-    run: "Program", models: Path, tmp_path: Path
+    run: Program, models: Path, tmp_path: Path
 ) -> None:
     # given a model that adds to what it returned before, and whose second input is a number
     flags = [f"--model_path={models / 'summed.pte'}", f"--inputs={models / 'summed-input.bin'}"]
@@ -40,33 +26,31 @@ def test_a_model_that_changes_its_state_is_compared_by_its_first_execution(
     paths = [f"--output_file={tmp_path / 'output'}", f"--stats_path={tmp_path / 'stats.json'}"]
     assert run(*flags, "--num_executions=5", *paths).code == 0
     # then its outputs are those of the first time, and that later ones differ is said
-    ours = np.fromfile(tmp_path / "output-0.bin", np.float32)
-    np.testing.assert_allclose(ours, np.fromfile(models / "summed-output.bin", np.float32), atol=1e-6)
+    assert_close(tmp_path / "output-0.bin", models / "summed-output.bin", atol=1e-6)
     assert stats_of(tmp_path / "stats.json")["outputs_repeat"] is False
 
 
-def test_a_model_without_state_repeats_its_outputs(run: "Program", model: str, tmp_path: Path) -> None:
+def test_a_model_without_state_repeats_its_outputs(run: Program, model: str, tmp_path: Path) -> None:
     assert run(model, "--num_executions=3", f"--stats_path={tmp_path / 'stats.json'}").code == 0
     assert stats_of(tmp_path / "stats.json")["outputs_repeat"] is True
 
 
-def test_weights_may_lie_outside_the_program(run: "Program", models: Path, tmp_path: Path) -> None:
+def test_weights_may_lie_outside_the_program(run: Program, models: Path, tmp_path: Path) -> None:
     flags = [f"--model_path={models / 'outside.pte'}", f"--inputs={models / 'outside-input.bin'}"]
     without = run(*flags)
     assert (without.code, without.err.count("\n")) == (2, 1)
     assert run(*flags, f"--data_path={models / 'outside.ptd'}", f"--output_file={tmp_path / 'output'}").code == 0
-    ours = np.fromfile(tmp_path / "output-0.bin", np.float32)
-    np.testing.assert_allclose(ours, np.fromfile(models / "outside-output.bin", np.float32), atol=1e-6)
+    assert_close(tmp_path / "output-0.bin", models / "outside-output.bin", atol=1e-6)
 
 
-def test_an_input_that_is_neither_tensor_nor_number_is_refused(run: "Program", tmp_path: Path) -> None:
+def test_an_input_that_is_neither_tensor_nor_number_is_refused(run: Program, tmp_path: Path) -> None:
     path = tmp_path / "symbolic.pte"
     path.write_bytes(build_program({"forward": Signature([Tensor(), Unknown()], [])}))
     ended = run(f"--model_path={path}")
     assert (ended.code, ended.err.count("\n")) == (2, 1)
 
 
-def test_the_memory_of_the_model_does_not_contain_its_etdump(run: "Program", model: str, tmp_path: Path) -> None:
+def test_the_memory_of_the_model_does_not_contain_its_etdump(run: Program, model: str, tmp_path: Path) -> None:
     def memory(executions: int) -> tuple[int, int]:
         paths = [f"--etdump_path={tmp_path / 'model.etdump'}", f"--stats_path={tmp_path / 'stats.json'}"]
         assert run(model, f"--num_executions={executions}", "--print_output=none", *paths).code == 0
@@ -80,7 +64,7 @@ def test_the_memory_of_the_model_does_not_contain_its_etdump(run: "Program", mod
 
 
 def test_an_etdump_that_would_be_too_large_is_refused_before_the_second_execution(
-    run: "Program", model: str, tmp_path: Path
+    run: Program, model: str, tmp_path: Path
 ) -> None:
     paths = [f"--etdump_path={tmp_path / 'model.etdump'}", f"--stats_path={tmp_path / 'stats.json'}"]
     ended = run(model, f"--num_executions={OVER_2_GB}", *paths)
@@ -90,7 +74,7 @@ def test_an_etdump_that_would_be_too_large_is_refused_before_the_second_executio
     assert not (tmp_path / "model.etdump").exists()
 
 
-def test_executions_without_an_etdump_show_what_it_costs(run: "Program", model: str, tmp_path: Path) -> None:
+def test_executions_without_an_etdump_show_what_it_costs(run: Program, model: str, tmp_path: Path) -> None:
     paths = [f"--etdump_path={tmp_path / 'model.etdump'}", f"--stats_path={tmp_path / 'stats.json'}"]
     assert run(model, "--num_executions=4", "--untraced_executions=3", *paths).code == 0
     stats = stats_of(tmp_path / "stats.json")
@@ -99,7 +83,7 @@ def test_executions_without_an_etdump_show_what_it_costs(run: "Program", model: 
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="prlimit is a program of Linux")
-def test_more_threads_than_the_system_can_start_are_refused(run: "Program", model: str) -> None:
+def test_more_threads_than_the_system_can_start_are_refused(run: Program, model: str) -> None:
     # given room for the stacks of some threads; only for this process, so that all others can start theirs
     prlimit = shutil.which("prlimit") or pytest.skip("no prlimit")
     ended = replace(run, command=[prlimit, "--as=2000000000", *run.command])(model, "--cpu_threads=1000")
@@ -107,14 +91,14 @@ def test_more_threads_than_the_system_can_start_are_refused(run: "Program", mode
     assert "--cpu_threads=1000 is not possible: this system starts at most " in ended.err
 
 
-def test_a_pipe_is_no_model_and_nobody_waits_for_it(run: "Program", tmp_path: Path) -> None:
+def test_a_pipe_is_no_model_and_nobody_waits_for_it(run: Program, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     ended = run(f"--model_path={tmp_path / 'pipe'}")
     assert (ended.code, ended.err.count("\n")) == (2, 1)
     assert "pipe: it is not a regular file" in ended.err
 
 
-def test_the_standard_output_is_written_to_and_stays_what_it_is(run: "Program", model: str, tmp_path: Path) -> None:
+def test_the_standard_output_is_written_to_and_stays_what_it_is(run: Program, model: str, tmp_path: Path) -> None:
     # given the standard output as a link, as /dev/stdout is, that leads to a pipe here
     (tmp_path / "stdout").symlink_to("/proc/self/fd/1")
     ended = run(model, "--print_output=none", f"--stats_path={tmp_path / 'stdout'}")
@@ -123,7 +107,7 @@ def test_the_standard_output_is_written_to_and_stays_what_it_is(run: "Program", 
     assert (tmp_path / "stdout").readlink() == Path("/proc/self/fd/1")
 
 
-def test_what_a_link_points_to_is_written(run: "Program", model: str, tmp_path: Path) -> None:
+def test_what_a_link_points_to_is_written(run: Program, model: str, tmp_path: Path) -> None:
     (tmp_path / "real.json").touch()
     (tmp_path / "link.json").symlink_to("real.json")
     (tmp_path / "lost.json").symlink_to("nothing.json")
@@ -135,7 +119,7 @@ def test_what_a_link_points_to_is_written(run: "Program", model: str, tmp_path: 
     assert "it is a link to nothing; remove it" in ended.err
 
 
-def test_a_program_that_crashes_executorch_is_told_from_a_runner_that_is_killed(run: "Program", models: Path) -> None:
+def test_a_program_that_crashes_executorch_is_told_from_a_runner_that_is_killed(run: Program, models: Path) -> None:
     # given a program whose output is a value that it does not have
     ended = run(f"--model_path={models / 'damaged.pte'}")
     # then the runner ends with the signal, and says what it was doing
@@ -143,7 +127,7 @@ def test_a_program_that_crashes_executorch_is_told_from_a_runner_that_is_killed(
     assert ended.err.splitlines()[-1] == "executor_runner: ExecuTorch crashed (SIGABRT) while it executed the model"
 
 
-def test_a_full_disk_leaves_the_old_etdump_and_no_half_one(run: "Program", model: str, full_disk: Path) -> None:
+def test_a_full_disk_leaves_the_old_etdump_and_no_half_one(run: Program, model: str, full_disk: Path) -> None:
     dump = full_disk / "model.etdump"
     assert run(model, f"--etdump_path={dump}").code == 0
     before = dump.read_bytes()
@@ -153,7 +137,7 @@ def test_a_full_disk_leaves_the_old_etdump_and_no_half_one(run: "Program", model
     assert dump.read_bytes() == before
 
 
-def test_a_device_is_written_to_and_not_replaced_by_a_file(run: "Program", model: str, tmp_path: Path) -> None:
+def test_a_device_is_written_to_and_not_replaced_by_a_file(run: Program, model: str, tmp_path: Path) -> None:
     (tmp_path / "full").symlink_to("/dev/full")
     ended = run(model, f"--etdump_path={tmp_path / 'full'}")
     assert (ended.code, ended.err.count("\n")) == (1, 1)
@@ -161,7 +145,7 @@ def test_a_device_is_written_to_and_not_replaced_by_a_file(run: "Program", model
     assert (tmp_path / "full").is_symlink()
 
 
-def test_a_path_that_cannot_be_written_is_reported(run: "Program", model: str) -> None:
+def test_a_path_that_cannot_be_written_is_reported(run: Program, model: str) -> None:
     for flag in "--etdump_path", "--stats_path", "--kernel_profile_path":
         ended = run(model, f"{flag}=/nowhere/file")
         assert (ended.code, ended.err) == (

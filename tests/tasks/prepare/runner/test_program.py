@@ -2,15 +2,12 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from tasks.etdump.reader import read_etdump
-
-if TYPE_CHECKING:
-    from tests.fixtures.runner import Program
+from tests.fixtures.runner import Program, assert_close, stats_of
 
 pytestmark = pytest.mark.torch
 
@@ -30,28 +27,16 @@ FLAGS = [
 ]
 
 
-@pytest.fixture
-def model(models: Path) -> str:
-    return f"--model_path={models / 'convolved.pte'}"
-
-
-def stats_of(path: Path) -> dict[str, Any]:
-    stats: dict[str, Any] = json.loads(path.read_text())
-    return stats
-
-
-def test_outputs_are_those_of_eager_pytorch(run: "Program", models: Path, model: str, tmp_path: Path) -> None:
+def test_outputs_are_those_of_eager_pytorch(run: Program, models: Path, model: str, tmp_path: Path) -> None:
     flags = [f"--inputs={models / 'convolved-input.bin'}", f"--output_file={tmp_path / 'output'}"]
     assert run(model, *flags, "--num_executions=3").code == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["output-0.bin", "output-1.bin"]
     for number in range(2):
-        ours = np.fromfile(tmp_path / f"output-{number}.bin", np.float32)
-        eager = np.fromfile(models / f"convolved-output-{number}.bin", np.float32)
-        np.testing.assert_allclose(ours, eager, atol=5e-6)
+        assert_close(tmp_path / f"output-{number}.bin", models / f"convolved-output-{number}.bin")
 
 
 @pytest.mark.parametrize("executions", [1, 7, 1000])
-def test_every_execution_is_one_run_in_the_etdump(run: "Program", model: str, tmp_path: Path, executions: int) -> None:
+def test_every_execution_is_one_run_in_the_etdump(run: Program, model: str, tmp_path: Path, executions: int) -> None:
     dump, stats = tmp_path / "model.etdump", tmp_path / "stats.json"
     ended = run(model, f"--num_executions={executions}", "--etdump_path", dump, "--stats_path", stats)
     assert ended.code == 0, ended.err
@@ -63,12 +48,12 @@ def test_every_execution_is_one_run_in_the_etdump(run: "Program", model: str, tm
     assert {"Method::execute", "native_call_cumsum.out"} <= set(read.names)
 
 
-def test_without_etdump_path_nothing_is_written(run: "Program", model: str, tmp_path: Path) -> None:
+def test_without_etdump_path_nothing_is_written(run: Program, model: str, tmp_path: Path) -> None:
     assert run(model).code == 0
     assert not list(tmp_path.iterdir())
 
 
-def test_stats_have_times_memory_and_exit_reason(run: "Program", model: str, tmp_path: Path) -> None:
+def test_stats_have_times_memory_and_exit_reason(run: Program, model: str, tmp_path: Path) -> None:
     path = tmp_path / "stats.json"
     assert run(model, "--num_executions=4", "--cpu_threads=1", f"--stats_path={path}").code == 0
     stats = stats_of(path)
@@ -79,13 +64,13 @@ def test_stats_have_times_memory_and_exit_reason(run: "Program", model: str, tmp
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_the_requested_threads_are_used(run: "Program", model: str, tmp_path: Path, threads: int) -> None:
+def test_the_requested_threads_are_used(run: Program, model: str, tmp_path: Path, threads: int) -> None:
     path = tmp_path / "stats.json"
     assert run(model, "--cpu_threads", threads, "--stats_path", path).code == 0
     assert (stats_of(path)["threads_requested"], stats_of(path)["threads_used"]) == (threads, threads)
 
 
-def test_inputs_left_out_are_the_same_pattern_every_time(run: "Program", model: str, tmp_path: Path) -> None:
+def test_inputs_left_out_are_the_same_pattern_every_time(run: Program, model: str, tmp_path: Path) -> None:
     for name in "first", "second":
         assert run(model, f"--output_file={tmp_path / name}").code == 0
     first = (tmp_path / "first-0.bin").read_bytes()
@@ -93,7 +78,7 @@ def test_inputs_left_out_are_the_same_pattern_every_time(run: "Program", model: 
     assert len(set(first)) > 10
 
 
-def test_outputs_are_printed_in_full_in_part_or_not_at_all(run: "Program", model: str) -> None:
+def test_outputs_are_printed_in_full_in_part_or_not_at_all(run: Program, model: str) -> None:
     everything, some = run(model, "--print_output=all").out, run(model, "--print_output", "summary").out
     assert everything.startswith("Output 0: tensor(sizes=[1, 32], [")
     assert len(everything) > len(some) > 0
@@ -101,19 +86,19 @@ def test_outputs_are_printed_in_full_in_part_or_not_at_all(run: "Program", model
     assert run(model, "--print_output=none").out == ""
 
 
-def test_the_version_is_json(run: "Program") -> None:
+def test_the_version_is_json(run: Program) -> None:
     version = json.loads(run("--version").out)
     assert set(version) == {"runner_version", "executorch_version", "platform", "sme_hardware", "sme2_hardware"}
 
 
-def test_the_calibration_load_needs_no_model_and_prints_its_time_in_nanoseconds(run: "Program") -> None:
+def test_the_calibration_load_needs_no_model_and_prints_its_time_in_nanoseconds(run: Program) -> None:
     ended = run("--calibrate")
     assert (ended.code, ended.err) == (0, "")
     # A fixed amount of work: far below 1 ms, the compiler would have dropped it.
     assert int(ended.out) > 5_000_000
 
 
-def test_the_help_names_every_flag(run: "Program") -> None:
+def test_the_help_names_every_flag(run: Program) -> None:
     ended = run("--help")
     assert ended.code == 0
     for flag in FLAGS:
@@ -154,7 +139,7 @@ def test_the_help_names_every_flag(run: "Program") -> None:
         ),
     ],
 )
-def test_a_wrong_flag_is_one_line_and_exit_code_2(run: "Program", model: str, flags: list[str], message: str) -> None:
+def test_a_wrong_flag_is_one_line_and_exit_code_2(run: Program, model: str, flags: list[str], message: str) -> None:
     ended = run(model, *flags)
     assert ended.code == 2
     assert message in ended.err
@@ -163,12 +148,12 @@ def test_a_wrong_flag_is_one_line_and_exit_code_2(run: "Program", model: str, fl
     assert ended.out == ""
 
 
-def test_a_model_path_is_needed(run: "Program") -> None:
+def test_a_model_path_is_needed(run: Program) -> None:
     ended = run("--num_executions=2")
     assert (ended.code, ended.err) == (2, "executor_runner: --model_path is missing\n")
 
 
-def test_an_input_of_the_wrong_size_is_refused(run: "Program", models: Path, model: str) -> None:
+def test_an_input_of_the_wrong_size_is_refused(run: Program, models: Path, model: str) -> None:
     ended = run(model, f"--inputs={models / 'convolved-output-0.bin'}")
     assert ended.code == 2
     assert "input 0 of method 'forward' needs 3072 bytes for its shape 1x3x16x16" in ended.err
@@ -176,29 +161,28 @@ def test_an_input_of_the_wrong_size_is_refused(run: "Program", models: Path, mod
 
 
 @pytest.mark.parametrize("size", ["32x32", "7x9"])
-def test_a_dynamic_input_has_the_given_shape(run: "Program", models: Path, tmp_path: Path, size: str) -> None:
+def test_a_dynamic_input_has_the_given_shape(run: Program, models: Path, tmp_path: Path, size: str) -> None:
     inputs = f"--inputs={models / f'resized-{size}-input.bin'},{models / 'resized-factor.bin'}"
     shapes = f"--input_shapes=1x3x{size},scalar"
     flags = [inputs, shapes, "--num_executions=2", f"--output_file={tmp_path / 'output'}"]
     ended = run(f"--model_path={models / 'resized.pte'}", *flags)
     assert ended.code == 0, ended.err
-    eager = np.fromfile(models / f"resized-{size}-output.bin", np.float32)
-    np.testing.assert_allclose(np.fromfile(tmp_path / "output-0.bin", np.float32), eager, atol=5e-6)
+    assert_close(tmp_path / "output-0.bin", models / f"resized-{size}-output.bin")
 
 
-def test_a_dynamic_input_without_a_shape_has_the_largest(run: "Program", models: Path) -> None:
+def test_a_dynamic_input_without_a_shape_has_the_largest(run: Program, models: Path) -> None:
     ended = run(f"--model_path={models / 'resized.pte'}")
     assert ended.out.startswith("Output 0: tensor(sizes=[1, 4, 30, 30]")
 
 
-def test_a_file_that_does_not_match_the_given_shape_is_refused(run: "Program", models: Path) -> None:
+def test_a_file_that_does_not_match_the_given_shape_is_refused(run: Program, models: Path) -> None:
     inputs = f"--inputs={models / 'resized-32x32-input.bin'},{models / 'resized-factor.bin'}"
     ended = run(f"--model_path={models / 'resized.pte'}", inputs, "--input_shapes=1x3x7x9,scalar")
     assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
     assert "input 0 of method 'forward' needs 756 bytes for its shape 1x3x7x9, but " in ended.err
 
 
-def test_a_setup_fills_the_state_and_is_not_measured(run: "Program", models: Path, tmp_path: Path) -> None:
+def test_a_setup_fills_the_state_and_is_not_measured(run: Program, models: Path, tmp_path: Path) -> None:
     dump, path = tmp_path / "model.etdump", tmp_path / "stats.json"
     case = ["--method_name=change", f"--inputs={models / 'kept-change.bin'}", f"--output_file={tmp_path / 'output'}"]
     setup = ["--setup_method=fill", f"--setup_inputs={models / 'kept-fill.bin'}"]
@@ -214,7 +198,7 @@ def test_a_setup_fills_the_state_and_is_not_measured(run: "Program", models: Pat
     assert np.all(read.execute_ns <= stats["execution_ns"])
 
 
-def test_without_a_setup_the_state_is_zero(run: "Program", models: Path, tmp_path: Path) -> None:
+def test_without_a_setup_the_state_is_zero(run: Program, models: Path, tmp_path: Path) -> None:
     case = ["--method_name=change", f"--inputs={models / 'kept-change.bin'}", f"--output_file={tmp_path / 'output'}"]
     ended = run(f"--model_path={models / 'kept.pte'}", *case, f"--stats_path={tmp_path / 'stats.json'}")
     assert ended.code == 0, ended.err
@@ -222,7 +206,7 @@ def test_without_a_setup_the_state_is_zero(run: "Program", models: Path, tmp_pat
     assert stats_of(tmp_path / "stats.json")["setup_ns"] is None
 
 
-def test_a_setup_that_fails_leaves_nothing(run: "Program", models: Path, tmp_path: Path) -> None:
+def test_a_setup_that_fails_leaves_nothing(run: Program, models: Path, tmp_path: Path) -> None:
     np.full(3, 10, np.int64).tofile(tmp_path / "beyond.bin")
     setup = ["--setup_method=forward", f"--setup_inputs={tmp_path / 'beyond.bin'}"]
     ended = run(f"--model_path={models / 'lookup.pte'}", *setup, f"--etdump_path={tmp_path / 'model.etdump'}")
@@ -232,7 +216,7 @@ def test_a_setup_that_fails_leaves_nothing(run: "Program", models: Path, tmp_pat
 
 
 @pytest.mark.parametrize("kept", [0, 10, 1000, 100_000])
-def test_a_truncated_model_is_refused(run: "Program", models: Path, tmp_path: Path, kept: int) -> None:
+def test_a_truncated_model_is_refused(run: Program, models: Path, tmp_path: Path, kept: int) -> None:
     cut = tmp_path / "cut.pte"
     cut.write_bytes((models / "convolved.pte").read_bytes()[:kept])
     ended = run(f"--model_path={cut}", f"--stats_path={tmp_path / 'stats.json'}")
@@ -243,7 +227,7 @@ def test_a_truncated_model_is_refused(run: "Program", models: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("content", [b"\xfa\x84\xff\x01" * 500, None])
-def test_a_file_that_is_not_a_model_is_refused(run: "Program", tmp_path: Path, content: bytes | None) -> None:
+def test_a_file_that_is_not_a_model_is_refused(run: Program, tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "not a model"
     path.mkdir() if content is None else path.write_bytes(content)
     ended = run(f"--model_path={path}")
@@ -251,7 +235,7 @@ def test_a_file_that_is_not_a_model_is_refused(run: "Program", tmp_path: Path, c
 
 
 def test_a_model_that_fails_ends_with_exit_code_1_and_leaves_no_etdump(
-    run: "Program", models: Path, tmp_path: Path
+    run: Program, models: Path, tmp_path: Path
 ) -> None:
     np.full(3, 10, np.int64).tofile(tmp_path / "beyond.bin")
     ended = run(
@@ -268,7 +252,7 @@ def test_a_model_that_fails_ends_with_exit_code_1_and_leaves_no_etdump(
     assert not (tmp_path / "model.etdump").exists()
 
 
-def test_sme2_on_is_refused_without_sme2(run: "Program", model: str, tmp_path: Path) -> None:
+def test_sme2_on_is_refused_without_sme2(run: Program, model: str, tmp_path: Path) -> None:
     if json.loads(run("--version").out)["sme2_hardware"]:
         pytest.skip("this machine has SME2")
     ended = run(model, "--sme2=on", f"--stats_path={tmp_path / 'stats.json'}")
@@ -278,13 +262,13 @@ def test_sme2_on_is_refused_without_sme2(run: "Program", model: str, tmp_path: P
     assert (stats["sme2_requested"], stats["sme2_hardware"], stats["sme2_told"]) == ("on", False, False)
 
 
-def test_sme2_off_is_possible_everywhere(run: "Program", model: str, tmp_path: Path) -> None:
+def test_sme2_off_is_possible_everywhere(run: Program, model: str, tmp_path: Path) -> None:
     assert run(model, "--sme2", "off", f"--stats_path={tmp_path / 'stats.json'}").code == 0
     stats = stats_of(tmp_path / "stats.json")
     assert (stats["sme2_requested"], stats["sme2_told"]) == ("off", False)
 
 
-def test_a_kernel_profile_counts_every_sample_once(run: "Program", model: str, tmp_path: Path) -> None:
+def test_a_kernel_profile_counts_every_sample_once(run: Program, model: str, tmp_path: Path) -> None:
     path = tmp_path / "kernels.json"
     assert run(model, "--num_executions=20000", "--print_output=none", f"--kernel_profile_path={path}").code == 0
     profile = json.loads(path.read_text())
