@@ -9,6 +9,7 @@ content AS (
         sweep_id,
         sweep.night,
         device.name AS device,
+        transport,
         emulated,
         serial,
         build,

@@ -60,16 +60,6 @@ covered AS (
     SELECT cell, [sme_share] AS coverage
     FROM sme2_coverage
     WHERE sme_share IS NOT NULL AND variant <> 'sme2_off'
-),
--- Why the times of a cell do not count although it ran.
-inaccurate AS (
-    SELECT
-        cell,
-        'outputs of ' || inaccurate_sessions || ' of ' || sessions || ' sessions are too far from eager PyTorch ('
-        || concat_ws(', ', _snr_text(snr_db, least_snr_db, 'same precision'), _snr_text(snr_fp32_db, least_snr_fp32_db, 'fp32'))
-        || ')' AS inaccuracy
-    FROM cell_accuracy
-    WHERE accuracy = 'inaccurate'
 )
 SELECT
     series_id,
@@ -79,7 +69,7 @@ SELECT
     series.precision,
     series.variant,
     judged.cell,
-    coalesce(pte_sha256, '') || ' ' || coalesce(runner_sha256, '') AS content,
+    _content(pte_sha256, runner_sha256) AS content,
     invalid_sessions,
     inaccuracy,
     load_ns AS "load time",
@@ -94,5 +84,5 @@ JOIN of_cell ON of_cell.cell = judged.cell
 JOIN series USING (series_id)
 LEFT JOIN (SELECT cell, pte_sha256, runner_sha256 FROM cell) AS content ON content.cell = judged.cell
 LEFT JOIN covered ON covered.cell = judged.cell
-LEFT JOIN inaccurate ON inaccurate.cell = judged.cell
+LEFT JOIN _inaccurate_cell ON _inaccurate_cell.cell = judged.cell
 ORDER BY series_id, judged.device, judged.night;

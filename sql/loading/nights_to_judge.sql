@@ -12,7 +12,7 @@ timed AS (
         started_at,
         status,
         reason_code,
-        coalesce(pte_sha256, '') || ' ' || coalesce(runner_sha256, '') AS content
+        _content(pte_sha256, runner_sha256) AS content
     FROM session
     JOIN session_cell USING (session_key)
     JOIN cell USING (cell_id)
@@ -44,8 +44,8 @@ same_night AS (
         series_id,
         b.device,
         b.night,
-        coalesce(a.pte_sha256, '') || ' ' || coalesce(a.runner_sha256, '') AS content_a,
-        coalesce(b.pte_sha256, '') || ' ' || coalesce(b.runner_sha256, '') AS content_b,
+        _content(a.pte_sha256, a.runner_sha256) AS content_a,
+        _content(b.pte_sha256, b.runner_sha256) AS content_b,
         comparison_result.* EXCLUDE (cell_a, cell_b)
     FROM comparison_result
     JOIN cell AS a ON a.cell = cell_a
@@ -54,16 +54,6 @@ same_night AS (
         ON of_series.cell_id = b.cell_id
     WHERE b.purpose = 'same_night'
     ORDER BY series_id, b.device, b.night, content_b, sessions_b DESC, comparison_result.comparison
-),
--- Why the times of a cell do not count although it ran.
-inaccurate AS (
-    SELECT
-        cell,
-        'outputs of ' || inaccurate_sessions || ' of ' || sessions || ' sessions are too far from eager PyTorch ('
-        || concat_ws(', ', _snr_text(snr_db, least_snr_db, 'same precision'), _snr_text(snr_fp32_db, least_snr_fp32_db, 'fp32'))
-        || ')' AS inaccuracy
-    FROM cell_accuracy
-    WHERE accuracy = 'inaccurate'
 )
 SELECT
     counted.series_id,
@@ -94,6 +84,6 @@ LEFT JOIN same_night
     AND same_night.device = counted.device
     AND same_night.night = counted.night
     AND content_b = content
-LEFT JOIN inaccurate USING (cell)
+LEFT JOIN _inaccurate_cell USING (cell)
 JOIN series ON series.series_id = counted.series_id
 ORDER BY counted.series_id, counted.device, counted.night;

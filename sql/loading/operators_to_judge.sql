@@ -46,50 +46,30 @@ member AS (
         WHERE status = 'succeeded' AND mode = 'timing' AND executions > warmup_executions
     ) AS session USING (session_key, series_id)
 ),
-named AS (
-    SELECT
-        node_id,
-        CASE
-            WHEN is_inside THEN _operator_name(node.operator, layout, data_type, microkernel) ELSE 'Unattributed'
-        END AS operator,
-        CASE WHEN is_inside THEN coalesce(category, 'Other') ELSE 'Unattributed' END AS category,
-        CASE WHEN node.kind = 'delegated' THEN 1e6 * _delegate_clock_ms() ELSE 0 END AS clock_ns
-    FROM (SELECT *, kind NOT IN ('method', 'delegate_call', 'operator_call') AS is_inside FROM node) AS node
-    LEFT JOIN operator_category USING (operator, kind)
-),
 session_operator AS (
     SELECT
         session_key,
         operator,
         category,
         sum(self_ns) / any_value(runs) AS time_ns,
-        sum(calls * clock_ns) / any_value(runs) AS resolution_ns
+        sum(hidden_ns) / any_value(runs) AS resolution_ns
     FROM member
-    JOIN session_node USING (session_key)
-    JOIN named USING (node_id)
+    JOIN _session_node USING (session_key)
     GROUP BY session_key, operator, category
 )
 SELECT
-    * EXCLUDE (session_id, entries),
-    list_transform(entries, lambda entry: entry.operator) AS operators,
-    list_transform(entries, lambda entry: entry.category) AS categories,
-    list_transform(entries, lambda entry: entry.time_ns) AS times_ns,
-    list_transform(entries, lambda entry: entry.resolution_ns) AS resolutions_ns
-FROM (
-    SELECT
-        series_id,
-        device,
-        night,
-        verdict,
-        baseline_from,
-        since,
-        is_judged,
-        session_id,
-        list(
-            {'operator': operator, 'category': category, 'time_ns': time_ns, 'resolution_ns': resolution_ns}
-        ) AS entries
-    FROM member
-    JOIN session_operator USING (session_key)
-    GROUP BY series_id, device, night, verdict, baseline_from, since, is_judged, session_id
-)
+    series_id,
+    device,
+    night,
+    verdict,
+    baseline_from,
+    since,
+    is_judged,
+    list(operator ORDER BY operator, category) AS operators,
+    list(category ORDER BY operator, category) AS categories,
+    list(time_ns ORDER BY operator, category) AS times_ns,
+    list(resolution_ns ORDER BY operator, category) AS resolutions_ns
+FROM member
+JOIN session_operator USING (session_key)
+GROUP BY series_id, device, night, verdict, baseline_from, since, is_judged, session_id
 ORDER BY series_id, device, night, session_id;

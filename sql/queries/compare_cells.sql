@@ -4,6 +4,7 @@ SELECT
     _cell.cell,
     _cell.sweep_id,
     _cell.device,
+    _cell.transport,
     _cell.emulated IS TRUE AS emulated,
     _cell.model,
     _cell.precision,

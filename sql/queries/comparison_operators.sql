@@ -11,27 +11,15 @@ member AS (
         AND session.mode = 'timing'
         AND session.executions > session.warmup_executions
 ),
-named AS (
-    SELECT
-        node_id,
-        CASE
-            WHEN is_inside THEN _operator_name(node.operator, layout, data_type, microkernel) ELSE 'Unattributed'
-        END AS operator,
-        CASE WHEN is_inside THEN coalesce(category, 'Other') ELSE 'Unattributed' END AS category,
-        CASE WHEN node.kind = 'delegated' THEN 1e6 * _delegate_clock_ms() ELSE 0 END AS clock_ns
-    FROM (SELECT *, kind NOT IN ('method', 'delegate_call', 'operator_call') AS is_inside FROM node) AS node
-    LEFT JOIN operator_category USING (operator, kind)
-),
 session_operator AS (
     SELECT
         session_key,
         operator,
         category,
         sum(self_ns) / any_value(runs) AS time_ns,
-        sum(calls * clock_ns) / any_value(runs) AS resolution_ns
+        sum(hidden_ns) / any_value(runs) AS resolution_ns
     FROM member
-    JOIN session_node USING (session_key)
-    JOIN named USING (node_id)
+    JOIN _session_node USING (session_key)
     GROUP BY session_key, operator, category
 )
 SELECT

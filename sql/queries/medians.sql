@@ -1,7 +1,7 @@
 -- One row per cell of the sweep $sweep_id: the median of its session medians. Emulated and simulated devices have no times.
 -- `differs` tells cells of one name apart.
 SELECT
-    device || CASE WHEN emulated THEN ' (' || _without_times(device) || ')' ELSE '' END AS device,
+    device || CASE WHEN emulated THEN ' (' || _without_times(transport) || ')' ELSE '' END AS device,
     model,
     precision,
     variant,
@@ -12,7 +12,8 @@ SELECT
     CASE WHEN _has_times(emulated) THEN round(median(mad_ms), 4) END AS "MAD ms",
     differs
 FROM session_latency
+JOIN (SELECT cell, sweep_id, transport FROM cell) USING (cell, sweep_id)
 LEFT JOIN _differs USING (cell, sweep_id)
 WHERE sweep_id = $sweep_id
-GROUP BY cell, device, emulated, model, precision, variant, threads, differs
+GROUP BY cell, device, transport, emulated, model, precision, variant, threads, differs
 ORDER BY device, model, precision, variant, threads, differs

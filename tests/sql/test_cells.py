@@ -18,11 +18,6 @@ PUBLIC_BY_CELL = (
 )  # fmt: skip
 
 
-@pytest.fixture
-def maker(tmp_path: Path) -> BundleMaker:
-    return BundleMaker(tmp_path)
-
-
 # Every way in which the content of two sessions of one name can differ, and what the farm says of it.
 DIFFERENCES: list[tuple[dict[str, Any], str]] = [
     ({"model__pte_sha256": "p2"}, "pte p2"),

@@ -1,10 +1,7 @@
 """Named questions: given sessions, a question with its parameters, the expected rows."""
 
 import re
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 from sql import schema
 from sql.answer import answered
@@ -12,11 +9,6 @@ from sql.question import questions
 from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, LINEAR, MEAN, BundleMaker
 
 MS = 1_000_000
-
-
-@pytest.fixture
-def maker(tmp_path: Path) -> BundleMaker:
-    return BundleMaker(tmp_path)
 
 
 def ask(maker: BundleMaker, name: str, columns: str, **parameters: str) -> list[tuple[Any, ...]]:

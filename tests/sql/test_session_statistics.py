@@ -14,11 +14,6 @@ ALL_FLAGS = f"SELECT session_id, {FLAGS} FROM session_latency ORDER BY session_i
 STEADY = [1000, 1003, 998, 1001, 1005, 997, 1002, 999, 1004, 996] * 5
 
 
-@pytest.fixture
-def maker(tmp_path: Path) -> BundleMaker:
-    return BundleMaker(tmp_path)
-
-
 def without_statistics(warehouse: Path) -> None:
     """Leave the warehouse as a farm without session_statistic left it."""
     with writing(warehouse) as connection:

@@ -1,7 +1,5 @@
 """How a model's latency changes with the number of threads: sessions, a query, the expected rows."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.fixtures.report import report_of
@@ -9,11 +7,6 @@ from tests.fixtures.warehouse import BundleMaker
 
 MS = 1_000_000
 BOARD = {"model": "board", "soc": "SM8850", "sme": True, "sme2": True}
-
-
-@pytest.fixture
-def maker(tmp_path: Path) -> BundleMaker:
-    return BundleMaker(tmp_path)
 
 
 def scaled(maker: BundleMaker, *, emulated: bool = False) -> None:
@@ -39,11 +32,19 @@ def test_the_recommended_number_of_threads_is_the_fewest_of_the_fastest(maker: B
     assert maker.ask("SELECT count(DISTINCT thread_group) FROM thread_scaling") == [(1,)]
 
 
-def test_of_nearly_equal_times_the_fewer_threads_are_recommended(maker: BundleMaker) -> None:
-    for threads, us in ((1, 1020), (2, 1000)):
-        maker.session([us * 1000], threads=threads)
+@pytest.mark.parametrize(("us", "recommended"), [(1030, 1), (1031, 2)])
+def test_of_times_within_3_percent_the_fewer_threads_are_recommended(
+    maker: BundleMaker, us: int, recommended: int
+) -> None:
+    # given two threads that are that much faster than one, beside another model for which four are best
+    for threads, model_us in ((1, us), (2, 1000)):
+        maker.session([model_us * 1000], threads=threads)
+    for threads in (1, 2, 4):
+        maker.session([90_000 // threads], threads=threads, model__pte_sha256="another")
     maker.load()
-    assert maker.ask("SELECT DISTINCT recommended_threads FROM thread_scaling") == [(1,)]
+    # then each model has its own recommendation
+    asked = "SELECT DISTINCT pte_sha256, recommended_threads FROM thread_scaling ORDER BY ALL"
+    assert maker.ask(asked) == [("another", 4), ("p1", recommended)]
 
 
 def test_other_programs_and_runners_and_a_single_number_of_threads_are_not_compared(maker: BundleMaker) -> None:

@@ -1,7 +1,6 @@
 """What inaccurate outputs decide: an inaccurate cell is shown, and never called faster."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,11 +12,6 @@ from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, BundleMaker
 
 MS = 1_000_000
 ID = "c0ffee00c0ffee00"
-
-
-@pytest.fixture
-def maker(tmp_path: Path) -> BundleMaker:
-    return BundleMaker(tmp_path)
 
 
 def outputs(snr_db: float, fp32_db: float = 40.0) -> list[dict[str, Any]]:

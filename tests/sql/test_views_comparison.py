@@ -15,11 +15,6 @@ from tests.fixtures.warehouse import BundleMaker
 ID = "c0ffee00c0ffee00"
 
 
-@pytest.fixture
-def maker(tmp_path: Path) -> BundleMaker:
-    return BundleMaker(tmp_path)
-
-
 def side(maker: BundleMaker, day: int, name: str, factor: float, pte: str, sessions: int = 8) -> list[Path]:
     """Write one side of a comparison that was measured on a night."""
     arm = {"purpose": "same_night", "comparison": ID, "side": name}

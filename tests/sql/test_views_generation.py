@@ -1,6 +1,5 @@
 """Prefill and decoding of language models: sessions, a query, the expected rows."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,11 +9,6 @@ from tests.fixtures.warehouse import BundleMaker
 MS = 1_000_000
 SPEEDS = "prefill_tokens, time_to_first_token_ms, prefill_tokens_per_s, prefill_sessions"
 DECODING = "kv_depth, decode_tokens, decode_ms, decode_tokens_per_s, decode_sessions"
-
-
-@pytest.fixture
-def maker(tmp_path: Path) -> BundleMaker:
-    return BundleMaker(tmp_path)
 
 
 def phase(maker: BundleMaker, case: str, tokens: int, kv_depth: int | None, *medians_ms: int, **changes: Any) -> None:

@@ -10,11 +10,6 @@ from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, TRANSPOSE, Bundl
 MS = 1_000_000
 
 
-@pytest.fixture
-def maker(tmp_path: Path) -> BundleMaker:
-    return BundleMaker(tmp_path)
-
-
 def test_every_run_has_a_row_with_its_nanoseconds_and_warm_up_is_marked(maker: BundleMaker) -> None:
     maker.session([1_000_001, 2_000_002], session_id="a" * 16)
     maker.load()

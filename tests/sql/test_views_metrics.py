@@ -1,6 +1,5 @@
 """Verdicts on other figures than latency, from bundles: one row per metric and night of a series on a device."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,11 +11,6 @@ from tests.fixtures.warehouse import LINEAR, MEAN, BundleMaker
 MB = 1_000_000
 LINEAR_SME2 = "Fully Connected (NC, PF32) GEMM #1"
 OTHERS = "metric != 'latency'"
-
-
-@pytest.fixture
-def maker(tmp_path: Path) -> BundleMaker:
-    return BundleMaker(tmp_path)
 
 
 def stats(load_ms: float = 5, peak_mb: float = 48.4) -> dict[str, Any]:

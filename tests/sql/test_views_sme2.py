@@ -2,7 +2,6 @@
 
 import re
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -17,11 +16,6 @@ KAI_SME2 = "kai_kernel_matmul_clamp_f32_qai8dxp1vlx4_qsi8cxp4vlx4_1vlx4vl_sme2_m
 KAI_NEON = "kai_run_matmul_clamp_f32_qai8dxp4x8_qsi8cxp4x8_16x4_neon_i8mm"
 KAI_PACK = "kai_run_lhs_quant_pack_qai8dxp_f32"
 KAI_PACK_SME = "kai_run_lhs_pack_f32p2vlx1_f32_sme"
-
-
-@pytest.fixture
-def maker(tmp_path: Path) -> BundleMaker:
-    return BundleMaker(tmp_path)
 
 
 def both(maker: BundleMaker, off: int, on: int, **changes: Any) -> None:
@@ -69,9 +63,10 @@ def test_an_emulated_device_has_no_speedup_anywhere(maker: BundleMaker) -> None:
 
 
 def test_the_reason_for_no_speedup_tells_simulated_from_emulated_devices(maker: BundleMaker) -> None:
-    for name in ("qemu", "simulated-001"):
+    for transport in ("adb", "simulated"):
         for variant in ("sme2_off", "sme2_on"):
-            maker.session([100], variant=variant, device__name=name, device__emulated=True)
+            device = {"device__name": f"by {transport}", "device__transport": transport, "device__emulated": True}
+            maker.session([100], variant=variant, **device)
     maker.load()
     assert maker.ask("SELECT reason FROM sme2_speedup ORDER BY device") == [("emulated device",), ("simulated device",)]
 

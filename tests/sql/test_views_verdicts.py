@@ -3,8 +3,6 @@
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-import pytest
-
 from tasks.analyse.verdict.decisions import Decision, Decisions, Kind
 from tasks.keep.decisions import store_decisions
 from tasks.keep.forget import forget_sessions
@@ -12,11 +10,6 @@ from tests.fixtures.nights import night_of
 from tests.fixtures.warehouse import BundleMaker
 
 NOW = datetime(2026, 11, 12, tzinfo=UTC)
-
-
-@pytest.fixture
-def maker(tmp_path: Path) -> BundleMaker:
-    return BundleMaker(tmp_path)
 
 
 def test_a_steady_series_is_no_change_every_night(maker: BundleMaker) -> None:

@@ -1,6 +1,5 @@
 """What the view `verdict` names as changed since the last good night: commit, model source, conditions."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,11 +8,6 @@ from tests.fixtures.nights import night_of
 from tests.fixtures.warehouse import BundleMaker
 
 OLD, NEW = "1a2b3c4" + 33 * "0", "5d6e7f8" + 33 * "0"
-
-
-@pytest.fixture
-def maker(tmp_path: Path) -> BundleMaker:
-    return BundleMaker(tmp_path)
 
 
 def changed(maker: BundleMaker, before: dict[str, Any], now: dict[str, Any]) -> str | None:
@@ -113,7 +107,7 @@ def state(**conditions: Any) -> dict[str, Any]:
     ("before", "now", "named"),
     [
         (state(temperature_c=31.2), state(temperature_c=44.4), "temperature 31 -> 44 C"),
-        (state(temperature_c=44.4), state(temperature_c=31.2), "temperature 44 -> 31 C"),
+        (state(temperature_c=36.4), state(temperature_c=31.0), "temperature 36 -> 31 C"),
         (state(temperature_c=31.0), state(temperature_c=36.0), None),
         (state(), state(temperature_c=44.0), None),
         (state(governor="schedutil"), state(governor="powersave"), "governor schedutil -> powersave"),

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from devices.inventory import is_simulated
 from devices.platform import SIMULATED
 from flows.cli.formats import as_text
 from tasks.analyse.report.markdown import escaped
@@ -155,7 +154,7 @@ def _value(cell: Cell, name: str) -> Any:
 
 
 def _without_times(cell: Cell) -> str:
-    return SIMULATED if is_simulated(cell.device) else "emulated"
+    return SIMULATED if cell.transport == SIMULATED else "emulated"
 
 
 def _described(cell: Cell) -> str:

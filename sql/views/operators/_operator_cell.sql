@@ -8,8 +8,8 @@ SELECT
     data_type,
     microkernel,
     CASE
-        WHEN kind IN ('method', 'delegate_call', 'operator_call') THEN 'Unattributed'
-        ELSE coalesce(category, 'Other')
+        WHEN _is_operator(kind) THEN coalesce(category, 'Other')
+        ELSE 'Unattributed'
     END AS category,
     calls_per_run,
     time_ns / 1e6 AS time_ms,

@@ -5,13 +5,13 @@ own AS (
         cell_id,
         source_map_id,
         CASE
-            WHEN node.kind IN ('method', 'delegate_call', 'operator_call') THEN 'Unattributed'
+            WHEN NOT _is_operator(node.kind) THEN 'Unattributed'
             WHEN certainty = 'inserted' THEN 'Inserted'
             WHEN module_path IS NULL THEN 'Unknown'
             ELSE module_path
         END AS module_path,
         CASE
-            WHEN node.kind IN ('method', 'delegate_call', 'operator_call') THEN 'unattributed'
+            WHEN NOT _is_operator(node.kind) THEN 'unattributed'
             WHEN certainty = 'inserted' THEN 'inserted'
             WHEN module_path IS NULL THEN 'unknown'
             ELSE 'module'

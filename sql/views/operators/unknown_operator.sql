@@ -3,7 +3,7 @@ SELECT operator AS name, kind, count(DISTINCT session_key) AS sessions, min(mode
 FROM session_node
 JOIN node USING (node_id)
 JOIN model USING (model_id)
-WHERE kind NOT IN ('method', 'delegate_call', 'operator_call')
+WHERE _is_operator(kind)
     AND NOT EXISTS (
         FROM operator_category AS known WHERE known.operator = node.operator AND known.kind = node.kind
     )

@@ -5,7 +5,7 @@ side AS (
         pair,
         sweep_id,
         any_value(_cell.emulated) AS emulated,
-        any_value(_cell.device) AS device,
+        any_value(transport) AS transport,
         coalesce(bool_or(accuracy = 'inaccurate') FILTER (_cell.variant = 'sme2_on'), FALSE) AS is_inaccurate_on,
         coalesce(bool_or(accuracy = 'inaccurate') FILTER (_cell.variant = 'sme1'), FALSE) AS is_inaccurate_sme1,
         coalesce(bool_or(accuracy = 'inaccurate') FILTER (_cell.variant = 'sme2_off'), FALSE) AS is_inaccurate_off
@@ -18,13 +18,13 @@ SELECT
     pair,
     sweep_id,
     CASE
-        WHEN NOT _has_times(emulated) THEN _without_times(device) || ' device'
+        WHEN NOT _has_times(emulated) THEN _without_times(transport) || ' device'
         WHEN is_inaccurate_on AND is_inaccurate_off THEN 'inaccurate outputs with and without SME2'
         WHEN is_inaccurate_on THEN 'inaccurate outputs with SME2'
         WHEN is_inaccurate_off THEN 'inaccurate outputs without SME2'
     END AS reason,
     CASE
-        WHEN NOT _has_times(emulated) THEN _without_times(device) || ' device'
+        WHEN NOT _has_times(emulated) THEN _without_times(transport) || ' device'
         WHEN is_inaccurate_sme1 OR is_inaccurate_off THEN 'inaccurate outputs'
     END AS reason_sme1
 FROM side;

@@ -30,7 +30,6 @@ JOIN device USING (device_id)
 GROUP BY ALL;
 
 COMMENT ON VIEW device_overview IS 'The devices of a sweep; two rows for a device whose facts changed during it.';
-COMMENT ON COLUMN device_overview.transport IS 'local, ssh, adb or simulated.';
 COMMENT ON COLUMN device_overview.site IS 'Site of the device in the inventory.';
 COMMENT ON COLUMN device_overview.labels IS 'Labels of the device in the inventory, JSON.';
 COMMENT ON COLUMN device_overview.os IS 'linux, macos or android; NULL here and below if unknown.';

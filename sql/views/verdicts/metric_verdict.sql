@@ -1,11 +1,11 @@
 CREATE OR REPLACE VIEW metric_verdict AS
 SELECT
-    night,
-    series_verdict.device,
-    series.model,
-    series.precision,
-    series.variant,
-    series.threads,
+    series_verdict.night,
+    device,
+    model,
+    precision,
+    variant,
+    threads,
     metric,
     verdict,
     baseline_value,
@@ -25,14 +25,14 @@ SELECT
     reason,
     sweep_id,
     series_id,
-    series_verdict.cell,
-    series_verdict.baseline_cell,
-    night = max(night) OVER (PARTITION BY series_id, series_verdict.device, metric) AS is_newest
+    cell,
+    baseline_cell,
+    series_verdict.night = newest.night AS is_newest
 FROM series_verdict
 JOIN series USING (series_id)
-LEFT JOIN (SELECT cell, sweep_id FROM cell) AS judged_cell ON judged_cell.cell = series_verdict.cell
-LEFT JOIN _changed
-    ON _changed.cell = series_verdict.cell AND _changed.baseline_cell = series_verdict.baseline_cell;
+JOIN _newest_night AS newest USING (series_id, device)
+LEFT JOIN (SELECT cell, sweep_id FROM cell) USING (cell)
+LEFT JOIN _changed USING (cell, baseline_cell);
 
 COMMENT ON VIEW metric_verdict IS 'Whether any figure of each series on each device got worse: one row per metric and night, judged with the nights before it. The rows of the metric latency are those of `verdict`. A night without a figure has no row.';
 COMMENT ON COLUMN metric_verdict.metric IS 'latency, load time, first execution, peak memory, .pte size, portable share, SME coverage or output error (the largest absolute one against eager PyTorch).';
@@ -46,4 +46,3 @@ COMMENT ON COLUMN metric_verdict.noise_floor IS 'By how much the figure moves fr
 COMMENT ON COLUMN metric_verdict.baseline_to IS 'Last of them that does not share the change.';
 COMMENT ON COLUMN metric_verdict.changed IS 'What differs from the last night of the baseline: files, versions, device; NULL if nothing does.';
 COMMENT ON COLUMN metric_verdict.reason IS 'The verdict in a sentence, with both figures.';
-COMMENT ON COLUMN metric_verdict.is_newest IS 'Whether the night is the newest of its series on its device with such a figure.';

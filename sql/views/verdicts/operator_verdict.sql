@@ -1,11 +1,11 @@
 CREATE OR REPLACE VIEW operator_verdict AS
 SELECT
-    night,
-    series_verdict.device,
-    series.model,
-    series.precision,
-    series.variant,
-    series.threads,
+    series_verdict.night,
+    device,
+    model,
+    precision,
+    variant,
+    threads,
     level,
     operator,
     category,
@@ -19,15 +19,16 @@ SELECT
     common_factor,
     common_percent,
     series_verdict.verdict AS total_verdict,
-    series_verdict.sessions,
-    series_verdict.baseline_nights,
+    sessions,
+    baseline_nights,
     series_id,
-    series_verdict.cell,
-    night = max(night) OVER (PARTITION BY series_id, series_verdict.device) AS is_newest
+    cell,
+    series_verdict.night = newest.night AS is_newest
 FROM series_operator_verdict
 JOIN series_cause USING (series_id, device, night)
 JOIN series_verdict USING (series_id, device, night)
 JOIN series USING (series_id)
+JOIN _newest_night AS newest USING (series_id, device)
 WHERE metric = 'latency';
 
 COMMENT ON VIEW operator_verdict IS 'Which operators and categories changed, with what moves all operators of a session alike (frequency, heat, load) removed: for the nights whose latency changed and for the newest night of each series. Operators with less than 1 % of the time are left out.';
@@ -42,4 +43,3 @@ COMMENT ON COLUMN operator_verdict.common_factor IS 'What all operators share th
 COMMENT ON COLUMN operator_verdict.common_percent IS 'What that adds to the change of the total, in percent; NULL if the total changed by less than 1 %.';
 COMMENT ON COLUMN operator_verdict.total_verdict IS 'The verdict on the latency of the night, see `verdict`; operators never change it.';
 COMMENT ON COLUMN operator_verdict.baseline_nights IS 'Number of earlier nights that the latency was compared with.';
-COMMENT ON COLUMN operator_verdict.is_newest IS 'Whether it is of the newest night that its series has here on its device.';

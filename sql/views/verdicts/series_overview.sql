@@ -11,7 +11,7 @@ SELECT
     arg_max(median_ms, night) FILTER (median_ms IS NOT NULL) AS median_ms,
     arg_max(noise_floor, night) FILTER (noise_floor IS NOT NULL) AS noise_floor,
     arg_max(verdict, night) AS verdict,
-    arg_max(since, night) AS since,
+    arg_max_null(since, night) AS since,
     series_id
 FROM verdict
 GROUP BY device, model, precision, variant, threads, series_id;

@@ -1,11 +1,11 @@
 CREATE OR REPLACE VIEW verdict AS
 SELECT
     night,
-    series_verdict.device,
-    series.model,
-    series.precision,
-    series.variant,
-    series.threads,
+    device,
+    model,
+    precision,
+    variant,
+    threads,
     verdict,
     ratio,
     low,
@@ -19,20 +19,16 @@ SELECT
     baseline_from,
     baseline_to,
     since,
-    nullif(array_to_string(changes, ', '), '') AS changed,
+    changed,
     reason,
     sweep_id,
     series_id,
-    series_verdict.cell,
-    series_verdict.baseline_cell,
-    night = max(night) OVER (PARTITION BY series_id, series_verdict.device) AS is_newest,
+    cell,
+    baseline_cell,
+    is_newest,
     cause,
     device_noise
-FROM series_verdict
-JOIN series USING (series_id)
-LEFT JOIN (SELECT cell, sweep_id FROM cell) AS judged_cell ON judged_cell.cell = series_verdict.cell
-LEFT JOIN _changed
-    ON _changed.cell = series_verdict.cell AND _changed.baseline_cell = series_verdict.baseline_cell
+FROM metric_verdict
 LEFT JOIN series_cause USING (series_id, device, night)
 LEFT JOIN (
     SELECT night, device, max(noise) AS device_noise
@@ -51,6 +47,5 @@ COMMENT ON COLUMN verdict.noise_floor IS 'By how much the series moves from nigh
 COMMENT ON COLUMN verdict.baseline_to IS 'Last of them.';
 COMMENT ON COLUMN verdict.changed IS 'What differs from the night baseline_to: files, model source, versions, device, commit of the sweep file, temperature (by more than 5 C), governor, power; NULL if nothing does.';
 COMMENT ON COLUMN verdict.reason IS 'The verdict in a sentence.';
-COMMENT ON COLUMN verdict.is_newest IS 'Whether the night is the newest of its series on its device.';
 COMMENT ON COLUMN verdict.device_noise IS 'How noisy the device was that night, see `device_noise`; NULL where it was not measured.';
 COMMENT ON COLUMN verdict.cause IS 'Which operators changed, with what all of them share removed, and their part of the change: see `operator_verdict`. NULL if there is nothing to name, and for older nights without a change.';

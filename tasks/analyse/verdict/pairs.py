@@ -27,6 +27,7 @@ class Cell:
     cell: str
     sweep_id: str
     device: str
+    transport: str | None
     emulated: bool
     model: str
     precision: str

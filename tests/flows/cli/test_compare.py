@@ -202,15 +202,15 @@ def test_an_older_cell_of_a_series_is_named_and_left_out(maker: BundleMaker, com
     assert answers == ["different", "older cell of B"]
 
 
-@pytest.mark.parametrize(("name", "kind"), [("qemu", "emulated"), ("simulated-001", "simulated")])
+@pytest.mark.parametrize(("transport", "kind"), [("adb", "emulated"), ("simulated", "simulated")])
 def test_emulated_and_simulated_devices_are_labelled_and_have_no_times(
-    name: str, kind: str, maker: BundleMaker, compare: Command
+    transport: str, kind: str, maker: BundleMaker, compare: Command
 ) -> None:
     for night, us in zip(NIGHTS, (10_000, 20_000), strict=True):
-        measure(maker, night, [us] * 5, device__name=name, device__emulated=True)
+        measure(maker, night, [us] * 5, device__transport=transport, device__emulated=True)
     ended = compare(*NIGHTS, "--fail-on", "regression", "--fail-on", "different", "--fail-on", "unknown")
     assert ended.code == 0, ended.err
-    assert f"{name} ({kind})" in ended.out
+    assert f"host ({kind})" in ended.out
     assert f"{kind}: no times" in ended.out
     assert f"1 pair: 1 {kind} (" in ended.out
     (row,) = rows_of(compare(*NIGHTS, "--format", "json"))

@@ -13,6 +13,7 @@ TOY = Cell(
     cell="c1",
     sweep_id="smoke-2026-11-01",
     device="host",
+    transport="local",
     emulated=False,
     model="toy",
     precision="fp32",
