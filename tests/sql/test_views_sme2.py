@@ -65,7 +65,11 @@ def test_an_emulated_device_has_no_speedup_anywhere(maker: BundleMaker) -> None:
 def test_the_reason_for_no_speedup_tells_simulated_from_emulated_devices(maker: BundleMaker) -> None:
     for transport in ("adb", "simulated"):
         for variant in ("sme2_off", "sme2_on"):
-            device = {"device__name": f"by {transport}", "device__transport": transport, "device__emulated": True}
+            device: dict[str, Any] = {
+                "device__name": f"by {transport}",
+                "device__transport": transport,
+                "device__emulated": True,
+            }
             maker.session([100], variant=variant, **device)
     maker.load()
     assert maker.ask("SELECT reason FROM sme2_speedup ORDER BY device") == [("emulated device",), ("simulated device",)]
