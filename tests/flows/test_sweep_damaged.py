@@ -39,7 +39,7 @@ def test_sessions_whose_bundles_were_damaged_are_measured_again_and_named(swept_
     assert "sessions: 2 succeeded, 3 already done" in second.stdout, second.stdout + second.stderr
     assert second.returncode == 0
     assert f"{lost}/model.etdump: the file is missing" in second.stderr
-    assert "`stats.load_ns` is 'fast', which is not a count" in second.stderr
+    assert "`stats.load_ns`: Input should be a valid integer" in second.stderr
     counted = {row["session_id"] for row in farm.ask("SELECT session_id FROM session_latency")}
     assert len(counted) == 4
     assert counted.isdisjoint({lost.name, text.name})
