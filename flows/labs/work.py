@@ -128,14 +128,16 @@ class Work:
         """Report what changed, and that this lab lives, until all devices have ended."""
         reported, beat, told, tries_left = Report(), 0, time.monotonic(), _LAST_TRIES
         while tries_left:
-            tries_left -= self._ended.wait(POLL_S)
+            # Asked once, before the report is made: a device that ends in between is in the next report.
+            has_ended = self._ended.wait(POLL_S)
+            tries_left -= has_ended
             beat += time.monotonic() - told > BEAT_S
             try:
                 newest = self._newest_report(beat)
                 if newest != reported:
                     self._mailbox.write_report(newest)
                     reported, told = newest, time.monotonic()
-                elif self._ended.is_set():
+                elif has_ended:
                     break
             except FarmError as error:
                 _log.warning("%s", error)
