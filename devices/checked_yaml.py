@@ -18,6 +18,41 @@ _MOST_BYTES = 256 << 10  # reading YAML takes about 10 s for each MiB
 _MOST_VALUES = 50_000
 
 
+class _Refused(yaml.MarkedYAMLError):
+    """YAML that is valid but not accepted; its problem is the message."""
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses duplicate keys, of which PyYAML keeps the last, and aliases that stand for too many values."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._values = 0
+        self._sizes: dict[int, int] = {}
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        before = self._values
+        is_alias = self.check_event(yaml.AliasEvent)
+        node = super().compose_node(parent, index)
+        if is_alias:  # counts as often as it is used; inside the node that it stands for, once
+            self._values += self._sizes.get(id(node), 1)
+        else:
+            self._values += 1
+            self._sizes[id(node)] = self._values - before
+        if self._values > _MOST_VALUES:
+            raise _Refused(problem=f"its aliases stand for more than {_MOST_VALUES} values; write them out")
+        return node
+
+    def compose_mapping_node(self, anchor: dict[Any, yaml.Node]) -> yaml.MappingNode:
+        mapping = super().compose_mapping_node(anchor)
+        known: set[str] = set()
+        for key in (key for key, _ in mapping.value if isinstance(key, yaml.ScalarNode)):
+            if key.value in known:
+                raise _Refused(problem=f"duplicate key `{key.value}`; remove one", problem_mark=key.start_mark)
+            known.add(key.value)
+        return mapping
+
+
 def load_checked(path: Path, model: type[Model]) -> Model:
     """Read the YAML file at `path` into `model`, whose validators find the file's folder in their context (`folder`).
 
@@ -36,15 +71,10 @@ def load_checked(path: Path, model: type[Model]) -> Model:
 def _parse(path: Path, text: str) -> tuple[yaml.Node, dict[Any, Any]]:
     """Return the nodes of the file, which have lines, and its keys and values; raises InputError."""
     try:
-        loader = yaml.SafeLoader(text)
+        loader = _Loader(text)
         root = loader.get_single_node()
         if not isinstance(root, yaml.MappingNode):
             raise InputError(f"{path}:1: the file must consist of keys and values, such as `name: nightly`")
-        if duplicate := _duplicate_key(root):
-            where, key = duplicate.start_mark.line + 1, one_line(duplicate.value)
-            raise InputError(f"{path}:{where}: duplicate key `{key}`; remove one")
-        if _expanded(root) > _MOST_VALUES:
-            raise InputError(f"{path}:1: its aliases stand for more than {_MOST_VALUES} values; write them out")
         return root, loader.construct_document(root)
     except yaml.YAMLError as error:
         raise InputError(_syntax_error(path, error)) from None
@@ -68,58 +98,12 @@ def _read_text(path: Path) -> str:
         raise InputError(f"{path}: cannot be read as UTF-8 text ({error})") from None
 
 
-def _expanded(root: yaml.Node) -> int:
-    """Return how many values the file stands for: an alias counts as often as it is used, one of itself once."""
-    sizes: dict[int, int] = {}
-    waiting = [root]
-    while waiting:
-        node = waiting[-1]
-        below = _below(node)
-        if id(node) not in sizes:
-            sizes[id(node)] = 1  # also while the nodes below are counted, so that a circle ends
-            waiting.extend(each for each in below if id(each) not in sizes)
-            continue
-        waiting.pop()
-        sizes[id(node)] = min(_MOST_VALUES + 1, 1 + sum(sizes[id(each)] for each in below))
-    return sizes[id(root)]
-
-
-def _below(node: yaml.Node) -> list[yaml.Node]:
-    if isinstance(node, yaml.MappingNode):
-        return [each for pair in node.value for each in pair]
-    return list(node.value) if isinstance(node, yaml.SequenceNode) else []
-
-
 def _syntax_error(path: Path, error: yaml.YAMLError) -> str:
     mark = getattr(error, "problem_mark", None)
     line = mark.line + 1 if mark is not None else 1
     problem = one_line(str(getattr(error, "problem", None) or error))
-    return f"{path}:{line}: not valid YAML: {problem}"
-
-
-def _duplicate_key(root: yaml.Node) -> yaml.ScalarNode | None:
-    """Return a key that its mapping contains twice. The YAML parser silently keeps the last one.
-
-    Every node is visited once: aliases may refer to it many times, or from inside itself.
-    """
-    waiting, known = [root], {id(root)}
-    while waiting:
-        node = waiting.pop()
-        below: list[yaml.Node] = []
-        if isinstance(node, yaml.MappingNode):
-            keys: set[str] = set()
-            for key, value in node.value:
-                if isinstance(key, yaml.ScalarNode):
-                    if key.value in keys:
-                        return key
-                    keys.add(key.value)
-                below.append(value)
-        elif isinstance(node, yaml.SequenceNode):
-            below = node.value
-        fresh = [each for each in below if id(each) not in known]
-        known.update(id(each) for each in fresh)
-        waiting.extend(fresh)
-    return None
+    kind = "" if isinstance(error, _Refused) else "not valid YAML: "
+    return f"{path}:{line}: {kind}{problem}"
 
 
 def _line_of(node: yaml.Node, loc: tuple[int | str, ...]) -> int:

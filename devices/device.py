@@ -1,6 +1,7 @@
 """The one contract that this machine, hosts over SSH and phones over adb satisfy."""
 
 import os
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,10 @@ from devices.errors import OutputTooLong
 
 # The limit of a fetched file for which the caller gives none.
 FILE_LIMIT_BYTES = 256 << 20
+
+
+Ended = tuple[int | None, int | None, bytes, bytes]
+"""Exit code, signal, standard output and standard error of a command."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,7 @@ class CommandResult:
 class Device(ABC):
     """A machine that runs commands through POSIX sh and whose files can be written and read.
 
-    The four methods below are all that a new transport has to provide. The store, jobs, lease, facts and conditions
+    The four abstract methods are all that a new transport has to provide. The store, jobs, lease, facts and conditions
     (`devices/ondevice/`) are functions that use these methods and scripts for `sh`. A kind of device without a shell
     needs a second contract, not a fifth method.
 
@@ -58,7 +63,6 @@ class Device(ABC):
         self.platform = platform
         self.collected: list[str] = []
 
-    @abstractmethod
     def run(
         self,
         argv: Sequence[str],
@@ -73,6 +77,13 @@ class Device(ABC):
         connect: at its end the process group is killed and DeadlineExceeded raised. A command that prints more than
         `output_limit_bytes` is killed in the same way: OutputTooLong. DeviceLost if the device stops answering.
         """
+        begun = time.monotonic()
+        exit_code, signal, stdout, stderr = self.execute(argv, deadline_s, env, cwd)
+        return CommandResult(tuple(argv), exit_code, signal, stdout, stderr, time.monotonic() - begun)
+
+    @abstractmethod
+    def execute(self, argv: Sequence[str], deadline_s: float, env: Mapping[str, str] | None, cwd: str | None) -> Ended:
+        """Do what `run` does; return the exit code or the signal, and both streams."""
 
     @abstractmethod
     def upload(self, local: Path, remote: str) -> None:

@@ -17,6 +17,7 @@ from devices.limits import Limits
 from devices.local import LocalDevice
 from devices.platform import SIMULATED, Platform
 from devices.ssh.config import SshAddress, resolve
+from devices.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from devices.adb.server import AdbServer
@@ -26,7 +27,7 @@ Transport = Literal["local", "ssh", "adb", "simulated"]
 # The fields that only some transports support.
 _FIELDS: dict[Transport, set[str]] = {
     "local": set(),
-    "ssh": {"address", "port", "user", "identity_file", "known_hosts", "ssh_config", "proxy_jump"},
+    "ssh": set(SshAddress.model_fields),
     "adb": {"address", "serial", "adb_server_port", "via"},
     "simulated": {"count", "seconds"},
 }
@@ -199,11 +200,22 @@ def load_inventory(path: Path) -> Inventory:
     return inventory.model_copy(update={"labs": [lab for lab in inventory.labs if lab != here]})
 
 
-def check_reached(inventory: Inventory, spec: DeviceSpec) -> None:
-    """Raise InputError if only the worker of a lab reaches the device."""
-    if spec.site in inventory.labs:
+def device_named(path: Path, name: str) -> DeviceSpec:
+    """Return a device of an inventory file; raises InputError that lists the known ones."""
+    devices = {spec.name: spec for spec in load_inventory(path).devices}
+    if name not in devices:
+        known = ", ".join(devices)
+        raise InputError(f"{path}: unknown device `{name}`; devices: {known}{did_you_mean(name, devices)}")
+    return devices[name]
+
+
+def reached_device(path: Path, name: str) -> DeviceSpec:
+    """Return a device that this machine itself reaches; raises InputError, also if only the worker of a lab does."""
+    spec = device_named(path, name)
+    if spec.site in load_inventory(path).labs:
         way_on = f"run this command on the machine of that lab, with {SITE_VARIABLE}={spec.site}"
         raise InputError(f"{spec.name}: the device is in lab {spec.site}; {way_on}")
+    return spec
 
 
 def open_device(spec: DeviceSpec) -> Device:
@@ -248,15 +260,7 @@ def _open_simulated(spec: DeviceSpec) -> Device:
 
 def ssh_address(spec: DeviceSpec) -> SshAddress:
     """Return the address that the inventory states for an SSH device."""
-    return SshAddress(
-        address=spec.address or "",
-        port=spec.port,
-        user=spec.user,
-        identity_file=spec.identity_file,
-        known_hosts=spec.known_hosts,
-        ssh_config=spec.ssh_config,
-        proxy_jump=spec.proxy_jump,
-    )
+    return SshAddress.model_validate(spec.model_dump(include=_FIELDS["ssh"]))
 
 
 def adb_serial(spec: DeviceSpec) -> str:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from devices.bounded import check_fetchable, save
-from devices.device import FILE_LIMIT_BYTES, CommandResult, Device
+from devices.device import FILE_LIMIT_BYTES, Device, Ended
 from devices.errors import DeadlineExceeded, DeviceRefused, FileMissing, NoSpaceOnDevice, TransferFailed
 from devices.shell import command_words
 
@@ -26,16 +26,9 @@ class LocalDevice(Device):
 
     is_remote = False
 
-    def run(
-        self,
-        argv: Sequence[str],
-        *,
-        deadline_s: float,
-        env: Mapping[str, str] | None = None,
-        cwd: str | None = None,
-    ) -> CommandResult:
+    def execute(self, argv: Sequence[str], deadline_s: float, env: Mapping[str, str] | None, cwd: str | None) -> Ended:
         """See Device.run."""
-        begun = time.monotonic()
+        end = time.monotonic() + deadline_s
         try:
             process = subprocess.Popen(
                 command_words(argv, env, cwd), stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
@@ -43,7 +36,7 @@ class LocalDevice(Device):
         except OSError as error:
             raise DeviceRefused(self.name, f"cannot start `{argv[0]}` ({error.strerror})") from None
         try:
-            stdout, stderr = self._read_until_end(process, argv, begun + deadline_s)
+            stdout, stderr = self._read_until_end(process, argv, end)
         except subprocess.TimeoutExpired:
             _end_group(process)
             cause = f"`{argv[0]}` ran longer than its deadline of {deadline_s:g} s and was killed"
@@ -53,7 +46,7 @@ class LocalDevice(Device):
             raise
         status = process.returncode
         code, number = (None, -status) if status < 0 else (status, None)
-        return CommandResult(tuple(argv), code, number, stdout, stderr, time.monotonic() - begun)
+        return code, number, stdout, stderr
 
     def upload(self, local: Path, remote: str) -> None:
         """See Device.upload."""

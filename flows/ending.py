@@ -20,11 +20,11 @@ from devices.errors import FarmError, one_line
 from flows.device.job import COUNTED, DeviceTally, counts_in_words
 from flows.live_exports import Snapshot
 from flows.server.states import data_of, end_state, first_of
-from flows.verdicts import FailingVerdict, fails, line_of, title_of
+from flows.verdicts import FailingVerdict, fails, line_of
 from flows.warehouse.publish import tell
 from sql.errors import WarehouseError
 from tasks.analyse.notify import Message, send
-from tasks.analyse.report.sections.verdicts import VerdictRow, change_of, headline
+from tasks.analyse.report.sections.verdicts import VerdictRow, headline
 from tasks.measure import metrics
 from tasks.measure.health import HealthError, Registry
 from tasks.store.var import Var
@@ -151,23 +151,11 @@ def message_of(ending: Ending, places: Var, *, is_bad: bool) -> Message:
     """Return the message about a sweep that has ended, with at most 10 regressions."""
     found = headline(ending.rows) if ending.verdicts.is_completed() else "The verdicts could not be read."
     worse = fails(ending.rows, "regression")
-    lines = [ending.sessions, *ending.errors, *map(_line_of, worse[:_MOST_LINES])]
+    lines = [ending.sessions, *ending.errors, *map(line_of, worse[:_MOST_LINES])]
     if len(worse) > _MOST_LINES:
         lines.append(f"{len(worse) - _MOST_LINES} more in the report")
     lines += [*_device_lines(ending, places), _link(ending, places)]
     return Message(f"{ending.sweep_id}{' failed' if is_bad else ''}: {found}", "\n".join(lines), is_bad)
-
-
-def _line_of(row: VerdictRow) -> str:
-    """One line: `+12.3 % (+11.0 to +13.5 %): linear fp32 on pixel-1, SME2 off, one thread; cause: ...`."""
-    cause = f"; cause: {row.cause}" if row.cause else ""
-    if row.verdict == "inaccurate" or row.ratio is None:
-        return f"{row.verdict}: {title_of(row)}: {row.reason}{cause}"
-    change = f"{change_of(row.ratio)} %"
-    if row.low is not None and row.high is not None:
-        change += f" ({change_of(row.low)} to {change_of(row.high)} %)"
-    figure = "" if row.metric == "latency" else f" {row.metric}"
-    return f"{change}{figure}: {title_of(row)}{cause}"
 
 
 def _device_lines(ending: Ending, places: Var) -> list[str]:

@@ -46,9 +46,12 @@ def set_up_json_log() -> None:
     wanted = os.environ.get("ETFARM_LOG")
     if not wanted or any(handler.name == _HANDLER for handler in logging.getLogger(_ROOMS[0]).handlers):
         return
+    handler: logging.Handler = logging.StreamHandler()
     try:
-        # Several processes append to the file; one that logrotate has moved is opened again.
-        handler = logging.StreamHandler() if wanted == "json" else WatchedFileHandler(_made(Path(wanted)))
+        if wanted != "json":
+            Path(wanted).parent.mkdir(parents=True, exist_ok=True)
+            # Several processes append to the file; one that logrotate has moved is opened again.
+            handler = WatchedFileHandler(wanted)
     except OSError as error:
         way_on = "name a file that can be written, or `json` for standard error"
         sys.stderr.write(f"etfarm: ETFARM_LOG {wanted}: {error.strerror}; {way_on}\n")
@@ -77,11 +80,6 @@ class _Formatter(JsonFormatter):
         for secret in self._secrets:
             text = text.replace(secret, "***")
         return _CREDENTIALS.sub("***@", text)
-
-
-def _made(path: Path) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path
 
 
 def _secrets() -> list[str]:

@@ -1,7 +1,6 @@
 """Check one model: export it, run it on this machine, and tell what was delegated and what the rest costs."""
 
 import platform
-import time
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -51,7 +50,6 @@ class CheckedCase:
 
     export: Export
     record: SessionRecord
-    run_s: float
     median_ms: float | None = None
     delegated_share: float | None = None
     portable_share: float | None = None
@@ -74,7 +72,6 @@ def check_model(model: str, precision: str, var: Path, seed: int = 0) -> Iterato
 
 
 def _checked(export: Export, runner: Runner, folder: Path, registry: Path) -> CheckedCase:
-    started = time.monotonic()
     spec = DeviceSpec(name=platform.node() or "this-machine", transport="local")
     night = SweepNight(sweep_id="check", name="check", night=datetime.now(UTC).date().isoformat())
     cell = Cell(spec.name, export.model, export.precision, 1, "sme2_off", "timing", EXECUTIONS, WARMUP_EXECUTIONS)
@@ -86,7 +83,7 @@ def _checked(export: Export, runner: Runner, folder: Path, registry: Path) -> Ch
         bench = Bench(device, spec, facts, export, runner, Limits(), _DEADLINE_S, settle_s=0, registry=registry)
         store = LocalStore(folder / "bundles")
         record = measure(session, bench, store)
-    checked = CheckedCase(export, record, time.monotonic() - started)
+    checked = CheckedCase(export, record)
     if "model.etdump" in record.files and record.status == "succeeded":
         _add_shares(checked, folder / "bundles" / night.sweep_id / record.session_id / "model.etdump")
     return checked

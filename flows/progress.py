@@ -1,12 +1,12 @@
 """The progress of a sweep on the terminal; the flows also report it to Prefect's UI."""
 
 import contextlib
-import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, Task, TextColumn, TimeElapsedColumn
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,7 @@ class Board:
     """One progress bar per step of the sweep; nothing is drawn or printed until `shown` is entered."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._progress: Progress | None = None
-        self._bars: dict[str, TaskID] = {}
-        self._steps: dict[str, Step] = {}
+        self._progress = Progress(disable=True)
 
     @contextlib.contextmanager
     def shown(self, console: Console) -> Iterator[None]:
@@ -34,79 +31,77 @@ class Board:
         columns = (title, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), doing)
         # Drawing a hundred bars takes as much time as the farm's other work.
         is_drawn = console.is_terminal
-        with Progress(*columns, console=console, auto_refresh=is_drawn, refresh_per_second=2) as progress:
-            self._progress = progress
-            self._bars, self._steps = {}, {}
+        with Progress(*columns, console=console, auto_refresh=is_drawn, refresh_per_second=2) as self._progress:
             try:
                 yield
             finally:
-                self._progress = None
+                self._progress = Progress(disable=True)
 
     def close(self) -> None:
         """Restore the terminal before the process exits."""
-        if self._progress is not None:
+        if not self._progress.disable:
             self._progress.stop()
 
     def tell(self, line: str) -> None:
         """Print a line."""
-        with self._lock:
-            self._print(line, always=True)
+        self._print(line, always=True)
 
     def steps(self) -> dict[str, Step]:
         """Return how far each step is, also if nothing is drawn."""
-        with self._lock:
-            return dict(self._steps)
+        return {task.description: _step_of(task) for task in self._progress.tasks}
 
     def expect(self, step: str, total: int) -> None:
         """Open the bar of `step` with `total` items."""
-        with self._lock:
-            self._set(step, Step(total=total), f"{total} to do")
+        self._open(step)
+        self._update(step, f"{total} to do", completed=0, total=total, doing="")
 
     def fewer(self, step: str, count: int, why: str) -> None:
         """Take items off the bar of `step` that need not be done."""
-        with self._lock:
-            self._change(step, lambda now: replace(now, total=now.total - count), why)
+        if task := self._task(step):
+            self._update(step, why, total=(task.total or 0) - count)
 
     def resize(self, step: str, total: int) -> None:
         """Let the bar of `step` have `total` items, those that are done included."""
-        with self._lock:
-            self._change(step, lambda now: replace(now, total=total))
+        self._update(step, total=total)
 
     def doing(self, step: str, what: str) -> None:
         """Show what `step` is doing."""
-        with self._lock:
-            self._change(step, lambda now: replace(now, doing=what), f"{what} ...")
+        self._update(step, f"{what} ...", doing=what)
 
     def done(self, step: str, what: str, *, failed: bool = False) -> None:
         """Count one item of `step` as done; a failure is also printed."""
-        with self._lock:
-            self._change(step, lambda now: replace(now, done=now.done + 1, doing=""), what, always=failed)
+        self._update(step, what, always=failed, advance=1, doing="")
 
     def follow(self, step: str, now: Step) -> None:
         """Show a step that another process does."""
-        with self._lock:
-            if now != self._steps.get(step):
-                counts = f"{now.done} of {now.total}"
-                self._set(step, now, f"{counts}, {now.doing} ..." if now.doing else counts)
+        if now != self.steps().get(step):
+            self._open(step)
+            counts = f"{now.done} of {now.total}"
+            line = f"{counts}, {now.doing} ..." if now.doing else counts
+            self._update(step, line, completed=now.done, total=now.total, doing=now.doing)
 
-    def _change(self, step: str, change: Callable[[Step], Step], line: str = "", *, always: bool = False) -> None:
+    def _task(self, step: str) -> Task | None:
+        return next((task for task in self._progress.tasks if task.description == step), None)
+
+    def _open(self, step: str) -> None:
+        if self._task(step) is None:
+            self._progress.add_task(step, total=0, doing="")
+
+    def _update(self, step: str, line: str = "", *, always: bool = False, **changes: Any) -> None:
         """Change a step that is open; ignored for any other."""
-        if step in self._steps:
-            self._set(step, change(self._steps[step]), line, always=always)
-
-    def _set(self, step: str, now: Step, line: str, *, always: bool = False) -> None:
-        self._steps[step] = now
-        if self._progress is not None:
-            if step not in self._bars:
-                self._bars[step] = self._progress.add_task(step, doing="")
-            self._progress.update(self._bars[step], completed=now.done, total=now.total, doing=now.doing)
+        if task := self._task(step):
+            self._progress.update(task.id, **changes)
             if line:
                 self._print(f"{step}: {line}", always=always)
 
     def _print(self, line: str, *, always: bool = False) -> None:
         """Print a line; without a terminal (a log file, CI) lines replace the bars."""
-        if self._progress is not None and (always or not self._progress.console.is_terminal):
+        if not self._progress.disable and (always or not self._progress.console.is_terminal):
             self._progress.console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def _step_of(task: Task) -> Step:
+    return Step(int(task.completed), int(task.total or 0), task.fields["doing"])
 
 
 board = Board()

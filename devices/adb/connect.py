@@ -129,12 +129,7 @@ class AdbLink:
 
     def _state(self) -> str:
         """Return `device` if the phone can be used, otherwise another state or adb's error message."""
-        connection: Any = self._client.make_connection()
         try:
-            connection.send_command(f"host-serial:{self._serial}:get-state")
-            connection.check_okay()
-            return str(connection.read_string_block())
+            return str(self._client.device(self._serial).get_state())
         except AdbError as error:
             return str(error) or "offline"
-        finally:
-            connection.conn.close()

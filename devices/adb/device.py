@@ -10,7 +10,7 @@ from pathlib import Path
 from devices.adb.connect import AdbLink
 from devices.adb.stream import CHUNK_BYTES, ShellOutput, SyncRefused, SyncStream
 from devices.bounded import check_fetchable, save
-from devices.device import FILE_LIMIT_BYTES, CommandResult, Device
+from devices.device import FILE_LIMIT_BYTES, Device, Ended
 from devices.errors import (
     DeadlineExceeded,
     DeviceError,
@@ -36,16 +36,8 @@ class AdbDevice(Device):
         super().__init__(name, root, platform)
         self._link = link
 
-    def run(
-        self,
-        argv: Sequence[str],
-        *,
-        deadline_s: float,
-        env: Mapping[str, str] | None = None,
-        cwd: str | None = None,
-    ) -> CommandResult:
+    def execute(self, argv: Sequence[str], deadline_s: float, env: Mapping[str, str] | None, cwd: str | None) -> Ended:
         """See Device.run. Exit codes 129 to 159 are reported as signals: adb cannot tell the difference."""
-        begun = time.monotonic()
         output = self._shell(command_line(argv, env, cwd), deadline_s)
         if output.size_bytes > self.output_limit_bytes:
             self._end_group(output.pid)
@@ -55,8 +47,7 @@ class AdbDevice(Device):
             cause = f"`{argv[0]}` ran longer than its deadline of {deadline_s:g} s and was killed"
             raise DeadlineExceeded(self.name, cause)
         code, number = split_status(output.status)
-        out, err = bytes(output.stdout), bytes(output.stderr)
-        return CommandResult(tuple(argv), code, number, out, err, time.monotonic() - begun)
+        return code, number, bytes(output.stdout), bytes(output.stderr)
 
     def upload(self, local: Path, remote: str) -> None:
         """See Device.upload; adbd creates the parent folders."""

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from devices.device import CommandResult, Device
-from devices.errors import DeadlineExceeded, DeviceError, DeviceLost, DeviceRefused, LeaseLost
+from devices.errors import DeadlineExceeded, DeviceError, DeviceLost, DeviceRefused, LeaseLost, one_line
 from devices.ondevice.conditions import Conditions, conditions_at
 from devices.ondevice.facts import sections
 from devices.reconnect import reconnect
@@ -172,6 +172,7 @@ def _result(device: Device, folder: str, report: str, printed: str, sent: Mappin
     ended_at = datetime.now(UTC) - timedelta(seconds=max(clock_now - clock_at_end, 0.0))
     started_at = ended_at - timedelta(seconds=wall_s)
     before, _, after = printed.removeprefix("%before\n").partition("%after\n")
+    beside = sections(after).get("beside") or sections(before).get("beside")
     return JobResult(
         exit_code,
         number,
@@ -181,7 +182,7 @@ def _result(device: Device, folder: str, report: str, printed: str, sent: Mappin
         ended_at,
         conditions_at(before, started_at),
         conditions_at(after, ended_at),
-        _printable(sections(after).get("beside") or sections(before).get("beside")),
+        one_line(beside, 200) if beside else None,
         sent,
     )
 
@@ -189,8 +190,3 @@ def _result(device: Device, folder: str, report: str, printed: str, sent: Mappin
 def lease_lost(device: Device) -> LeaseLost:
     """Return the error of a device whose lease was taken over before a job started."""
     return LeaseLost(device.name, "our lease was taken over before the job started", "run the sweep again")
-
-
-def _printable(text: str | None) -> str | None:
-    """Return the start of a text of another user without control characters."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text)[:200] if text else None

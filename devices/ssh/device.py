@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 import paramiko
 
 from devices.bounded import check_fetchable, save
-from devices.device import FILE_LIMIT_BYTES, CommandResult, Device
+from devices.device import FILE_LIMIT_BYTES, Device, Ended
 from devices.errors import DeadlineExceeded, DeviceLost, DeviceRefused, FileMissing, NoSpaceOnDevice, TransferFailed
 from devices.shell import free_bytes, make_folder, script_text, split_status
 from devices.ssh.config import SshAddress
@@ -48,16 +48,8 @@ class SshDevice(Device):
         self._sftp: paramiko.SFTPClient | None = None
         self._idle: RemoteShell | None = None
 
-    def run(
-        self,
-        argv: Sequence[str],
-        *,
-        deadline_s: float,
-        env: Mapping[str, str] | None = None,
-        cwd: str | None = None,
-    ) -> CommandResult:
+    def execute(self, argv: Sequence[str], deadline_s: float, env: Mapping[str, str] | None, cwd: str | None) -> Ended:
         """See Device.run. Exit codes 129 to 159 are reported as signals: the shell cannot tell the difference."""
-        begun = time.monotonic()
         with self._live_transport() as transport:
             end = time.monotonic() + deadline_s
             with self._shell(transport) as shell:
@@ -69,7 +61,7 @@ class SshDevice(Device):
                     raise DeadlineExceeded(self.name, cause)
                 status, out, err = shell.result()
         code, number = split_status(status)
-        return CommandResult(tuple(argv), code, number, out, err, time.monotonic() - begun)
+        return code, number, out, err
 
     def upload(self, local: Path, remote: str) -> None:
         """See Device.upload."""

@@ -4,7 +4,6 @@ import contextlib
 import platform
 import time
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -32,20 +31,11 @@ _CHECKS: dict[str, tuple[Callable[[Subject], Finding], str | None]] = {
 }
 
 
-@dataclass(frozen=True)
-class Ended:
-    """A check that has ended, and how long it took."""
+def certify(spec: DeviceSpec, var: Path, night: date) -> Generator[str, None, None]:
+    """Yield a line `status: check, time: text` as each check ends; one that failed stops only those that need it.
 
-    check: str
-    finding: Finding
-    took_s: float
-
-    def __str__(self) -> str:
-        return f"{self.finding.status}: {self.check}, {self.took_s:.1f} s: {self.finding.text}"
-
-
-def certify(spec: DeviceSpec, var: Path, night: date) -> Generator[Ended, None, None]:
-    """Yield each check as it ends; one that failed stops only those that need it. The device is left as it was."""
+    The device is left as it was.
+    """
     with opened(spec, var, night) as subject:
         stopped: set[str] = set()
         try:
@@ -57,7 +47,7 @@ def certify(spec: DeviceSpec, var: Path, night: date) -> Generator[Ended, None, 
                     finding = _finding(run, subject)
                 if needs in stopped or finding.status == "failed":
                     stopped.add(name)
-                yield Ended(name, finding, time.monotonic() - begin)
+                yield f"{finding.status}: {name}, {time.monotonic() - begin:.1f} s: {finding.text}"
         finally:
             with contextlib.suppress(DeviceError):
                 subject.clear()

@@ -49,21 +49,16 @@ def noise(subject: Subject) -> Finding:
         reason = "not judged: the times of an emulated device mean nothing; it takes a device that is not emulated"
         return Finding("not tried", reason)
     found: list[str] = []
+    settings = {"models": _MODELS[:1], "noise_sessions": _NOISE_SESSIONS}
     for sweep_id in (subject.proof_sweep, None):
-        ratio, low, high, smallest = _compared(subject, sweep_id)
+        measured_id = sweep_id or run_to_end(subject, "certify-noise", settings)
+        rows = ask_warehouse("certify_noise", subject.places.root, None, sweep_id=measured_id)
+        if not rows:
+            raise FarmError("the comparison of a model with itself has no result")
+        ratio, low, high, smallest = rows[0]
         found.append(f"{ratio:.3f} ({low:.3f} to {high:.3f})")
         if low <= 1 <= high:
             change = f"a change of {100 * smallest:.1f} % or more would show"
             return Finding("passed", f"{found[-1]} B / A: no difference found; {change}")
     text = f"{' and '.join(found)} B / A: different twice, although both are the same model"
     return Finding("failed", f"{text}; end what else runs on the device")
-
-
-def _compared(subject: Subject, sweep_id: str | None) -> tuple[float, float, float, float]:
-    """Return ratio, interval and smallest visible change of a sweep, or of another one; raises FarmError."""
-    if sweep_id is None:
-        settings = {"models": _MODELS[:1], "noise_sessions": _NOISE_SESSIONS}
-        sweep_id = run_to_end(subject, "certify-noise", settings)
-    for row in ask_warehouse("certify_noise", subject.places.root, None, sweep_id=sweep_id):
-        return row
-    raise FarmError("the comparison of a model with itself has no result")

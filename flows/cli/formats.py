@@ -6,9 +6,9 @@ import io
 import json
 import math
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 from pyarrow import parquet
@@ -23,26 +23,14 @@ _TEXT_FORMATS = {".csv": "csv", ".json": "json", ".md": "markdown"}
 _SUFFIXES = (".csv", ".json", ".parquet", ".arrow", ".md")
 
 
-class Rows(Protocol):
-    """Rows in blocks, such as the answer of a query."""
-
-    columns: list[str]
-
-    def blocks(self) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield the rows."""
+Blocks = Iterable[Sequence[tuple[Any, ...]]]
+"""Rows in blocks, such as those of a query's answer."""
 
 
-def as_text(answer: Rows, form: str) -> Iterator[str]:
+def as_text(columns: Sequence[str], blocks: Blocks, form: str) -> Iterator[str]:
     """Yield the rows in pieces, as `table`, `csv`, `json` or `markdown`."""
-    match form:
-        case "csv":
-            return _as_csv(answer)
-        case "json":
-            return _as_json(answer)
-        case "markdown":
-            return _as_markdown(answer)
-        case _:
-            return table_lines(answer.columns, answer.blocks())
+    writers = {"csv": _as_csv, "json": _as_json, "markdown": _as_markdown, "table": table_lines}
+    return writers[form](columns, blocks)
 
 
 @contextlib.contextmanager
@@ -66,7 +54,7 @@ def write_rows(answer: Answer, stream: BinaryIO, file: Path) -> None:
     Raises InputError if the format cannot store a column.
     """
     if file.suffix in _TEXT_FORMATS:
-        for piece in as_text(answer, _TEXT_FORMATS[file.suffix]):
+        for piece in as_text(answer.columns, answer.blocks(), _TEXT_FORMATS[file.suffix]):
             stream.write(piece.encode())
         return
     try:
@@ -90,11 +78,11 @@ def _write_arrow(answer: Answer, stream: BinaryIO, suffix: str) -> None:
             writer.write_batch(batch)
 
 
-def _as_csv(answer: Rows) -> Iterator[str]:
+def _as_csv(columns: Sequence[str], blocks: Blocks) -> Iterator[str]:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(answer.columns)
-    for block in answer.blocks():
+    writer.writerow(columns)
+    for block in blocks:
         writer.writerows(block)
         yield text.getvalue()
         text.seek(0)
@@ -102,10 +90,10 @@ def _as_csv(answer: Rows) -> Iterator[str]:
     yield text.getvalue()
 
 
-def _as_json(answer: Rows) -> Iterator[str]:
-    names = distinct_names(answer.columns)
+def _as_json(columns: Sequence[str], blocks: Blocks) -> Iterator[str]:
+    names = distinct_names(list(columns))
     before = "[\n"
-    for block in answer.blocks():
+    for block in blocks:
         rows = (dict(zip(names, map(_for_json, row), strict=True)) for row in block)
         yield before + ",\n".join(textwrap.indent(json.dumps(row, indent=1, default=str), " ") for row in rows)
         before = ",\n"
@@ -121,10 +109,10 @@ def _for_json(value: Any) -> Any:
     return [_for_json(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
-def _as_markdown(answer: Rows) -> Iterator[str]:
+def _as_markdown(columns: Sequence[str], blocks: Blocks) -> Iterator[str]:
     def line(cells: list[str]) -> str:
         return f"| {' | '.join(cells)} |\n"
 
-    yield line([escaped(column) for column in answer.columns]) + line(["---"] * len(answer.columns))
-    for block in answer.blocks():
+    yield line([escaped(column) for column in columns]) + line(["---"] * len(columns))
+    for block in blocks:
         yield "".join(line([escaped(short_text(value)) for value in row]) for row in block)

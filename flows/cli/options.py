@@ -6,9 +6,14 @@ import logging
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from tasks.store.var import Var
+
+if TYPE_CHECKING:
+    from tasks.store.store import BundleStore
 
 VarOption = Annotated[
     Path,
@@ -49,15 +54,17 @@ DEFAULT_AUTOMATIONS = Path("deployments/automations.yaml")
 DEFAULT_INVENTORY = Path("deployments/inventories/local.yaml")
 
 
-class _ToStderr(logging.Handler):
-    def emit(self, record: logging.LogRecord) -> None:
-        typer.echo(record.getMessage(), err=True)
+def opened_store(bundles: str | None, var: Path) -> "BundleStore":
+    """Return the store that --bundles names, or that of --var."""
+    from tasks.store.store import open_store  # slow to import, and many commands need no bundles
+
+    return open_store(bundles, Var(var))
 
 
 @contextlib.contextmanager
 def progress_on_stderr() -> Iterator[None]:
     """Print what the flows and tasks log inside the block to standard error, a line each."""
-    handler, loggers = _ToStderr(), [logging.getLogger(room) for room in ("flows", "tasks")]
+    handler, loggers = logging.StreamHandler(), [logging.getLogger(room) for room in ("flows", "tasks")]
     for logger in loggers:
         logger.addHandler(handler)
         logger.setLevel(logging.INFO)

@@ -93,7 +93,8 @@ class _Search:
         a, b = self.sides[before.night], self.sides[bad.night]
         self.found.came_with = self._input(a, b)
         comparison = comparison_id(self.lane.results.sweep, a, b, "bisection")
-        self.found.changed = _changed(self.lane.results, comparison)
+        for (changed,) in self.lane.results.ask("comparison_changed", comparison=comparison):
+            self.found.changed = changed
         return self.found
 
     def _input(self, a: Side, b: Side) -> str:
@@ -162,20 +163,3 @@ class _Search:
         platform = cast(str, self.lane.probe.platform)
         runner = kept_runner(places.runners, platform, night.runner_sha256, series.variant, "timing")
         return Side(cell, export, runner)
-
-
-def _changed(results: Results, comparison: str) -> str | None:
-    """Return what differs between both sides of a comparison."""
-    rows = results.ask("comparison_changed", comparison=comparison)
-    return str(rows[0][0]) if rows and rows[0][0] else None
-
-
-def known_series(results: Results) -> list[SeriesOnDevice]:
-    """Return the series with verdicts."""
-    return [SeriesOnDevice(*row) for row in results.ask("bisect_series")]
-
-
-def measured_nights(results: Results, series: SeriesOnDevice) -> list[MeasuredNight]:
-    """Return the nights of a series on a device, oldest first."""
-    rows = results.ask("bisect_nights", series_id=series.series_id, device=series.device)
-    return [MeasuredNight(*row) for row in rows]

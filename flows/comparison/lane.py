@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from devices.errors import FarmError, InputError
-from devices.inventory import DeviceSpec, check_reached, load_inventory
-from devices.suggest import did_you_mean
+from devices.inventory import DeviceSpec, load_inventory, reached_device
 from flows.device.job import DeviceJob
 from flows.device.measure import measure_device
 from flows.live_exports import LiveExports
@@ -142,16 +141,13 @@ class Lane:
 
 def choose_device(inventory: Path, name: str | None) -> DeviceSpec:
     """Return the device of that name, or the only one of an inventory; raises InputError."""
+    if name is not None:
+        return reached_device(inventory, name)
     listed = load_inventory(inventory)
-    known = {device.name: device for device in listed.devices}
-    if name is None:
-        if len(listed.reached) == 1:
-            return listed.reached[0]
-        raise InputError(f"{inventory} lists {len(known)} devices; name one with --device: {', '.join(sorted(known))}")
-    if name not in known:
-        raise InputError(f"--device: `{name}` is not in {inventory}{did_you_mean(name, known)}")
-    check_reached(listed, known[name])
-    return known[name]
+    if len(listed.reached) == 1:
+        return listed.reached[0]
+    names = sorted(device.name for device in listed.devices)
+    raise InputError(f"{inventory} lists {len(names)} devices; name one with --device: {', '.join(names)}")
 
 
 def open_lane(device: DeviceSpec, results: Results) -> Lane:

@@ -63,17 +63,13 @@ def same_night_jobs(jobs: Iterable[DeviceJob], sweep_id: str, var: Path, warehou
     """
     of_device = {job.device.name: job for job in jobs}
     again = []
-    for device, rows in groupby(suspected(sweep_id, var, warehouse), lambda row: row.device):
+    suspected = [Suspected(*row) for row in ask_warehouse("same_night", var, warehouse, sweep_id=sweep_id)]
+    for device, rows in groupby(suspected, lambda row: row.device):
         if job := of_device.get(device):
             found = same_night_job(job, list(rows))
             if not found.is_done():
                 again.append(found)
     return again
-
-
-def suspected(sweep_id: str, var: Path, warehouse: Path | None) -> list[Suspected]:
-    """Return the suspected series of a sweep, by device, the largest change first."""
-    return [Suspected(*row) for row in ask_warehouse("same_night", var, warehouse, sweep_id=sweep_id)]
 
 
 def same_night_job(job: DeviceJob, rows: list[Suspected]) -> DeviceJob:

@@ -7,8 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from devices.errors import InputError
-from devices.inventory import DeviceSpec, load_inventory
-from devices.suggest import did_you_mean
+from devices.inventory import DeviceSpec, device_named
 from tasks.bundle.cell import Variant
 from tasks.bundle.values import first_mistake
 from tasks.measure.spec import SweepSpec
@@ -66,11 +65,7 @@ def changed_spec(spec: SweepSpec, overrides: Overrides, folder: Path) -> SweepSp
 
 def named_devices(names: list[str], inventory: Path) -> list[DeviceSpec]:
     """Return these devices of the inventory; raises InputError, with what is known, for an unknown or repeated name."""
-    known = {device.name: device for device in load_inventory(inventory).devices}
     for name in names:
-        if name not in known:
-            hint = did_you_mean(name, known)
-            raise InputError(f"overrides: {inventory} has no device `{name}`; devices: {', '.join(known)}{hint}")
         if names.count(name) > 1:
             raise InputError(f"overrides: duplicate device `{name}`; remove one")
-    return [known[name] for name in names]
+    return [device_named(inventory, name) for name in names]

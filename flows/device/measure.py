@@ -35,7 +35,6 @@ from tasks.measure.session.capability import with_answer_of
 from tasks.measure.session.finish import record_unmeasured
 from tasks.measure.session.measure import Bench, clear_stale_jobs, measure
 from tasks.measure.session.record import code_of
-from tasks.measure.spec import Terms
 
 # How long a device may take to answer at the start of a sweep, and after a session that failed.
 RECOVERY_S = 5.0
@@ -91,13 +90,14 @@ def _run_sessions(job: DeviceJob, tally: DeviceTally) -> None:
         _drop_rest(job, tally)
         return
     claim, wait_s = Claim(name, job.sweep.sweep_id, job.spec.priority), job.spec.lease_wait_s
+    ttl_s = lease_ttl_s(job.spec.cooldown_s + job.spec.settle_s + job.spec.deadline_s)
     try:
         with open_device(job.device) as device:
             runs = _SessionRuns(job, device, tally)
             while not runs.have_ended:
                 board.doing(job.title, "waiting for the device")
                 wait_s = min(job.spec.lease_wait_s, finish.left_s)
-                with held(device, claim, ttl_s=_lease_ttl_s(job.spec), wait_s=wait_s) as lease:
+                with held(device, claim, ttl_s=ttl_s, wait_s=wait_s) as lease:
                     runs.run(lease.renew, partial(is_outranked, claim))
         if tally.succeeded:
             registry.succeed(name)
@@ -258,10 +258,6 @@ def _rest(job: DeviceJob, tally: DeviceTally, runs: _SessionRuns | None) -> Devi
     sessions = (runs and runs.sessions) or DeviceSessions(job, job.facts, tally)
     sessions.refresh()
     return sessions
-
-
-def _lease_ttl_s(spec: Terms) -> float:
-    return lease_ttl_s(spec.cooldown_s + spec.settle_s + spec.deadline_s)
 
 
 def _missing(job: DeviceJob, session: PlannedSession) -> tuple[str, str]:

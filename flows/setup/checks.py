@@ -4,19 +4,18 @@ A check connects to no device (but to the hosts whose adb servers have phones), 
 it does not apply; a new one is added to CHECKS.
 """
 
-import concurrent.futures
 import contextvars
 import importlib.metadata
 import os
 import re
 import resource
 import shutil
-import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
+from functools import partial
+from multiprocessing import TimeoutError as NotInTimeError
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
-from typing import ParamSpec
 
 import httpx
 import prefect
@@ -38,7 +37,6 @@ _START_WORKER = "run `etfarm worker`"
 _PAIR = ("executorch", "torch")
 _INSTALL_PAIR = "run `pip install '.[export]'`"
 # A sweep of 24 local devices opened 91 files, of one device 21; connections with jump hosts need a few more.
-_P = ParamSpec("_P")
 _FILES, _FILES_PER_DEVICE = 128, 16
 _MIN_FREE_BYTES = 5_000_000_000
 _MAX_AHEAD_S = 60.0
@@ -50,13 +48,18 @@ def check_setup(places: Var, inventory: Path) -> list[Finding]:
     Raises InputError if the inventory cannot be read.
     """
     listed = load_inventory(inventory)
-    started = [(check.__name__, _start(check, places, listed.reached)) for check in CHECKS]
-    started.append(("lab_workers", _start(lab_workers, listed.labs)))
-    ended, _ = concurrent.futures.wait([future for _, future in started], _LONGEST_S)
+    calls = {check.__name__: partial(check, places, listed.reached) for check in CHECKS}
+    calls["lab_workers"] = partial(lab_workers, listed.labs)
+    pool = ThreadPool(len(calls))  # of daemon threads: one that hangs does not keep the process alive
+    started = {name: pool.apply_async(contextvars.copy_context().run, [call]) for name, call in calls.items()}
+    end = time.monotonic() + _LONGEST_S
     found: list[Finding] = []
-    for name, future in started:
-        late = f"the check `{name}` did not end within {_LONGEST_S:g} s; check the network and the disks, then retry"
-        found += future.result() if future in ended else [fix(late)]
+    for name, result in started.items():
+        try:
+            found += result.get(max(end - time.monotonic(), 0))
+        except NotInTimeError:
+            late = f"the check `{name}` did not end within {_LONGEST_S:g} s"
+            found.append(fix(f"{late}; check the network and the disks, then retry"))
     return found
 
 
@@ -189,21 +192,6 @@ CHECKS: tuple[Callable[[Var, Devices], list[Finding]], ...] = (
     clock,
     compilers,
 )
-
-
-def _start(check: Callable[_P, list[Finding]], *given: _P.args, **named: _P.kwargs) -> "Future[list[Finding]]":
-    """Run a check in a thread that does not keep the process alive, with Prefect's settings of this one."""
-    future: Future[list[Finding]] = Future()
-    settings = contextvars.copy_context()
-
-    def run() -> None:
-        try:
-            future.set_result(settings.run(check, *given, **named))
-        except BaseException as error:
-            future.set_exception(error)
-
-    threading.Thread(target=run, daemon=True).start()
-    return future
 
 
 def _installed(name: str) -> str | None:

@@ -4,8 +4,6 @@ A check is a function that returns findings; a new one is added to CHECKS.
 """
 
 import os
-import tempfile
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -25,7 +23,6 @@ from tasks.store.files import leftovers_below, size_bytes
 from tasks.store.var import Var
 
 _AT_ONCE = 64
-_OLD_S = 86_400.0
 
 
 @dataclass(frozen=True)
@@ -88,20 +85,6 @@ def damaged_databases(places: Var, _inventory: Path) -> list[Finding]:
     ]
 
 
-def folders_of_workers(_places: Var, _inventory: Path) -> list[Finding]:
-    """Temporary folders of Prefect workers, which a killed worker leaves."""
-    folder, old = Path(tempfile.gettempdir()), time.time() - _OLD_S
-    paths = [path for pattern in ("tmp*prefect", "prefect-workspace-attempt-*") for path in folder.glob(pattern)]
-    return [
-        Finding(
-            f"{path}: a temporary folder of a Prefect worker, older than a day; remove it if its worker has ended",
-            needs_user=True,
-        )
-        for path in sorted(paths)
-        if path.stat().st_uid == os.getuid() and path.stat().st_mtime < old
-    ]
-
-
 def snapshot(places: Var, _inventory: Path) -> list[Finding]:
     """A published snapshot of the warehouse that readers cannot use."""
     if not (places.snapshots / "current").exists() and not places.warehouse.exists():
@@ -127,7 +110,6 @@ CHECKS: tuple[Callable[[Var, Path], list[Finding]], ...] = (
     servers_of_killed_sweeps,
     runs_of_killed_sweeps,
     damaged_databases,
-    folders_of_workers,
     snapshot,
     devices,
 )

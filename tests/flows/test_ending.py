@@ -20,7 +20,7 @@ REGRESSION = VerdictRow(
     model="linear", device="here", emulated=False, precision="fp32", threads=1, differs=None, cell="c",
     variant="sme2_off", metric="latency", verdict="regression", baseline_value=10e6, value=11e6, ratio=1.1, low=1.08,
     high=1.12, noise_floor=0.02, baseline_nights=3, baseline_to=None, since=date(2026, 11, 20), changed=".pte file",
-    reason="because", cause="`Convolution` +11.0 %",
+    reason="+10.0 % (11 ms) against 3 earlier nights", cause="`Convolution` +11.0 %",
 )  # fmt: skip
 QUIET = replace(REGRESSION, model="conv", verdict="no change", ratio=1.0)
 
@@ -57,7 +57,8 @@ def test_the_message_has_headline_counts_regressions_devices_and_link(
     counts, regression, lost, quarantined, link = message.body.splitlines()
     assert counts == "sessions: 5 succeeded, 2 failed"
     assert regression == (
-        "+10.0 % (+8.0 to +12.0 %): linear fp32 on here, SME2 off, one thread; cause: `Convolution` +11.0 %"
+        "regression: linear fp32 on here, SME2 off, one thread: +10.0 % (11 ms) against 3 earlier nights; "
+        "cause: `Convolution` +11.0 %; changed: .pte file"
     )
     assert lost == "pixel-1: no answer"
     assert quarantined.startswith("pixel-1 is quarantined until ")
@@ -68,7 +69,7 @@ def test_a_message_lists_ten_regressions_and_counts_the_others(tmp_path: Path) -
     rows = [replace(REGRESSION, model=f"model_{number}") for number in range(13)]
     ending = ending_of(Var(tmp_path), rows, DeviceTally("here", succeeded=13))
     lines = message_of(ending, Var(tmp_path), is_bad=True).body.splitlines()
-    assert [line.startswith("+10.0 % ") for line in lines] == [False, *[True] * 10, False, False]
+    assert [line.startswith("regression: model_") for line in lines] == [False, *[True] * 10, False, False]
     assert lines[-2] == "3 more in the report"
     assert lines[-1] == f"report: {tmp_path}/reports/nightly-2026-11-21/report.html"
 

@@ -13,6 +13,7 @@ from flows.cli.options import (
     InventoryOption,
     VarOption,
     WarehouseOption,
+    opened_store,
 )
 
 app = typer.Typer(rich_markup_mode=None)
@@ -144,10 +145,8 @@ def trace(
 ) -> None:
     """Write a trace of a session's runs for Perfetto."""
     from flows.cli.ask.trace import write_trace
-    from tasks.store.store import open_store
-    from tasks.store.var import Var
 
-    typer.echo(write_trace(session, run, output, open_store(bundles, Var(var))))
+    typer.echo(write_trace(session, run, output, opened_store(bundles, var)))
 
 
 @app.command(epilog="Example: etfarm queue")

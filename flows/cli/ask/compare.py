@@ -1,14 +1,15 @@
 """`etfarm compare`: two arms side by side, a line per pair of cells, with the answer that their sessions give."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import typer
 
 from devices.errors import InputError
 from devices.suggest import did_you_mean
-from flows.cli.ask.compare_page import page, table_of
-from flows.cli.formats import as_text
+from flows.cli.ask.compare_page import data, page
 from flows.warehouse.publish import readable_warehouse
 from sql.answer import answered
 from sql.schema import sql_files
@@ -39,11 +40,8 @@ def run_compare(
         cause = f"no cell of the {of_a} matches one of the {of_b}"
         raise InputError(f"nothing to compare: {cause}; name two that have a series in common")
     pairs = [compare_cells(a, b, margin) for a, b in matched.pairs]
-    if form in ("csv", "json"):
-        pieces = as_text(table_of(pairs, matched), form)
-    else:
-        pieces = page(arms, pairs, matched, margin, form)
-    for piece in pieces:
+    is_data = form in ("csv", "json")
+    for piece in data(pairs, matched, form) if is_data else page(arms, pairs, matched, margin, form):
         typer.echo(piece, nl=False)
     lacking = len(matched.only_a) + len(matched.only_b)
     causes = [failed for reason in dict.fromkeys(fail_on) if (failed := _cause(reason, pairs, lacking, margin))]
@@ -67,15 +65,12 @@ def _cause(reason: str, pairs: Sequence[Pair], lacking: int, margin: float) -> s
 
 
 def _arms(readable: Path, a: str, b: str, sweep_id: str | None) -> tuple[Arm, Arm]:
-    with answered(readable, _query("compare_names"), {"a": id_of(a), "b": id_of(b)}) as answer:
-        names = [Name(*row) for block in answer.blocks() for row in block]
+    names = [Name(*row) for row in _rows(readable, "compare_names", a=id_of(a), b=id_of(b))]
     return find_arms(a, b, names, sweep_id)
 
 
 def _cells(readable: Path, arm: Arm) -> list[Cell]:
-    parameters = {"kind": arm.kind, "value": arm.value, "sweep_id": arm.sweep_id}
-    with answered(readable, _query("compare_cells"), parameters) as answer:
-        return [Cell(**dict(zip(answer.columns, row, strict=True))) for block in answer.blocks() for row in block]
+    return [Cell(*row) for row in _rows(readable, "compare_cells", **asdict(arm))]
 
 
 def _restricted(sides: Sequence[list[Cell]], only: Mapping[str, str | None]) -> list[list[Cell]]:
@@ -92,5 +87,8 @@ def _restricted(sides: Sequence[list[Cell]], only: Mapping[str, str | None]) -> 
     return restricted
 
 
-def _query(name: str) -> str:
-    return next(file.text for file in sql_files("queries") if file.name == name)
+def _rows(readable: Path, query: str, **parameters: str | None) -> Iterator[tuple[Any, ...]]:
+    text = next(file.text for file in sql_files("queries") if file.name == query)
+    with answered(readable, text, parameters) as answer:
+        for block in answer.blocks():
+            yield from block

@@ -9,7 +9,6 @@ from typing import Any
 import typer
 
 from devices.errors import InputError
-from flows.cli.ask.compare_page import Table
 from flows.cli.formats import as_text
 from tasks.bundle.record import SweepNight
 from tasks.store.files import sha256_of
@@ -84,7 +83,7 @@ def _print(answer: Any, files: tuple[Path, Path], device: str, form: str) -> Non
     found = answer.result
     times = [each / 1e6 if each is not None else None for each in (found.median_a, found.median_b)]
     row = (device, *map(str, files), found.sessions_b, *times, found.ratio, found.low, found.high, answer.word)
-    for piece in as_text(Table(_COLUMNS, [row]), form):
+    for piece in as_text(_COLUMNS, [[row]], form):
         typer.echo(piece, nl=False)
     if form != "table":
         return

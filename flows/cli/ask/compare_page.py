@@ -1,7 +1,6 @@
 """What `etfarm compare` prints: a page for people, or one table with every figure for programs."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from devices.platform import SIMULATED
@@ -13,44 +12,26 @@ from tasks.analyse.verdict.pairs import Cell, Matched, Pair, differing
 
 _SERIES = ("model", "device", "precision", "variant", "threads")
 _PAGE_COLUMNS = [*_SERIES, "sessions", "A ms", "B ms", "B / A", "95 % interval", "answer", "what differs"]
-_FIGURES = {
-    "sessions_a": "sessions_a",
-    "sessions_b": "sessions_b",
-    "median_a_ms": "median_a",
-    "median_b_ms": "median_b",
-    "ratio": "ratio",
-    "low": "low",
-    "high": "high",
-    "more_sessions": "more_sessions",
-    "superiority": "superiority",
-}
-_DATA_COLUMNS = [*_SERIES, "emulated", *_FIGURES, "answer", "differs", "cell_a", "cell_b", "sweep_a", "sweep_b"]
+_FIGURES = ("sessions_a", "sessions_b", "median_a", "median_b", "ratio", "low", "high", "more_sessions", "superiority")
+_FIGURE_COLUMNS = [f"{name}_ms" if name.startswith("median") else name for name in _FIGURES]
+_DATA_COLUMNS = [*_SERIES, "emulated", *_FIGURE_COLUMNS, "answer", "differs", "cell_a", "cell_b", "sweep_a", "sweep_b"]
 _NOT_IN_TURNS = (
     "A and B were not measured in turns: if the device was hotter or busier during one of them, that is part of the "
     "difference"
 )
 
 
-@dataclass
-class Table:
-    """Rows at hand, in the form that `as_text` prints."""
+def data(pairs: Sequence[Pair], matched: Matched, form: str) -> Iterator[str]:
+    """Return a row per pair with every figure, then a row per cell without a counterpart and per older cell.
 
-    columns: list[str]
-    rows: list[tuple[Any, ...]]
-
-    def blocks(self) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield all rows in one block."""
-        yield self.rows
-
-
-def table_of(pairs: Sequence[Pair], matched: Matched) -> Table:
-    """Return a row per pair with every figure, then a row per cell without a counterpart and per older cell."""
+    `form` is `csv` or `json`.
+    """
     rows = [_data_row(pair.a, pair.b, pair.result, pair.answer) for pair in pairs]
     rows += [_data_row(cell, None, None, "only in A") for cell in matched.only_a]
     rows += [_data_row(None, cell, None, "only in B") for cell in matched.only_b]
     rows += [_data_row(cell, None, None, "older cell of A") for cell in matched.older_a]
     rows += [_data_row(None, cell, None, "older cell of B") for cell in matched.older_b]
-    return Table(_DATA_COLUMNS, rows)
+    return as_text(_DATA_COLUMNS, [rows], form)
 
 
 def page(arms: tuple[Arm, Arm], pairs: Sequence[Pair], matched: Matched, margin: float, form: str) -> Iterator[str]:
@@ -66,7 +47,7 @@ def page(arms: tuple[Arm, Arm], pairs: Sequence[Pair], matched: Matched, margin:
     columns, rows = _PAGE_COLUMNS, [_page_row(pair) for pair in pairs]
     if not any(row[-1] for row in rows):
         columns, rows = columns[:-1], [row[:-1] for row in rows]
-    yield from as_text(Table(columns, rows), form)
+    yield from as_text(columns, [rows], form)
     yield "\n"
     for side, cells in (("A", matched.only_a), ("B", matched.only_b)):
         yield from (line(f"only in {side}: {_described(cell)}") for cell in cells)
@@ -130,7 +111,7 @@ def _answer(pair: Pair) -> str:
 def _data_row(a: Cell | None, b: Cell | None, result: Comparison | None, answer: str | None) -> tuple[Any, ...]:
     cells = [cell for cell in (a, b) if cell]
     counts = [len(cell.session_ids) if cell else 0 for cell in (a, b)]
-    figures = [getattr(result, name) for name in _FIGURES.values()] if result else counts + [None] * (len(_FIGURES) - 2)
+    figures = [getattr(result, name) for name in _FIGURES] if result else counts + [None] * (len(_FIGURES) - 2)
     return (
         *_series(cells[0], cells[-1]),
         any(cell.emulated for cell in cells),

@@ -33,7 +33,7 @@ def ask(
         query = question.text if question else _query_text(text)
         if output is None:
             with answered(readable, query, parameters) as answer:
-                for piece in as_text(answer, form or "table"):
+                for piece in as_text(answer.columns, answer.blocks(), form or "table"):
                     typer.echo(piece, nl=False)
             return
         with output_file(output) as stream, answered(readable, query, parameters) as answer:

@@ -68,11 +68,6 @@ def _bundle_source(folder: Path) -> _Source:
         "session_id": record.session_id,
         "sweep_id": record.sweep.sweep_id,
         "status": record.status,
-        "model": record.model.name,
-        "precision": record.model.precision,
-        "variant": record.variant,
-        "threads": record.threads,
-        "device": record.device.name,
         "emulated": record.device.emulated,
         "started_at": record.started_at,
     }

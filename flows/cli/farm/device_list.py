@@ -4,12 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from devices.errors import InputError
-from devices.inventory import DeviceSpec, check_reached, load_inventory, open_device
+from devices.inventory import device_named, load_inventory, open_device, reached_device
 from devices.ondevice.conditions import read_conditions
 from devices.ondevice.facts import read_facts
 from devices.platform import SIMULATED
 from devices.reconnect import probe
-from devices.suggest import did_you_mean
 from flows.cli.table import as_table
 from flows.device.states import DeviceState, device_states
 from tasks.measure.health import Health, Registry
@@ -38,9 +37,7 @@ def device_table(inventory: Path, var: Path) -> tuple[str, bool]:
 
 def probe_lines(inventory: Path, name: str) -> str:
     """Return the facts and conditions of one device, one per line; raises DeviceError if it cannot be reached."""
-    spec = device_named(inventory, name)
-    check_reached(load_inventory(inventory), spec)
-    with open_device(spec) as device:
+    with open_device(reached_device(inventory, name)) as device:
         probe(device)
         known = {**read_facts(device).model_dump(), **read_conditions(device).model_dump()}
     return "\n".join(f"{key}: {'unknown' if value is None else value}" for key, value in known.items())
@@ -65,13 +62,3 @@ def change_health(inventory: Path, name: str, var: Path, change: Callable[[Regis
     """Change the health of a device of the inventory; return a line with the new health."""
     device_named(inventory, name)
     return f"{name}: {change(Registry(Var(var).registry))}"
-
-
-def device_named(inventory: Path, name: str) -> DeviceSpec:
-    """Return a device of an inventory; raises InputError that lists the known ones."""
-    devices = {spec.name: spec for spec in load_inventory(inventory).devices}
-    if name not in devices:
-        raise InputError(
-            f"{inventory}: unknown device `{name}`; devices: {', '.join(devices)}{did_you_mean(name, devices)}"
-        )
-    return devices[name]

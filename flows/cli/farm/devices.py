@@ -3,6 +3,7 @@
 import contextlib
 import signal
 import sys
+from collections import Counter
 from datetime import date, timedelta
 from pathlib import Path
 from types import FrameType
@@ -62,14 +63,12 @@ def certify(
     --var. Exits with 1 if a check failed.
     """
     from devices.errors import InputError
-    from devices.inventory import check_reached, load_inventory
-    from flows.cli.farm.device_list import device_named
+    from devices.inventory import reached_device
     from flows.server.settings import prepare_prefect
     from tasks.store.files import write_complete
     from tasks.store.var import Var
 
-    spec = device_named(inventory, name)
-    check_reached(load_inventory(inventory), spec)
+    spec = reached_device(inventory, name)
     if output is not None and (output.is_dir() or not output.absolute().parent.is_dir()):
         raise InputError(f"-o {output}: not a file in a folder that exists; create the folder or name another file")
     places = Var(var.absolute() / "certify" / name)
@@ -80,13 +79,13 @@ def certify(
         signal.signal(number, _leave)
     file = output or places.root / "page.md"
     lines: list[str] = []
-    statuses = {"passed": 0, "failed": 0, "not tried": 0}
+    statuses: Counter[str] = Counter()
     with contextlib.closing(acceptance.certify(spec, var, date.today())) as checks:
-        for ended in checks:
-            statuses[ended.finding.status] += 1
-            lines.append(f"{len(lines) + 1} {ended}")
+        for position, line in enumerate(checks, 1):
+            statuses[line.partition(":")[0]] += 1
+            lines.append(f"{position} {line}")
             typer.echo(lines[-1])
-    lines.append(", ".join(f"{count} {status}" for status, count in statuses.items()))
+    lines.append(", ".join(f"{statuses[status]} {status}" for status in ("passed", "failed", "not tried")))
     write_complete(file, acceptance.page(name, lines, places.root / "logs").encode())
     typer.echo(f"{lines[-1]}; page: {file}")
     raise typer.Exit(1 if statuses["failed"] else 0)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from flows.cli.options import DEFAULT_VAR, BundlesOption, VarOption, WarehouseOption, progress_on_stderr
+from flows.cli.options import DEFAULT_VAR, BundlesOption, VarOption, WarehouseOption, opened_store, progress_on_stderr
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -23,10 +23,8 @@ def load(
 ) -> None:
     """Load bundles or ETDumps into the warehouse, each only once."""
     from flows.warehouse.publish import load_and_publish, load_store
-    from tasks.store.store import open_store
-    from tasks.store.var import Var
 
-    store = open_store(bundles, Var(var))
+    store = opened_store(bundles, var)
     result = load_and_publish(paths, var, warehouse, store) if paths else load_store(store, None, var, warehouse)
     forgotten = f", {result.forgotten} forgotten (left out)" if result.forgotten else ""
     counts = f"{result.loaded} loaded, {result.already} already in the warehouse, {len(result.refused)} refused"
@@ -49,10 +47,8 @@ def forget(
     The sweep measures them again, as new sessions, when it is started again in the same night.
     """
     from flows.warehouse.forget import forget_target
-    from tasks.store.store import open_store
-    from tasks.store.var import Var
 
-    typer.echo(forget_target(target, reason, open_store(bundles, Var(var)), var, warehouse))
+    typer.echo(forget_target(target, reason, opened_store(bundles, var), var, warehouse))
 
 
 @app.command(epilog="Example: etfarm prune --pack-after 60 --yes")
@@ -77,11 +73,9 @@ def prune(
     """
     from flows.warehouse.prune import Rules, describe, plan_prune
     from flows.warehouse.prune import prune as carry_out
-    from tasks.store.store import open_store
-    from tasks.store.var import Var
 
     rules = Rules(thin_days=thin_after, pack_days=pack_after, unused_days=unused_after)
-    store = open_store(bundles, Var(var))
+    store = opened_store(bundles, var)
     plan = plan_prune(rules, store, var, warehouse, date.today())
     if plan.is_empty:
         typer.echo("nothing to prune")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.options import DEFAULT_VAR, BundlesOption, VarOption, WarehouseOption
+from flows.cli.options import DEFAULT_VAR, BundlesOption, VarOption, WarehouseOption, opened_store
 
 if TYPE_CHECKING:
     from flows.warehouse.decisions import DecisionBook
@@ -77,10 +77,8 @@ def decisions(context: typer.Context, var: VarOption = DEFAULT_VAR, bundles: Bun
         return
     from flows.cli.table import as_table
     from tasks.analyse.verdict.decisions import read_decisions
-    from tasks.store.store import open_store
-    from tasks.store.var import Var
 
-    found = read_decisions(open_store(bundles, Var(var)))
+    found = read_decisions(opened_store(bundles, var))
     typer.echo(as_table(_COLUMNS, _rows(found)), nl=False)
     for sentence in found.damaged:
         typer.echo(sentence, err=True)
@@ -101,10 +99,8 @@ def revoke(
 
 def _book(bundles: str | None, var: Path, warehouse: Path | None) -> "DecisionBook":
     from flows.warehouse.decisions import DecisionBook
-    from tasks.store.store import open_store
-    from tasks.store.var import Var
 
-    return DecisionBook(open_store(bundles, Var(var)), var, warehouse)
+    return DecisionBook(opened_store(bundles, var), var, warehouse)
 
 
 def _rows(found: "Decisions") -> list[tuple[Any, ...]]:

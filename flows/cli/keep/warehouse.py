@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from flows.cli.options import DEFAULT_VAR, BundlesOption, VarOption, WarehouseOption, progress_on_stderr
+from flows.cli.options import DEFAULT_VAR, BundlesOption, VarOption, WarehouseOption, opened_store, progress_on_stderr
+from tasks.store.var import Var
 
 app = typer.Typer(help="Find, check and rebuild the warehouse; its documentation.", no_args_is_help=True)
 
@@ -14,7 +15,6 @@ app = typer.Typer(help="Find, check and rebuild the warehouse; its documentation
 def path(var: VarOption = DEFAULT_VAR) -> None:
     """Print the path of the newest snapshot, to open read-only."""
     from tasks.analyse.snapshot import newest_snapshot
-    from tasks.store.var import Var
 
     typer.echo(newest_snapshot(Var(var).snapshots).absolute())
 
@@ -42,11 +42,9 @@ def rebuild(var: VarOption = DEFAULT_VAR, bundles: BundlesOption = None, warehou
     stay forgotten; events that `etfarm prune` removed come back.
     """
     from flows.warehouse.rebuild import rebuild_warehouse
-    from tasks.store.store import open_store
-    from tasks.store.var import Var
 
     with progress_on_stderr():
-        done = rebuild_warehouse(open_store(bundles, Var(var)), var, warehouse)
+        done = rebuild_warehouse(opened_store(bundles, var), var, warehouse)
     for line in done.differing:
         typer.echo(line)
     compared = "nothing to compare with" if not done.compared else f"{len(done.differing)} views differ"
@@ -65,11 +63,9 @@ def check(var: VarOption = DEFAULT_VAR, bundles: BundlesOption = None, warehouse
     Prints a line per finding and exits with 1 if there is any.
     """
     from flows.warehouse.check import check_warehouse
-    from tasks.store.store import open_store
-    from tasks.store.var import Var
 
     with progress_on_stderr():
-        checked = check_warehouse(open_store(bundles, Var(var)), var, warehouse)
+        checked = check_warehouse(opened_store(bundles, var), var, warehouse)
     for finding in checked.findings:
         typer.echo(finding)
     if not checked.findings:

@@ -38,9 +38,9 @@ def bisect(
     runner alone. Resumes where it stopped that day. Exits with 1 if the good and the bad night do not differ.
     """
     from flows.cli.prefect_run import announce, run_with_server
-    from flows.comparison.bisect import known_series, measured_nights
+    from flows.comparison.bisect import bisect as bisect_flow
     from flows.comparison.lane import Results, choose_device
-    from tasks.analyse.verdict.bisect import bounds, find_series
+    from tasks.analyse.verdict.bisect import MeasuredNight, SeriesOnDevice, bounds, find_series
     from tasks.measure.night import parse_night, sweep_night
     from tasks.store.store import open_store
     from tasks.store.var import Var
@@ -49,13 +49,13 @@ def bisect(
     store = open_store(bundles, places)
     sweep = sweep_night("bisect", date.today(), store.sweep_ids(), again=False)
     results = Results(sweep, store, places, warehouse)
-    found_series = find_series(series, device, known_series(results))
+    known = [SeriesOnDevice(*row) for row in results.ask("bisect_series")]
+    found_series = find_series(series, device, known)
     spec = choose_device(inventory, found_series.device)
-    first, contents = bounds(
-        measured_nights(results, found_series), parse_night(good) if good else None, parse_night(bad) if bad else None
-    )
+    rows = results.ask("bisect_nights", series_id=found_series.series_id, device=found_series.device)
+    nights = [MeasuredNight(*row) for row in rows]
+    first, contents = bounds(nights, parse_night(good) if good else None, parse_night(bad) if bad else None)
     announce(f"bisect {found_series} from {first.night} to {contents[-1].night}", "bisection", var)
-    from flows.comparison.bisect import bisect as bisect_flow
     from flows.server.embedded import exit_at_once
 
     parameters = {"series": found_series, "good": first, "contents": contents, "device": spec, "results": results}

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from flows.cli.options import DEFAULT_INVENTORY, DEFAULT_VAR, InventoryOption, VarOption
+from flows.cli.options import DEFAULT_VAR, VarOption
 
 app = typer.Typer(help="Build or register the runners of devices.", no_args_is_help=True)
 
@@ -14,7 +14,6 @@ app = typer.Typer(help="Build or register the runners of devices.", no_args_is_h
 @app.command(epilog="Example: etfarm runner build --platform linux-aarch64")
 def build(
     platform: Annotated[str | None, typer.Option(help="Platform to build for; this machine's if omitted.")] = None,
-    all: Annotated[bool, typer.Option("--all", help="Every platform of the inventory.")] = False,
     source: Annotated[
         Path | None, typer.Option(help="Checkout of ExecuTorch: build its executor_runner instead, and register it.")
     ] = None,
@@ -24,11 +23,9 @@ def build(
     variant: Annotated[
         str | None, typer.Option(help="With --source: sme2_on or sme2_off; with SME2 on arm64 if omitted.")
     ] = None,
-    inventory: InventoryOption = DEFAULT_INVENTORY,
     var: VarOption = DEFAULT_VAR,
 ) -> None:
     """Build a runner from the wheel or from sources; print its folder."""
-    from devices.platform import PLATFORMS
     from tasks.prepare.runner.build import build_runner
     from tasks.prepare.runner.bundle import RunnerError
     from tasks.prepare.runner.source import build_from_source
@@ -37,19 +34,13 @@ def build(
 
     if source is None and (trace or variant):
         raise RunnerError("--trace and --variant need --source, a checkout of ExecuTorch; the wheel has no trace log")
-    wanted = [platform or host_platform()]
-    if all:
-        from devices.inventory import load_inventory
-
-        listed = {device.platform for device in load_inventory(inventory).devices}
-        wanted = [known for known in PLATFORMS if known in listed or (None in listed and known == host_platform())]
-    for name in wanted:
-        if source is None:
-            done = build_runner(name, Var(var).runners)
-        else:
-            tell = partial(typer.echo, err=True)
-            done = build_from_source(source, Var(var).runners, platform=name, variant=variant, trace=trace, tell=tell)
-        typer.echo(done.folder)
+    name, runners = platform or host_platform(), Var(var).runners
+    if source is None:
+        done = build_runner(name, runners)
+    else:
+        tell = partial(typer.echo, err=True)
+        done = build_from_source(source, runners, platform=name, variant=variant, trace=trace, tell=tell)
+    typer.echo(done.folder)
 
 
 @app.command(

@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from devices.errors import DeviceError, FarmError, NoSpaceOnDevice, one_line
-from devices.ondevice.facts import read_facts
+from devices.ondevice.facts import Facts, read_facts
 from devices.ondevice.lease import current_holder
 from devices.ondevice.leftovers import read_leftovers
 from devices.ondevice.small_disk import small_disk
@@ -35,11 +35,10 @@ def reached(subject: Subject) -> Finding:
     with subject.leased():
         subject.clear()
     way = " ".join(filter(None, [spec.transport, spec.serial or spec.address]))
-    has = f"SME2 {_known(facts.sme2)}, SME {_known(facts.sme)}"
     emulated = ", emulated" if spec.emulated else ""
     system = " ".join(filter(None, [facts.os, facts.os_version])) or "unknown system"
-    text = f"{answer_s:.1f} s, {facts.cores or 'unknown'} cores, {subject.platform}, {system}, {has}{emulated}, {way}"
-    return Finding("passed", text)
+    machine = f"{facts.cores or 'unknown'} cores, {subject.platform}, {system}, {_sme(facts)}{emulated}"
+    return Finding("passed", f"{answer_s:.1f} s, {machine}, {way}")
 
 
 def transfer(subject: Subject) -> Finding:
@@ -76,17 +75,12 @@ def runner(subject: Subject) -> Finding:
         printed = one_line((result.stderr or result.stdout).decode(errors="replace")) or "it printed nothing"
         ended = f"exit code {result.exit_code}" if result.signal is None else f"signal {result.signal}"
         raise FarmError(f"the runner {name} does not start: {ended}: {printed}") from None
-    for word, of_system, of_runner in (
-        ("SME2", subject.facts.sme2, version.sme2_hardware),
-        ("SME", subject.facts.sme, version.sme_hardware),
-    ):
-        if None not in (of_system, of_runner) and of_system != of_runner:
-            raise FarmError(f"{word}: {_known(of_runner)} by the runner {name}, {_known(of_system)} by the system")
-    has = f"SME2 {_known(version.sme2_hardware)}, SME {_known(version.sme_hardware)}"
-    agrees = "which the system does not state" if subject.facts.sme2 is None else "as the system states"
-    text = f"{took_s:.1f} s to push and start {name}: {has}, {agrees}"
-    subject.facts = with_version(version, subject.facts)
-    return Finding("passed", text)
+    of_system, of_runner = subject.facts, with_version(version, subject.facts)
+    if (of_system.sme2 not in (None, of_runner.sme2)) or (of_system.sme not in (None, of_runner.sme)):
+        raise FarmError(f"{_sme(of_runner)} by the runner {name}, {_sme(of_system)} by the system")
+    agrees = "which the system does not state" if of_system.sme2 is None else "as the system states"
+    subject.facts = of_runner
+    return Finding("passed", f"{took_s:.1f} s to push and start {name}: {_sme(of_runner)}, {agrees}")
 
 
 def disk_full(subject: Subject) -> Finding:
@@ -155,5 +149,6 @@ def _random_file(path: Path, size_bytes: int) -> Path:
     return path
 
 
-def _known(answer: bool | None) -> str:
-    return "unknown" if answer is None else "yes" if answer else "no"
+def _sme(facts: Facts) -> str:
+    words = {None: "unknown", True: "yes", False: "no"}
+    return f"SME2 {words[facts.sme2]}, SME {words[facts.sme]}"

@@ -57,11 +57,9 @@ class Subject:
         """Return the device's runner for a variant and a mode; None if there is none."""
         return find_runner(self.places.runners, self.platform or "", variant, mode)
 
-    @contextlib.contextmanager
-    def leased(self) -> Iterator[Lease]:
-        """Hold the device for the block; raises DeviceBusy with the name of another holder."""
-        with acquire(self.device, "etfarm devices certify", ttl_s=_LEASE_S, wait_s=_WAIT_S) as lease:
-            yield lease
+    def leased(self) -> Lease:
+        """Hold the device for a `with` block; raises DeviceBusy with the name of another holder."""
+        return acquire(self.device, "etfarm devices certify", ttl_s=_LEASE_S, wait_s=_WAIT_S)
 
     def clear(self) -> None:
         """Remove everything of a certification from the device; raises DeviceError."""

@@ -50,7 +50,7 @@ def test_two_files_are_measured_in_turns_and_the_slower_one_fails_the_command(fa
         (("a.pte", "2026-11-01"), "`a.pte` is a .pte file and the other is not; name two .pte files, or none"),
         (("a.pte", "c.pte"), "c.pte: no such file; name a .pte file"),
         (("a.pte", "b.pte", "--model", "linear"), "--model is not for .pte files; leave it out"),
-        (("a.pte", "b.pte", "--device", "pixel"), "--device: `pixel` is not in"),
+        (("a.pte", "b.pte", "--device", "pixel"), "unknown device `pixel`; devices: "),
         (("a.pte", "b.pte", "--inventory", LAB_INVENTORY), "name one with --device: lab-mac-1,"),
     ],
 )

@@ -133,7 +133,7 @@ def test_a_sweep_on_demand_with_overrides_is_apart_from_that_of_its_file(stand_i
 @pytest.mark.parametrize(
     ("overrides", "sentence"),
     [
-        (Overrides(devices=["her"]), "has no device `her`; devices: here; did you mean `here`?"),
+        (Overrides(devices=["her"]), "unknown device `her`; devices: here; did you mean `here`?"),
         (Overrides(devices=["here", "here"]), "overrides: duplicate device `here`; remove one"),
         (Overrides(models=["mobilenet_v9"]), "unknown model `mobilenet_v9`; did you mean `mobilenet_v2`?"),
         (Overrides(precisions=["fp13"]), "unknown precision `fp13`"),

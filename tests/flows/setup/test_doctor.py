@@ -5,7 +5,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -93,24 +92,19 @@ def test_what_the_next_sweep_clears_is_listed_and_needs_nobody(
 def test_what_needs_the_user_is_listed_with_what_to_do_and_the_exit_code_is_1(
     doctor: Command, places: Var, tmp_path: Path
 ) -> None:
-    # given a quarantined device with a session folder, a run at another server, a kept database and a worker's folder
+    # given a quarantined device with a session folder, a run at another server, and a kept database
     Registry(places.registry).quarantine("here", "swollen battery")
     (tmp_path / "device/sessions/one").mkdir(parents=True)
     write_note(places, B_RUN, server="http://other:4200/api")
     kept = places.prefect_home / "prefect.db.damaged-20261121T000000Z"
     kept.touch()
-    folder = tmp_path / "tmp" / "tmpabcprefect"
-    folder.mkdir()
-    old = time.time() - 2 * 86_400
-    os.utime(folder, (old, old))
     # when the doctor looks
     ended = doctor()
     # then each is a line with what to do
     assert ended.code == 1
-    run, database, worker, health, sessions = ended.lines
+    run, database, health, sessions = ended.lines
     assert run.endswith("; start a sweep with PREFECT_API_URL=http://other:4200/api to set it to Crashed")
     assert database == f"{kept}: a damaged Prefect database that was replaced (0.0 MB); remove it"
-    assert worker.startswith(f"{folder}: a temporary folder of a Prefect worker, older than a day; remove it")
     assert health.startswith("here: quarantined until ")
     assert health.endswith(": swollen battery; fix the cause, then `etfarm devices release here`")
     assert sessions.startswith("here: 1 session folder (")
