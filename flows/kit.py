@@ -9,9 +9,7 @@ from tasks.bundle.record import SessionRecord
 from tasks.keep.kit.bundles import import_kit
 from tasks.keep.kit.config import read_configs
 from tasks.keep.kit.results import find_kit_results
-from tasks.keep.kit.sweep_file import sweep_text
 from tasks.prepare.export.recipes import RECIPES
-from tasks.store.files import write_complete
 from tasks.store.store import open_store
 from tasks.store.var import Var
 
@@ -19,7 +17,7 @@ from tasks.store.var import Var
 def import_results(
     folder: Path, device: str | None, precision: str | None, var: Path, bundles: str | None
 ) -> Iterator[str]:
-    """Publish bundles and write a sweep file per model; yield lines that describe the outcome. Raises InputError."""
+    """Publish bundles; yield lines that describe the outcome. Raises InputError."""
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; pass a results folder of the kit or its checkout")
     known = next((each for each in RECIPES if each == precision), None)
@@ -30,15 +28,9 @@ def import_results(
     if not results:
         raise InputError(f"{folder}: contains no results of the kit (*_t<threads>.etdump or *_xnntrace.log)")
     store = open_store(bundles, Var(var))
-    done = import_kit(results, folder, store, device=device)
-    new = done.published
-    yield f"{len(new)} bundles written to {store.location} ({_ends(new)}), {done.already} already there"
+    new = import_kit(results, folder, store, device=device)
+    yield f"{len(new)} bundles written to {store.location} ({_ends(new)}), {len(results) - len(new)} already there"
     yield from (f"{each.imported.files[0]}: {each.reason}" for each in new if each.imported and each.reason)
-    for model in dict.fromkeys(result.model for result in results):
-        name = "kit-" + "".join(letter if letter.isalnum() else "-" for letter in model.lower())
-        path = Var(var).root / "imports" / f"{name}.yaml"
-        write_complete(path, sweep_text(name, [each for each in results if each.model == model]).encode())
-        yield f"sweep file: {path}"
     yield "load them with: etfarm load"
 
 

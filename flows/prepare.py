@@ -27,7 +27,7 @@ from tasks.measure.spec import SweepSpec
 from tasks.prepare.export.entry import ModelEntry
 from tasks.prepare.export.export import NotApplicableError, export_cases
 from tasks.prepare.export.exported import Export
-from tasks.prepare.export.run import end_server
+from tasks.prepare.export.process.run import end_server
 from tasks.prepare.runner.build import build_runner
 from tasks.prepare.runner.bundle import Runner, find_runner
 from tasks.store.shelf import Shelf

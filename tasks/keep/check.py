@@ -1,7 +1,6 @@
 """Check a warehouse: its tables against each other, its aggregates against its events, its ledger against bundles."""
 
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
@@ -29,24 +28,15 @@ _LATER = {
 _THINNED = "WHERE session_key IN (SELECT session_key FROM thinned_session)"
 _NOT_THINNED = "WHERE session_key NOT IN (SELECT session_key FROM thinned_session)"
 _LOADED = """
-SELECT sha256, session_id, sweep_id, path, kind = 'bundle' OR sha256 = etdump_sha256 AND NOT has_bundle AS is_own
+SELECT sha256, session_id, sweep_id, path
 FROM load_ledger
 JOIN session USING (session_key)
 JOIN (
     SELECT session_key, bool_or(kind = 'bundle') AS has_bundle FROM load_ledger GROUP BY session_key
 ) USING (session_key)
-WHERE is_own
+WHERE kind = 'bundle' OR sha256 = etdump_sha256 AND NOT has_bundle
 ORDER BY sweep_id, session_id
 """
-
-
-@dataclass(frozen=True)
-class _Loaded:
-    """A session in the warehouse, and where it was loaded from."""
-
-    session_id: str
-    sweep_id: str
-    path: Path
 
 
 def check_rows(connection: duckdb.DuckDBPyConnection) -> Iterator[str]:
@@ -98,14 +88,14 @@ def check_ledger(
 
     `verified` are the bundles of the store, by the hash of their session.json.
     """
-    rows = connection.execute(_LOADED).fetchall()
-    loaded = {row[0]: _Loaded(row[1], row[2], Path(row[3])) for row in rows}
-    for sha256, session in loaded.items():
-        shown = f"session {session.session_id} of {session.sweep_id}"
-        if session.session_id in forgotten:
+    loaded = set()
+    for sha256, session_id, sweep_id, path in connection.execute(_LOADED).fetchall():
+        loaded.add(sha256)
+        shown = f"session {session_id} of {sweep_id}"
+        if session_id in forgotten:
             yield f"{shown}: forgotten, but still in the warehouse; run `etfarm load`"
-        elif sha256 not in verified and not _is_there(session.path, sha256):
-            yield f"{shown}: in the warehouse, but {session.path} is not what was loaded; restore it from a backup"
+        elif sha256 not in verified and not _is_there(Path(path), sha256):
+            yield f"{shown}: in the warehouse, but {path} is not what was loaded; restore it from a backup"
     for sha256, bundle in verified.items():
         if sha256 not in loaded and not bundle.damage and bundle.session_id not in forgotten:
             yield f"session {bundle.session_id} of {bundle.sweep_id}: not in the warehouse; load it with `etfarm load`"

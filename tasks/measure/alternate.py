@@ -27,16 +27,10 @@ class Side:
 
     def session(self, sweep: SweepNight, arm: Arm, index: int) -> PlannedSession:
         """Return the session of this side with this number."""
-        cell = replace(self.cell, arm=arm)
-        export, runner = self.export, self.runner
+        cell, runner_sha256 = replace(self.cell, arm=arm), self.runner.runner_sha256
+        pte_sha256, inputs_sha256 = self.export.content
         return PlannedSession(
-            sweep,
-            cell,
-            index,
-            export.seed,
-            export.pte_sha256,
-            runner.runner_sha256,
-            inputs_sha256=export.inputs_sha256,
+            sweep, cell, index, self.export.seed, pte_sha256, runner_sha256, inputs_sha256=inputs_sha256
         )
 
 

@@ -65,7 +65,8 @@ class Registry:
         path = self._file(name)
         try:
             health = _HEALTH.validate_json(path.read_bytes())
-            expired = health.state == "quarantined" and health.until and _at(health.until) <= self._now()
+            until = datetime.fromisoformat(health.until) if health.until else None
+            expired = health.state == "quarantined" and until is not None and until <= self._now()
         except FileNotFoundError:
             return Health()
         except OSError as error:
@@ -154,7 +155,3 @@ class Registry:
 
 def _iso(moment: datetime) -> str:
     return moment.isoformat(timespec="seconds")
-
-
-def _at(stamp: str) -> datetime:
-    return datetime.fromisoformat(stamp)

@@ -98,15 +98,10 @@ def plan_device(
         export, runner = export_for(measured, mode), runners.get((variant, mode))
         executions = (1, 0) if mode == "numerics" else (spec.executions, spec.warmup_executions)
         cell = Cell(device, model, precision, threads, variant, mode, *executions)
-        return PlannedSession(
-            sweep,
-            cell,
-            index,
-            spec.seed,
-            export.pte_sha256 if export else None,
-            runner.runner_sha256 if runner else None,
-            inputs_sha256=export.inputs_sha256 if export else None,
-        )
+        pte_sha256 = export.pte_sha256 if export else None
+        inputs_sha256 = export.inputs_sha256 if export else None
+        runner_sha256 = runner.runner_sha256 if runner else None
+        return PlannedSession(sweep, cell, index, spec.seed, pte_sha256, runner_sha256, inputs_sha256=inputs_sha256)
 
     planned: list[PlannedSession] = []
     if "timing" in spec.modes:
@@ -210,16 +205,9 @@ def planned_of(record: SessionRecord) -> PlannedSession:
         Arm(**record.arm.model_dump()) if record.arm else None,
     )
     runner_sha256 = record.runner.runner_sha256 if record.runner else None
-    model = record.model
+    of_model = {name: getattr(record.model, name) for name in ("seed", "pte_sha256", "inputs_sha256")}
     return PlannedSession(
-        record.sweep,
-        cell,
-        record.index,
-        model.seed,
-        model.pte_sha256,
-        runner_sha256,
-        record.attempt,
-        model.inputs_sha256,
+        record.sweep, cell, record.index, runner_sha256=runner_sha256, attempt=record.attempt, **of_model
     )
 
 

@@ -16,9 +16,7 @@ from tasks.bundle.enough import ALERT_SESSIONS
 from tasks.bundle.record import SessionRecord
 from tasks.measure.plan import PlannedSession, planned_of
 
-"""Sessions that each cell gets in any case: nights with fewer do not confirm one another."""
 _ALPHA = 0.05
-_EXACT_UP_TO = 30  # sessions; the normal approximation is exact enough above
 
 _Group = tuple[str, str, int]
 
@@ -115,8 +113,6 @@ def median_interval_percent(figures: Sequence[float]) -> float:
 def _cut(n: int) -> int:
     """Which of the sorted averages of pairs bounds the interval, counted from 1 at both ends; 0 if none does."""
     most = n * (n + 1) // 2
-    if n > _EXACT_UP_TO:
-        return int(most / 2 - 1.959964 * math.sqrt(most * (2 * n + 1) / 12))
     # How many choices of signs have the rank sum 0, 1, ...
     ways = np.zeros(most + 1)
     ways[0] = 1

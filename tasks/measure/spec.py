@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 
 from devices.checked_yaml import load_checked
 from devices.errors import FarmError
@@ -19,10 +19,8 @@ _CLOCK_TIME = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
 ThreadCount = Annotated[int, Field(ge=1, le=256)] | Literal["all"]
 
 
-class Terms(BaseModel):
+class Terms(BaseModel, extra="forbid", frozen=True):
     """What a device and a session must keep to, in a sweep and in a comparison."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     interval_percent: float | None = Field(
         default=None,
@@ -52,7 +50,7 @@ class Terms(BaseModel):
     )
 
 
-class SweepSpec(Terms):
+class SweepSpec(Terms, frozen=True):
     """A matrix of models, precisions, variants and threads, and how each cell is measured."""
 
     name: str = Field(description="The sweep's name; with the night it makes the sweep's id.")

@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from tasks.bundle.names import PROFILE, SELECTED
 from tasks.bundle.record import BundleError, SessionRecord
@@ -17,20 +17,16 @@ _QUALITY = {"rate_hz", "cpu_ns", "samples", "dropped", "unresolved", "threads"}
 _LOGS = ("stderr.txt", "stdout.txt", "logcat.txt")  # Notes go to stderr, on Android to logcat
 
 
-class _Samples(BaseModel):
+class _Samples(BaseModel, frozen=True, strict=True):
     """How often samples fell into one function; without a name, into a library whose functions have none."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
 
     samples: Count
     name: str | None = None
     library: str | None = None
 
 
-class _Profile(BaseModel):
+class _Profile(BaseModel, frozen=True, strict=True):
     """kernel_profile.json."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
 
     rate_hz: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     cpu_ns: Count | None = None
@@ -42,10 +38,8 @@ class _Profile(BaseModel):
     unresolved_libraries: list[_Samples] | None = None
 
 
-class _SelectedKernels(BaseModel):
+class _SelectedKernels(BaseModel, frozen=True, strict=True):
     """selected_kernels.json."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
 
     selected: list[str]
     unnamed: Count

@@ -8,13 +8,13 @@ from datetime import date
 from pathlib import Path
 
 from devices.errors import FarmError
-from tasks.bundle.names import RECORD
+from tasks.bundle.layer_drift import read_layer_drift
+from tasks.bundle.names import LAYER_DRIFT, RECORD
 from tasks.bundle.record import BundleError, SessionRecord
 from tasks.etdump.consistent import contradiction
 from tasks.etdump.reader import Etdump, read_etdump
 from tasks.etdump.tree import Runs, runs_of
 from tasks.rows.kernels import kernels_of
-from tasks.rows.layers import layers_of
 from tasks.rows.record_rows import (
     Row,
     accuracy_rows,
@@ -104,7 +104,7 @@ def rows_of_bundle(folder: Path, runs: Runs | None = None) -> Rows:
                 "session_gate": gate_rows(record),
                 "accuracy": accuracy_rows(record),
                 **(kernels_of(folder, record) if succeeded else {}),
-                **layers_of(folder, record),
+                "layer_value": _layer_rows(folder, record),
             },
             runs=runs,
             sources=read_sources(folder, record),
@@ -162,6 +162,12 @@ def session_id_of(path: Path) -> str | None:
 def printable(text: object) -> str:
     """Return text that can be stored: bytes of a file's name that are not UTF-8 become question marks."""
     return str(text).encode("utf-8", "replace").decode()
+
+
+def _layer_rows(folder: Path, record: SessionRecord) -> list[Row]:
+    """Return a row for each layer of a session in mode numerics, also of one that failed."""
+    layers = read_layer_drift(folder / LAYER_DRIFT) if LAYER_DRIFT in record.files else []
+    return [layer.model_dump() for layer in layers]
 
 
 def _loose_id(sha256: str) -> str:

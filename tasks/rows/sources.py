@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from tasks.bundle.names import SOURCES
 from tasks.bundle.record import BundleError, SessionRecord
@@ -23,11 +23,7 @@ _INSERTED = "inserted by the exporter, to change a layout or a type; not an oper
 _LEFT_OUT = "did not run: XNNPACK fused it into another operator or removed it"
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class _Node(_Part):
+class _Node(BaseModel, extra="forbid", frozen=True):
     kind: str
     sources: list[SmallCount]
     fused: list[SmallCount] = []
@@ -35,7 +31,7 @@ class _Node(_Part):
     """Activations that are limits of its output, or that run after it."""
 
 
-class _Instruction(_Part):
+class _Instruction(BaseModel, extra="forbid", frozen=True):
     chain: SmallCount
     instruction: SmallCount
     sources: list[SmallCount]
@@ -43,7 +39,7 @@ class _Instruction(_Part):
     nodes: list[_Node] | None = None
 
 
-class _File(_Part):
+class _File(BaseModel, extra="forbid", frozen=True):
     """sources.json, as tasks/prepare/export/sources.py describes it."""
 
     version: Literal[1]
@@ -150,7 +146,7 @@ def _of_delegate(sources: Sources, tree: Sequence[TreeNode], operators: list[int
             yield {**place, **described, "node": None, "certainty": "not executed", "note": _LEFT_OUT}
 
 
-class _Clamp(_Node):
+class _Clamp(_Node, frozen=True):
     """The activation of the node before it, where it runs separately."""
 
 

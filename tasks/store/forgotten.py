@@ -8,7 +8,7 @@ has another session id.
 import hashlib
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from tasks.bundle.record import BundleError
 
@@ -16,10 +16,8 @@ FOLDER = "forgotten"
 """Where a store keeps these records; the id of a sweep ends with its night, so no sweep has this name."""
 
 
-class Forgotten(BaseModel):
+class Forgotten(BaseModel, extra="forbid", frozen=True):
     """The sessions that one command forgot, and why."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     version: Literal[1] = 1
     reason: str

@@ -22,7 +22,7 @@ def import_(
     var: VarOption = DEFAULT_VAR,
     bundles: BundlesOption = None,
 ) -> None:
-    """Turn results into bundles and a sweep file."""
+    """Turn results into bundles."""
     from flows.kit import import_results
 
     for line in import_results(folder, device, precision, var, bundles):

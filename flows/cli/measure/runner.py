@@ -55,7 +55,6 @@ def register(
     provenance: Annotated[
         str, typer.Option(prompt="Provenance (source, commit, flags)", help="Source, commit and flags.")
     ],
-    model: Annotated[Path | None, typer.Option(help="A .pte to run now, as a check that it writes ETDumps.")] = None,
     var: VarOption = DEFAULT_VAR,
 ) -> None:
     """Register an executor_runner that you built; print its folder."""
@@ -63,6 +62,6 @@ def register(
     from tasks.store.var import Var
 
     done = register_runner(
-        program, Var(var).runners, platform=platform, variant=variant, mode=mode, provenance=provenance, model=model
+        program, Var(var).runners, platform=platform, variant=variant, mode=mode, provenance=provenance
     )
     typer.echo(done.folder)

@@ -4,7 +4,6 @@ import hashlib
 import re
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -21,33 +20,27 @@ _BUILDS = {"mac-arm64": ("macos", "macos-arm64"), "android-arm64": ("android", "
 _TAIL_BYTES = 4000
 
 
-@dataclass
-class Imported:
-    """The outcome of an import: the session records that were published, and the number already in the store."""
+def import_kit(
+    results: list[KitResult], folder: Path, store: BundleStore, *, device: str | None
+) -> list[SessionRecord]:
+    """Publish a bundle for each result of the kit below `folder`, and return the records.
 
-    published: list[SessionRecord] = field(default_factory=list)
-    already: int = 0
-
-
-def import_kit(results: list[KitResult], folder: Path, store: BundleStore, *, device: str | None) -> Imported:
-    """Publish a bundle for each result of the kit below `folder`; a result that was imported before is skipped.
-
-    The kit does not record which device it measured: without a name, devices of different folders have different names.
+    A result that was imported before is skipped. The kit does not record which device it measured: without a name,
+    devices of different folders have different names.
     """
     name = device or f"unknown-{hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:8]}"
-    imported = Imported()
+    published = []
     for result in results:
         session_id = _session_id(result)
         if store.find(session_id) is not None:
-            imported.already += 1
             continue
         end = judge(result)
         record = _record(result, end, session_id, name, folder)
         with scratch_folder() as collected:
             for source, target in _files(result, end):
                 shutil.copyfile(source, collected / target)
-            imported.published.append(store.publish(record, collected))
-    return imported
+            published.append(store.publish(record, collected))
+    return published
 
 
 def _session_id(result: KitResult) -> str:
@@ -78,7 +71,8 @@ def _record(result: KitResult, end: End, session_id: str, device: str, folder: P
         log_tail=_tail(result) if end.status == "failed" else None,
         started_at=moment.isoformat(timespec="seconds"),
         ended_at=moment.isoformat(timespec="seconds"),
-        model=_model(result),
+        # Not the hash of the .pte: the kit records none, and the file may have been exported again since.
+        model=ModelRecord(name=result.model, precision=result.precision),
         runner=_runner(result),
         variant=result.variant,
         mode=result.mode,
@@ -121,11 +115,6 @@ def _moment(result: KitResult) -> datetime:
         return stated
     times = [path.stat().st_mtime for path in (result.etdump, result.log) if path]
     return datetime.fromtimestamp(max(times), UTC)
-
-
-def _model(result: KitResult) -> ModelRecord:
-    # Not the hash of the .pte: the kit records none, and the file may have been exported again since.
-    return ModelRecord(name=result.model, precision=result.precision)
 
 
 def _runner(result: KitResult) -> RunnerRecord:

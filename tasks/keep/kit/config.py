@@ -6,37 +6,28 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from devices.errors import InputError
 
 _OTHERS = {".git", ".venv", "executorch"}
 
 
-class _Lenient(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-class Experiment(_Lenient):
+class Experiment(BaseModel, frozen=True):
     """One entry of `experiments`, or of a manifest's results."""
 
     name: str
     runner_path: str | None = None
     mode: str = "timing"
     runs: int = 100
-    warmup: int = 10
-    threads: list[int] = [1]
-    extra_args: list[str] = []
-    cpu_affinity: str | None = None
 
 
-class KitConfig(_Lenient):
+class KitConfig(BaseModel, frozen=True):
     """A configuration or a manifest of the kit; the last three fields are a manifest's."""
 
     path: Path
     model: str
     experiments: list[Experiment]
-    compare_pairs: list[dict[str, Any]] = []
     generated_at: str | None = None
     executorch_sha: str | None = None
     is_manifest: bool = False
@@ -72,8 +63,7 @@ def _read(path: Path) -> Iterator[KitConfig]:
     results = raw.get("results", raw.get("runs")) if isinstance(raw, dict) else None
     try:
         if isinstance(raw, dict) and "model" in raw and "experiments" in raw:
-            pairs = (raw.get("analysis") or {}).get("compare_pairs") or []
-            yield KitConfig(path=path, model=raw["model"], experiments=raw["experiments"], compare_pairs=pairs)
+            yield KitConfig(path=path, model=raw["model"], experiments=raw["experiments"])
         elif isinstance(raw, dict) and "model" in raw and isinstance(results, list):
             yield _manifest(path, raw, results)
     except (ValidationError, AttributeError, TypeError) as error:
@@ -83,12 +73,12 @@ def _read(path: Path) -> Iterator[KitConfig]:
 
 def _manifest(path: Path, raw: dict[str, Any], results: list[dict[str, Any]]) -> KitConfig:
     executorch = raw.get("executorch") or {}
-    # Newer manifests state runs and threads of a result, older ones in its metrics.
+    # Newer manifests state the runs of a result, older ones in its metrics.
     flat = [{**(each.get("metrics") or {}), **each, "name": each.get("experiment")} for each in results]
     return KitConfig(
         path=path,
         model=raw["model"],
-        experiments=[Experiment.model_validate({**each, "threads": [each.get("threads", 1)]}) for each in flat],
+        experiments=[Experiment.model_validate(each) for each in flat],
         generated_at=raw.get("generated_at"),
         executorch_sha=executorch.get("actual_sha") or executorch.get("sha"),
         is_manifest=True,

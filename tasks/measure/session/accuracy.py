@@ -1,7 +1,7 @@
 """The outputs of a runner compared with eager PyTorch, in the same precision and in fp32, and judged by a limit."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -77,17 +77,10 @@ def _reference(folder: Path, entry: dict[str, Any]) -> TensorFile:
 def _judged(
     number: int, reference: Literal["eager", "fp32"], found: Difference, least_snr_db: float, dtype: str
 ) -> Accuracy:
+    figures = {name: value for name, value in asdict(found).items() if name in Accuracy.model_fields}
+    is_inaccurate = _is_inaccurate(found, least_snr_db, is_integer=np.dtype(dtype).kind in "iub")
     return Accuracy(
-        output=number,
-        reference=reference,
-        max_abs_error=found.max_abs_error,
-        max_rel_error=found.max_rel_error,
-        nonfinite_mismatches=found.nonfinite_mismatches,
-        snr_db=found.snr_db,
-        cosine=found.cosine,
-        top1_agreement=found.top1_agreement,
-        least_snr_db=least_snr_db,
-        is_inaccurate=_is_inaccurate(found, least_snr_db, is_integer=np.dtype(dtype).kind in "iub"),
+        output=number, reference=reference, least_snr_db=least_snr_db, is_inaccurate=is_inaccurate, **figures
     )
 
 

@@ -1,6 +1,6 @@
 """Which matrix extension a device has, as reported by the runner on the device."""
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from devices.device import CommandResult, Device
 from devices.inventory import DeviceSpec, launch_prefix
@@ -12,10 +12,8 @@ from tasks.prepare.runner.floor import why_too_old
 _DEADLINE_S = 30.0
 
 
-class Version(BaseModel):
+class Version(BaseModel, strict=True):
     """What the farm's runner prints of itself and of the processor."""
-
-    model_config = ConfigDict(extra="ignore", strict=True)
 
     sme_hardware: bool | None = None
     """None of a runner of an older farm."""

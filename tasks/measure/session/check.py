@@ -107,13 +107,15 @@ def check_conditions(session: PlannedSession, after: Conditions | None, limits: 
     if session.index == DISCARDED_INDEX:
         reason = "the first session of a device in a sweep is discarded automatically"
         raise Unsuccessful("invalid", FIRST_SESSION, reason)
-    if after is not None and (reasons := outside(after, limits)):
-        raise Unsuccessful("invalid", _kind(reasons), f"after the session, {'; '.join(reasons)}")
+    if after is not None:
+        check_inside(limits, after, "after")
 
 
-def _kind(reasons: list[str]) -> str:
-    """`thermal`, `battery`, `load` or `memory`: the first word of the first reason."""
-    return reasons[0].partition(":")[0]
+def check_inside(limits: Limits, conditions: Conditions, moment: Literal["before", "after"]) -> None:
+    """Raise Unsuccessful if the conditions at a moment are outside the limits; its code is such as `thermal`."""
+    if reasons := outside(conditions, limits):
+        kind = reasons[0].partition(":")[0]
+        raise Unsuccessful("invalid", kind, f"{moment} the session, {'; '.join(reasons)}")
 
 
 def _signal_name(number: int) -> str:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 BLOCK_ELEMENTS = 1 << 16
 _MOST_CHOICE_DIMENSIONS = 3
+_MOST_CHOICES = 1 << 18  # more than the tokens of a language model; a row must fit into memory
 _Values = NDArray[np.float64]
 
 
@@ -57,26 +58,31 @@ class Difference:
 def has_choices(dtype: str, shape: tuple[int, ...]) -> bool:
     """Return whether the last dimension may be a choice: of floating-point tensors such as [batch, tokens, classes].
 
-    Tensors of 4 dimensions or more are images or feature maps, whose last dimension is a width. That a last dimension
-    is one of classes and not of features cannot be known, so this share is shown and never decides.
+    Tensors of 4 dimensions or more are images or feature maps, whose last dimension is a width, and no model chooses
+    among more than a quarter of a million. That a last dimension is one of classes and not of features cannot be
+    known, so this share is shown and never decides.
     """
     is_floating = np.issubdtype(np.dtype(dtype), np.floating)
-    return bool(is_floating) and 1 <= len(shape) <= _MOST_CHOICE_DIMENSIONS and shape[-1] >= 2
+    return bool(is_floating) and 1 <= len(shape) <= _MOST_CHOICE_DIMENSIONS and 2 <= shape[-1] <= _MOST_CHOICES
 
 
 def difference_of(got: TensorFile, want: TensorFile) -> Difference:
     """Compare a tensor with its reference, which has as many elements; their types may differ."""
     sums = _Sums()
-    choices = _Choices() if has_choices(want.dtype, want.shape) else None
-    row_elements = want.shape[-1] if choices else 1
-    count = max(BLOCK_ELEMENTS // row_elements, 1) * row_elements if row_elements <= BLOCK_ELEMENTS else BLOCK_ELEMENTS
-    for one, other in zip(_blocks(got, count), _blocks(want, count), strict=True):
+    has_rows = has_choices(want.dtype, want.shape)
+    row_elements = want.shape[-1] if has_rows else 1
+    block_elements = max(BLOCK_ELEMENTS // row_elements, 1) * row_elements
+    rows = agreeing = 0
+    for one, other in zip(_blocks(got, block_elements), _blocks(want, block_elements), strict=True):
         sums.add(one, other)
-        if choices:
-            choices.add(one, other, row_elements)
+        if has_rows:
+            agrees = _same_choice(one.reshape(-1, row_elements), other.reshape(-1, row_elements))
+            rows += len(agrees)
+            agreeing += int(agrees.sum())
+    if has_rows:
+        return sums.difference(agreeing / rows if rows else None)
     is_integer = np.dtype(want.dtype).kind in "iub"
-    agreement = choices.agreement() if choices else sums.equal_share() if is_integer else None
-    return sums.difference(agreement)
+    return sums.difference(sums.equal_share() if is_integer else None)
 
 
 def _blocks(tensor: TensorFile, elements: int) -> Iterator[_Values]:
@@ -137,58 +143,12 @@ class _Sums:
         )
 
 
-class _Choices:
-    """How many rows choose alike. A row longer than a block goes through in parts."""
-
-    def __init__(self) -> None:
-        self.rows = self.agreeing = 0
-        self._part = _Row()
-
-    def add(self, got: _Values, want: _Values, row_elements: int) -> None:
-        """Add a block: of complete rows, or of a part of rows that are longer than a block."""
-        got, want = (np.where(np.isnan(values), -np.inf, values) for values in (got, want))
-        if len(got) % row_elements == 0 and self._part.elements == 0:
-            got, want = got.reshape(-1, row_elements), want.reshape(-1, row_elements)
-            rows, of_got, of_want = np.arange(len(got)), got.argmax(axis=1), want.argmax(axis=1)
-            # Among equal largest elements, any is the right choice.
-            agrees = (want[rows, of_got] == want[rows, of_want]) | (got[rows, of_want] == got[rows, of_got])
-            self.rows += len(got)
-            self.agreeing += int(agrees.sum())
-            return
-        while len(got):
-            taken = min(row_elements - self._part.elements, len(got))
-            self._part.add(got[:taken], want[:taken])
-            got, want = got[taken:], want[taken:]
-            if self._part.elements == row_elements:
-                self.rows += 1
-                self.agreeing += self._part.agrees()
-                self._part = _Row()
-
-    def agreement(self) -> float | None:
-        """Return the share of rows that agree; None if there are none."""
-        return self.agreeing / self.rows if self.rows else None
-
-
-class _Row:
-    """The largest elements of the part of a row so far, each with what the other side has in its place."""
-
-    def __init__(self) -> None:
-        self.elements = 0
-        self._got: tuple[float, float] | None = None
-        self._want: tuple[float, float] | None = None
-
-    def add(self, got: _Values, want: _Values) -> None:
-        self.elements += len(got)
-        of_got, of_want = int(got.argmax()), int(want.argmax())
-        if self._got is None or got[of_got] > self._got[0]:
-            self._got = float(got[of_got]), float(want[of_got])
-        if self._want is None or want[of_want] > self._want[0]:
-            self._want = float(want[of_want]), float(got[of_want])
-
-    def agrees(self) -> bool:
-        if self._got is None or self._want is None:
-            return True  # without elements
-        return self._got[1] == self._want[0] or self._want[1] == self._got[0]
+def _same_choice(got: _Values, want: _Values) -> NDArray[np.bool_]:
+    """Return for each row whether both sides choose the same; among equal largest elements, any is right."""
+    got, want = (np.where(np.isnan(values), -np.inf, values) for values in (got, want))
+    rows, of_got, of_want = np.arange(len(got)), got.argmax(axis=1), want.argmax(axis=1)
+    agrees: NDArray[np.bool_] = (want[rows, of_got] == want[rows, of_want]) | (got[rows, of_want] == got[rows, of_got])
+    return agrees
 
 
 def _product(one: _Values, other: _Values) -> float:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -33,16 +34,14 @@ def write_layer_drift(taps: Sequence[dict[str, Any]], first: int, folder: Path, 
 
 def _layer_of(tap: dict[str, Any], got: TensorFile, want: TensorFile) -> Layer:
     found = difference_of(got, want)
+    figures = {name: value for name, value in asdict(found).items() if name in Layer.model_fields}
     return Layer(
         layer=tap["order"],
         module=tap["module"],
         operator=tap["operator"],
-        elements=found.elements,
-        max_abs_error=found.max_abs_error,
-        snr_db=found.snr_db,
-        nonfinite_mismatches=found.nonfinite_mismatches,
         values_sha256=sha256_of(got.path),
         sample=_sample(got, found.elements),
+        **figures,
     )
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from devices.device import Device
 from devices.errors import DeviceError
 from devices.inventory import DeviceSpec, launch_prefix
-from devices.limits import Limits, outside
+from devices.limits import Limits
 from devices.ondevice.conditions import Conditions
 from devices.ondevice.facts import Facts
 from devices.ondevice.job import JobResult, clear_jobs, run_job
@@ -26,7 +26,7 @@ from tasks.bundle.record import GateRecord, SessionRecord, SweepNight
 from tasks.measure.plan import PlannedSession
 from tasks.measure.session.accuracy import OutputMismatchError, References, compare_outputs
 from tasks.measure.session.calibration import calibration_of
-from tasks.measure.session.check import Unsuccessful, check_conditions, check_end, check_result
+from tasks.measure.session.check import Unsuccessful, check_conditions, check_end, check_inside, check_result
 from tasks.measure.session.finish import checked_record, unexpected
 from tasks.measure.session.gate import collect_files, file_limits, read_stats
 from tasks.measure.session.layers import write_layer_drift
@@ -190,9 +190,7 @@ def _check_own_conditions(bench: Bench, job: JobResult) -> None:
     if job.before is None or job.after is None:
         reason = "the device did not record its conditions before and after the run; free space on its disk"
         raise Unsuccessful("failed", "no_conditions", reason)
-    if reasons := outside(job.before, bench.limits):
-        kind = reasons[0].partition(":")[0]
-        raise Unsuccessful("invalid", kind, f"before the session, {'; '.join(reasons)}")
+    check_inside(bench.limits, job.before, "before")
     if job.beside is not None:
         reason = f"another farm, with the root {job.beside}, ran a job on {bench.device.name} at the same time"
         raise Unsuccessful("invalid", "not_alone", reason)

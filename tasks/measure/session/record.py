@@ -22,6 +22,13 @@ from tasks.prepare.export.exported import Export
 from tasks.prepare.runner.bundle import Runner
 
 _TAIL_LINES = 20
+# The fields of session.json that have the same name where they come from.
+_OF_EXPORT = (
+    "precision", "seed", "export_key", "pte_sha256", "pte_bytes", "inputs_sha256", "versions", "source_sha256",
+    "delegated", "portable",
+)  # fmt: skip
+_OF_CASE = ("method", "tokens", "kv_depth")
+_OF_DEVICE = {"name", "transport", "emulated", "labels", "site"}
 
 
 @dataclass
@@ -68,14 +75,14 @@ def session_record(
         started_at=_text_of(job.started_at) if job and job.started_at else started_at,
         ended_at=_text_of(job.ended_at) if job and job.ended_at else now(),
         model=_model_record(session, export),
-        runner=_runner_record(runner) if runner else None,
+        runner=RunnerRecord.model_validate(runner, from_attributes=True) if runner else None,
         variant=cell.variant,
         mode=cell.mode,
         threads=cell.threads,
         executions=cell.executions,
         warmup_executions=cell.warmup_executions,
         index=session.index,
-        device=_device_record(spec, facts),
+        device=DeviceRecord(**spec.model_dump(include=_OF_DEVICE), facts=facts),
         conditions={"before": found.before, "after": found.after},
         gates=found.gates,
         command=found.command,
@@ -123,42 +130,6 @@ def _model_record(session: PlannedSession, export: Export | None) -> ModelRecord
             pte_sha256=session.pte_sha256,
             inputs_sha256=session.inputs_sha256,
         )
-    return ModelRecord(
-        name=export.model,
-        precision=export.precision,
-        seed=export.seed,
-        export_key=export.export_key,
-        pte_sha256=export.pte_sha256,
-        pte_bytes=export.pte_bytes,
-        method=export.case.method,
-        inputs_sha256=export.inputs_sha256,
-        tokens=export.case.tokens,
-        kv_depth=export.case.kv_depth,
-        versions=export.versions,
-        source_sha256=export.source_sha256,
-        delegated=export.delegated,
-        portable=export.portable,
-    )
-
-
-def _runner_record(runner: Runner) -> RunnerRecord:
-    return RunnerRecord(
-        runner_sha256=runner.runner_sha256,
-        platform=runner.platform,
-        kind=runner.kind,
-        versions=runner.versions,
-        compiler=runner.compiler,
-        source_sha256=runner.source_sha256,
-        provenance=runner.provenance,
-    )
-
-
-def _device_record(spec: DeviceSpec, facts: Facts) -> DeviceRecord:
-    return DeviceRecord(
-        name=spec.name,
-        transport=spec.transport,
-        emulated=spec.emulated,
-        labels=spec.labels,
-        site=spec.site,
-        facts=facts,
-    )
+    of_export = {name: getattr(export, name) for name in _OF_EXPORT}
+    of_case = {name: getattr(export.case, name) for name in _OF_CASE}
+    return ModelRecord(name=export.model, **of_export, **of_case)

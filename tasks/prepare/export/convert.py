@@ -27,8 +27,6 @@ class Converted:
     program: Any
     """An ExportedProgram."""
     reference: Any
-    partitioners: list[Any] | None = None
-    """Of your own recipe; None: XNNPACK's."""
     layers: list[dict[str, Any]] = field(default_factory=list)
     """The tapped layers, whose values it returns after its outputs."""
 
@@ -58,14 +56,10 @@ def convert(method: Method, recipe: Recipe, own: Any = None) -> Converted:
 def _by_own_recipe(method: Method, recipe: Recipe, own: Any) -> Converted:
     import torch
 
-    made = own(method.module, method.inputs)
-    program, partitioners = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
+    program = own(method.module, method.inputs)
     if not isinstance(program, torch.export.ExportedProgram):
-        kind = type(program).__name__
-        raise FarmError(
-            f"the recipe {recipe.name} must return an ExportedProgram, or it and a list of partitioners, not {kind}"
-        )
-    return Converted(program, program.module(), partitioners)
+        raise FarmError(f"the recipe {recipe.name} must return an ExportedProgram, not {type(program).__name__}")
+    return Converted(program, program.module())
 
 
 def _quantize_int8(program: Any, method: Method, *, is_dynamic: bool) -> Any:

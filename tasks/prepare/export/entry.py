@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, model_serializer, model_validator
+from pydantic import BaseModel, Field, ValidationError, ValidationInfo, model_serializer, model_validator
 
 from devices.errors import InputError
 from devices.suggest import did_you_mean
@@ -21,13 +21,11 @@ _SOURCES = ("factory", "pte", "transformers")
 _TRANSFORMERS = "transformers:"
 ELSEWHERE = "elsewhere"
 """Key of the validation's context: the files that entries name are on another machine, which has checked them."""
-_ONLY_FOR = dict.fromkeys(("data", "inputs", "expected", "etrecord", "method"), "pte") | {"config": "transformers"}
+_ONLY_FOR = dict.fromkeys(("data", "inputs", "expected", "etrecord"), "pte") | {"config": "transformers"}
 
 
-class ModelEntry(BaseModel):
+class ModelEntry(BaseModel, extra="forbid", frozen=True):
     """One model to measure; paths are absolute."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field(
         default="",
@@ -41,14 +39,10 @@ class ModelEntry(BaseModel):
     inputs: list[Path] = Field(default=[], description="Raw bytes of each input; default: seeded values.")
     expected: list[Path] = Field(default=[], description="Raw bytes of each output that is right for these inputs.")
     etrecord: Path | None = Field(default=None, description="Maps its operators to the source model.")
-    method: str | None = Field(default=None, description="The only method to measure; default: every one.")
     transformers: str | None = Field(
         default=None, description="A configuration class, such as BertConfig, or a folder with weights."
     )
     config: dict[str, Any] = Field(default={}, description="Arguments of the configuration class.")
-    shapes: dict[str, list[list[int]]] = Field(
-        default={}, description="Of a .pte file or of transformers: the shape of each input, by the name of the case."
-    )
 
     @model_validator(mode="before")
     @classmethod
@@ -70,8 +64,6 @@ class ModelEntry(BaseModel):
                 raise ValueError(f"`{key}` belongs to models with `{source}`")
         if self.expected and not self.inputs:
             raise ValueError("`expected` needs `inputs`: they are the outputs for these inputs")
-        if self.shapes and (self.inputs or self.factory):
-            raise ValueError("`shapes` cannot be combined with `inputs` or `factory`; a factory returns its shapes")
         name = self.name or str(getattr(self, given[0]))
         if not _NAME.fullmatch(name):
             raise ValueError(f"the name `{name}` must consist of letters, digits and _ . / : + -; set `name`")

@@ -1,20 +1,19 @@
 """Export a model: .pte, ETRecord, seeded inputs and eager outputs; made once per content, in a separate process.
 
-run.py starts that process: a crash or a hang of an export, and the memory of torch, do not affect the farm.
+process/run.py starts it: a crash or a hang of an export, and the memory of torch, do not affect the farm.
 """
 
 import logging
-from dataclasses import replace
 from pathlib import Path
 
 from devices.errors import FarmError
-from tasks.prepare.export.child import Request
 from tasks.prepare.export.entry import ModelEntry, entry_of
 from tasks.prepare.export.exported import Export, ExportError, os_cause, read_complete, read_exports
 from tasks.prepare.export.given import given_export
-from tasks.prepare.export.key import export_key, source_sha256, versions
+from tasks.prepare.export.key import export_key, versions
+from tasks.prepare.export.process.child import Request
+from tasks.prepare.export.process.run import run_export
 from tasks.prepare.export.recipes import recipe_of
-from tasks.prepare.export.run import run_export
 from tasks.prepare.export.shared import fetch, publish
 from tasks.store.files import remove_leftovers, write_complete
 from tasks.store.shelf import Shelf
@@ -57,9 +56,7 @@ def export_cases(
             found = read_complete(exports_dir / key)
         if found is not None:
             (found[0].folder / "export.json").touch()  # in use: `etfarm prune` leaves it
-            # An older farm did not record the hash of the source. The key, which it recorded, covers the same files.
-            source = found[0].source_sha256 or source_sha256(entry, precision, exports_dir)
-            return tuple(replace(each, source_sha256=source) for each in found)
+            return found
         _raise_if_skipped(exports_dir, key)
         missing = [name for name in ("torch", "executorch") if versions()[name] is None]
         if missing:

@@ -18,7 +18,6 @@ from tasks.store.files import sha256_of
 
 logger = logging.getLogger(__name__)
 EXPORT_VERSION = 2
-_OLDER = 1  # one case, the method forward
 FORWARD = "forward"
 Tensors = list[dict[str, Any]]
 
@@ -91,7 +90,7 @@ class Export:
     is_stateful: bool = False
     """Whether the case's method changes buffers of the program, so that executions may differ."""
     source_sha256: str | None = None
-    """Of the files that the model was made from; None in an export of an older farm."""
+    """Of the files that the model was made from; None of a .pte file that exists already."""
     tapped: "Export | None" = None
     """The same case of the program made for the mode numerics, if the sweep has that mode."""
     tapped_error: str | None = None
@@ -143,10 +142,9 @@ def read_exports(folder: Path) -> tuple[Export, ...]:
     """
     try:
         described = json.loads((folder / "export.json").read_bytes())
-        version = described.pop("export_version")
-        if version not in (_OLDER, EXPORT_VERSION):
+        if described.pop("export_version") != EXPORT_VERSION:
             raise ExportError(f"{folder / 'export.json'}: written by another version; export the model again")
-        return tuple(_cases(folder, described if version == EXPORT_VERSION else _from_older(described)))
+        return tuple(_cases(folder, described))
     except FileNotFoundError:
         raise ExportError(f"{folder}: export.json is missing; export the model again") from None
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
@@ -164,12 +162,6 @@ def _cases(folder: Path, described: dict[str, Any]) -> list[Export]:
     if not found:
         raise ValueError("no cases")
     return found
-
-
-def _from_older(described: dict[str, Any]) -> dict[str, Any]:
-    operators = {key: described.pop(key) for key in ("delegated", "portable")}
-    case = {"method": FORWARD} | {key: described.pop(key) for key in ("inputs", "outputs")}
-    return described | {"methods": {FORWARD: operators}, "cases": [case]}
 
 
 def kept_export(exports_dir: Path, key: str | None, pte_sha256: str | None, model: str) -> Export:

@@ -8,6 +8,7 @@ from typing import Any
 
 from devices.errors import FarmError
 from tasks.prepare.export.entry import ModelEntry
+from tasks.prepare.export.exported import first_line
 from tasks.prepare.export.made import Inputs
 
 _TOKENS = 128
@@ -19,7 +20,7 @@ def made_from_transformers(entry: ModelEntry) -> tuple[Any, Inputs]:
     model = _from_folder(Path(entry.transformers or "")) if "/" in (entry.transformers or "") else _by_config(entry)
     for name in ("use_cache", "return_dict"):
         setattr(model.config, name, name == "return_dict")
-    return _tensors_only(model), _inputs(model, entry)
+    return _tensors_only(model), _inputs(model)
 
 
 def _by_config(entry: ModelEntry) -> Any:
@@ -32,7 +33,7 @@ def _by_config(entry: ModelEntry) -> Any:
     try:
         return transformers.AutoModel.from_config(config_class(**entry.config))
     except (TypeError, ValueError) as error:
-        raise FarmError(f"{name}: no model can be made from this configuration ({_first(error)})") from None
+        raise FarmError(f"{name}: no model can be made from this configuration ({first_line(error)})") from None
 
 
 def _from_folder(folder: Path) -> Any:
@@ -46,26 +47,22 @@ def _from_folder(folder: Path) -> Any:
     return model_class.from_pretrained(folder, local_files_only=True)
 
 
-def _inputs(model: Any, entry: ModelEntry) -> Inputs:
+def _inputs(model: Any) -> Inputs:
     """Return seeded values for the model's main input, in the shape that its configuration states."""
     import torch
 
     config, kind = model.config, model.main_input_name
-    shapes = next(iter(entry.shapes.values()), None)
-    if shapes and len(shapes) != 1:
-        raise FarmError(f"`shapes` has {len(shapes)} inputs; the model takes one, {kind}")
-    shape = tuple(shapes[0]) if shapes else None
     match kind:
         case "pixel_values":
             size = getattr(config, "image_size", None) or 224
             height, width = size if isinstance(size, list | tuple) else (size, size)
-            return (torch.rand(shape or (1, getattr(config, "num_channels", 3), height, width)),)
+            return (torch.rand(1, getattr(config, "num_channels", 3), height, width),)
         case "input_ids":
-            return (torch.randint(0, config.vocab_size, shape or (1, _TOKENS)),)
+            return (torch.randint(0, config.vocab_size, (1, _TOKENS)),)
         case "input_values":
-            return (torch.randn(shape or (1, _AUDIO_SAMPLES)),)
+            return (torch.randn(1, _AUDIO_SAMPLES),)
         case "input_features" if hasattr(config, "num_mel_bins"):
-            return (torch.randn(shape or (1, config.num_mel_bins, 2 * config.max_source_positions)),)
+            return (torch.randn(1, config.num_mel_bins, 2 * config.max_source_positions),)
     raise FarmError(f"its main input is {kind}, which has no default here; write a factory that returns its inputs")
 
 
@@ -84,7 +81,3 @@ def _tensors_only(model: Any) -> Any:
             return tuple(each for each in _pytree.tree_leaves(dict(made)) if isinstance(each, torch.Tensor))
 
     return TensorsOnly()
-
-
-def _first(error: Exception) -> str:
-    return (str(error).splitlines() or [""])[0][:200]

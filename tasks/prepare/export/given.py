@@ -37,15 +37,18 @@ def _plain(stem: str) -> str:
 
 
 def given_export(entry: ModelEntry, exports_dir: Path, seed: int) -> tuple[Export, ...]:
-    """Return the cases of a .pte file, which is copied into `exports_dir`: one for each method, or for each shape.
+    """Return the cases of a .pte file, which is copied into `exports_dir`: one for each method.
 
-    Inputs that the entry does not name get seeded values; without `expected`, the outputs are not compared.
+    Where shapes are dynamic, the largest are measured. Inputs that the entry does not name get seeded values; without
+    `expected`, the outputs are not compared.
     Raises InputError.
     """
     pte = entry.pte
     assert pte is not None
-    methods = _chosen(entry, read_program(pte))
-    cases = [case for method in methods for case in _cases(entry, method, len(methods) > 1, seed)]
+    methods = read_program(pte)
+    if len(methods) > 1 and entry.inputs:
+        raise InputError(f"{pte}: has {len(methods)} methods, so `inputs` cannot belong to all; leave them out")
+    cases = [_case(entry, method, method.name if len(methods) > 1 else "", seed) for method in methods]
     sha256 = sha256_of(pte)
     described: dict[str, Any] = {
         "export_version": EXPORT_VERSION,
@@ -81,69 +84,41 @@ def given_export(entry: ModelEntry, exports_dir: Path, seed: int) -> tuple[Expor
     return read_exports(exports_dir / key)
 
 
-def _chosen(entry: ModelEntry, methods: list[ProgramMethod]) -> list[ProgramMethod]:
-    """Return the methods to measure."""
-    names = [method.name for method in methods]
-    if entry.method and entry.method not in names:
-        raise InputError(f"{entry.pte}: unknown method {entry.method}; use one of {', '.join(names)}")
-    chosen = [method for method in methods if entry.method in (None, method.name)]
-    if len(chosen) > 1 and (entry.inputs or entry.shapes):
-        key = "inputs" if entry.inputs else "shapes"
-        raise InputError(f"{entry.pte}: `{key}` needs `method`, one of {', '.join(names)}")
-    return chosen
-
-
-def _cases(entry: ModelEntry, method: ProgramMethod, is_one_of_many: bool, seed: int) -> list[dict[str, Any]]:
-    """Return the cases of a method as in export.json, with the bytes of each file in `content`."""
+def _case(entry: ModelEntry, method: ProgramMethod, name: str, seed: int) -> dict[str, Any]:
+    """Return the case of a method as in export.json, with the bytes of each file in `content`."""
     wanted = []
     for number, each in enumerate(method.inputs):
         if each is None:
             raise InputError(f"{entry.pte}: input {number} of {method.name} is neither a tensor nor a number")
         if isinstance(each, ProgramTensor):
             wanted.append(each)
-    cases = []
-    for label, shapes in (entry.shapes or {"": [list(each.shape) for each in wanted]}).items():
-        parts = [method.name] if is_one_of_many else []
-        name = "-".join([*parts, *([label] if label else [])])
-        chosen = _shapes(entry, wanted, shapes)
-        content: dict[str, bytes] = {}
-        prefix = f"{name}-" if name else ""
-        inputs = _input_bytes(entry, wanted, chosen, seed)
-        case: dict[str, Any] = {"name": name, "method": method.name, "content": content}
-        case["inputs"] = [
-            _tensor(f"{prefix}input-{number}.bin", data, each.dtype, shape, content)
-            for number, (each, shape, data) in enumerate(zip(wanted, chosen, inputs, strict=True))
-        ]
-        case["outputs"] = _expected(entry, method, prefix, content)
-        case["is_dynamic"] = any(each.is_dynamic for each in wanted)
-        cases.append(case)
-    return cases
+    content: dict[str, bytes] = {}
+    prefix = f"{name}-" if name else ""
+    inputs = _input_bytes(entry, wanted, seed)
+    return {
+        "name": name,
+        "method": method.name,
+        "content": content,
+        "inputs": [
+            _tensor(f"{prefix}input-{number}.bin", data, each.dtype, each.shape, content)
+            for number, (each, data) in enumerate(zip(wanted, inputs, strict=True))
+        ],
+        "outputs": _expected(entry, method, prefix, content),
+        "is_dynamic": any(each.is_dynamic for each in wanted),
+    }
 
 
-def _shapes(entry: ModelEntry, wanted: list[ProgramTensor], shapes: list[list[int]]) -> list[tuple[int, ...]]:
-    if len(shapes) != len(wanted):
-        raise InputError(f"{entry.pte}: `shapes` lists {len(shapes)} inputs; the method has {len(wanted)}")
-    for number, (each, shape) in enumerate(zip(wanted, shapes, strict=True)):
-        fits = len(shape) == len(each.shape) and all(0 < a <= b for a, b in zip(shape, each.shape, strict=True))
-        if tuple(shape) != each.shape and not (each.is_dynamic and fits):
-            kind = "at most" if each.is_dynamic else "exactly"
-            raise InputError(f"{entry.pte}: input {number} has shape {shape}; it must be {kind} {list(each.shape)}")
-    return [tuple(shape) for shape in shapes]
-
-
-def _input_bytes(
-    entry: ModelEntry, wanted: list[ProgramTensor], shapes: list[tuple[int, ...]], seed: int
-) -> list[bytes]:
+def _input_bytes(entry: ModelEntry, wanted: list[ProgramTensor], seed: int) -> list[bytes]:
     if not entry.inputs:
         random = np.random.default_rng(seed)
-        return [each.seeded(random, shape) for each, shape in zip(wanted, shapes, strict=True)]
+        return [each.seeded(random) for each in wanted]
     if len(entry.inputs) != len(wanted):
         raise InputError(f"{entry.pte}: `inputs` lists {len(entry.inputs)} files; the method has {len(wanted)} inputs")
     found = []
-    for path, each, shape in zip(entry.inputs, wanted, shapes, strict=True):
+    for path, each in zip(entry.inputs, wanted, strict=True):
         data = path.read_bytes()
-        if len(data) != each.bytes_of(shape):
-            needed = f"{each.bytes_of(shape)} for {each.dtype} {list(shape)}"
+        if len(data) != each.size_bytes:
+            needed = f"{each.size_bytes} for {each.dtype} {list(each.shape)}"
             raise InputError(f"{path}: has {len(data)} bytes; the input needs {needed}")
         found.append(data)
     return found
@@ -160,11 +135,11 @@ def _expected(entry: ModelEntry, method: ProgramMethod, prefix: str, content: di
         data = path.read_bytes()
         if not isinstance(output, ProgramTensor):
             raise InputError(f"{path}: output {number} of {method.name} is not a tensor; leave `expected` out")
-        if len(data) > output.bytes_of(output.shape) or len(data) % output.bytes_of(()):
+        if len(data) > output.size_bytes or len(data) % output.element_bytes:
             has = f"{output.dtype} {list(output.shape)}"
             raise InputError(f"{path}: has {len(data)} bytes; output {number} of {method.name} has {has}")
         name = f"{prefix}output-{number}.bin"
-        shape = output.shape if len(data) == output.bytes_of(output.shape) else (len(data) // output.bytes_of(()),)
+        shape = output.shape if len(data) == output.size_bytes else (len(data) // output.element_bytes,)
         found.append(_tensor(name, data, output.dtype, shape, content))
     return found
 

@@ -42,7 +42,7 @@ def export_key(entry: ModelEntry, recipe: str, seed: int, exports_dir: Path, *, 
             "export_version": EXPORT_VERSION,
             "code": [sha256_of(Path(module.__file__)) for module in _CODE if module.__file__],
             "model": [entry.name, _written(entry)],
-            "source": _hashes_in_order(_sources_of(entry)),
+            "source": _hashes_of(entry),
             "precision": [recipe, sha256_of(source_of(own_recipe)) if own_recipe else None],
             "seed": seed,
             "python": versions()["python"],
@@ -65,7 +65,7 @@ def source_sha256(entry: ModelEntry, recipe: str, exports_dir: Path) -> str:
     """
     used = _used_path(entry, recipe, exports_dir)
     files = json.loads(used.read_text())["files"] if used.is_file() else []
-    contents = [*_hashes_in_order(_sources_of(entry)), *sorted(filter(None, _hashes(files).values()))]
+    contents = [*_hashes_of(entry), *sorted(filter(None, _hashes(files).values()))]
     return hashlib.sha256(json.dumps(contents).encode()).hexdigest()
 
 
@@ -84,10 +84,6 @@ def _hashes(names: list[str]) -> dict[str, str | None]:
     return {name: sha256_of(Path(name)) if Path(name).is_file() else None for name in names}
 
 
-def _hashes_in_order(files: list[Path]) -> list[str]:
-    return [sha256_of(file) for file in files]
-
-
 def _used_path(entry: ModelEntry, recipe: str, exports_dir: Path) -> Path:
     own_recipe = recipe if recipe_of(recipe).own else None
     return exports_dir / "used" / f"{_digest([entry.name, _written(entry), own_recipe, str(Path.cwd())])}.json"
@@ -97,7 +93,7 @@ def _written(entry: ModelEntry) -> list[object]:
     """Return what an entry states about its source, except where its files are: their contents count."""
     factory = entry.factory.rpartition("/")[2] if entry.factory else None
     transformers = None if _weights(entry) else entry.transformers
-    return [factory, transformers, entry.config, entry.shapes]
+    return [factory, transformers, entry.config]
 
 
 def _weights(entry: ModelEntry) -> Path | None:
@@ -105,15 +101,14 @@ def _weights(entry: ModelEntry) -> Path | None:
     return Path(entry.transformers) if entry.transformers and "/" in entry.transformers else None
 
 
-def _sources_of(entry: ModelEntry) -> list[Path]:
-    """Return the files that define a model, without importing it or its parent packages."""
+def _hashes_of(entry: ModelEntry) -> list[str]:
+    """Return the hashes of the files that define a model, without importing it or its parent packages."""
+    files: list[Path] = []
     if weights := _weights(entry):
-        return sorted(path for path in weights.iterdir() if path.is_file())
-    if entry.factory is None:
-        return []
-    if is_own(entry.factory):
-        return [source_of(entry.factory)]
-    return zoo.files_of(entry.factory)
+        files = sorted(path for path in weights.iterdir() if path.is_file())
+    elif entry.factory:
+        files = [source_of(entry.factory)] if is_own(entry.factory) else zoo.files_of(entry.factory)
+    return [sha256_of(file) for file in files]
 
 
 def source_of(own: str) -> Path:

@@ -17,7 +17,7 @@ from tasks.prepare.export.made import Method
 from tasks.prepare.export.recipes import Recipe
 from tasks.prepare.export.references import as_stored, references, with_cases
 from tasks.prepare.export.sources import write_sources
-from tasks.prepare.export.taps import strip_taps, tapped
+from tasks.prepare.export.taps import tapped
 from tasks.store.files import sha256_of
 
 logger = logging.getLogger(__name__)
@@ -71,17 +71,15 @@ def build(
 def _lower(converted: Mapping[str, Converted], *, has_record: bool) -> tuple[Any, dict[str, Operators]]:
     """Return the program of all methods, and the operators of each."""
     from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+    from executorch.devtools.intermediate_output_tap import strip_taps_
     from executorch.exir import ExecutorchBackendConfig, memory, to_edge_transform_and_lower
     from executorch.exir.passes import MemoryPlanningPass
 
     xnnpack = XnnpackPartitioner()
     programs = {name: each.program for name, each in converted.items()}
-    partitioners = {
-        name: [xnnpack] if each.partitioners is None else each.partitioners for name, each in converted.items()
-    }
     with _reasons() as reasons:
-        edge = to_edge_transform_and_lower(programs, partitioner=partitioners, generate_etrecord=has_record)
-    strip_taps(edge)
+        edge = to_edge_transform_and_lower(programs, partitioner=[xnnpack], generate_etrecord=has_record)
+    strip_taps_(edge)
     kept: dict[str, list[tuple[str, str]]] = {name: [] for name in programs}
     delegated: dict[str, Counter[str]] = {name: Counter() for name in programs}
     for name in programs:

@@ -26,9 +26,9 @@ class ProgramTensor:
     shape: tuple[int, ...]
     is_dynamic: bool
 
-    def seeded(self, random: np.random.Generator, shape: tuple[int, ...] | None = None) -> bytes:
+    def seeded(self, random: np.random.Generator) -> bytes:
         """Return seeded values: between -1 and 1, or 0 and 1 for types that may be indices or bools."""
-        count = prod(self.shape if shape is None else shape)
+        count = prod(self.shape)
         values: NDArray[np.generic]
         if self.dtype.startswith("float"):
             values = random.uniform(-1.0, 1.0, count).astype(self.dtype)
@@ -36,9 +36,15 @@ class ProgramTensor:
             values = random.integers(0, 2, count).astype(self.dtype)
         return values.tobytes()
 
-    def bytes_of(self, shape: tuple[int, ...]) -> int:
-        """Return the size of a tensor of this type."""
-        return prod(shape) * np.dtype(self.dtype).itemsize
+    @property
+    def element_bytes(self) -> int:
+        """The size of one element."""
+        return np.dtype(self.dtype).itemsize
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of all elements."""
+        return prod(self.shape) * self.element_bytes
 
 
 Value = ProgramTensor | Literal["number"] | None
@@ -92,8 +98,8 @@ def _method(buffer: Buffer, at: Positions) -> ProgramMethod:
     plan = Tables(buffer, at, "a method")
     _, [name] = buffer.strings(plan.references(0, "its name"), "the name of a method")
     values = [each for _, block in buffer.offset_vectors(plan.references(2, "its values"), "values") for each in block]
-    inputs = _integers(buffer, plan.references(3, "its inputs"), "<i4")
-    outputs = _integers(buffer, plan.references(4, "its outputs"), "<i4")
+    inputs = _integers(buffer, plan.references(3, "its inputs"))
+    outputs = _integers(buffer, plan.references(4, "its outputs"))
     found = (tuple(_value(buffer, values[index]) for index in indices) for indices in (inputs, outputs))
     return ProgramMethod(name.decode(), *found)
 
@@ -107,12 +113,11 @@ def _value(buffer: Buffer, at: int) -> Value:
     dtype = _DTYPES.get(int(tensor.numbers(0, "i1", 0)[0]))
     if dtype is None:
         return None
-    shape = tuple(_integers(buffer, tensor.references(2, "its sizes"), "<i4"))
+    shape = tuple(_integers(buffer, tensor.references(2, "its sizes")))
     return ProgramTensor(dtype, shape, bool(tensor.numbers(8, "i1", 0)[0]))
 
 
-def _integers(buffer: Buffer, at: Positions, dtype: str) -> list[int]:
-    width = np.dtype(dtype).itemsize
-    [count] = buffer.lengths(at, width, "a list of numbers")
-    found: list[int] = buffer.read(at[0] + 4 + width * np.arange(count), dtype).tolist()
+def _integers(buffer: Buffer, at: Positions) -> list[int]:
+    [count] = buffer.lengths(at, 4, "a list of numbers")
+    found: list[int] = buffer.read(at[0] + 4 + 4 * np.arange(count), "<i4").tolist()
     return found

@@ -180,7 +180,7 @@ def _entered(nodes: list[Any], book: _Book) -> list[int]:
 
 def _delegate(program: Any, delegate: Any, inside: dict[int, list[Any]], book: _Book) -> dict[str, Any]:
     """Return the sources of a delegate and its nodes; `inside` are the nodes of the exported graph by handle."""
-    everything = [node for nodes in inside.values() for node in nodes if not _quantizes(node)]
+    everything = [node for nodes in inside.values() for node in nodes if not _is_one_of(_QUANTIZES, node)]
     described: dict[str, Any] = {"sources": _entered(everything, book), "nodes": None}
     if delegate.id != _XNNPACK:
         return described
@@ -201,7 +201,7 @@ def _delegate(program: Any, delegate: Any, inside: dict[int, list[Any]], book: _
         node: dict[str, Any] = {"kind": kind, "sources": sources}
         if handle in fused and kind != "XNNConvert":
             with_node = fused.pop(handle)
-            limits = [each for each in with_node if _limits(each)] if xnode.get("output_min_max") else []
+            limits = [each for each in with_node if _is_one_of(_LIMITS, each)] if xnode.get("output_min_max") else []
             for key, nodes in (("fused", [each for each in with_node if each not in limits]), ("clamp", limits)):
                 if nodes:
                     node[key] = _entered(nodes, book)
@@ -211,8 +211,8 @@ def _delegate(program: Any, delegate: Any, inside: dict[int, list[Any]], book: _
 
 def _sources_of_node(made_of: tuple[str, ...], nodes: list[Any]) -> list[Any]:
     """Return those nodes of a debug handle that a node of XNNPACK is made of: one unless it has several of a kind."""
-    computes = [node for node in nodes if not _quantizes(node)] or nodes
-    return [node for node in nodes if _operator(node).split(".")[1].startswith(made_of)] or computes
+    computes = [node for node in nodes if not _is_one_of(_QUANTIZES, node)] or nodes
+    return [node for node in nodes if _is_one_of(made_of, node)] or computes
 
 
 def _fused_into(inside: dict[int, list[Any]], present: set[int]) -> dict[int, list[Any]]:
@@ -224,7 +224,7 @@ def _fused_into(inside: dict[int, list[Any]], present: set[int]) -> dict[int, li
     handle_of = {node: handle for handle, nodes in inside.items() for node in nodes}
     for handle, nodes in inside.items():
         for node in nodes:
-            if handle not in present and not _quantizes(node):
+            if handle not in present and not _is_one_of(_QUANTIZES, node):
                 before = node
                 while before is not None and handle_of.get(before) not in present:
                     before = next(iter(before.all_input_nodes), None)
@@ -255,12 +255,8 @@ def _xnnpack_graph(processed: bytes) -> dict[str, Any]:
     return graph
 
 
-def _quantizes(node: Any) -> bool:
-    return _operator(node).split(".")[1].startswith(_QUANTIZES)
-
-
-def _limits(node: Any) -> bool:
-    return _operator(node).split(".")[1].startswith(_LIMITS)
+def _is_one_of(names: tuple[str, ...], node: Any) -> bool:
+    return _operator(node).split(".")[1].startswith(names)
 
 
 def _operator(node: Any) -> str:
@@ -282,19 +278,14 @@ def _stack_near(node: Any, side: str) -> list[tuple[str, str]]:
 
 def _module_stack(node: Any) -> list[tuple[str, str]]:
     """Return (path, class) of the modules around a node, outermost first; none for what an export added."""
-    stack = [(path, name if isinstance(name, str) else _class_name(name)) for path, name in _entries(node)]
+    entries = (node.meta.get("nn_module_stack") or {}).values()
+    stack = [
+        (path, name if isinstance(name, str) else f"{name.__module__}.{name.__qualname__}") for path, name in entries
+    ]
     # Quantization and decompositions add nodes whose only module is a wrapper of torch.export's.
     if not stack or stack[-1][1].startswith("torch.export."):
         return []
     return [(re.sub(r"@\d+", "", path), name) for path, name in stack]
-
-
-def _entries(node: Any) -> list[tuple[str, Any]]:
-    return list((node.meta.get("nn_module_stack") or {}).values())
-
-
-def _class_name(named: type) -> str:
-    return f"{named.__module__}.{named.__qualname__}"
 
 
 def _file_line(stack_trace: str | None) -> str | None:

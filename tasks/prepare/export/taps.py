@@ -27,7 +27,8 @@ def tapped(converted: Converted) -> Converted:
     """Return a converted method that returns the values of its layers after its outputs.
 
     A layer is {order, module, operator}: its number in the model, the path of its module (None outside any), and the
-    operator that computes it. After the lowering, `strip_taps` must remove what keeps the values out of delegates.
+    operator that computes it. After the lowering, executorch's `strip_taps_` must remove what keeps the values
+    out of delegates.
     Raises FarmError if there is nothing to tap.
     """
     from executorch.devtools.intermediate_output_tap import FULL_TENSOR, tap_intermediate_outputs_
@@ -39,20 +40,13 @@ def tapped(converted: Converted) -> Converted:
     if not sources:
         raise FarmError("the model has no layer whose values can be returned; leave the mode numerics out")
     layers = [
-        {"order": order, "module": _module_path(source), "operator": _operator_name(source)}
+        {"order": order, "module": _module_path(source), "operator": str(source.target)}
         for order, source in enumerate(sources.values())
     ]
     program, specs = tap_intermediate_outputs_(functional, rules=(lambda node: node in sources, FULL_TENSOR))
     if [spec.node_name for spec in specs] != [node.name for node in sources]:
         raise FarmError("the layers were not tapped in their order; report this error")
     return replace(converted, program=program, reference=program.module(), layers=layers)
-
-
-def strip_taps(edge: Any) -> None:
-    """Remove the taps from a lowered program, of which only what they return is left; without taps, do nothing."""
-    from executorch.devtools.intermediate_output_tap import strip_taps_
-
-    strip_taps_(edge)
 
 
 def _separate_dequantized(graph: Any) -> None:
@@ -106,10 +100,6 @@ def _is_of_tensors(node: Any) -> bool:
 def _short_name(node: Any) -> str:
     """Return `conv2d` of aten.conv2d.default."""
     return str(node.target).split(".")[-2] if "." in str(node.target) else str(node.target)
-
-
-def _operator_name(node: Any) -> str:
-    return str(node.target)
 
 
 def _module_path(node: Any) -> str | None:

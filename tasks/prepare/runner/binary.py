@@ -28,9 +28,7 @@ class Elf:
     processor: Literal["x86_64", "aarch64"] | None  # None for all others
     interpreter: str | None  # the loader that it asks for; None for a library or a static program
     needed: list[str]  # names of libraries
-    runpaths: list[str]
     versions_needed: dict[str, set[str]]  # library -> names like GLIBC_2.34
-    versions_offered: set[str]
 
 
 @dataclass(frozen=True)
@@ -38,12 +36,8 @@ class Macho:
     """A program or dynamic library of macOS."""
 
     is_arm64: bool
-    is_signed: bool
     oldest_macos: str | None  # like 14.0; None if it does not declare one
-    libraries: list[str]
-    rpaths: list[str]
-    imports: dict[str, str | None]  # symbol -> library; None if the symbol does not name its library
-    exports: set[str]
+    needed: list[str]  # names of the libraries beside it, paths of those of the system
 
 
 def platforms_of(program: Path) -> tuple[Platform, ...]:
@@ -87,18 +81,14 @@ def read_elf(path: Path) -> Elf:
             lief.ELF.ARCH.X86_64: "x86_64",
             lief.ELF.ARCH.AARCH64: "aarch64",
         }
-        entries = list(elf.dynamic_entries)
         return Elf(
             processor=processors.get(elf.header.machine_type),
             interpreter=_text(elf.interpreter) if elf.has_interpreter else None,
-            needed=[_text(e.name) for e in entries if isinstance(e, lief.ELF.DynamicEntryLibrary)],
-            runpaths=[_text(e.runpath) for e in entries if isinstance(e, lief.ELF.DynamicEntryRunPath)]
-            + [_text(e.rpath) for e in entries if isinstance(e, lief.ELF.DynamicEntryRpath)],
+            needed=[_text(name) for name in elf.libraries],
             versions_needed={
                 _text(library.name): {_text(version.name) for version in library.get_auxiliary_symbols()}
                 for library in elf.symbols_version_requirement
             },
-            versions_offered={_text(version.auxiliary_symbols[0].name) for version in elf.symbols_version_definition},
         )
 
 
@@ -113,16 +103,10 @@ def read_macho(path: Path) -> Macho:
             raise ValueError
         own_name = lief.MachO.LoadCommand.TYPE.ID_DYLIB
         libraries = [_text(library.name) for library in macho.libraries if library.command != own_name]
-        # An undefined symbol names its library by number, counted from 1 in the order of loading.
-        numbered = dict(enumerate(libraries, start=1))
         return Macho(
             is_arm64=macho.header.cpu_type == lief.MachO.Header.CPU_TYPE.ARM64,
-            is_signed=macho.has_code_signature,
             oldest_macos=_oldest_macos(macho),
-            libraries=libraries,
-            rpaths=[_text(rpath.path) for rpath in macho.rpaths],
-            imports={_text(s.name): numbered.get(s.library_ordinal) for s in macho.imported_symbols},
-            exports={_text(s.name) for s in macho.symbols if s.category == lief.MachO.Symbol.CATEGORY.EXTERNAL},
+            needed=[name.removeprefix("@rpath/") for name in libraries],
         )
 
 

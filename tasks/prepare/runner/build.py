@@ -24,7 +24,7 @@ from tasks.prepare.runner.check import check_bundle, missing_libraries
 from tasks.prepare.runner.floor import floor_of
 from tasks.prepare.runner.recipe import LIBRARIES, LOADER, Recipe, recipe_for
 from tasks.prepare.runner.simulated import replaying
-from tasks.prepare.runner.steps import plain_folder, run_step
+from tasks.prepare.runner.steps import run_step
 from tasks.prepare.runner.toolchain import host_platform
 from tasks.prepare.runner.wheel import CMAKE_PACKAGE
 from tasks.store.files import work_folder
@@ -34,6 +34,7 @@ _log = logging.getLogger(__name__)
 _WITHOUT_SME: tuple[Variant, ...] = ("sme2_off",)
 _MODES: tuple[Mode, ...] = ("timing", "profile")
 _MODES_WITH_SELECTED: tuple[Mode, ...] = (*_MODES, "selected")
+_OF_RECIPE = ("platform", "launch", "versions", "flags", "source_sha256", "build_key")
 _STEP_S = 600
 
 
@@ -57,17 +58,11 @@ def build_runner(platform: str, runners_dir: Path) -> Runner:
         with _built(runners_dir / platform, recipe, base) as made:
             described = {
                 "kind": "wheel",
-                "platform": recipe.platform,
-                "launch": recipe.launch,
                 "variants": VARIANTS if facts.can_have_sme else _WITHOUT_SME,
                 "modes": _MODES_WITH_SELECTED if facts.shows_selected_kernels else _MODES,
-                "versions": recipe.versions,
                 "compiler": recipe.toolchain.version,
-                "flags": recipe.flags,
-                "source_sha256": recipe.source_sha256,
-                "build_key": recipe.build_key,
-                "provenance": None,
                 "needs": floor_of(made),
+                **{name: getattr(recipe, name) for name in _OF_RECIPE},
             }
             return publish_runner(made, runners_dir, described)
     except OSError as error:
@@ -85,9 +80,8 @@ def _built(parent: Path, recipe: Recipe, base: Runner | None) -> Iterator[Path]:
         bundle = scratch / "bundle"
         if base is None:
             log = parent.absolute().parent / f"{recipe.platform}-build.log"
-            with plain_folder(scratch) as work:
-                _compile(recipe, work, log)
-                _collect(recipe, work / "build", bundle)
+            _compile(recipe, scratch, log)
+            _collect(recipe, scratch / "build", bundle)
         else:
             shutil.copytree(base.folder, bundle, ignore=shutil.ignore_patterns(MANIFEST))
             _add_c_library(bundle, recipe)

@@ -41,17 +41,17 @@ class Manifest:
     launch: list[str]  # how to start it, relative to the bundle's folder
     variants: list[Variant]
     modes: list[Mode]
-    versions: dict[str, str | None]
-    compiler: str | None
-    flags: list[str]
-    source_sha256: str | None
-    build_key: str | None  # everything that the build depends on; equal keys need no second build
     files: dict[str, dict[str, Any]]  # relative path -> sha256, bytes
-    provenance: str | None  # where a registered runner comes from
-    needs: dict[str, str] | None = field(default=None, kw_only=True)  # see floor.py; None of an older farm: unknown
+    versions: dict[str, str | None] = field(default_factory=dict)
+    compiler: str | None = None
+    flags: list[str] = field(default_factory=list)
+    source_sha256: str | None = None
+    build_key: str | None = None  # everything that the build depends on; equal keys need no second build
+    provenance: str | None = None  # where a registered runner comes from
+    needs: dict[str, str] | None = None  # see floor.py; None of an older farm: unknown
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Runner(Manifest):
     """A runner bundle on this machine."""
 

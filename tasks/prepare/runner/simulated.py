@@ -9,6 +9,8 @@ from devices.platform import SIMULATED
 from tasks.prepare.runner.bundle import MANIFEST, PROGRAM, Runner, publish_runner
 from tasks.store.files import work_folder
 
+_OF_REAL = ("variants", "modes", "versions", "compiler", "flags", "source_sha256", "build_key")
+
 
 def replaying(real: Runner, runners_dir: Path) -> Runner:
     """Return the bundle whose program replays recordings of `real`, a runner for this machine.
@@ -25,13 +27,7 @@ def replaying(real: Runner, runners_dir: Path) -> Runner:
         "kind": "simulated",
         "platform": SIMULATED,
         "launch": [PROGRAM],
-        "variants": real.variants,
-        "modes": real.modes,
-        "versions": real.versions,
-        "compiler": real.compiler,
-        "flags": real.flags,
-        "source_sha256": real.source_sha256,
-        "build_key": real.build_key,
+        **{name: getattr(real, name) for name in _OF_REAL},
         "provenance": f"replays what the runner {real.runner_sha256[:16]} for {real.platform} recorded",
         "needs": {},
     }

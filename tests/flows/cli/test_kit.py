@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tasks.bundle.record import SessionRecord
-from tasks.measure.spec import SweepSpec
 from tasks.store.find import bundles_of
 from tests.fixtures.command import Etfarm
 from tests.fixtures.kit import KitFolder
@@ -142,18 +140,6 @@ def test_a_trace_of_the_kit_shows_selected_kernels_and_no_latency(etfarm: Etfarm
     query = "SELECT kernel, evidence, weight FROM kernel_use ORDER BY weight"
     printed = etfarm("sql", query, "--format", "csv")[1]
     assert "xnn_pf32_gemm_minmax_ukernel_1x32__neonsme2,selected,2" in printed
-
-
-def test_a_configuration_becomes_a_sweep_file(etfarm: Etfarm, kit: KitFolder, tmp_path: Path) -> None:
-    # given experiments with an option that has no counterpart here
-    etfarm("kit", "import", kit.write(cpu_affinity="0x80"))
-    # then the sweep file is valid, and its comments name what was not converted
-    text = (tmp_path / "var" / "imports" / "kit-toy-cnn.yaml").read_text(encoding="utf-8")
-    spec = SweepSpec.model_validate(yaml.safe_load(text))
-    assert ([model.name for model in spec.models], spec.precisions, spec.threads) == (["toy_cnn"], ["fp16"], [1])
-    assert (spec.variants, spec.executions, spec.warmup_executions) == (["sme2_on", "sme2_off"], 5, 2)
-    assert "# not converted: cpu_affinity 0x80 of mac_sme2_on" in text
-    assert "#   mac_sme2_off t1 with mac_sme2_on t1" in text
 
 
 def unknown_precision(kit: KitFolder) -> Path:

@@ -4,7 +4,10 @@ from tasks.prepare.export.zoo.shared import Made, plain_output
 
 
 def whisper_tiny_encoder() -> Made:
-    """Return the encoder of Whisper-tiny (4 layers of 384) on the (1, 80, 3000) mel spectrogram of 30 s of sound."""
+    """Return the encoder of Whisper-tiny (arXiv:2212.04356; 4 layers of 384).
+
+    Its input is the (1, 80, 3000) mel spectrogram of 30 s of sound.
+    """
     import torch
     from transformers import WhisperConfig
     from transformers.models.whisper.modeling_whisper import WhisperEncoder

@@ -1,4 +1,7 @@
-"""Decoders of text with a KV cache: one program with the methods `prefill128` and `decode`."""
+"""Decoders of text with a KV cache: one program with the methods `prefill128` and `decode`.
+
+The blocks are those of LLaMA, arXiv:2302.13971, in small sizes.
+"""
 
 from typing import Any
 

@@ -6,14 +6,17 @@ from tasks.prepare.export.zoo.shared import Made, image_model, normalize_activat
 
 
 def segformer_b0() -> Made:
-    """Return SegFormer-B0 for 150 classes, (1, 3, 256, 256) image -> (1, 150, 64, 64) logits."""
+    """Return SegFormer-B0 (arXiv:2105.15203) for 150 classes, (1, 3, 256, 256) image -> (1, 150, 64, 64) logits."""
     from transformers import SegformerConfig, SegformerForSemanticSegmentation
 
     return image_model(SegformerForSemanticSegmentation(SegformerConfig(num_labels=150)), 256)
 
 
 def espcn_x3() -> Made:
-    """Return ESPCN, (1, 1, 180, 320) brightness -> (1, 1, 540, 960): convolutions, then a pixel shuffle by 3."""
+    """Return ESPCN (arXiv:1609.05158), convolutions and a pixel shuffle by 3.
+
+    It makes (1, 1, 540, 960) of (1, 1, 180, 320) brightness.
+    """
     import torch
     from torch import nn
 
@@ -35,7 +38,7 @@ def edgetam_encoder() -> Made:
     """Return an image encoder like EdgeTAM's, RepViT-M1 and a feature pyramid, on (1, 3, 512, 512) images.
 
     The outputs are those that its mask decoder takes: features of 32, 64 and 256 channels at 1/4, 1/8 and 1/16 of the
-    image's size. EdgeTAM itself takes 1024 x 1024 pixels.
+    image's size. EdgeTAM itself (arXiv:2501.07256; RepViT: arXiv:2307.09283) takes 1024 x 1024 pixels.
     """
     import torch
 

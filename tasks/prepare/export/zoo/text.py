@@ -4,12 +4,12 @@ from tasks.prepare.export.zoo.shared import Made, plain_output
 
 
 def bert_tiny() -> Made:
-    """Return BERT-tiny (2 layers of 128) on 128 token ids; the output is the last hidden state."""
+    """Return BERT-tiny (arXiv:1908.08962; 2 layers of 128) on 128 token ids; the output is the last hidden state."""
     return _bert(hidden_size=128, num_hidden_layers=2, num_attention_heads=2, intermediate_size=512)
 
 
 def bert_mini() -> Made:
-    """Return BERT-mini (4 layers of 256) on 128 token ids; the output is the last hidden state."""
+    """Return BERT-mini (arXiv:1908.08962; 4 layers of 256) on 128 token ids; the output is the last hidden state."""
     return _bert(hidden_size=256, num_hidden_layers=4, num_attention_heads=4, intermediate_size=1024)
 
 

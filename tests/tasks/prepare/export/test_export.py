@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -90,18 +89,6 @@ def test_every_file_is_as_export_json_says(toys: dict[str, Export]) -> None:
         assert export.source_sha256 == source_sha256(entry_of("toy_cnn"), precision, export.folder.parent)
         for entry in (*export.inputs, *export.outputs):
             assert hashlib.sha256((export.folder / entry["file"]).read_bytes()).hexdigest() == entry["sha256"]
-
-
-def test_an_export_of_an_older_farm_has_the_hash_of_its_source(linear: Export, tmp_path: Path) -> None:
-    # given an export whose export.json lacks the hash
-    folder = copied(linear, tmp_path)
-    described = json.loads((folder / "export.json").read_text())
-    del described["source_sha256"]
-    (folder / "export.json").write_text(json.dumps(described))
-    # when it is used again
-    again = export_model("linear", "fp32", tmp_path)
-    # then the hash is there, and nothing was exported again
-    assert again == replace(linear, folder=folder)
 
 
 def test_inputs_follow_the_precision_and_conversions_are_compared_with_fp32_too(toys: dict[str, Export]) -> None:

@@ -72,32 +72,25 @@ def test_given_inputs_and_outputs_are_part_of_what_is_measured(tmp_path: Path) -
     assert len({each.pte_sha256 for each in (seeded, first, second)}) == 1
 
 
-def test_every_method_is_a_case_unless_one_is_chosen(tmp_path: Path) -> None:
+def test_every_method_is_a_case(tmp_path: Path) -> None:
     methods = {"prefill": Signature(), "decode": Signature([Tensor((1, 1))])}
     assert [(each.model, each.case.method) for each in given(tmp_path, methods)] == [
         ("lin@prefill", "prefill"),
         ("lin@decode", "decode"),
     ]
-    assert [each.model for each in given(tmp_path, methods, method="decode")] == ["lin"]
 
 
-def test_a_dynamic_program_is_measured_at_each_shape(tmp_path: Path) -> None:
-    cases = given(tmp_path, {"forward": DYNAMIC}, shapes={"small": [[1, 8]], "large": [[4, 8]]})
-    assert [(each.model, each.inputs[0]["shape"], each.case.is_dynamic) for each in cases] == [
-        ("lin@small", [1, 8], True),
-        ("lin@large", [4, 8], True),
-    ]
+def test_a_dynamic_program_is_measured_at_its_largest_shape(tmp_path: Path) -> None:
+    (export,) = given(tmp_path, {"forward": DYNAMIC})
+    assert (export.model, export.inputs[0]["shape"], export.case.is_dynamic) == ("lin", [4, 8], True)
 
 
 @pytest.mark.parametrize(
     ("methods", "entry", "sentence"),
     [
-        ({"forward": Signature()}, {"method": "decode"}, "unknown method decode; use one of forward"),
-        ({"a": Signature(), "b": Signature()}, {"inputs": ["in.bin"]}, "`inputs` needs `method`, one of a, b"),
+        ({"a": Signature(), "b": Signature()}, {"inputs": ["in.bin"]}, "has 2 methods, so `inputs` cannot belong"),
         ({"forward": Signature()}, {"inputs": ["in.bin"]}, r"in\.bin: has 3 bytes; the input needs 24 for float32"),
         ({"forward": THREE_INPUTS}, {"inputs": ["in.bin"]}, "lists 1 files; the method has 3 inputs"),
-        ({"forward": DYNAMIC}, {"shapes": {"big": [[5, 8]]}}, r"input 0 has shape \[5, 8\]; it must be at most"),
-        ({"forward": Signature()}, {"shapes": {"a": [[1, 3]]}}, r"input 0 has shape \[1, 3\]; it must be exactly"),
         ({"forward": Signature([Unknown()])}, {}, "input 0 of forward is neither a tensor nor a number"),
         ({}, {}, "the program has no methods"),
     ],

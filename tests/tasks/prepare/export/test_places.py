@@ -3,7 +3,7 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from tasks.prepare.export.places import NEED_BYTES, Places, available_memory_bytes, usable_cores
+from tasks.prepare.export.process.places import NEED_BYTES, Places, available_memory_bytes, usable_cores
 from tests.fixtures.waiting import wait_for
 
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from tasks.prepare.export import run
 from tasks.prepare.export.export import export_model
 from tasks.prepare.export.exported import Export, ExportError
-from tasks.prepare.export.places import NEED_BYTES, Places
+from tasks.prepare.export.process import run
+from tasks.prepare.export.process.places import NEED_BYTES, Places
 from tests.fixtures.waiting import SCALE, wait_for
 from tests.tasks.prepare.export.conftest import runs
 
@@ -211,10 +211,10 @@ def test_without_a_server_that_can_import_torch_each_export_gives_the_same_bytes
 ) -> None:
     # given a server as on macOS, where torch cannot be imported before a fork
     as_elsewhere = (
-        'sys.platform, here = "darwin", sys.platform\nimport tasks.prepare.export.server\nsys.platform = here\n'
+        'sys.platform, here = "darwin", sys.platform\nimport tasks.prepare.export.process.server\nsys.platform = here\n'
     )
     Path("light.py").write_text(
-        f"import sys\nimport tasks.prepare.export.child, tasks.prepare.export.used\n{as_elsewhere}"
+        f"import sys\nimport tasks.prepare.export.process.child, tasks.prepare.export.used\n{as_elsewhere}"
     )
     monkeypatch.setenv("PYTHONPATH", os.fspath(Path.cwd()))
     monkeypatch.setattr(run, "_PRELOADED", ["light"])

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tasks.prepare.export import export
-from tasks.prepare.export.child import Request
 from tasks.prepare.export.export import export_cases
 from tasks.prepare.export.exported import Export, ExportError
 from tasks.prepare.export.key import export_key
+from tasks.prepare.export.process.child import Request
 from tasks.prepare.export.shared import publish
 from tasks.store.shelf import Shelf
 from tasks.store.store import ObjectStore

@@ -9,7 +9,7 @@ _PROGRAM = """
 import copy, os
 import torch
 from torch.fx.traceback import NodeSource
-from tasks.prepare.export import warm
+from tasks.prepare.export.process import warm
 
 def threads():
     return len(os.listdir("/proc/self/task")), torch.get_num_threads()

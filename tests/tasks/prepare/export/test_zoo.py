@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from tasks.prepare.export import zoo
-from tasks.prepare.export.zoo.sources import SOURCES
 
 # PyTorch has no quick half-precision convolution for x86: these take 10 to 20 s each.
 SLOW_IN_HALF = {"segformer_b0", "edgetam_encoder"}
@@ -35,11 +34,6 @@ def test_outputs_are_of_a_size_that_can_be_compared_in_half_precision(name: str)
     assert 0.1 < full.std() < 10
     if name not in SLOW_IN_HALF:
         assert (_run(torch, name, 0, half=True) - full).abs().max() < 0.02 * full.abs().max()
-
-
-def test_every_model_has_a_source_and_a_licence() -> None:
-    assert zoo.MODELS.keys() == SOURCES.keys()
-    assert all(source.publication and source.code and source.licence for source in SOURCES.values())
 
 
 def test_a_model_is_made_from_its_subjects_file_and_what_all_share() -> None:

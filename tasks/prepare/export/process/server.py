@@ -12,8 +12,9 @@ import sys
 from multiprocessing import spawn
 from typing import Any
 
-from tasks.prepare.export import used, warm
-from tasks.prepare.export.child import SERVER_LOG
+from tasks.prepare.export import used
+from tasks.prepare.export.process import warm
+from tasks.prepare.export.process.child import SERVER_LOG
 
 # What exports import: for a small model, that takes longer than the export itself.
 _IMPORTED = (

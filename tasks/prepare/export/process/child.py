@@ -25,9 +25,9 @@ from tasks.prepare.export.exported import EXPORT_VERSION, first_line, os_cause
 from tasks.prepare.export.from_transformers import made_from_transformers
 from tasks.prepare.export.key import export_key, is_own, note_used, source_sha256, versions
 from tasks.prepare.export.made import Method, methods_of
-from tasks.prepare.export.memory import MemoryLimit
+from tasks.prepare.export.process.memory import is_failed_allocation, memory_limit, out_of_memory
+from tasks.prepare.export.process.warm import share_node_sources
 from tasks.prepare.export.recipes import recipe_of
-from tasks.prepare.export.warm import share_node_sources
 from tasks.prepare.export.zoo import MODELS
 from tasks.store.files import publish_folder, write_complete
 
@@ -66,7 +66,7 @@ def export(
     faulthandler.enable()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     threading.Thread(target=_end_with_farm, daemon=True).start()
-    answer_to.send(_answer(request, MemoryLimit(limit_bytes)))
+    answer_to.send(_answer(request, limit_bytes))
     with contextlib.suppress(OSError):  # the log's disk may be full
         sys.stdout.flush()
         sys.stderr.flush()
@@ -81,16 +81,18 @@ def _end_with_farm() -> None:
     os.killpg(0, signal.SIGKILL)
 
 
-def _answer(request: Request, limit: MemoryLimit) -> dict[str, Any]:
+def _answer(request: Request, limit_bytes: int) -> dict[str, Any]:
     try:
-        with limit:
+        with memory_limit(limit_bytes):
             folder = _export_here(request)
     except NotApplicable as reason:
         return {"skipped": str(reason)}
     except Exception as error:
         with contextlib.suppress(OSError):  # the log's disk may be the full one
             traceback.print_exc()
-        return limit.answer_to(error) or {"error": _cause(error, request.exports_dir)}
+        if sys.platform == "linux" and is_failed_allocation(error):
+            return out_of_memory(limit_bytes)
+        return {"error": _cause(error, request.exports_dir)}
     return {"folder": folder.name}
 
 
@@ -126,15 +128,11 @@ def _make(entry: ModelEntry, precision: str, exports_dir: Path, seed: int) -> tu
         return methods_of(MODELS[entry.factory](), entry.factory), None
     with watching() as used:
         own_recipe = _function(recipe.own) if recipe.own else None
-        made: Any
+        factory = entry.transformers or str(entry.factory)
         if entry.transformers:
-            made, factory = made_from_transformers(entry), entry.transformers
-        elif is_own(entry.factory):
-            factory = str(entry.factory)
-            made = _function(factory)()
+            made: Any = made_from_transformers(entry)
         else:
-            factory = str(entry.factory)
-            made = MODELS[factory]()
+            made = _function(factory)() if is_own(factory) else MODELS[factory]()
     note_used(entry, precision, exports_dir, used.files, used.distributions)
     return methods_of(made, factory.rpartition(":")[2]), own_recipe
 

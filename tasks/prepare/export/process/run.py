@@ -12,11 +12,11 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
-from tasks.prepare.export.child import SERVER_LOG, Request, export
-from tasks.prepare.export.memory import out_of_memory
-from tasks.prepare.export.places import export_places
+from tasks.prepare.export.process.child import SERVER_LOG, Request, export
+from tasks.prepare.export.process.memory import out_of_memory
+from tasks.prepare.export.process.places import export_places
 
-_PRELOADED = ["tasks.prepare.export.server"]
+_PRELOADED = ["tasks.prepare.export.process.server"]
 _TRIES = 2
 _SERVER_GONE = 255
 """What multiprocessing states as the exit code of a process whose server has ended."""
@@ -123,7 +123,7 @@ def _end(process: ForkServerProcess) -> int:
 @contextlib.contextmanager
 def _environment_of_server(log: Path) -> Iterator[None]:
     """Set for a moment what the server inherits: multiprocessing cannot be given an environment."""
-    packages = [os.fspath(Path(__file__).parents[3]), os.environ.get("PYTHONPATH")]
+    packages = [os.fspath(Path(__file__).parents[4]), os.environ.get("PYTHONPATH")]
     added = {
         "PYTHONHASHSEED": "0",  # sets of names have the same order, and the same model gives the same bytes
         "PYTHONSAFEPATH": "1",  # the folder of the models must not hide the farm's packages
