@@ -40,11 +40,6 @@ SECONDS_VARIABLE = "ETFARM_SIMULATED_SECONDS"
 SITE_VARIABLE = "ETFARM_SITE"
 
 
-def is_simulated(name: str) -> bool:
-    """Return whether a device's name is that of a simulated one; an inventory gives such names to no other device."""
-    return name.startswith(SIMULATED)
-
-
 class DeviceSpec(BaseModel):
     """One device of the inventory."""
 
@@ -123,7 +118,7 @@ class DeviceSpec(BaseModel):
     @model_validator(mode="after")
     def _shows_that_it_is_simulated(self) -> Self:
         # Results are stored and shown under the name, so no time of a simulated device is taken for a measurement.
-        if (self.transport == SIMULATED) != is_simulated(self.name):
+        if (self.transport == SIMULATED) != self.name.startswith(SIMULATED):
             way_on = f"begin with `{SIMULATED}`, such as `{SIMULATED}-a`, and no other name does"
             raise ValueError(f"names of simulated devices {way_on}; `{self.name}` is {self.transport}: rename it")
         if self.transport == SIMULATED and (self.platform or not self.emulated):

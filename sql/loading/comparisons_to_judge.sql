@@ -2,19 +2,17 @@
 WITH
 figure AS (
     SELECT
-        session.comparison,
-        session.arm,
+        comparison,
+        arm,
         cell,
         session_id,
         started_at,
         median(execute_ns) AS median_ns
-    FROM session
-    JOIN session_cell USING (session_key)
-    JOIN cell USING (cell_id)
+    FROM _session
     JOIN run USING (session_key)
-    WHERE session.comparison IS NOT NULL
-        AND session.comparison NOT IN (SELECT comparison FROM comparison_result)
-        AND session.mode = 'timing'
+    WHERE comparison IS NOT NULL
+        AND comparison NOT IN (SELECT comparison FROM comparison_result)
+        AND mode = 'timing'
         AND status = 'succeeded'
         AND NOT is_warmup
         AND _has_times(emulated)

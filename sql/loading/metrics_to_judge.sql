@@ -9,13 +9,11 @@ judged AS (
         AND series_id NOT IN (SELECT series_id FROM series_verdict WHERE metric != 'latency')
 ),
 measured AS (
-    SELECT session_key, session_id, cell.cell, load_ns, pte_bytes, model.precision,
+    SELECT session_key, session_id, cell, load_ns, pte_bytes, model.precision,
         coalesce(model_peak_resident_bytes, peak_resident_bytes) AS peak_bytes
-    FROM session
-    JOIN session_cell USING (session_key)
-    JOIN cell USING (cell_id)
+    FROM _session
     JOIN model USING (model_id)
-    WHERE cell.cell IN (SELECT cell FROM judged) AND status = 'succeeded'
+    WHERE cell IN (SELECT cell FROM judged) AND status = 'succeeded'
 ),
 of_runs AS (
     SELECT

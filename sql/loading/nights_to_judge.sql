@@ -3,9 +3,9 @@
 WITH
 timed AS (
     SELECT
-        session.series_id,
-        cell.device,
-        cell.night,
+        series_id,
+        device,
+        night,
         cell,
         session_id,
         session_key,
@@ -13,15 +13,13 @@ timed AS (
         status,
         reason_code,
         _content(pte_sha256, runner_sha256) AS content
-    FROM session
-    JOIN session_cell USING (session_key)
-    JOIN cell USING (cell_id)
-    WHERE session.mode = 'timing'
-        AND session.purpose IS NULL
-        AND cell.night IS NOT NULL
+    FROM _session
+    WHERE mode = 'timing'
+        AND purpose IS NULL
+        AND night IS NOT NULL
         AND _has_times(emulated)
-        AND session.series_id IS NOT NULL
-        AND session.series_id NOT IN (SELECT series_id FROM series_verdict)
+        AND series_id IS NOT NULL
+        AND series_id NOT IN (SELECT series_id FROM series_verdict)
 ),
 figure AS (
     SELECT timed.*, median(execute_ns) AS median_ns
@@ -40,25 +38,24 @@ newest AS (
 ),
 -- The comparison with an earlier content that was measured on the same night.
 same_night AS (
-    SELECT DISTINCT ON (series_id, b.device, b.night, content_b)
+    SELECT DISTINCT ON (series_id, b.device, b.night, content)
         series_id,
         b.device,
         b.night,
         _content(a.pte_sha256, a.runner_sha256) AS content_a,
-        _content(b.pte_sha256, b.runner_sha256) AS content_b,
+        _content(b.pte_sha256, b.runner_sha256) AS content,
         comparison_result.* EXCLUDE (cell_a, cell_b)
     FROM comparison_result
     JOIN cell AS a ON a.cell = cell_a
     JOIN cell AS b ON b.cell = cell_b
-    JOIN (SELECT DISTINCT cell_id, series_id FROM session JOIN session_cell USING (session_key)) AS of_series
-        ON of_series.cell_id = b.cell_id
+    JOIN (SELECT DISTINCT cell, series_id FROM _session) AS of_series ON of_series.cell = cell_b
     WHERE b.purpose = 'same_night'
-    ORDER BY series_id, b.device, b.night, content_b, sessions_b DESC, comparison_result.comparison
+    ORDER BY series_id, b.device, b.night, content, sessions_b DESC, comparison_result.comparison
 )
 SELECT
-    counted.series_id,
-    counted.device,
-    counted.night,
+    series_id,
+    device,
+    night,
     model,
     precision,
     variant,
@@ -67,7 +64,7 @@ SELECT
     coalesce(figures_ns, []) AS latency,
     invalid_sessions,
     inaccuracy,
-    same_night.* EXCLUDE (series_id, device, night, content_b, comparison)
+    same_night.* EXCLUDE (series_id, device, night, content, comparison)
 FROM (
     SELECT
         series_id,
@@ -77,13 +74,8 @@ FROM (
     FROM timed
     GROUP BY series_id, device, night
 ) AS counted
-LEFT JOIN newest
-    ON newest.series_id = counted.series_id AND newest.device = counted.device AND newest.night = counted.night
-LEFT JOIN same_night
-    ON same_night.series_id = counted.series_id
-    AND same_night.device = counted.device
-    AND same_night.night = counted.night
-    AND content_b = content
+LEFT JOIN newest USING (series_id, device, night)
+LEFT JOIN same_night USING (series_id, device, night, content)
 LEFT JOIN _inaccurate_cell USING (cell)
-JOIN series ON series.series_id = counted.series_id
-ORDER BY counted.series_id, counted.device, counted.night;
+JOIN series USING (series_id)
+ORDER BY series_id, device, night;

@@ -38,13 +38,11 @@ needed AS (
 member AS (
     SELECT needed.*, session_key, session_id, executions - warmup_executions AS runs
     FROM needed
-    JOIN (SELECT cell_id, cell FROM cell) AS cell USING (cell)
-    JOIN session_cell USING (cell_id)
     JOIN (
-        SELECT session_key, session_id, series_id, executions, warmup_executions
-        FROM session
+        SELECT session_key, session_id, series_id, cell, executions, warmup_executions
+        FROM _session
         WHERE status = 'succeeded' AND mode = 'timing' AND executions > warmup_executions
-    ) AS session USING (session_key, series_id)
+    ) AS measured USING (series_id, cell)
 ),
 session_operator AS (
     SELECT

@@ -1,3 +1,8 @@
-CREATE OR REPLACE MACRO _without_times(transport) AS CASE WHEN transport = 'simulated' THEN 'simulated' ELSE 'emulated' END;
+CREATE OR REPLACE MACRO _without_times(emulated, transport) AS
+    CASE
+        WHEN _has_times(emulated) THEN NULL
+        WHEN transport = 'simulated' THEN 'simulated'
+        ELSE 'emulated'
+    END;
 
-COMMENT ON MACRO _without_times IS 'What a device is whose times mean nothing.';
+COMMENT ON MACRO _without_times IS 'What a device is whose times mean nothing: emulated or simulated; NULL for any other device.';

@@ -1,15 +1,13 @@
 -- One row per session of the cells that the result of a comparison is about: the time of each operator in one run, as in loading/operators_to_judge.sql.
 WITH
 member AS (
-    SELECT session_key, session_id, session.arm, session.executions - session.warmup_executions AS runs
-    FROM session
-    JOIN session_cell USING (session_key)
-    JOIN cell USING (cell_id)
+    SELECT session_key, session_id, arm, executions - warmup_executions AS runs
+    FROM _session
     JOIN comparison_result ON cell IN (cell_a, cell_b)
-    WHERE session.comparison = $comparison
+    WHERE _session.comparison = $comparison
         AND status = 'succeeded'
-        AND session.mode = 'timing'
-        AND session.executions > session.warmup_executions
+        AND mode = 'timing'
+        AND executions > warmup_executions
 ),
 session_operator AS (
     SELECT

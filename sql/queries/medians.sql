@@ -1,7 +1,7 @@
 -- One row per cell of the sweep $sweep_id: the median of its session medians. Emulated and simulated devices have no times.
 -- `differs` tells cells of one name apart.
 SELECT
-    device || CASE WHEN emulated THEN ' (' || _without_times(transport) || ')' ELSE '' END AS device,
+    device || coalesce(' (' || _without_times(emulated, transport) || ')', '') AS device,
     model,
     precision,
     variant,

@@ -1,14 +1,10 @@
--- The worst figures of each output against each reference over the sessions of one content, all modes but numerics together, emulated devices included.
+-- The worst figures of each output against each reference over the sessions of one content, all modes but numerics together,
+-- emulated devices included.
 WITH
 worst AS (
     SELECT
-        cell.model,
-        cell.device,
-        cell.emulated IS TRUE AS emulated,
-        cell.precision,
-        cell.variant,
-        cell.threads,
-        cell.subject AS cell,
+        named.* EXCLUDE (cell, sweep_id, differs, place),
+        subject AS cell,
         max(differs) AS differs,
         output,
         reference,
@@ -23,10 +19,12 @@ worst AS (
         count(DISTINCT session_id) AS sessions
     FROM session_accuracy
     JOIN cell USING (cell, sweep_id)
-    LEFT JOIN _differs USING (cell_id, sweep_id)
+    JOIN _named_cell AS named USING (cell, sweep_id)
     WHERE sweep_id = $sweep_id AND purpose IS NULL AND cell.mode != 'numerics'
     GROUP BY ALL
 )
-SELECT *
+SELECT * REPLACE (CASE reference WHEN 'eager' THEN 'same precision' ELSE reference END AS reference)
 FROM worst
-ORDER BY model, emulated, device, threads, precision <> 'fp32', precision, variant, differs, cell, output, reference;
+ORDER BY
+    model, without_times IS NOT NULL, device, threads, precision <> 'fp32', precision, variant, differs, cell, output,
+    worst.reference;

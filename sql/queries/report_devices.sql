@@ -1,17 +1,16 @@
 -- What each device was during the sweep.
 SELECT
     device,
-    emulated IS TRUE AS emulated,
+    _without_times(emulated, transport) AS without_times,
     transport,
     device_model,
     soc,
     cores,
     memory_bytes,
     sme2,
-    os,
-    os_version,
+    nullif(concat_ws(' ', os, os_version), '') AS system,
     build,
     sessions
 FROM device_overview
 WHERE sweep_id = $sweep_id
-ORDER BY emulated, device, started_at;
+ORDER BY without_times IS NOT NULL, device, started_at;

@@ -20,7 +20,7 @@ known AS (
 SELECT
     model,
     device,
-    FALSE AS emulated,
+    NULL::VARCHAR AS without_times,
     precision,
     threads,
     NULL::VARCHAR AS differs,

@@ -1,12 +1,6 @@
 -- The layers of each model with SME2 beside without it, emulated devices included; `cell` is that of the pair.
 SELECT
-    model,
-    device,
-    emulated IS TRUE AS emulated,
-    precision,
-    threads,
-    pair,
-    NULL::VARCHAR AS differs,
+    named.* EXCLUDE (sweep_id, place) REPLACE (NULL::VARCHAR AS differs),
     layer,
     module,
     operator,
@@ -20,6 +14,8 @@ SELECT
     is_equal,
     sampled_difference
 FROM sme2_layer_drift
+JOIN _named_pair AS named USING (pair, sweep_id)
 WHERE sweep_id = $sweep_id
 WINDOW layers AS (PARTITION BY pair ORDER BY layer)
-ORDER BY model, emulated, device, threads, precision <> 'fp32', precision, pair, layer;
+ORDER BY
+    named.model, without_times IS NOT NULL, named.device, named.threads, named.precision <> 'fp32', named.precision, pair, layer;

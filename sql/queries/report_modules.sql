@@ -1,14 +1,7 @@
 -- Where the time goes in the modules of each model, per cell: those with at least 5 % of Method::execute, and what
 -- belongs to no module.
 SELECT
-    model,
-    device,
-    emulated IS TRUE AS emulated,
-    precision,
-    variant,
-    threads,
-    cell,
-    differs,
+    named.* EXCLUDE (sweep_id, place),
     module_path,
     module_class,
     kind,
@@ -17,7 +10,6 @@ SELECT
     time_ms,
     share
 FROM module_time
-LEFT JOIN _differs USING (cell, sweep_id)
-WHERE sweep_id = $sweep_id AND _has_times(emulated) AND (share >= 0.05 OR kind != 'module')
-ORDER BY
-    model, device, threads, precision <> 'fp32', precision, variant, differs, cell, kind <> 'module', share DESC, module_path;
+JOIN _named_cell AS named USING (cell, sweep_id)
+WHERE sweep_id = $sweep_id AND without_times IS NULL AND (share >= 0.05 OR kind != 'module')
+ORDER BY place, kind <> 'module', share DESC, module_path;

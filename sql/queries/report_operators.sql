@@ -3,14 +3,8 @@
 WITH
 ranked AS (
     SELECT
-        model,
-        device,
-        emulated IS TRUE AS emulated,
-        precision,
-        variant,
-        threads,
         cell,
-        differs,
+        sweep_id,
         _operator_name(operator, layout, data_type, microkernel) AS operator,
         category,
         kind,
@@ -22,12 +16,14 @@ ranked AS (
         row_number() OVER (
             PARTITION BY cell
             ORDER BY below_resolution, time_ms DESC, operator, data_type, microkernel
-        ) AS place
+        ) AS rank
     FROM operator_time
-    LEFT JOIN _differs USING (cell, sweep_id)
-    WHERE sweep_id = $sweep_id AND _has_times(emulated) AND category <> 'Unattributed'
+    WHERE sweep_id = $sweep_id AND category <> 'Unattributed'
 )
-SELECT * EXCLUDE (place, below_resolution)
+SELECT
+    named.* EXCLUDE (sweep_id, place),
+    ranked.* EXCLUDE (cell, sweep_id, below_resolution, rank)
 FROM ranked
-WHERE NOT below_resolution AND ((place <= 10 AND time_ms > 0) OR share > 0.05)
-ORDER BY model, device, threads, precision <> 'fp32', precision, variant, differs, cell, place;
+JOIN _named_cell AS named USING (cell, sweep_id)
+WHERE without_times IS NULL AND NOT below_resolution AND ((rank <= 10 AND time_ms > 0) OR share > 0.05)
+ORDER BY place, rank;

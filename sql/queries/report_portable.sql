@@ -1,17 +1,6 @@
 -- The weight of portable operators by cell. Emulated devices are left out: their times mean nothing.
-SELECT
-    model,
-    device,
-    emulated IS TRUE AS emulated,
-    precision,
-    variant,
-    threads,
-    cell,
-    differs,
-    portable_ms,
-    share,
-    execute_ms
+SELECT named.* EXCLUDE (sweep_id, place), portable_ms, share, execute_ms
 FROM portable_weight
-LEFT JOIN _differs USING (cell, sweep_id)
-WHERE sweep_id = $sweep_id AND _has_times(emulated)
-ORDER BY model, device, threads, precision <> 'fp32', precision, variant, differs, cell;
+JOIN _named_cell AS named USING (cell, sweep_id)
+WHERE sweep_id = $sweep_id AND without_times IS NULL
+ORDER BY place;

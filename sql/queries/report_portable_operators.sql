@@ -20,30 +20,16 @@ exported AS (
     FROM file
     GROUP BY ALL
 ),
-seen AS (
-    SELECT
-        model,
-        precision,
-        regexp_extract(operator, '^(?:\w+::)?(\w+)', 1) AS word,
-        operator,
-        device,
-        variant,
-        threads,
-        emulated,
-        time_ms,
-        share
-    FROM operator_time
-    WHERE sweep_id = $sweep_id AND kind = 'portable'
-),
 heaviest AS (
     SELECT
         model,
         precision,
-        word,
-        min(operator) AS operator,
-        max(share) FILTER (_has_times(emulated)) AS share,
-        arg_max(device, share) FILTER (_has_times(emulated)) AS device
-    FROM seen
+        regexp_extract(seen.operator, '^(?:\w+::)?(\w+)', 1) AS word,
+        min(seen.operator) AS operator,
+        max(seen.share) FILTER (_has_times(emulated)) AS share,
+        arg_max(seen.device, seen.share) FILTER (_has_times(emulated)) AS device
+    FROM operator_time AS seen
+    WHERE sweep_id = $sweep_id AND kind = 'portable'
     GROUP BY ALL
 )
 SELECT

@@ -3,15 +3,14 @@ SELECT
     runner_sha256,
     source_sha256,
     platform,
-    kind,
+    kind || coalesce(': ' || provenance, '') AS kind,
     runner_version,
     executorch_version,
     compiler,
-    provenance,
     string_agg(DISTINCT device, ', ' ORDER BY device) AS devices,
     string_agg(DISTINCT variant || ' ' || mode, ', ' ORDER BY variant || ' ' || mode) AS used_for,
     sum(sessions) AS sessions
 FROM runner_overview
 WHERE sweep_id = $sweep_id
 GROUP BY ALL
-ORDER BY platform, kind, runner_sha256;
+ORDER BY platform, any_value(runner_overview.kind), runner_sha256;

@@ -12,6 +12,16 @@ condition AS (
     FROM session_conditions
     WHERE sweep_id = $sweep_id
     GROUP BY session_id
+),
+flag AS (
+    SELECT
+        session_id,
+        CASE WHEN settled_after_runs > 0 THEN format('slow start ({} runs)', settled_after_runs) END AS slow_start,
+        CASE WHEN has_drift THEN format('drift {:+.0f} %', 100 * (quartile_ratio - 1)) END AS drift,
+        CASE WHEN is_bimodal THEN 'two modes' END AS modes,
+        CASE WHEN outlier_runs > 0 THEN outlier_runs || if(outlier_runs = 1, ' outlier', ' outliers') END AS outliers
+    FROM session_latency
+    WHERE sweep_id = $sweep_id AND _has_times(emulated)
 )
 SELECT
     session.device,
@@ -26,12 +36,10 @@ SELECT
     session.started_at,
     CASE WHEN _has_times(session.emulated) THEN session_latency.median_ms END AS median_ms,
     condition.* EXCLUDE (session_id),
-    CASE WHEN _has_times(session.emulated) AND has_drift THEN quartile_ratio - 1 END AS quartile_change,
-    CASE WHEN _has_times(session.emulated) THEN settled_after_runs END AS settled_after_runs,
-    CASE WHEN _has_times(session.emulated) THEN outlier_runs END AS outlier_runs,
-    CASE WHEN _has_times(session.emulated) THEN is_bimodal END AS is_bimodal
+    nullif(concat_ws(', ', slow_start, drift, modes, outliers), '') AS flags
 FROM session_overview AS session
 LEFT JOIN session_latency USING (session_id)
+LEFT JOIN flag USING (session_id)
 LEFT JOIN condition USING (session_id)
 WHERE session.sweep_id = $sweep_id
 ORDER BY

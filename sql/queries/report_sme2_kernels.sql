@@ -3,34 +3,26 @@
 WITH
 timed AS (
     SELECT subject_pair, min(pair) AS timed_pair
-    FROM _pair
-    WHERE sweep_id = $sweep_id
+    FROM _cell
+    WHERE sweep_id = $sweep_id AND variant IN ('sme2_on', 'sme1', 'sme2_off')
     GROUP BY subject_pair
-),
-used AS (
-    SELECT kernel_use.*, coalesce(timed_pair, subject_pair) AS pair, differs
-    FROM kernel_use
-    JOIN cell USING (cell, sweep_id)
-    LEFT JOIN timed USING (subject_pair)
-    LEFT JOIN _differs USING (cell_id, cell, sweep_id)
-    WHERE kernel_use.sweep_id = $sweep_id
 ),
 side AS (
     SELECT
-        model,
-        device,
-        emulated IS TRUE AS emulated,
-        precision,
-        threads,
-        pair,
+        named.* EXCLUDE (cell, sweep_id, variant, differs, place),
+        coalesce(timed_pair, subject_pair) AS pair,
         max(differs) AS differs,
         evidence,
         kernel,
         isa_family,
-        coalesce(sum(weight) FILTER (variant = 'sme2_off'), 0) AS weight_off,
-        coalesce(sum(weight) FILTER (variant = 'sme1'), 0) AS weight_sme1,
-        coalesce(sum(weight) FILTER (variant = 'sme2_on'), 0) AS weight_on
-    FROM used
+        coalesce(sum(weight) FILTER (named.variant = 'sme2_off'), 0) AS weight_off,
+        coalesce(sum(weight) FILTER (named.variant = 'sme1'), 0) AS weight_sme1,
+        coalesce(sum(weight) FILTER (named.variant = 'sme2_on'), 0) AS weight_on
+    FROM kernel_use
+    JOIN cell USING (cell, sweep_id)
+    JOIN _named_cell AS named USING (cell, sweep_id)
+    LEFT JOIN timed USING (subject_pair)
+    WHERE sweep_id = $sweep_id
     GROUP BY ALL
 ),
 ranked AS (
@@ -45,5 +37,5 @@ SELECT * EXCLUDE (place_on, place_off, place_sme1)
 FROM ranked
 WHERE place_on <= 12 OR place_off <= 12 OR (weight_sme1 > 0 AND place_sme1 <= 12)
 ORDER BY
-    model, emulated, device, threads, precision <> 'fp32', precision, differs, pair, evidence, weight_on DESC,
+    model, without_times IS NOT NULL, device, threads, precision <> 'fp32', precision, differs, pair, evidence, weight_on DESC,
     weight_off DESC, kernel;

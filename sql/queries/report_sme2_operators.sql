@@ -9,41 +9,33 @@ reason AS (
 ),
 pair AS (
     SELECT
-        speed.model,
-        speed.device,
-        speed.emulated IS TRUE AS emulated,
-        speed.precision,
-        speed.threads,
-        speed.pair,
-        differs,
+        named.* EXCLUDE (sweep_id),
         speed.operator,
         speed.microkernel,
         speed.data_types_off,
         speed.data_types_on,
         coalesce(speed.calls_on, speed.calls_off) AS calls_per_run,
-        CASE WHEN _has_times(speed.emulated) THEN speed.time_off_ms END AS time_off_ms,
-        CASE WHEN _has_times(speed.emulated) THEN speed.time_on_ms END AS time_on_ms,
+        CASE WHEN without_times IS NULL THEN speed.time_off_ms END AS time_off_ms,
+        CASE WHEN without_times IS NULL THEN speed.time_on_ms END AS time_on_ms,
         speed.speedup,
         speed.saved_ms,
         speed.below_resolution,
         CASE
-            WHEN _has_times(speed.emulated) AND NOT speed.below_resolution
+            WHEN without_times IS NULL AND NOT speed.below_resolution
                 THEN speed.time_on_ms / nullif(pair_total.median_on_ms, 0)
         END AS share_on,
         speed.kind = 'delegated' AND _sme2_could_serve(speed.category, speed.microkernel) AS is_eligible,
         reason.likely_reason
     FROM operator_speedup AS speed
-    JOIN _pair_differs USING (pair)
-    LEFT JOIN sme2_speedup AS pair_total USING (pair)
+    JOIN _named_pair AS named USING (pair, sweep_id)
+    LEFT JOIN sme2_speedup AS pair_total USING (pair, sweep_id)
     LEFT JOIN reason
         ON reason.pair = speed.pair
             AND reason.operator = speed.operator
             AND reason.microkernel IS NOT DISTINCT FROM speed.microkernel
-    WHERE speed.sweep_id = $sweep_id
+    WHERE sweep_id = $sweep_id
 )
-SELECT *
+SELECT * EXCLUDE (place, microkernel) REPLACE (concat_ws(' ', operator, microkernel) AS operator)
 FROM pair
 WHERE is_eligible OR share_on > 0.05
-ORDER BY
-    model, emulated, device, threads, precision <> 'fp32', precision, differs, pair,
-    coalesce(time_off_ms, time_on_ms) DESC NULLS LAST, calls_per_run DESC, operator, microkernel;
+ORDER BY place, coalesce(time_off_ms, time_on_ms) DESC NULLS LAST, calls_per_run DESC, pair.operator, microkernel;

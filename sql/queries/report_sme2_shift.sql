@@ -1,12 +1,6 @@
 -- Where the time goes with SME2 off and on. Emulated devices are left out: their times mean nothing.
 SELECT
-    model,
-    device,
-    emulated IS TRUE AS emulated,
-    precision,
-    threads,
-    pair,
-    differs,
+    named.* EXCLUDE (sweep_id, place),
     category,
     share_off,
     share_on,
@@ -16,6 +10,6 @@ SELECT
     change_ms,
     below_resolution
 FROM bottleneck_shift
-JOIN _pair_differs USING (pair)
-WHERE sweep_id = $sweep_id AND _has_times(emulated) AND (time_off_ms <> 0 OR time_on_ms <> 0)
-ORDER BY model, device, threads, precision <> 'fp32', precision, differs, pair, time_off_ms DESC, category;
+JOIN _named_pair AS named USING (pair, sweep_id)
+WHERE sweep_id = $sweep_id AND without_times IS NULL AND (time_off_ms <> 0 OR time_on_ms <> 0)
+ORDER BY place, time_off_ms DESC, category;

@@ -11,26 +11,20 @@ medians AS (
     GROUP BY _session.pair
 )
 SELECT
-    model,
-    device,
-    emulated IS TRUE AS emulated,
-    precision,
-    threads,
-    pair,
-    differs,
+    named.* EXCLUDE (sweep_id, place),
     sessions_on,
     sessions_sme1,
     sessions_off,
-    CASE WHEN _has_times(emulated) THEN median_on_ms END AS median_on_ms,
-    CASE WHEN _has_times(emulated) THEN median_sme1_ms END AS median_sme1_ms,
-    CASE WHEN _has_times(emulated) THEN median_off_ms END AS median_off_ms,
+    CASE WHEN without_times IS NULL THEN median_on_ms END AS median_on_ms,
+    CASE WHEN without_times IS NULL THEN median_sme1_ms END AS median_sme1_ms,
+    CASE WHEN without_times IS NULL THEN median_off_ms END AS median_off_ms,
     speedup,
     speedup_sme1,
     medians_on_ms,
     medians_off_ms,
     reason
 FROM sme2_speedup
+JOIN _named_pair AS named USING (pair, sweep_id)
 LEFT JOIN medians USING (pair)
-JOIN _pair_differs USING (pair)
 WHERE sweep_id = $sweep_id
-ORDER BY model, emulated, device, threads, precision <> 'fp32', precision, differs, pair;
+ORDER BY place;

@@ -20,7 +20,7 @@ judged AS (
 SELECT
     verdict.model,
     verdict.device,
-    FALSE AS emulated,
+    NULL::VARCHAR AS without_times,
     verdict.precision,
     verdict.threads,
     NULL::VARCHAR AS differs,
@@ -35,7 +35,6 @@ SELECT
     high,
     noise_floor,
     baseline_nights,
-    baseline_to,
     since,
     changed,
     reason,

@@ -1,14 +1,5 @@
 -- The suspected nights of a sweep's series whose model or runner is not that of the last good night, the largest change
 -- of each device first, with what ran on both nights.
-WITH
-made AS (
-    SELECT cell, any_value(export_key ORDER BY model_id) AS export_key
-    FROM session
-    JOIN session_cell USING (session_key)
-    JOIN cell USING (cell_id)
-    JOIN model USING (model_id)
-    GROUP BY cell
-)
 SELECT
     verdict.device,
     verdict.model,
@@ -27,7 +18,7 @@ SELECT
 FROM verdict
 JOIN cell AS now ON now.cell = verdict.cell
 JOIN cell AS before ON before.cell = verdict.baseline_cell
-LEFT JOIN made ON made.cell = verdict.baseline_cell
+LEFT JOIN _cell_export AS made ON made.cell = verdict.baseline_cell
 WHERE verdict.sweep_id = $sweep_id
     AND verdict = 'suspected'
     AND (before.pte_sha256, before.inputs_sha256, before.runner_sha256)

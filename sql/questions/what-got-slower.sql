@@ -2,29 +2,14 @@
 -- `verdict` tells whether that is more than the series moves by without a change.
 WITH
 -- One figure per night: of the cell of a device that was measured last.
-nightly AS (
-    SELECT
-        series_id,
-        device,
-        night,
-        series_latency.model,
-        series_latency.precision,
-        series_latency.variant,
-        series_latency.threads,
-        median_ms,
-        mad_ms,
-        cell
+dated AS (
+    SELECT *, night >= coalesce($since::DATE, max(night) OVER (PARTITION BY series_id, device)) AS is_after
     FROM series_latency
-    JOIN (SELECT cell, ended_at FROM cell_overview) USING (cell)
-    WHERE _has_times(emulated)
+    WHERE is_newest
+        AND _has_times(emulated)
         AND ($model IS NULL OR model = $model)
         AND ($device IS NULL OR device = $device)
         AND ($precision IS NULL OR precision = $precision)
-    QUALIFY row_number() OVER (PARTITION BY series_id, device, night ORDER BY ended_at DESC, cell) = 1
-),
-dated AS (
-    SELECT *, night >= coalesce($since::DATE, max(night) OVER (PARTITION BY series_id, device)) AS is_after
-    FROM nightly
 ),
 compared AS (
     SELECT

@@ -17,9 +17,9 @@ from tests.fixtures.farm import SWEEP, Farm
 from tests.fixtures.webhook import PASSWORD, webhook
 
 REGRESSION = VerdictRow(
-    model="linear", device="here", emulated=False, precision="fp32", threads=1, differs=None, cell="c",
+    model="linear", device="here", without_times=None, precision="fp32", threads=1, differs=None, cell="c",
     variant="sme2_off", metric="latency", verdict="regression", baseline_value=10e6, value=11e6, ratio=1.1, low=1.08,
-    high=1.12, noise_floor=0.02, baseline_nights=3, baseline_to=None, since=date(2026, 11, 20), changed=".pte file",
+    high=1.12, noise_floor=0.02, baseline_nights=3, since=date(2026, 11, 20), changed=".pte file",
     reason="+10.0 % (11 ms) against 3 earlier nights", cause="`Convolution` +11.0 %",
 )  # fmt: skip
 QUIET = replace(REGRESSION, model="conv", verdict="no change", ratio=1.0)

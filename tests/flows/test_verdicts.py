@@ -90,9 +90,8 @@ def events_of(api: str, wanted: dict[str, Any]) -> list[dict[str, Any]]:
 
 def verdict_row(verdict: str) -> VerdictRow:
     return VerdictRow(
-        model="linear", device="here", emulated=False, precision="fp32", threads=1, differs=None, cell="c",
+        model="linear", device="here", without_times=None, precision="fp32", threads=1, differs=None, cell="c",
         variant="sme2_off", metric="latency", verdict=verdict, baseline_value=10e6, value=11e6, ratio=1.1, low=None,
-        high=None, noise_floor=0.02, baseline_nights=3,
-        baseline_to=None, since=date(2026, 11, 20), changed=".pte file", reason="because",
+        high=None, noise_floor=0.02, baseline_nights=3, since=date(2026, 11, 20), changed=".pte file", reason="because",
         cause="`Convolution` +11.0 %, 100 % of the change",
     )  # fmt: skip

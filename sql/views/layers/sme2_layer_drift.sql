@@ -5,12 +5,6 @@ side AS (
         pair,
         sweep_id,
         layer,
-        any_value(night) AS night,
-        any_value(device) AS device,
-        any_value(emulated) AS emulated,
-        any_value(model) AS model,
-        any_value(precision) AS precision,
-        any_value(threads) AS threads,
         any_value(module) AS module,
         any_value(operator) AS operator,
         any_value(elements) AS elements,
@@ -49,7 +43,8 @@ SELECT
     -- NULL where an element of one side is not finite; list_max leaves it out.
     list_max(list_transform(list_zip(sample_on, sample_off), lambda each: abs(each[1] - each[2]))) AS sampled_difference,
     pair
-FROM side;
+FROM side
+JOIN _pair USING (pair, sweep_id);
 
 COMMENT ON VIEW sme2_layer_drift IS 'layer_drift with SME2 beside without it, on one device: whether SME2 changes what a layer returns. A side that was not measured is NULL.';
 COMMENT ON COLUMN sme2_layer_drift.module IS 'Path of its module; NULL for an operator outside any.';

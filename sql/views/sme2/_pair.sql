@@ -15,7 +15,7 @@ SELECT
     any_value(runner_sha256) AS runner_sha256,
     any_value(serial) AS serial,
     any_value(build) AS build
-FROM _cell
+FROM cell
 WHERE variant IN ('sme2_on', 'sme1', 'sme2_off')
 GROUP BY pair, sweep_id;
 

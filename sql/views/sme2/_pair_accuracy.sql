@@ -4,8 +4,7 @@ side AS (
     SELECT
         pair,
         sweep_id,
-        any_value(_cell.emulated) AS emulated,
-        any_value(transport) AS transport,
+        any_value(_without_times(_cell.emulated, transport)) AS without_times,
         coalesce(bool_or(accuracy = 'inaccurate') FILTER (_cell.variant = 'sme2_on'), FALSE) AS is_inaccurate_on,
         coalesce(bool_or(accuracy = 'inaccurate') FILTER (_cell.variant = 'sme1'), FALSE) AS is_inaccurate_sme1,
         coalesce(bool_or(accuracy = 'inaccurate') FILTER (_cell.variant = 'sme2_off'), FALSE) AS is_inaccurate_off
@@ -18,13 +17,13 @@ SELECT
     pair,
     sweep_id,
     CASE
-        WHEN NOT _has_times(emulated) THEN _without_times(transport) || ' device'
+        WHEN without_times IS NOT NULL THEN without_times || ' device'
         WHEN is_inaccurate_on AND is_inaccurate_off THEN 'inaccurate outputs with and without SME2'
         WHEN is_inaccurate_on THEN 'inaccurate outputs with SME2'
         WHEN is_inaccurate_off THEN 'inaccurate outputs without SME2'
     END AS reason,
     CASE
-        WHEN NOT _has_times(emulated) THEN _without_times(transport) || ' device'
+        WHEN without_times IS NOT NULL THEN without_times || ' device'
         WHEN is_inaccurate_sme1 OR is_inaccurate_off THEN 'inaccurate outputs'
     END AS reason_sme1
 FROM side;

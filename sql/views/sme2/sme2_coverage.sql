@@ -2,21 +2,7 @@ CREATE OR REPLACE VIEW sme2_coverage AS
 WITH
 covered AS (
     SELECT
-        sweep_id,
-        night,
-        device,
-        emulated,
-        model,
-        precision,
-        variant,
-        mode,
-        threads,
-        runner_source,
-        cell,
-        pte_sha256,
-        runner_sha256,
-        serial,
-        build,
+        cell_id,
         samples,
         sme2_samples,
         sme1_samples,
@@ -75,7 +61,8 @@ SELECT
     runner_sha256,
     serial,
     build
-FROM covered;
+FROM covered
+JOIN cell USING (cell_id);
 
 COMMENT ON VIEW sme2_coverage IS 'How much of what SME2 could serve ran on it, by cell; by operator in sme2_operator_coverage. Names prove SME, only kernels prove SME2.';
 COMMENT ON COLUMN sme2_coverage.eligible_ms IS 'Milliseconds per run in the operators that SME2 could serve, see sme2_operator_coverage.';

@@ -1,10 +1,4 @@
 CREATE OR REPLACE VIEW night_over_night AS
-WITH
-measured AS (
-    SELECT *
-    FROM verdict
-    WHERE median_ms IS NOT NULL
-)
 SELECT
     night,
     device,
@@ -21,7 +15,8 @@ SELECT
     series_id,
     cell,
     lag(cell) OVER series_nights AS cell_before
-FROM measured
+FROM verdict
+WHERE median_ms IS NOT NULL
 WINDOW series_nights AS (PARTITION BY series_id, device ORDER BY night);
 
 COMMENT ON VIEW night_over_night IS 'Each night of a series on a device beside the measured night before it. One night more or less says little: `verdict` judges with all nights before.';

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sql.insert import insert_rows
 from sql.schema import sql_files
 from tasks.analyse.load.dimensions import Dimension, NodeIds
 from tasks.analyse.load.statistics import add_session_statistics
@@ -69,9 +70,9 @@ class Loader:
         shared = {name: dimension.new for name, dimension in self._dimensions.items()}
         for table, rows in {**shared, "node": self._nodes.new, **self._rows}.items():
             if rows:
-                self._insert(table, _columns(rows))
+                insert_rows(self._connection, table, _columns(rows))
         for table, parts in self._facts.items():
-            self._insert(table, pa.concat_tables(parts))
+            insert_rows(self._connection, table, pa.concat_tables(parts))
         if self._replaced:
             self._run({}, "forget_orphans")
         self._run({}, "cell_add", "cell_refresh")
@@ -182,11 +183,6 @@ class Loader:
             "SELECT count(*) FROM load_ledger WHERE session_key = ? AND kind = 'bundle'", [session_key]
         )
         return found.fetchall() == [(0,)]
-
-    def _insert(self, table: str, rows: pa.Table) -> None:
-        self._connection.register("new_rows", rows)
-        self._connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM new_rows")  # `table` is never user input
-        self._connection.unregister("new_rows")
 
     def _run(self, inputs: dict[str, pa.Table], *statements: str) -> None:
         for name, table in inputs.items():

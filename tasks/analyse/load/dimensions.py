@@ -7,14 +7,7 @@ from numpy.typing import NDArray
 from tasks.etdump.tree import TreeNode
 from tasks.rows.record_rows import Row
 
-_PRESENT = {
-    "sweep": "SELECT sweep_id, 0 FROM sweep",
-    "series": "SELECT series_id, 0 FROM series",
-    "device": "SELECT content_sha256, device_id FROM device",
-    "model": "SELECT content_sha256, model_id FROM model",
-    "runner": "SELECT content_sha256, runner_id FROM runner",
-    "source_map": "SELECT content_sha256, source_map_id FROM source_map",
-}
+# Tables without numbers; the rows of all others are told apart by their content.
 _KEYS = {"sweep": "sweep_id", "series": "series_id"}
 _NodeKey = tuple[int | None, str, str, int, int]
 
@@ -27,7 +20,9 @@ class Dimension:
         self._numbered = table not in _KEYS
         self._id_column = f"{table}_id"
         self._key = _KEYS.get(table, "content_sha256")
-        self._ids: dict[str, int] = dict(connection.execute(_PRESENT[table]).fetchall())
+        number = self._id_column if self._numbered else "0"
+        present = connection.execute(f"SELECT {self._key}, {number} FROM {table}")  # `table` is never user input
+        self._ids: dict[str, int] = dict(present.fetchall())
         self._last = max(self._ids.values(), default=0)
 
     def enter(self, row: Row) -> tuple[int, bool]:

@@ -4,8 +4,8 @@ from dataclasses import asdict
 
 import duckdb
 import numpy as np
-import pyarrow as pa
 
+from sql.insert import insert_rows
 from tasks.analyse.verdict.statistics import session_statistics
 
 _SESSIONS = 1000  # at a time, to bound memory: an older warehouse may contain any number
@@ -34,6 +34,4 @@ def add_session_statistics(connection: duckdb.DuckDBPyConnection) -> None:
             {"session_key": session_key, **asdict(session_statistics(latency_ns, warmup_executions))}
             for (session_key, warmup_executions), latency_ns in zip(missing, latencies_ns, strict=True)
         ]
-        connection.register("new_statistic", pa.Table.from_pylist(rows))
-        connection.execute("INSERT INTO session_statistic BY NAME SELECT * FROM new_statistic")
-        connection.unregister("new_statistic")
+        insert_rows(connection, "session_statistic", rows)

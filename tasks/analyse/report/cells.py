@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
-from devices.inventory import is_simulated
 from devices.platform import SIMULATED
 from tasks.analyse.report.columns import Name, Number, Words
 from tasks.analyse.report.data import Row
@@ -23,19 +22,17 @@ _MOST_BARS_IN_SIGHT = 40
 class Variant(Words):
     """A variant, a dash where it is not known."""
 
-    def cell(self, value: Any) -> Cell:
-        """The cell of a value other than None."""
+    def _write(self, value: Any) -> Cell:
         return Cell(_VARIANT_WORDS[value]) if value in _VARIANT_WORDS else NOTHING
 
 
 @dataclass(frozen=True, kw_only=True)
 class Device(Words):
-    """A device's name, marked if the field `emulated` is true."""
+    """A device's name, marked by the field `without_times`."""
 
     def cell_in(self, row: Any, name: str) -> Cell:
         """The cell of a field of a row."""
-        device = getattr(row, name)
-        return Cell((device, *tags_of(device, emulated=row.emulated)))
+        return Cell((getattr(row, name), *tags_of(row.without_times)))
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,8 @@ class NamedRow(Row):
     naming = ("model", "device", "precision", "variant", "threads", "differs")
     model: Annotated[str, Name("Model")]
     device: Annotated[str, Device("Device")]
-    emulated: bool
+    without_times: str | None
+    """emulated or simulated if the times of the device mean nothing."""
     precision: Annotated[str, Words("Precision")]
     threads: Annotated[int | None, Number("Threads")]
     differs: Annotated[str | None, Words("What differs", only_with="differs")]
@@ -172,15 +170,16 @@ def where(row: CellRow) -> str:
     return f"on {row.device}" + (f" with {' and '.join(conditions)}" if conditions else "")
 
 
-def tags_of(device: str, *, emulated: bool) -> tuple[Tag, ...]:
+def tags_of(without_times: str | None) -> tuple[Tag, ...]:
     """The word that marks a device whose times mean nothing; none for another one."""
-    return (Tag(SIMULATED if is_simulated(device) else "emulated"),) if emulated else ()
+    return (Tag(without_times),) if without_times else ()
 
 
 def emulated_devices(rows: Iterable[NamedRow]) -> tuple[list[str], list[str]]:
     """The names of the emulated and of the simulated devices among rows, each once."""
-    names = sorted({row.device for row in rows if row.emulated})
-    return [name for name in names if not is_simulated(name)], [name for name in names if is_simulated(name)]
+    kinds = {row.device: row.without_times for row in rows}
+    emulated = sorted(name for name, kind in kinds.items() if kind == "emulated")
+    return emulated, sorted(name for name, kind in kinds.items() if kind == SIMULATED)
 
 
 def _threads(threads: int | None) -> str:

@@ -22,21 +22,23 @@ GIB = 1 << 30
 
 @dataclass(frozen=True, kw_only=True)
 class Words(Column):
-    """A field shown as words; `form` is a format specification, `tone` gives the tone of a value."""
+    """A field shown as words; `form` is a format specification, `tone` gives the tone of a value.
+
+    A kind of column overrides `_write`, the cell of a value other than None.
+    """
 
     form: str = ""
     tone: Callable[[Any], Tone] = lambda _value: ""
     only_with: str = ""
     """A field: where no row has a value of it above 0, the column is left out."""
 
-    def cell(self, value: Any) -> Cell:
-        """The cell of a value other than None."""
+    def _write(self, value: Any) -> Cell:
         return Cell(format(value, self.form), tone=self.tone(value))
 
     def cell_in(self, row: Any, name: str) -> Cell:
         """The cell of a field of a row; a dash for None."""
         value = getattr(row, name)
-        return NOTHING if value is None else self.cell(value)
+        return NOTHING if value is None else self._write(value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +47,7 @@ class Name(Words):
 
     first: int | None = None
 
-    def cell(self, value: Any) -> Cell:
-        """The cell of a value other than None."""
+    def _write(self, value: Any) -> Cell:
         return Cell((Code(str(value)[: self.first]),))
 
 
@@ -58,8 +59,7 @@ class Number(Words):
     digits: int = 0
     scale: float = 1
 
-    def cell(self, value: Any) -> Cell:
-        """The cell of a value other than None."""
+    def _write(self, value: Any) -> Cell:
         return number(value * self.scale, self.digits, tone=self.tone(value))
 
 
@@ -78,8 +78,7 @@ class Calls(Number):
     unit: str = "per run"
     digits: int = 1
 
-    def cell(self, value: Any) -> Cell:
-        """The cell of a value other than None."""
+    def _write(self, value: Any) -> Cell:
         return number(value, 0 if float(value).is_integer() else self.digits)
 
 
@@ -87,8 +86,7 @@ class Calls(Number):
 class Signed(Number):
     """A number and its sign; a number that rounds to 0 has no sign."""
 
-    def cell(self, value: Any) -> Cell:
-        """The cell of a value other than None."""
+    def _write(self, value: Any) -> Cell:
         if round(value, self.digits) == 0:
             return number(0.0, self.digits)
         return Cell(f"{value:+,.{self.digits}f}", sort=value)
@@ -102,9 +100,8 @@ class Percent(Words):
     numeric: bool = True
     bar: bool = False
 
-    def cell(self, value: Any) -> Cell:
-        """The cell of a value other than None."""
-        return replace(percent(value, bar=self.bar), tone=self.tone(value))
+    def _write(self, value: Any) -> Cell:
+        return percent(value, tone=self.tone(value), bar=self.bar)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,8 +110,7 @@ class Scientific(Words):
 
     numeric: bool = True
 
-    def cell(self, value: Any) -> Cell:
-        """The cell of a value other than None."""
+    def _write(self, value: Any) -> Cell:
         return Cell("0" if value == 0 else f"{value:.1e}", sort=value)
 
 

@@ -1,14 +1,12 @@
 """The answers to the queries `sql/queries/report_*.sql` for one sweep, as typed rows."""
 
 import contextlib
-import dataclasses
 import functools
-import types
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
-from typing import ClassVar, TypeVar, cast, get_args, get_type_hints
+from typing import ClassVar, TypeVar, cast
 
 import duckdb
 
@@ -17,18 +15,6 @@ from sql.schema import sql_files
 from sql.warehouse import first_line, open_read_only
 
 _MOST_IDS_NAMED = 10
-_PYTHON_TYPES = {
-    "VARCHAR": str,
-    "BOOLEAN": bool,
-    "INTEGER": int,
-    "BIGINT": int,
-    "HUGEINT": int,
-    "DOUBLE": float,
-    "DOUBLE[]": list[float],
-    "DATE": date,
-    "DATE[]": list[date],
-    "TIMESTAMP": datetime,
-}
 
 
 class ReportError(FarmError):
@@ -79,7 +65,7 @@ class Answers:
         self._known: dict[type[Row], Sequence[Row]] = {}
 
     def rows(self, row_class: type[RowT]) -> list[RowT]:
-        """The rows of the class's query; raises ReportError where its columns are not the fields of the class."""
+        """The rows of the class's query."""
         if row_class not in self._known:
             self._known[row_class] = _read(self._connection, row_class, self.sweep.sweep_id)
         return cast(list[RowT], self._known[row_class])
@@ -119,48 +105,10 @@ def _chosen(sweeps: list[SweepRow], sweep_id: str | None, snapshot: Path) -> Swe
 def _read(connection: duckdb.DuckDBPyConnection, row_class: type[RowT], sweep_id: str | None = None) -> list[RowT]:
     text = _queries()[f"report_{row_class.query}"]
     answer = connection.execute(text, {"sweep_id": sweep_id} if "$sweep_id" in text else {})
-    columns = {name: str(type_code) for name, type_code, *_ in answer.description or []}
-    _check_columns(row_class, columns)
-    rows = [row_class(**dict(zip(columns, values, strict=True))) for values in answer.fetchall()]
-    _check_nulls(row_class, rows)
-    return rows
+    columns = [name for name, *_ in answer.description or []]
+    return [row_class(**dict(zip(columns, values, strict=True))) for values in answer.fetchall()]
 
 
 @functools.cache
 def _queries() -> dict[str, str]:
     return {file.name: file.text for file in sql_files("queries")}
-
-
-def _check_columns(row_class: type[Row], columns: dict[str, str]) -> None:
-    """Raise ReportError unless query and class have the same columns with the same types."""
-    expected = {name: hint for name, (hint, _) in _fields(row_class).items()}
-    found = {name: _PYTHON_TYPES.get(sql_type, sql_type) for name, sql_type in columns.items()}
-    if expected != found:
-        names = sorted(name for name in {*expected, *found} if expected.get(name) != found.get(name))
-        raise ReportError(
-            f"report_{row_class.query}.sql: its columns and the fields of {row_class.__name__} differ in "
-            f"{', '.join(names)}; change one of the two"
-        )
-
-
-def _check_nulls(row_class: type[Row], rows: list[RowT]) -> None:
-    required = [name for name, (_, is_optional) in _fields(row_class).items() if not is_optional]
-    for name in required:
-        if any(getattr(row, name) is None for row in rows):
-            raise ReportError(
-                f"report_{row_class.query}.sql: its column {name} is NULL in a row; make the field of "
-                f"{row_class.__name__} optional or the query complete"
-            )
-
-
-def _fields(row_class: type[Row]) -> dict[str, tuple[object, bool]]:
-    """The type of each field without None, and whether it may be None."""
-    hints = get_type_hints(row_class)
-    return {field.name: _without_none(hints[field.name]) for field in dataclasses.fields(row_class)}
-
-
-def _without_none(hint: object) -> tuple[object, bool]:
-    if not isinstance(hint, types.UnionType):
-        return hint, False
-    (inner,) = (part for part in get_args(hint) if part is not types.NoneType)
-    return inner, True

@@ -1,6 +1,7 @@
 """The head of the report: title, the numbers of sessions, and how the sweep ended in a sentence or two."""
 
-from devices.inventory import is_simulated
+from collections import Counter
+
 from tasks.analyse.report.data import Answers, SweepRow
 from tasks.analyse.report.page import Figure, Text
 from tasks.analyse.report.sections.failures import failures_sentence
@@ -9,11 +10,6 @@ from tasks.analyse.report.sections.verdicts import has_baseline, regressions
 from tasks.analyse.report.text import counted, duration, listed
 
 _DISCARDED = "discarded automatically"
-
-
-def title(sweep: SweepRow) -> str:
-    """The name of the report."""
-    return f"Sweep {sweep.sweep_id}"
 
 
 def subtitle(sweep: SweepRow) -> str:
@@ -48,10 +44,8 @@ def summary(answers: Answers) -> list[Text]:
 def _counts(answers: Answers) -> str:
     sweep = answers.sweep
     sessions = sweep.succeeded + sweep.failed + sweep.invalid + sweep.discarded
-    untimed = {row.device for row in answers.rows(DeviceRow) if row.emulated}
-    simulated = sum(map(is_simulated, untimed))
-    kinds = ((len(untimed) - simulated, "emulated"), (simulated, "simulated"))
-    of_them = ", ".join(f"{counted(count, 'of them', 'of them')} {kind}" for count, kind in kinds if count)
+    kinds = Counter({row.device: row.without_times for row in answers.rows(DeviceRow) if row.without_times}.values())
+    of_them = ", ".join(f"{counted(kinds[kind], 'of them', 'of them')} {kind}" for kind in sorted(kinds))
     ended = [f"{sweep.succeeded:,} succeeded"]
     ended += [f"{sweep.failed:,} failed"] if sweep.failed else []
     ended += [f"{sweep.invalid:,} {_was(sweep.invalid)} invalid"] if sweep.invalid else []

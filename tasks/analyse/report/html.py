@@ -17,13 +17,6 @@ def as_html(page: Page) -> str:
         keep_trailing_newline=True,
     )
     environment.filters |= {"printable": printable, "parts": parts_of}
-    environment.tests |= {"code": _is_code, "tag": _is_tag}
+    environment.tests["code"] = lambda part: isinstance(part, Code)
+    environment.tests["tag"] = lambda part: isinstance(part, Tag)
     return environment.get_template("report.html.j2").render(page=page)
-
-
-def _is_code(part: str) -> bool:
-    return isinstance(part, Code)
-
-
-def _is_tag(part: str) -> bool:
-    return isinstance(part, Tag)

@@ -53,7 +53,7 @@ def render_report(
 def _page(answers: Answers, source: str) -> Page:
     sections = [section(answers) for section in SECTIONS]
     return Page(
-        title=head.title(answers.sweep),
+        title=f"Sweep {answers.sweep.sweep_id}",
         subtitle=head.subtitle(answers.sweep),
         figures=head.figures(answers),
         summary=[*head.summary(answers), *(sentence for section in sections for sentence in section.summary)],

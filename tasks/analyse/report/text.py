@@ -9,10 +9,8 @@ TIMES = "\u00d7"
 _NUMBER_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 
-def number(value: float | None, digits: int, *, tone: Tone = "") -> Cell:
-    """A cell with a fixed number of decimals, so that decimal points align; a dash for None."""
-    if value is None:
-        return NOTHING
+def number(value: float, digits: int, *, tone: Tone = "") -> Cell:
+    """A cell with a fixed number of decimals, so that decimal points align."""
     return Cell(f"{value:,.{digits}f}", sort=value, tone=tone)
 
 
@@ -21,10 +19,8 @@ def ms_digits(times: Iterable[float | None]) -> int:
     return 4 if any(0 < time < 0.1 for time in times if time is not None) else 3
 
 
-def percent(share: float | None, *, tone: Tone = "", bar: bool = False) -> Cell:
+def percent(share: float, *, tone: Tone = "", bar: bool = False) -> Cell:
     """A cell with a share in percent, one decimal; `bar` draws the share behind the number."""
-    if share is None:
-        return NOTHING
     return Cell(f"{100 * share:.1f}", sort=share, tone=tone, share=min(max(share, 0.0), 1.0) if bar else None)
 
 

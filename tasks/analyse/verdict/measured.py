@@ -3,8 +3,8 @@
 from dataclasses import asdict
 
 import duckdb
-import pyarrow as pa
 
+from sql.insert import insert_rows
 from sql.schema import sql_files
 from tasks.analyse.verdict.comparison import compare
 
@@ -13,16 +13,8 @@ _QUERY = next(file.text for file in sql_files("loading") if file.name == "compar
 
 def judge_comparisons(connection: duckdb.DuckDBPyConnection) -> None:
     """Fill `comparison_result` for the comparisons without a row, from the sessions of both sides."""
-    answer = connection.execute(_QUERY)
-    names = [column[0] for column in answer.description or []]
-    rows = [dict(zip(names, values, strict=True)) for values in answer.fetchall()]
-    if not rows:
-        return
-    kept = ("comparison", "cell_a", "cell_b")
-    found = [
-        {**{name: row[name] for name in kept}, **asdict(compare(row["figures_a_ns"], row["figures_b_ns"]))}
-        for row in rows
-    ]
-    connection.register("compared", pa.Table.from_pylist(found))
-    connection.execute("INSERT INTO comparison_result BY NAME SELECT * FROM compared")
-    connection.unregister("compared")
+    results = []
+    for row in connection.execute(_QUERY).to_arrow_table().to_pylist():
+        figures_a_ns, figures_b_ns = row.pop("figures_a_ns"), row.pop("figures_b_ns")
+        results.append({**row, **asdict(compare(figures_a_ns, figures_b_ns))})
+    insert_rows(connection, "comparison_result", results)

@@ -84,12 +84,12 @@ class Metric:
     def change_text(self, baseline: float, distance: float) -> str:
         """Describe a move: `peak memory 48.4 MB -> 96.8 MB (+100.0 %)`; of the latency only the change, `+10.0 %`."""
         if self is LATENCY:
-            return _signed(distance)
+            return percent_change(math.exp(distance))
         before, after = self.figure(baseline), self.figure(baseline + distance)
         text = f"{self.name} {self.text(before)} -> {self.text(after)}"
         if self.is_share:
             return f"{text} ({_POINTS * distance:+.1f} points)"
-        return text if self.offset else f"{text} ({_signed(distance)})"
+        return text if self.offset else f"{text} ({percent_change(math.exp(distance))})"
 
     def distance_text(self, distance: float) -> str:
         """Write a distance without its sign: `3.0 %`, or `2.0 points` of a share."""
@@ -108,8 +108,9 @@ class Metric:
                 return f"{figure:.1e}" if figure else "0"
 
 
-def _signed(log: float) -> str:
-    return f"{100 * (math.exp(log) - 1):+.1f} %"
+def percent_change(ratio: float) -> str:
+    """Write a ratio as a change: `+3.2 %`."""
+    return f"{100 * (ratio - 1):+.1f} %"
 
 
 LATENCY = Metric("latency", "ns", least_change=0.03, session_scatter=0.02, night_scatter=0.012)

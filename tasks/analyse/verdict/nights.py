@@ -7,7 +7,7 @@ from statistics import median
 from typing import Literal
 
 from tasks.analyse.verdict.comparison import Comparison
-from tasks.analyse.verdict.metrics import LATENCY, Metric
+from tasks.analyse.verdict.metrics import LATENCY, Metric, percent_change
 from tasks.analyse.verdict.shift import Point, Shift, moves, point, shift
 from tasks.bundle.enough import ALERT_SESSIONS, LEAST_SESSIONS
 
@@ -232,20 +232,17 @@ def _is_same_content(tonight: Point, found: Shift) -> bool:
     return bool(tonight.content) and tonight.content == found.last_good.content
 
 
-def _signed(ratio: float | None) -> str:
-    return "" if ratio is None else f"{100 * (ratio - 1):+.1f} %"
-
-
 def _measured(found: Shift, same: Comparison | None) -> str:
     """What the comparison of the same night found, in words."""
     if found.metric.confirms_itself:
         return (
             f"a change above {found.metric.distance_text(found.limit)} by another model or runner needs no second night"
         )
-    if same is None:
+    if same is None or same.ratio is None or same.low is None or same.high is None:
         return ""
+    interval = f"{percent_change(same.low)} to {percent_change(same.high)}"
     return (
-        f"{_signed(same.ratio)} ({_signed(same.low)} to {_signed(same.high)}) against model and runner of"
+        f"{percent_change(same.ratio)} ({interval}) against model and runner of"
         f" {found.last_good.night}, measured alternately the same night"
     )
 

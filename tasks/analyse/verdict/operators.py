@@ -117,14 +117,15 @@ def _judge(adjusted: Adjusted, column: int, baseline: int, z: float) -> _Answer:
     level = [Point("", "", len(figures), math.log(median(figures)), 0.0) for figures in ran[:baseline] if figures]
     resolution_ns = adjusted.columns[column].resolution_ns
     metric = replace(OPERATOR, alarm_z=student(z, len(level)))
-    moves = [_move(figures, level, resolution_ns, metric) for figures in ran[baseline:] if figures]
+    window = [figures for figures in ran[baseline:] if figures]
+    moves = [_move(figures, level, resolution_ns, metric) for figures in window]
     found = moves[-1]
     is_off = found.is_off and len(ran[-1]) >= metric.least_sessions
     if len(ran[-1]) < LEAST_SESSIONS:
         return "suspected" if is_off else "insufficient data", math.exp(found.distance), None, None
     alike = [
         each.is_off and each.distance * found.distance > 0
-        for each, figures in zip(moves, [figures for figures in ran[baseline:] if figures], strict=True)
+        for each, figures in zip(moves, window, strict=True)
         if len(figures) >= ALERT_SESSIONS
     ]
     low, high = math.exp(found.distance - found.half), math.exp(found.distance + found.half)

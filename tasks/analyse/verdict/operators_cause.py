@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from tasks.analyse.verdict.metrics import percent_change
 from tasks.analyse.verdict.operators import OperatorVerdict, OperatorVerdicts
 
 UNATTRIBUTED = "Unattributed"
@@ -32,14 +33,14 @@ def _of_total(found: OperatorVerdicts, operators: list[OperatorVerdict]) -> Iter
         changed = [each for each in changed if each not in (new, gone)]
         ratio = new.time_ns / (gone.baseline_ns * found.common)
         part = (new.part_percent or 0.0) + (gone.part_percent or 0.0)
-        parts.append((part, f"{_name(new)} instead of {_name(gone)} {_signed(ratio)}"))
+        parts.append((part, f"{_name(new)} instead of {_name(gone)} {percent_change(ratio)}"))
     parts += [(each.part_percent or 0.0, _change(each)) for each in changed]
     named = sorted((each for each in parts if each[0] >= _LEAST_PART_PERCENT), reverse=True)[:_MOST_NAMED]
     yield from (f"{text}, {part:.0f} % of the change" for part, text in named)
     is_named = found.votes >= _LEAST_VOTES and abs(found.common - 1) >= _LEAST_COMMON
     if not is_named or (found.common_percent or 0.0) < _LEAST_PART_PERCENT:
         return
-    alike = f"operators moved alike{' beside that' if named else ''}: {_signed(found.common)}"
+    alike = f"operators moved alike{' beside that' if named else ''}: {percent_change(found.common)}"
     if named:
         yield f"all {alike}, {found.common_percent:.0f} % of the change"
     else:
@@ -65,7 +66,7 @@ def _replaced(changed: list[OperatorVerdict]) -> Iterator[tuple[OperatorVerdict,
 
 def _change(operator: OperatorVerdict) -> str:
     if operator.ratio is not None:
-        return f"{_name(operator)} {_signed(operator.ratio)}"
+        return f"{_name(operator)} {percent_change(operator.ratio)}"
     if operator.verdict == "regression":
         return f"{_name(operator)} is new ({operator.time_ns / 1e6:.3g} ms)"
     return f"{_name(operator)} is gone ({operator.baseline_ns / 1e6:.3g} ms)"
@@ -73,7 +74,3 @@ def _change(operator: OperatorVerdict) -> str:
 
 def _name(operator: OperatorVerdict) -> str:
     return "time of no operator" if operator.name == UNATTRIBUTED else f"`{operator.name}`"
-
-
-def _signed(ratio: float) -> str:
-    return f"{100 * (ratio - 1):+.1f} %"

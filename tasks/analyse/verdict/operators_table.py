@@ -8,8 +8,8 @@ from typing import Any
 
 import duckdb
 import numpy as np
-import pyarrow as pa
 
+from sql.insert import insert_rows
 from sql.schema import sql_files
 from tasks.analyse.verdict.operators import compare_operators, judge_operators
 from tasks.analyse.verdict.operators_cause import UNATTRIBUTED, cause_of
@@ -37,7 +37,7 @@ def judge_operators_of(connection: duckdb.DuckDBPyConnection, series: Collection
 
 
 def _judge(connection: duckdb.DuckDBPyConnection, series: Sequence[str]) -> None:
-    rows = sessions_to_judge(connection, series)
+    rows = connection.execute(_QUERY, {"series": series}).to_arrow_table().to_pylist()
     operators: list[_Row] = []
     causes: list[_Row] = []
     for (series_id, device), sessions in groupby(rows, lambda row: (row["series_id"], row["device"])):
@@ -46,17 +46,7 @@ def _judge(connection: duckdb.DuckDBPyConnection, series: Sequence[str]) -> None
         except (ArithmeticError, ValueError, LookupError) as error:  # must not keep a load from its end
             _log.error("%s on %s: operators not judged (%s: %s)", series_id, device, type(error).__name__, error)
     for table, judged in zip(_TABLES, (operators, causes), strict=True):
-        if judged:
-            connection.register("judged_operator", pa.Table.from_pylist(judged))
-            connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM judged_operator")
-            connection.unregister("judged_operator")
-
-
-def sessions_to_judge(connection: duckdb.DuckDBPyConnection, series: Sequence[str]) -> list[_Row]:
-    """Return the sessions that loading/operators_to_judge.sql finds for these series, with the times of operators."""
-    answer = connection.execute(_QUERY, {"series": series})
-    names = [column[0] for column in answer.description or []]
-    return [dict(zip(names, values, strict=True)) for values in answer.fetchall()]
+        insert_rows(connection, table, judged)
 
 
 def _judge_series(sessions: list[_Row], operators: list[_Row], causes: list[_Row]) -> None:

@@ -4,11 +4,12 @@ import logging
 from dataclasses import asdict, fields
 from datetime import date
 from itertools import groupby
+from statistics import median
 from typing import Any
 
 import duckdb
-import pyarrow as pa
 
+from sql.insert import insert_rows
 from sql.schema import sql_files
 from tasks.analyse.verdict.comparison import Comparison
 from tasks.analyse.verdict.decision_table import decisions_of
@@ -21,9 +22,6 @@ from tasks.analyse.verdict.operators_table import judge_operators_of
 _log = logging.getLogger(__name__)
 _QUERIES = {file.name: file.text for file in sql_files("loading")}
 _Row = dict[str, Any]
-_STORED = {"verdict", "ratio", "low", "high", "z", "noise_floor", "since", "reason"} | {
-    f"baseline_{word}" for word in ("value", "nights", "from", "to")
-}
 _COMPARED = [field.name for field in fields(Comparison)]
 
 
@@ -43,9 +41,7 @@ def _judge(
 
     A night is left out where its figure is NULL.
     """
-    answer = connection.execute(_QUERIES[query])
-    names = [column[0] for column in answer.description or []]
-    rows = [dict(zip(names, values, strict=True)) for values in answer.fetchall()]
+    rows = connection.execute(_QUERIES[query]).to_arrow_table().to_pylist()
     judged: list[_Row] = []
     for (series_id, device), group in groupby(rows, lambda row: (row["series_id"], row["device"])):
         nights = list(group)
@@ -55,10 +51,7 @@ def _judge(
             except (ArithmeticError, ValueError, LookupError) as error:  # must not keep a load from its end
                 what = f"{series_id} on {device}, {metric.name}"
                 _log.error("%s: no verdict (%s: %s)", what, type(error).__name__, error)
-    if judged:
-        connection.register("judged", pa.Table.from_pylist(judged))
-        connection.execute("INSERT INTO series_verdict BY NAME SELECT * FROM judged")
-        connection.unregister("judged")
+    insert_rows(connection, "series_verdict", judged)
     return {row["series_id"] for row in judged}
 
 
@@ -87,13 +80,12 @@ def _night(row: _Row, previous: date | None, decisions: Decisions, metric: Metri
 
 
 def _verdict_row(row: _Row, verdict: NightVerdict, cells: dict[str, str | None], metric: Metric) -> _Row:
-    figures = sorted(row[metric.name])
-    middle = len(figures) // 2
+    figures = row[metric.name]
     return {
-        **{name: value for name, value in asdict(verdict).items() if name in _STORED},
+        **asdict(verdict),
         **{name: row[name] for name in ("series_id", "device", "night", "cell", "invalid_sessions")},
         "metric": metric.name,
         "sessions": len(figures),
-        "value": (figures[middle] + figures[~middle]) / 2 if figures else None,
+        "value": float(median(figures)) if figures else None,
         "baseline_cell": cells.get(verdict.baseline_to) if verdict.baseline_to else None,
     }

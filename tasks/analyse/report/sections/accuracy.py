@@ -14,7 +14,6 @@ _MOST_NAMED = 3
 
 
 _RESULTS = {True: Cell("inaccurate", tone="bad"), False: Cell("accurate"), None: Cell("not judged", tone="quiet")}
-_COMPARED_WITH = {"eager": "same precision", "fp32": "fp32"}
 
 
 @dataclass(frozen=True)
@@ -54,10 +53,6 @@ class AccuracyRow(CellRow):
     ]
     sessions: Annotated[int, Number("Sessions")]
     is_inaccurate: Annotated[bool | None, Words("Result")]
-
-    @cells_of("reference")
-    def _reference_cell(self, _cell: Cell) -> Cell:
-        return Cell(_COMPARED_WITH[self.reference])
 
     @cells_of("snr_db")
     def _snr_cell(self, cell: Cell) -> Cell:

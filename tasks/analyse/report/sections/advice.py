@@ -97,10 +97,11 @@ def _speed_up(answers: Answers) -> Iterator[Text]:
     """For each model, precision and operator that SME2 could run and did not speed up: the cell with most of it."""
     slow = [row for row in answers.rows(PairOperatorRow) if row.did_not_gain and (row.share_on or 0) > FLAGGED_SHARE]
     by_weight = sorted(slow, key=lambda row: row.share_on or 0)
-    worst = {(row.model, row.precision, row.name): row for row in by_weight}
+    worst = {(row.model, row.precision, row.operator): row for row in by_weight}
     for row in sorted(worst.values(), key=lambda row: -(row.share_on or 0)):
         yield joined(
-            (Code(row.name), " of ", Code(row.model), f" {row.precision}: {row.speedup:.2f}{TIMES} with SME2, and "),
+            (Code(row.operator), " of ", Code(row.model)),
+            f" {row.precision}: {row.speedup:.2f}{TIMES} with SME2, and ",
             f"{in_percent(row.share_on or 0)} of the time with it on ({in_ms(row.time_on_ms or 0)} on {row.device}). ",
             f"Likely reason: {row.likely_reason}. " if row.likely_reason else "",
             with_code(f"Next: {_SME2_STEP}."),

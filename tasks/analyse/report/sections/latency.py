@@ -16,8 +16,7 @@ from tasks.analyse.report.cells import (
 )
 from tasks.analyse.report.columns import MIB, Milliseconds, Number, cells_of, flag_above, table_of, toned
 from tasks.analyse.report.data import Answers
-from tasks.analyse.report.page import Bar, BarChart, Block, Cell, Code, Paragraph, Section, Text
-from tasks.analyse.report.sections.generation import generation
+from tasks.analyse.report.page import Bar, BarChart, Block, Cell, Code, Heading, Paragraph, Section, Text
 from tasks.analyse.report.text import counted, in_ms, joined, listed, ms_digits, rounded_percent, separated
 
 _MOST_MODELS_NAMED = 5
@@ -68,6 +67,29 @@ class LatencyRow(CellRow):
         return toned(cell, "flag") if self.is_noisy(cell.sort) else cell
 
 
+@dataclass(frozen=True)
+class GenerationRow(CellRow):
+    """A prefill beside the decoding after it; `cell` is that of the prefill, or of a decoding without one."""
+
+    query = "generation"
+    prefill_tokens: Annotated[int | None, Number("Prompt", "tokens")]
+    time_to_first_token_ms: Annotated[
+        float | None, Milliseconds("First token", "time to first token: median of the session medians of the prefill")
+    ]
+    prefill_tokens_per_s: Annotated[
+        float | None, Number("Prefill", "tokens/s", "tokens of the prompt read per second", digits=1)
+    ]
+    kv_depth: Annotated[int | None, Number("KV depth", "tokens", "tokens in the cache before each decoding run")]
+    decode_ms: Annotated[
+        float | None, Milliseconds("Decoding run", "median of the session medians of one decoding run")
+    ]
+    decode_tokens_per_s: Annotated[
+        float | None, Number("Decoding", "tokens/s", "new tokens per second at that depth", digits=1)
+    ]
+    prefill_sessions: Annotated[int | None, Number("Sessions of prefill")]
+    decode_sessions: Annotated[int | None, Number("Sessions of decoding")]
+
+
 def latency(answers: Answers) -> Section:
     """Medians of session medians as bars and as a table; emulated devices are listed without times."""
     rows = answers.rows(LatencyRow)
@@ -83,7 +105,7 @@ def latency(answers: Answers) -> Section:
     digits = ms_digits(row.median_ms for row in rows)
     blocks += _charts(rows, names)
     blocks.append(table_of(rows, digits=digits))
-    return Section("latency", "Latency", [*blocks, *_notes(rows), *generation(answers)], list(_summary(rows)))
+    return Section("latency", "Latency", [*blocks, *_notes(rows), *_generation(answers)], list(_summary(rows)))
 
 
 def has_times(answers: Answers) -> bool:
@@ -127,6 +149,22 @@ def _notes(rows: list[LatencyRow]) -> Iterator[Paragraph]:
             "ranked; operators, kernels and outputs of emulated devices count.",
             tone="quiet",
         )
+
+
+def _generation(answers: Answers) -> list[Block]:
+    """Prefill and decoding of each language model; nothing without one."""
+    rows = answers.rows(GenerationRow)
+    if not rows:
+        return []
+    digits = ms_digits(ms for row in rows for ms in (row.time_to_first_token_ms, row.decode_ms))
+    return [
+        Heading("Prefill and decoding"),
+        Paragraph(
+            "The prefill reads the complete prompt in one run; a decoding run adds to a cache of fixed depth. "
+            "Numbers of tokens are fixed, so a text cannot end early. Loading, tokenizing and sampling are left out."
+        ),
+        table_of(rows, digits=digits),
+    ]
 
 
 def _charts(rows: list[LatencyRow], names: CellNames) -> Iterator[Block]:

@@ -1,15 +1,16 @@
 """The report's section on where the figures come from: devices, conditions, runners, exported models, sessions."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Annotated, Any
 
 from tasks.analyse.report.cells import Device
 from tasks.analyse.report.columns import GIB, MIB, Name, Number, Words, cells_of, table_of
 from tasks.analyse.report.data import Answers, Row
-from tasks.analyse.report.page import Block, Cell, Code, Heading, Paragraph, Section
+from tasks.analyse.report.page import Block, Cell, Code, Heading, Paragraph, Points, Section, Text
 from tasks.analyse.report.sections.provenance_sessions import sessions
-from tasks.analyse.report.sections.provenance_waits import waits
-from tasks.analyse.report.text import NOTHING
+from tasks.analyse.report.text import NOTHING, counted, duration, joined, separated
 
 _HASH_DIGITS = 12
 
@@ -20,26 +21,20 @@ class DeviceRow(Row):
 
     query = "devices"
     device: Annotated[str, Device("Device")]
-    emulated: bool
+    without_times: str | None
     transport: Annotated[str | None, Words("Reached by")]
     device_model: Annotated[str | None, Words("Model")]
     soc: Annotated[str | None, Words("Processor")]
     cores: Annotated[int | None, Number("Cores")]
     memory_bytes: Annotated[int | None, Number("Memory", "GiB", digits=1, scale=1 / GIB)]
     sme2: Annotated[bool | None, Words("SME2")]
-    os: Annotated[str | None, Words("System")]
-    os_version: str | None
+    system: Annotated[str | None, Words("System")]
     build: Annotated[str | None, Name("Build")]
     sessions: Annotated[int, Number("Sessions")]
 
     @cells_of("sme2")
     def _sme2_cell(self, cell: Cell) -> Cell:
         return cell if self.sme2 is None else Cell("yes" if self.sme2 else "no")
-
-    @cells_of("os")
-    def _system_cell(self, _cell: Cell) -> Cell:
-        system = " ".join(part for part in (self.os, self.os_version) if part)
-        return Cell(system) if system else NOTHING
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,17 +92,12 @@ class RunnerRow(Row):
     ]
     platform: Annotated[str, Words("Platform")]
     kind: Annotated[str, Words("Kind")]
-    provenance: str | None
     runner_version: Annotated[str | None, Words("Version")]
     executorch_version: Annotated[str | None, Words("ExecuTorch")]
     compiler: Annotated[str | None, Words("Compiler", wraps=True)]
     used_for: Annotated[str, Words("Used for", wraps=True)]
     devices: Annotated[str, Words("Devices", wraps=True)]
     sessions: Annotated[int, Number("Sessions")]
-
-    @cells_of("kind")
-    def _kind_cell(self, cell: Cell) -> Cell:
-        return Cell(f"{self.kind}: {self.provenance}") if self.provenance else cell
 
 
 @dataclass(frozen=True)
@@ -127,6 +117,20 @@ class ModelRow(Row):
     transformers_version: Annotated[str | None, Words("transformers")]
 
 
+@dataclass(frozen=True)
+class WaitRow(Row):
+    """A limit that a device waited for, and the device's time for all of them."""
+
+    query = "waits"
+    device: str
+    limit_name: str
+    waited_s: float
+    waited_sessions: int
+    worst: float | None
+    bound: float
+    device_waited_s: float
+
+
 def provenance(answers: Answers) -> Section:
     """The devices, conditions, runners and models of the sweep, and the sessions behind every figure."""
     tables = (
@@ -136,7 +140,7 @@ def provenance(answers: Answers) -> Section:
         ("Exported models", table_of(answers.rows(ModelRow))),
     )
     blocks: list[Block] = [block for title, table in tables if table.rows for block in (Heading(title), table)]
-    blocks += waits(answers)
+    blocks += _waits(answers)
     bundle = Code(f"bundles/{answers.sweep.sweep_id}/<session>")
     explained = (
         "Every figure above is computed from the successful sessions of its cell. A session's bundle is the folder ",
@@ -145,3 +149,24 @@ def provenance(answers: Answers) -> Section:
     )
     blocks += [Heading("Sessions"), Paragraph(explained), *sessions(answers)]
     return Section("provenance", "Where the figures come from", blocks)
+
+
+def _waits(answers: Answers) -> Iterator[Block]:
+    """A line for each device that waited more than a minute in all; nothing if none did."""
+    devices = [list(rows) for _, rows in groupby(answers.rows(WaitRow), key=lambda row: row.device)]
+    if devices:
+        yield Heading("Waits for the limits")
+        yield Points([_waits_of(rows) for rows in devices])
+
+
+def _waits_of(rows: list[WaitRow]) -> Text:
+    first = rows[0]
+    waited = f"{first.device} waited {duration(first.device_waited_s)}: "
+    return joined(waited, separated([_wait(row) for row in rows]), ".")
+
+
+def _wait(row: WaitRow) -> Text:
+    towards = "down" if row.limit_name.startswith("min_") else "up"
+    worst = "" if row.worst is None else f", {towards} to {row.worst:g}"
+    before = f"{duration(row.waited_s)} before {counted(row.waited_sessions, 'session')}"
+    return (Code(row.limit_name), f" {before} (limit {row.bound:g}{worst})")

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Annotated, Any
 
 from tasks.analyse.report.cells import AttemptRow
-from tasks.analyse.report.columns import Milliseconds, Number, Words, cells_of, table_of
+from tasks.analyse.report.columns import Milliseconds, Number, Words, table_of
 from tasks.analyse.report.data import Answers
 from tasks.analyse.report.page import Block, Cell, Fold
 from tasks.analyse.report.text import DASH, NOTHING, counted
@@ -46,18 +46,9 @@ class SessionRow(AttemptRow):
     battery_after_percent: float | None
     load_before_1m: Annotated[float | None, Change("Load", "1 min", after="load_after_1m", digits=2)]
     load_after_1m: float | None
-    quartile_change: float | None
-    """Change of the median from the first quarter of the runs to the last, if it counts as drift."""
-    settled_after_runs: int | None
-    outlier_runs: int | None
-    is_bimodal: Annotated[
-        bool | None, Words("Flags", meaning="unusual runs of the session, which stay in every number", wraps=True)
+    flags: Annotated[
+        str | None, Words("Flags", meaning="unusual runs of the session, which stay in every number", wraps=True)
     ]
-
-    @cells_of("is_bimodal")
-    def _flags_cell(self, _cell: Cell) -> Cell:
-        flags = ", ".join(_flags(self))
-        return Cell(flags) if flags else NOTHING
 
 
 def sessions(answers: Answers) -> Iterator[Block]:
@@ -65,14 +56,3 @@ def sessions(answers: Answers) -> Iterator[Block]:
     for device, group in groupby(answers.rows(SessionRow), key=lambda row: row.device):
         rows = list(group)
         yield Fold(f"{device}: {counted(len(rows), 'session')}", [table_of(rows)], in_markdown=False)
-
-
-def _flags(row: SessionRow) -> Iterator[str]:
-    if row.settled_after_runs:
-        yield f"slow start ({row.settled_after_runs} runs)"
-    if row.quartile_change is not None:
-        yield f"drift {100 * row.quartile_change:+.0f} %"
-    if row.is_bimodal:
-        yield "two modes"
-    if row.outlier_runs:
-        yield f"{row.outlier_runs} outlier{'' if row.outlier_runs == 1 else 's'}"

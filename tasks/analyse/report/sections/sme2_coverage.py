@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from tasks.analyse.report.cells import CellRow
-from tasks.analyse.report.columns import Calls, Name, Number, Percent, Words, cells_of, table_of
+from tasks.analyse.report.columns import Calls, Name, Number, Percent, Words, table_of
 from tasks.analyse.report.data import Answers, Row
-from tasks.analyse.report.page import Block, Cell, Code, Heading, Paragraph, Points, Text
-from tasks.analyse.report.text import NOTHING, percent
+from tasks.analyse.report.page import Block, Code, Heading, Paragraph, Points, Text
 
 
 @dataclass(frozen=True)
@@ -37,16 +36,10 @@ class CoverageRow(CellRow):
             tone=lambda evidence: "flag" if evidence == "not proven" else "",
         ),
     ]
-    executed_sme2_samples: Annotated[
-        int | None, Percent("SME2 kernels", "share of all samples, taken in separate sessions", unit="% of samples")
+    executed_sme2_share: Annotated[
+        float | None, Percent("SME2 kernels", "share of all samples, taken in separate sessions", unit="% of samples")
     ]
     executed_samples: Annotated[int | None, Number("Samples")]
-
-    @cells_of("executed_sme2_samples")
-    def _samples_cell(self, _cell: Cell) -> Cell:
-        if self.emulated or not self.executed_samples:
-            return NOTHING
-        return percent((self.executed_sme2_samples or 0) / self.executed_samples)
 
 
 @dataclass(frozen=True)

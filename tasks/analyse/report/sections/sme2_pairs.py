@@ -55,7 +55,7 @@ class PairOperatorRow(PairRow):
 
     query = "sme2_operators"
     operator: Annotated[str, Name("Operator")]
-    microkernel: str | None
+    """With its microkernel: `Fully Connected GEMM`."""
     data_types_off: Annotated[str | None, Words("Types off")]
     data_types_on: Annotated[str | None, Words("Types on")]
     calls_per_run: Annotated[float, Calls("Calls")]
@@ -69,18 +69,9 @@ class PairOperatorRow(PairRow):
     likely_reason: str | None
 
     @property
-    def name(self) -> str:
-        """Operator and microkernel: `Fully Connected GEMM`."""
-        return f"{self.operator} {self.microkernel}" if self.microkernel else self.operator
-
-    @property
     def did_not_gain(self) -> bool:
         """Whether SME2 could run it and its speed-up is known and counts as none."""
         return self.is_eligible and self.speedup is not None and self.speedup < GAINED
-
-    @cells_of("operator")
-    def _name_cell(self, _cell: Cell) -> Cell:
-        return Cell((Code(self.name),))
 
     @cells_of("speedup")
     def _speedup_cell(self, cell: Cell) -> Cell:
@@ -122,8 +113,7 @@ def pairs(answers: Answers) -> list[Block]:
             *_kernels(kernels[pair]),
         ]
         blocks = [table for table in tables if table.rows]
-        mark = tags_of(row.device, emulated=row.emulated)
-        title = (Code(row.model), f" · {names.label(row)}", *mark, _gain(speedups.get(pair)))
+        title = (Code(row.model), f" · {names.label(row)}", *tags_of(row.without_times), _gain(speedups.get(pair)))
         folds.append(Fold(title, blocks, is_open=not folds))
     return folds
 

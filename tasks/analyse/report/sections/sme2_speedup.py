@@ -12,8 +12,6 @@ from tasks.analyse.report.text import NOTHING, TIMES, counted
 from tasks.analyse.verdict.comparison import compare
 from tasks.bundle.enough import LEAST_SESSIONS
 
-INSUFFICIENT = "insufficient data"
-
 
 @dataclass(frozen=True)
 class SpeedupRow(PairRow):
@@ -50,10 +48,10 @@ class SpeedupRow(PairRow):
     def _interval_cell(self, cell: Cell) -> Cell:
         """The interval of the speed-up, or why there is none."""
         if self.speedup is None:
-            return NOTHING if self.emulated else toned(cell, "bad")
+            return NOTHING if self.without_times else toned(cell, "bad")
         speedup = compare(self.medians_on_ms or (), self.medians_off_ms or ())
         if speedup.low is None or speedup.high is None:
-            return Cell(INSUFFICIENT, tone="quiet")
+            return Cell("insufficient data", tone="quiet")
         return Cell(f"{speedup.low:.2f} to {speedup.high:.2f}", sort=speedup.low)
 
 

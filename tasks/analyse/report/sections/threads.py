@@ -68,7 +68,7 @@ def _medians(groups: Iterable[list[ThreadRow]], counts: list[int]) -> Table:
             firsts.append(next(iter(of_variant.values())))
             cells.append([_median(of_variant.get(count), firsts[-1]) for count in counts])
     columns = [Milliseconds("1 thread" if count == 1 else f"{count} threads") for count in counts]
-    variants = [[_VARIANT.cell(first.variant)] for first in firsts]
+    variants = [[_VARIANT.cell_in(first, "variant")] for first in firsts]
     named = table_of(firsts, without=_OF_THE_BEST)
     return named.with_columns([_VARIANT], variants).with_columns(columns, cells)
 

@@ -10,9 +10,9 @@ from tasks.analyse.report.cells import CellRow, where
 from tasks.analyse.report.columns import Number, Percent, Words, cells_of, table_of
 from tasks.analyse.report.data import Answers
 from tasks.analyse.report.page import Block, Cell, Code, Fold, Paragraph, Points, Section, Text, Tone
-from tasks.analyse.report.sections.drift import drifts
 from tasks.analyse.report.text import NOTHING, counted, joined, separated, with_code
-from tasks.analyse.verdict.metrics import LATENCY, METRICS
+from tasks.analyse.verdict.drift import Drift, slow_drift
+from tasks.analyse.verdict.metrics import LATENCY, METRICS, percent_change
 
 _HEADING = "Did it get slower?"
 _MOST_NAMED = 3
@@ -63,7 +63,6 @@ class VerdictRow(CellRow):
         float | None, Percent("Noise floor", "what the series moves by from night to night without a change")
     ]
     baseline_nights: Annotated[int, Number("Nights", "", "earlier nights that it was compared with")]
-    baseline_to: date | None
     since: Annotated[date | None, Words("Since", meaning="first night of the change")]
     cause: Annotated[
         str | None, Words("Cause", meaning="operators that changed, beside what all operators share", wraps=True)
@@ -96,6 +95,15 @@ class VerdictRow(CellRow):
         return cell if self.cause is None else Cell(with_code(self.cause))
 
 
+@dataclass(frozen=True)
+class HistoryRow(CellRow):
+    """The nights of one series on one device up to the sweep's; `cell` is the id of the series."""
+
+    query = "drift"
+    nights: list[date]
+    medians_ns: list[float]
+
+
 def verdicts(answers: Answers) -> Section:
     """Everything that is not `no change` in sight, the rest folded; emulated devices are not judged."""
     every = answers.rows(VerdictRow)
@@ -110,11 +118,27 @@ def verdicts(answers: Answers) -> Section:
         blocks += [table_of(loud, without=_OF_OTHERS), Points([_reason(row) for row in loud])]
     if others:
         blocks += [Paragraph("Other figures than latency that changed:"), table_of(others, without=_OF_LATENCY)]
-    blocks += drifts(answers)
+    blocks += _drifts(answers)
     if quiet:
         title = f"{counted(len(quiet), 'series', 'series').capitalize()} without a change or with too little data"
         blocks.append(Fold(title, [table_of(quiet, without=_OF_OTHERS)], is_open=not (loud or others)))
     return Section("verdicts", _HEADING, blocks, [*_summary(rows), *_other_summary(others)])
+
+
+def _drifts(answers: Answers) -> list[Block]:
+    """Each series whose level moved slowly; nothing without one, and where the extra `drift` is not installed."""
+    rows = answers.rows(HistoryRow)
+    found = [(row, drift) for row in rows if (drift := slow_drift(row.nights, row.medians_ns))]
+    if not found:
+        return []
+    title = "Moved slowly over weeks; this is information and fails no sweep:"
+    return [Paragraph(title), Points([_drift(row, drift) for row, drift in found])]
+
+
+def _drift(row: HistoryRow, drift: Drift) -> Text:
+    change = percent_change(drift.ratio)
+    steps = counted(drift.steps, "step")
+    return (Code(row.model), f" {row.precision} {where(row)}: {change} since {drift.since}, in {steps}.")
 
 
 def has_baseline(answers: Answers) -> bool:

@@ -41,24 +41,31 @@ def test_the_memory_of_the_model_and_the_cost_of_its_etdump_are_shown_where_they
 
 
 @pytest.mark.parametrize(
-    ("device", "mark", "sentence"),
+    ("transport", "mark", "sentence"),
     [
-        ("simulated-001", "simulated", "nothing was measured, and no time is shown or ranked"),
-        ("host", "emulated", "host is emulated"),
+        ("simulated", "simulated", "nothing was measured, and no time is shown or ranked"),
+        ("adb", "emulated", "device-1 is emulated"),
     ],
 )
 def test_a_device_whose_times_mean_nothing_is_marked_and_they_are_not_shown(
-    maker: BundleMaker, device: str, mark: str, sentence: str
+    maker: BundleMaker, transport: str, mark: str, sentence: str
 ) -> None:
     # given both variants on it
     stats = {"load_ns": 7_654_321, "peak_resident_bytes": 1 << 20}
     run = (3_456_789, {CONVOLUTION: 2_345_678, MEAN: 123_456})
     for variant in ("sme2_on", "sme2_off"):
-        maker.session([run], variant=variant, stats=stats, device__name=device, device__emulated=True)
+        maker.session(
+            [run],
+            variant=variant,
+            stats=stats,
+            device__name="device-1",
+            device__transport=transport,
+            device__emulated=True,
+        )
     report = report_of(maker)
     # then its rows are marked, and a sentence states what it is
     assert report["latency"].column("Median") == ["–", "–"]  # noqa: RUF001
-    assert report["latency"].column("Device") == [f"{device} {mark}"] * 2
+    assert report["latency"].column("Device") == [f"device-1 {mark}"] * 2
     assert report.contains(sentence, "latency")
     assert report.contains("there are no times to base advice on", "advice")
     assert f"on one device (one of them {mark})" in report.markdown
