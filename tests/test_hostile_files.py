@@ -22,6 +22,7 @@ from sql.errors import WarehouseError
 from tasks.analyse.snapshot import newest_snapshot
 from tasks.bundle.record import BundleError, parse_record
 from tasks.etdump.xnntrace import read_xnntrace
+from tasks.measure.health import HealthError, Registry
 from tasks.measure.session.check import Unsuccessful
 from tasks.measure.session.gate import read_stats
 from tasks.measure.spec import read_sweep
@@ -44,6 +45,7 @@ INVENTORY = {
     "devices": [{"name": "here", "transport": "local", "labels": {"a": "b"}, "limits": {"max_temperature_c": 40}}]
 }
 SWEEP = {"name": "s", "models": ["toy_cnn"], "threads": [1], "limits": {}, "devices": {"name": "here"}, "seed": 1}
+HEALTH = {"state": "suspect", "reason": "lost", "strikes": 2, "until": None}
 CURRENT = b"warehouse-000001.duckdb\nsha256 " + b"ab" * 32 + b"\nsize_bytes 4\nmtime_ns 9\n"
 
 
@@ -92,6 +94,7 @@ PARSERS = [
     Parser("inventory.yaml", lambda folder: load_inventory(folder / "inventory.yaml"), InputError, INVENTORY),
     Parser("sweep.yaml", lambda folder: read_sweep(folder / "sweep.yaml"), InputError, SWEEP),
     Parser("holder", _holder, FarmError, HOLDER),
+    Parser("phone.json", lambda folder: Registry(folder).health("phone"), HealthError, HEALTH),
     Parser("current", newest_snapshot, WarehouseError, {}),
     Parser("stderr.txt", lambda folder: read_xnntrace(folder / "stderr.txt"), InputError, {}),
 ]
@@ -163,7 +166,7 @@ def test_any_bytes_are_refused_in_one_sentence(parser: Parser, tmp_path_factory:
 
 @pytest.mark.parametrize("key", ["warehouse", "sha256", "size_bytes", "mtime_ns"])
 def test_a_damaged_line_of_current_is_refused_in_one_sentence(key: str, tmp_path: Path) -> None:
-    parser = PARSERS[6]
+    (parser,) = (each for each in PARSERS if each.file == "current")
     (tmp_path / "warehouse-000001.duckdb").write_bytes(b"abcd")
     for damage in (b"", b"\0", b"\xff", b"9" * 5000, b"-1", b"a b c", b"\n", "²".encode(), b"warehouse-\0"):
         content = b"\n".join(damage + line if line.startswith(key.encode()) else line for line in CURRENT.split(b"\n"))

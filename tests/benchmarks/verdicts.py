@@ -1,4 +1,4 @@
-"""How well the rule of the nights finds what happened on simulated farms, beside simpler rules.
+"""How well the rule of the nights finds what happened on simulated farms, with and without comparisons.
 
 Run: python -m tests.benchmarks.verdicts
 """
@@ -99,22 +99,6 @@ def plain_nights(series: Series) -> list[Night]:
     ]
 
 
-def last_night_rule(series: Series) -> Outcome:
-    """More than 3 % against last night."""
-    medians = np.median(series.figures, axis=1)
-    return Outcome([False, *(medians[1:] > 1.03 * medians[:-1])])
-
-
-def mean_rule(series: Series) -> Outcome:
-    """More than 3 standard deviations above the mean of the last 14 nights."""
-    medians = np.median(series.figures, axis=1)
-    alarms = [False] * 14
-    for index in range(14, len(medians)):
-        before = medians[index - 14 : index]
-        alarms.append(bool(medians[index] > before.mean() + 3 * before.std(ddof=1)))
-    return Outcome(alarms)
-
-
 @dataclass(frozen=True)
 class Scores:
     """What one rule reached."""
@@ -176,8 +160,6 @@ RULES: dict[str, Rule] = {
     "ours, A/B the same night": our_rule,
     "the same, content changes only at a step": our_rule_with_steady_content,
     "ours, without A/B": our_rule_alone,
-    "> 3 % against last night": last_night_rule,
-    "mean/SD z > 3 over 14 nights": mean_rule,
 }
 SERIES_OF_EACH_KIND = 300
 

@@ -1,9 +1,9 @@
 """What every device promises, checked on this machine, over SSH and over adb alike."""
 
 import os
-import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -45,30 +45,26 @@ def test_three_megabytes_of_stderr_do_not_block_the_command(device: Device) -> N
     assert result.stdout == b"done\n"
 
 
-def test_an_exit_code_is_a_result_and_not_an_error(device: Device) -> None:
-    results = {code: device.run(["sh", "-c", f"exit {code}"], deadline_s=ENOUGH_S) for code in (0, 1, 2, 42, 128, 255)}
+@pytest.mark.parametrize(
+    ("end", "ending"),
+    [
+        *((f"exit {code}", (code, None)) for code in (0, 1, 2, 42, 128, 255)),
+        *((f"kill -{number} $$", (None, number)) for number in (6, 9, 11, 15)),
+    ],
+)
+def test_how_a_command_ends_is_a_result_and_not_an_error(
+    device: Device, end: str, ending: tuple[int | None, int | None]
+) -> None:
+    result = device.run(["sh", "-c", end], deadline_s=ENOUGH_S)
 
-    assert {code: (result.exit_code, result.signal) for code, result in results.items()} == {
-        code: (code, None) for code in results
-    }
+    assert (result.exit_code, result.signal) == ending
 
 
-def test_a_command_killed_by_a_signal_says_which(device: Device) -> None:
-    results = {number: device.run(["sh", "-c", f"kill -{number} $$"], deadline_s=ENOUGH_S) for number in (6, 9, 11, 15)}
-
-    assert {number: (result.exit_code, result.signal) for number, result in results.items()} == {
-        number: (None, number) for number in results
-    }
-
-
-def test_a_program_that_is_not_there_ends_with_127(device: Device) -> None:
+def test_a_program_or_a_working_folder_that_is_not_there_ends_with_127(device: Device) -> None:
     result = device.run(["no-such-program"], deadline_s=ENOUGH_S)
 
     assert result.exit_code == 127
     assert b"no-such-program" in result.stderr
-
-
-def test_a_working_folder_that_is_not_there_ends_with_127(device: Device) -> None:
     assert device.run(["true"], deadline_s=ENOUGH_S, cwd="/no/such/folder").exit_code == 127
 
 
@@ -144,23 +140,15 @@ def test_files_of_any_name_go_there_and_back(device: Device, tmp_path: Path) -> 
     assert sorted(everything_below(Path(device.root))) == sorted(Path(remote) for remote in remotes)
 
 
-def test_thirty_megabytes_go_there_and_back(device: Device, tmp_path: Path) -> None:
+@pytest.mark.parametrize("size_bytes", [0, 30_000_001])
+def test_an_empty_file_and_a_large_one_go_there_and_back(device: Device, tmp_path: Path, size_bytes: int) -> None:
     there = tmp_path / "there"
-    there.write_bytes(os.urandom(30_000_001))
+    there.write_bytes(os.urandom(size_bytes))
 
-    device.upload(there, f"{device.root}/big")
-    device.fetch(f"{device.root}/big", tmp_path / "back", limit_bytes=ANY)
+    device.upload(there, f"{device.root}/file")
+    device.fetch(f"{device.root}/file", tmp_path / "back", limit_bytes=size_bytes)
 
     assert (tmp_path / "back").read_bytes() == there.read_bytes()
-
-
-def test_an_empty_file_goes_there_and_back(device: Device, tmp_path: Path) -> None:
-    (tmp_path / "there").touch()
-
-    device.upload(tmp_path / "there", f"{device.root}/empty")
-    device.fetch(f"{device.root}/empty", tmp_path / "back", limit_bytes=0)
-
-    assert (tmp_path / "back").read_bytes() == b""
 
 
 def test_uploading_replaces_a_file_that_is_being_read(device: Device, tmp_path: Path) -> None:
@@ -253,24 +241,15 @@ def test_a_closed_device_opens_again_on_its_next_use(device: Device) -> None:
 
 
 def test_transfers_of_several_threads_do_not_take_each_others_answers(device: Device, tmp_path: Path) -> None:
-    # given a file and four threads that send and fetch it at the same time
     source = tmp_path / "source"
     source.write_bytes(b"content" * 1000)
-    problems: list[BaseException] = []
 
     def transfer(number: int) -> None:
-        try:
-            for turn in range(20):
-                device.upload(source, f"{device.root}/{number}")
-                device.fetch(f"{device.root}/{number}", tmp_path / f"{number}-{turn}")
-        except BaseException as error:
-            problems.append(error)
+        back = tmp_path / f"back-{number}"
+        for _ in range(20):
+            device.upload(source, f"{device.root}/{number}")
+            device.fetch(f"{device.root}/{number}", back)
+            assert back.read_bytes() == source.read_bytes()
 
-    threads = [threading.Thread(target=transfer, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    # then every transfer is complete
-    assert problems == []
-    assert all((tmp_path / f"{n}-{turn}").read_bytes() == source.read_bytes() for n in range(4) for turn in range(20))
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(transfer, range(4))) == [None] * 4

@@ -1,8 +1,7 @@
 """Daemons that are killed and come back, and devices that answer and refuse: reported at once, in one sentence."""
 
-import contextlib
-import socket
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,54 +9,49 @@ import pytest
 from tests.fixtures.lab import Lab
 from tests.fixtures.survival import LAB_TEST, LONGEST_S, MAC, PHONE, LabFarm, at_once
 from tests.fixtures.survival_site import STAGES, MakeSite, Site
-from tests.lab import adb_server, faults, loopback
+from tests.lab import faults
+from tests.lab.lab_device import LabDevice
 from tests.lab.unusable_phone import UnusablePhone
 
 pytestmark = LAB_TEST
 
 
+def kill_adb_server(_: LabDevice) -> None:
+    faults.kill_adb_server()
+
+
 @pytest.mark.fault(
     stage="{stage}",
-    done="kill -9 of adbd or sshd with its connections",
+    done="kill -9 of {daemon} with its connections",
     holds="the farm reconnects and every session succeeds",
 )
 @pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
-@pytest.mark.parametrize("stage", STAGES)
-def test_a_daemon_that_is_killed_and_back_costs_no_session(lab_farm: LabFarm, site: MakeSite, stage: str) -> None:
-    def kill(site: Site) -> None:
-        # given adbd or sshd killed with all connections in the middle of a session
+@pytest.mark.parametrize(
+    ("daemon", "kill", "names", "stage"),
+    [
+        *(("adbd or sshd", faults.kill_daemon, [PHONE, MAC], stage) for stage in STAGES),
+        *(("the adb server", kill_adb_server, [PHONE], stage) for stage in ("push", "run")),
+    ],
+)
+def test_a_daemon_that_is_killed_and_back_costs_no_session(
+    lab_farm: LabFarm, site: MakeSite, daemon: str, kill: Callable[[LabDevice], None], names: list[str], stage: str
+) -> None:
+    def break_it(site: Site) -> None:
+        # given a daemon killed with all connections in the middle of a session
         running = lab_farm.start_until(stage, site)
         since = time.time()
-        faults.kill_daemon(site.part)
+        kill(site.part)
         lab_farm.pulls.go_on(site.name)
         if stage == "run":
             lab_farm.wait_until_known(site, since)
             site.go_on()
         # then the farm reconnects and every session succeeds, run once
         assert running.result(LONGEST_S).succeeded == 2
-        lab_farm.assert_known(f"adbd or sshd killed during {stage}", site, since, "lost", "reconnecting")
+        lab_farm.assert_known(f"{daemon} killed during {stage}", site, since, "lost", "reconnecting")
         assert len(site.starts()) == 3
         lab_farm.assert_complete(site)
 
-    at_once(kill, [site(PHONE), site(MAC)])
-
-
-@pytest.mark.fault(
-    stage="{stage}", done="kill -9 of the adb server", holds="it is started again and every session succeeds"
-)
-@pytest.mark.parametrize("stage", ["push", "run"])
-def test_a_killed_adb_server_costs_no_session(lab_farm: LabFarm, site: MakeSite, stage: str) -> None:
-    phone = site(PHONE)
-    running = lab_farm.start_until(stage, phone)
-    since = time.time()
-    faults.kill_adb_server()
-    if stage == "run":
-        lab_farm.wait_until_known(phone, since)
-        phone.go_on()
-    assert running.result(LONGEST_S).succeeded == 2
-    lab_farm.assert_known(f"adb server killed during {stage}", phone, since, "lost", "reconnecting")
-    assert len(phone.starts()) == 3
-    lab_farm.assert_complete(phone)
+    at_once(break_it, [site(name) for name in names])
 
 
 @pytest.mark.fault(
@@ -99,46 +93,3 @@ def test_a_phone_that_is_unauthorized_or_offline_and_a_wrong_host_key_are_report
     # and with the right address and key the next start runs all
     again = phone.renamed("unauthorized")
     lab_farm.complete(again, missing=3)
-
-
-@pytest.mark.fault(
-    stage="connect",
-    done="the serial of one phone begins with that of another",
-    holds="no session runs on the wrong phone",
-)
-def test_of_two_phones_with_one_serial_prefix_the_right_one_is_used(
-    lab_farm: LabFarm, lab_up: Lab, tmp_path: Path, site: MakeSite
-) -> None:
-    # given phones on ports of which one begins with the other, and the farm's root on each
-    port = next(port for port in range(5600, 6500) if is_free(port) and is_free(10 * port + 1))
-    longer_port = 10 * port + 1
-    phone = site(PHONE)
-
-    def at(port: int) -> Site:
-        (tmp_path / str(port)).mkdir()
-        changes = {"address": f"127.0.0.1:{port}", "root": str(tmp_path / str(port))}
-        return Site(
-            phone.spec.model_copy(update={"name": f"phone-{port}", **changes}), tmp_path / str(port), phone.part
-        )
-
-    short, long = at(port), at(longer_port)
-    with loopback.adbd(lab_up.packages, longer_port):
-        assert adb_server.connect(f"127.0.0.1:{longer_port}") == "device"
-        # when the short one is not there, its sessions do not go to the other
-        since = time.time()
-        assert lab_farm.start(short).result(LONGEST_S).failed == 3
-        lab_farm.assert_known("two phones with one serial prefix", short, since, "failed to connect")
-        assert short.starts() == []
-        # and when it is, each has its own
-        with loopback.adbd(lab_up.packages, port):
-            at_once(lambda each: lab_farm.complete(each, missing=3), [short, long])
-            assert {line.split()[1] for line in (short.root / "ran").read_text().splitlines()} == {str(port)}
-            assert {line.split()[1] for line in (long.root / "ran").read_text().splitlines()} == {str(longer_port)}
-    for each in (port, longer_port):
-        with contextlib.suppress(adb_server.AdbServerError):
-            adb_server.ask(f"host:disconnect:127.0.0.1:{each}")
-
-
-def is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) != 0

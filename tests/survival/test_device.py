@@ -18,25 +18,6 @@ pytestmark = LAB_TEST
 DEADLINE_S = 2 * SCALE
 
 
-@pytest.mark.fault(stage="push", done="the disk of the device is full", holds="sessions fail with that reason")
-def test_a_full_disk_fails_what_does_not_fit_and_says_so(lab_farm: LabFarm, site: MakeSite) -> None:
-    def fill(site: Site) -> None:
-        # given a device without room for the model's input
-        faults.fill_disk(site.part)
-        since = time.time()
-        try:
-            assert lab_farm.start(site).result(LONGEST_S).failed == 3
-        finally:
-            faults.empty_disk(site.part)
-        lab_farm.assert_known("disk full at push", site, since, "no space left for", "free space there")
-        assert {record.reason_code for record in lab_farm.records(site)} == {"no_space_on_device"}
-        assert site.starts() == []
-        # and with room again all is run
-        lab_farm.complete(site, missing=3)
-
-    at_once(fill, [site(PHONE), site(MAC)])
-
-
 @pytest.mark.fault(
     stage="run", done="the runner fills the disk of the device", holds="only that session fails, and the next has room"
 )
@@ -103,24 +84,6 @@ def test_a_restart_during_a_run_is_seen_as_such(lab_farm: LabFarm, site: MakeSit
         lab_farm.complete(site, missing=1)
 
     at_once(restart, [site(PHONE), site(MAC)])
-
-
-@pytest.mark.fault(
-    stage="run", done="the runner ignores TERM at its deadline", holds="it is killed and the next session succeeds"
-)
-def test_a_runner_that_ignores_term_is_ended_and_disturbs_no_other(lab_farm: LabFarm, site: MakeSite) -> None:
-    def hang(site: Site) -> None:
-        site.at_start(2, "hang")
-        running = lab_farm.start(site, deadline_s=DEADLINE_S)
-        began = time.time()
-        tally = running.result(LONGEST_S)
-        lab_farm.assert_known(
-            "runner ignores TERM", site, began + DEADLINE_S, f"was killed after its deadline of {DEADLINE_S:g} s"
-        )
-        assert (tally.succeeded, tally.failed) == (1, 1)
-        lab_farm.complete(site, missing=1, deadline_s=DEADLINE_S)
-
-    at_once(hang, [site(PHONE), site(MAC)])
 
 
 @pytest.mark.fault(

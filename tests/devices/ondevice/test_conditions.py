@@ -43,13 +43,6 @@ def test_an_implausible_number_is_left_out(printed: dict[str, str]) -> None:
     assert {key: value for key, value in numbers.items() if value} == {}
 
 
-@pytest.mark.fault(stage="settle", done="the device's disk has a name with blanks", holds="its free space is right")
-def test_the_free_space_of_a_disk_whose_name_has_blanks_is_read() -> None:
-    disk = f"{_DF}//me@nas/Lab Share 7 1000 400 600 40% /Volumes/Lab Share 7"
-
-    assert parse_conditions({"system": "macos", "disk": disk}).free_disk_bytes == 600 * 1024
-
-
 @pytest.mark.fault(stage="settle", done="a device prints 5 MB instead of its conditions", holds="it is an error")
 @pytest.mark.parametrize(
     ("script", "cause"),

@@ -207,8 +207,8 @@ def test_facts_that_cannot_be_stored_are_unknown() -> None:
         "system": "linux",
         "hostname": "@system",
         "arch": "aarch64/../..",
-        "cores": "9" * 20,
-        "memory": f"MemTotal: {'9' * 5000} kB",
+        "cores": "\N{SUPERSCRIPT TWO}",
+        "memory": f"MemTotal: {'9' * 20} kB",
         "kernel": "k" * 100_000,
         "product": "\N{SUPERSCRIPT TWO}",
         "glibc": "glibc 2." + "9" * 5000,
@@ -236,8 +236,3 @@ def test_a_linux_machine_tells_the_versions_of_its_c_and_cpp_libraries(tmp_path:
 def test_a_program_of_another_platform_does_not_use_the_libraries_that_the_device_reports() -> None:
     facts = parse_facts(sections(LINUX_FACTS), "linux-x86_64")
     assert (facts.glibc, facts.glibcxx) == (None, None)
-
-
-def test_a_number_in_other_digits_is_unknown() -> None:
-    facts = read_facts(Printing("@system\nlinux\n@arch\nx86_64\n@cores\n\N{SUPERSCRIPT TWO}\n".encode()))
-    assert (facts.cores, facts.platform) == (None, "linux-x86_64")

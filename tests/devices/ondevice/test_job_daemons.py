@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from devices.device import Device
 from devices.errors import DeviceError
 from devices.ondevice.job import kill_leftovers, run_job
 from devices.shell import script_text
+from tests.fixtures.jobs import ending, in_background
 from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
 
 # Starts a process that leaves the job's session and group, as a daemon does, and closes its streams.
@@ -40,13 +40,17 @@ def is_running(folder: Path) -> bool:
 
 
 @pytest.mark.fault(
-    stage="run", done="runner left a daemon in its own session (setsid)", holds="the daemon ends with the session"
+    stage="run", done="runner left a process {where} when it ended", holds="the process ends with the session"
 )
-def test_a_daemon_ends_with_the_command_that_left_it(device: Device, folder: Path) -> None:
-    result = run_job(device, str(folder), ["sh", "-c", DAEMON], deadline_s=ENOUGH_S)
-    assert result.exit_code == 0
+@pytest.mark.parametrize(
+    ("where", "script"),
+    [("in its own session (setsid)", DAEMON), ("in the background", "sleep 60 & echo $! >daemon; exit 0")],
+)
+def test_what_a_command_leaves_ends_with_it(device: Device, folder: Path, where: str, script: str) -> None:
+    result = run_job(device, str(folder), ["sh", "-c", script], deadline_s=ENOUGH_S)
+    assert ending(result) == (0, None, False)
     assert (folder / "daemon").read_text()
-    wait_for(lambda: not is_running(folder), "the daemon to end")
+    wait_for(lambda: not is_running(folder), "the process to end")
 
 
 @pytest.mark.parametrize(("first", "seconds"), [("", 1), ("999999999", 1), ("$last", 31)])
@@ -82,15 +86,14 @@ def test_a_daemon_ends_with_a_job_at_its_deadline(device: Device, folder: Path, 
 )
 def test_the_next_holder_of_the_device_ends_the_daemon_of_a_job_it_finds(device: Device, folder: Path) -> None:
     # given a job that runs, and left a daemon
-    def run() -> None:
-        with pytest.raises(DeviceError):
-            run_job(device, str(folder), ["sh", "-c", DAEMON + "sleep 3600"], deadline_s=ENOUGH_S, reconnect_s=0)
-
-    job = threading.Thread(target=run)
-    job.start()
-    wait_for(lambda: (folder / "daemon").exists(), "the daemon")
+    argv = ["sh", "-c", DAEMON + "sleep 3600"]
+    job, outcome = in_background(
+        lambda: run_job(device, str(folder), argv, deadline_s=ENOUGH_S, reconnect_s=0),
+    )
+    wait_for((folder / "daemon").exists, "the daemon")
     # when the next holder of the device ends what is left there
     assert len(kill_leftovers(device)) == 1
     # then the daemon ends, too
     wait_for(lambda: not is_running(folder), "the daemon to end")
     job.join(ENOUGH_S)
+    assert isinstance(outcome[0], DeviceError)

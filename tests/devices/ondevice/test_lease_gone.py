@@ -5,19 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from devices.device import Device
 from devices.errors import LeaseLost
-from devices.local import LocalDevice
 from devices.ondevice.lease import acquire
 
 
 @pytest.mark.fault(stage="run", done="the folder of the lease is deleted", holds="the message does not name a thief")
-def test_a_deleted_lease_is_not_reported_as_taken_over(tmp_path: Path) -> None:
-    # given a held device whose folder is wiped
-    folder = tmp_path / "machine"
-    device = LocalDevice("local", str(tmp_path / "root"))
-    device.machine_folder = str(folder)
-    lease = acquire(device, "us", ttl_s=600)
-    shutil.rmtree(folder)
-    # when the lease is renewed
-    with pytest.raises(LeaseLost, match=r"^local: our lease is gone, and nobody else holds the device: its files were"):
+def test_a_deleted_lease_is_not_reported_as_taken_over(local_device: Device, machine: Path) -> None:
+    lease = acquire(local_device, "us", ttl_s=600)
+    shutil.rmtree(machine)
+    with pytest.raises(LeaseLost, match=r"^test-local: our lease is gone, and nobody else holds the device: its files"):
         lease.renew()

@@ -13,12 +13,8 @@ from devices.device import Device
 from devices.errors import DeviceBusy, DeviceLost
 from devices.ondevice import lease as leases
 from devices.ondevice.job import MOST_FOLDERS
-from devices.ondevice.lease import Holder, Lease, acquire, current_holder, has_ended, lease_ttl_s
-
-
-def held_file(device: Device) -> Path:
-    (path,) = Path(device.machine_folder).glob("lease-*/*")
-    return path
+from devices.ondevice.lease import Holder, acquire, current_holder, has_ended, lease_ttl_s
+from tests.fixtures.leases import expire, held_file
 
 
 def expiry_s(device: Device) -> int:
@@ -42,7 +38,7 @@ def test_a_lease_lasts_as_long_as_acquired_and_is_renewed_for_as_long_again_or_l
         assert 2001 <= expiry_s(local_device) - now_s < 2500
     # and a lease that is about to expire lasts as long again
     with acquire(local_device, "this farm", ttl_s=1000) as lease:
-        held_file(local_device).rename(f"{held_file(local_device).with_suffix('')}.0")
+        expire(local_device)
         lease.renew()
         assert 1000 <= expiry_s(local_device) - now_s < 1500
 
@@ -155,7 +151,7 @@ def test_a_wait_is_reported_once_and_ends_when_its_time_is_over(
         slept.append(seconds)
         now[0] += seconds
 
-    lease: Lease = acquire(local_device, "first farm")
+    lease = acquire(local_device, "first farm")
     monkeypatch.setattr(time, "sleep", sleep)
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     monkeypatch.setattr(leases, "run_script", lambda *_: "held")

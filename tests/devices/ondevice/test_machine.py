@@ -19,6 +19,7 @@ from devices.ondevice.job import kill_leftovers, run_job
 from devices.ondevice.lease import acquire
 from devices.ondevice.prepare import prepare_job
 from tests.fixtures.jobs import start_long_job
+from tests.fixtures.leases import expire, held_file
 from tests.fixtures.needs import needs, needs_root
 from tests.fixtures.paths import ROOT
 from tests.fixtures.waiting import ENOUGH_S, wait_for
@@ -74,11 +75,6 @@ def public(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(Device, "machine_folder", str(folder / "machine"))
     yield folder
     shutil.rmtree(folder)
-
-
-def expire(device: Device) -> None:
-    (path,) = Path(device.machine_folder).glob("lease-*/*")
-    path.rename(f"{path.with_suffix('')}.0")
 
 
 @pytest.mark.fault(
@@ -172,10 +168,10 @@ def test_a_controller_that_was_stopped_beyond_its_lease_starts_no_job(local_devi
 def test_a_job_extends_the_lease_to_its_deadline(local_device: Device) -> None:
     with acquire(local_device, "this farm", ttl_s=1):
         run_job(local_device, f"{local_device.root}/session", ["true"], deadline_s=1000)
-        (path,) = Path(local_device.machine_folder).glob("lease-*/*")
+        expiry_s = float(held_file(local_device).suffix[1:])
 
-        now = float(Path("/proc/uptime").read_text(encoding="utf-8").split()[0])
-        assert 1000 < float(path.suffix[1:]) - now < 1400
+        now_s = float(Path("/proc/uptime").read_text(encoding="utf-8").split()[0])
+        assert 1000 < expiry_s - now_s < 1400
 
 
 @pytest.mark.fault(

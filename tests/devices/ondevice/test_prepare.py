@@ -66,33 +66,35 @@ def test_a_file_that_was_just_pushed_is_not_read_again(
 
 @pytest.mark.fault(
     stage="push",
-    done="a file in the device's store is changed between two sessions, with the same size and time",
+    done="a file of a model or runner is {harm} on the device between two sessions",
     holds="it is pushed again before it runs",
 )
+@pytest.mark.parametrize("harm", ["changed, with the same size and time,", "truncated", "deleted"])
 @pytest.mark.parametrize("which", [0, 1])
-def test_a_file_that_was_changed_on_the_device_is_pushed_again(
-    device: Device, contents: list[Content], which: int
+def test_what_was_damaged_on_the_device_is_pushed_again(
+    device: Device, contents: list[Content], which: int, harm: str
 ) -> None:
+    # given a store of verified files
     store(device, contents)
     path = stored(device, contents[which])[0]
     before, whole = path.stat(), path.read_bytes()
-    path.write_bytes(os.urandom(len(whole)))
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    # when one of them is damaged
+    if harm == "deleted":
+        path.unlink()
+    elif harm == "truncated":
+        os.truncate(path, 10)
+    else:
+        path.write_bytes(os.urandom(len(whole)))
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
     prepared(device, contents)
 
     assert path.read_bytes() == whole
 
 
-@pytest.mark.fault(
-    stage="push",
-    done="a file in the device's store, or the record of its hashes, is deleted between two sessions",
-    holds="it is pushed or verified again before it runs",
-)
-@pytest.mark.parametrize("what", ["blobs", "trees", "verified"])
-def test_what_was_deleted_on_the_device_is_stored_again(device: Device, contents: list[Content], what: str) -> None:
+def test_files_whose_record_of_hashes_was_deleted_are_verified_again(device: Device, contents: list[Content]) -> None:
     store(device, contents)
-    deleted = next(path for path in (Path(device.root) / what).rglob("*") if path.is_file())
+    deleted = next((Path(device.root) / "verified").iterdir())
     deleted.unlink()
 
     prepared(device, contents)
@@ -131,6 +133,10 @@ def test_an_ended_job_of_the_same_identity_is_kept_and_another_is_removed(
     assert not (Path(device.root) / "blobs").exists()
 
     assert not prepare_job(device, folder, "other", contents, ttl_s=60).has_ended
+    assert not Path(folder).exists()
+    # and so is one that has not ended
+    (Path(folder) / "job").mkdir(parents=True)
+    assert not prepared(device, contents).has_ended
     assert not Path(folder).exists()
 
 

@@ -1,10 +1,8 @@
 """The ETDump reader on files that are incomplete, not ETDumps, or lie: one sentence, or columns, and nothing else."""
 
 import os
-import random
 import re
 import struct
-import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -126,46 +124,3 @@ def test_an_event_that_is_listed_again_and_again_is_refused() -> None:
     writer.table(writer.table(references_at[0], [("I", 0)])[0], [])
     writer.share(references_at)
     assert "it lists 30000 events, more than fit" in refusal(writer.finish())
-
-
-@pytest.mark.parametrize("damage", ["flip", "word", "cut", "noise", "swap"])
-def test_damaged_files_are_refused_or_read_but_nothing_else_happens(damage: str) -> None:
-    # given a seeded stream of damages to a real layout
-    chance = random.Random(f"etdump-{damage}")
-    sentences = []
-    tracemalloc.start()
-    for _ in range(600):
-        # when each is read, then the reader refuses in one sentence or returns columns; anything else fails here
-        try:
-            dump = read_etdump(_damaged(damage, chance), name="x")
-        except EtdumpError as error:
-            sentences.append(str(error))
-        else:
-            assert (dump.parent < len(dump.kind)).all()
-            assert (dump.name_id < len(dump.names)).all()
-    _, peak_bytes = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert sentences
-    assert all(sentence.startswith("x is ") for sentence in sentences)
-    assert peak_bytes < 2_000_000
-
-
-def _damaged(damage: str, chance: random.Random) -> bytes:
-    data = bytearray(WHOLE)
-    at = chance.randrange(12, len(data) - 4)
-    match damage:
-        case "flip":
-            for _ in range(chance.randint(1, 3)):
-                data[chance.randrange(4, len(data))] ^= 1 << chance.randrange(8)
-        case "word":
-            value = chance.choice([0, 1, 2**31 - 1, 2**31, 2**32 - 1, len(data), chance.randrange(2**32)])
-            struct.pack_into("<I", data, at // 4 * 4, value)
-        case "cut":
-            del data[at:]
-            struct.pack_into("<I", data, 0, len(data) - 4)
-        case "noise":
-            data[at:] = chance.randbytes(len(data) - at)
-        case "swap":
-            other = chance.randrange(12, len(data) - 4) // 4 * 4
-            data[at // 4 * 4 : at // 4 * 4 + 4] = data[other : other + 4]
-    return bytes(data)

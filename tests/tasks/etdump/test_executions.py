@@ -44,40 +44,39 @@ def test_an_aborted_execution_does_not_count_in_the_next_one(stopped_after: int,
     assert (dump.parent[:stopped_after] < stopped_after).all()
 
 
-def test_an_aborted_execution_between_complete_ones_counts_in_neither() -> None:
-    events = [*execution(1000), *execution(2000)[:3], *execution(3000)]
-    dump = read_etdump(build_etdump([Run(events)]))
-    assert (counted(dump), dump.unfinished_events) == ([5, 5], 3)
-    assert dump.execution.tolist() == [0] * 5 + [-1] * 3 + [1] * 5
+SCOPE = Profile("my stage", 900, 1046, chain=-1, instruction=0)
+LOADING = [
+    Profile(text="compile", start=30, end=60, chain=-1, instruction=0),
+    Profile("Method::init", 20, 70, chain=-1, instruction=0),
+]
 
 
-def test_an_aborted_execution_in_its_own_run_data_or_at_the_end_is_counted_as_unfinished() -> None:
-    runs = [Run(execution(1000)), Run(execution(2000)[:2]), Run(execution(3000)), Run(execution(4000)[:3])]
-    dump = read_etdump(build_etdump(runs))
-    assert (counted(dump), dump.unfinished_events) == ([5, 5], 5)
-
-
-def test_a_delegate_that_reports_its_loading_is_not_an_unfinished_execution() -> None:
-    # given a delegate that reports an event while it is loaded, in the same run_data as an execution
-    loading = [
-        Profile(text="compile", start=30, end=60, chain=-1, instruction=0),
-        Profile("Method::init", 20, 70, chain=-1, instruction=0),
-    ]
-    dump = read_etdump(build_etdump([Run([*loading, *execution(1000)])]))
-    assert (counted(dump), dump.unfinished_events) == ([5], 0)
-
-
-def test_a_delegate_with_an_earlier_clock_counts_in_its_execution() -> None:
-    dump = read_etdump(build_etdump([Run(execution(1000, 0)), Run(execution(2000, 100))]))
-    assert (counted(dump), dump.unfinished_events) == ([5, 5], 0)
-    assert dump.parent[dump.kind == EventKind.DELEGATED].tolist() == [1, 6]
-
-
-def test_a_scope_that_began_before_the_execution_does_not_count_in_it() -> None:
-    events = execution(1000)
-    scope = Profile("my stage", 900, 1046, chain=-1, instruction=0)
-    dump = read_etdump(build_etdump([Run([*events[:2], scope, *events[2:]])]))
-    assert (counted(dump), dump.unfinished_events) == ([5], 0)
+@pytest.mark.parametrize(
+    ("events", "unfinished"),
+    [
+        ([[*execution(1000), *execution(2000)[:3], *execution(3000)]], 3),
+        ([execution(1000), execution(2000)[:2], execution(3000), execution(4000)[:3]], 5),
+        ([[*LOADING, *execution(1000)], execution(2000)], 0),
+        ([execution(1000, 0), execution(2000, 100)], 0),
+        ([[*execution(1000)[:2], SCOPE, *execution(1000)[2:]], execution(2000)], 0),
+    ],
+    ids=[
+        "aborted between complete ones",
+        "aborted in its own run_data, or at the end",
+        "a delegate that reports its loading",
+        "a delegate with an earlier clock",
+        "a scope that began before the execution",
+    ],
+)
+def test_only_the_events_of_complete_executions_count(events: list[list[Profile]], unfinished: int) -> None:
+    dump = read_etdump(build_etdump([Run(each) for each in events]))
+    assert (counted(dump), dump.unfinished_events) == ([5, 5], unfinished)
+    # what happens outside them has no parent in them
+    outside = dump.parent[(dump.execution < 0) & (dump.parent >= 0)]
+    assert (dump.execution[outside] < 0).all()
+    # and a delegate's operators are inside their calls, whatever their clock
+    delegated = np.flatnonzero((dump.kind == EventKind.DELEGATED) & (dump.execution >= 0))
+    assert [EventKind(dump.kind[dump.parent[each]]).name for each in delegated] == ["DELEGATE_CALL"] * 2
 
 
 def test_the_methods_that_a_process_loaded_are_counted() -> None:

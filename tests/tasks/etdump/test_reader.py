@@ -162,12 +162,6 @@ def test_executions_that_take_different_paths_stay_apart() -> None:
     assert dump.start_ns[dump.kind == EventKind.METHOD].tolist() == [1000, 2000, 3000, 4000, 5000]
 
 
-def test_loading_that_shares_the_run_of_an_execution_is_not_part_of_it() -> None:
-    dump = read_etdump(build_etdump([Run([*loading().events, *execution(1000).events])]))
-    assert dump.execution.tolist() == [-1, -1, 0, 0, 0, 0, 0, 0]
-    assert dump.parent[:2].tolist() == [-1, -1]
-
-
 def test_self_times_of_an_execution_add_up_to_it_exactly() -> None:
     # given a delegate that reports a nanosecond more than its call took
     greedy = [Profile(text="a", end=31, instruction=2), Profile("DELEGATE_CALL", 10, 40, instruction=2)]
@@ -176,13 +170,6 @@ def test_self_times_of_an_execution_add_up_to_it_exactly() -> None:
     assert dump.self_ns.tolist() == [50, 20, 15, 7, 3, 25, 31, -1, 15]
     for number in range(dump.executions):
         assert dump.self_ns[dump.execution == number].sum() == dump.execute_ns[number]
-
-
-def test_an_interrupted_run_has_events_but_no_execution() -> None:
-    dump = read_etdump(build_etdump([loading(), Run(execution(0).events[:3])]))
-    assert dump.executions == 0
-    assert len(dump.execute_ns) == 0
-    assert dump.parent.tolist() == [-1, -1, 4, 4, -1]
 
 
 @pytest.mark.parametrize("runs", [[], [Run(listed=False)], [Run([])], [Run([Allocation(1, 64)])]], ids=len)

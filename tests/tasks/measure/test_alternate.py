@@ -75,10 +75,8 @@ def test_another_night_or_another_content_is_another_comparison() -> None:
 
 
 def noise_of(**changes: Any) -> list[PlannedSession]:
-    export: Any = SimpleNamespace(model="linear", pte_sha256="p1", inputs_sha256="i", content=("p1", "i"), seed=0)
-    runner: Any = SimpleNamespace(runner_sha256="r1")
-    spec = a_spec(**changes)
-    return plan_noise(spec, NIGHT, "phone", {("linear", "fp32"): (export,)}, {("sme2_off", "timing"): runner})
+    side, spec = a_side("p1"), a_spec(**changes)
+    return plan_noise(spec, NIGHT, "phone", {("linear", "fp32"): (side.export,)}, {("sme2_off", "timing"): side.runner})
 
 
 def test_a_sweep_compares_its_first_model_with_itself_if_it_is_asked_to() -> None:

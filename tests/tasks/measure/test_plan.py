@@ -108,28 +108,17 @@ def test_what_succeeded_is_not_run_again() -> None:
     assert still_to_run(sessions, done) == sessions[4:]
 
 
-def test_what_was_forgotten_is_measured_again_under_a_new_id() -> None:
-    # given a session that failed once, then succeeded, and was forgotten
+@pytest.mark.parametrize(
+    ("second", "is_forgotten"), [("invalid", False), ("succeeded", True)], ids=["failed twice", "forgotten"]
+)
+def test_what_failed_or_was_forgotten_is_measured_again_under_a_new_id(second: str, is_forgotten: bool) -> None:
+    # given a session that failed once, and then failed again, or succeeded and was forgotten
     sessions = planned(a_spec())
-    records = [ended(sessions[1], "failed", "device_lost"), ended(replace(sessions[1], attempt=2), "succeeded")]
+    records = [ended(sessions[1], "failed", "device_lost"), ended(replace(sessions[1], attempt=2), second)]
     # when the sweep is started again
-    again = still_to_run(sessions, records, forgotten={records[1].session_id})
+    again = still_to_run(sessions, records, forgotten={records[1].session_id} if is_forgotten else set())
     # then it is its third attempt, whose id is that of no bundle
     assert len(again) == len(sessions)
-    assert again[1].attempt == 3
-    assert again[1].session_id not in {record.session_id for record in records}
-
-
-def test_what_failed_is_tried_again_under_a_new_id() -> None:
-    # given one session that failed twice
-    sessions = planned(a_spec())
-    records = [
-        ended(sessions[1], "failed", "device_lost"),
-        ended(replace(sessions[1], attempt=2), "invalid", "thermal"),
-    ]
-    # when the sweep is started again
-    again = still_to_run(sessions, records)
-    # then it is its third attempt, and has an id of its own
     assert again[1].attempt == 3
     assert again[1].session_id not in {record.session_id for record in records}
 

@@ -12,6 +12,7 @@ import pytest
 from tasks.analyse.verdict.comparison import compare
 from tasks.bundle.enough import ALERT_SESSIONS
 from tasks.bundle.record import SessionRecord
+from tasks.bundle.stats import Stats
 from tasks.measure.plan import DISCARDED_INDEX, FIRST_SESSION, PlannedSession, still_to_run
 from tasks.measure.sequential import Enough, median_interval_percent
 from tasks.measure.spec import SweepSpec
@@ -41,7 +42,8 @@ def measured(session: PlannedSession, noise: Noise = steady) -> SessionRecord:
         return ended(session, "invalid", FIRST_SESSION)
     move = math.sin(session.index * 2.4 + (session.cell.variant == "sme2_on"))
     latency_ns = round(1e6 * (1 + noise(session) * move))
-    return ended(session, "succeeded").model_copy(update={"stats": {"execution_ns": [9e6, *[latency_ns] * 5]}})
+    stats = Stats(execution_ns=[9_000_000, *[latency_ns] * 5])
+    return ended(session, "succeeded").model_copy(update={"stats": stats})
 
 
 def run(spec: SweepSpec, records: Iterable[SessionRecord] = (), noise: Noise = steady) -> list[SessionRecord]:
@@ -124,7 +126,7 @@ def test_sessions_that_do_not_count_end_nothing() -> None:
     spec = a_sweep(models=["linear"])
     records = run(spec)
     useless = [
-        [record.model_copy(update={"stats": {"load_ns": 5}}) for record in records],
+        [record.model_copy(update={"stats": Stats(load_ns=5)}) for record in records],
         [record.model_copy(update={"stats": None}) for record in records],
         [record.model_copy(update={"status": "invalid", "reason_code": "thermal"}) for record in records],
         [measured(session) for session in planned(spec, pte="other")],

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tasks.bundle.record import Source
 from tasks.measure.source import source_of
 
 
@@ -13,6 +14,12 @@ def git(folder: Path, *arguments: str) -> str:
     author = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
     done = subprocess.run(["git", *author, "-C", str(folder), *arguments], check=True, capture_output=True, text=True)
     return done.stdout.strip()
+
+
+def known_source_of(sweep_file: Path) -> Source:
+    found = source_of(sweep_file)
+    assert found is not None
+    return found
 
 
 @pytest.fixture
@@ -28,8 +35,7 @@ def sweep_file(tmp_path: Path) -> Path:
 
 
 def test_the_commit_of_the_repository_is_recorded(sweep_file: Path) -> None:
-    found = source_of(sweep_file)
-    assert found is not None
+    found = known_source_of(sweep_file)
     assert found.model_dump() == {"commit": git(sweep_file.parent, "rev-parse", "HEAD"), "is_dirty": False}
 
 
@@ -42,24 +48,18 @@ def test_a_changed_file_anywhere_in_the_repository_is_an_uncommitted_change(swee
     # when it is edited
     model.write_text("channels = 16\n")
     # then the commit is not what was measured
-    found = source_of(sweep_file)
-    assert found is not None
-    assert found.is_dirty is True
+    assert known_source_of(sweep_file).is_dirty is True
 
 
 def test_results_that_nobody_tracks_are_no_change(sweep_file: Path) -> None:
     (sweep_file.parent / "var").mkdir()
     (sweep_file.parent / "var" / "results.duckdb").write_text("")
-    found = source_of(sweep_file)
-    assert found is not None
-    assert found.is_dirty is False
+    assert known_source_of(sweep_file).is_dirty is False
 
 
 def test_no_url_of_a_remote_is_recorded(sweep_file: Path) -> None:
     git(sweep_file.parent, "remote", "add", "origin", "https://user:secret-token@example.org/bench.git")
-    found = source_of(sweep_file)
-    assert found is not None
-    assert "secret-token" not in found.model_dump_json()
+    assert "secret-token" not in known_source_of(sweep_file).model_dump_json()
 
 
 def test_a_relative_path_and_variables_of_a_git_hook_lead_to_the_same_repository(
@@ -71,9 +71,7 @@ def test_a_relative_path_and_variables_of_a_git_hook_lead_to_the_same_repository
     expected = git(sweep_file.parent, "rev-parse", "HEAD")
     monkeypatch.setenv("GIT_DIR", str(other / ".git"))
     monkeypatch.chdir(sweep_file.parent)
-    found = source_of(Path("nightly.yaml"))
-    assert found is not None
-    assert found.commit == expected
+    assert known_source_of(Path("nightly.yaml")).commit == expected
 
 
 def test_without_a_repository_a_commit_or_git_there_is_nothing(
@@ -116,6 +114,4 @@ def test_a_git_that_hangs_does_not_stop_a_sweep(
     monkeypatch.setenv("PATH", f"{slow.parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setattr("tasks.measure.source._ANSWER_S", 1.0)
     # then the commit is recorded without an answer about changes
-    found = source_of(sweep_file)
-    assert found is not None
-    assert found.is_dirty is None
+    assert known_source_of(sweep_file).is_dirty is None

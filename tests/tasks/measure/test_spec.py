@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from devices.errors import InputError
-from tasks.measure.spec import SweepSpec, read_sweep
+from tasks.measure.spec import read_sweep
 from tests.fixtures.paths import DEPLOYMENTS
 
 
@@ -15,30 +15,25 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", ["smoke", "lab", "nightly", "zoo"])
-def test_the_sweeps_that_come_with_the_farm_are_valid(name: str) -> None:
-    assert read_sweep(DEPLOYMENTS / "sweeps" / f"{name}.yaml").name == name
+@pytest.mark.parametrize("path", [*sorted((DEPLOYMENTS / "sweeps").glob("*.yaml"))], ids=lambda path: path.stem)
+def test_the_sweeps_that_come_with_the_farm_are_valid(path: Path) -> None:
+    assert read_sweep(path).name == path.stem
 
 
 @pytest.mark.parametrize(
     ("text", "line", "sentence"),
     [
         ("name: a\nmodels: [linear]\nexecutoins: 3\n", 3, "`executoins`: unknown key; the keys are "),
-        ("name: a\nmodels: [linear]\nexecutions: many\n", 3, "`executions`: input should be a valid integer"),
         ("name: a\nmodels:\n  - linear\n  - mobilnet\n", 4, "unknown model `mobilnet`"),
         ("name: a\nmodels: [linear]\nprecisions: [fp64]\n", 3, "unknown precision `fp64`; use one of fp32, fp16, "),
         ("name: A b\nmodels: [linear]\n", 1, "lower-case letters, digits"),
-        ("models: [linear]\n", 1, "`name`: required key is missing"),
         ("name: a\nmodels: [linear]\nthreads: [1, 1]\n", 3, "duplicate entry `1`"),
         ("name: a\nmodels: [linear]\nthreads: [all, 2]\n", 3, "the first entry must be a number; write `all` after it"),
-        ("name: a\nname: b\nmodels: [linear]\n", 2, "duplicate key `name`"),
         ("name: a\nmodels: [linear]\nlimits:\n  max_temp: 3\n", 4, "the keys are max_background_cpu_percent, "),
         ("name: a\nmodels: [linear]\nlimits:\n  max_die_c: .inf\n", 4, "`limits.max_die_c`: input should be a finite"),
         ("name: a\nmodels: [linear]\nseed: 9223372036854775808\n", 3, "`seed`: input should be less than "),
         ("name: a\nmodels: [linear]\nfinish_by: 22:30\n", 3, 'in quotes, such as "07:00" or "22:30", not 1350'),
         ('name: a\nmodels: [linear]\nfinish_by: "24:10"\n', 3, "`finish_by`: a time consists of hours and minutes"),
-        ("name: [\n", 2, "not valid YAML"),
-        ("", 1, "the file must consist of keys and values"),
     ],
 )
 def test_a_mistake_is_one_sentence_with_file_line_and_what_would_be_right(
@@ -55,11 +50,6 @@ def test_a_mistake_is_one_sentence_with_file_line_and_what_would_be_right(
     assert "\n" not in str(refused.value)
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"nowhere\.yaml: no such file"):
-        read_sweep(tmp_path / "nowhere.yaml")
-
-
 def test_warm_up_must_leave_executions_to_measure(tmp_path: Path) -> None:
     path = written(tmp_path, "name: a\nmodels: [linear]\nexecutions: 3\nwarmup_executions: 3\n")
     with pytest.raises(InputError, match=r"executions \(3\) must be more than warmup_executions \(3\)"):
@@ -74,8 +64,3 @@ def test_a_sweep_that_may_end_early_has_sessions_to_save(tmp_path: Path, session
     else:
         with pytest.raises(InputError, match=problem):
             read_sweep(path)
-
-
-def test_a_model_of_ones_own_is_named_by_module_and_factory() -> None:
-    spec = SweepSpec.model_validate({"name": "a", "models": ["team.models:detector"]})
-    assert [model.factory for model in spec.models] == ["team.models:detector"]

@@ -47,15 +47,6 @@ def test_a_slow_processor_is_compared_with_its_own_earlier_times(load: Calibrati
     assert load.slowdown_percent(None) is None
 
 
-def test_another_key_has_a_baseline_of_its_own(load: Calibration) -> None:
-    other = replace(load, key="other")
-    for _ in range(5):
-        load.add(150 * MS)
-        other.add(100 * MS)
-
-    assert (load.slowdown_percent(150 * MS), other.slowdown_percent(150 * MS)) == (0.0, 50.0)
-
-
 def test_the_oldest_times_and_keys_are_dropped(load: Calibration) -> None:
     # given thirty fast times, and more of a device that became slower for good
     for ms in [100] * 30 + [200] * 50:
@@ -100,12 +91,3 @@ def test_serial_build_runner_and_launcher_have_different_baselines(tmp_path: Pat
     assert {load.file for load in found} == {tmp_path / "calibrations" / "phone.json"}
     assert found[0].command == ["/tree/executor_runner", "--calibrate"]
     assert found[4].command == ["taskset", "1", "/tree/executor_runner", "--calibrate"]
-
-
-def test_a_registered_runner_has_no_calibration_load(tmp_path: Path) -> None:
-    runner = replace(farm_bench(tmp_path, "").runner, kind="registered")
-
-    found = calibration_of(tmp_path, DeviceSpec(name="phone", transport="local"), PHONE, runner, "/tree")
-
-    assert found.command == []
-    assert found.why_unknown(None) == "a registered runner has no calibration load"

@@ -60,19 +60,13 @@ def test_the_statistics_of_a_good_runner_are_kept_and_loaded(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("what", "content", "field"),
     [
-        ("a negative load_ns", changed(load_ns=-1), "`load_ns`"),
         ("a load_ns of 2^70", changed(load_ns=2**70), "`load_ns`"),
         ("load_ns as text", changed(load_ns="fast"), "`load_ns`"),
         ("load_ns as NaN", '{"load_ns": NaN, "threads_used": 1}', "`load_ns`"),
-        ("load_ns as a fraction", changed(load_ns=1.5), "`load_ns`"),
-        ("threads_used as text", changed(threads_used="1"), "`threads_used`"),
         ("a negative execution", changed(execution_ns=[1, -2]), "`execution_ns.1`"),
         ("a lone surrogate", changed(exit_reason="lone \ud800"), "hex escape"),
         ("an unknown key nested 100,000 deep", changed()[:-1] + ', "deep": ' + "[" * 100_000, "recursion limit"),
-        ("100,000 brackets", "[" * 100_000, "recursion limit"),
         ("an unknown count that is negative", changed(newer_ns=-1), "`newer_ns`"),
-        ("a list", "[]", "object"),
-        ("nothing", "", "EOF"),
     ],
 )
 def test_statistics_that_do_not_match_their_schema_fail_the_session(
@@ -163,14 +157,6 @@ def test_a_long_log_is_cut_with_a_line_that_states_it(tmp_path: Path) -> None:
         assert log.endswith(b"end\n")
         assert b"\n[etfarm: this log has more than 16777216 bytes; its middle was cut here]\n" in log
         assert len(log) < logs.LIMIT_BYTES + 200
-
-
-@pytest.mark.fault(stage="check", done="an output is NaN where eager is finite", holds="the session fails")
-def test_an_output_that_is_not_a_number_is_a_wrong_output(tmp_path: Path) -> None:
-    script = 'cp "$model" "$etdump"; printf "\\0\\0\\300\\177" >"$output-0.bin"\n'
-    record = measured(tmp_path, a_bench(tmp_path, script))
-    assert (record.status, record.reason_code) == ("failed", "wrong_output")
-    assert "output 0 is NaN or infinite in 1 of 1 elements" in str(record.reason)
 
 
 @pytest.mark.fault(

@@ -56,6 +56,12 @@ def readings(monkeypatch: pytest.MonkeyPatch, *found: Conditions | Exception) ->
     return requests
 
 
+def settled(load: Calibration, limits: Limits, settle_s: float = ENOUGH_S) -> tuple[Conditions, list[GateRecord]]:
+    """Wait for the phone; return its conditions and what the wait recorded."""
+    gates: list[GateRecord] = []
+    return ready.settle(PHONE, limits, settle_s, gates, calibration=load), gates
+
+
 def heat(*temperatures_c: float) -> Iterator[Conditions]:
     return (Conditions(temperature_c=each) for each in temperatures_c)
 
@@ -67,12 +73,10 @@ def load(tmp_path: Path) -> Calibration:
 
 def test_a_device_that_cools_down_is_waited_for(monkeypatch: pytest.MonkeyPatch, load: Calibration) -> None:
     readings(monkeypatch, *heat(50, 45, 39))
-    gates: list[GateRecord] = []
 
-    conditions = ready.settle(PHONE, Limits(max_temperature_c=40), ENOUGH_S, gates, calibration=load)
+    conditions, (gate,) = settled(load, Limits(max_temperature_c=40))
 
     assert conditions.temperature_c == 39
-    (gate,) = gates
     assert (gate.limit, gate.bound, gate.value, gate.worst, gate.note) == ("max_temperature_c", 40, 39, 50, None)
     assert gate.waited_s > 0
 
@@ -107,10 +111,8 @@ def test_the_worst_value_is_the_lowest_of_a_lower_limit_and_never_one_inside(
 ) -> None:
     memory = [Conditions(temperature_c=30, free_memory_bytes=each * 10**6) for each in (300, 100, 400, 500)]
     readings(monkeypatch, *memory)
-    gates: list[GateRecord] = []
 
-    limits = Limits(max_temperature_c=40, min_free_memory_mb=500)
-    ready.settle(PHONE, limits, ENOUGH_S, gates, calibration=load)
+    _, gates = settled(load, Limits(max_temperature_c=40, min_free_memory_mb=500))
 
     assert [(gate.value, gate.worst) for gate in gates] == [(30, None), (500, 100)]
 
@@ -123,33 +125,13 @@ def test_what_only_the_farm_reads_is_added_to_what_the_job_recorded() -> None:
     assert ready.with_readiness(None, None) is None
 
 
-def test_a_wait_for_two_limits_counts_for_the_first(monkeypatch: pytest.MonkeyPatch, load: Calibration) -> None:
-    # given a device that is too hot and has too little memory, then only the latter
-    low = {"free_memory_bytes": 100 * 10**6}
-    readings(
-        monkeypatch,
-        Conditions(temperature_c=50, **low),  # type: ignore[arg-type]
-        Conditions(temperature_c=30, free_memory_bytes=900 * 10**6),
-    )
-    gates: list[GateRecord] = []
-    # when the farm waits for it
-    limits = Limits(max_temperature_c=40, min_free_memory_mb=500)
-    ready.settle(PHONE, limits, ENOUGH_S, gates, calibration=load)
-    # then no second is counted twice, and both values are recorded
-    heat_gate, memory_gate = gates
-    assert heat_gate.waited_s > 0
-    assert (memory_gate.waited_s, memory_gate.worst, memory_gate.value) == (0, 100, 900)
-
-
 def test_what_a_device_does_not_report_is_recorded_as_not_applied(
     monkeypatch: pytest.MonkeyPatch, load: Calibration
 ) -> None:
     readings(monkeypatch, Conditions())
-    gates: list[GateRecord] = []
 
-    ready.settle(PHONE, Limits(max_die_c=50), 0, gates, calibration=load)
+    _, (gate,) = settled(load, Limits(max_die_c=50), 0)
 
-    (gate,) = gates
     assert (gate.limit, gate.value, gate.note) == ("max_die_c", None, "the device does not report it")
 
 

@@ -62,6 +62,7 @@ def killed_while_the_job_runs(folder: Path, script: str) -> Bench:
     wait_for((folder / "count").exists, "the job to run")
     controller.kill()
     controller.wait()
+    assert list(bundles_of(folder / "bundles", NIGHT.sweep_id)) == []
     (folder / "go").touch()
     wait_for(lambda: list(folder.glob("root/sessions/*/job/rc")), "the job to end")
     again = folder / "again"
@@ -71,6 +72,7 @@ def killed_while_the_job_runs(folder: Path, script: str) -> Bench:
 
 
 def record_of(folder: Path, bench: Bench) -> SessionRecord:
+    """Measure the session and return its record, of which there is one bundle."""
     measure(a_session(), bench, LocalStore(folder / "bundles"))
     (record,) = bundles_of(folder / "bundles", NIGHT.sweep_id)
     return record
@@ -156,32 +158,24 @@ def test_the_times_in_the_bundle_are_those_of_the_run(tmp_path: Path, phone: Pat
 
 @pytest.mark.fault(
     stage="run",
-    done="a second user with another cpu_affinity finds the first user's finished job on the device",
+    done="a second user with another {what} finds the first user's finished job on the device",
     holds="it is removed and run again with the second user's command",
 )
-def test_a_finished_job_of_another_command_is_not_collected(tmp_path: Path, phone: Path) -> None:
-    bench = killed_while_the_job_runs(tmp_path, GOOD)
-    pinned = replace(bench, spec=bench.spec.model_copy(update={"cpu_affinity": [0]}))
-
-    record = record_of(tmp_path, pinned)
-
-    assert (record.status, record.command[:2]) == ("succeeded", ["taskset", "1"])
-    assert runs(tmp_path) == 2
-
-
-@pytest.mark.fault(
-    stage="run",
-    done="a second user with another var folder finds the first user's finished job on the device",
-    holds="it is removed and run again",
-)
-def test_a_finished_job_of_another_var_folder_is_not_collected(tmp_path: Path, phone: Path) -> None:
-    bench = killed_while_the_job_runs(tmp_path, GOOD)
+@pytest.mark.parametrize("what", ["cpu_affinity", "var folder"])
+def test_a_finished_job_of_another_user_is_not_collected(tmp_path: Path, phone: Path, what: str) -> None:
+    # given a finished job of a user with the same device
+    bench, bundles = killed_while_the_job_runs(tmp_path, GOOD), tmp_path / "bundles"
+    if what == "cpu_affinity":
+        bench = replace(bench, spec=bench.spec.model_copy(update={"cpu_affinity": [0]}))
+    else:
+        bundles = tmp_path / "other" / "bundles"
     since = time.time()
-
-    measure(a_session(), bench, LocalStore(tmp_path / "other" / "bundles"))
-
-    (record,) = bundles_of(tmp_path / "other" / "bundles", NIGHT.sweep_id)
+    # when another user measures the same session
+    measure(a_session(), bench, LocalStore(bundles))
+    # then it was run again
+    (record,) = bundles_of(bundles, NIGHT.sweep_id)
     assert record.status == "succeeded"
+    assert (record.command[:2] == ["taskset", "1"]) == (what == "cpu_affinity")
     assert datetime.fromisoformat(record.started_at).timestamp() >= since - 0.1
     assert runs(tmp_path) == 2
 
@@ -210,12 +204,12 @@ def test_a_session_that_was_not_alone_on_the_machine_is_invalid(tmp_path: Path) 
 
 @pytest.mark.fault(
     stage="run",
-    done="controllers are killed, and their sessions are never resumed",
-    holds="what they left on the device is removed by later sweeps",
+    done="bundles cannot be written, and some of the sessions are never resumed",
+    holds="later sweeps collect the finished jobs that they plan, and remove the others from the device",
 )
 def test_what_is_never_resumed_does_not_stay_on_the_device(tmp_path: Path) -> None:
     # given three finished jobs of this sweep and one of another farm that nobody collected, and one that never started
-    bench, store = a_bench(tmp_path, GOOD), LocalStore(tmp_path / "bundles")
+    bench, store = a_bench(tmp_path, f"echo x >>'{tmp_path}/count'; {GOOD}"), LocalStore(tmp_path / "bundles")
     kept, dropped, old = (a_session(index=index) for index in range(3))
     elsewhere = a_session(index=3)
     for session, bundles in ((kept, store), (dropped, store), (old, store), (elsewhere, LocalStore(tmp_path / "b"))):
@@ -227,8 +221,10 @@ def test_what_is_never_resumed_does_not_stay_on_the_device(tmp_path: Path) -> No
     clear_stale_jobs(bench.device, NIGHT, [kept, old], store)
     # then what is planned and recent stays, and so does the other farm's
     assert {path.name for path in sessions.iterdir()} == {kept.session_id, elsewhere.session_id}
+    # and a finished job is collected, not run again
     measure(kept, bench, store)
     assert [record.status for record in store.records(NIGHT.sweep_id)] == ["succeeded"]
+    assert runs(tmp_path) == 4
 
 
 def leave_job(bench: Bench, session: PlannedSession, bundles: LocalStore) -> None:

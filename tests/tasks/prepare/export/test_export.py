@@ -201,33 +201,21 @@ def test_a_recipe_without_meaning_is_found_once(exports: Path, monkeypatch: pyte
     assert not list(exports.glob("*/export.json"))
 
 
-@pytest.mark.parametrize(
-    ("model", "precision", "words"),
-    [
-        ("toy_cmm", "fp32", "unknown model `toy_cmm`; did you mean `toy_cnn`"),
-        ("toy_cnn", "fp8", "unknown precision `fp8`; use one of fp32, fp16, int8_static, int8_dynamic"),
-        ("absent:make", "fp32", "module absent not found"),
-    ],
-)
-def test_unknown_names_are_refused_before_anything_is_made(
-    exports: Path, model: str, precision: str, words: str
-) -> None:
-    with pytest.raises(ExportError, match=words):
+@pytest.mark.parametrize(("model", "precision"), [("toy_cmm", "fp32"), ("toy_cnn", "fp8"), ("absent:make", "fp32")])
+def test_unknown_names_are_refused_before_anything_is_made(exports: Path, model: str, precision: str) -> None:
+    with pytest.raises(ExportError, match=r"unknown model|unknown precision|not found"):
         export_model(model, precision, exports)
     assert not exports.exists()
 
 
-def test_a_full_disk_is_one_sentence(small_disk: Path) -> None:
+@pytest.mark.parametrize("has_room_for_the_log", [True, False])
+def test_a_full_disk_is_one_sentence(small_disk: Path, has_room_for_the_log: bool) -> None:
+    if not has_room_for_the_log:
+        subprocess.run(["dd", "if=/dev/zero", f"of={small_disk / 'full'}"], capture_output=True, check=False)
     with pytest.raises(ExportError, match=f"linear as fp32: no space left on the disk of {small_disk}"):
         export_model("linear", "fp32", small_disk)
     assert not list(small_disk.glob("*/model.pte"))
     assert not list(small_disk.glob(".part-*"))
-
-
-def test_a_disk_without_room_for_the_log_either_is_one_sentence(small_disk: Path) -> None:
-    subprocess.run(["dd", "if=/dev/zero", f"of={small_disk / 'full'}"], capture_output=True, check=False)
-    with pytest.raises(ExportError, match=f"linear as fp32: no space left on the disk of {small_disk}"):
-        export_model("linear", "fp32", small_disk)
 
 
 def test_a_folder_without_an_export_is_refused_in_one_sentence(tmp_path: Path) -> None:

@@ -21,10 +21,6 @@ def test_an_exception_is_written_as_text_or_as_a_list(tmp_path: Path) -> None:
     assert recipe_of("fp16 except layer_norm, softmax").except_operators == ("layer_norm", "softmax")
 
 
-def test_your_own_recipe_is_a_function_of_a_module() -> None:
-    assert recipe_of("team.recipes:mixed").own == "team.recipes:mixed"
-
-
 @pytest.mark.parametrize(
     ("written", "sentence"),
     [

@@ -162,18 +162,17 @@ def test_a_folder_that_cannot_be_written_is_reported_in_one_sentence(tmp_path: P
         build_runner(host_platform(), tmp_path / "runners")
 
 
-def test_a_damaged_bundle_is_refused_in_one_sentence_and_not_found(copied: Runner) -> None:
-    (copied.folder / "lib").rename(copied.folder / "gone")
-    with pytest.raises(RunnerError, match="is not a complete runner bundle: No such file"):
-        read_runner(copied.folder)
-    assert find_runner(copied.folder.parent.parent, copied.platform, "sme2_off", "timing") is None
-
-
 @pytest.mark.parametrize(
-    "text", ["", "{}", "[]", '{"manifest_version": 2}', '{"manifest_version": 1, "kind": "wheel"}']
+    "manifest",
+    [None, "", "{}", "[]", '{"manifest_version": 2}', '{"manifest_version": 1, "kind": "wheel"}'],
 )
-def test_a_foreign_manifest_is_refused_in_one_sentence(copied: Runner, text: str) -> None:
-    (copied.folder / "manifest.json").write_text(text)
-    with pytest.raises(RunnerError, match=r"manifest\.json") as refused:
+def test_a_damaged_bundle_is_refused_in_one_sentence_and_not_found(copied: Runner, manifest: str | None) -> None:
+    if manifest is None:
+        (copied.folder / "lib").rename(copied.folder / "gone")
+    else:
+        (copied.folder / "manifest.json").write_text(manifest)
+    words = "is not a complete runner bundle: No such file" if manifest is None else r"manifest\.json"
+    with pytest.raises(RunnerError, match=words) as refused:
         read_runner(copied.folder)
     assert "\n" not in str(refused.value)
+    assert find_runner(copied.folder.parent.parent, copied.platform, "sme2_off", "timing") is None

@@ -15,8 +15,6 @@ from tasks.measure.session.capability import with_answer_of
 from tasks.prepare.runner.build import build_runner
 from tasks.prepare.runner.bundle import Runner, read_runner
 from tasks.prepare.runner.floor import floor_of, why_too_old
-from tasks.prepare.runner.register import register_runner
-from tasks.prepare.runner.toolchain import host_platform
 from tests.fixtures.stand_in import GOOD, farm_bench, measured
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="looks at a Linux runner")
@@ -39,20 +37,6 @@ def test_the_floor_of_a_built_runner_is_what_its_files_declare(host_runner: Runn
     expected = {key.lower(): largest([version for name, version in needed if name == key]) for key in dict(needed)}
     assert set(expected) == {"glibc", "glibcxx"}
     assert host_runner.needs == expected
-
-
-@linux
-@pytest.mark.torch
-def test_a_registered_runner_has_a_floor_too(host_runner: Runner, tmp_path: Path) -> None:
-    runner = register_runner(
-        host_runner.folder,
-        tmp_path / "runners",
-        platform=host_platform(),
-        variant="sme2_off",
-        mode="timing",
-        provenance="a test",
-    )
-    assert runner.needs == host_runner.needs
 
 
 @linux

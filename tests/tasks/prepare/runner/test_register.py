@@ -30,11 +30,13 @@ def source(host_runner: Runner, tmp_path: Path) -> Path:
     return shutil.copytree(host_runner.folder, tmp_path / "user's build")
 
 
-def test_a_registered_runner_is_a_bundle_with_its_provenance(source: Path, tmp_path: Path) -> None:
+def test_a_registered_runner_is_a_bundle_with_its_provenance_and_the_libraries_that_it_needs(
+    source: Path, host_runner: Runner, tmp_path: Path
+) -> None:
     runner = register(source, tmp_path / "runners")
     assert read_runner(runner.folder) == runner
     assert (runner.kind, runner.variants, runner.modes) == ("registered", ["sme2_off"], ["trace"])
-    assert runner.provenance == PROVENANCE
+    assert (runner.provenance, runner.needs) == (PROVENANCE, host_runner.needs)
     assert not runner.supports_farm_flags
     assert {"executor_runner", "lib/libexecutorch.so"} <= set(runner.files) or host_platform() == "macos-arm64"
 
