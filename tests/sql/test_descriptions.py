@@ -60,9 +60,14 @@ def test_a_comment_in_a_views_file_wins_over_the_shared_one(warehouse: Path) -> 
     assert "runner's source" in str(columns["run_latency", "runner_source"]), "a quote inside a comment"
 
 
-def test_no_view_repeats_a_shared_comment() -> None:
+def test_a_shared_comment_is_stated_once() -> None:
     shared = shared_comments()
     assert [key for key, comment in own_comments().items() if shared.get(key[1]) == comment] == []
+    of_tables = table_comments().items()
+    assert [key for key, comment in of_tables if shared.get(key.split(".")[1]) == comment] == []
+    # and what several views say of a column of their own is shared
+    uses = Counter((column, comment) for (_, column), comment in own_comments().items())
+    assert [key for key, count in uses.items() if count > 1] == []
 
 
 def test_every_shared_comment_is_used_by_several_views(warehouse: Path) -> None:
@@ -71,22 +76,13 @@ def test_every_shared_comment_is_used_by_several_views(warehouse: Path) -> None:
     assert [column for column in shared_comments() if uses[column] < 2] == []
 
 
-def test_a_comment_that_several_views_give_a_column_is_shared() -> None:
-    uses = Counter((column, comment) for (_, column), comment in own_comments().items())
-    repeated = [key for key, count in uses.items() if count > 1]
-    assert repeated == []
-
-
-CATEGORIES = {category for _, _, category in operator_categories()}
-
-
 @pytest.mark.parametrize(
     ("column", "values"),
     [
         ("variant", set(get_args(Variant))),
         ("mode", set(get_args(Mode))),
         ("status", set(get_args(Status))),
-        ("category", CATEGORIES),
+        ("category", {category for _, _, category in operator_categories()}),
     ],
 )
 def test_a_comment_lists_exactly_the_values_of_its_column(column: str, values: set[str]) -> None:
@@ -111,12 +107,6 @@ def test_every_comment_of_a_table_is_used(warehouse: Path) -> None:
     columns = "SELECT table_name || '.' || column_name FROM duckdb_columns() WHERE NOT internal"
     _, known = query(warehouse, f"{columns} UNION SELECT table_name || '.*' FROM duckdb_tables()")
     assert set(table_comments()) - {name for (name,) in known} == set()
-
-
-def test_no_comment_of_a_table_repeats_a_shared_one() -> None:
-    shared = shared_comments()
-    repeated = [key for key, comment in table_comments().items() if shared.get(key.split(".")[1]) == comment]
-    assert repeated == []
 
 
 def test_the_data_dictionary_is_fresh() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from sql import schema
 from sql.answer import answered
 from sql.question import questions
+from tests.fixtures.nights import fields_of
 from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, LINEAR, MEAN, BundleMaker
 
 MS = 1_000_000
@@ -21,24 +22,15 @@ def ask(maker: BundleMaker, name: str, columns: str, **parameters: str) -> list[
     return [tuple(row[column] for column in columns.split()) for row in rows]
 
 
-def night(date: str) -> dict[str, Any]:
-    return {
-        "sweep__sweep_id": f"smoke-{date}",
-        "sweep__night": date,
-        "started_at": f"{date}T01:00:00+00:00",
-        "ended_at": f"{date}T01:00:09+00:00",
-    }
-
-
 EMULATED: dict[str, Any] = {"device__name": "qemu", "device__emulated": True}
 
 
 def test_what_got_slower_compares_the_newest_night_since_a_date_with_the_one_before(maker: BundleMaker) -> None:
     # given three nights of one model that gets slower twice, and one that gets faster
-    for date, slow_ms, fast_ms in (("2026-11-18", 10, 10), ("2026-11-19", 12, 9), ("2026-11-20", 18, 8)):
-        maker.session([slow_ms * MS] * 3, **night(date))
-        maker.session([fast_ms * MS] * 3, model__name="fast", **night(date))
-        maker.session([slow_ms * MS] * 3, **night(date), **EMULATED)
+    for day, slow_ms, fast_ms in ((18, 10, 10), (19, 12, 9), (20, 18, 8)):
+        maker.session([slow_ms * MS] * 3, **fields_of(day))
+        maker.session([fast_ms * MS] * 3, model__name="fast", **fields_of(day))
+        maker.session([slow_ms * MS] * 3, **fields_of(day), **EMULATED)
     columns = "model before_ms after_ms ratio"
     # then only the slower one is listed, against the last night before the date; emulated devices never
     assert ask(maker, "what-got-slower", columns) == [("toy", 12.0, 18.0, 1.5)]
@@ -56,11 +48,9 @@ def test_what_to_delegate_first_ranks_portable_operators_by_their_share(maker: B
 
 
 def test_sme2_brings_nothing_where_it_gains_less_than_2_percent(maker: BundleMaker) -> None:
-    for model, off_ms, on_ms in (("gains", 10, 5), ("same", 10, 10), ("loses", 10, 20)):
-        maker.session([off_ms * MS] * 3, variant="sme2_off", model__name=model)
-        maker.session([on_ms * MS] * 3, variant="sme2_on", model__name=model)
-    for variant in ("sme2_off", "sme2_on"):
-        maker.session([10 * MS] * 3, variant=variant, **EMULATED)
+    for model, on_ms, device in (("gains", 5, {}), ("same", 10, {}), ("loses", 20, {}), ("toy", 10, EMULATED)):
+        maker.session([10 * MS] * 3, variant="sme2_off", model__name=model, **device)
+        maker.session([on_ms * MS] * 3, variant="sme2_on", model__name=model, **device)
     assert ask(maker, "where-sme2-brings-nothing", "model speedup") == [("loses", 0.5), ("same", 1.0)]
 
 
@@ -124,10 +114,10 @@ def test_the_slowest_operators_come_first(maker: BundleMaker) -> None:
 
 
 def test_the_newest_failures_come_first_with_their_reasons(maker: BundleMaker) -> None:
-    for date, reason in (("2026-11-18", "no memory"), ("2026-11-20", "it crashed")):
-        maker.session(status="failed", reason_code="failed", reason=reason, **night(date))
+    for day, reason in ((18, "no memory"), (20, "it crashed")):
+        maker.session(status="failed", reason_code="failed", reason=reason, **fields_of(day))
     columns = "sweep_id reason"
-    newest, oldest = ("smoke-2026-11-20", "it crashed"), ("smoke-2026-11-18", "no memory")
+    newest, oldest = ("nightly-2026-11-20", "it crashed"), ("nightly-2026-11-18", "no memory")
     assert ask(maker, "newest-failures", columns) == [newest, oldest]
     assert ask(maker, "newest-failures", columns, since="2026-11-19") == [newest]
 
@@ -137,11 +127,8 @@ def test_the_hottest_devices_come_first(maker: BundleMaker) -> None:
         conditions = {"taken_at": "2026-11-20T01:00:00+00:00", "temperature_c": temperature_c}
         maker.session([MS], device__name=device, conditions__before=conditions)
     maker.session([MS], conditions__before={"temperature_c": 99.0}, **EMULATED)
-    assert ask(maker, "hottest-devices", "device max_temperature_c") == [
-        ("hot", 50.0),
-        ("cool", 30.0),
-        ("unknown", None),
-    ]
+    hottest = [("hot", 50.0), ("cool", 30.0), ("unknown", None)]
+    assert ask(maker, "hottest-devices", "device max_temperature_c") == hottest
 
 
 def gate(limit: str, bound: float, value: float | None, waited_s: float = 0, **changes: Any) -> dict[str, Any]:
@@ -156,7 +143,7 @@ def test_the_longest_waits_of_the_newest_night_come_first(maker: BundleMaker) ->
     )
     maker.session([MS], gates=[gate("min_free_memory_mb", 500, 700, 8, worst=300)])
     maker.session([MS], device__name="mac", gates=[gate("max_die_c", 50, None, note="the device does not report it")])
-    maker.session([MS], gates=[gate("max_load_1m", 2, 1, 900, worst=7)], **night("2026-11-19"))
+    maker.session([MS], gates=[gate("max_load_1m", 2, 1, 900, worst=7)], **fields_of(19))
     # then each device's limits are listed with what they cost
     columns = "device limit_name waited_s longest_s worst bound sessions waited_sessions outside_sessions"
     newest = [
@@ -191,9 +178,8 @@ def test_sme2_coverage_is_given_by_model_and_emulated_devices_have_calls_only(ma
 def test_generation_speed_is_given_by_model_and_emulated_devices_never(maker: BundleMaker) -> None:
     for device in ({}, EMULATED):
         for case, tokens, kv_depth, ms in (("prefill16", 16, 0, 8), ("decode", 1, 16, 2)):
-            of_model: dict[str, Any] = {"model__name": f"llm@{case}", "model__tokens": tokens}
-            of_model["model__kv_depth"] = kv_depth
-            maker.session([ms * MS] * 3, **of_model, **device)
+            name = f"llm@{case}"
+            maker.session([ms * MS] * 3, model__name=name, model__tokens=tokens, model__kv_depth=kv_depth, **device)
     columns = "device model prefill_tokens time_to_first_token_ms prefill_tokens_per_s kv_depth decode_tokens_per_s"
     assert ask(maker, "generation-speed", columns, model="llm") == [("host", "llm", 16, 8.0, 2000.0, 16, 500.0)]
     assert ask(maker, "generation-speed", columns, model="toy") == []

@@ -1,13 +1,13 @@
 """What inaccurate outputs decide: an inaccurate cell is shown, and never called faster."""
 
-import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sql import schema
 from sql.warehouse import writing
-from tests.fixtures.nights import night_of
+from tests.fixtures.nights import night_of, week_of
 from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, BundleMaker
 
 MS = 1_000_000
@@ -85,8 +85,7 @@ def test_inaccurate_outputs_have_no_speedup_by_sme2(
 
 
 def test_a_faster_night_with_inaccurate_outputs_is_no_improvement_and_no_baseline(maker: BundleMaker) -> None:
-    for day in range(1, 8):
-        night_of(maker, day, accuracy=GOOD)
+    week_of(maker, accuracy=GOOD)
     for day in (8, 9, 10):
         night_of(maker, day, 0.5, accuracy=BAD, model__pte_sha256="broken")
     night_of(maker, 11, accuracy=GOOD)
@@ -116,20 +115,11 @@ def test_a_comparison_with_inaccurate_outputs_has_no_answer(maker: BundleMaker, 
 
 
 @pytest.mark.parametrize(("precision", "reference"), [("fp16", "eager"), ("int8_static", "fp32")])
-def test_an_older_bundle_and_an_older_warehouse_state_the_same_reference(
-    maker: BundleMaker, monkeypatch: pytest.MonkeyPatch, precision: str, reference: str
+def test_an_older_warehouse_gets_the_reference_that_its_farm_compared_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, precision: str, reference: str
 ) -> None:
-    # given a bundle of a farm that compared int8 with fp32 and did not record it
-    output = {"output": 0, "max_abs_error": 0.5, "max_rel_error": None, "nonfinite_mismatches": 0}
-    record = maker.session([MS], accuracy=[output], model__precision=precision) / "session.json"
-    described = json.loads(record.read_bytes())
-    described["accuracy"] = [output]
-    record.write_text(json.dumps(described))
-    maker.load()
-    asked = "SELECT reference, max_abs_error, snr_db, is_inaccurate FROM session_accuracy"
-    assert maker.ask(asked) == [(reference, 0.5, None, None)]
-    # when its warehouse is as that farm left it, and is opened
-    older = maker.warehouse.with_name("older.duckdb")
+    # given the warehouse of a farm that compared int8 with fp32 and did not record it
+    older = tmp_path / "older.duckdb"
     migrations = schema.migrations()
     number = next(each.name for each in migrations if each.name.endswith("_accuracy"))
     with monkeypatch.context() as patched:
@@ -139,8 +129,8 @@ def test_an_older_bundle_and_an_older_warehouse_state_the_same_reference(
         patched.setattr(schema, "_cell_files", lambda: ())  # they are of this farm's tables
         with writing(older) as connection:
             _old_session(connection, precision)
+    # when it is opened, then the reference is that of an older bundle (test_rows.py)
     with writing(older) as connection:
-        # then both agree
         assert connection.execute("SELECT reference, max_abs_error FROM accuracy").fetchall() == [(reference, 0.5)]
 
 
@@ -160,10 +150,8 @@ def _old_session(connection: Any, precision: str) -> None:
 def test_the_output_error_is_against_the_reference_of_older_nights(
     maker: BundleMaker, precision: str, value: float
 ) -> None:
-    both = [
-        {**row, "max_abs_error": error}
-        for row, error in zip(outputs(50.0), (0.25, 0.75), strict=True)
-    ]  # fmt: skip
+    eager, fp32 = outputs(50.0)
+    both = [eager | {"max_abs_error": 0.25}, fp32 | {"max_abs_error": 0.75}]
     night_of(maker, 1, accuracy=both, model__precision=precision)
     maker.load()
     assert maker.ask("SELECT value FROM metric_verdict WHERE metric = 'output error'") == [(value,)]

@@ -4,23 +4,15 @@ from typing import Any
 
 import pytest
 
-from tasks.keep.forget import forget_sessions
-from tests.fixtures.nights import night_of
+from tests.fixtures.nights import night_of, night_of_operators, week_of
 from tests.fixtures.warehouse import LINEAR, MEAN, BundleMaker
 
 MB = 1_000_000
 LINEAR_SME2 = "Fully Connected (NC, PF32) GEMM #1"
-OTHERS = "metric != 'latency'"
 
 
 def stats(load_ms: float = 5, peak_mb: float = 48.4) -> dict[str, Any]:
     return {"load_ns": round(load_ms * MB), "peak_resident_bytes": round(peak_mb * MB), "threads_used": 1}
-
-
-def week(maker: BundleMaker, nights: int = 7, **changes: Any) -> None:
-    """Nights without a change."""
-    for day in range(1, nights + 1):
-        night_of(maker, day, **changes)
 
 
 def error_of(error: float) -> list[dict[str, Any]]:
@@ -50,6 +42,11 @@ def error_of(error: float) -> list[dict[str, Any]]:
             {"stats": stats(load_ms=15)},
             ("load time", "suspected", 5 * MB, 15 * MB, 3.0, "load time 5 ms -> 15 ms (+200.0 %)"),
         ),
+        (
+            {"warmup": 5},
+            {"warmup": 15},
+            ("first execution", "suspected", 5 * MB, 15 * MB, 3.0, "first execution 5 ms -> 15 ms (+200.0 %)"),
+        ),
     ],
     ids=lambda case: case[0] if isinstance(case, tuple) else "",
 )
@@ -57,7 +54,7 @@ def test_a_figure_that_got_worse_is_told_beside_an_unchanged_latency(
     maker: BundleMaker, before: dict[str, Any], after: dict[str, Any], told: tuple[Any, ...]
 ) -> None:
     # given a week of nights, and a night on which one figure is worse
-    week(maker, **before)
+    week_of(maker, **before)
     night_of(maker, 8, **after)
     maker.load()
     # then metric_verdict has both figures, and the latency has not changed
@@ -69,23 +66,10 @@ def test_a_figure_that_got_worse_is_told_beside_an_unchanged_latency(
     assert maker.ask("SELECT verdict FROM verdict WHERE is_newest") == [("no change",)]
 
 
-def operators(maker: BundleMaker, day: int, times: dict[str, int], **changes: Any) -> None:
-    """Write a night of sessions that spend their time in these operators."""
-    night = f"2026-11-{day:02}"
-    for number in range(8):
-        maker.session(
-            [(sum(times.values()), times)] * 3,
-            sweep={"sweep_id": f"nightly-{night}", "name": "nightly", "night": night},
-            started_at=f"{night}T01:00:00+00:00",
-            index=number,
-            **changes,
-        )
-
-
 def test_an_operator_that_became_portable_raises_the_portable_share(maker: BundleMaker) -> None:
     for day in range(1, 8):
-        operators(maker, day, {LINEAR: 1_000_000})
-    operators(maker, 8, {LINEAR: 700_000, MEAN: 300_000}, model__pte_sha256="p2")
+        night_of_operators(maker, day, {LINEAR: 1_000_000})
+    night_of_operators(maker, 8, {LINEAR: 700_000, MEAN: 300_000}, model__pte_sha256="p2")
     maker.load()
     assert maker.ask(
         "SELECT verdict, baseline_value, round(value, 2), ratio, since::VARCHAR FROM metric_verdict"
@@ -97,10 +81,10 @@ def test_less_sme2_coverage_is_a_regression_and_more_an_improvement(maker: Bundl
     # given a week on SME2, a week of a runner that uses it for a part, and the first runner again
     split = {LINEAR_SME2: 600_000, LINEAR: 400_000}
     for day in range(1, 8):
-        operators(maker, day, {LINEAR_SME2: 1_000_000}, variant="sme2_on")
+        night_of_operators(maker, day, {LINEAR_SME2: 1_000_000}, variant="sme2_on")
     for day in range(8, 16):
-        operators(maker, day, split, variant="sme2_on", runner__runner_sha256="r2")
-    operators(maker, 16, {LINEAR_SME2: 1_000_000}, variant="sme2_on")
+        night_of_operators(maker, day, split, variant="sme2_on", runner__runner_sha256="r2")
+    night_of_operators(maker, 16, {LINEAR_SME2: 1_000_000}, variant="sme2_on")
     maker.load()
     found = maker.ask(
         "SELECT day(night), verdict, round(baseline_value, 2), round(value, 2) FROM metric_verdict"
@@ -108,26 +92,14 @@ def test_less_sme2_coverage_is_a_regression_and_more_an_improvement(maker: Bundl
     )
     assert found == [(7, "no change", 1.0, 1.0), (8, "regression", 1.0, 0.6), (16, "improvement", 0.6, 1.0)]
     # and without SME2 there is nothing to cover
-    operators(maker, 1, {LINEAR: 1_000_000}, variant="sme2_off")
+    night_of_operators(maker, 1, {LINEAR: 1_000_000}, variant="sme2_off")
     maker.load()
     assert maker.ask("SELECT DISTINCT variant FROM metric_verdict WHERE metric = 'SME coverage'") == [("sme2_on",)]
 
 
-def test_a_slower_first_execution_is_confirmed_by_a_second_night(maker: BundleMaker) -> None:
-    # given sessions whose warm-up takes 9 times as long as a measured run, and twice that on two nights
-    week(maker)
-    for day in (8, 9):
-        night_of(maker, day, 2.0)
-    maker.load()
-    assert maker.ask(
-        "SELECT day(night), verdict, round(ratio, 2) FROM metric_verdict"
-        " WHERE metric = 'first execution' AND night > '2026-11-06' ORDER BY night"
-    ) == [(7, "no change", 1.0), (8, "suspected", 2.0), (9, "regression", 2.0)]
-
-
 def test_figures_that_no_session_reports_have_no_rows(maker: BundleMaker) -> None:
     # given a runner that reports neither load time nor memory, and no outputs to compare
-    week(maker, 2)
+    week_of(maker, 2)
     maker.load()
     assert maker.ask("SELECT DISTINCT metric FROM metric_verdict ORDER BY metric") == [
         (".pte size",),
@@ -151,7 +123,7 @@ def test_a_night_without_a_figure_is_left_out(maker: BundleMaker) -> None:
 
 def test_views_about_latency_have_one_row_per_night_of_a_series(maker: BundleMaker) -> None:
     # given nights with all figures
-    week(maker, stats=stats(), accuracy=error_of(1e-6))
+    week_of(maker, stats=stats(), accuracy=error_of(1e-6))
     maker.load()
     # then verdict, night_over_night, noise_floor and series_overview have rows for latency alone
     for view, rows in (("verdict", 7), ("night_over_night", 7), ("noise_floor", 6), ("series_overview", 1)):
@@ -162,36 +134,3 @@ def test_views_about_latency_have_one_row_per_night_of_a_series(maker: BundleMak
     assert (
         maker.ask(f"SELECT {same} FROM verdict EXCEPT SELECT {same} FROM metric_verdict WHERE metric = 'latency'") == []
     )
-
-
-def test_noise_of_all_figures_is_no_regression(maker: BundleMaker) -> None:
-    # given three weeks, each night with another model, whose load time moves by 30 % and memory by 1 % between sessions
-    moves = (0.0, 0.6, -0.4, 1.0, -1.0, 0.3, -0.7, 0.5, 0.9, -0.2, 0.1)
-    for day in range(1, 22):
-        night = f"2026-11-{day:02}"
-        for number in range(8):
-            move = moves[(3 * day + 5 * number) % len(moves)]
-            maker.session(
-                [(1_000_000, {LINEAR: 800_000 - round(5_000 * move), MEAN: 200_000 + round(5_000 * move)})] * 3,
-                sweep={"sweep_id": f"nightly-{night}", "name": "nightly", "night": night},
-                started_at=f"{night}T01:00:00+00:00",
-                index=number,
-                model__pte_sha256=night,
-                stats=stats(5 * (1 + 0.3 * move), 48.4 * (1 + 0.01 * move)),
-                accuracy=error_of(1e-6 * (1 + 0.1 * move)),
-            )
-    maker.load()
-    assert maker.ask("SELECT metric, night FROM metric_verdict WHERE verdict IN ('regression', 'improvement')") == []
-    assert maker.ask(f"SELECT count(DISTINCT metric) FROM metric_verdict WHERE verdict = 'no change' AND {OTHERS}") == [
-        (6,)
-    ]
-
-
-def test_all_figures_of_a_series_are_judged_again_where_a_session_was_forgotten(maker: BundleMaker) -> None:
-    week(maker, 3, stats=stats())
-    large = night_of(maker, 4, stats=stats(peak_mb=96.8), model__pte_sha256="p2")
-    maker.load()
-    newest = "SELECT verdict FROM metric_verdict WHERE metric = 'peak memory' AND is_newest"
-    assert maker.ask(newest) == [("regression",)]
-    forget_sessions(maker.warehouse, [folder.name for folder in large])
-    assert maker.ask(newest) == [("no change",)]

@@ -1,31 +1,19 @@
 """Verdicts in the warehouse: one row per night of a series on a device, made at the load."""
 
 from datetime import UTC, date, datetime
-from pathlib import Path
+
+import pytest
 
 from tasks.analyse.verdict.decisions import Decision, Decisions, Kind
 from tasks.keep.decisions import store_decisions
 from tasks.keep.forget import forget_sessions
-from tests.fixtures.nights import night_of
+from tests.fixtures.nights import fields_of, night_of, week_of
 from tests.fixtures.warehouse import BundleMaker
-
-NOW = datetime(2026, 11, 12, tzinfo=UTC)
-
-
-def test_a_steady_series_is_no_change_every_night(maker: BundleMaker) -> None:
-    for day in range(1, 9):
-        night_of(maker, day)
-    maker.load()
-    assert maker.ask("SELECT verdict, count(*) FROM verdict GROUP BY verdict ORDER BY ALL") == [
-        ("insufficient data", 1),
-        ("no change", 7),
-    ]
 
 
 def test_a_step_is_a_regression_with_what_changed(maker: BundleMaker) -> None:
-    # given a week without a change, and a model that is 10 % slower for two nights, from another .pte file
-    for day in range(1, 8):
-        night_of(maker, day)
+    # given a steady week, and a model that is 10 % slower for two nights, from another .pte file
+    week_of(maker)
     for day in (8, 9):
         night_of(maker, day, 1.1, model__pte_sha256="p2", model__versions={"executorch": "1.6.0"})
     maker.load()
@@ -41,36 +29,20 @@ def test_a_step_is_a_regression_with_what_changed(maker: BundleMaker) -> None:
     assert maker.ask("SELECT nights, verdict, since::VARCHAR FROM series_overview") == [(9, "regression", "2026-11-08")]
 
 
-def test_verdicts_do_not_depend_on_the_order_of_loads(maker: BundleMaker, tmp_path: Path) -> None:
-    # given the same nights, loaded at once and one by one from the newest to the oldest
-    nights = [night_of(maker, day, 1.1 if day > 7 else 1.0) for day in range(1, 10)]
-    query = "SELECT * EXCLUDE (reason) FROM verdict ORDER BY night"
-    for folders in reversed(nights):
-        maker.load(*folders)
-    one_by_one = maker.ask(query)
-    other = BundleMaker(tmp_path / "other")
-    other.load(maker.bundles)
-    # then the verdicts are the same
-    assert len(one_by_one) == 9
-    assert other.ask(query) == one_by_one
-
-
 def test_a_forgotten_night_is_judged_no_more_and_the_later_ones_again(maker: BundleMaker) -> None:
-    for day in range(1, 8):
-        night_of(maker, day)
-    slow = night_of(maker, 8, 1.1)
-    night_of(maker, 9, 1.1)
+    week_of(maker)
+    slow = night_of(maker, 8, 2.0)
+    night_of(maker, 9, 2.0)
     maker.load()
     forget_sessions(maker.warehouse, [folder.name for folder in slow])
-    assert maker.ask("SELECT night::VARCHAR, verdict FROM verdict WHERE night > '2026-11-06' ORDER BY night") == [
-        ("2026-11-07", "no change"),
-        ("2026-11-09", "suspected"),
-    ]
+    # then that is so of the latency, and of the other figures
+    for metric in ("latency", "first execution"):
+        asked = f"SELECT day(night), verdict FROM metric_verdict WHERE metric = '{metric}' AND night > '2026-11-06'"
+        assert maker.ask(f"{asked} ORDER BY night") == [(7, "no change"), (9, "suspected")]
 
 
 def test_emulated_devices_are_never_judged(maker: BundleMaker) -> None:
-    for day in range(1, 4):
-        night_of(maker, day, device__emulated=True)
+    week_of(maker, 3, device__emulated=True)
     maker.load()
     assert maker.ask("SELECT count(*) FROM verdict") == [(0,)]
 
@@ -89,16 +61,9 @@ def test_two_phones_of_one_model_are_judged_apart(maker: BundleMaker) -> None:
 
 
 def test_sessions_outside_the_limits_make_the_night_invalid(maker: BundleMaker) -> None:
-    for day in range(1, 6):
-        night_of(maker, day)
-    for folder_number in range(8):
-        maker.session(
-            sweep={"sweep_id": "nightly-2026-11-06", "name": "nightly", "night": "2026-11-06"},
-            status="invalid",
-            reason_code="thermal",
-            reason="48 C",
-            index=folder_number,
-        )
+    week_of(maker, 5)
+    for number in range(8):
+        maker.session(status="invalid", reason_code="thermal", reason="48 C", index=number, **fields_of(6))
     maker.load()
     assert maker.ask(
         "SELECT verdict, sessions, invalid_sessions, median_ms FROM verdict WHERE night = '2026-11-06'"
@@ -112,24 +77,25 @@ def decided(kind: Kind, night: date) -> Decisions:
     )
 
 
-def test_a_reset_baseline_makes_a_regression_the_new_normal(maker: BundleMaker) -> None:
-    # given a model that is 10 % slower since the eighth night
-    for day in range(1, 12):
-        night_of(maker, day, 1.1 if day > 7 else 1.0)
+@pytest.mark.parametrize(
+    ("kind", "slow_days", "verdicts"),
+    [
+        # the nights since the reset are compared with each other only
+        ("baseline_reset", (8, 9, 10), [("insufficient data", 0), ("no change", 1), ("no change", 2)]),
+        # the excluded night is compared with nothing, and nothing with it
+        ("night_exclusion", (8,), [("insufficient data", 0), ("no change", 7), ("no change", 8)]),
+    ],
+)
+def test_a_users_decision_about_the_eighth_night_decides_what_is_compared(
+    maker: BundleMaker, kind: Kind, slow_days: tuple[int, ...], verdicts: list[tuple[str, int]]
+) -> None:
+    # given a model that is 10 % slower in these nights
+    for day in range(1, 11):
+        night_of(maker, day, 1.1 if day in slow_days else 1.0)
     maker.load()
-    newest = "SELECT verdict, baseline_nights FROM verdict WHERE is_newest"
-    assert maker.ask(newest)[0][0] == "regression"
-    # when the user accepts it
-    store_decisions(maker.warehouse, decided("baseline_reset", date(2026, 11, 8)))
-    # then the nights since then are compared with each other only
-    assert maker.ask(newest) == [("no change", 3)]
-
-
-def test_an_excluded_night_is_compared_with_nothing(maker: BundleMaker) -> None:
-    for day in range(1, 10):
-        night_of(maker, day, 1.1 if day == 8 else 1.0)
-    maker.load()
-    store_decisions(maker.warehouse, decided("night_exclusion", date(2026, 11, 8)))
-    assert maker.ask(
-        "SELECT verdict, baseline_nights, ratio FROM verdict WHERE night >= '2026-11-08' ORDER BY night"
-    ) == [("insufficient data", 0, None), ("no change", 7, 1.0)]
+    asked = "SELECT verdict, baseline_nights FROM verdict WHERE night >= '2026-11-08' ORDER BY night"
+    assert maker.ask(asked)[0] == ("suspected", 7)
+    # when the user decides
+    store_decisions(maker.warehouse, decided(kind, date(2026, 11, 8)))
+    # then
+    assert maker.ask(asked) == verdicts

@@ -13,14 +13,8 @@ import pytest
 
 from sql import schema
 from sql.seeds.rows import operator_categories
-from sql.warehouse import (
-    RowsRefused,
-    WarehouseError,
-    open_read_only,
-    query,
-    writing,
-)
-from tests.fixtures.warehouse import BundleMaker
+from sql.warehouse import RowsRefused, WarehouseError, open_read_only, query, writing
+from tests.fixtures.warehouse import BundleMaker, add_sweep, sweeps
 
 _HOLD = "import duckdb, sys; connection = duckdb.connect(sys.argv[1]); print('held', flush=True); sys.stdin.read()"
 
@@ -46,32 +40,28 @@ def holder(warehouse: Path) -> Iterator[subprocess.Popen[str]]:
             process.stdin.close()
 
 
-def add_sweep(path: Path, sweep_id: str) -> None:
-    with writing(path) as connection:
-        connection.execute("INSERT INTO sweep VALUES (?, 'smoke', NULL)", [sweep_id])
-
-
 def add_sweeps(path: Path, rows: str) -> None:
     with writing(path) as connection:
         connection.execute(f"INSERT INTO sweep {rows}")
 
 
-def sweeps(path: Path) -> list[str]:
-    return [row[0] for row in query(path, "SELECT sweep_id FROM sweep ORDER BY 1")[1]]
+def assert_refused(path: Path, sentence: str) -> None:
+    """Neither a reader nor a writer opens it."""
+    with pytest.raises(WarehouseError, match=sentence):
+        query(path, "SELECT 1")
+    with pytest.raises(WarehouseError, match=sentence):
+        add_sweep(path, "a")
 
 
-def test_each_view_is_the_only_thing_in_a_file_of_its_name() -> None:
+def test_each_view_and_each_macro_is_the_only_thing_in_a_file_of_its_name() -> None:
     paths = list(Path(schema.__file__).parent.glob("views/*/*.sql"))
     assert sorted(path.stem for path in paths) == sorted(file.name for file in schema.views())
-    for file in schema.views():
-        assert file.text.startswith(f"CREATE OR REPLACE VIEW {file.name} AS\n"), file.name
+    views = [(file, f"CREATE OR REPLACE VIEW {file.name} AS\n") for file in schema.views()]
+    macros = [(file, f"CREATE OR REPLACE MACRO {file.name}(") for file in schema.sql_files("macros")]
+    for file, beginning in views + macros:
+        assert file.text.startswith(beginning), file.name
         assert file.text.count("CREATE") == 1, file.name
-
-
-def test_each_macro_is_the_only_thing_in_a_file_of_its_name() -> None:
-    for file in schema.sql_files("macros"):
-        assert file.text.startswith(f"CREATE OR REPLACE MACRO {file.name}("), file.name
-        assert file.text.count("CREATE") == 1, file.name
+    for file, _ in macros:
         assert f"COMMENT ON MACRO {file.name} IS" in file.text, file.name
 
 
@@ -98,9 +88,7 @@ def test_a_reader_does_not_create_a_missing_warehouse(tmp_path: Path) -> None:
 def test_a_file_that_is_not_a_database_is_refused_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("not a database, only long enough to be taken for one" * 100, encoding="utf-8")
-    for attempt in (lambda: query(path, "SELECT 1"), lambda: add_sweep(path, "a")):
-        with pytest.raises(WarehouseError, match=r"notes\.txt is not a warehouse: it is not a DuckDB file"):
-            attempt()
+    assert_refused(path, r"notes\.txt is not a warehouse: it is not a DuckDB file")
     assert path.read_text(encoding="utf-8").startswith("not a database")
 
 
@@ -108,9 +96,7 @@ def test_another_database_is_refused_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "theirs.duckdb"
     with duckdb.connect(str(path)) as connection:
         connection.execute("CREATE TABLE sweep (broom VARCHAR)")
-    for attempt in (lambda: query(path, "SELECT 1"), lambda: add_sweep(path, "a")):
-        with pytest.raises(WarehouseError, match=r"theirs\.duckdb is not a warehouse: it lacks the farm's tables"):
-            attempt()
+    assert_refused(path, r"theirs\.duckdb is not a warehouse: it lacks the farm's tables")
     with duckdb.connect(str(path)) as connection:
         assert connection.execute("SELECT table_name FROM duckdb_tables()").fetchall() == [("sweep",)]
 
@@ -170,9 +156,7 @@ def test_a_damaged_block_is_an_answer_or_a_sentence(tmp_path: Path) -> None:
 def test_a_changed_migration_is_refused(warehouse: Path) -> None:
     with writing(warehouse) as connection:
         connection.execute("UPDATE schema_migration SET sha256 = 'another' WHERE number = 1")
-    for attempt in (lambda: query(warehouse, "SELECT 1"), lambda: add_sweep(warehouse, "a")):
-        with pytest.raises(WarehouseError, match=r"0001_tables\.sql is not the migration that built this warehouse"):
-            attempt()
+    assert_refused(warehouse, r"0001_tables\.sql is not the migration that built this warehouse")
 
 
 def test_a_warehouse_of_a_newer_farm_is_refused(warehouse: Path) -> None:
@@ -191,12 +175,11 @@ def test_an_older_warehouse_is_brought_up_to_date_and_keeps_its_rows(
     newer = schema.SqlFile("9999_more", "ALTER TABLE sweep ADD COLUMN mood VARCHAR DEFAULT 'fine'", "sha")
     known = (*schema.migrations(), newer)
     monkeypatch.setattr(schema, "migrations", lambda: known)
-    add_sweep_again = "INSERT INTO sweep VALUES ('new', 'smoke', NULL, 'better')"
-    for _ in range(2):
+    for number in range(2):
         with writing(warehouse) as connection:
-            connection.execute("DELETE FROM sweep WHERE sweep_id = 'new'")
-            connection.execute(add_sweep_again)
-    assert query(warehouse, "SELECT sweep_id, mood FROM sweep ORDER BY 1")[1] == [("new", "better"), ("old", "fine")]
+            connection.execute("INSERT INTO sweep VALUES (?, 'smoke', NULL, 'better')", [f"new {number}"])
+    rows = [("new 0", "better"), ("new 1", "better"), ("old", "fine")]
+    assert query(warehouse, "SELECT sweep_id, mood FROM sweep ORDER BY 1")[1] == rows
 
 
 def test_a_migration_that_fails_changes_nothing(warehouse: Path, monkeypatch: pytest.MonkeyPatch) -> None:

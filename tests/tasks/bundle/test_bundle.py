@@ -1,7 +1,5 @@
 """A bundle is complete or absent, and is refused where its files differ from their hashes."""
 
-import functools
-import json
 import os
 import shutil
 import subprocess
@@ -16,13 +14,9 @@ from tasks.store.files import publish_folder, remove_leftovers, scratch_folder
 from tasks.store.find import find_results
 from tasks.store.folder import publish_bundle, read_bundle, read_record
 from tests.fixtures.plans import NIGHT, a_spec, ended, planned
+from tests.fixtures.warehouse import edit
 
 FILE = {"sha256": "0" * 64, "bytes": 1}
-
-
-def edit(published: Path, **changes: object) -> None:
-    path = published / "session.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes), encoding="utf-8")
 
 
 @pytest.fixture
@@ -86,15 +80,12 @@ def test_a_record_that_cannot_be_true_is_refused_with_its_key(
     published: Path, key: str, value: object, cause: str
 ) -> None:
     # given a session that succeeded, and one of its values changed
-    path = published / "session.json"
-    record = json.loads(path.read_text())
-    *steps, last = key.split(".")
-    functools.reduce(lambda part, step: part[step], steps, record)[last] = value
-    path.write_text(json.dumps(record), encoding="utf-8")
+    edit(published, **{key.replace(".", "__"): value})
     # when it is read, then one sentence names the key
     with pytest.raises(BundleError) as refused:
         read_bundle(published)
-    assert str(refused.value) == (f"{path}: does not match its schema ({cause}); restore the bundle from a backup")
+    sentence = f"does not match its schema ({cause}); restore the bundle from a backup"
+    assert str(refused.value) == f"{published / 'session.json'}: {sentence}"
 
 
 @pytest.mark.parametrize("name", ["../x", "/x", "a/b", "a\\b", ".x", "..", "", "a\nb", "a\0", "é" * 101])
@@ -110,13 +101,10 @@ def test_a_bundle_may_have_a_file_of_any_plain_name(published: Path, name: str) 
     assert list(read_record(published).files) == [name]
 
 
-def test_a_record_with_the_least_values_is_read(published: Path) -> None:
+def test_the_least_values_and_the_end_of_a_failure_are_read(published: Path) -> None:
     edit(published, warmup_executions=0, executions=1, threads=1, index=-1, exit_code=0, wall_s=0.0)
     edit(published, stats={"load_ns": 0, "priority": -20})
     assert read_bundle(published).warmup_executions == 0
-
-
-def test_a_session_that_failed_keeps_its_exit_code_and_reason(published: Path) -> None:
     edit(published, status="failed", exit_code=1, reason_code="runner_failed", reason="the runner failed")
     assert read_bundle(published).exit_code == 1
 

@@ -1,7 +1,6 @@
 """Given sessions with sources.json: where each operator comes from, and where the time goes in the modules."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,11 +32,6 @@ def sources(nodes: list[dict[str, Any]] | None, **methods: Any) -> dict[str, byt
     forward = [delegate, *({"chain": 0, "instruction": number, "sources": [3]} for number in (3, 4))]
     content = {"version": 1, "modules": MODULES, "sources": SOURCES, "methods": methods or {"forward": forward}}
     return {"sources.json": json.dumps(content).encode()}
-
-
-@pytest.fixture
-def maker(tmp_path: Path) -> BundleMaker:
-    return BundleMaker(tmp_path)
 
 
 def listed(maker: BundleMaker, columns: str = "operator, source_operator, module_path, file_line, certainty") -> Any:

@@ -6,15 +6,12 @@ import pytest
 
 from tasks.bundle.record import BundleError
 from tasks.store.shelf import Shelf
-from tasks.store.store import open_store
-from tasks.store.var import Var
+from tasks.store.store import BundleStore
 
 
-@pytest.fixture(params=["folder", "s3"])
-def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Shelf:
-    is_folder = request.param == "folder"
-    location = str(tmp_path / "bundles") if is_folder else f"s3://{request.getfixturevalue('bucket')}/farm"
-    return open_store(location, Var(tmp_path / "var")).shelf
+@pytest.fixture
+def shelf(store: BundleStore) -> Shelf:
+    return store.shelf
 
 
 def test_what_one_machine_keeps_another_gets(shelf: Shelf, tmp_path: Path) -> None:

@@ -44,11 +44,9 @@ def keys(bucket: str) -> list[str]:
     return [entry["Key"] for entry in listed.get("Contents", [])]
 
 
-@pytest.fixture(params=["folder", "s3"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> BundleStore:
-    if request.param == "folder":
-        return open_store(None, Var(tmp_path / "var"))
-    return remote(request.getfixturevalue("bucket"), tmp_path)
+def key_of(bucket: str, session_id: str, name: str) -> str:
+    """The object that holds this file of a session."""
+    return next(key for key in keys(bucket) if session_id in key and key.endswith(name))
 
 
 def test_a_store_returns_what_was_published(store: BundleStore, tmp_path: Path) -> None:
@@ -185,7 +183,7 @@ def test_a_damaged_bundle_in_s3_is_reported_and_the_others_are_fetched(bucket: s
     # given two bundles, of which one has a changed file
     store = remote(bucket, tmp_path)
     damaged, good = publish(store, tmp_path, 1), publish(store, tmp_path, 2)
-    key = next(key for key in keys(bucket) if damaged in key and key.endswith("-stdout.txt"))
+    key = key_of(bucket, damaged, "-stdout.txt")
     s3_client().put_object(Bucket=bucket, Key=key, Body=b"hallo")
     # when both are fetched
     found = store.local_folders(None, lambda _hashes: set())
@@ -205,7 +203,7 @@ def test_a_changed_or_lost_file_in_s3_is_found_by_a_check(bucket: str, tmp_path:
         (damaged, None, 2),
         (good, None, 2),
     }
-    key = next(key for key in keys(bucket) if damaged in key and key.endswith("-stdout.txt"))
+    key = key_of(bucket, damaged, "-stdout.txt")
     client = s3_client()
     for is_lost in (False, True):
         # when a file of one is changed, then lost
@@ -265,7 +263,7 @@ def test_a_damaged_record_is_an_error_unless_such_bundles_are_skipped(
     damaged, good = publish(store, tmp_path, 1), publish(store, tmp_path, 2)
     if isinstance(store, ObjectStore):
         bucket = request.getfixturevalue("bucket")
-        key = next(key for key in keys(bucket) if damaged in key and key.endswith("session.json"))
+        key = key_of(bucket, damaged, "session.json")
         s3_client().put_object(Bucket=bucket, Key=key, Body=b'{"bundle_version": 1,')
     else:
         folder = store.find(damaged)

@@ -1,6 +1,5 @@
 """Measurements that contradict themselves: refused in one sentence, or counted once, and never as another number."""
 
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,11 +11,6 @@ from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
 from tests.fixtures.warehouse import MEAN, BundleMaker, etdump_of
 
 ADD = "native_call_add.out"
-
-
-@pytest.fixture
-def maker(tmp_path: Path) -> BundleMaker:
-    return BundleMaker(tmp_path)
 
 
 def loading(start: int) -> Run:
@@ -48,9 +42,6 @@ def refusal(maker: BundleMaker, *paths: Path) -> str:
     return sentence
 
 
-# Several methods
-
-
 def test_an_etdump_of_two_methods_is_refused_not_pooled(maker: BundleMaker, tmp_path: Path) -> None:
     # given a process that loads and runs two methods by turns, of which one is ten times as fast
     runs = [loading(0), execution(1000, MEAN, ADD), loading(2000)]
@@ -64,9 +55,6 @@ def test_an_etdump_of_two_methods_is_refused_not_pooled(maker: BundleMaker, tmp_
         )
 
 
-# Aborted executions
-
-
 def test_a_session_with_an_aborted_execution_is_refused(maker: BundleMaker) -> None:
     # given two complete executions, and the beginning of one before the second
     aborted, last = execution(2000, MEAN, ADD).events[:3], execution(3000, MEAN, ADD)
@@ -75,39 +63,6 @@ def test_a_session_with_an_aborted_execution_is_refused(maker: BundleMaker) -> N
         assert refusal(maker, path) == (
             f"{folder / 'model.etdump'}: 3 of its events belong to an execution that did not end; run the model again"
         )
-
-
-# Nested operators and scopes
-
-
-def test_nested_operators_and_scopes_count_once_in_every_view(maker: BundleMaker) -> None:
-    # given runs of 100 ns with 80 ns in an operator that runs another for 30 ns, in a scope of 85 ns
-    def run(start: int) -> Run:
-        events = [
-            Profile(ADD, start + 20, start + 50, instruction=0),
-            Profile(MEAN, start + 10, start + 90, instruction=0),
-            Profile("my stage", start + 8, start + 93, instruction=0),
-            Profile("OPERATOR_CALL", start + 5, start + 95, instruction=0),
-        ]
-        return Run([*events, Profile(METHOD, start, start + 100, chain=-1, instruction=0)])
-
-    bundle(maker, [run(1000), run(2000), run(3000)], 3)
-    assert maker.load().loaded == 1
-    # then each nanosecond counts once
-    times = maker.ask("SELECT operator, kind, round(1e6 * time_ms, 6), share FROM operator_time ORDER BY 3 DESC, 1, 2")
-    assert times == [
-        ("mean", "portable", 50.0, 0.5),
-        ("add", "portable", 30.0, 0.3),
-        ("Method::execute", "method", 10.0, 0.1),
-        ("OPERATOR_CALL", "operator_call", 5.0, 0.05),
-        ("my stage", "other", 5.0, 0.05),
-    ]
-    assert maker.ask("SELECT round(sum(share), 12), min(share) >= 0 FROM category_share") == [(1.0, True)]
-    assert maker.ask("SELECT share, 1e6 * execute_ms FROM portable_weight") == [(0.8, 100.0)]
-    assert maker.ask("SELECT unattributed_share FROM session_latency") == [(0.15,)]
-
-
-# Executions of zero length
 
 
 def test_a_session_whose_measured_executions_all_last_0_ns_is_refused(maker: BundleMaker) -> None:
@@ -136,32 +91,6 @@ def test_executions_of_0_ns_make_no_figure_infinite_or_undefined(
         for row in maker.ask(f'SELECT * FROM "{view}"'):
             assert all(math.isfinite(value) for value in row if isinstance(value, float)), (view, row)
     assert maker.ask("SELECT DISTINCT median_ms FROM session_latency") == [(0.0,)]
-
-
-# Records
-
-
-def test_records_that_cannot_be_true_are_refused_and_the_others_loaded(maker: BundleMaker) -> None:
-    # given one good session, and others with a value that cannot be
-    good = maker.session([100, 100])
-    wrong: dict[str, dict[str, object]] = {
-        "`warmup_executions`": {"warmup_executions": -1},
-        "`threads`": {"threads": -3},
-        "`exit_code` is 1": {"exit_code": 1},
-        "`signal` is 9": {"signal": 9},
-        "`reason` is 'too hot'": {"reason": "too hot"},
-    }
-    for changes in wrong.values():
-        path = maker.session([100, 100]) / "session.json"
-        path.write_text(json.dumps(json.loads(path.read_text()) | changes), encoding="utf-8")
-    # when all are loaded
-    result = maker.load()
-    # then each sentence names the key, and only the good one counts
-    assert result.loaded == 1
-    assert len(result.refused) == len(wrong)
-    for (_, sentence), key in zip(sorted(result.refused), wrong, strict=True):
-        assert key in sentence
-    assert maker.ask("SELECT session_id, runs FROM session_latency") == [(good.name, 2)]
 
 
 def test_a_bundle_that_lost_its_session_is_refused_not_loaded_as_a_loose_etdump(maker: BundleMaker) -> None:

@@ -1,6 +1,5 @@
 """Loading: everything once, damaged files rejected in one sentence each, the others loaded."""
 
-import json
 import os
 import shutil
 from pathlib import Path
@@ -10,19 +9,9 @@ import pytest
 
 from sql.warehouse import WarehouseError
 from tasks.analyse.load.load import load_paths
-from tests.fixtures.warehouse import CONVOLUTION, MEAN, BundleMaker, etdump_of
+from tests.fixtures.warehouse import CONVOLUTION, MEAN, BundleMaker, edit, etdump_of
 
 COUNTS = "SELECT (SELECT count(*) FROM session), (SELECT count(*) FROM run), (SELECT count(*) FROM event)"
-
-
-@pytest.fixture
-def maker(tmp_path: Path) -> BundleMaker:
-    return BundleMaker(tmp_path)
-
-
-def edit(folder: Path, **changes: object) -> None:
-    path = folder / "session.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes), encoding="utf-8")
 
 
 def test_a_bundle_is_loaded_once_however_often_it_is_given(maker: BundleMaker, tmp_path: Path) -> None:
@@ -40,9 +29,7 @@ def test_the_libraries_that_a_device_offers_make_no_other_device_or_series(maker
     # given a session of an older farm, which did not read the versions, and one of the same device of this farm
     maker.session([100])
     folder = maker.session([100])
-    record = json.loads((folder / "session.json").read_text())
-    record["device"]["facts"] |= {"glibc": "2.36", "glibcxx": "3.4.30"}
-    edit(folder, device=record["device"])
+    edit(folder, device__facts__glibc="2.36", device__facts__glibcxx="3.4.30")
     # when both are loaded
     assert maker.load().loaded == 2
     # then there is one device and one series
@@ -51,11 +38,10 @@ def test_the_libraries_that_a_device_offers_make_no_other_device_or_series(maker
 
 def test_loose_etdumps_are_found_at_any_depth_and_bundles_keep_theirs(maker: BundleMaker, tmp_path: Path) -> None:
     maker.session([100])
-    (maker.bundles / "more" / "deep").mkdir(parents=True)
-    (maker.bundles / "more" / "deep" / "a.etdump").write_bytes(etdump_of([(9, {}), (5, {})]))
-    (maker.bundles / "more" / "b.txt").write_bytes(etdump_of([(9, {}), (5, {})]))
-    (maker.bundles / "more" / ".part-1-abc").mkdir()
-    (maker.bundles / "more" / ".part-1-abc" / "c.etdump").write_bytes(etdump_of([(9, {}), (5, {})]))
+    for name in ("deep/a.etdump", "b.txt", ".part-1-abc/c.etdump"):
+        path = maker.bundles / "more" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(etdump_of([(9, {}), (5, {})]))
     assert maker.load().loaded == 2
     assert maker.ask("SELECT name, count(*) FROM sweep GROUP BY name ORDER BY name") == [("loose", 1), ("smoke", 1)]
 
@@ -104,51 +90,45 @@ def test_a_session_with_other_content_is_refused(maker: BundleMaker, tmp_path: P
 
 
 def test_a_wrong_bundle_is_refused_in_one_sentence_and_the_others_are_loaded(maker: BundleMaker) -> None:
-    good = maker.session([100])
-    changed, missing, short, strange, night, empty, cut, odd = (maker.session([100]) for _ in range(8))
+    # given a sound bundle, and others with one thing wrong each
+    good, changed, missing, cut = (maker.session([100]) for _ in range(4))
     (changed / "model.etdump").write_bytes(etdump_of([(1, {}), (2, {})]))
     (missing / "model.etdump").unlink()
-    edit(short, executions=7)
-    edit(strange, status="fine")
-    edit(night, sweep={"sweep_id": "s", "name": "s", "night": "yesterday"})
-    edit(empty, files={})
     (cut / "session.json").write_text('{"bundle_version": 1,', encoding="utf-8")
-    edit(odd, threads=2**40)
+    expected = {
+        changed: "does not match its hash in session.json",
+        missing: "the file is missing",
+        cut: "session.json: does not match its schema (Invalid JSON",
+    }
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"executions": 7}, "contains 2 executions, but session.json states 7"),
+        ({"status": "fine"}, "`status`"),
+        ({"sweep__night": "yesterday"}, "Invalid isoformat string: 'yesterday'"),
+        ({"files": {}}, "model.etdump is missing"),
+        ({"threads": 2**40}, "`threads`: Input should be less than or equal to 2147483647"),
+    ]
+    for change, sentence in wrong:
+        folder = maker.session([100])
+        edit(folder, **change)
+        expected[folder] = sentence
+    # when all are loaded, then each of the others is refused in one sentence
     result = maker.load()
-    refusals = {path.name: sentence for path, sentence in result.refused}
-    assert result.loaded == 1
-    assert "does not match its hash in session.json" in refusals[changed.name]
-    assert "the file is missing" in refusals[missing.name]
-    assert "contains 2 executions, but session.json states 7" in refusals[short.name]
-    assert "`status`" in refusals[strange.name]
-    assert "Invalid isoformat string: 'yesterday'" in refusals[night.name]
-    assert "model.etdump is missing" in refusals[empty.name]
-    assert "session.json: does not match its schema (Invalid JSON" in refusals[cut.name]
-    assert "`threads`: Input should be less than or equal to 2147483647" in refusals[odd.name]
-    assert all("\n" not in sentence for sentence in refusals.values())
+    refused = dict(result.refused)
+    assert (result.loaded, refused.keys()) == (1, expected.keys())
+    for folder, sentence in expected.items():
+        assert sentence in refused[folder]
+        assert "\n" not in refused[folder]
     assert maker.ask("SELECT session_id FROM session_overview") == [(good.name,)]
 
 
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
-        (b"", "is empty"),
-        (b"GIF89a" * 10, "is not an ETDump"),
-        (etdump_of([(9, {}), (5, {})])[:-20], "is truncated"),
-        (etdump_of([]), "contains 0 executions"),
-    ],
-)
-def test_a_damaged_etdump_is_refused_in_one_sentence(
-    maker: BundleMaker, tmp_path: Path, content: bytes, sentence: str
-) -> None:
-    (tmp_path / "bad.etdump").write_bytes(content)
-    good = maker.session([100])
-    result = maker.load(tmp_path / "bad.etdump", good)
-    assert result.loaded == 1
-    [(path, message)] = result.refused
-    assert path == tmp_path / "bad.etdump"
-    assert sentence in message
-    assert "\n" not in message
+def test_a_damaged_loose_etdump_is_refused_in_one_sentence(maker: BundleMaker, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.etdump"
+    bad.write_bytes(etdump_of([(9, {}), (5, {})])[:-20])
+    result = maker.load(bad, maker.session([100]))
+    [(path, sentence)] = result.refused
+    assert (path, result.loaded) == (bad, 1)
+    assert "is truncated" in sentence
+    assert "\n" not in sentence
 
 
 def test_paths_without_bundles_are_reported_and_no_warehouse_is_created(tmp_path: Path) -> None:
@@ -258,20 +238,16 @@ def test_events_start_after_their_run_and_runs_keep_the_devices_clock(maker: Bun
 
 def test_the_nights_of_a_series_are_updated_with_each_cell_apart(maker: BundleMaker) -> None:
     ms = 1_000_000
-    night: dict[str, Any] = {"sweep__sweep_id": "smoke-2026-11-21", "sweep__night": "2026-11-21"}
-    upgrade: dict[str, Any] = {
-        "runner__runner_sha256": "r2",
-        "runner__versions": {"executorch": "1.6.0"},
-        "model__pte_sha256": "p2",
-    }
+    upgrade = {"model__pte_sha256": "p2", "runner__versions": {"executorch": "1.6.0"}}
+    next_night: dict[str, Any] = {"sweep__sweep_id": "smoke-2026-11-21", "sweep__night": "2026-11-21", **upgrade}
     maker.session([10 * ms])
     maker.load()
     maker.session([12 * ms], device__name="its-twin")
     maker.session([17 * ms])
     maker.session([1 * ms], status="invalid")
-    maker.session([20 * ms], **night, **upgrade)
-    maker.session([70 * ms], **night, **upgrade, threads=4)
-    maker.session([80 * ms], **night, **upgrade, device__facts={"model": "board", "build": "b2"})
+    maker.session([20 * ms], **next_night)
+    maker.session([70 * ms], **next_night, threads=4)
+    maker.session([80 * ms], **next_night, device__facts={"model": "board", "build": "b2"})
     maker.load()
     columns = "night::VARCHAR, threads, os_build, device, sessions, median_ms, mad_ms, executorch_version, pte_sha256"
     assert maker.ask(f"SELECT {columns} FROM series_latency ORDER BY 1, 2, 3, 4") == [

@@ -9,21 +9,22 @@ import pytest
 
 from tasks.analyse.load.load import load_paths
 from tasks.rows.rows import Rows, rows_of_bundle
-from tests.fixtures.warehouse import BundleMaker, profile_of
+from tests.fixtures.warehouse import BundleMaker, edit, profile_of
 
 GOOD = json.loads(profile_of(xnn_f32_gemm=3)["kernel_profile.json"])
 KERNEL = {"name": "xnn_f32_gemm", "library": "libxnnpack.so", "samples": 3}
 
 
-@pytest.fixture
-def maker(tmp_path: Path) -> BundleMaker:
-    return BundleMaker(tmp_path)
-
-
-def put_stats(folder: Path, stats: str) -> None:
-    """Change `stats` in session.json as text, so that values that json.dumps cannot write are possible."""
-    record = json.loads((folder / "session.json").read_text()) | {"stats": "here"}
-    (folder / "session.json").write_text(json.dumps(record).replace('"here"', stats), encoding="utf-8")
+def refusal(maker: BundleMaker, poisoned: Path, *good: Path) -> str:
+    """Load all bundles; return the sentence for the only one that is refused. The good ones are loaded."""
+    result = maker.load()
+    [(path, sentence)] = result.refused
+    assert (path, result.loaded) == (poisoned, len(good))
+    assert "\n" not in sentence
+    assert len(sentence) < 500
+    loaded = maker.ask("SELECT session_id FROM session_overview ORDER BY ALL")
+    assert [session_id for (session_id,) in loaded] == [folder.name for folder in good]
+    return sentence
 
 
 @pytest.mark.fault(
@@ -57,16 +58,10 @@ def test_a_poisoned_kernel_profile_is_refused_and_the_others_are_loaded(
     before = maker.session([5], mode="profile", files=profile_of(xnn_f32_gemm=1))
     poisoned = maker.session([6], mode="profile", files={"kernel_profile.json": content.encode("latin-1")})
     after = maker.session([7], mode="profile", files=profile_of(xnn_f32_gemm=1))
-    # when they are loaded
-    result = maker.load()
-    # then only that one is refused, in one sentence that names the file and the field
-    [(path, sentence)] = result.refused
-    assert (path, result.loaded) == (poisoned, 2)
+    # when they are loaded, then only that one is refused, and the sentence names the file and the field
+    sentence = refusal(maker, poisoned, before, after)
     assert sentence.startswith(f"{poisoned}/kernel_profile.json: ")
     assert key in sentence
-    assert "\n" not in sentence
-    assert len(sentence) < 500
-    assert maker.ask("SELECT session_id FROM session_overview ORDER BY ALL") == [(before.name,), (after.name,)]
 
 
 @pytest.mark.parametrize(
@@ -74,9 +69,7 @@ def test_a_poisoned_kernel_profile_is_refused_and_the_others_are_loaded(
 )
 def test_a_poisoned_list_of_selected_kernels_is_refused(maker: BundleMaker, content: str) -> None:
     poisoned = maker.session([6], mode="selected", files={"selected_kernels.json": content.encode()})
-    result = maker.load()
-    [(path, sentence)] = result.refused
-    assert (path, result.loaded) == (poisoned, 0)
+    sentence = refusal(maker, poisoned)
     assert sentence.startswith(f"{poisoned}/selected_kernels.json: not a list of selected kernels (")
 
 
@@ -103,18 +96,13 @@ def test_a_poisoned_list_of_selected_kernels_is_refused(maker: BundleMaker, cont
     ],
 )
 def test_poisoned_statistics_are_refused_and_the_others_are_loaded(maker: BundleMaker, stats: str, key: str) -> None:
-    # given a sound bundle and one with such statistics
+    # given a sound bundle and one with such statistics, which json.dumps could not write
     good, poisoned = maker.session([5]), maker.session([6])
-    put_stats(poisoned, stats)
-    # when they are loaded
-    result = maker.load()
-    # then one is refused with the key
-    [(path, sentence)] = result.refused
-    assert (path, result.loaded) == (poisoned, 1)
-    assert key in sentence
-    assert "\n" not in sentence
-    assert len(sentence) < 500
-    assert maker.ask("SELECT session_id FROM session_overview") == [(good.name,)]
+    edit(poisoned, stats="here")
+    record = poisoned / "session.json"
+    record.write_text(record.read_text().replace('"here"', stats), encoding="utf-8")
+    # when they are loaded, then one is refused with the key
+    assert key in refusal(maker, poisoned, good)
 
 
 @pytest.mark.fault(
@@ -147,21 +135,9 @@ def test_values_that_fit_no_column_are_refused_before_the_warehouse_sees_them(
 ) -> None:
     # given a sound bundle and one with such a value, written as if by another program
     good, poisoned = maker.session([5]), maker.session([6])
-    record = json.loads((poisoned / "session.json").read_text())
-    for name, value in changes.items():
-        *steps, last = name.split("__")
-        part = record
-        for step in steps:
-            part = part[step]
-        part[last] = value
-    (poisoned / "session.json").write_text(json.dumps(record), encoding="utf-8")
+    edit(poisoned, **changes)
     # when they are loaded, then one is refused when it is read
-    result = maker.load()
-    [(path, sentence)] = result.refused
-    assert (path, result.loaded) == (poisoned, 1)
-    assert "does not match its schema" in sentence
-    assert "\n" not in sentence
-    assert maker.ask("SELECT session_id FROM session_overview") == [(good.name,)]
+    assert "does not match its schema" in refusal(maker, poisoned, good)
 
 
 @pytest.mark.fault(
@@ -181,13 +157,9 @@ def test_an_unforeseen_error_refuses_one_bundle_only(maker: BundleMaker, monkeyp
 
     monkeypatch.setattr("tasks.rows.kernels.read_xnntrace", fail_on_bad)
     # when both are loaded, then one is refused and the other is loaded
-    result = maker.load()
-    [(path, sentence)] = result.refused
-    assert (path, result.loaded) == (bad, 1)
-    assert sentence == (
+    assert refusal(maker, bad, good) == (
         f"{bad}: cannot be loaded (ZeroDivisionError: division by zero); report this error and measure again"
     )
-    assert maker.ask("SELECT session_id FROM session_overview") == [(good.name,)]
 
 
 @pytest.mark.fault(
@@ -210,12 +182,9 @@ def test_rows_that_the_warehouse_refuses_keep_no_other_out(
 
     monkeypatch.setattr("tasks.analyse.load.parse.rows_of_bundle", read)
     # when both are loaded in one transaction, then one is refused and the other is loaded
-    result = maker.load()
-    [(path, sentence)] = result.refused
-    assert (path, result.loaded) == (bad, 1)
+    sentence = refusal(maker, bad, good)
     assert sentence.startswith(f"{bad}: the warehouse refused its rows (")
     assert cause in sentence
-    assert maker.ask("SELECT session_id FROM session_overview") == [(good.name,)]
 
 
 @pytest.mark.fault(

@@ -17,14 +17,9 @@ from tasks.rows.kernels import kernel_names
 from tasks.rows.record_rows import with_hash
 from tasks.rows.rows import LoadError, Rows, rows_of_bundle, rows_of_etdump, session_id_of
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
-from tests.fixtures.warehouse import CONVOLUTION, MEAN, BundleMaker, profile_of
+from tests.fixtures.warehouse import CONVOLUTION, MEAN, BundleMaker, edit, profile_of
 
 GEMM = "xnn_f32_gemm_minmax_ukernel_6x8__neonfma"
-
-
-@pytest.fixture
-def maker(tmp_path: Path) -> BundleMaker:
-    return BundleMaker(tmp_path)
 
 
 def runs_with_all_kinds() -> Runs:
@@ -162,8 +157,7 @@ def test_an_output_without_a_reference_was_compared_as_older_farms_did(
 ) -> None:
     figures = {"output": 0, "max_abs_error": 0.5, "max_rel_error": None, "nonfinite_mismatches": 0}
     folder = maker.session([5], model__precision=precision)
-    record = json.loads((folder / "session.json").read_text()) | {"accuracy": [figures | output]}
-    (folder / "session.json").write_text(json.dumps(record), encoding="utf-8")
+    edit(folder, accuracy=[figures | output])
     (row,) = rows_of_bundle(folder).details["accuracy"]
     assert (row["reference"], row["max_abs_error"]) == (reference, 0.5)
 
@@ -247,8 +241,7 @@ def test_a_bundle_must_have_the_executions_that_it_states(
     maker: BundleMaker, changes: dict[str, Any], error: type[Exception], words: str
 ) -> None:
     folder = maker.session([5])
-    path = folder / "session.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes), encoding="utf-8")
+    edit(folder, **changes)
     with pytest.raises(error, match=words):
         rows_of_bundle(folder)
     # and runs that were read before are not read again

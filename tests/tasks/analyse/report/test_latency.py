@@ -15,29 +15,27 @@ def test_the_median_is_that_of_the_sessions_medians_and_the_sessions_are_counted
     maker.session([10 * MS, 10 * MS, 11 * MS], index=0)
     maker.session([20 * MS] * 3, index=1)
     maker.session([12 * MS] * 3, index=2)
-    latency = report_of(maker)["latency"]
+    report = report_of(maker)
+    latency = report["latency"]
     assert latency.column("Median") == ["12.000"]
     assert latency.column("Between") == ["2.000"]
     assert latency.column("Sessions") == ["3"]
     assert latency.column("Runs") == ["9"]
+    # and scatter of a sixth is highlighted
+    assert "**2.000**" in report.markdown
+    assert report.contains("Scatter above 5 % of the median is highlighted", "latency")
 
 
-def test_one_session_has_no_distance_between_sessions(maker: BundleMaker) -> None:
-    maker.session([10 * MS])
-    assert report_of(maker)["latency"].column("Between") == ["–"]  # noqa: RUF001
-
-
-def test_load_time_and_memory_are_those_the_runner_reports(maker: BundleMaker) -> None:
-    maker.session([MS], stats={"load_ns": 5 * MS, "peak_resident_bytes": 3 << 20})
+def test_what_the_runner_reports_is_shown(maker: BundleMaker) -> None:
+    # given a runner that tells the memory of the model and has both clocks, and an older one
+    older = {"load_ns": 5 * MS, "peak_resident_bytes": 9 << 20}
+    clocks = {"execution_ns": [MS, 1016], "untraced_execution_ns": [MS, 1000]}
+    maker.session([MS, MS], model__name="a", stats=older | clocks | {"model_peak_resident_bytes": 3 << 20})
+    maker.session([MS, MS], model__name="b", stats=older)
+    # then the memory of the process stands for that of the model, and a cost that is not known is none
     latency = report_of(maker)["latency"]
-    assert (latency.column("Load"), latency.column("Peak")) == (["5.0"], ["3.0"])
-
-
-def test_the_memory_of_the_model_and_the_cost_of_its_etdump_are_shown_where_they_are_known(maker: BundleMaker) -> None:
-    stats = {"load_ns": MS, "peak_resident_bytes": 9 << 20, "model_peak_resident_bytes": 3 << 20, "threads_used": 1}
-    maker.session([MS, MS], stats=stats | {"execution_ns": [MS, 1016], "untraced_execution_ns": [MS, 1000]})
-    latency = report_of(maker)["latency"]
-    assert (latency.column("Peak"), latency.column("ETDump")) == (["3.0"], ["1.6"])
+    assert (latency.column("Load"), latency.column("Peak")) == (["5.0", "5.0"], ["3.0", "9.0"])
+    assert latency.column("ETDump") == ["1.6", "–"]  # noqa: RUF001
 
 
 @pytest.mark.parametrize(
@@ -81,17 +79,10 @@ def test_a_costly_etdump_is_named(maker: BundleMaker) -> None:
     assert report_of(maker).contains("Recording the ETDump adds more than 5 % to the runs of one cell", "latency")
 
 
-def test_large_scatter_is_highlighted(maker: BundleMaker) -> None:
-    for index, median_ms in enumerate((10, 12)):
-        maker.session([median_ms * MS], index=index)
-    report = report_of(maker)
-    assert "**1.000**" in report.markdown
-    assert report.contains("Scatter above 5 % of the median is highlighted", "latency")
-
-
-def test_a_fast_model_has_a_fourth_decimal(maker: BundleMaker) -> None:
+def test_one_session_of_a_fast_model_has_a_fourth_decimal_and_no_distance_to_others(maker: BundleMaker) -> None:
     maker.session([12_300])
-    assert report_of(maker)["latency"].column("Median") == ["0.0123"]
+    latency = report_of(maker)["latency"]
+    assert (latency.column("Median"), latency.column("Between")) == (["0.0123"], ["–"])  # noqa: RUF001
 
 
 def test_the_flags_of_a_session_are_in_its_row_and_unusual_sessions_are_counted(maker: BundleMaker) -> None:

@@ -101,22 +101,19 @@ def test_a_warehouse_with_only_failures_has_a_report(maker: BundleMaker) -> None
     assert "```text\nloading\nlast words\n```" in report.markdown
 
 
-def test_an_attempt_that_succeeded_when_repeated_is_listed_apart(maker: BundleMaker) -> None:
+def test_what_needs_nobody_is_counted_apart_and_not_listed(maker: BundleMaker) -> None:
+    # given an attempt that was repeated with success, and the session that is always discarded
     maker.session(status="failed", reason_code="device_lost", reason="the cable", attempt=1)
     maker.session([MS], attempt=2)
-    report = report_of(maker)
-    assert report.contains("Every planned session has a result.", "failures")
-    assert report.contains("One attempt failed and succeeded when repeated:", "failures")
-    assert not report.contains("No result yet")
-
-
-def test_a_session_that_is_discarded_automatically_is_counted_and_not_listed(maker: BundleMaker) -> None:
-    maker.session([MS])
     maker.session(status="invalid", reason_code="first_session", reason="discarded", index=-1, session_id="d" * 16)
-    failures = report_of(maker)["failures"]
-    assert failures.tables == []
-    assert "d" * 16 not in failures.text
+    report = report_of(maker)
+    # then every planned session has a result
+    failures = report["failures"]
+    assert "Every planned session has a result." in failures.words
+    assert "One attempt failed and succeeded when repeated:" in failures.words
+    assert not report.contains("No result yet")
     assert "One additional session, the first on its device, was discarded automatically" in failures.words
+    assert "d" * 16 not in failures.text
 
 
 def test_similar_failures_are_one_entry_with_each_log_once(maker: BundleMaker) -> None:

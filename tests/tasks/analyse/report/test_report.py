@@ -29,28 +29,17 @@ def loaded(maker: BundleMaker, tmp_path: Path) -> Loaded:
     return Loaded(maker.warehouse, tmp_path / "reports")
 
 
-def test_shares_add_up_to_100_percent_with_the_unattributed_rest(maker: BundleMaker) -> None:
-    maker.session([(3 * MS, {CONVOLUTION: MS, LINEAR: MS}), (3 * MS, {CONVOLUTION: MS, LINEAR: MS})])
-    report = report_of(maker)
-    time = report["time"]
-    shares = [time.column(name)[0] for name in ("Convolution", "GEMM", "Data", "Elementwise", "Other", "Unattributed")]
-    assert sorted(shares) == ["0.0", "0.0", "0.0", "33.3", "33.3", "33.3"]
-    assert time.column("Sum") == ["100.0"]
-    widths = [
-        float(width)
-        for width in re.findall(r'<rect class="part [\w-]+" x="[\d.]+" y="3" width="([\d.]+)"', report.html)
-    ]
-    assert sum(widths) == pytest.approx(610, abs=0.05)
-
-
-def test_the_same_share_is_the_same_number_everywhere(maker: BundleMaker) -> None:
+def test_the_same_share_is_the_same_number_everywhere_and_their_sum_is_100_percent(maker: BundleMaker) -> None:
     # given shares that do not add up to 100.0 once they are rounded
     maker.session([(7 * MS, {CONVOLUTION: 2 * MS, LINEAR: 2 * MS, MEAN: 2 * MS})])
     report = report_of(maker)
-    # then each is what it is, and the sum is that of the exact shares
-    assert [report["time"].column(name)[0] for name in ("Convolution", "GEMM", "Other", "Sum")] == [
-        "28.6", "28.6", "28.6", "100.0",
-    ]  # fmt: skip
+    # then each is what it is, and the sum is that of the exact shares, in the table and in the drawing
+    time = report["time"]
+    shares = [time.column(name)[0] for name in ("Convolution", "GEMM", "Data", "Elementwise", "Other", "Unattributed")]
+    assert shares == ["28.6", "28.6", "0.0", "0.0", "28.6", "14.3"]
+    assert time.column("Sum") == ["100.0"]
+    widths = re.findall(r'<rect class="part [\w-]+" x="[\d.]+" y="3" width="([\d.]+)"', report.html)
+    assert sum(map(float, widths)) == pytest.approx(610, abs=0.05)
     assert report["operators"].column("Share") == ["28.6", "28.6", "28.6"]
     assert report["portable"].column("Weight")[0] == "28.6"
 
@@ -182,18 +171,16 @@ def test_a_loose_etdump_has_a_report_too(maker: BundleMaker, tmp_path: Path) -> 
     assert report.contains("night not known")
 
 
-def test_an_unknown_sweep_is_refused_and_the_available_ones_are_listed(loaded: Loaded) -> None:
+def test_what_has_no_report_is_refused_in_one_sentence(loaded: Loaded, tmp_path: Path) -> None:
+    # given a sweep that nobody measured
     with pytest.raises(ReportError, match=f"unknown sweep `other`; available: {SWEEP}"):
         render_report(loaded.warehouse, "other", loaded.reports)
     assert not loaded.reports.exists()
-
-
-def test_an_empty_warehouse_is_refused(maker: BundleMaker, tmp_path: Path) -> None:
+    # an empty warehouse
+    empty = BundleMaker(tmp_path / "empty").warehouse
     with pytest.raises(ReportError, match="no sweep is loaded yet; run `etfarm sweep` first"):
-        render_report(maker.warehouse, None, tmp_path / "reports")
-
-
-def test_views_of_another_version_are_refused(loaded: Loaded) -> None:
+        render_report(empty, None, loaded.reports)
+    # and views of another version
     with writing(loaded.warehouse) as connection:
         connection.execute("DROP VIEW session_accuracy")
     with pytest.raises(ReportError, match="its views do not match this version of etfarm"):
@@ -240,13 +227,15 @@ def test_every_figure_can_be_traced_to_its_sessions(maker: BundleMaker) -> None:
 
 
 def test_long_waits_for_the_limits_are_a_line_for_each_device(maker: BundleMaker) -> None:
-    # given a device that waited for minutes, and one for seconds
+    # given a device that waited for seconds
     die = {"limit": "max_die_c", "bound": 50, "value": 49, "worst": 71.5, "waited_s": 150}
     memory = {"limit": "min_free_memory_mb", "bound": 500, "value": 800, "worst": 300, "waited_s": 8}
+    maker.session([MS], device__name="patient", gates=[memory])
+    assert not report_of(maker).contains("Waits for the limits", "provenance")
+    # when another one waited for minutes
     maker.session([MS], gates=[die, memory])
     maker.session([MS], gates=[die])
-    maker.session([MS], device__name="patient", gates=[memory])
-    # then only the first is named
+    # then only that one is named
     report = report_of(maker)
     sentence = (
         "host waited 5 min: max_die_c 5 min before two sessions (limit 50, up to 71.5), "
@@ -254,11 +243,6 @@ def test_long_waits_for_the_limits_are_a_line_for_each_device(maker: BundleMaker
     )
     assert report.contains(sentence, "provenance")
     assert not report.contains("patient waited", "provenance")
-
-
-def test_no_long_wait_is_no_line(maker: BundleMaker) -> None:
-    maker.session([MS])
-    assert not report_of(maker).contains("Waits for the limits", "provenance")
 
 
 @pytest.mark.fault(

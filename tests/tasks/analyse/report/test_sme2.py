@@ -103,19 +103,6 @@ def test_fp16_calls_that_stay_f16_have_a_sentence(maker: BundleMaker) -> None:
     assert "inference" in left_out[0][-1]
 
 
-def test_coverage_is_by_name_and_open_names_are_left_to_kernels(maker: BundleMaker) -> None:
-    dynamic = "Fully Connected (NC, QP8, F32, QC8W) GEMM #1"
-    maker.session(
-        [(10 * MS, {dynamic: 8 * MS})],
-        variant="sme2_on",
-        model__precision="int8_dynamic",
-        device__facts=WITH_SME2,
-    )
-    sme2 = report_of(maker)["sme2"]
-    assert sme2.column("Share by name") == ["0.0"]
-    assert sme2.column("Proven SME2") == ["–"]  # noqa: RUF001
-
-
 def test_executed_and_selected_kernels_are_listed_apart(maker: BundleMaker) -> None:
     log = f"Note (XNNPACK): Using gemm microkernel '{SELECTED}'. (init_pf32_gemm_config, a.c:495)\n"
     maker.session([MS], mode="trace", variant="sme2_on", files={"stderr.txt": log.encode()}, device__facts=WITH_SME2)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.fixtures.nights import night_of
+from tests.fixtures.nights import night_of, night_of_operators
 from tests.fixtures.report import report_of
 from tests.fixtures.warehouse import CONVOLUTION, LINEAR, BundleMaker
 
@@ -31,10 +31,7 @@ def test_a_regression_is_the_first_thing_that_a_reader_meets(maker: BundleMaker)
 def test_a_change_is_listed_with_the_operator_that_caused_it(maker: BundleMaker) -> None:
     # given a night on which one of two operators takes twice as long
     for day, factor in ((1, 1), (2, 2)):
-        sweep = {"sweep_id": f"nightly-2026-11-{day:02}", "name": "nightly", "night": f"2026-11-{day:02}"}
-        times_ns = {CONVOLUTION: 6_000_000 * factor, LINEAR: 4_000_000}
-        for number in range(8):
-            maker.session([(sum(times_ns.values()), times_ns)] * 3, sweep=sweep, index=number)
+        night_of_operators(maker, day, {CONVOLUTION: 6_000_000 * factor, LINEAR: 4_000_000})
     # then its name is beside the verdict
     part = report_of(maker)["verdicts"]
     assert part.column("Cause") == ["Convolution (NHWC, F32) IGEMM +100.0 %, 100 % of the change"]

@@ -1,6 +1,6 @@
 """Statistics of one session: what they find, and how often they find what is not there."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import astuple
 
 import numpy as np
@@ -56,10 +56,21 @@ def test_a_steady_session_has_no_flags() -> None:
     assert found.quartile_ratio == pytest.approx(1, abs=0.02)
 
 
-def test_further_warm_up_is_counted_to_its_change_point() -> None:
+@pytest.mark.parametrize(
+    ("slow_runs", "factor", "settled_after_runs"),
+    [
+        pytest.param(range(6), 1.08, 6, id="further warm-up counts to its change point"),
+        pytest.param([3], 1.5, 0, id="an outlier among the first runs is not warm-up"),
+        pytest.param([0], 1.5, 1, id="a slow first run is warm-up"),
+        pytest.param([0, 17, 40], 1.5, 0, id="a slow first run is not where later runs are as slow"),
+    ],
+)
+def test_only_slow_runs_at_the_beginning_are_warm_up(
+    slow_runs: Sequence[int], factor: float, settled_after_runs: int
+) -> None:
     latency = steady(50)
-    latency[:6] *= 1.08
-    assert session_statistics(latency, 0).settled_after_runs == 6
+    latency[list(slow_runs)] *= factor
+    assert session_statistics(latency, 0).settled_after_runs == settled_after_runs
 
 
 def test_warm_up_that_fades_is_counted_until_it_is_lost_in_the_noise() -> None:
@@ -68,24 +79,6 @@ def test_warm_up_that_fades_is_counted_until_it_is_lost_in_the_noise() -> None:
     settled = session_statistics(latency, 0).settled_after_runs
     assert settled is not None
     assert 4 <= settled <= 7
-
-
-def test_an_outlier_among_the_first_runs_is_not_warm_up() -> None:
-    latency = steady(50)
-    latency[3] *= 1.5
-    found = session_statistics(latency, 0)
-    assert (found.settled_after_runs, found.outlier_runs) == (0, 1)
-
-
-def test_a_slow_first_run_is_not_warm_up_where_later_runs_are_as_slow() -> None:
-    # given a first run that is 50 % slower
-    alone = steady(50)
-    alone[0] *= 1.5
-    among_others = alone.copy()
-    among_others[[17, 40]] *= 1.5
-    # then it is warm-up only if nothing later looks the same
-    assert session_statistics(alone, 0).settled_after_runs == 1
-    assert session_statistics(among_others, 0).settled_after_runs == 0
 
 
 @pytest.mark.parametrize("runs", [20, 100, 101, 999])
