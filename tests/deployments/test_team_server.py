@@ -76,6 +76,12 @@ def runs(team: TeamServer, kind: str) -> list[dict[str, Any]]:
     return found
 
 
+def doubled(team: TeamServer) -> list[str]:
+    """The task runs of FLOW that are recorded as completed."""
+    completed = [run["name"] for run in runs(team, "task_runs") if run["state_type"] == "COMPLETED"]
+    return [name for name in completed if name.startswith("double-")]
+
+
 def test_a_flow_run_of_a_client_with_the_password_is_recorded_with_its_task_runs(
     team_server: TeamServer, tmp_path: Path
 ) -> None:
@@ -83,16 +89,7 @@ def test_a_flow_run_of_a_client_with_the_password_is_recorded_with_its_task_runs
     ended = run(team_server.client(PREFECT_HOME=str(tmp_path / "home")), tmp_path / "client.py")
     assert ended.stdout.splitlines() == ["12"], ended.stderr
     # then the background services write the task runs that came over Redis
-    wait_for(
-        lambda: (
-            sum(
-                run["name"].startswith("double-") and run["state_type"] == "COMPLETED"
-                for run in runs(team_server, "task_runs")
-            )
-            == 3
-        ),
-        lambda: str(runs(team_server, "task_runs")),
-    )
+    wait_for(lambda: len(doubled(team_server)) == 3, lambda: str(runs(team_server, "task_runs")))
     flows = runs(team_server, "flow_runs")
     assert [run["state_type"] for run in flows] == ["COMPLETED"]
 
@@ -110,51 +107,35 @@ def test_doctor_finds_the_server_and_names_the_missing_worker(team_server: TeamS
     assert worker.startswith("fix: 0 workers of the work pool `etfarm` online")
 
 
-def test_a_wrong_password_is_one_line_of_doctor(team_server: TeamServer, tmp_path: Path) -> None:
-    (line,) = doctor(team_server.client(PREFECT_API_AUTH_STRING="farm:wrong"), tmp_path)
-    assert line == (
-        f"fix: PREFECT_API_URL {team_server.api}: it refused the name and password; "
-        "set PREFECT_API_AUTH_STRING to the `user:password` of that server"
-    )
+NOT_TRUSTED = "its TLS certificate is not trusted ("
+NAME_CA = "set PREFECT_API_SSL_CERT_FILE to the file of its CA, or use the certificate's name as the address"
 
 
-def test_a_certificate_of_an_unknown_ca_is_one_line_of_doctor(team_server: TeamServer, tmp_path: Path) -> None:
-    system = os.environ.get("SSL_CERT_FILE", "")
-    (line,) = doctor(team_server.client(PREFECT_API_SSL_CERT_FILE=system), tmp_path)
-    assert line.startswith(f"fix: PREFECT_API_URL {team_server.api}: its TLS certificate is not trusted (self")
-    assert line.endswith(
-        "; set PREFECT_API_SSL_CERT_FILE to the file of its CA, or use the certificate's name as the address"
-    )
-
-
-def test_a_certificate_for_another_name_is_one_line_of_doctor(team_server: TeamServer, tmp_path: Path) -> None:
-    other = team_server.api.replace("127.0.0.1", "localhost")
-    (line,) = doctor(team_server.client(PREFECT_API_URL=other), tmp_path)
-    assert f"fix: PREFECT_API_URL {other}: its TLS certificate is not trusted (Hostname mismatch" in line
-
-
-def test_a_missing_file_of_the_ca_is_one_line_of_doctor(team_server: TeamServer, tmp_path: Path) -> None:
-    (line,) = doctor(team_server.client(PREFECT_API_SSL_CERT_FILE=str(tmp_path / "none.pem")), tmp_path)
-    assert line == (
-        f"fix: PREFECT_API_URL {team_server.api}: PREFECT_API_SSL_CERT_FILE is not a file ({tmp_path}/none.pem); "
-        "set it to the file of the server's CA, or unset it"
-    )
+@pytest.mark.parametrize(
+    ("variable", "value", "begin", "end"),
+    [
+        ("AUTH_STRING", "farm:wrong", "it refused the name and password; ", "to the `user:password` of that server"),
+        ("SSL_CERT_FILE", os.environ.get("SSL_CERT_FILE", ""), f"{NOT_TRUSTED}self", NAME_CA),
+        ("SSL_CERT_FILE", "/none.pem", "PREFECT_API_SSL_CERT_FILE is not a file (/none.pem); ", "or unset it"),
+        ("URL", "{localhost}", f"{NOT_TRUSTED}Hostname mismatch", NAME_CA),
+    ],
+    ids=["a wrong password", "an unknown CA", "a missing file of the CA", "a certificate for another name"],
+)
+def test_what_keeps_a_client_from_the_server_is_one_line_of_doctor(
+    team_server: TeamServer, tmp_path: Path, variable: str, value: str, begin: str, end: str
+) -> None:
+    value = value.format(localhost=team_server.api.replace("127.0.0.1", "localhost"))
+    environment = team_server.client(**{f"PREFECT_API_{variable}": value})
+    (line,) = doctor(environment, tmp_path)
+    assert line.startswith(f"fix: PREFECT_API_URL {environment['PREFECT_API_URL']}: {begin}")
+    assert line.endswith(end)
 
 
 @pytest.mark.torch
 def test_a_sweep_runs_through_the_server(team_server: TeamServer, tmp_path: Path) -> None:
     pytest.importorskip("executorch", reason="exports and the runner need the export extra")
     farm = Farm(tmp_path, team_server.client())
-    # when a sweep is started with a wrong password, then it starts nothing
-    farm.environment = team_server.client(PREFECT_API_AUTH_STRING="farm:wrong")
-    refused = farm.sweep(SWEEP)
-    assert refused.returncode == 2
-    assert refused.stderr.splitlines()[-1].startswith(
-        f"etfarm: PREFECT_API_URL {team_server.api}: it refused the name and password; set PREFECT_API_AUTH_STRING"
-    )
-    assert not (farm.var / "bundles").exists()
-    # when it is started with the right one
-    farm.environment = team_server.client()
+    # when a sweep is started
     done = farm.sweep(SWEEP)
     # then it measures, and the server knows the sweep's flow run
     assert done.returncode == 0, done.stdout + done.stderr
@@ -179,28 +160,28 @@ def test_a_worker_that_is_stopped_ends_its_sweep_first(team_server: TeamServer, 
     home = tmp_path / "client"
     prefect(team_server, home, "work-pool", "create", "etfarm", "--type", "process")
     prefect(team_server, home, "deploy", "--all", "--prefect-file", "deployments/prefect.yaml")
-    with (tmp_path / "worker.log").open("w") as log:
+    log_file = tmp_path / "worker.log"
+    with log_file.open("w") as log:
         words = [sys.executable, "-m", "flows.cli.main", "worker"]
         worker = subprocess.Popen(words, cwd=ROOT, env=farm.environment, stdout=log, stderr=log)
     try:
         wait_for(
             lambda: worker.poll() is not None or asked(team_server, "POST", "/work_pools/etfarm/workers/filter", {}),
-            (tmp_path / "worker.log").read_text,
+            log_file.read_text,
         )
         parameters = {"sweep_file": str(farm.sweep_file(SWEEP)), "inventory_file": str(farm.inventory)}
         wanted = {"parameters": parameters | {"var": str(farm.var)}, "state": {"type": "SCHEDULED"}}
         deployment = asked(team_server, "GET", "/deployments/name/sweep/smoke")["id"]
         run = asked(team_server, "POST", f"/deployments/{deployment}/create_flow_run", wanted)["id"]
-        wait_for(lambda: worker.poll() is not None or farm.is_held, (tmp_path / "worker.log").read_text, longest_s=240)
+        wait_for(lambda: worker.poll() is not None or farm.is_held, log_file.read_text, longest_s=240)
         # when the worker is stopped as systemd does it
         worker.terminate()
         worker.wait(ENOUGH_S * 3)
     finally:
         worker.kill()
     # then the run is cancelled, the device is free, and nothing is half done
-    assert asked(team_server, "GET", f"/flow_runs/{run}")["state"]["type"] == "CANCELLED", (
-        tmp_path / "worker.log"
-    ).read_text()
+    state = asked(team_server, "GET", f"/flow_runs/{run}")["state"]
+    assert state["type"] == "CANCELLED", log_file.read_text()
     assert list(machine.glob("job-*")) == []
     assert list(machine.glob("lease-*/*")) == []
     assert list(farm.var.glob("bundles/*/.part-*")) == []

@@ -1,10 +1,8 @@
 """Simulated devices from the command line: the whole contract, replayed recordings, and no time anywhere."""
 
 import json
-import shutil
 import signal
 import subprocess
-from dataclasses import replace
 
 import pytest
 
@@ -12,7 +10,8 @@ from tasks.bundle.record import SessionRecord
 from tasks.store.find import bundles_of
 from tests.fixtures.farm import SWEEP, Farm
 from tests.fixtures.paths import KEPT
-from tests.fixtures.simulated import SimulatedFarm
+from tests.fixtures.plans import a_spec, ended, planned
+from tests.fixtures.simulated import SimulatedFarm, faults_of_plan
 from tests.fixtures.waiting import ENOUGH_S, wait_for
 
 pytestmark = pytest.mark.torch
@@ -35,12 +34,16 @@ def records_of(farm: Farm) -> list[SessionRecord]:
 
 
 def test_a_sweep_of_simulated_devices_passes_every_check_and_shows_no_time(simulated: Farm) -> None:
+    # given a list that calls them simulated
+    listed = simulated.run("devices", "--inventory", simulated.inventory)
+    rows = [line.split()[:3] for line in listed.stdout.splitlines() if line.startswith("simulated-")]
+    names = ["simulated-001", "simulated-002"]
+    assert rows == [[name, "simulated", "idle"] for name in names]
     # when one model is swept on both
     done = simulated.sweep(SWEEP.replace("[linear, conv]", "[linear]"))
     assert done.returncode == 0, done.stderr
     # then the terminal lists them as simulated, with counts and without a median
     lines = [line.split() for line in done.stdout.splitlines() if line.startswith("simulated-")]
-    names = ["simulated-001", "simulated-002"]
     assert lines == [[name, "(simulated)", "linear", "fp32", "sme2_off", "1", "2", "8"] for name in names]
     # and every record states it, has compared outputs, and was as long as the inventory asks
     records = records_of(simulated)
@@ -60,34 +63,6 @@ def test_a_sweep_of_simulated_devices_passes_every_check_and_shows_no_time(simul
     html = (simulated.var / "reports" / records[0].sweep.sweep_id / "report.html").read_text(encoding="utf-8")
     assert "nothing was measured, and no time is shown or ranked" in html
     assert simulated.ask("SELECT verdict FROM verdict") == []
-
-
-def test_the_list_of_devices_calls_them_simulated(simulated: Farm) -> None:
-    listed = simulated.run("devices", "--inventory", simulated.inventory)
-    rows = [line.split()[:3] for line in listed.stdout.splitlines() if line.startswith("simulated-")]
-    assert rows == [[name, "simulated", "idle"] for name in ("simulated-001", "simulated-002")]
-
-
-@pytest.mark.thorough
-@pytest.mark.fault(
-    stage="run",
-    done="controller of several simulated devices killed (SIGKILL) after the first bundle",
-    holds="the next start measures what is missing: every session counts once, in bundles and warehouse",
-)
-def test_a_killed_sweep_of_several_devices_is_completed_and_counts_every_session_once(farm: Farm) -> None:
-    # given a sweep of three devices that is killed when the first bundle is complete
-    many = SimulatedFarm(farm.folder / "many", devices=3, sessions=2, seconds=0.05)
-    command = many.prepare(KEPT)
-    process = subprocess.Popen(command, env=farm.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    wait_for(lambda: process.poll() is not None or any(many.records()), "the first bundle", longest_s=240)
-    process.kill()
-    assert process.communicate()[0] is not None
-    assert process.returncode == -signal.SIGKILL
-    # when it is started again
-    again = subprocess.run(command, env=farm.environment, capture_output=True, text=True, check=False)
-    # then every session has one result, which is its own, and the warehouse contains the same
-    assert again.returncode == 0, again.stdout + again.stderr
-    assert many.faults() == []
 
 
 @pytest.mark.thorough
@@ -110,22 +85,12 @@ def test_a_sweep_that_is_stopped_records_no_failures(farm: Farm) -> None:
     assert {record.reason for record in many.records() if record.status == "failed"} == set()
 
 
-@pytest.mark.thorough
-def test_the_check_of_a_simulated_farm_finds_lost_doubled_and_false_sessions(farm: Farm) -> None:
-    # given a sweep of one device, whose plan then is taken to be another one
-    one = SimulatedFarm(farm.folder / "one", devices=1, sessions=2, seconds=0)
-    done = subprocess.run(one.prepare(KEPT), env=farm.environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert replace(one, sessions=3).faults() == ["simulated-001 #2: lost"]
-    # and one bundle is doubled, with the ETDump of the other session
-    (first, second) = [each for each in one.records() if each.index >= 0]
-    folder = one.var.bundles / first.sweep.sweep_id
-    text = (folder / first.session_id / "session.json").read_text(encoding="utf-8")
-    shutil.copytree(folder / second.session_id, folder / ("f" * 16))
-    copied = folder / ("f" * 16) / "session.json"
-    copied.write_text(text.replace(first.session_id, "f" * 16), encoding="utf-8")
-    assert one.faults() == [
-        f"simulated-001 #{first.index}: 2 results",
-        f"{'f' * 16}: its ETDump is of another session",
-        f"{'f' * 16}: not loaded",
-    ]
+def test_lost_and_doubled_sessions_are_found_in_the_records_of_a_farm() -> None:
+    # given the records of all sessions that are planned
+    spec = a_spec(models=["linear"], precisions=["fp32"], variants=["sme2_off"], sessions=2)
+    records = [ended(session, "succeeded") for session in planned(spec)]
+    sessions = {(record.device.name, record.index) for record in records}
+    assert faults_of_plan(records, sessions) == []
+    # then one without a record is lost, and one with two is doubled
+    assert faults_of_plan(records, sessions | {("phone", 9)}) == ["phone #9: lost"]
+    assert faults_of_plan([*records, records[-1]], sessions) == [f"phone #{records[-1].index}: 2 results"]

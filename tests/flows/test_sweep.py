@@ -8,19 +8,20 @@ from pathlib import Path
 import pytest
 
 from tasks.prepare.runner.toolchain import host_platform
-from tests.fixtures.farm import NIGHT, SWEEP, Farm, SweptFarm
+from tests.fixtures.farm import SWEEP, Farm
 from tests.fixtures.prefect_server import asked
 from tests.fixtures.waiting import ENOUGH_S, SCALE
 
 pytestmark = pytest.mark.torch
 pytest.importorskip("executorch", reason="exports and the runner need the export extra")
+NIGHT = "2026-01-02"
 
 
 def test_a_sweep_ends_with_medians_a_warehouse_a_report_and_a_story_in_prefects_ui(
-    swept_farm: SweptFarm, prefect_api: str
+    farm: Farm, prefect_api: str
 ) -> None:
     # given a sweep of two models for an earlier night
-    farm, done = swept_farm.farm, swept_farm.ended
+    done = farm.sweep(SWEEP, "--night", NIGHT)
     # then it ended well, with a line of medians per model and the report's path
     assert done.returncode == 0, done.stderr
     assert re.search(r"here +conv +fp32 +sme2_off +1 +2 +8 +\d", done.stdout)
@@ -41,56 +42,19 @@ def test_a_sweep_ends_with_medians_a_warehouse_a_report_and_a_story_in_prefects_
     assert any(artifact["key"] == "report" and "linear" in artifact["data"] for artifact in artifacts)
 
 
-def test_what_is_done_is_not_run_again_unless_asked(swept_copy: Farm) -> None:
-    # when the sweep of a night is started again
-    second = swept_copy.sweep(SWEEP, "--night", NIGHT)
-    # then nothing is run
-    assert "sessions: 5 already done" in second.stdout
-    # and with --again everything is measured again, in another sweep
-    assert swept_copy.sweep(SWEEP, "--night", NIGHT, "--again").returncode == 0
-    assert swept_copy.ask("SELECT count(*) AS n, count(DISTINCT sweep_id) AS sweeps FROM session_latency") == [
-        {"n": 8, "sweeps": 2}
-    ]
-
-
-def test_a_model_that_cannot_be_exported_stops_nothing_and_is_reported(swept_copy: Farm) -> None:
+def test_a_model_that_cannot_be_exported_stops_nothing_and_is_reported(farm: Farm) -> None:
     # given a sweep of one model that is measured, and one that breaks
-    broken = swept_copy.folder / "broken.py"
+    broken = farm.folder / "broken.py"
     broken.write_text("def model():\n    raise ValueError('no weights here')\n", encoding="utf-8")
     # when it is run
-    done = swept_copy.sweep(SWEEP.replace("conv", "broken:model"), "--night", NIGHT)
+    done = farm.sweep(SWEEP.replace("conv", "broken:model"))
     # then the end says so, the other model has its figures, and the reason is in the warehouse
     assert done.returncode == 1
-    assert re.search(r"sessions: 2 failed, .*\d already done", done.stdout)
+    assert "sessions: 2 succeeded, 2 failed, 1 discarded" in done.stdout
     assert re.search(r"here +linear +fp32 +sme2_off +1 +2 +8 +\d", done.stdout)
-    (failure,) = swept_copy.ask("SELECT DISTINCT model, reason_code, reason FROM failed_session")
+    (failure,) = farm.ask("SELECT DISTINCT model, reason_code, reason FROM failed_session")
     assert (failure["model"], failure["reason_code"]) == ("broken:model", "export_failed")
     assert "no weights here" in failure["reason"]
-
-
-@pytest.mark.thorough
-@pytest.mark.fault(
-    stage="run",
-    done="a sweep was killed in its fourth session",
-    holds="the next start runs only the rest; nothing is lost or counted twice",
-)
-def test_a_killed_sweep_goes_on_where_it_was(farm: Farm) -> None:
-    # given a sweep that is killed in its fourth session
-    many = SWEEP.replace("sessions: 2", "sessions: 4")
-    process = farm.start_until_held(4, many)
-    process.kill()
-    process.communicate()
-    kept = bundles(farm)
-    assert len(kept) == 3
-    # when it is started again
-    done = farm.sweep(many)
-    # then it runs only the rest, and nothing is lost or counted twice
-    assert done.returncode == 0, done.stderr
-    assert f"{len(kept)} already done" in done.stdout
-    assert kept < bundles(farm)
-    assert farm.ask("SELECT count(*) AS n, count(DISTINCT session_id) AS ids FROM session_latency") == [
-        {"n": 8, "ids": 8}
-    ]
 
 
 @pytest.mark.fault(
@@ -117,13 +81,11 @@ def test_a_sweep_that_is_stopped_leaves_nothing_running_and_goes_on_at_once(farm
     assert not list(Path(farm.environment["ETFARM_MACHINE_FOLDER"]).glob("lease-*"))
     with pytest.raises(ProcessLookupError):
         os.kill(server, 0)
-    assert bundles(farm) == set()
+    assert not list(farm.var.glob("bundles/*/*/session.json"))
+    # and its server used the sound database that was there
+    assert not list(farm.var.glob("prefect/*damaged*"))
     # and the next start does the rest
     assert "sessions: 2 succeeded, 1 discarded" in farm.sweep(small).stdout
-
-
-def bundles(farm: Farm) -> set[str]:
-    return {path.parent.name for path in farm.var.glob("bundles/*/*/session.json")}
 
 
 @pytest.mark.thorough
@@ -161,6 +123,7 @@ def test_a_registered_runner_is_given_stock_flags_and_its_sessions_are_never_lat
     assert farm.ask("SELECT DISTINCT mode FROM session_latency") == [{"mode": "timing"}]
 
 
+@pytest.mark.thorough
 def test_without_a_server_a_sweep_brings_its_own_whatever_its_var_folder_is_called(tmp_path: Path) -> None:
     # given a var folder that never had a server, with spaces and quotes in its path
     odd = tmp_path / 'it\'s a "var" & more'

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from devices.errors import InputError
 from tasks.prepare.export.given import exported_or_given
 from tests.fixtures.command import Command
 from tests.fixtures.farm import Farm
@@ -65,13 +64,6 @@ def test_a_mistake_is_one_sentence(
     assert (ended.code, ended.err.count("\n")) == (2, 1)
     assert sentence in ended.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.pte", "b.pte"]
-
-
-def test_a_file_that_is_not_a_program_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "a.pte").write_bytes(b"PK\3\4 a zip")
-    with pytest.raises(InputError, match=r"a\.pte: not an ExecuTorch program; name a \.pte file"):
-        exported_or_given(tmp_path / "a.pte", tmp_path / "exports")
-    assert not (tmp_path / "exports").exists()
 
 
 def test_a_file_is_kept_once_under_its_name_and_content(tmp_path: Path) -> None:

@@ -18,6 +18,16 @@ devices:
   - {name: gone, transport: ssh, address: 127.0.0.1, port: 9, user: nobody, root: /tmp/x, site: lab-a}
 """
 
+# Acquires the first device of an inventory, and is killed.
+ACQUIRE = """
+import os, signal, sys
+from pathlib import Path
+from devices.inventory import load_inventory, open_device
+from devices.ondevice.lease import acquire
+acquire(open_device(load_inventory(Path(sys.argv[1])).devices[0]), "a farm", ttl_s=600)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
 
 @pytest.fixture
 def devices(command: Command, tmp_path: Path) -> Command:
@@ -38,14 +48,20 @@ def etfarm(devices: Command) -> Callable[..., str]:
     return run
 
 
-def test_devices_are_listed_with_their_state_apart_from_their_health(etfarm: Callable[..., str]) -> None:
-    lines = etfarm().splitlines()
+def test_devices_are_listed_with_their_state_apart_from_their_health(
+    devices: Command, etfarm: Callable[..., str], tmp_path: Path
+) -> None:
+    code, out, _ = devices()
+    lines = out.splitlines()
     assert lines[2].split() == ["here", "local", "idle", "good"]
     assert lines[3].startswith("gone    ssh        lab-a  unreachable: ")
     # and what cannot be reached has no health, unless somebody stated it
     assert lines[3].split()[-1] == "unknown"
     etfarm("retire", "gone", "--reason", "given back")
     assert etfarm().splitlines()[3].endswith("retired: given back")
+    # and the exit code tells that one cannot be reached
+    (tmp_path / "inventory.yaml").write_text(INVENTORY.partition("  - {name: gone")[0] % (tmp_path / "device"))
+    assert (code, devices().code) == (1, 0)
 
 
 def test_a_phone_of_an_ssh_host_is_listed_with_the_host_that_cannot_be_reached(
@@ -58,19 +74,9 @@ def test_a_phone_of_an_ssh_host_is_listed_with_the_host_that_cannot_be_reached(
     assert "unreachable: host 127.0.0.1: cannot reach nobody@127.0.0.1:9 (" in line
 
 
-def test_the_exit_code_tells_that_a_device_cannot_be_reached(devices: Command, tmp_path: Path) -> None:
-    assert devices().code == 1
-    (tmp_path / "inventory.yaml").write_text(INVENTORY.partition("  - {name: gone")[0] % (tmp_path / "device"))
-    assert devices().code == 0
-
-
 def test_a_holder_that_has_ended_does_not_hold_a_device(etfarm: Callable[..., str], tmp_path: Path) -> None:
     # given a process that acquired the device and was killed
-    command = "import sys; from pathlib import Path; from devices.inventory import load_inventory, open_device; "
-    command += "from devices.ondevice.lease import acquire; import os, signal; "
-    command += "acquire(open_device(load_inventory(Path(sys.argv[1])).devices[0]), 'a farm', ttl_s=600); "
-    command += "os.kill(os.getpid(), signal.SIGKILL)"
-    subprocess.run([sys.executable, "-c", command, str(tmp_path / "inventory.yaml")], check=False, cwd=ROOT)
+    subprocess.run([sys.executable, "-c", ACQUIRE, str(tmp_path / "inventory.yaml")], check=False, cwd=ROOT)
     # then its lease is not taken for a live one
     assert "idle: a farm (process " in etfarm()
     assert ") has ended, and the next sweep takes its lease over" in etfarm()
@@ -88,9 +94,7 @@ def test_a_quarantine_states_its_end_and_reason_and_is_ended_by_the_user(etfarm:
     assert "swollen battery" in etfarm("why", "tier=nightly")
     assert etfarm("release", "here") == "here: good\n"
     assert "here: would be used\n" in etfarm("why", "tier=nightly")
-
-
-def test_a_retired_device_stays_out(etfarm: Callable[..., str]) -> None:
+    # and a retired one stays out
     assert etfarm("retire", "here", "--reason", "given back") == "here: retired: given back\n"
     assert "here: it is retired: given back" in etfarm("why", "name=here")
 

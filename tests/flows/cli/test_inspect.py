@@ -1,12 +1,14 @@
 """`etfarm inspect`: what it prints of ETDumps that are not repeated measurements of one method."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from flows.cli.ask.inspect import inspect_etdump
+from tests.fixtures.command import Command
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
+
+Inspect = Callable[[Sequence[Run]], list[str]]
 
 
 def execution(start: int, name: str, took: int) -> list[Profile]:
@@ -18,33 +20,34 @@ def execution(start: int, name: str, took: int) -> list[Profile]:
     ]
 
 
-def printed(tmp_path: Path, capsys: pytest.CaptureFixture[str], runs: Sequence[Run]) -> list[str]:
-    path = tmp_path / "model.etdump"
-    path.write_bytes(build_etdump(runs))
-    inspect_etdump(path)
-    return capsys.readouterr().out.removeprefix(f"{path}: ").splitlines()
+@pytest.fixture
+def inspect(tmp_path: Path, command: Command) -> Inspect:
+    """Print what an ETDump of these runs contains; returns the lines."""
+
+    def run(runs: Sequence[Run]) -> list[str]:
+        path = tmp_path / "model.etdump"
+        path.write_bytes(build_etdump(runs))
+        return command("inspect", path).out.removeprefix(f"{path}: ").splitlines()
+
+    return run
 
 
-def test_executions_of_several_methods_have_no_common_figure(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_executions_of_several_methods_have_no_common_figure(inspect: Inspect) -> None:
     runs = [Run(execution(start, name, 100)) for start, name in ((0, "native_call_a"), (200, "native_call_b"))]
-    assert printed(tmp_path, capsys, runs) == [
+    assert inspect(runs) == [
         "2 executions, 6 events",
         "its executions belong to different methods: instruction 0 ran native_call_a in execution 0 and not in "
         "execution 1; measure one method per process",
     ]
 
 
-def test_an_aborted_execution_is_reported_and_does_not_count(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_aborted_execution_is_reported_and_does_not_count(inspect: Inspect) -> None:
     # given an execution that was aborted between two complete ones
     name = "native_call_a"
     events = [*execution(0, name, 90_000_000), *execution(10**8, name, 50_000_000)[:2]]
     runs = [Run([*events, *execution(2 * 10**8, name, 20_000_000)])]
     # then only the complete ones have figures
-    lines = printed(tmp_path, capsys, runs)
+    lines = inspect(runs)
     assert lines[:4] == [
         "2 executions, 8 events",
         "2 of its events belong to an execution that did not end; run the model again",
@@ -54,8 +57,8 @@ def test_an_aborted_execution_is_reported_and_does_not_count(
     assert sorted(line.split() for line in lines[6:8]) == [[METHOD, "1", "10", "50"], [name, "1", "10", "50"]]
 
 
-def test_executions_of_0_ns_have_dashes_instead_of_shares(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = printed(tmp_path, capsys, [Run(execution(start, "native_call_a", 0)) for start in (0, 10)])
+def test_executions_of_0_ns_have_dashes_instead_of_shares(inspect: Inspect) -> None:
+    lines = inspect([Run(execution(start, "native_call_a", 0)) for start in (0, 10)])
     assert lines[2:4] == [
         "the others: median 0.000 ms, min 0.000 ms, max 0.000 ms",
         "every measured execution lasts 0 ns: the clock of the runner does not run or is too coarse; measure with "

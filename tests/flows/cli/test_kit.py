@@ -98,7 +98,6 @@ def test_importing_twice_and_from_a_copy_doubles_nothing(etfarm: Etfarm, kit: Ki
     ("log", "runs", "code", "reason"),
     [
         ("x\nCommand failed with exit code -11\n", 3, "runner_crashed", "the runner was killed by signal 11"),
-        ("x\nCommand failed with exit code 1\n", 3, "runner_failed", "the runner exited with code 1"),
         ("Segmentation fault (core dumped)\n", 3, "runner_crashed", "the runner crashed: Segmentation fault"),
         ("", 100, "stale_etdump", "the ETDump contains 3 executions instead of 100: it is of another run"),
         ("executed successfully 3 time(s) in 80.0 ms", 3, "stale_etdump", "the log reports 80 ms, the ETDump 13.2 ms"),

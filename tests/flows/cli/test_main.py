@@ -4,13 +4,11 @@ import csv
 import io
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 import typer
@@ -30,7 +28,7 @@ def commands(group: Any, path: str = "") -> Iterator[str]:
             yield f"{path}{name}"
 
 
-SMOKE = str(DEPLOYMENTS / "sweeps/smoke.yaml")
+SMOKE, LOCAL = str(DEPLOYMENTS / "sweeps/smoke.yaml"), str(DEPLOYMENTS / "inventories/local.yaml")
 COMMANDS = list(commands(typer.main.get_command(app)))
 
 
@@ -59,29 +57,9 @@ def test_every_command_shows_an_example_of_itself(command: Command, name: str) -
     assert f"Example: etfarm {name}" in ended.out
 
 
-def test_the_one_line_help_of_every_command_is_complete(command: Command) -> None:
-    for group in ("", "runner", "devices", "kit", "warehouse", "baseline", "night", "decisions"):
-        assert "..." not in command(*group.split(), "--help").out.replace("COMMAND [ARGS]...", "")
-
-
-def test_the_version_is_printed(command: Command) -> None:
-    assert command("--version").out == f"etfarm {version('etfarm')}\n"
-
-
-@pytest.mark.parametrize(
-    ("words", "suggestion"),
-    [
-        (["swep"], "sweep"),
-        (["export", "mobilnet_v2"], "mobilenet_v2"),
-        (["export", "linear", "--precision", "int8_statc"], "int8_static"),
-        (["runner", "build", "--platform", "linux-x86-64"], "linux-x86_64"),
-        (["devices", "probe", "this-machin", "--inventory", DEPLOYMENTS / "inventories/local.yaml"], "this-machine"),
-    ],
-)
-def test_a_misspelt_name_is_answered_with_the_closest_one(command: Command, words: list[str], suggestion: str) -> None:
-    ended = command(*words)
-    assert ended.code == 2
-    assert re.search(rf"[Dd]id you mean [`']{suggestion}[`']\?", ended.err)
+def test_a_misspelt_command_is_answered_with_the_closest_one(command: Command) -> None:
+    ended = command("swep")
+    assert (ended.code, "Did you mean 'sweep'?" in ended.err) == (2, True)
 
 
 def test_help_imports_nothing_heavy() -> None:
@@ -135,12 +113,6 @@ def test_a_query_may_stand_in_a_file_and_answer_as_json_or_a_table(
     assert command("sql", file, "--warehouse", warehouse).out == "longest_ns\n----------\n        50\n(1 row)\n"
 
 
-def test_an_etdump_is_inspected_without_a_warehouse(command: Command, dump: Path) -> None:
-    ended = command("inspect", dump)
-    assert "3 executions, 9 events" in ended.out
-    assert "Convolution (NHWC, F32) IGEMM #1" in ended.out
-
-
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -154,9 +126,12 @@ def test_an_etdump_is_inspected_without_a_warehouse(command: Command, dump: Path
         (["sweep", "nothing.yaml"], "nothing.yaml: no such file"),
         (["sweep", SMOKE, "--night", "yesterday"], "`yesterday` is not a night; write a date such as 2026-11-01"),
         (["sweep", SMOKE, "--night", "9999-12-31"], "the night 9999-12-31 is in the future"),
-        (["export", "mobilnet"], "mobilnet"),
+        (["export", "mobilnet_v2"], "did you mean `mobilenet_v2`?"),
+        (["export", "linear", "--precision", "int8_statc"], "did you mean `int8_static`?"),
         (["export", "linear", "--precision", "fp64"], "fp32, fp16, int8_static, int8_dynamic"),
+        (["runner", "build", "--platform", "linux-x86-64"], "did you mean `linux-x86_64`?"),
         (["runner", "build", "--platform", "amiga"], "linux-x86_64, linux-aarch64, macos-arm64, android-arm64"),
+        (["devices", "probe", "this-machin", "--inventory", LOCAL], "did you mean `this-machine`?"),
         (["report", "--var", "nowhere"], "no snapshot was published here yet"),
     ],
 )
@@ -177,38 +152,30 @@ def test_a_mistake_is_one_sentence_and_leaves_nothing(
     assert [path.name for path in tmp_path.iterdir() if not path.is_dir()] == ["text.etdump"]
 
 
-def test_figures_that_are_no_numbers_are_null_in_json(command: Command, dump: Path, tmp_path: Path) -> None:
-    command("load", dump, "--warehouse", tmp_path / "w.duckdb")
-    query = "SELECT 'nan'::DOUBLE AS a, ['inf'::DOUBLE, 1] AS b, {'d': 'nan'::DOUBLE} AS c"
-    said = command("sql", query, "--format", "json", "--warehouse", tmp_path / "w.duckdb").out
-    assert json.loads(said, parse_constant=pytest.fail) == [{"a": None, "b": [None, 1.0], "c": {"d": None}}]
+UNBUFFERED = pytest.mark.parametrize("unbuffered", ["", "1"])
 
 
-def test_a_text_of_many_lines_stays_in_its_row(command: Command, dump: Path, tmp_path: Path) -> None:
-    command("load", dump, "--warehouse", tmp_path / "w.duckdb")
-    said = command("sql", "SELECT 'a' || chr(10) || 'b' AS log", "--warehouse", tmp_path / "w.duckdb").out
-    assert said == "log\n---\na b\n(1 row)\n"
+def print_help_to(output: IO[str] | int, unbuffered: str) -> "subprocess.CompletedProcess[str]":
+    words = [sys.executable, "-m", "flows.cli.main", "--help"]
+    environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
+    return subprocess.run(words, stdout=output, stderr=subprocess.PIPE, text=True, check=False, env=environment)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-@pytest.mark.parametrize("unbuffered", ["", "1"])
+@UNBUFFERED
 def test_an_output_that_has_no_room_is_one_sentence(unbuffered: str) -> None:
-    environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
     with Path("/dev/full").open("w") as full:
-        words = [sys.executable, "-m", "flows.cli.main", "--help"]
-        ended = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=environment)
+        ended = print_help_to(full, unbuffered)
     assert ended.returncode == 2
     assert ended.stderr.startswith("etfarm: No space left on device; free space")
 
 
-@pytest.mark.parametrize("unbuffered", ["", "1"])
+@UNBUFFERED
 def test_an_output_that_nobody_reads_any_more_ends_quietly(unbuffered: str) -> None:
-    environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
-    words = [sys.executable, "-m", "flows.cli.main", "--help"]
     reader, writer = os.pipe()
     os.close(reader)
     try:
-        ended = subprocess.run(words, stdout=writer, stderr=subprocess.PIPE, text=True, check=False, env=environment)
+        ended = print_help_to(writer, unbuffered)
     finally:
         os.close(writer)
     assert (ended.returncode, ended.stderr) == (1, "")

@@ -92,13 +92,26 @@ def test_columns_of_one_name_survive(write: Callable[[str, str], Path], suffix: 
     assert columns == (["ms", "ms", "ms"] if suffix in (".csv", ".md") else ["ms", "ms_1", "ms_2"])
 
 
-def test_columns_of_one_name_survive_on_the_terminal(
-    warehouse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("query", "format", "printed"),
+    [
+        ("SELECT 1 AS ms, 2 AS ms", None, "ms  ms\n--  --\n 1   2\n(1 row)\n"),
+        ("SELECT 'a' || chr(10) || 'b' AS log", None, "log\n---\na b\n(1 row)\n"),
+        ("SELECT 1 AS ms, 2 AS ms", "json", [{"ms": 1, "ms_1": 2}]),
+        (
+            "SELECT 'nan'::DOUBLE AS a, ['inf'::DOUBLE, 1] AS b, {'d': 'nan'::DOUBLE} AS c",
+            "json",
+            [{"a": None, "b": [None, 1.0], "c": {"d": None}}],
+        ),
+    ],
+    ids=["columns of one name", "a text of many lines", "columns of one name as JSON", "no numbers as JSON"],
+)
+def test_values_that_a_terminal_or_json_cannot_show_as_they_are(
+    warehouse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], query: str, format: Any, printed: object
 ) -> None:
-    ask("SELECT 1 AS ms, 2 AS ms", "json", None, tmp_path, warehouse)
-    assert json.loads(capsys.readouterr().out) == [{"ms": 1, "ms_1": 2}]
-    ask("SELECT 1 AS ms, 2 AS ms", None, None, tmp_path, warehouse)
-    assert capsys.readouterr().out == "ms  ms\n--  --\n 1   2\n(1 row)\n"
+    ask(query, format, None, tmp_path, warehouse)
+    out = capsys.readouterr().out
+    assert (json.loads(out, parse_constant=pytest.fail) if format else out) == printed
 
 
 def test_repeated_columns_are_named_as_duckdb_names_them(warehouse: Path) -> None:
@@ -138,9 +151,15 @@ def test_a_query_that_fails_late_leaves_the_file_as_it_was(
         (["SELECT nothing FROM run_latency", "--output", "rows.csv"], 'Referenced column "nothing" not found'),
         (["SELECT 1", "--output", "folder.csv"], "folder.csv: is a folder; name a file"),
         *(([nothing], "the query is empty") for nothing in ("", " ", ";", "/* a comment */")),
+        (["slowest-operator"], "unknown question `slowest-operator`; did you mean `slowest-operators`?; list"),
+        (["slowest-operators", "--since", "2026-11-20"], "--since: not an option of slowest-operators; use --model, "),
+        (["slowest-operators", "--modl", "toy"], "; did you mean `--model`?"),
+        (["slowest-operators", "--model"], "--model: its value is missing; write --model VALUE"),
+        (["SELECT 1", "--model", "toy"], "--model: unknown option or second argument; only a named question has more"),
+        ([], "name a question, or pass SQL or a .sql file; list the questions with `etfarm sql --list`"),
     ],
 )
-def test_a_mistake_in_a_query_or_its_output_is_one_sentence_and_leaves_no_file(
+def test_a_mistake_is_one_sentence_and_leaves_no_file(
     command: Command, warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -198,24 +217,22 @@ def test_ctrl_c_ends_a_query_at_once(warehouse: Path, tmp_path: Path, query: str
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.fixture
-def measured(tmp_path: Path) -> Path:
-    """A warehouse with one session each of two models."""
+def test_a_question_is_asked_by_its_name_with_its_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # given one session each of two models
     maker = BundleMaker(tmp_path / "made")
     for model in ("toy", "mobilenet_v2"):
         maker.session([(10_000_000, {LINEAR: 6_000_000})] * 3, model__name=model)
     maker.load()
-    return maker.warehouse
-
-
-def test_a_question_is_asked_by_its_name_with_its_options(
-    measured: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    ask("slowest-operators", "json", None, tmp_path, measured, ["--model", "mobilenet_v2", "--precision=fp32"])
+    # when the question is asked of one of them, then it is about that one alone
+    options = ["--model", "mobilenet_v2", "--precision=fp32"]
+    ask("slowest-operators", "json", None, tmp_path, maker.warehouse, options)
     rows = json.loads(capsys.readouterr().out)
     assert [(row["model"], row["operator"], row["time_ms"]) for row in rows] == [("mobilenet_v2", "Fully Connected", 6)]
-    ask("slowest-operators", "json", None, tmp_path, measured)
+    ask("slowest-operators", "json", None, tmp_path, maker.warehouse)
     assert len(json.loads(capsys.readouterr().out)) == 2
+    # and a value that its query cannot use is one sentence
+    with pytest.raises(WarehouseError, match="the query failed: Conversion Error: invalid date field format"):
+        ask("what-got-slower", None, None, tmp_path, maker.warehouse, ["--since", "yesterday"])
 
 
 def test_questions_are_listed_with_their_options(command: Command) -> None:
@@ -223,26 +240,3 @@ def test_questions_are_listed_with_their_options(command: Command) -> None:
     assert listed.err == ""
     assert [line.split()[0] for line in listed.lines] == sorted(questions())
     assert re.search(r"^slowest-operators +Which .*\(--model, --device, .*--sweep\)$", listed.out, re.MULTILINE)
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (
-            ["slowest-operator"],
-            "unknown question `slowest-operator`; did you mean `slowest-operators`?; list",
-        ),
-        (["slowest-operators", "--since", "2026-11-20"], "--since: not an option of slowest-operators; use --model, "),
-        (["slowest-operators", "--modl", "toy"], "; did you mean `--model`?"),
-        (["slowest-operators", "--model"], "--model: its value is missing; write --model VALUE"),
-        (["SELECT 1", "--model", "toy"], "--model: unknown option or second argument; only a named question has more"),
-        (["what-got-slower", "--since", "yesterday"], "the query failed: Conversion Error: invalid date field format"),
-        ([], "name a question, or pass SQL or a .sql file; list the questions with `etfarm sql --list`"),
-    ],
-)
-def test_a_mistake_in_a_question_is_one_sentence(
-    command: Command, measured: Path, words: list[str], message: str
-) -> None:
-    ended = command("sql", *words, "--warehouse", measured)
-    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
-    assert message in ended.err

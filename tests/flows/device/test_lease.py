@@ -19,6 +19,8 @@ from flows.device.turns import Claim
 from flows.progress import board
 from tests.fixtures.waiting import ENOUGH_S, wait_for
 
+CLAIM = Claim("first", "smoke-2026-01-02")
+
 
 @pytest.mark.fault(
     stage="run",
@@ -37,7 +39,7 @@ def test_a_sweep_that_lost_its_lease_ends_no_job_of_the_next_holder(
     def run() -> None:
         codes.append(run_job(second, f"{second.root}/s", ["sh", "-c", script], deadline_s=ENOUGH_S).exit_code)
 
-    with held(first, Claim("first", "smoke-2026-01-02"), ttl_s=600, wait_s=0):
+    with held(first, CLAIM, ttl_s=600, wait_s=0):
         (lease,) = (tmp_path / "machine").glob("lease-*/*")
         lease.rename(f"{lease.with_suffix('')}.0")
         with acquire(second, "next holder"):
@@ -60,7 +62,7 @@ def device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Device:
 
 
 def test_a_device_is_held_for_the_block_and_free_after_it(device: Device) -> None:
-    with held(device, Claim("first", "smoke-2026-01-02"), ttl_s=600, wait_s=0) as token:
+    with held(device, CLAIM, ttl_s=600, wait_s=0) as token:
         token.check()
         assert str(current_holder(device)).startswith(f"{socket.gethostname()}:{os.getpid()} (process ")
     assert current_holder(device) is None
@@ -79,7 +81,7 @@ def test_a_sweep_that_is_stopped_ends_its_job_and_releases_its_devices(device: D
             run_job(device, f"{device.root}/s", command, deadline_s=ENOUGH_S)
 
     thread = threading.Thread(target=run)
-    with held(device, Claim("first", "smoke-2026-01-02"), ttl_s=600, wait_s=0):
+    with held(device, CLAIM, ttl_s=600, wait_s=0):
         thread.start()
         wait_for((tmp_path / "runs").exists, "the job to run")
         # when it is stopped
@@ -96,7 +98,7 @@ def test_a_stopped_sweep_waits_no_longer_than_its_time_for_a_device_that_hangs(
     answers = threading.Event()
     monkeypatch.setattr(leases, "_RELEASE_S", 0.2)
     monkeypatch.setattr(leases, "kill_leftovers", lambda _device: answers.wait())
-    with held(device, Claim("first", "smoke-2026-01-02"), ttl_s=600, wait_s=0):
+    with held(device, CLAIM, ttl_s=600, wait_s=0):
         release_all()
         assert not answers.is_set()
         answers.set()
@@ -109,10 +111,7 @@ def test_a_device_that_stays_busy_is_given_up_and_the_terminal_shows_its_holder(
     monkeypatch.setattr(board, "doing", lambda _name, text: shown.append(text))
     with acquire(device, "the other farm", ttl_s=600):
         began = time.monotonic()
-        with (
-            pytest.raises(DeviceBusy, match="held by the other farm"),
-            held(device, Claim("first", "smoke-2026-01-02"), ttl_s=600, wait_s=1),
-        ):
+        with pytest.raises(DeviceBusy, match="held by the other farm"), held(device, CLAIM, ttl_s=600, wait_s=1):
             pass
         assert time.monotonic() - began >= 1
     assert len(shown) == 1
@@ -122,5 +121,5 @@ def test_a_device_that_stays_busy_is_given_up_and_the_terminal_shows_its_holder(
 def test_a_device_that_becomes_free_while_a_sweep_waits_is_held(device: Device) -> None:
     # given a lease that expires after a second
     acquire(device, "the other farm", ttl_s=1)
-    with held(device, Claim("first", "smoke-2026-01-02"), ttl_s=600, wait_s=ENOUGH_S) as token:
+    with held(device, CLAIM, ttl_s=600, wait_s=ENOUGH_S) as token:
         assert str(token.took_over).startswith("the other farm")

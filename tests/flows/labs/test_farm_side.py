@@ -17,52 +17,53 @@ from tasks.store.store import LocalStore
 from tests.fixtures.plans import NIGHT, a_spec
 
 
-@pytest.fixture
-def states(monkeypatch: pytest.MonkeyPatch) -> dict[UUID, State]:
-    """The states of a lab's runs at the server, asked for all the time."""
-    known: dict[UUID, State] = {}
-    monkeypatch.setattr(farm_side, "POLL_S", 0.01)
-    monkeypatch.setattr(deployment, "state_of", known.get)
-    monkeypatch.setattr(deployment, "end_below", lambda *_: None)
-    return known
+class Runs:
+    """Stand-in for the runs of a lab: the state that each has from the start on, and the tallies that it reports."""
 
+    def __init__(self, store: LocalStore, *planned: tuple[State, list[DeviceTally]]) -> None:
+        self.store, self.planned = store, list(planned)
+        self.states: dict[UUID, State] = {}
+        self.cancelled: list[UUID] = []
 
-def a_lab(*names: str) -> farm_side.Lab:
-    return farm_side.Lab("berlin", [DeviceSpec(name=name, transport="local", site="berlin") for name in names])
+    def start(self, site: str, order: str, bundles: str) -> UUID:
+        run = uuid4()
+        self.states[run], tallies = self.planned.pop(0)
+        if tallies:
+            probes = {tally.device: ProbeReport(facts=Facts()) for tally in tallies}
+            report = Report(probes=probes, tallies={tally.device: tally for tally in tallies})
+            Mailbox(self.store.shelf, order).write_report(report)
+        return run
 
+    def cancel(self, run: UUID, _why: str) -> None:
+        self.cancelled.append(run)
 
-def measure(lab: farm_side.Lab, store: LocalStore) -> None:
-    def order(beat: int) -> Order:
-        return Order(beat=beat, site="berlin", spec=a_spec(), sweep=NIGHT, devices=lab.devices)
+    def measure(self, monkeypatch: pytest.MonkeyPatch, *names: str) -> farm_side.Lab:
+        """Let a lab of these devices measure with the runs, which are asked for all the time."""
+        monkeypatch.setattr(farm_side, "POLL_S", 0.01)
+        monkeypatch.setattr(deployment, "start", self.start)
+        monkeypatch.setattr(deployment, "state_of", self.states.get)
+        monkeypatch.setattr(deployment, "cancel", self.cancel)
+        monkeypatch.setattr(deployment, "end_below", lambda *_: None)
+        lab = farm_side.Lab("berlin", [DeviceSpec(name=name, transport="local", site="berlin") for name in names])
 
-    lab.measure(store, order, lambda _: None)
+        def order(beat: int) -> Order:
+            return Order(beat=beat, site="berlin", spec=a_spec(), sweep=NIGHT, devices=lab.devices)
 
-
-def report(store: LocalStore, order: str, *tallies: DeviceTally) -> None:
-    """Write the report of a run that measured on these devices."""
-    probes = {tally.device: ProbeReport(facts=Facts()) for tally in tallies}
-    written = Report(probes=probes, tallies={tally.device: tally for tally in tallies})
-    Mailbox(store.shelf, order).write_report(written)
+        lab.measure(self.store, order, lambda _: None)
+        return lab
 
 
 def test_what_a_killed_run_measured_is_not_counted_as_already_done(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, states: dict[UUID, State]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given a lab whose first run is killed when one device has ended, and a second run that finds that done
-    store = LocalStore(tmp_path)
-    again = [DeviceTally("first", already_done=4), DeviceTally("second", succeeded=4)]
-    reports = [[DeviceTally("first", succeeded=4)], again]
-
-    def start(site: str, order: str, bundles: str) -> UUID:
-        report(store, order, *reports.pop(0))
-        run = uuid4()
-        states[run] = Crashed(message="killed") if reports else Running()
-        return run
-
-    monkeypatch.setattr(deployment, "start", start)
+    runs = Runs(
+        LocalStore(tmp_path),
+        (Crashed(message="killed"), [DeviceTally("first", succeeded=4)]),
+        (Running(), [DeviceTally("first", already_done=4), DeviceTally("second", succeeded=4)]),
+    )
     # when it measures
-    lab = a_lab("first", "second")
-    measure(lab, store)
+    lab = runs.measure(monkeypatch, "first", "second")
     # then each device has the counts of the run that measured it
     assert (lab.lost, lab.tallies["first"].succeeded, lab.tallies["second"].succeeded) == (None, 4, 4)
 
@@ -73,25 +74,13 @@ def test_what_a_killed_run_measured_is_not_counted_as_already_done(
     holds="the sweep gives the lab another run, which its new worker takes",
 )
 def test_a_lab_whose_worker_is_killed_before_it_starts_the_run_gets_another_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, states: dict[UUID, State]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given a lab whose first run stays pending, and a second one that measures
-    store = LocalStore(tmp_path)
-    cancelled: list[UUID] = []
-
-    def start(site: str, order: str, bundles: str) -> UUID:
-        run = uuid4()
-        states[run] = Running() if states else Pending()
-        if states[run].is_running():
-            report(store, order, DeviceTally("first"))
-        return run
-
     monkeypatch.setattr(farm_side, "TAKEN_S", 0.05)
-    monkeypatch.setattr(deployment, "start", start)
-    monkeypatch.setattr(deployment, "cancel", lambda run, _: cancelled.append(run))
+    runs = Runs(LocalStore(tmp_path), (Pending(), []), (Running(), [DeviceTally("first")]))
     # when it measures
-    lab = a_lab("first")
-    measure(lab, store)
+    lab = runs.measure(monkeypatch, "first")
     # then the first run is cancelled, and the second one has measured
-    assert cancelled == list(states)[:1]
+    assert runs.cancelled == list(runs.states)[:1]
     assert (lab.lost, list(lab.tallies)) == (None, ["first"])

@@ -1,15 +1,17 @@
 """Devices of a lab are measured by its worker; what happens to a lab never stops the others."""
 
 import errno
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
 from prefect import flow
+from prefect.client.schemas.objects import State
 from prefect.states import Crashed, Running, Scheduled
 from prefect.task_runners import ThreadPoolTaskRunner
 
@@ -19,7 +21,6 @@ from flows.labs import farm_side, work
 from flows.labs.lab import lab
 from flows.labs.mailbox import Mailbox
 from flows.labs.messages import Order
-from flows.live_exports import Snapshot
 from flows.side_by_side import measure_all, measure_as_ready
 from tasks.bundle.cell import Cell
 from tasks.bundle.record import SessionRecord
@@ -39,99 +40,116 @@ from tests.lab.loopback import free_port
 SITE = "berlin"
 
 
+def a_flow(measure: Callable[[], Any]) -> Any:
+    """Run it inside a flow, as a sweep does."""
+    return flow(task_runner=ThreadPoolTaskRunner[Any](max_workers=64))(measure)()  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class LabFarm:
+    """A farm and its labs, which share the folder of the bundles."""
+
+    folder: Path
+
+    @property
+    def bundles(self) -> str:
+        return str(self.folder / "bundles")
+
+    def device(self, name: str, site: str | None = SITE) -> DeviceSpec:
+        root = str(self.folder / name)
+        return DeviceSpec(name=name, transport="local", root=root, site=site, platform="linux-x86_64")
+
+    def sweep(
+        self, *devices: DeviceSpec, labs: tuple[str, ...] = (SITE,), finish_by: datetime | None = None
+    ) -> tuple[list[DeviceJob], dict[str, DeviceTally]]:
+        places = Var(self.folder / "farm")
+        store = open_store(self.bundles, places)
+        jobs, tallies, _ = a_flow(
+            lambda: measure_as_ready(SPEC, NIGHT, list(devices), store, places, {}, labs, finish_by)
+        )
+        return jobs, {tally.device: tally for tally in tallies}
+
+    def records(self, name: str) -> list[SessionRecord]:
+        """The sessions of a device."""
+        store = LocalStore(self.folder / "bundles")
+        return [each for each in store.records(NIGHT.sweep_id) if each.device.name == name]
+
+    def succeeded(self, name: str) -> list[SessionRecord]:
+        return [each for each in self.records(name) if each.status == "succeeded"]
+
+
 @pytest.fixture
 def exports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LateExports:
-    """A farm whose late export may end, unless a test wants it to wait."""
+    """Exports, of which the late one may end unless a test wants it to wait."""
     made = put_in_place(monkeypatch, tmp_path / "farm")
     made.late_may_end.set()
     return made
 
 
-def a_device(tmp_path: Path, name: str, site: str | None = None) -> DeviceSpec:
-    return DeviceSpec(name=name, transport="local", root=str(tmp_path / name), site=site, platform="linux-x86_64")
+@pytest.fixture
+def farm(workers: Workers, exports: LateExports, tmp_path: Path) -> LabFarm:
+    return LabFarm(tmp_path)
 
 
-def swept(
-    devices: list[DeviceSpec],
-    tmp_path: Path,
-    labs: tuple[str, ...] = (SITE,),
-    finish_by: datetime | None = None,
-) -> tuple[list[DeviceJob], dict[str, DeviceTally], Snapshot]:
-    places, store = Var(tmp_path / "farm"), open_store(str(tmp_path / "bundles"), Var(tmp_path / "farm"))
-
-    @flow(task_runner=ThreadPoolTaskRunner[Any](max_workers=64))  # type: ignore[arg-type]
-    def sweeping() -> tuple[list[DeviceJob], list[DeviceTally], Snapshot]:
-        return measure_as_ready(SPEC, NIGHT, devices, store, places, {}, labs, finish_by)
-
-    jobs, tallies, exports = sweeping()
-    return jobs, {tally.device: tally for tally in tallies}, exports
-
-
-def test_a_device_is_measured_the_same_whether_a_lab_or_this_machine_reaches_it(
-    workers: Workers, exports: LateExports, tmp_path: Path
-) -> None:
+def test_a_device_is_measured_the_same_whether_a_lab_or_this_machine_reaches_it(farm: LabFarm) -> None:
     # given a device here, one in a lab, and a model that cannot be exported
-    devices = [a_device(tmp_path, "here"), a_device(tmp_path, "far", SITE)]
+    devices = [farm.device("here", None), farm.device("far")]
     # when a sweep measures both
-    jobs, tallies, _ = swept(devices, tmp_path)
+    jobs, tallies = farm.sweep(*devices)
     # then both have the same results, in the bundles of the sweep
     for name in ("here", "far"):
         assert (tallies[name].succeeded, tallies[name].failed, tallies[name].discarded) == (4, 2, 1)
-        ended = of_device(name, tmp_path)
+        ended = farm.records(name)
         assert sorted(each.status for each in ended) == ["failed"] * 2 + ["invalid"] + ["succeeded"] * 4
         assert {each.reason for each in ended if each.status == "failed"} == {WHY_BROKEN}
     # and each knows what the device is, which the lab found out
     assert [job.facts.platform for job in jobs] == ["linux-x86_64"] * 2
     # and the lab has nothing but what was shared with it
-    assert (tmp_path / "lab" / "exports" / "key-of-conv" / "model.pte").is_file()
+    assert (farm.folder / "lab" / "exports" / "key-of-conv" / "model.pte").is_file()
     # and nothing of the messages is left
-    assert not list((tmp_path / "bundles" / ".shared" / "labs").rglob("*.json"))
+    assert not list((farm.folder / "bundles" / ".shared" / "labs").rglob("*.json"))
 
 
-def test_a_lab_drops_what_would_not_end_in_time_as_this_machine_does(
-    workers: Workers, exports: LateExports, tmp_path: Path
-) -> None:
+def test_a_lab_drops_what_would_not_end_in_time_as_this_machine_does(farm: LabFarm) -> None:
     # given a sweep that must have ended now, by the clock of another time zone
     finish_by = datetime.now(timezone(timedelta(hours=-8)))
     # when it measures here and in a lab
-    _, tallies, _ = swept([a_device(tmp_path, "here"), a_device(tmp_path, "far", SITE)], tmp_path, (SITE,), finish_by)
+    _, tallies = farm.sweep(farm.device("here", None), farm.device("far"), finish_by=finish_by)
     # then neither fails, and both tell why nothing was measured, in the farm's time
     for tally in tallies.values():
         assert tally.in_words() == f"7 dropped (would not have ended by {finish_by:%H:%M})"
         assert not tally.is_bad
 
 
-def test_a_lab_measures_what_is_exported_while_other_exports_are_pending(
-    workers: Workers, exports: LateExports, tmp_path: Path
-) -> None:
+def test_a_lab_measures_what_is_exported_while_other_exports_are_pending(farm: LabFarm, exports: LateExports) -> None:
     # given an export that takes long
     exports.late_may_end.clear()
     with ThreadPoolExecutor(1) as pool:
-        sweeping = pool.submit(copy_context().run, swept, [a_device(tmp_path, "far", SITE)], tmp_path)
+        sweeping = pool.submit(copy_context().run, farm.sweep, farm.device("far"))
         # when the other one is there
-        wait_for(lambda: len(succeeded("far", tmp_path)) == 2 or sweeping.done(), "the lab to measure it")
+        wait_for(lambda: len(farm.succeeded("far")) == 2 or sweeping.done(), "the lab to measure it")
         # then the lab has measured it before the late one is there
-        assert {each.model.name for each in succeeded("far", tmp_path)} == {QUICK}
+        assert {each.model.name for each in farm.succeeded("far")} == {QUICK}
         exports.late_may_end.set()
         # and the late one afterwards
-        _, tallies, _ = sweeping.result(ENOUGH_S)
+        _, tallies = sweeping.result(ENOUGH_S)
     assert tallies["far"].succeeded == 4
 
 
 def test_a_lab_whose_worker_is_off_delays_nobody_and_is_named(
-    workers: Workers, exports: LateExports, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    farm: LabFarm, workers: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given a lab without a worker
     monkeypatch.setattr(farm_side, "TAKEN_S", 0.1)
     workers.others["paris"] = Scheduled()
-    devices = [a_device(tmp_path, "far", SITE), a_device(tmp_path, "dead", "paris")]
+    devices = [farm.device("far"), farm.device("dead", "paris")]
     # when a sweep measures there and in another lab
-    _, tallies, _ = swept(devices, tmp_path, (SITE, "paris"))
+    _, tallies = farm.sweep(*devices, labs=(SITE, "paris"))
     # then its device failed with what to do, and the other lab's is measured
     way_on = "no worker took this sweep within 0.1 s; start one there with `etfarm lab paris`"
     assert tallies["far"].succeeded == 4
     assert tallies["dead"].unusable == f"dead: lab paris: {way_on}"
-    assert {each.reason for each in of_device("dead", tmp_path)} == {f"dead: lab paris: {way_on}"}
+    assert {each.reason for each in farm.records("dead")} == {f"dead: lab paris: {way_on}"}
     # and its run was taken back
     assert workers.cancelled == [way_on]
 
@@ -139,67 +157,48 @@ def test_a_lab_whose_worker_is_off_delays_nobody_and_is_named(
 @pytest.mark.parametrize(
     ("state", "reason"),
     [
-        pytest.param("Crashed", "its run ended as Crashed: killed", id="killed"),
-        pytest.param("Running", "it has not reported for 0.1 s", id="silent"),
+        (Crashed(message="killed"), "its run ended as Crashed: killed"),
+        (Running(), "it has not reported for 0.1 s"),
     ],
+    ids=["killed", "silent"],
 )
 def test_a_lab_that_is_lost_is_named_and_measured_at_the_next_start(
-    workers: Workers,
-    exports: LateExports,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    state: str,
-    reason: str,
+    farm: LabFarm, workers: Workers, monkeypatch: pytest.MonkeyPatch, state: State[Any], reason: str
 ) -> None:
     # given a lab whose run ends, or never says a word
     with monkeypatch.context() as lost:
         lost.setattr(farm_side, "SILENT_S", 0.1)
-        workers.others[SITE] = Running() if state == "Running" else Crashed(message="killed")
+        workers.others[SITE] = state
         # when a sweep measures there
-        _, tallies, _ = swept([a_device(tmp_path, "far", SITE)], tmp_path)
+        _, tallies = farm.sweep(farm.device("far"))
         # then it ends with the reason
         assert str(tallies["far"].unusable).startswith(f"far: lab {SITE}: {reason}")
         assert (tallies["far"].succeeded, tallies["far"].failed) == (0, 7)
     # and when the lab is back, the next start measures everything
     del workers.others[SITE]
-    _, tallies, _ = swept([a_device(tmp_path, "far", SITE)], tmp_path)
+    _, tallies = farm.sweep(farm.device("far"))
     assert (tallies["far"].succeeded, tallies["far"].discarded) == (4, 1)
 
 
-def test_a_lab_whose_run_is_killed_once_is_started_again(
-    workers: Workers, exports: LateExports, tmp_path: Path
-) -> None:
-    workers.killed = 1
-    _, tallies, _ = swept([a_device(tmp_path, "far", SITE)], tmp_path)
-    assert (tallies["far"].succeeded, tallies["far"].unusable) == (4, None)
-
-
 def test_a_lab_whose_farm_was_killed_waits_for_no_export_any_more(
-    workers: Workers, exports: LateExports, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    farm: LabFarm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given an order whose second export will never come
     monkeypatch.setattr(work, "SILENT_S", 0.1)
-    store = open_store(str(tmp_path / "bundles"), Var(tmp_path / "farm"))
-    device = a_device(tmp_path, "far", SITE)
+    store = open_store(farm.bundles, Var(farm.folder / "farm"))
+    device = farm.device("far")
     Mailbox(store.shelf, "orphan").write_order(Order(site=SITE, spec=SPEC, sweep=NIGHT, devices=[device]))
     # when the lab works on it
-    state = lab("orphan", str(tmp_path / "bundles"), return_state=True)
+    state = lab("orphan", farm.bundles, return_state=True)
     # then it ends, and says why
-    assert state.is_failed()
-    assert (
-        state.message
-        == "far: 6 failed; the farm that started this sweep stopped answering; run the same command to resume"
-    )
-    assert {each.reason for each in of_device("far", tmp_path)} == {
-        "the farm that started this sweep stopped answering; run the same command to resume"
-    }
+    why = "the farm that started this sweep stopped answering; run the same command to resume"
+    assert (state.is_failed(), state.message) == (True, f"far: 6 failed; {why}")
+    assert {each.reason for each in farm.records("far")} == {why}
 
 
-def test_suspected_series_of_a_lab_are_measured_again_by_the_lab(
-    workers: Workers, exports: LateExports, tmp_path: Path
-) -> None:
+def test_suspected_series_of_a_lab_are_measured_again_by_the_lab(farm: LabFarm) -> None:
     # given a sweep that measured in a lab, and two models to compare there
-    [job], _, _ = swept([a_device(tmp_path, "far", SITE)], tmp_path)
+    [job], _ = farm.sweep(farm.device("far"))
     runner = job.runners["sme2_off", "timing"]
     sides = [
         Side(Cell("far", name, "fp32", 1, "sme2_off", "timing", 3, 1), job.case(name, "fp32"), runner)  # type: ignore[arg-type]
@@ -208,27 +207,21 @@ def test_suspected_series_of_a_lab_are_measured_again_by_the_lab(
     again = replace(job, round=plan_round(NIGHT, [(sides[0], sides[1])], "same_night", 2))
 
     # when they are measured
-    @flow(task_runner=ThreadPoolTaskRunner[Any](max_workers=64))  # type: ignore[arg-type]
-    def sweeping() -> list[DeviceTally]:
-        return measure_all([again], (SITE,))
-
-    [tally] = sweeping()
+    [tally] = a_flow(lambda: measure_all([again], (SITE,)))
     # then the lab has measured both sides, alternately
     assert (tally.succeeded, tally.discarded) == (4, 1)
-    arms = sorted((each.ended_at, each.arm.side) for each in of_device("far", tmp_path) if each.arm and each.index >= 0)
+    arms = sorted((each.ended_at, each.arm.side) for each in farm.records("far") if each.arm and each.index >= 0)
     assert [side for _, side in arms] == ["a", "b", "b", "a"]
 
 
-def test_the_farm_decides_about_the_health_of_a_lab_s_devices_and_learns_what_happened_to_them(
-    workers: Workers, exports: LateExports, tmp_path: Path
-) -> None:
+def test_the_farm_decides_about_the_health_of_a_lab_s_devices_and_learns_what_happened_to_them(farm: LabFarm) -> None:
     # given a device that the farm has quarantined, one that cannot be reached, and one that the lab once retired
-    known, of_lab = Registry(tmp_path / "farm" / "devices"), Registry(tmp_path / "lab" / "devices")
+    known, of_lab = Registry(farm.folder / "farm" / "devices"), Registry(farm.folder / "lab" / "devices")
     known.quarantine("out", "swollen battery")
     of_lab.retire("far", "of an earlier farm")
     gone = DeviceSpec(name="gone", transport="ssh", address="127.0.0.1", port=free_port(), user="nobody", site=SITE)
     # when a sweep measures them
-    _, tallies, _ = swept([a_device(tmp_path, "far", SITE), a_device(tmp_path, "out", SITE), gone], tmp_path)
+    _, tallies = farm.sweep(farm.device("far"), farm.device("out"), gone)
     # then the farm's opinion counted, and the farm knows of the strike
     assert tallies["far"].succeeded == 4
     assert str(tallies["out"].unusable).startswith("out is quarantined")
@@ -237,7 +230,7 @@ def test_the_farm_decides_about_the_health_of_a_lab_s_devices_and_learns_what_ha
 
 
 def test_an_export_that_a_lab_cannot_keep_fails_its_sessions_and_nothing_waits_for_it(
-    workers: Workers, exports: LateExports, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    farm: LabFarm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given a lab whose disk is full when it fetches the second model
     def fetched(shelf: Shelf, key: str, exports_dir: Path) -> tuple[Export, ...]:
@@ -247,22 +240,13 @@ def test_an_export_that_a_lab_cannot_keep_fails_its_sessions_and_nothing_waits_f
 
     monkeypatch.setattr(work, "fetch_export", fetched)
     # when a sweep measures there
-    _, tallies, _ = swept([a_device(tmp_path, "far", SITE)], tmp_path)
+    _, tallies = farm.sweep(farm.device("far"))
     # then the other model is measured
     assert (tallies["far"].succeeded, tallies["far"].failed) == (2, 4)
-    assert any("No space left on device" in str(each.reason) for each in of_device("far", tmp_path))
+    assert any("No space left on device" in str(each.reason) for each in farm.records("far"))
 
 
-def test_an_order_that_is_in_another_store_is_refused_in_one_sentence(workers: Workers, tmp_path: Path) -> None:
-    state = lab("nightly/berlin-1", str(tmp_path / "elsewhere"), return_state=True)
+def test_an_order_that_is_in_another_store_is_refused_in_one_sentence(farm: LabFarm) -> None:
+    state = lab("nightly/berlin-1", str(farm.folder / "elsewhere"), return_state=True)
     assert state.is_failed()
     assert "the order nightly/berlin-1 is not in the store that this lab uses" in str(state.message)
-
-
-def of_device(name: str, tmp_path: Path) -> list[SessionRecord]:
-    store = LocalStore(tmp_path / "bundles")
-    return [each for each in store.records(NIGHT.sweep_id) if each.device.name == name]
-
-
-def succeeded(name: str, tmp_path: Path) -> list[SessionRecord]:
-    return [each for each in of_device(name, tmp_path) if each.status == "succeeded"]

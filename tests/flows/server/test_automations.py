@@ -4,17 +4,22 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
+import prefect
 import pytest
 import yaml
+from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from flows.device.turns import DEVICE_FLOW
+from flows.server import automations
 from flows.server.settings import HEARTBEAT, prepare_prefect
+from tests.fixtures.command import Command, Ended
 from tests.fixtures.farm import ETFARM
+from tests.fixtures.http_server import answering
 from tests.fixtures.paths import ROOT
 from tests.fixtures.prefect_server import asked, running_prefect
 from tests.fixtures.waiting import ENOUGH_S, wait_for
@@ -170,9 +175,22 @@ def _is_ready(api: str) -> bool:
     return answer.status_code == 200 and any(queue["status"] == "READY" for queue in answer.json())
 
 
-def test_without_a_service_only_the_runs_are_watched(api: str, tmp_path: Path) -> None:
-    done = deploy(api, tmp_path)
-    assert done.stdout.splitlines() == [
+@pytest.fixture
+def automate(command: Command, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Ended]]:
+    """Run `etfarm automate` at a stand-in for a server, which accepts every automation."""
+    monkeypatch.setattr(automations, "_put", lambda *_: "created")
+    with answering(200, f'"{prefect.__version__}"') as api, temporary_settings({PREFECT_API_URL: api}):
+        monkeypatch.setenv("PREFECT_API_URL", api)
+
+        def run(file: Path, notify: str = "") -> Ended:
+            monkeypatch.setenv("ETFARM_NOTIFY", notify)
+            return command("automate", file)
+
+        yield run
+
+
+def test_without_a_service_only_the_runs_are_watched(automate: Callable[..., Ended]) -> None:
+    assert automate(FILE).lines == [
         "etfarm: run without heartbeat: created",
         "etfarm: run without an end: created",
         "etfarm: worker offline: left out; set ETFARM_NOTIFY to be told",
@@ -187,19 +205,20 @@ def test_without_a_service_only_the_runs_are_watched(api: str, tmp_path: Path) -
         ("[{name: a, actions: [{type: do-nothing}]}]", "{file}: a: `trigger`: Field required"),
     ],
 )
-def test_a_mistake_in_the_file_is_one_sentence(text: str, reason: str, api: str, tmp_path: Path) -> None:
+def test_a_mistake_in_the_file_is_one_sentence(
+    text: str, reason: str, automate: Callable[..., Ended], tmp_path: Path
+) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text(text, encoding="utf-8")
-    done = deploy(api, tmp_path, file)
-    assert done.returncode == 2
-    assert done.stderr.startswith(f"etfarm: {reason.format(file=file)}")
-    assert len(done.stderr.splitlines()) == 1
+    done = automate(file)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert done.err.startswith(f"etfarm: {reason.format(file=file)}")
 
 
-def test_a_service_that_apprise_does_not_accept_is_named_without_its_url(api: str, tmp_path: Path) -> None:
-    done = deploy(api, tmp_path, notify=f"nonsense://farm:{PASSWORD}@host/")
+def test_a_service_that_apprise_does_not_accept_is_named_without_its_url(automate: Callable[..., Ended]) -> None:
+    done = automate(FILE, notify=f"nonsense://farm:{PASSWORD}@host/")
     expected = "etfarm: entry 1 of ETFARM_NOTIFY: apprise does not accept its URL; correct it\n"
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", expected)
+    assert done == (2, "", expected)
 
 
 def test_every_flow_of_the_farm_is_watched_and_may_miss_two_heartbeats() -> None:

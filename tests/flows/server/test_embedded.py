@@ -6,7 +6,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -82,10 +81,8 @@ def test_a_damaged_database_is_kept_aside_and_replaced(tmp_path: Path, damage: C
     damage(database)
     damaged = database.read_bytes()
     # when the server of a sweep is started
-    began = time.monotonic()
     started = start(tmp_path)
     # then it runs with a new database, the damaged one is kept, and one sentence names both
-    print(f"KNOWN | {damage.__name__} | {time.monotonic() - began:.1f} s | {started.stderr.strip()}")
     assert started.returncode == 0, started.stderr
     assert started.stdout == "0 runs\n"
     (kept,) = tmp_path.glob("prefect.db.damaged-*[0-9]Z")
@@ -110,12 +107,6 @@ def test_a_server_that_cannot_start_is_one_sentence_with_its_cause(tmp_path: Pat
     assert str(tmp_path / "own-server.log") in last
     assert "Traceback" not in started.stderr
     assert (tmp_path / "prefect.db").is_dir()
-
-
-def test_a_sound_database_is_kept(tmp_path: Path) -> None:
-    copy_database(tmp_path)
-    assert start(tmp_path).returncode == 0
-    assert not list(tmp_path.glob("*damaged*"))
 
 
 @pytest.mark.fault(

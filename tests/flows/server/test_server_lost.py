@@ -5,17 +5,15 @@ import os
 import re
 import signal
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from flows.server.watch import ServerGoneError, check_server, client_without_retries, watch
 from tests.fixtures.farm import SWEEP, Farm
+from tests.fixtures.http_server import answering
 from tests.fixtures.prefect_server import running_prefect
 from tests.fixtures.waiting import SCALE
 
@@ -26,80 +24,61 @@ SMALL = SWEEP.replace("[linear, conv]", "[linear]").replace("sessions: 2", "sess
 ANSWER_S = 30
 
 
+@contextlib.contextmanager
+def shared(farm: Farm) -> Iterator[Callable[[signal.Signals], None]]:
+    """A Prefect server for the sweep; what sends that server a signal."""
+    home = farm.folder / "home"
+    home.mkdir()
+    with running_prefect(lambda: home) as (api, server):
+        farm.environment["PREFECT_API_URL"] = api
+        try:
+            yield lambda number: os.killpg(server.pid, number)
+        finally:
+            os.killpg(server.pid, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def own(farm: Farm) -> Iterator[Callable[[signal.Signals], None]]:
+    """No server for the sweep; what sends a signal to the one that it starts."""
+    del farm.environment["PREFECT_API_URL"]
+    notes = farm.var / "prefect" / "own-servers"
+    yield lambda number: os.kill(int(next(notes.iterdir()).read_text()), number)
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    "end",
+    ("server", "end"),
     [
-        pytest.param(signal.SIGKILL, id="killed"),
-        pytest.param(signal.SIGSTOP, id="stopped"),
+        pytest.param(shared, signal.SIGKILL, id="shared killed"),
+        pytest.param(shared, signal.SIGSTOP, id="shared silent"),
+        pytest.param(own, signal.SIGKILL, id="own killed"),
     ],
 )
 @pytest.mark.fault(
     stage="run",
-    done="shared Prefect server killed (SIGKILL) or silent (SIGSTOP) for good",
+    done="shared Prefect server killed (SIGKILL) or silent (SIGSTOP) for good, or the sweep's own server killed",
     holds="every session measured, loaded and reported; the end names what Prefect's UI lacks",
 )
-def test_a_server_that_is_gone_for_good_stops_no_measurement(farm: Farm, tmp_path: Path, end: signal.Signals) -> None:
+def test_a_server_that_is_gone_for_good_stops_no_measurement(
+    farm: Farm,
+    server: Callable[[Farm], contextlib.AbstractContextManager[Callable[[signal.Signals], None]]],
+    end: signal.Signals,
+) -> None:
     # given a sweep that reports to a server, in the middle of its second session
-    with running_prefect(lambda: new_folder(tmp_path / "home")) as (api, server):
-        farm.environment["PREFECT_API_URL"] = api
+    with server(farm) as send:
         process = farm.start_until_held(2, SMALL)
         # when the server is gone for good
-        os.killpg(server.pid, end)
-        since = time.monotonic()
-        try:
-            farm.go_on()
-            out, err = process.communicate(timeout=240 * SCALE)
-        finally:
-            os.killpg(server.pid, signal.SIGKILL)
-    took_s = time.monotonic() - since
-    # then every session is measured and loaded, the report is written, and the end tells what Prefect's UI lacks
-    print(f"KNOWN | Prefect's server gone ({end.name}) | {took_s:.1f} s | {out[-300:]}")
+        send(end)
+        farm.go_on()
+        out, err = process.communicate(timeout=240 * SCALE)
+    # then every session is measured and loaded, and the report is written
     assert process.returncode == 0, out + err
     assert "sessions: 3 succeeded, 1 discarded" in out
-    assert re.search(r"Prefect's server at \S+ stopped answering.*the report is complete", out)
     assert "Traceback" not in err
     assert farm.ask("SELECT count(*) AS n FROM session_latency") == [{"n": 3}]
-
-
-@pytest.mark.thorough
-@pytest.mark.fault(
-    stage="run",
-    done="the sweep's own Prefect server killed (SIGKILL)",
-    holds="every session measured, loaded and reported",
-)
-def test_a_sweep_whose_own_server_is_killed_measures_everything(farm: Farm) -> None:
-    del farm.environment["PREFECT_API_URL"]
-    process = farm.start_until_held(2, SMALL)
-    (server,) = [int(note.read_text()) for note in farm.var.glob("prefect/own-servers/*")]
-    os.kill(server, signal.SIGKILL)
-    farm.go_on()
-    out, err = process.communicate(timeout=240 * SCALE)
-    assert process.returncode == 0, out + err
-    assert "sessions: 3 succeeded, 1 discarded" in out
-    assert "Traceback" not in err
-
-
-def new_folder(path: Path) -> Path:
-    path.mkdir()
-    return path
-
-
-class Answering(BaseHTTPRequestHandler):
-    """Answers every request with the status and text of its server."""
-
-    status, text = 500, ""
-
-    def do_GET(self) -> None:
-        self.send_response(self.status)
-        self.send_header("Content-Length", str(len(self.text)))
-        self.end_headers()
-        self.wfile.write(self.text.encode())
-
-    do_POST = do_GET
-
-    def log_message(self, *_: object) -> None:
-        pass
+    # and the end tells what the UI of a server that others see, too, lacks
+    if server is shared:
+        assert re.search(r"Prefect's server at \S+ stopped answering.*the report is complete", out)
 
 
 @contextlib.contextmanager
@@ -114,37 +93,6 @@ def refusing() -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     yield f"http://127.0.0.1:{port}/api"
-
-
-@contextlib.contextmanager
-def answering(status: int, text: str) -> Iterator[str]:
-    with served_by(type("Handler", (Answering,), {"status": status, "text": text})) as url:
-        yield url
-
-
-@contextlib.contextmanager
-def served_by(handler: type[Answering]) -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}/api"
-        finally:
-            server.shutdown()
-
-
-@contextlib.contextmanager
-def answering_late(status: int, count: int, text: str) -> Iterator[str]:
-    """Answers `count` requests with an error, and the next ones with this text."""
-    left = iter(range(count))
-
-    class AtFirst(Answering):
-        def do_GET(self) -> None:
-            self.status, self.text = (200, text) if next(left, None) is None else (status, "oops")
-            super().do_GET()
-
-    with served_by(AtFirst) as url:
-        yield url
-    assert next(left, None) is None, "fewer requests"
 
 
 @contextlib.contextmanager
@@ -184,7 +132,7 @@ def test_a_server_that_does_not_answer_is_one_sentence(
 
 
 def test_a_server_whose_database_is_restarted_is_asked_again() -> None:
-    with answering_late(500, 2, '"3.8.8"') as url, temporary_settings({PREFECT_API_URL: url}):
+    with answering(200, '"3.8.8"', first=[500, 500]) as url, temporary_settings({PREFECT_API_URL: url}):
         check_server()
 
 
@@ -204,7 +152,7 @@ def test_a_server_that_refuses_the_password_is_one_sentence_with_the_variable_to
 def test_a_busy_answer_is_repeated_before_prefect_waits_seconds_for_it() -> None:
     # given a server that answers 503 at first, as SQLite lets it, and a client that does not repeat by itself
     with (
-        answering_late(503, 3, "true") as url,
+        answering(200, "true", first=[503, 503, 503]) as url,
         temporary_settings({PREFECT_API_URL: url}),
         watch.watching(),
         client_without_retries() as client,
@@ -215,22 +163,18 @@ def test_a_busy_answer_is_repeated_before_prefect_waits_seconds_for_it() -> None
     assert answer.json() is True
 
 
-@pytest.mark.parametrize("server", [silent, refusing])
 @pytest.mark.fault(
     stage="start",
-    done="sweep started with a PREFECT_API_URL that leads to a silent or refusing server",
+    done="sweep started with a PREFECT_API_URL that leads to a refusing server",
     holds="one sentence within 15 s; nothing measured, nothing left",
 )
-def test_a_sweep_whose_server_does_not_answer_starts_nothing(
-    farm: Farm, server: Callable[[], contextlib.AbstractContextManager[str]]
-) -> None:
-    with server() as url:
+def test_a_sweep_whose_server_does_not_answer_starts_nothing(farm: Farm) -> None:
+    with refusing() as url:
         farm.environment["PREFECT_API_URL"] = url
         began = time.monotonic()
         ended = farm.sweep(SMALL)
         took_s = time.monotonic() - began
     # then the sweep ends soon with a sentence that names the server, and nothing was measured
-    print(f"KNOWN | {url} | {took_s:.1f} s | {ended.stderr.splitlines()[-1]}")
     assert ended.returncode == 2
     assert ended.stderr.splitlines()[-1].startswith(f"etfarm: PREFECT_API_URL {url}: ")
     assert "Traceback" not in ended.stderr

@@ -1,11 +1,9 @@
 """What `etfarm doctor` checks of Prefect, adb and SSH: a line for each, with what to do."""
 
 import contextlib
-import json
 import socketserver
 import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +21,7 @@ from flows.setup import connections
 from tasks.store.var import Var
 from tests.fixtures.devices import ADB_OVER_SSH
 from tests.fixtures.findings import text_of
+from tests.fixtures.http_server import answering
 from tests.fixtures.waiting import wait_for
 from tests.lab.loopback import free_port
 from tests.lab.unusable_phone import UnusablePhone
@@ -49,38 +48,19 @@ def at_server(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], contextlib.Abs
     return use
 
 
-class OldServer(BaseHTTPRequestHandler):
-    """A stand-in for a Prefect server of another version, which cannot be installed beside this one."""
-
-    def do_GET(self) -> None:
-        body = json.dumps("3.1.0" if self.path.endswith("/admin/version") else True).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@contextlib.contextmanager
-def old_server() -> Iterator[int]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), OldServer) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server.server_port
-        server.shutdown()
-
-
-def test_without_a_server_in_the_environment_prefect_is_not_checked(
+def test_without_a_server_phones_and_ssh_hosts_none_of_them_is_checked(
     places: Var, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
     assert setup_checks.prefect_server(places, [HERE]) == []
     assert setup_checks.prefect_worker(places, [HERE]) == []
+    assert connections.adb(places, [HERE]) == []
+    assert connections.ssh(places, [HERE]) == []
 
 
 def test_a_prefect_server_of_another_version_is_named_with_both_versions(places: Var, at_server: Any) -> None:
-    with old_server() as port, at_server(f"http://127.0.0.1:{port}/api"):
+    # given a stand-in for a server of another version, which cannot be installed beside this one
+    with answering(200, '"3.1.0"') as api, at_server(api):
         text = text_of(setup_checks.prefect_server(places, [HERE]))
     ours = prefect.__version__
     assert text == (
@@ -115,11 +95,6 @@ def test_a_prefect_server_of_this_version_is_right_and_a_worker_is_one_with_a_he
     assert "0 workers of the work pool `farm` online (last heartbeat 2" in text_of(offline)
 
 
-def test_without_phones_and_ssh_hosts_neither_is_checked(places: Var) -> None:
-    assert connections.adb(places, [HERE]) == []
-    assert connections.ssh(places, [HERE]) == []
-
-
 def test_an_adb_server_that_does_not_run_is_started_by_a_sweep(places: Var, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ADBUTILS_ADB_PATH", "/opt/platform-tools/adb")
     port = free_port()
@@ -140,23 +115,18 @@ def test_another_program_on_the_port_of_the_adb_server_is_found(places: Var) -> 
 
 
 @pytest.mark.lab
-def test_a_connected_phone_is_counted(places: Var, make_spec: Callable[..., DeviceSpec]) -> None:
-    spec = make_spec("adb")
+@pytest.mark.parametrize(("transport", "where"), [("adb", ""), (ADB_OVER_SSH, " of 127.0.0.1")])
+def test_a_connected_phone_is_counted_where_it_is_connected(
+    places: Var, make_spec: Callable[..., DeviceSpec], transport: str, where: str
+) -> None:
+    spec = make_spec(transport)
     with open_device(spec) as device:
         probe(device)
     text = text_of(connections.adb(places, [spec]))
-    assert text == f"ok: 1 of 1 phones connected to the adb server on port {spec.adb_server_port}"
-
-
-@pytest.mark.lab
-def test_a_phone_connected_at_an_ssh_host_is_counted_there(places: Var, make_spec: Callable[..., DeviceSpec]) -> None:
-    spec = make_spec(ADB_OVER_SSH)
-    with open_device(spec) as device:
-        probe(device)
-    (adb,) = connections.adb(places, [spec])
-    (ssh,) = connections.ssh(places, [spec])
-    assert adb.text == (f"ok: 1 of 1 phones connected to the adb server on port {spec.adb_server_port} of 127.0.0.1")
-    assert ssh.text == "ok: 1 of 1 SSH hosts with a known host key and a private key"
+    assert text == f"ok: 1 of 1 phones connected to the adb server on port {spec.adb_server_port}{where}"
+    # and an SSH host that phones are connected to is counted as well
+    hosts = [line.text for line in connections.ssh(places, [spec])]
+    assert hosts == (["ok: 1 of 1 SSH hosts with a known host key and a private key"] if where else [])
 
 
 @pytest.mark.lab
@@ -202,14 +172,10 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DeviceSpec:
     return DeviceSpec.model_validate({"name": "mac", "transport": "ssh", **address, **files})
 
 
-def test_an_ssh_host_with_a_known_key_is_right(places: Var, host: DeviceSpec) -> None:
-    text = text_of(connections.ssh(places, [HERE, host]))
-    assert text == "ok: 1 of 1 SSH hosts with a known host key and a private key"
-
-
 def test_an_unknown_host_key_is_named_with_a_command_that_shows_it_first(
     places: Var, host: DeviceSpec, tmp_path: Path
 ) -> None:
+    known = (tmp_path / "known").read_text()
     (tmp_path / "known").write_text("")
     assert text_of(connections.ssh(places, [host])) == (
         f"fix: mac: the host key of 127.0.0.1:2 is not in {tmp_path}/known; run "
@@ -217,12 +183,10 @@ def test_an_unknown_host_key_is_named_with_a_command_that_shows_it_first(
         "and accept the key if its fingerprint is correct"
     )
     assert (tmp_path / "known").read_text() == ""
-
-
-def test_an_unknown_jump_host_is_named(places: Var, host: DeviceSpec) -> None:
+    # and so is that of a jump host
+    (tmp_path / "known").write_text(known)
     behind = host.model_copy(update={"proxy_jump": "gate@127.0.0.1:3"})
-    text = text_of(connections.ssh(places, [behind]))
-    assert text.startswith("fix: mac: the host key of 127.0.0.1:3 is not in ")
+    assert text_of(connections.ssh(places, [behind])).startswith("fix: mac: the host key of 127.0.0.1:3 is not in ")
 
 
 def test_a_host_without_a_private_key_is_named_beside_the_right_ones(

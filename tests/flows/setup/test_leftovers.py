@@ -1,25 +1,26 @@
 """What a sweep that was stopped or killed leaves: nothing after SIGTERM, nothing after the next start."""
 
-import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tasks.store.var import Var
 from tests.fixtures.farm import SWEEP, Farm
 from tests.fixtures.prefect_server import asked, slots_in_use
-from tests.fixtures.waiting import ENOUGH_S, wait_for
+from tests.fixtures.stand_in_farm import StandInFarm
+from tests.fixtures.waiting import ENOUGH_S
 
-pytestmark = [pytest.mark.torch, pytest.mark.thorough]
-pytest.importorskip("executorch", reason="exports and the runner need the export extra")
 SMALL = SWEEP.replace("[linear, conv]", "[linear]")
 
 
 @pytest.fixture
 def scratch(farm: Farm) -> Path:
     """The folder in which the sweep's processes make all temporary files."""
+    pytest.importorskip("executorch", reason="exports and the runner need the export extra")
     folder = farm.folder / "tmp"
     folder.mkdir()
     farm.environment["TMPDIR"] = str(folder)
@@ -30,10 +31,16 @@ def files_in(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir())
 
 
+def bundles_of(farm: Farm) -> set[str]:
+    return {path.parent.name for path in farm.var.glob("bundles/*/*/session.json")}
+
+
 def unfinished_in(folder: Path) -> list[Path]:
     return [path for path in folder.rglob(".part-*") if "/cache/" not in str(path)]
 
 
+@pytest.mark.torch
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 @pytest.mark.fault(
     stage="run",
@@ -63,28 +70,37 @@ def test_a_sweep_that_is_stopped_leaves_nothing(
     assert [run["state_name"] for run in runs_below(prefect_api, note.stem)] == ["Cancelled"]
 
 
+@pytest.mark.torch
+@pytest.mark.thorough
 @pytest.mark.fault(
     stage="run",
     done="sweep killed (SIGKILL) in a session; started again",
-    holds="its scratch folders, server, job and watchdog are gone, its runs are Crashed at the server",
+    holds="only the rest is run, nothing is lost or counted twice; its scratch folders, server, job and watchdog are "
+    "gone, its runs are Crashed at the server",
 )
-def test_after_the_next_start_nothing_of_a_killed_sweep_is_left(farm: Farm, scratch: Path, prefect_api: str) -> None:
-    # given a sweep that is killed in the middle of a session
-    process = farm.start_until_held(1, SMALL.replace("tiny", "killed"))
+def test_a_killed_sweep_goes_on_where_it_was_and_leaves_nothing(farm: Farm, scratch: Path, prefect_api: str) -> None:
+    # given a sweep that is killed in the middle of its third session
+    process = farm.start_until_held(3, SMALL.replace("tiny", "killed"))
     process.kill()
     process.communicate()
+    kept = bundles_of(farm)
+    assert len(kept) == 2
     (folder,) = scratch.glob("etfarm-scratch-*/.part-*")
     (folder / "large").write_bytes(b"x")
     (scratch / f"etfarm-tree-{process.pid}-x").mkdir()
-    (farm.var / "bundles").mkdir(exist_ok=True)
     (farm.var / "bundles" / f".part-{process.pid}-0").mkdir()
     (note,) = farm.var.glob("prefect/own-runs/*.json")
     assert run_of(prefect_api, note.stem)["state_type"] == "RUNNING"
     # when the same sweep is started again
     farm.go_on()
     done = farm.sweep(SMALL.replace("tiny", "killed"))
+    # then it runs only the rest, and nothing is lost or counted twice
     assert done.returncode == 0, done.stderr
-    # then nothing is left on this machine
+    assert "2 already done" in done.stdout
+    assert kept < bundles_of(farm)
+    counted = farm.ask("SELECT count(*) AS n, count(DISTINCT session_id) AS ids FROM session_latency")
+    assert counted == [{"n": 2, "ids": 2}]
+    # and nothing is left on this machine
     assert files_in(scratch) == []
     assert list(scratch.glob("etfarm-tree-*")) == []
     assert not unfinished_in(farm.var)
@@ -105,19 +121,17 @@ def test_after_the_next_start_nothing_of_a_killed_sweep_is_left(farm: Farm, scra
     done="sweep with its own Prefect server killed (SIGKILL); the next one uses a shared server",
     holds="the killed sweep's server is gone after the next start",
 )
-def test_the_server_of_a_killed_sweep_is_ended_also_by_a_sweep_with_another_server(farm: Farm) -> None:
-    # given a killed sweep that had a server of its own
-    api = farm.environment.pop("PREFECT_API_URL")
-    process = farm.start_until_held(1, SMALL)
-    (server,) = [int(note.read_text()) for note in farm.var.glob("prefect/own-servers/*")]
-    process.kill()
-    process.communicate()
-    # when the next sweep uses a shared server
-    farm.environment["PREFECT_API_URL"] = api
-    farm.go_on()
-    assert farm.sweep(SMALL).returncode == 0
-    # then the first one's is gone
-    wait_for(lambda: not is_running(server), "the server of the killed sweep to end")
+def test_the_server_of_a_killed_sweep_is_ended_also_by_a_sweep_with_another_server(stand_in_farm: StandInFarm) -> None:
+    # given the server of a killed sweep
+    words = [sys.executable, "-c", "import signal; signal.pause()", "flows.server.app:create_app"]
+    notes = Var(stand_in_farm.var).prefect_home / "own-servers"
+    notes.mkdir(parents=True)
+    with subprocess.Popen(words) as server:
+        (notes / "999999999").write_text(str(server.pid), encoding="utf-8")
+        # when the next sweep uses a shared server
+        assert stand_in_farm.sweep().is_completed()
+        # then the first one's is gone
+        assert server.wait(ENOUGH_S) == -signal.SIGTERM
 
 
 def run_of(api: str, flow_run_id: str) -> dict[str, Any]:
@@ -129,15 +143,6 @@ def runs_below(api: str, flow_run_id: str) -> list[dict[str, Any]]:
     below = {"flow_runs": {"parent_flow_run_id": {"any_": [flow_run_id]}}}
     runs: list[dict[str, Any]] = asked(f"{api}/flow_runs/filter", below)
     return runs
-
-
-def is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return not state.stdout.startswith("Z")
 
 
 def processes_with(words: str) -> list[str]:

@@ -26,6 +26,21 @@ from pathlib import Path
 from flows.warehouse.publish import load_and_publish
 load_and_publish([Path(sys.argv[1])], Path(sys.argv[2]), None)
 """
+_NEWEST = "(SELECT arg_max(series_id, session_key) FROM session), 'phone', DATE '2026-11-21'"
+# What no load of these sessions writes: thinning, the sources of operators, values of layers, operators as judged.
+FILL = (
+    "INSERT INTO thinned_session SELECT max(session_key), now()::TIMESTAMP FROM session",
+    "INSERT INTO source_map SELECT 9, 'x', max(model_id) FROM model",
+    "INSERT INTO module_class VALUES (9, 'encoder', 'Encoder')",
+    "INSERT INTO node_source BY NAME "
+    "SELECT 9 AS source_map_id, 0 AS chain_index, 0 AS instruction_id, 'known' AS certainty",
+    "UPDATE session SET source_map_id = 9 WHERE session_key = (SELECT max(session_key) FROM session)",
+    "INSERT INTO layer_value BY NAME SELECT max(session_key) AS session_key, 0 AS layer, 'conv' AS operator, "
+    "1 AS elements, 0 AS nonfinite_mismatches, 'x' AS values_sha256, [1.0] AS sample FROM session",
+    f"INSERT INTO series_cause VALUES ({_NEWEST}, 1.0, NULL, NULL)",
+    f"INSERT INTO series_operator_verdict VALUES "
+    f"({_NEWEST}, 'operator', 'conv', 'Convolution', 'no change', 1.0, NULL, NULL, 80, 80, NULL)",
+)
 KEPT_TABLES = {"decision", "operator_category", "schema_migration", "schema_part"}
 
 
@@ -57,29 +72,8 @@ def test_forgotten_sessions_leave_no_row_and_change_nothing_of_others(kept: Kept
     )
     etfarm("load")
     with writing(kept.warehouse) as connection:
-        connection.execute("INSERT INTO thinned_session SELECT max(session_key), now()::TIMESTAMP FROM session")
-        # and the sources of its operators
-        connection.execute("INSERT INTO source_map SELECT 9, 'x', max(model_id) FROM model")
-        connection.execute("INSERT INTO module_class VALUES (9, 'encoder', 'Encoder')")
-        connection.execute(
-            "INSERT INTO node_source BY NAME SELECT 9 AS source_map_id, 0 AS chain_index, "
-            "0 AS instruction_id, 'known' AS certainty"
-        )
-        connection.execute(
-            "UPDATE session SET source_map_id = 9 WHERE session_key = (SELECT max(session_key) FROM session)"
-        )
-        # and the values of a layer
-        connection.execute(
-            "INSERT INTO layer_value BY NAME SELECT max(session_key) AS session_key, 0 AS layer, 'conv' AS operator, "
-            "1 AS elements, 0 AS nonfinite_mismatches, 'x' AS values_sha256, [1.0] AS sample FROM session"
-        )
-        # and operators as they are judged in a series with an earlier night
-        newest = "(SELECT arg_max(series_id, session_key) FROM session), 'phone', DATE '2026-11-21'"
-        connection.execute(f"INSERT INTO series_cause VALUES ({newest}, 1.0, NULL, NULL)")
-        connection.execute(
-            f"INSERT INTO series_operator_verdict VALUES "
-            f"({newest}, 'operator', 'conv', 'Convolution', 'no change', 1.0, NULL, NULL, 80, 80, NULL)"
-        )
+        for statement in FILL:
+            connection.execute(statement)
     grown = counts(kept.warehouse)
     assert {table for table in before if grown[table] == before[table]} == KEPT_TABLES
     code, printed = etfarm("forget", "other-2026-11-21", "--reason", "wrong governor")
@@ -170,18 +164,6 @@ def test_what_cannot_be_forgotten_is_answered_in_one_sentence(
     assert code == 2
     assert sentence in printed
     assert not (kept.bundles / "forgotten").exists()
-
-
-def test_a_damaged_record_of_forgotten_sessions_stops_the_load(kept: Kept, etfarm: Etfarm) -> None:
-    folder = kept.session([100])
-    etfarm("load")
-    etfarm("forget", folder.name, "--reason", "x")
-    [record] = (kept.bundles / "forgotten").iterdir()
-    record.write_text("{", encoding="utf-8")
-    code, printed = etfarm("load")
-    assert code == 2
-    assert "not a record of forgotten sessions" in printed
-    assert kept.session_ids() == []
 
 
 def test_a_damaged_bundle_and_a_loose_etdump_can_be_forgotten(kept: Kept, etfarm: Etfarm, tmp_path: Path) -> None:

@@ -82,18 +82,13 @@ def test_rows_that_a_killed_writer_left_in_its_log_are_read(maker: BundleMaker, 
         assert query(readable, "SELECT name FROM sweep WHERE sweep_id = 'logged'")[1] == [("smoke",)]
 
 
-def test_the_working_file_of_the_var_folder_means_its_snapshot(maker: BundleMaker, tmp_path: Path) -> None:
+def test_a_snapshot_is_read_in_place_also_if_the_working_file_is_named(maker: BundleMaker, tmp_path: Path) -> None:
     # given a load that names the working file of the var folder
     places = Var(tmp_path / "var")
     load_and_publish([maker.bundles], places.root, places.warehouse)
-    # when it is named again by a reader, then the reader opens the newest snapshot
-    with readable_warehouse(places.root, places.warehouse) as readable:
-        assert readable == newest_snapshot(places.snapshots)
-        assert sessions(readable) == 1
-
-
-def test_a_published_snapshot_is_read_in_place(maker: BundleMaker, tmp_path: Path) -> None:
-    load_and_publish([maker.bundles], tmp_path, None)
-    snapshot = newest_snapshot(Var(tmp_path).snapshots)
-    with readable_warehouse(tmp_path / "elsewhere", snapshot) as readable:
-        assert readable == snapshot
+    snapshot = newest_snapshot(places.snapshots)
+    # when that file, or the snapshot itself, is named by a reader, then the reader opens the newest snapshot
+    for var, named in ((places.root, places.warehouse), (tmp_path / "elsewhere", snapshot)):
+        with readable_warehouse(var, named) as readable:
+            assert readable == snapshot
+            assert sessions(readable) == 1

@@ -74,16 +74,6 @@ def test_a_view_that_differs_is_named(kept: Kept, etfarm: Etfarm) -> None:
     assert "all views are identical" in etfarm("warehouse", "rebuild")[1]
 
 
-def test_what_was_forgotten_stays_forgotten(kept: Kept, etfarm: Etfarm) -> None:
-    fill(kept)
-    etfarm("load")
-    etfarm("forget", f"{1:016x}", "--reason", "hot")
-    assert "7 sessions, all views are identical" in etfarm("warehouse", "rebuild")[1]
-    kept.warehouse.unlink()
-    assert "7 sessions, nothing to compare with" in etfarm("warehouse", "rebuild")[1]
-    assert f"{1:016x}" not in kept.session_ids()
-
-
 def test_a_session_whose_bundle_is_gone_is_not_given_up(kept: Kept, etfarm: Etfarm) -> None:
     # given a warehouse with a session whose bundle was removed
     fill(kept)

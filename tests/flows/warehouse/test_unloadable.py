@@ -36,7 +36,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "an ETDump is deleted": (lambda folder: (folder / "model.etdump").unlink(), "the file is missing"),
     "one bit of an ETDump is flipped": (lambda folder: flip(folder / "model.etdump"), "does not match its hash"),
     "load_ns is text": (lambda folder: edit_stats(folder, "fast"), "`stats.load_ns`: Input should be a valid integer"),
-    "load_ns is 2^70": (lambda folder: edit_stats(folder, 2**70), "`stats.load_ns`: Input should be"),
+    "load_ns is 2^70": (lambda folder: edit_stats(folder, 2**70), "`stats.load_ns`: Input should be less than"),
     "session.json is deleted": (lambda folder: (folder / "session.json").unlink(), "session.json is missing"),
     "session.json is empty": (lambda folder: (folder / "session.json").write_bytes(b""), "does not match its schema"),
     "a profile is nested": (
@@ -98,17 +98,6 @@ def test_bundles_are_checked_while_the_warehouse_is_in_use(kept: Kept, monkeypat
     monkeypatch.setattr("flows.warehouse.publish.loaded_contents", in_use)
     monkeypatch.setattr("flows.warehouse.publish.load_paths", in_use)
     assert list(unloadable_sessions(store_of(kept), SWEEP, kept.var.root, None)) == [damaged.name]
-
-
-def test_a_report_names_what_the_snapshot_lacks(kept: Kept) -> None:
-    # given two sessions, of which one was damaged before it was loaded
-    kept.session([5])
-    damaged = kept.session([6])
-    flip(damaged / "model.etdump")
-    load_and_publish([kept.bundles], kept.var.root, None)
-    # then the report has its sentence
-    [reason] = unloaded_reasons(store_of(kept), SWEEP, newest_snapshot(kept.var.snapshots))
-    assert reason.startswith(f"{damaged}/model.etdump: ")
 
 
 def test_a_forgotten_session_and_an_unknown_sweep_are_not_checked(kept: Kept) -> None:

@@ -1,0 +1,129 @@
+"""What sweeps record, resume and tell, with stand-ins for export and runner: damaged bundles, object storage, git."""
+
+import json
+import shutil
+import subprocess
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from flows.server.states import data_of
+from tasks.store.store import open_store
+from tasks.store.var import Var
+from tests.fixtures.command import Command
+from tests.fixtures.s3 import s3_client
+from tests.fixtures.stand_in_farm import SWEEP, StandInFarm
+
+
+def succeeded(farm: StandInFarm) -> list[Path]:
+    """The folders of the bundles that succeeded, by their ids."""
+    records = {path.parent: json.loads(path.read_text()) for path in farm.var.glob("bundles/*/*/session.json")}
+    return sorted(path for path, record in records.items() if record["status"] == "succeeded")
+
+
+def test_what_is_done_is_not_run_again_unless_asked(stand_in_farm: StandInFarm) -> None:
+    night = date(2026, 1, 2)
+    first, second, third = (stand_in_farm.sweep(night=night, again=again) for again in (False, False, True))
+    # then the second start of a night's sweep runs nothing
+    assert data_of(first).message.startswith("sessions: 2 succeeded, 1 discarded; ")
+    assert data_of(second).message.startswith("sessions: 3 already done; ")
+    # and with --again everything is measured again, in another sweep of that night
+    assert third.is_completed()
+    counts = "SELECT count(*), count(DISTINCT sweep_id), min(night), max(night) FROM session_latency"
+    assert stand_in_farm.ask(counts) == [(4, 2, night, night)]
+
+
+@pytest.mark.fault(
+    stage="plan",
+    done="of two bundles, one lost its ETDump and the other has text as load_ns; the warehouse was removed",
+    holds="both sessions are measured again under another id, the damaged bundles stay and are named",
+)
+def test_sessions_whose_bundles_were_damaged_are_measured_again_and_named(
+    stand_in_farm: StandInFarm, caplog: pytest.LogCaptureFixture
+) -> None:
+    # given a sweep that is done, of which two bundles were damaged and the warehouse was removed
+    farm = stand_in_farm
+    assert farm.sweep().is_completed()
+    lost, text = succeeded(farm)
+    (lost / "model.etdump").unlink()
+    record = json.loads((text / "session.json").read_text()) | {"stats": {"load_ns": "fast"}}
+    (text / "session.json").write_text(json.dumps(record), encoding="utf-8")
+    shutil.rmtree(farm.var / "warehouse")
+    # when it is started again
+    second = farm.sweep()
+    # then the two sessions are measured again, the damaged bundles are named, and both slots have a result
+    assert second.is_completed()
+    assert data_of(second).message.startswith("sessions: 2 succeeded, 1 already done; report: ")
+    assert f"{lost}/model.etdump: the file is missing" in caplog.text
+    assert f"{text}/session.json: does not match its schema (`stats.load_ns`: " in caplog.text
+    counted = {session_id for (session_id,) in farm.ask("SELECT session_id FROM session_latency")}
+    assert len(counted) == 2
+    assert counted.isdisjoint({lost.name, text.name})
+    report = Path(data_of(second).message.rpartition("report: ")[2]).with_suffix(".md").read_text(encoding="utf-8")
+    assert "Two bundles could not be loaded and are in no figure" in report
+    assert "Every planned session has a result" not in report
+    # and the next start measures nothing, and still names them
+    caplog.clear()
+    third = farm.sweep()
+    assert data_of(third).message.startswith("sessions: 3 already done; ")
+    assert "the file is missing" in caplog.text
+
+
+@pytest.mark.fault(
+    stage="load",
+    done="a bundle was damaged, the warehouse was removed, and the sweep no longer plans that session",
+    holds="the sweep ends as failed and names the session",
+)
+def test_a_session_that_cannot_be_loaded_and_is_not_measured_again_fails_the_sweep(stand_in_farm: StandInFarm) -> None:
+    # given a sweep of which one bundle was damaged and the warehouse was removed
+    assert stand_in_farm.sweep().is_completed()
+    damaged = succeeded(stand_in_farm)[0]
+    (damaged / "model.etdump").unlink()
+    shutil.rmtree(stand_in_farm.var / "warehouse")
+    # when it is started again with another model alone
+    stand_in_farm.sweep_file.write_text(SWEEP.replace("linear", "conv"), encoding="utf-8")
+    again = stand_in_farm.sweep()
+    # then it ends as failed, and its message names the bundle
+    assert again.is_failed()
+    assert f"1 could not be loaded: {damaged}/model.etdump: the file is missing" in data_of(again).message
+
+
+def test_a_sweep_resumes_from_s3_and_another_machine_loads_and_traces_it_from_there(
+    stand_in_farm: StandInFarm, bucket: str, command: Command, tmp_path: Path
+) -> None:
+    location = f"s3://{bucket}/farm"
+    # when a sweep that keeps its bundles in S3 runs twice
+    first, again = (stand_in_farm.sweep(bundles=location) for _ in range(2))
+    # then all its sessions are in S3, and the second time there is nothing to measure
+    assert data_of(first).message.startswith("sessions: 2 succeeded, 1 discarded; ")
+    assert data_of(again).message.startswith("sessions: 3 already done; ")
+    assert not (stand_in_farm.var / "bundles").exists()
+    listed = s3_client().list_objects_v2(Bucket=bucket)["Contents"]
+    assert len([entry for entry in listed if entry["Key"].endswith("/session.json")]) == 3
+    # and another machine loads each once, and traces a session by its id
+    other = ("--var", tmp_path / "other", "--bundles", location)
+    assert command("load", *other).out == "3 loaded, 0 already in the warehouse, 0 refused\n"
+    assert command("load", *other).out == "0 loaded, 3 already in the warehouse, 0 refused\n"
+    [(session_id,), _] = stand_in_farm.ask("SELECT session_id FROM session_latency ORDER BY 1")
+    assert command("trace", session_id, "-o", tmp_path / "run.json", *other).code == 0
+    about = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))["otherData"]
+    assert about["session_id"] == session_id
+
+
+def test_the_commit_of_the_sweep_file_is_recorded_with_each_session(stand_in_farm: StandInFarm) -> None:
+    # given a sweep file in a git repository with an edited file
+    farm = stand_in_farm
+    author = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
+    git = ["git", *author, "-C", str(farm.folder)]
+    tracked = farm.folder / "notes.txt"
+    tracked.write_text("one")
+    for arguments in (["init", "--quiet"], ["add", "notes.txt"], ["commit", "--quiet", "-m", "first"]):
+        subprocess.run([*git, *arguments], check=True)
+    commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
+    tracked.write_text("two")
+    # when a sweep is run
+    ended = data_of(farm.sweep())
+    # then each session has the commit and that it was not all
+    sources = [record.sweep.source for record in open_store(None, Var(farm.var)).records(ended.sweep_id)]
+    assert [source and source.model_dump() for source in sources] == [{"commit": commit, "is_dirty": True}] * 3
