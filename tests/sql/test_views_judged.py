@@ -147,7 +147,7 @@ def store_noise(connection: Any, cell: str, device: str, model: str, day: int, n
             1 AS cell_id, $1 AS cell, '' AS pair, '' AS subject, '' AS subject_pair, 's' AS sweep_id,
             make_date(2026, 11, $4::INTEGER) AS night, $2 AS device, $3 AS model, 'fp32' AS precision,
             'sme2_on' AS variant, 'timing' AS mode, 1 AS threads, 5 AS executions, 1 AS warmup_executions,
-            'noise' AS purpose
+            'noise' AS purpose, $1 AS comparison
         """,
         [cell, device, model, day],
     )
@@ -159,3 +159,29 @@ def store_noise(connection: Any, cell: str, device: str, model: str, day: int, n
         """,
         [cell, noise],
     )
+
+
+@pytest.mark.parametrize(("column", "other"), [("precision", "fp16"), ("variant", "sme2_off"), ("threads", 2)])
+def test_noise_is_compared_with_that_of_the_same_configuration(tmp_path: Path, column: str, other: Any) -> None:
+    # given five quiet nights of a configuration and five loud ones of another
+    maker = BundleMaker(tmp_path)
+    with writing(maker.warehouse) as connection:
+        for day in range(1, 6):
+            store_noise(connection, f"quiet {day}", "phone", "toy", day, 0.01)
+            store_noise(connection, f"loud {day}", "phone", "toy", day, 0.09)
+            connection.execute(f"UPDATE cell SET {column} = $1 WHERE cell = $2", [other, f"loud {day}"])
+        # when the first one's noise is three times as wide
+        store_noise(connection, "newest", "phone", "toy", 6, 0.03)
+    # then it is compared with its quiet nights alone
+    asked = "SELECT earlier_nights, round(change, 6), is_doubled FROM device_noise WHERE comparison = 'newest'"
+    assert maker.ask(asked) == [(5, 3.0, True)]
+
+
+def test_only_comparisons_of_a_model_with_itself_that_have_an_interval_tell_noise(tmp_path: Path) -> None:
+    maker = BundleMaker(tmp_path)
+    with writing(maker.warehouse) as connection:
+        for day, cell in enumerate(("of two files", "of too few sessions", "of noise"), 1):
+            store_noise(connection, cell, "phone", "toy", day, 0.01)
+        connection.execute("UPDATE cell SET purpose = 'files' WHERE cell = 'of two files'")
+        connection.execute("UPDATE comparison_result SET low = NULL WHERE comparison = 'of too few sessions'")
+    assert maker.ask("SELECT comparison, earlier_nights FROM device_noise") == [("of noise", 0)]

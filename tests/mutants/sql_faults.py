@@ -1,8 +1,12 @@
 """Small faults in SQL text: a changed threshold, a lost condition, a coarser group, another aggregate."""
 
+import functools
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from pathlib import Path
+
+from tests.fixtures.paths import ROOT
+from tests.mutants.campaign import Fault
 
 _MASKED = re.compile(r"--[^\n]*|'(?:[^']|'')*'")
 _NUMBER = re.compile(r"(?<![\w.$\[])\d+(?:\.\d+)?(?:e\d+)?(?![\w.])")
@@ -43,28 +47,14 @@ _CONJUNCT = re.compile(r"\n\s+AND (?:[^\n(]|\([^\n]*\))+(?=\n|$)")
 _FIRST_CONJUNCT = re.compile(r"\bWHERE ((?:(?! AND )[^\n(]|\([^\n]*\))+?)\s+AND ")
 
 
-@dataclass(frozen=True)
-class Fault:
-    """One fault in a file: what stood there, and what stands there instead."""
-
-    file: str
-    line: int
-    before: str
-    after: str
-    text: str
-    """The whole file with the fault."""
-
-    def __str__(self) -> str:
-        before, after = (" ".join(part.split())[:60] for part in (self.before, self.after))
-        return f"{self.file}:{self.line} `{before}` -> `{after}`"
-
-
-def faults(file: str, text: str) -> Iterator[Fault]:
+def faults_of(path: Path) -> Iterator[Fault]:
     """Yield each fault that can be put into the query of a file; comments and texts in quotes stay as they are."""
+    text = path.read_text(encoding="utf-8")
     query = _MASKED.sub(lambda match: "\x00" * len(match[0]), text.split("\nCOMMENT ON", maxsplit=1)[0])
     for start, end, after in sorted(set(_changes(query))):
         line = text[:start].count("\n") + 1
-        yield Fault(file, line, text[start:end], after, text[:start] + after + text[end:])
+        faulty = text[:start] + after + text[end:]
+        yield Fault(str(path.relative_to(ROOT)), line, text[start:end], after, functools.partial(str, faulty))
 
 
 def _changes(query: str) -> Iterator[tuple[int, int, str]]:
