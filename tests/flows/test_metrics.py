@@ -10,6 +10,7 @@ from tests.fixtures.stand_in_farm import StandInFarm
 from tests.tasks.measure.test_metrics import values
 
 
+@pytest.mark.thorough
 def test_a_sweep_counts_sessions_waits_and_its_end(stand_in_farm: StandInFarm, monkeypatch: pytest.MonkeyPatch) -> None:
     # given figures that are wanted
     file = stand_in_farm.folder / "etfarm.prom"

@@ -111,6 +111,7 @@ def test_any_model_is_measured_from_a_sweep(farm: Farm, models: Path) -> None:
     assert checked.stdout.count("outputs: largest absolute error against eager PyTorch") == 2
 
 
+@pytest.mark.thorough
 def test_a_check_tells_what_portable_operators_cost(farm: Farm) -> None:
     # given a model with operators that are not delegated, and a mistake
     (farm.folder / "models.py").write_text(FACTORIES)

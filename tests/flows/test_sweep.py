@@ -42,6 +42,7 @@ def test_a_sweep_ends_with_medians_a_warehouse_a_report_and_a_story_in_prefects_
     assert any(artifact["key"] == "report" and "linear" in artifact["data"] for artifact in artifacts)
 
 
+@pytest.mark.thorough
 def test_a_model_that_cannot_be_exported_stops_nothing_and_is_reported(farm: Farm) -> None:
     # given a sweep of one model that is measured, and one that breaks
     broken = farm.folder / "broken.py"
@@ -57,6 +58,7 @@ def test_a_model_that_cannot_be_exported_stops_nothing_and_is_reported(farm: Far
     assert "no weights here" in failure["reason"]
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     stage="run",
     done="a sweep was stopped by SIGTERM in a session",

@@ -205,6 +205,7 @@ def test_views_and_categories_are_renewed_when_the_farm_has_others(warehouse: Pa
     assert query(warehouse, "SELECT count(*) FROM operator_category")[1] == [(expected,)]
 
 
+@pytest.mark.thorough
 def test_a_reader_of_a_warehouse_of_another_version_sees_this_versions_views(warehouse: Path) -> None:
     add_sweep(warehouse, "old")
     with duckdb.connect(str(warehouse)) as connection:
@@ -250,6 +251,7 @@ def test_a_query_cannot_change_anything(warehouse: Path) -> None:
     assert sweeps(warehouse) == ["kept"]
 
 
+@pytest.mark.thorough
 def test_a_warehouse_that_stays_open_elsewhere_is_named_with_the_process(
     warehouse: Path, holder: subprocess.Popen[str]
 ) -> None:
@@ -260,6 +262,7 @@ def test_a_warehouse_that_stays_open_elsewhere_is_named_with_the_process(
         pass
 
 
+@pytest.mark.thorough
 def test_a_writer_and_a_reader_wait_for_another_process_to_let_go(
     warehouse: Path, holder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,7 @@ from tests.fixtures.program_builder import Signature, build_program
 PROGRAM = build_program({"forward": Signature()})
 
 
+@pytest.mark.thorough
 @pytest.mark.torch
 def test_two_files_are_measured_in_turns_and_the_slower_one_fails_the_command(farm: Farm) -> None:
     pytest.importorskip("executorch", reason="exports and the runner need the export extra")

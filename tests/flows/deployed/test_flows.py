@@ -110,6 +110,7 @@ def on_demand_at(farm: StandInFarm, overrides: Overrides, *devices: dict[str, ob
     return on_demand(str(farm.sweep_file), str(inventory), overrides, var=str(farm.var), return_state=True)
 
 
+@pytest.mark.thorough
 def test_a_sweep_on_demand_with_overrides_is_apart_from_that_of_its_file(stand_in_farm: StandInFarm) -> None:
     # given tonight's sweep
     farm = stand_in_farm

@@ -110,6 +110,7 @@ def test_a_device_is_measured_the_same_whether_a_lab_or_this_machine_reaches_it(
     assert not list((farm.folder / "bundles" / ".shared" / "labs").rglob("*.json"))
 
 
+@pytest.mark.thorough
 def test_a_lab_drops_what_would_not_end_in_time_as_this_machine_does(farm: LabFarm) -> None:
     # given a sweep that must have ended now, by the clock of another time zone
     finish_by = datetime.now(timezone(timedelta(hours=-8)))
@@ -121,6 +122,7 @@ def test_a_lab_drops_what_would_not_end_in_time_as_this_machine_does(farm: LabFa
         assert not tally.is_bad
 
 
+@pytest.mark.thorough
 def test_a_lab_measures_what_is_exported_while_other_exports_are_pending(farm: LabFarm, exports: LateExports) -> None:
     # given an export that takes long
     exports.late_may_end.clear()
@@ -136,6 +138,7 @@ def test_a_lab_measures_what_is_exported_while_other_exports_are_pending(farm: L
     assert tallies["far"].succeeded == 4
 
 
+@pytest.mark.thorough
 def test_a_lab_whose_worker_is_off_delays_nobody_and_is_named(
     farm: LabFarm, workers: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,6 +157,7 @@ def test_a_lab_whose_worker_is_off_delays_nobody_and_is_named(
     assert workers.cancelled == [way_on]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("state", "reason"),
     [
@@ -180,6 +184,7 @@ def test_a_lab_that_is_lost_is_named_and_measured_at_the_next_start(
     assert (tallies["far"].succeeded, tallies["far"].discarded) == (4, 1)
 
 
+@pytest.mark.thorough
 def test_a_lab_whose_farm_was_killed_waits_for_no_export_any_more(
     farm: LabFarm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,6 +201,7 @@ def test_a_lab_whose_farm_was_killed_waits_for_no_export_any_more(
     assert {each.reason for each in farm.records("far")} == {why}
 
 
+@pytest.mark.thorough
 def test_suspected_series_of_a_lab_are_measured_again_by_the_lab(farm: LabFarm) -> None:
     # given a sweep that measured in a lab, and two models to compare there
     [job], _ = farm.sweep(farm.device("far"))
@@ -214,6 +220,7 @@ def test_suspected_series_of_a_lab_are_measured_again_by_the_lab(farm: LabFarm) 
     assert [side for _, side in arms] == ["a", "b", "b", "a"]
 
 
+@pytest.mark.thorough
 def test_the_farm_decides_about_the_health_of_a_lab_s_devices_and_learns_what_happened_to_them(farm: LabFarm) -> None:
     # given a device that the farm has quarantined, one that cannot be reached, and one that the lab once retired
     known, of_lab = Registry(farm.folder / "farm" / "devices"), Registry(farm.folder / "lab" / "devices")
@@ -229,6 +236,7 @@ def test_the_farm_decides_about_the_health_of_a_lab_s_devices_and_learns_what_ha
     assert known.health("out").state == "quarantined"
 
 
+@pytest.mark.thorough
 def test_an_export_that_a_lab_cannot_keep_fails_its_sessions_and_nothing_waits_for_it(
     farm: LabFarm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -246,6 +254,7 @@ def test_an_export_that_a_lab_cannot_keep_fails_its_sessions_and_nothing_waits_f
     assert any("No space left on device" in str(each.reason) for each in farm.records("far"))
 
 
+@pytest.mark.thorough
 def test_an_order_that_is_in_another_store_is_refused_in_one_sentence(farm: LabFarm) -> None:
     state = lab("nightly/berlin-1", str(farm.folder / "elsewhere"), return_state=True)
     assert state.is_failed()

@@ -189,6 +189,7 @@ def automate(command: Command, monkeypatch: pytest.MonkeyPatch) -> Iterator[Call
         yield run
 
 
+@pytest.mark.thorough
 def test_without_a_service_only_the_runs_are_watched(automate: Callable[..., Ended]) -> None:
     assert automate(FILE).lines == [
         "etfarm: run without heartbeat: created",

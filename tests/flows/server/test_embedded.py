@@ -92,6 +92,7 @@ def test_a_damaged_database_is_kept_aside_and_replaced(tmp_path: Path, damage: C
     assert "Traceback" not in started.stderr
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     stage="start",
     done="a folder in the place of Prefect's database",

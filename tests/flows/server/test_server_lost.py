@@ -131,6 +131,7 @@ def test_a_server_that_does_not_answer_is_one_sentence(
     )
 
 
+@pytest.mark.thorough
 def test_a_server_whose_database_is_restarted_is_asked_again() -> None:
     with answering(200, '"3.8.8"', first=[500, 500]) as url, temporary_settings({PREFECT_API_URL: url}):
         check_server()
@@ -149,6 +150,7 @@ def test_a_server_that_refuses_the_password_is_one_sentence_with_the_variable_to
     )
 
 
+@pytest.mark.thorough
 def test_a_busy_answer_is_repeated_before_prefect_waits_seconds_for_it() -> None:
     # given a server that answers 503 at first, as SQLite lets it, and a client that does not repeat by itself
     with (
@@ -163,6 +165,7 @@ def test_a_busy_answer_is_repeated_before_prefect_waits_seconds_for_it() -> None
     assert answer.json() is True
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     stage="start",
     done="sweep started with a PREFECT_API_URL that leads to a refusing server",

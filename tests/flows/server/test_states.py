@@ -39,6 +39,7 @@ def states_of(sweep_end: State[Any]) -> dict[str, tuple[str, str]]:
     return found
 
 
+@pytest.mark.thorough
 def test_a_device_that_cannot_be_reached_is_red_beside_one_that_is_green(stand_in_farm: StandInFarm) -> None:
     # when a sweep measures this machine, and another device does not answer
     ended = stand_in_farm.sweep(GONE)
@@ -57,6 +58,7 @@ def test_a_device_that_cannot_be_reached_is_red_beside_one_that_is_green(stand_i
     assert load == ("Completed", "5 bundles loaded, 0 already in the warehouse")
 
 
+@pytest.mark.thorough
 def test_failed_sessions_a_failed_build_and_damaged_bundles_are_red_and_named(
     stand_in_farm: StandInFarm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,6 +89,7 @@ def test_failed_sessions_a_failed_build_and_damaged_bundles_are_red_and_named(
     assert damaged.parent.name in by_step["load"][1]
 
 
+@pytest.mark.thorough
 def test_a_device_whose_results_cannot_be_written_is_red_with_its_counts(
     stand_in_farm: StandInFarm, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -103,6 +103,7 @@ def test_a_farm_without_damage_has_no_finding(farm: Kept, etfarm: Etfarm) -> Non
     assert line == "no finding: 5 bundles with 4 files, 4 sessions (1 thinned), 9 runs, 30 events"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_each_damage_is_found(farm: Kept, etfarm: Etfarm, damage: str) -> None:
     cause, sentences = DAMAGES[damage]

@@ -4,6 +4,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from sql.warehouse import query
 from tasks.keep.pack import pack_sweep
 from tests.fixtures.command import Etfarm, Kept
@@ -17,6 +19,7 @@ def rows_by_view(warehouse: Path) -> dict[str, list[tuple[Any, ...]]]:
     return {view: query(warehouse, f'SELECT * FROM "{view}" ORDER BY ALL')[1] for view in views}
 
 
+@pytest.mark.thorough
 def test_a_warehouse_built_from_a_plain_copy_of_the_bundles_answers_the_same(
     kept: Kept, etfarm: Etfarm, tmp_path: Path
 ) -> None:

@@ -41,6 +41,7 @@ def flipped(content: bytes) -> bytes:
     return bytes(changed)
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     stage="load",
     done="the warehouse was truncated to 0, 4096 or 20,000 bytes, a bit was flipped, or it is garbage",
@@ -100,6 +101,7 @@ def test_a_sweep_starts_with_a_sound_warehouse(kept: Kept) -> None:
     assert len(kept_aside(kept)) == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     stage="publish",
     done="a damaged block of the warehouse is read only when its snapshot is published",
@@ -193,6 +195,7 @@ def test_a_damaged_file_that_another_process_has_open_stays(tmp_path: Path) -> N
     assert path.read_bytes() == b"new"
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     stage="rebuild",
     done="the warehouse was truncated",
@@ -209,6 +212,7 @@ def test_a_rebuild_replaces_a_damaged_warehouse(kept: Kept, etfarm: Etfarm) -> N
     assert kept.session_ids() == [f"{1:016x}"]
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     stage="publish",
     done="`snapshots/current` is garbage: binary, empty, a path, or 1 MB",

@@ -74,6 +74,7 @@ def test_an_excluded_night_keeps_its_figures(nights: Kept, etfarm: Etfarm) -> No
     assert etfarm("load") == (0, "0 loaded, 6 already in the warehouse, 0 refused\n")
 
 
+@pytest.mark.thorough
 def test_decisions_survive_a_rebuild_and_the_loss_of_the_warehouse(nights: Kept, etfarm: Etfarm) -> None:
     # given a reset, and an exclusion that was revoked
     etfarm("baseline", "reset", "--reason", "accepted")
@@ -120,6 +121,7 @@ EXCLUDE = ["night", "exclude", "2026-11-20", "--reason", "x"]
 RESET = ["baseline", "reset", "--reason", "x"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -151,6 +153,7 @@ def test_without_a_warehouse_a_decision_is_recorded_as_it_was_typed(kept: Kept, 
     assert len(read_decisions(LocalStore(kept.bundles)).in_force) == 1
 
 
+@pytest.mark.thorough
 def test_a_damaged_record_is_named_by_every_command_and_stops_none(
     nights: Kept, etfarm: Etfarm, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -172,6 +175,7 @@ def test_a_damaged_record_is_named_by_every_command_and_stops_none(
     assert [row[0] for row in nights.ask(OVERVIEW)] == [second]
 
 
+@pytest.mark.thorough
 def test_a_command_that_is_killed_after_recording_is_finished_by_the_next_load(nights: Kept, etfarm: Etfarm) -> None:
     # given a command that is killed between the record and the warehouse
     with stopped_at("decision ", _EXCLUDE, nights.bundles, nights.var.root):
@@ -184,6 +188,7 @@ def test_a_command_that_is_killed_after_recording_is_finished_by_the_next_load(n
     assert etfarm("warehouse", "check")[0] == 0
 
 
+@pytest.mark.thorough
 def test_decisions_in_object_storage_reach_the_warehouse_of_another_machine(
     nights: Kept, etfarm: Etfarm, bucket: str, tmp_path: Path
 ) -> None:

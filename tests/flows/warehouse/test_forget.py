@@ -118,6 +118,7 @@ def test_loading_a_forgotten_sweep_again_does_nothing_and_tells_it(kept: Kept, e
     assert set(LocalStore(kept.bundles).forgotten().values()) == {"wrong wheel"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("moment", ["1 sessions are recorded", "1 sessions are removed"])
 def test_a_forget_that_is_killed_is_finished_by_the_next_load(kept: Kept, etfarm: Etfarm, moment: str) -> None:
     # given two sessions, and a forget of the first that is killed at this moment
@@ -135,6 +136,7 @@ def test_a_forget_that_is_killed_is_finished_by_the_next_load(kept: Kept, etfarm
     assert etfarm("warehouse", "check")[0] == 0
 
 
+@pytest.mark.thorough
 def test_a_session_that_is_forgotten_while_it_is_loaded_is_not_in_the_warehouse(kept: Kept, etfarm: Etfarm) -> None:
     # given a load that has committed a session, and has not ended
     folder = kept.session([100])

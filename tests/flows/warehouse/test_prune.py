@@ -133,6 +133,7 @@ def test_a_session_that_arrives_after_packing_joins_the_archive(farm: Kept, etfa
     assert etfarm("warehouse", "check")[0] == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("moment", ["packing", "verified", "removing", "packed", "done: thinned"])
 def test_a_prune_that_is_killed_loses_nothing(farm: Kept, etfarm: Etfarm, moment: str) -> None:
     # given what the sweep's records are
@@ -150,6 +151,7 @@ def test_a_prune_that_is_killed_loses_nothing(farm: Kept, etfarm: Etfarm, moment
     assert sorted(path.name for path in farm.bundles.iterdir()) == [".prune.lock", f"{OLD}.tar.zst", NEW]
 
 
+@pytest.mark.thorough
 def test_a_kill_while_folders_are_removed_leaves_every_bundle_readable(farm: Kept) -> None:
     # given an archive, and a folder that lost only one of its bundles before the kill
     store = LocalStore(farm.bundles)
@@ -165,6 +167,7 @@ def test_a_kill_while_folders_are_removed_leaves_every_bundle_readable(farm: Kep
     assert not (farm.bundles / OLD).exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
@@ -184,6 +187,7 @@ def test_a_damaged_bundle_is_not_packed(farm: Kept, etfarm: Etfarm, name: str, s
     assert not list(farm.bundles.glob("*.tar.zst"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("damage", ["cut", "changed", "empty"])
 def test_a_damaged_archive_is_reported_everywhere(farm: Kept, etfarm: Etfarm, damage: str) -> None:
     # given an archive that was damaged

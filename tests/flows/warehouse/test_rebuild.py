@@ -74,6 +74,7 @@ def test_a_view_that_differs_is_named(kept: Kept, etfarm: Etfarm) -> None:
     assert "all views are identical" in etfarm("warehouse", "rebuild")[1]
 
 
+@pytest.mark.thorough
 def test_a_session_whose_bundle_is_gone_is_not_given_up(kept: Kept, etfarm: Etfarm) -> None:
     # given a warehouse with a session whose bundle was removed
     fill(kept)
@@ -90,12 +91,14 @@ def test_a_session_whose_bundle_is_gone_is_not_given_up(kept: Kept, etfarm: Etfa
     assert "8 sessions, all views are identical" in etfarm("warehouse", "rebuild")[1]
 
 
+@pytest.mark.thorough
 def test_there_is_nothing_to_rebuild_from_without_bundles(kept: Kept, etfarm: Etfarm) -> None:
     code, printed = etfarm("warehouse", "rebuild")
     assert (code, "contains no bundles, so there is nothing to rebuild from" in printed) == (2, True)
     assert not kept.warehouse.exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     stage="rebuild",
     done="a rebuild was killed at a named moment",
@@ -119,6 +122,7 @@ def test_a_rebuild_that_is_killed_leaves_a_complete_warehouse(kept: Kept, etfarm
     assert sorted(path.name for path in kept.warehouse.parent.iterdir()) == ["snapshots", "warehouse.duckdb"]
 
 
+@pytest.mark.thorough
 def test_a_load_that_waits_for_a_rebuild_loads_into_the_new_file(kept: Kept, etfarm: Etfarm) -> None:
     # given a rebuild that is about to replace the warehouse
     fill(kept)
@@ -135,6 +139,7 @@ def test_a_load_that_waits_for_a_rebuild_loads_into_the_new_file(kept: Kept, etf
     assert etfarm("warehouse", "check")[0] == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     stage="rebuild",
     done="the disk was full during a rebuild",
@@ -158,6 +163,7 @@ def test_a_full_disk_leaves_the_warehouse_as_it_was(full_disk: Path, etfarm: Etf
     assert sorted(path.name for path in full_disk.iterdir()) == ["filler", "w.duckdb"]
 
 
+@pytest.mark.thorough
 def test_a_writer_that_opened_the_file_just_before_it_was_replaced_opens_the_new_one(
     kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

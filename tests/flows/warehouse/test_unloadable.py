@@ -50,6 +50,7 @@ def store_of(kept: Kept) -> BundleStore:
     return LocalStore(kept.bundles)
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     stage="plan",
     done="a bundle was damaged and the warehouse was removed: " + ", ".join(DAMAGES),
@@ -109,6 +110,7 @@ def test_a_forgotten_session_and_an_unknown_sweep_are_not_checked(kept: Kept) ->
     assert unloadable_sessions(store, "other-2026-11-20", kept.var.root, None) == {}
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     stage="plan",
     done="a file of a packed bundle was damaged before it was packed by hand",

@@ -65,6 +65,7 @@ def check_that_everything_agrees(maker: BundleMaker) -> int:
     return int(sessions)
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     stage="load",
     done="a load was killed several times",
@@ -92,6 +93,7 @@ def test_a_load_that_is_killed_several_times_ends_with_everything_once(maker: Bu
     assert maker.ask("SELECT share FROM category_share WHERE category = 'Convolution'") == [(0.6,)]
 
 
+@pytest.mark.thorough
 def test_two_processes_that_load_the_same_bundles_load_them_once(maker: BundleMaker) -> None:
     both = [start_loading(maker), start_loading(maker)]
     for process in both:
@@ -100,6 +102,7 @@ def test_two_processes_that_load_the_same_bundles_load_them_once(maker: BundleMa
     assert check_that_everything_agrees(maker) == SESSIONS
 
 
+@pytest.mark.thorough
 def test_two_threads_that_load_the_same_bundles_load_them_once(
     maker: BundleMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,6 +40,7 @@ def test_a_slow_drift_is_named_with_its_extent_and_its_beginning(maker: BundleMa
     assert "regression" not in words.partition(TITLE)[0]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("kind", "night", "is_named"),
     [
