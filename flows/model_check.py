@@ -22,7 +22,7 @@ from tasks.prepare.advice.lookup import HEAVY_SHARE, advice_text
 from tasks.prepare.export.export import export_cases
 from tasks.prepare.export.exported import Export
 from tasks.prepare.runner.build import build_runner
-from tasks.prepare.runner.bundle import Runner
+from tasks.prepare.runner.manifest import Runner
 from tasks.prepare.runner.toolchain import host_platform
 from tasks.store.files import work_folder
 from tasks.store.store import LocalStore

@@ -29,7 +29,7 @@ from tasks.prepare.export.export import NotApplicableError, export_cases
 from tasks.prepare.export.exported import Export
 from tasks.prepare.export.process.run import end_server
 from tasks.prepare.runner.build import build_runner
-from tasks.prepare.runner.bundle import Runner, find_runner
+from tasks.prepare.runner.manifest import Runner, find_runner
 from tasks.store.shelf import Shelf
 from tasks.store.store import BundleStore, ObjectStore
 from tasks.store.var import Var

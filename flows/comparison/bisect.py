@@ -18,7 +18,7 @@ from tasks.analyse.verdict.bisect import MeasuredNight, SeriesOnDevice, first_ba
 from tasks.bundle.cell import Cell, Variant
 from tasks.measure.alternate import SESSIONS_PER_SIDE, Side, comparison_id
 from tasks.prepare.export.exported import kept_export
-from tasks.prepare.runner.bundle import kept_runner
+from tasks.prepare.runner.manifest import kept_runner
 
 _LEAST_PART = 0.3  # of the change, by which an input is one that it came with
 _log = logging.getLogger(__name__)

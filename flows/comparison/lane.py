@@ -18,7 +18,7 @@ from tasks.bundle.cell import VARIANTS, Purpose, Variant
 from tasks.bundle.record import SweepNight
 from tasks.measure.alternate import Side, comparison_id, plan_round
 from tasks.measure.spec import Terms
-from tasks.prepare.runner.bundle import Runner
+from tasks.prepare.runner.manifest import Runner
 from tasks.store.store import BundleStore
 from tasks.store.var import Var
 

@@ -15,7 +15,7 @@ from flows.warehouse.publish import ask_warehouse
 from tasks.bundle.cell import Cell, Variant
 from tasks.measure.alternate import SESSIONS_PER_SIDE, Side, plan_round
 from tasks.prepare.export.exported import kept_export
-from tasks.prepare.runner.bundle import Runner, kept_runner
+from tasks.prepare.runner.manifest import Runner, kept_runner
 
 MOST_SERIES = 4
 """Per device and night: a change that affects every model must not keep a device until the morning."""

@@ -16,7 +16,7 @@ from tasks.measure.finish_by import would_not_end
 from tasks.measure.plan import FIRST_SESSION, PlannedSession, export_for, plan_device, still_to_run
 from tasks.measure.spec import SweepSpec, Terms
 from tasks.prepare.export.exported import Export
-from tasks.prepare.runner.bundle import Runner
+from tasks.prepare.runner.manifest import Runner
 from tasks.store.store import BundleStore
 from tasks.store.var import Var
 

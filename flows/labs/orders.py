@@ -14,7 +14,7 @@ from tasks.measure.health import Health
 from tasks.measure.spec import SweepSpec
 from tasks.prepare.export.exported import Export
 from tasks.prepare.export.shared import share_export
-from tasks.prepare.runner.bundle import Runner
+from tasks.prepare.runner.manifest import Runner
 from tasks.prepare.runner.shared import share_runner
 from tasks.store.shelf import Shelf
 

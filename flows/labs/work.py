@@ -30,7 +30,7 @@ from tasks.measure.alternate import Round
 from tasks.measure.health import Registry
 from tasks.prepare.export.exported import Export
 from tasks.prepare.export.shared import fetch_export
-from tasks.prepare.runner.bundle import Runner
+from tasks.prepare.runner.manifest import Runner
 from tasks.prepare.runner.shared import fetch_runner
 from tasks.store.store import BundleStore
 from tasks.store.var import Var

@@ -27,7 +27,7 @@ from flows.server.watch import ServerGoneError, check_server, client_without_ret
 from flows.server.worker import POOL, online_labs
 from flows.setup.connections import Devices, adb, ssh
 from flows.setup.doctor import Finding, fix, ok
-from tasks.prepare.runner.bundle import runners_of
+from tasks.prepare.runner.manifest import runners_of
 from tasks.prepare.runner.toolchain import find_cmake, host_platform, toolchain_for
 from tasks.prepare.runner.wheel import installed_wheel
 from tasks.store.var import Var

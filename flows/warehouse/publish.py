@@ -22,9 +22,9 @@ from sql.warehouse import (
 from tasks.analyse.load.load import LoadResult, contained_sessions, load_paths, loaded_contents
 from tasks.analyse.snapshot import newest_snapshot, publish_snapshot
 from tasks.analyse.verdict.decisions import read_decisions
-from tasks.keep.archive import load_archives
 from tasks.keep.decisions import store_decisions
 from tasks.keep.forget import forget_sessions
+from tasks.keep.load_archive import load_archives
 from tasks.keep.rebuild import load_from_elsewhere
 from tasks.measure import metrics
 from tasks.store.archives import archives_and_others

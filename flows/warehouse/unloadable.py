@@ -7,7 +7,7 @@ from sql.warehouse import open_read_only
 from tasks.analyse.load.commit import known_contents
 from tasks.analyse.load.load import refusals
 from tasks.bundle.names import RECORD
-from tasks.keep.archive import archive_refusals
+from tasks.keep.load_archive import archive_refusals
 from tasks.store.archives import archives_and_others
 from tasks.store.base import Known
 from tasks.store.store import BundleStore

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tasks.bundle.record import SessionRecord
-from tasks.prepare.runner.bundle import MANIFEST, RunnerError, read_runner
+from tasks.prepare.runner.manifest import MANIFEST, RunnerError, read_runner
 from tasks.store.archives import SUFFIX
 
 

@@ -11,7 +11,7 @@ from tasks.bundle.record import SweepNight
 from tasks.measure.plan import DISCARDED_INDEX, PlannedSession
 from tasks.measure.spec import SweepSpec
 from tasks.prepare.export.exported import Export
-from tasks.prepare.runner.bundle import Runner
+from tasks.prepare.runner.manifest import Runner
 
 SESSIONS_PER_SIDE = 8
 """With a scatter of 2 % between sessions, a change of 5 % is confirmed in 74 of 100 comparisons (simulated)."""

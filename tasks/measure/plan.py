@@ -13,7 +13,7 @@ from tasks.bundle.cell import Arm, Cell, Mode, Variant
 from tasks.bundle.record import SessionRecord, SweepNight
 from tasks.measure.spec import SweepSpec, ThreadCount
 from tasks.prepare.export.exported import Export
-from tasks.prepare.runner.bundle import Runner
+from tasks.prepare.runner.manifest import Runner
 
 DISCARDED_INDEX = -1
 FIRST_SESSION = "first_session"

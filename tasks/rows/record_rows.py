@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from statistics import median
 from typing import Any
 
@@ -11,6 +11,12 @@ from tasks.bundle.record import SessionRecord
 from tasks.bundle.stats import SessionColumns, Stats
 
 Row = dict[str, Any]
+
+
+def sweep_row(record: SessionRecord) -> Row:
+    """Return the row of `sweep`."""
+    row = record.sweep.model_dump(include={"sweep_id", "name"})
+    return {**row, "night": date.fromisoformat(record.sweep.night)}
 
 
 def session_row(record: SessionRecord, *, has_runs: bool) -> Row:

@@ -4,12 +4,11 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass, field
-from datetime import date
 from pathlib import Path
 
 from devices.errors import FarmError
 from tasks.bundle.layer_drift import read_layer_drift
-from tasks.bundle.names import LAYER_DRIFT, RECORD
+from tasks.bundle.names import ETDUMP, LAYER_DRIFT, RECORD
 from tasks.bundle.record import BundleError, SessionRecord
 from tasks.etdump.consistent import contradiction
 from tasks.etdump.reader import Etdump, read_etdump
@@ -26,6 +25,7 @@ from tasks.rows.record_rows import (
     runner_row,
     series_row,
     session_row,
+    sweep_row,
     with_hash,
 )
 from tasks.rows.sources import Sources, read_sources
@@ -79,39 +79,47 @@ def rows_of_bundle(folder: Path, runs: Runs | None = None) -> Rows:
     """
     record = read_bundle(folder)
     sha256 = bundle_sha256(folder)
-    succeeded = record.status == "succeeded"
-    if succeeded and record.mode == "timing" and "model.etdump" not in record.files:
-        raise BundleError(f"{folder}: model.etdump is missing although the session succeeded; restore the bundle")
-    # The program of the mode numerics is another one: its events say nothing about the model's.
-    has_events = succeeded and "model.etdump" in record.files and record.mode != "numerics"
-    runs = (runs or _read_runs(folder / "model.etdump", record)) if has_events else None
+    if not _has_events(folder, record):
+        runs = None
+    elif runs is None:
+        runs = _read_runs(folder / ETDUMP, record)
     try:
+        details = {
+            "device_conditions": conditions_rows(record),
+            "session_gate": gate_rows(record),
+            "accuracy": accuracy_rows(record),
+            "layer_value": _layer_rows(folder, record),
+        }
+        if record.status == "succeeded":
+            details |= kernels_of(folder, record)
+        belongs_to_a_series = record.mode == "timing" and not record.sweep.on_demand
         return Rows(
             path=folder,
             sha256=sha256,
-            sweep={
-                **record.sweep.model_dump(exclude={"source", "on_demand"}),
-                "night": date.fromisoformat(record.sweep.night),
-            },
+            sweep=sweep_row(record),
             device=device_row(record),
             model=model_row(record),
             runner=runner_row(record),
-            series=series_row(record) if record.mode == "timing" and not record.sweep.on_demand else None,
+            series=series_row(record) if belongs_to_a_series else None,
             session=session_row(record, has_runs=runs is not None),
             operators=operators_rows(record),
-            details={
-                "device_conditions": conditions_rows(record),
-                "session_gate": gate_rows(record),
-                "accuracy": accuracy_rows(record),
-                **(kernels_of(folder, record) if succeeded else {}),
-                "layer_value": _layer_rows(folder, record),
-            },
+            details=details,
             runs=runs,
             sources=read_sources(folder, record),
         )
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         cause = f"does not match its schema ({type(error).__name__}: {error})"
         raise LoadError(f"{folder}/session.json: {cause}; restore the bundle from a backup") from error
+
+
+def _has_events(folder: Path, record: SessionRecord) -> bool:
+    """Return whether the ETDump of a session is loaded; raises BundleError if it should be there and is not."""
+    if record.status != "succeeded":
+        return False
+    if ETDUMP not in record.files and record.mode == "timing":
+        raise BundleError(f"{folder}: {ETDUMP} is missing although the session succeeded; restore the bundle")
+    # The program of the mode numerics is another one: its events say nothing about the model's.
+    return ETDUMP in record.files and record.mode != "numerics"
 
 
 def rows_of_etdump(path: Path) -> Rows:

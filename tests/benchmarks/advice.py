@@ -17,7 +17,7 @@ import numpy as np
 
 from tasks.prepare.advice.table import TABLE
 from tasks.prepare.runner.build import build_runner
-from tasks.prepare.runner.bundle import Runner
+from tasks.prepare.runner.manifest import Runner
 from tasks.prepare.runner.toolchain import host_platform
 from tasks.store.var import Var
 from tests.fixtures.advice_pairs import PAIRS, Lowered, lowered

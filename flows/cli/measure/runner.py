@@ -27,7 +27,7 @@ def build(
 ) -> None:
     """Build a runner from the wheel or from sources; print its folder."""
     from tasks.prepare.runner.build import build_runner
-    from tasks.prepare.runner.bundle import RunnerError
+    from tasks.prepare.runner.manifest import RunnerError
     from tasks.prepare.runner.source import build_from_source
     from tasks.prepare.runner.toolchain import host_platform
     from tasks.store.var import Var

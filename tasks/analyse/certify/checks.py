@@ -17,7 +17,7 @@ from devices.shell import call
 from tasks.analyse.certify.subject import Finding, Subject
 from tasks.measure.session.capability import Version, run_version, with_version
 from tasks.prepare.runner.build import build_runner
-from tasks.prepare.runner.bundle import Runner, RunnerError
+from tasks.prepare.runner.manifest import Runner, RunnerError
 from tasks.store.files import scratch_folder, sha256_of
 
 _TRANSFER_BYTES = 8_000_000

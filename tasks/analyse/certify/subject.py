@@ -14,7 +14,7 @@ from devices.ondevice.lease import Lease, acquire
 from devices.ondevice.small_disk import remove_small_disk
 from devices.shell import SCRIPT_DEADLINE_S, remove_path
 from tasks.measure.health import Registry
-from tasks.prepare.runner.bundle import Runner, find_runner
+from tasks.prepare.runner.manifest import Runner, find_runner
 from tasks.store.var import Var
 
 _LEASE_S = 300.0

@@ -84,30 +84,25 @@ class Loader:
         self._dimensions["sweep"].enter(rows.sweep)
         device_id, _ = self._dimensions["device"].enter(rows.device)
         model_id, is_new = self._dimensions["model"].enter(rows.model)
-        runner_id = self._dimensions["runner"].enter(rows.runner)[0] if rows.runner else None
         if is_new:
             self._rows["model_operator"] += [{"model_id": model_id, **row} for row in rows.operators]
+        row = {**session_key, **rows.session, "sweep_id": rows.sweep["sweep_id"]}
+        row |= {"device_id": device_id, "model_id": model_id, "runner_id": None, "series_id": None}
+        if rows.runner is not None:
+            row["runner_id"], _ = self._dimensions["runner"].enter(rows.runner)
         if rows.series is not None:
             self._dimensions["series"].enter(rows.series)
-        node_ids = self._nodes.of(model_id, rows.runs.tree) if rows.runs is not None else None
-        self._rows["session"].append(
-            {
-                **session_key,
-                **rows.session,
-                "source_map_id": None if node_ids is None else self._take_sources(rows, model_id, node_ids),
-                "sweep_id": rows.sweep["sweep_id"],
-                "device_id": device_id,
-                "model_id": model_id,
-                "runner_id": runner_id,
-                "series_id": rows.series["series_id"] if rows.series else None,
-            }
-        )
+            row["series_id"] = rows.series["series_id"]
+        row["source_map_id"] = None
+        if rows.runs is not None:
+            node_ids = self._nodes.of(model_id, rows.runs.tree)
+            row["source_map_id"] = self._take_sources(rows, model_id, node_ids)
+            self._take_runs(rows.runs, node_ids, rows.session["warmup_executions"])
+        self._rows["session"].append(row)
         for table, given in rows.details.items():
             self._rows[table] += [{**session_key, **row} for row in given]
         self._take_ledger(rows)
         self._sessions.add(rows.session["session_id"])
-        if rows.runs is not None and node_ids is not None:
-            self._take_runs(rows.runs, node_ids, rows.session["warmup_executions"])
 
     def _take_ledger(self, rows: Rows) -> None:
         contents = {rows.sha256: "etdump" if rows.is_loose else "bundle"}

@@ -6,8 +6,8 @@ from devices.device import CommandResult, Device
 from devices.inventory import DeviceSpec, launch_prefix
 from devices.ondevice.facts import Facts
 from devices.ondevice.store import put_tree
-from tasks.prepare.runner.bundle import Runner
 from tasks.prepare.runner.floor import why_too_old
+from tasks.prepare.runner.manifest import Runner
 
 _DEADLINE_S = 30.0
 

@@ -19,7 +19,7 @@ from tasks.measure.plan import PlannedSession
 from tasks.measure.session.check import Unsuccessful
 from tasks.measure.session.logs import LIMIT_BYTES, LOGS, fetch_cut
 from tasks.prepare.export.exported import Export
-from tasks.prepare.runner.bundle import Runner
+from tasks.prepare.runner.manifest import Runner
 
 _log = logging.getLogger(__name__)
 _MOST_ETDUMP_BYTES = 256 << 20

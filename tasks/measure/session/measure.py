@@ -35,8 +35,8 @@ from tasks.measure.session.ready import settle, with_readiness
 from tasks.measure.session.record import Findings, code_of, log_tail, now, session_record
 from tasks.prepare.export.accuracy_limits import limits_of
 from tasks.prepare.export.exported import FORWARD, Case, Export, Tensors
-from tasks.prepare.runner.bundle import Runner
 from tasks.prepare.runner.floor import why_too_old
+from tasks.prepare.runner.manifest import Runner
 from tasks.store.files import scratch_folder
 from tasks.store.store import BundleStore
 

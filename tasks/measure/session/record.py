@@ -19,7 +19,7 @@ from tasks.measure.plan import PlannedSession
 from tasks.measure.session.check import Unsuccessful
 from tasks.measure.session.logs import last_lines
 from tasks.prepare.export.exported import Export
-from tasks.prepare.runner.bundle import Runner
+from tasks.prepare.runner.manifest import Runner
 
 _TAIL_LINES = 20
 # The fields of session.json that have the same name where they come from.

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from devices.platform import PLATFORM_FACTS, Platform
-from tasks.prepare.runner.bundle import RunnerError
+from tasks.prepare.runner.manifest import RunnerError
 
 if TYPE_CHECKING:
     import lief
@@ -54,12 +54,14 @@ def platforms_of(program: Path) -> tuple[Platform, ...]:
 
 def _elf_platforms(elf: Elf) -> tuple[Platform, ...]:
     """Tell Android from Linux by the program's loader; a program without one runs on both."""
-    systems = {"linux", "android"}
-    if elf.interpreter is not None:
-        systems = {"android" if elf.interpreter.startswith("/system/bin/linker") else "linux"}
-    return tuple(
-        name for name, facts in PLATFORM_FACTS.items() if facts.system in systems and facts.processor == elf.processor
-    )
+    if elf.interpreter is None:
+        systems = {"linux", "android"}
+    elif elf.interpreter.startswith("/system/bin/linker"):
+        systems = {"android"}
+    else:
+        systems = {"linux"}
+    of_processor = {name: facts for name, facts in PLATFORM_FACTS.items() if facts.processor == elf.processor}
+    return tuple(name for name, facts in of_processor.items() if facts.system in systems)
 
 
 def read_binary(path: Path) -> Elf | Macho:

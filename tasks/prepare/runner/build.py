@@ -11,7 +11,9 @@ from pathlib import Path
 
 from devices.platform import PLATFORM_FACTS, PLATFORMS, SIMULATED
 from tasks.bundle.cell import VARIANTS, Mode, Variant
-from tasks.prepare.runner.bundle import (
+from tasks.prepare.runner.check import check_bundle, missing_libraries
+from tasks.prepare.runner.floor import floor_of
+from tasks.prepare.runner.manifest import (
     MANIFEST,
     PROGRAM,
     Runner,
@@ -20,8 +22,6 @@ from tasks.prepare.runner.bundle import (
     publish_runner,
     runners_of,
 )
-from tasks.prepare.runner.check import check_bundle, missing_libraries
-from tasks.prepare.runner.floor import floor_of
 from tasks.prepare.runner.recipe import LIBRARIES, LOADER, Recipe, recipe_for
 from tasks.prepare.runner.simulated import replaying
 from tasks.prepare.runner.steps import run_step

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from devices.platform import PLATFORM_FACTS, PLATFORMS
 from tasks.prepare.runner.binary import read_binary
-from tasks.prepare.runner.bundle import PROGRAM, RunnerError, known_word
+from tasks.prepare.runner.manifest import PROGRAM, RunnerError, known_word
 
 # Libraries that every Linux machine has, and folders of libraries that every Mac has.
 _OF_SYSTEM = (

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from devices.platform import PLATFORM_FACTS, Platform
-from tasks.prepare.runner.bundle import RunnerError
+from tasks.prepare.runner.manifest import RunnerError
 from tasks.prepare.runner.toolchain import MACOS_SETTINGS, XCODE, find_zig, first_line, host_platform, zig_environment
 
 _ZIG_WRAPPER = Path(__file__).with_name("zig.sh")

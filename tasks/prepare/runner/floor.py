@@ -6,7 +6,7 @@ from pathlib import Path
 
 from devices.ondevice.facts import Facts
 from tasks.prepare.runner.binary import Elf, read_binary
-from tasks.prepare.runner.bundle import Manifest, RunnerError
+from tasks.prepare.runner.manifest import Manifest, RunnerError
 
 _VERSION = re.compile(r"(GLIBC|GLIBCXX)_(\d+(?:\.\d+)*)")
 _REBUILD = "on a machine that has no newer one, build it with `etfarm runner build`, and register it here"

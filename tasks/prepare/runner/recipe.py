@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devices.platform import PLATFORM_FACTS, Platform
-from tasks.prepare.runner.bundle import PROGRAM
+from tasks.prepare.runner.manifest import PROGRAM
 from tasks.prepare.runner.toolchain import Toolchain, find_cmake, host_platform, toolchain_for
 from tasks.prepare.runner.wheel import Wheel, installed_wheel, wheel_for
 from tasks.store.files import sha256_of

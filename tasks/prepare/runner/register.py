@@ -7,7 +7,8 @@ from pathlib import Path
 from devices.platform import PLATFORMS, Platform
 from tasks.bundle.cell import VARIANTS, Mode
 from tasks.prepare.runner.binary import platforms_of
-from tasks.prepare.runner.bundle import (
+from tasks.prepare.runner.floor import floor_of
+from tasks.prepare.runner.manifest import (
     MANIFEST,
     PROGRAM,
     Runner,
@@ -15,7 +16,6 @@ from tasks.prepare.runner.bundle import (
     known_word,
     publish_runner,
 )
-from tasks.prepare.runner.floor import floor_of
 from tasks.prepare.runner.toolchain import host_platform
 from tasks.store.files import work_folder
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tasks.prepare.runner.bundle import Runner, RunnerError, read_runner
+from tasks.prepare.runner.manifest import Runner, RunnerError, read_runner
 from tasks.store.archives import SUFFIX, ArchiveError, pack, unpack
 from tasks.store.files import publish_folder, sha256_of, work_folder
 from tasks.store.shelf import Shelf

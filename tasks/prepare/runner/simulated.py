@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from devices.platform import SIMULATED
-from tasks.prepare.runner.bundle import MANIFEST, PROGRAM, Runner, publish_runner
+from tasks.prepare.runner.manifest import MANIFEST, PROGRAM, Runner, publish_runner
 from tasks.store.files import work_folder
 
 _OF_REAL = ("variants", "modes", "versions", "compiler", "flags", "source_sha256", "build_key")

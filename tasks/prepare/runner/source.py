@@ -10,8 +10,8 @@ from pathlib import Path
 
 from devices.platform import PLATFORM_FACTS, PLATFORMS, Platform
 from tasks.bundle.cell import Mode, Variant
-from tasks.prepare.runner.bundle import PROGRAM, Runner, RunnerError, known_word, runners_of
 from tasks.prepare.runner.compilers import Compilers, compilers_for
+from tasks.prepare.runner.manifest import PROGRAM, Runner, RunnerError, known_word, runners_of
 from tasks.prepare.runner.register import register_runner
 from tasks.prepare.runner.steps import run_step
 from tasks.prepare.runner.toolchain import find_cmake

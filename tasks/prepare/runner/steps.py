@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from tasks.prepare.runner.bundle import RunnerError
+from tasks.prepare.runner.manifest import RunnerError
 
 # Settings of the user's shell that would change what is built.
 _SHELL_SETTINGS = re.compile(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from devices.platform import PLATFORM_FACTS, PLATFORMS, Platform
-from tasks.prepare.runner.bundle import RunnerError
+from tasks.prepare.runner.manifest import RunnerError
 
 _OLDEST_CMAKE = (3, 28)
 _MACOS = "14.0"  # what the wheel for macOS is built for

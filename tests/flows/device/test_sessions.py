@@ -13,7 +13,7 @@ from flows.device.sessions import DeviceSessions
 from flows.live_exports import LiveExports
 from tasks.measure.plan import FIRST_SESSION, PlannedSession
 from tasks.prepare.export.exported import Export
-from tasks.prepare.runner.bundle import Runner
+from tasks.prepare.runner.manifest import Runner
 from tasks.store.store import LocalStore
 from tasks.store.var import Var
 from tests.fixtures.plans import NIGHT, a_spec, ended

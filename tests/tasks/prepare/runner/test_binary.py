@@ -10,8 +10,8 @@ from random import Random
 import pytest
 
 from tasks.prepare.runner.binary import platforms_of, read_elf, read_macho
-from tasks.prepare.runner.bundle import Runner, RunnerError
 from tasks.prepare.runner.check import check_bundle, missing_libraries
+from tasks.prepare.runner.manifest import Runner, RunnerError
 
 X86, ARM64 = 0x01000007, 0x0100000C
 linux = pytest.mark.skipif(sys.platform != "linux", reason="looks at a Linux program")

@@ -14,7 +14,7 @@ import pytest
 
 from tasks.prepare.runner import build, recipe
 from tasks.prepare.runner.build import build_runner
-from tasks.prepare.runner.bundle import Runner, RunnerError, find_runner, read_runner
+from tasks.prepare.runner.manifest import Runner, RunnerError, find_runner, read_runner
 from tasks.prepare.runner.toolchain import host_platform
 from tasks.prepare.runner.wheel import WheelError
 from tests.fixtures.waiting import wait_for

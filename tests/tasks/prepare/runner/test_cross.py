@@ -11,8 +11,8 @@ from tasks.bundle.cell import VARIANTS
 from tasks.etdump.reader import read_etdump
 from tasks.prepare.runner.binary import read_macho
 from tasks.prepare.runner.build import build_runner
-from tasks.prepare.runner.bundle import Runner, RunnerError
 from tasks.prepare.runner.check import check_bundle
+from tasks.prepare.runner.manifest import Runner, RunnerError
 from tasks.prepare.runner.toolchain import host_platform
 from tasks.prepare.runner.wheel import WheelError
 from tests.fixtures.emulator import PLAIN_CPU, SME2_CPU, SYSROOT

@@ -13,8 +13,8 @@ import pytest
 from devices.ondevice.facts import Facts
 from tasks.measure.session.capability import with_answer_of
 from tasks.prepare.runner.build import build_runner
-from tasks.prepare.runner.bundle import Runner, read_runner
 from tasks.prepare.runner.floor import floor_of, why_too_old
+from tasks.prepare.runner.manifest import Runner, read_runner
 from tests.fixtures.stand_in import GOOD, farm_bench, measured
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="looks at a Linux runner")

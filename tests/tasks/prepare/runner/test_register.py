@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.prepare.runner.bundle import Runner, RunnerError, find_runner, read_runner
+from tasks.prepare.runner.manifest import Runner, RunnerError, find_runner, read_runner
 from tasks.prepare.runner.register import register_runner
 from tasks.prepare.runner.toolchain import host_platform
 

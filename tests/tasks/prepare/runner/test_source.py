@@ -14,7 +14,7 @@ import pytest
 from tasks.etdump.xnntrace import read_xnntrace
 from tasks.prepare.runner import compilers, source
 from tasks.prepare.runner.binary import read_elf
-from tasks.prepare.runner.bundle import Runner, RunnerError, find_runner
+from tasks.prepare.runner.manifest import Runner, RunnerError, find_runner
 from tasks.prepare.runner.source import build_from_source
 from tasks.prepare.runner.toolchain import find_cmake, host_platform
 from tests.fixtures.command import Etfarm
