@@ -1,4 +1,4 @@
--- What people decided about nights, as recorded beside the bundles (tasks/analyse/verdict/decisions.py). No key: DuckDB refuses
+-- What people decided about nights, as recorded beside the bundles (tasks/verdict/decisions.py). No key: DuckDB refuses
 -- one that was deleted in the same transaction.
 CREATE TABLE decision (
     decision_id VARCHAR NOT NULL,

@@ -1,4 +1,4 @@
--- What was judged of each series on each device in each night (tasks/analyse/verdict/nights.py). A series without a row is
+-- What was judged of each series on each device in each night (tasks/verdict/nights.py). A series without a row is
 -- judged by the next load; a load, a forgotten session or a decision that concerns a series removes its rows.
 CREATE TABLE series_verdict (
     series_id VARCHAR NOT NULL,

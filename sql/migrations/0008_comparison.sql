@@ -7,7 +7,7 @@ ALTER TABLE cell ADD COLUMN purpose VARCHAR;
 ALTER TABLE cell ADD COLUMN comparison VARCHAR;
 ALTER TABLE cell ADD COLUMN arm VARCHAR;
 
--- How side B of each comparison compares with side A (tasks/analyse/verdict/comparison.py). A comparison without a row is
+-- How side B of each comparison compares with side A (tasks/verdict/comparison.py). A comparison without a row is
 -- computed by the next load; a load or a forgotten session that concerns one of its cells removes its row.
 CREATE TABLE comparison_result (
     comparison VARCHAR NOT NULL,

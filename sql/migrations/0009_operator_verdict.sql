@@ -1,4 +1,4 @@
--- What was judged of the operators of each series on each device (tasks/analyse/verdict/operators.py): for the nights whose
+-- What was judged of the operators of each series on each device (tasks/verdict/operators.py): for the nights whose
 -- latency changed, and for the newest. Both tables are made again wherever the latency of a series is judged again.
 CREATE TABLE series_operator_verdict (
     series_id VARCHAR NOT NULL,
