@@ -6,6 +6,7 @@ import sys
 from tests.fixtures.paths import ROOT
 
 
+@pytest.mark.thorough
 def test_every_file_with_faults_has_rows_in_the_printed_matrix() -> None:
     # given the files of tests with the marker
     files = [path for path in (ROOT / "tests").rglob("test_*.py") if "\n@pytest.mark.fault(" in path.read_text("utf-8")]

@@ -70,6 +70,7 @@ def test_sessions_whose_bundles_were_damaged_are_measured_again_and_named(
     assert "the file is missing" in caplog.text
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     stage="load",
     done="a bundle was damaged, the warehouse was removed, and the sweep no longer plans that session",
@@ -89,6 +90,7 @@ def test_a_session_that_cannot_be_loaded_and_is_not_measured_again_fails_the_swe
     assert f"1 could not be loaded: {damaged}/model.etdump: the file is missing" in data_of(again).message
 
 
+@pytest.mark.thorough
 def test_a_sweep_resumes_from_s3_and_another_machine_loads_and_traces_it_from_there(
     stand_in_farm: StandInFarm, bucket: str, command: Command, tmp_path: Path
 ) -> None:

@@ -5,3 +5,4 @@ JOIN model USING (model_id)
 GROUP BY cell;
 
 COMMENT ON VIEW _cell_export IS 'The key by which the exported model of each cell is found again. Private: may change with any version.';
+COMMENT ON COLUMN _cell_export.export_key IS 'The same for all sessions of a cell; NULL where it was not recorded.';

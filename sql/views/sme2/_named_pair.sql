@@ -21,3 +21,5 @@ SELECT
 FROM named;
 
 COMMENT ON VIEW _named_pair IS 'What the report calls the cells that are equal but for SME2, and where it lists them, as in _named_cell. Private: may change with any version.';
+COMMENT ON COLUMN _named_pair.place IS 'Pairs are listed in this order: by model and device, fp32 first.';
+COMMENT ON COLUMN _named_pair.without_times IS 'Why times of its device mean nothing: emulated or simulated; NULL if they count.';

@@ -75,6 +75,7 @@ def shown(device: str) -> list[tuple[str, str]]:
     return [(line[1], line[2]) for line in cells]
 
 
+@pytest.mark.thorough
 def test_the_queue_shows_who_measures_and_who_waits_in_the_order_in_which_they_came(
     sweeps: Sweeps, tmp_path: Path
 ) -> None:

@@ -116,6 +116,7 @@ def test_a_killed_sweep_goes_on_where_it_was_and_leaves_nothing(farm: Farm, scra
     assert not list(farm.var.glob("prefect/own-runs/*"))
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     stage="run",
     done="sweep with its own Prefect server killed (SIGKILL); the next one uses a shared server",

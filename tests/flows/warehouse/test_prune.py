@@ -71,6 +71,7 @@ def test_a_dry_run_lists_what_it_would_do_and_changes_nothing(farm: Kept, etfarm
     assert events_by_sweep(farm) == events
 
 
+@pytest.mark.thorough
 def test_a_pruned_farm_answers_as_before(farm: Kept, etfarm: Etfarm, tmp_path: Path) -> None:
     # given what all views answer
     views = [row[0] for row in farm.ask("SELECT view_name FROM duckdb_views() WHERE NOT internal ORDER BY 1")]

@@ -31,6 +31,7 @@ def fill(kept: Kept, sessions: int = 3) -> None:
     kept.session(status="failed", reason_code="device_lost", reason="the device was lost")
 
 
+@pytest.mark.thorough
 def test_a_rebuilt_warehouse_is_identical_although_sessions_were_loaded_in_another_order(
     kept: Kept, etfarm: Etfarm, tmp_path: Path
 ) -> None:

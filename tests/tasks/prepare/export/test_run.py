@@ -130,6 +130,7 @@ def test_exports_run_side_by_side_from_a_server_that_has_imported_torch(
     assert [[Path(name).name for name in each["files"]] for each in noted] == [["model.py"], ["model.py"]]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("model", "sentence"),
     [
@@ -162,6 +163,7 @@ def test_one_that_hangs_is_killed_at_its_deadline_with_what_it_started_and_stops
     assert not list(exports.glob(".part-*"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=["killed", "Ctrl-C"])
 def test_exports_and_their_server_end_with_the_farm(exports: Path, number: signal.Signals) -> None:
     # given a farm that waits for an export
@@ -196,6 +198,7 @@ def test_a_server_that_is_killed_is_replaced_and_the_export_succeeds(exports: Pa
     assert not runs(after["server"])
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("own_server")
 def test_a_server_that_cannot_start_is_reported(exports: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("broken.py").write_text("import os\nos._exit(3)\n")
@@ -205,6 +208,7 @@ def test_a_server_that_cannot_start_is_reported(exports: Path, monkeypatch: pyte
         export_model("linear", "fp32", exports)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("linear", "own_server")  # in this order
 def test_without_a_server_that_can_import_torch_each_export_gives_the_same_bytes(
     exports: Path, linear: Export, monkeypatch: pytest.MonkeyPatch
@@ -224,6 +228,7 @@ def test_without_a_server_that_can_import_torch_each_export_gives_the_same_bytes
     assert (alone.pte_sha256, alone.outputs) == (linear.pte_sha256, linear.outputs)
 
 
+@pytest.mark.thorough
 def test_an_export_that_needs_more_memory_than_its_limit_fails_alone(
     exports: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -233,6 +238,7 @@ def test_an_export_that_needs_more_memory_than_its_limit_fails_alone(
         export_model("model:large", "fp32", exports)
 
 
+@pytest.mark.thorough
 def test_an_export_that_needs_more_than_its_share_is_made_alone(exports: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "export_places", Places(2, 4 * NEED_BYTES))
     Path("bytes").write_text("3.5e9")

@@ -24,6 +24,7 @@ assert copy.deepcopy([source])[0] is source
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.torch
 @pytest.mark.skipif(sys.platform != "linux", reason="exports are forked on Linux only")
 def test_a_process_that_has_computed_the_patterns_has_no_thread_more() -> None:

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.torch
 OVER_2_GB = 100_000_000
 
 
+@pytest.mark.thorough
 def test_a_model_that_changes_its_state_is_compared_by_its_first_execution(
     run: Program, models: Path, tmp_path: Path
 ) -> None:
