@@ -24,7 +24,7 @@ from tasks.prepare.runner.manifest import (
 )
 from tasks.prepare.runner.recipe import LIBRARIES, LOADER, Recipe, recipe_for
 from tasks.prepare.runner.simulated import replaying
-from tasks.prepare.runner.steps import run_step
+from tasks.prepare.runner.steps import plain_folder, run_step
 from tasks.prepare.runner.toolchain import host_platform
 from tasks.prepare.runner.wheel import CMAKE_PACKAGE
 from tasks.store.files import work_folder
@@ -80,8 +80,9 @@ def _built(parent: Path, recipe: Recipe, base: Runner | None) -> Iterator[Path]:
         bundle = scratch / "bundle"
         if base is None:
             log = parent.absolute().parent / f"{recipe.platform}-build.log"
-            _compile(recipe, scratch, log)
-            _collect(recipe, scratch / "build", bundle)
+            with plain_folder(scratch) as work:
+                _compile(recipe, work, log)
+                _collect(recipe, work / "build", bundle)
         else:
             shutil.copytree(base.folder, bundle, ignore=shutil.ignore_patterns(MANIFEST))
             _add_c_library(bundle, recipe)

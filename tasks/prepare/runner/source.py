@@ -13,7 +13,7 @@ from tasks.bundle.cell import Mode, Variant
 from tasks.prepare.runner.compilers import Compilers, compilers_for
 from tasks.prepare.runner.manifest import PROGRAM, Runner, RunnerError, known_word, runners_of
 from tasks.prepare.runner.register import register_runner
-from tasks.prepare.runner.steps import run_step
+from tasks.prepare.runner.steps import plain_folder, run_step
 from tasks.prepare.runner.toolchain import find_cmake
 from tasks.store.files import scratch_folder, work_folder
 
@@ -57,7 +57,7 @@ def build_from_source(
                 if (runner.provenance, runner.variants, runner.modes) == (provenance, [wanted], [mode]):
                     return runner
         log = runners_dir / f"{platform}-source-build.log"
-        with _alone(source), work_folder(runners_dir / platform) as build:
+        with _alone(source), work_folder(runners_dir / platform) as scratch, plain_folder(scratch) as build:
             tell(f"building {PROGRAM} of executorch {commit} for {platform}, {wanted}, mode {mode}; log: {log}")
             _compile(cmake, source.absolute(), build, options, compilers, platform, log)
             program = build / PROGRAM

@@ -1,18 +1,31 @@
-"""The steps of a build with CMake, whose output is in a log."""
+"""What every build with CMake needs: a folder that make can handle, and steps whose output is in a log."""
 
+import contextlib
 import os
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tasks.prepare.runner.manifest import RunnerError
+from tasks.store.files import scratch_folder
 
+_NOT_FOR_MAKE = frozenset('"#;')
 # Settings of the user's shell that would change what is built.
 _SHELL_SETTINGS = re.compile(
     r"CC|CXX|CFLAGS|CPPFLAGS|CXXFLAGS|LDFLAGS|CPATH|CPLUS_INCLUDE_PATH|LIBRARY_PATH|CMAKE_.*|MAKE.*"
 )
 _ERROR = re.compile(r"error|\*\*\*", re.IGNORECASE)
+
+
+@contextlib.contextmanager
+def plain_folder(folder: Path) -> Iterator[Path]:
+    """Yield a folder whose path CMake and make can handle: `folder` itself, or a temporary one."""
+    if _NOT_FOR_MAKE.isdisjoint(str(folder)):
+        yield folder
+        return
+    with scratch_folder() as elsewhere:
+        yield elsewhere
 
 
 def run_step(command: Sequence[str], platform: str, log: Path, env: dict[str, str], limit_s: float) -> None:
