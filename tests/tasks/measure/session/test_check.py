@@ -151,7 +151,9 @@ def test_the_kernels_of_a_session_count_beside_its_operators(tmp_path: Path) -> 
 def test_only_operators_of_a_delegate_tell_the_variant(tmp_path: Path) -> None:
     # given an operator outside any delegate, with the name of one that uses SME
     events = [Profile("Fully Connected (NC, PF32) GEMM #1", 1, 2), Profile(METHOD, 0, 9)]
-    check_result(*result(tmp_path, etdump=build_etdump([Run(events)] * 3)))
+    runs = check_result(*result(tmp_path, etdump=build_etdump([Run(events)] * 3)))
+    # then the session counts, with all its runs
+    assert len(runs.execute_ns) == 3
 
 
 @pytest.mark.parametrize(("index", "is_discarded"), [(DISCARDED_INDEX, True), (0, False), (1, False)])
