@@ -61,7 +61,7 @@ _LONGEST = (
     "tests/tasks/prepare/export/test_export.py",
 )
 # Fixtures that need programs of the system which a newcomer does not have.
-_PROGRAMS = {"adb_port", "adbd", "lab_packages", "lab_up", "qemu", "sshd", "team_server"}
+_PROGRAMS = {"adb_port", "adbd", "lab_packages", "lab_up", "qemu", "ssh_client", "sshd", "team_server"}
 
 
 def _scope(nodeid: str) -> str:

@@ -153,6 +153,7 @@ def test_an_inventory_without_devices_or_with_two_of_one_name_is_refused(
     assert complaint(tmp_path, f"devices: {devices}\n").startswith(f":1: `devices`: {expected}")
 
 
+@pytest.mark.usefixtures("ssh_client")
 def test_devices_have_a_root_of_their_own_where_the_entry_names_none(tmp_path: Path) -> None:
     (tmp_path / "config").write_text("Host mini4\n  User farm\n")
     specs = [
@@ -170,6 +171,7 @@ def test_devices_have_a_root_of_their_own_where_the_entry_names_none(tmp_path: P
     ]
 
 
+@pytest.mark.usefixtures("ssh_client")
 def test_an_ssh_config_that_cannot_be_followed_is_refused(tmp_path: Path) -> None:
     (tmp_path / "config").write_text("Host mini4\n  ProxyCommand nc %h %p\n")
     spec = DeviceSpec(name="mac", transport="ssh", address="mini4", ssh_config=tmp_path / "config")

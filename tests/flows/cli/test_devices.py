@@ -64,6 +64,7 @@ def test_devices_are_listed_with_their_state_apart_from_their_health(
     assert (code, devices().code) == (1, 0)
 
 
+@pytest.mark.usefixtures("ssh_client")
 def test_a_phone_of_an_ssh_host_is_listed_with_the_host_that_cannot_be_reached(
     etfarm: Callable[..., str], tmp_path: Path
 ) -> None:

@@ -34,6 +34,7 @@ def an_inventory(folder: Path, *devices: dict[str, object]) -> Path:
     return path
 
 
+@pytest.mark.usefixtures("ssh_client")
 def test_health_names_what_cannot_be_reached_and_records_it(tmp_path: Path) -> None:
     # given a leased device that is here, one that is not, and one that was given back
     var, retired = tmp_path / "var", {**GONE, "name": "old"}

@@ -160,7 +160,7 @@ def test_a_phone_that_waits_for_a_confirmation_is_named(places: Var, adb_port: i
 
 
 @pytest.fixture
-def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DeviceSpec:
+def host(ssh_client: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DeviceSpec:
     """An SSH host that does not run, with a known host key and a private key."""
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     key = paramiko.ECDSAKey.generate()
