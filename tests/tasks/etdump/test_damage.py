@@ -9,6 +9,7 @@ import pytest
 
 from tasks.etdump.reader import EtdumpError, read_etdump
 from tests.fixtures.etdump_builder import (
+    LOADING,
     METHOD,
     ROOT_OFFSET_AT,
     Allocation,
@@ -19,26 +20,22 @@ from tests.fixtures.etdump_builder import (
     build_etdump,
 )
 
-WHOLE = build_etdump(
-    [
-        Run([Profile("Method::init", 1, 2, chain=-1, instruction=0)], name="Default"),
-        *(
-            Run(
-                [
-                    Profile(text="Softmax (NC, F32) #1", start=start, end=start + 4, instruction=0),
-                    Profile("DELEGATE_CALL", start, start + 5, instruction=0),
-                    Allocation(1, 64),
-                    Profile(METHOD, start, start + 9, chain=-1, instruction=0),
-                ]
-            )
-            for start in (10, 20, 30)
-        ),
-    ]
-)
+
+def execution(start: int) -> Run:
+    return Run(
+        [
+            Profile(text="Softmax (NC, F32) #1", start=start, end=start + 4, instruction=0),
+            Profile("DELEGATE_CALL", start, start + 5, instruction=0),
+            Allocation(1, 64),
+            Profile(METHOD, start, start + 9, chain=-1, instruction=0),
+        ]
+    )
+
+
+WHOLE = build_etdump([LOADING, *map(execution, (10, 20, 30))])
 
 
 def refusal(data: bytes) -> str:
-    """Return the sentence that `data` is refused with."""
     with pytest.raises(EtdumpError) as caught:
         read_etdump(data, name="night/model.etdump")
     sentence = str(caught.value)
@@ -48,7 +45,6 @@ def refusal(data: bytes) -> str:
 
 
 def with_word(at: int, value: int) -> bytes:
-    """Return the whole dump with the 32-bit word at `at` replaced."""
     return WHOLE[:at] + struct.pack("<I", value) + WHOLE[at + 4 :]
 
 
@@ -81,17 +77,13 @@ def test_a_file_that_is_not_a_complete_etdump_is_refused_in_one_sentence(data: b
     assert words in refusal(data)
 
 
-def test_a_missing_file_and_a_folder_are_refused_by_name(tmp_path: Path) -> None:
+def test_a_missing_file_a_folder_and_a_pipe_without_a_writer_are_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(EtdumpError, match=re.escape(f"{tmp_path / 'gone.etdump'}: cannot be read (No such file")):
         read_etdump(tmp_path / "gone.etdump")
-    with pytest.raises(EtdumpError, match="is not a regular file"):
-        read_etdump(tmp_path)
-
-
-def test_a_pipe_is_refused_without_waiting_for_a_writer(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.etdump")
-    with pytest.raises(EtdumpError, match="is not a regular file"):
-        read_etdump(tmp_path / "pipe.etdump")
+    for path in (tmp_path, tmp_path / "pipe.etdump"):
+        with pytest.raises(EtdumpError, match="is not a regular file"):
+            read_etdump(path)
 
 
 def test_a_large_foreign_file_is_refused_without_being_read(tmp_path: Path) -> None:

@@ -77,14 +77,3 @@ def test_only_the_events_of_complete_executions_count(events: list[list[Profile]
     # and a delegate's operators are inside their calls, whatever their clock
     delegated = np.flatnonzero((dump.kind == EventKind.DELEGATED) & (dump.execution >= 0))
     assert [EventKind(dump.kind[dump.parent[each]]).name for each in delegated] == ["DELEGATE_CALL"] * 2
-
-
-def test_the_methods_that_a_process_loaded_are_counted() -> None:
-    # given a program that loads and runs two methods by turns, as the runtime records it
-    def loading(start: int) -> Run:
-        return Run([Profile("Method::init", start, start + 9, chain=-1, instruction=0)], name="Default")
-
-    runs = [loading(0), Run(execution(1000)), loading(2000), Run(execution(3000)), Run(execution(4000))]
-    assert read_etdump(build_etdump(runs)).loaded_methods == 2
-    assert read_etdump(build_etdump(runs[:2])).loaded_methods == 1
-    assert read_etdump(build_etdump(runs[1:2])).loaded_methods == 0

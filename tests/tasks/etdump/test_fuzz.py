@@ -26,11 +26,4 @@ def test_mutated_etdumps_are_read_or_refused_in_one_sentence(first: int, last: i
 @pytest.mark.parametrize("data", [*small_files(), *large_files()], ids=len)
 def test_undamaged_etdumps_of_every_shape_take_less_than_four_times_their_size(data: bytes) -> None:
     # given a file in which nested scopes, overlapping operators or distinct names take the most memory for its size
-    outcome = outcome_of(data)
-    # then it is read within the limits
-    assert outcome == Outcome(True, outcome.cpu_s, outcome.times_the_file, None)
-
-
-def test_a_mutation_is_determined_by_its_numbers() -> None:
-    assert mutated(3, 5) == mutated(3, 5)
-    assert len({mutated(3, index) for index in range(50)}) > 40
+    assert outcome_of(data) == Outcome(accepted=True)

@@ -7,20 +7,15 @@ import pytest
 
 from tasks.etdump.event_kind import EventKind
 from tasks.etdump.reader import Etdump, read_etdump
-from tests.fixtures.etdump_builder import METHOD, Allocation, Debug, Profile, Run, build_etdump
+from tests.fixtures.etdump_builder import LOADING, METHOD, Allocation, Debug, Profile, Run, build_etdump
 
 CONVOLUTION = "Convolution (NHWC, PF32) IGEMM #1"
 LINEAR = "Fully Connected (NC, PF32) GEMM #1"
 
 
 def loading() -> Run:
-    return Run(
-        [
-            Profile("Method::init", 100, 900, chain=-1, instruction=0),
-            Profile("Program::load_method", 50, 950, chain=-1, instruction=0),
-        ],
-        name="Default",
-    )
+    load = Profile("Program::load_method", 0, 3, chain=-1, instruction=0)
+    return Run([*LOADING.events, load], name="Default")
 
 
 def execution(start: int, *, portable: bool = True) -> Run:

@@ -7,11 +7,10 @@ import pytest
 from tasks.etdump.consistent import clock_without_time, contradiction
 from tasks.etdump.reader import read_etdump
 from tasks.etdump.tree import Runs, runs_of
-from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
+from tests.fixtures.etdump_builder import LOADING, METHOD, Profile, Run, build_etdump
 
 CONVOLUTION, LINEAR = "Convolution (NHWC, PF32) IGEMM #1", "Fully Connected (NC, F32) GEMM #1"
 ADD, MEAN = "native_call_add.out", "native_call_mean.out"
-LOADING = Run([Profile("Method::init", 1, 2, chain=-1, instruction=0)], name="Default")
 
 
 def delegate(start: int, instruction: int, *operators: str, chain: int = 0) -> list[Profile]:
