@@ -1,6 +1,7 @@
 """The platforms of devices and of the runners that are built for them: one table, a row for each.
 
-To add one, add its name and its row here, and its branch in devices/runner (which refuses to compile for others).
+To add one, add its name and its row here, and its branches in devices/runner/platform, which refuses to compile for
+others.
 """
 
 from dataclasses import dataclass

@@ -17,8 +17,7 @@ from tasks.etdump.operators import parse_operator
 from tasks.etdump.reader import read_etdump
 from tasks.measure.plan import PlannedSession
 from tasks.measure.session.measure import Bench, measure
-from tasks.prepare.advice.entry import word_of
-from tasks.prepare.advice.lookup import HEAVY_SHARE, advice_text
+from tasks.prepare.advice.advice import HEAVY_SHARE, advice_text, word_of
 from tasks.prepare.export.export import export_cases
 from tasks.prepare.export.exported import Export
 from tasks.prepare.runner.build import build_runner

@@ -26,7 +26,7 @@ from flows.side_by_side import measure_all, measure_as_ready
 from flows.verdicts import FailingVerdict, line_of, noise_lines, show_verdicts, verdicts_of
 from flows.warehouse.publish import load_store, unloadable_sessions, write_report
 from flows.warehouse.unloadable import session_of
-from tasks.analyse.report.dropped import keep_dropped
+from tasks.analyse.report.render import keep_dropped
 from tasks.analyse.report.sections.verdicts import VerdictRow
 from tasks.bundle.record import SweepNight
 from tasks.measure.finish_by import finish_moment

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "errors.h"
-#include "selected_kernels.h"
+#include "platform/selected_kernels.h"
 
 namespace {
 

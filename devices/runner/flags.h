@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sme2.h"
+#include "platform/sme2.h"
 
 enum class PrintOutput { none, summary, all };
 

@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/ucontext.h>
 
 #include <algorithm>
 #include <atomic>
@@ -19,8 +18,9 @@
 #include <vector>
 
 #include "errors.h"
-#include "function_starts.h"
 #include "json.h"
+#include "platform/function_starts.h"
+#include "platform/processor.h"
 
 namespace {
 
@@ -36,21 +36,10 @@ std::vector<Sample> samples;
 Sample* slots = nullptr;  // samples.data(), for the handler
 std::atomic<uint32_t> taken{0};
 
-uintptr_t program_counter(const void* context) {
-  const auto& machine = static_cast<const ucontext_t*>(context)->uc_mcontext;
-#if defined(__APPLE__)
-  return __darwin_arm_thread_state64_get_pc(machine->__ss);
-#elif defined(__aarch64__)
-  return machine.pc;
-#elif defined(__x86_64__)
-  return static_cast<uintptr_t>(machine.gregs[REG_RIP]);
-#endif
-}
-
 // Runs in the thread that used the processor, at any point: must not lock or allocate.
 void take_sample(int, siginfo_t*, void* context) {
   const uint32_t slot = taken.fetch_add(1, std::memory_order_relaxed);
-  if (slot < kCapacity) slots[slot] = {program_counter(context), pthread_self()};
+  if (slot < kCapacity) slots[slot] = {program_counter(*static_cast<const ucontext_t*>(context)), pthread_self()};
 }
 
 std::string readable(const char* symbol) {

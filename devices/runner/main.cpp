@@ -11,9 +11,10 @@
 #include "flags.h"
 #include "kernel_profile.h"
 #include "model.h"
+#include "platform/peak_memory.h"
+#include "platform/selected_kernels.h"
+#include "platform/sme2.h"
 #include "runtime_log.h"
-#include "selected_kernels.h"
-#include "sme2.h"
 #include "stats.h"
 #include "threads.h"
 

@@ -1,26 +1,13 @@
 #include "stats.h"
 
-#include <sys/resource.h>
-
 #include <chrono>
-#include <fstream>
 #include <sstream>
 
 #include "json.h"
-#include "peak_memory.h"
-#include "sme2.h"
+#include "platform/processor.h"
+#include "platform/sme2.h"
 
 namespace {
-
-#if defined(__APPLE__)
-constexpr const char* kPlatform = "macos-arm64";
-#elif defined(__aarch64__)
-constexpr const char* kPlatform = "linux-aarch64";
-#elif defined(__x86_64__)
-constexpr const char* kPlatform = "linux-x86_64";
-#else
-#error "no row for this processor in devices/platform.py"
-#endif
 
 template <typename Number>
 std::string or_null(const std::optional<Number>& value) {
@@ -50,18 +37,6 @@ std::string told_json() {
 }
 
 }  // namespace
-
-int64_t peak_resident_bytes() {
-#if defined(__APPLE__)
-  struct rusage usage {};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_maxrss;
-#else
-  // getrusage is not used: its peak is inherited from the parent process.
-  std::ifstream status("/proc/self/status");
-  return peak_memory_bytes(status);
-#endif
-}
 
 std::string stats_json(const Stats& stats) {
   std::ostringstream json;

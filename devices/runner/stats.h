@@ -22,9 +22,6 @@ struct Stats {
   std::string exit_reason = "ok";  // or the error message on stderr
 };
 
-// Returns the largest memory of this process so far that was resident, in bytes.
-int64_t peak_resident_bytes();
-
 // Returns the JSON, with the answer that XNNPACK received about SME and SME2.
 std::string stats_json(const Stats& stats);
 

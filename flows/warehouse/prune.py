@@ -8,9 +8,14 @@ from pathlib import Path
 
 from devices.errors import FarmError
 from flows.warehouse.publish import publish_of
-from tasks.keep.pack import only_one, pack_sweep
-from tasks.keep.thin import events_of_old_nights, thin_old_nights
-from tasks.keep.unused import unused_archives, unused_folders
+from tasks.keep.prune import (
+    events_of_old_nights,
+    only_one,
+    pack_sweep,
+    thin_old_nights,
+    unused_archives,
+    unused_folders,
+)
 from tasks.store.files import remove_at_once, size_bytes
 from tasks.store.store import BundleStore, LocalStore
 from tasks.store.var import Var

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tasks.prepare.advice.table import TABLE
+from tasks.prepare.advice.advice import TABLE
 from tasks.prepare.runner.build import build_runner
 from tasks.prepare.runner.manifest import Runner
 from tasks.prepare.runner.toolchain import host_platform

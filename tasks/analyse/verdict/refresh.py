@@ -11,10 +11,9 @@ import duckdb
 
 from sql.insert import insert_rows
 from sql.schema import sql_files
-from tasks.analyse.verdict.comparison import Comparison
+from tasks.analyse.verdict.comparison import Comparison, compare
 from tasks.analyse.verdict.decision_table import decisions_of
 from tasks.analyse.verdict.decisions import Decisions, SeriesNight, is_excluded, starts_baseline
-from tasks.analyse.verdict.measured import judge_comparisons
 from tasks.analyse.verdict.metrics import LATENCY, OTHER_METRICS, Metric
 from tasks.analyse.verdict.nights import Night, NightVerdict, judge_all
 from tasks.analyse.verdict.operators_table import judge_operators_of
@@ -27,11 +26,20 @@ _COMPARED = [field.name for field in fields(Comparison)]
 
 def judge_series(connection: duckdb.DuckDBPyConnection) -> None:
     """Fill `comparison_result` and `series_verdict` where rows are missing, and what was judged of their operators."""
-    judge_comparisons(connection)
+    _judge_comparisons(connection)
     decisions = decisions_of(connection)
     judged = _judge(connection, decisions, "nights_to_judge", (LATENCY,))
     judge_operators_of(connection, judged)
     _judge(connection, decisions, "metrics_to_judge", OTHER_METRICS)
+
+
+def _judge_comparisons(connection: duckdb.DuckDBPyConnection) -> None:
+    """Fill `comparison_result` for the comparisons without a row, from the sessions of both sides."""
+    results = []
+    for row in connection.execute(_QUERIES["comparisons_to_judge"]).to_arrow_table().to_pylist():
+        figures_a_ns, figures_b_ns = row.pop("figures_a_ns"), row.pop("figures_b_ns")
+        results.append({**row, **asdict(compare(figures_a_ns, figures_b_ns))})
+    insert_rows(connection, "comparison_result", results)
 
 
 def _judge(

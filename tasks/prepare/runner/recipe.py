@@ -47,7 +47,8 @@ class Recipe:
     @property
     def source_sha256(self) -> str:
         """One hash over every source file of the runner."""
-        lines = [f"{path.name} {sha256_of(path)}\n" for path in sorted(self.sources.iterdir()) if path.is_file()]
+        files = sorted(path for path in self.sources.rglob("*") if path.is_file())
+        lines = [f"{path.relative_to(self.sources)} {sha256_of(path)}\n" for path in files]
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
     @property

@@ -8,7 +8,6 @@ import pytest
 from sql import schema
 from sql.warehouse import writing
 from tasks.store.forgotten import Forgotten
-from tasks.store.store import LocalStore
 from tests.fixtures.command import Etfarm, Kept
 from tests.fixtures.warehouse import CONVOLUTION, MEAN
 
@@ -24,7 +23,7 @@ def farm(kept: Kept, etfarm: Etfarm) -> Kept:
     return kept
 
 
-def changed(statement: str) -> Callable[[Kept], None]:
+def changed(statement: str) -> Callable[[Kept], object]:
     def change(farm: Kept) -> None:
         with writing(farm.warehouse) as connection:
             connection.execute(statement)
@@ -36,18 +35,6 @@ def bundle(farm: Kept) -> Path:
     return farm.bundles / "smoke-2026-11-20" / SESSION
 
 
-def add_bundle(farm: Kept) -> None:
-    farm.session([100], index=7)
-
-
-def change_etdump(farm: Kept) -> None:
-    (bundle(farm) / "model.etdump").write_bytes(b"x")
-
-
-def remove_bundle(farm: Kept) -> None:
-    bundle(farm).rename(farm.var.root / "elsewhere")
-
-
 def change_snapshot(farm: Kept) -> None:
     [snapshot] = farm.var.snapshots.glob("*.duckdb")
     snapshot.chmod(0o644)
@@ -55,13 +42,19 @@ def change_snapshot(farm: Kept) -> None:
 
 
 def forget_in_the_record_alone(farm: Kept) -> None:
-    LocalStore(farm.bundles).forget(Forgotten(reason="x", forgotten_at="2026", sessions={SESSION: "smoke-2026-11-20"}))
+    farm.store.forget(Forgotten(reason="x", forgotten_at="2026", sessions={SESSION: "smoke-2026-11-20"}))
 
 
-DAMAGES: dict[str, tuple[Callable[[Kept], None], list[str]]] = {
-    "a bundle that was not loaded": (add_bundle, ["not in the warehouse; load it"]),
-    "a changed file": (change_etdump, ["model.etdump: the file does not match its hash"]),
-    "a lost bundle": (remove_bundle, ["is not what was loaded; restore it"]),
+DAMAGES: dict[str, tuple[Callable[[Kept], object], list[str]]] = {
+    "a bundle that was not loaded": (lambda farm: farm.session([100], index=7), ["not in the warehouse; load it"]),
+    "a changed file": (
+        lambda farm: (bundle(farm) / "model.etdump").write_bytes(b"x"),
+        ["model.etdump: the file does not match its hash"],
+    ),
+    "a lost bundle": (
+        lambda farm: bundle(farm).rename(farm.var.root / "elsewhere"),
+        ["is not what was loaded; restore it"],
+    ),
     "a changed snapshot": (change_snapshot, ["the snapshot was changed"]),
     "a forgotten session that is still there": (forget_in_the_record_alone, ["forgotten, but still in the warehouse"]),
     "a changed run summary": (changed("UPDATE run_summary SET other_ns = 1 WHERE run_id = 1"), ["run_summary is not"]),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sql.warehouse import query
-from tasks.keep.pack import pack_sweep
+from tasks.keep.prune import pack_sweep
 from tests.fixtures.command import Etfarm, Kept
 from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN
 
@@ -23,7 +23,8 @@ def rows_by_view(warehouse: Path) -> dict[str, list[tuple[Any, ...]]]:
 def test_a_warehouse_built_from_a_plain_copy_of_the_bundles_answers_the_same(
     kept: Kept, etfarm: Etfarm, tmp_path: Path
 ) -> None:
-    # given a packed night, a night in folders, a forgotten session, a decision, and an unfinished bundle
+    # given a packed night, a night in folders, a forgotten session, two decisions, one of them revoked, and an
+    # unfinished bundle
     nights = ("2026-01-02", "2026-11-20")
     for night in nights:
         sweep = {"sweep_id": f"smoke-{night}", "name": "smoke", "night": night}
@@ -31,7 +32,9 @@ def test_a_warehouse_built_from_a_plain_copy_of_the_bundles_answers_the_same(
             kept.session([(1000 + index, {CONVOLUTION: 333, LINEAR: 77, MEAN: 19})] * 2, index=index, sweep=sweep)
     assert etfarm("load")[0] == 0
     assert etfarm("forget", kept.session_ids()[1], "--reason", "wrong governor")[0] == 0
-    assert etfarm("night", "exclude", nights[1], "--reason", "heat")[0] == 0
+    assert etfarm("baseline", "reset", "--reason", "accepted")[0] == 0
+    excluded = etfarm("night", "exclude", nights[1], "--reason", "heat")[1].partition(":")[0]
+    assert etfarm("decisions", "revoke", excluded, "--reason", "was another night")[0] == 0
     pack_sweep(kept.bundles, f"smoke-{nights[0]}")
     (kept.bundles / f"smoke-{nights[1]}" / ".part-1-x").mkdir()
     # when the bundles are copied, and a warehouse is built from the copy
@@ -43,6 +46,6 @@ def test_a_warehouse_built_from_a_plain_copy_of_the_bundles_answers_the_same(
     # then it has every session, and every public view has the same rows
     assert (code, printed.splitlines()[0]) == (0, "3 sessions, nothing to compare with")
     rows = rows_by_view(kept.warehouse)
-    assert (len(rows["session_overview"]), len(rows["decision_overview"])) == (3, 1)
+    assert (len(rows["session_overview"]), len(rows["decision_overview"])) == (3, 2)
     assert rows_by_view(copy / "w.duckdb") == rows
     assert etfarm("warehouse", "check", *places)[0] == 0

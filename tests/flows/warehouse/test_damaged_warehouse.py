@@ -12,8 +12,7 @@ import pytest
 from flows.warehouse.publish import load_and_publish, load_store, unloadable_sessions
 from sql.warehouse import WarehouseDamaged, WarehouseError, keep_aside, query, writing
 from tasks.analyse.snapshot import publish_snapshot
-from tasks.keep.pack import only_one, pack_sweep
-from tasks.store.store import LocalStore
+from tasks.keep.prune import only_one, pack_sweep
 from tests.fixtures.command import Etfarm, Kept
 from tests.fixtures.warehouse import CONVOLUTION, etdump_of
 
@@ -96,7 +95,7 @@ def test_a_sweep_starts_with_a_sound_warehouse(kept: Kept) -> None:
         pass
     kept.warehouse.write_bytes(kept.warehouse.read_bytes()[:4096])
     # when the sweep looks at its bundles, then they are loaded
-    assert unloadable_sessions(LocalStore(kept.bundles), SWEEP, kept.var.root, None) == {}
+    assert unloadable_sessions(kept.store, SWEEP, kept.var.root, None) == {}
     assert sessions(kept.warehouse) == 1
     assert len(kept_aside(kept)) == 1
 
@@ -168,7 +167,7 @@ def test_a_warehouse_that_is_not_damaged_is_left_alone(kept: Kept, tmp_path: Pat
     before = path.read_bytes()
     # when bundles are loaded into it, then it is refused and stays
     with pytest.raises(WarehouseError):
-        load_store(LocalStore(kept.bundles), SWEEP, kept.var.root, path)
+        load_store(kept.store, SWEEP, kept.var.root, path)
     assert path.read_bytes() == before
     assert list(tmp_path.glob("*damaged*")) == []
 

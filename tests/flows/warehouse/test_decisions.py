@@ -9,19 +9,10 @@ import pytest
 
 from sql.warehouse import query
 from tasks.analyse.verdict.decisions import read_decisions
-from tasks.store.store import LocalStore
 from tests.fixtures.command import Etfarm, Kept
 from tests.fixtures.gated import stopped_at
 
 OVERVIEW = "SELECT * FROM decision_overview ORDER BY decision_id"
-_EXCLUDE = """
-from pathlib import Path
-from flows.warehouse.decisions import DecisionBook
-from tasks.store.store import LocalStore
-from tasks.analyse.verdict.decisions import Selector
-book = DecisionBook(LocalStore(Path(sys.argv[1])), Path(sys.argv[2]), None)
-book.exclude_night("2026-11-20", Selector(), "x")
-"""
 
 
 @pytest.fixture
@@ -72,24 +63,6 @@ def test_an_excluded_night_keeps_its_figures(nights: Kept, etfarm: Etfarm) -> No
     assert nights.ask("SELECT * FROM series_latency ORDER BY ALL") == before
     assert len(nights.session_ids()) == 6
     assert etfarm("load") == (0, "0 loaded, 6 already in the warehouse, 0 refused\n")
-
-
-@pytest.mark.thorough
-def test_decisions_survive_a_rebuild_and_the_loss_of_the_warehouse(nights: Kept, etfarm: Etfarm) -> None:
-    # given a reset, and an exclusion that was revoked
-    etfarm("baseline", "reset", "--reason", "accepted")
-    number = id_of(etfarm("night", "exclude", "2026-11-20", "--reason", "hot")[1])
-    assert etfarm("decisions", "revoke", number, "--reason", "was another night")[0] == 0
-    rows = nights.ask(OVERVIEW)
-    assert len(rows) == 2
-    # when the warehouse is rebuilt, then lost, then built from the bundles by a load
-    assert "all views are identical" in etfarm("warehouse", "rebuild")[1]
-    assert nights.ask(OVERVIEW) == rows
-    shutil.rmtree(nights.warehouse.parent)
-    etfarm("load")
-    # then all of it is there again
-    assert nights.ask(OVERVIEW) == rows
-    assert etfarm("warehouse", "check")[0] == 0
 
 
 def test_a_revocation_is_a_record_too(nights: Kept, etfarm: Etfarm) -> None:
@@ -150,7 +123,7 @@ def test_without_a_warehouse_a_decision_is_recorded_as_it_was_typed(kept: Kept, 
     code, printed = etfarm("baseline", "reset", "--night", "2026-11-01", "--model", "anything", "--reason", "x")
     assert (code, "baseline reset from 2026-11-01 for model anything (0 series)" in printed) == (0, True)
     assert not kept.warehouse.exists()
-    assert len(read_decisions(LocalStore(kept.bundles)).in_force) == 1
+    assert len(read_decisions(kept.store).in_force) == 1
 
 
 @pytest.mark.thorough
@@ -178,7 +151,7 @@ def test_a_damaged_record_is_named_by_every_command_and_stops_none(
 @pytest.mark.thorough
 def test_a_command_that_is_killed_after_recording_is_finished_by_the_next_load(nights: Kept, etfarm: Etfarm) -> None:
     # given a command that is killed between the record and the warehouse
-    with stopped_at("decision ", _EXCLUDE, nights.bundles, nights.var.root):
+    with stopped_at("decision ", *EXCLUDE, "--var", nights.var.root):
         pass
     assert query(nights.warehouse, OVERVIEW)[1] == []
     assert "recorded, but not in the warehouse; run `etfarm load`" in etfarm("warehouse", "check")[1]

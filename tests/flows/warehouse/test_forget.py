@@ -9,23 +9,11 @@ from sql.warehouse import query, writing
 from tasks.keep.forget import forget_sessions
 from tasks.store.folder import read_record
 from tasks.store.forgotten import Forgotten
-from tasks.store.store import LocalStore
 from tests.fixtures.command import Etfarm, Kept
 from tests.fixtures.gated import go_on, stopped_at
 from tests.fixtures.warehouse import CONVOLUTION, MEAN, profile_of
 
 CONDITIONS = {"temperature_c": 40.0}
-_FORGET = """
-from pathlib import Path
-from flows.warehouse.forget import forget_target
-from tasks.store.store import LocalStore
-forget_target(sys.argv[3], "x", LocalStore(Path(sys.argv[1])), Path(sys.argv[2]), None)
-"""
-_LOAD = """
-from pathlib import Path
-from flows.warehouse.publish import load_and_publish
-load_and_publish([Path(sys.argv[1])], Path(sys.argv[2]), None)
-"""
 _NEWEST = "(SELECT arg_max(series_id, session_key) FROM session), 'phone', DATE '2026-11-21'"
 # What no load of these sessions writes: thinning, the sources of operators, values of layers, operators as judged.
 FILL = (
@@ -115,7 +103,7 @@ def test_loading_a_forgotten_sweep_again_does_nothing_and_tells_it(kept: Kept, e
     # and a second forget has nothing left to do
     code, printed = etfarm("forget", "smoke-2026-11-20", "--reason", "again")
     assert "0 forgotten, 2 were already forgotten; 0 removed" in printed
-    assert set(LocalStore(kept.bundles).forgotten().values()) == {"wrong wheel"}
+    assert set(kept.store.forgotten().values()) == {"wrong wheel"}
 
 
 @pytest.mark.thorough
@@ -124,7 +112,7 @@ def test_a_forget_that_is_killed_is_finished_by_the_next_load(kept: Kept, etfarm
     # given two sessions, and a forget of the first that is killed at this moment
     first, second = kept.session([100]), kept.session([300], index=1)
     etfarm("load")
-    with stopped_at(moment, _FORGET, kept.bundles, kept.var.root, first.name):
+    with stopped_at(moment, "forget", first.name, "--reason", "x", "--var", kept.var.root):
         pass
     # then the warehouse still has both, and a check tells what is left to do
     assert query(kept.warehouse, "SELECT median_ms FROM series_latency")[1] == [(0.0002,)]
@@ -140,10 +128,9 @@ def test_a_forget_that_is_killed_is_finished_by_the_next_load(kept: Kept, etfarm
 def test_a_session_that_is_forgotten_while_it_is_loaded_is_not_in_the_warehouse(kept: Kept, etfarm: Etfarm) -> None:
     # given a load that has committed a session, and has not ended
     folder = kept.session([100])
-    with stopped_at("loaded 1", _LOAD, kept.bundles, kept.var.root) as load:
+    with stopped_at("loaded 1", "load", "--var", kept.var.root) as load:
         # when the session is recorded as forgotten, and the load goes on
-        record = Forgotten(reason="x", forgotten_at="2026", sessions={folder.name: "smoke-2026-11-20"})
-        LocalStore(kept.bundles).forget(record)
+        kept.store.forget(Forgotten(reason="x", forgotten_at="2026", sessions={folder.name: "smoke-2026-11-20"}))
         go_on(load)
     # then the load has removed it again
     assert kept.session_ids() == []

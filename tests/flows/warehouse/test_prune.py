@@ -12,22 +12,13 @@ from backports import zstd
 
 from sql.warehouse import query
 from tasks.bundle.record import BundleError
-from tasks.keep.pack import only_one, pack_sweep
-from tasks.store.store import LocalStore
+from tasks.keep.prune import only_one, pack_sweep
 from tests.fixtures.command import Etfarm, Kept
 from tests.fixtures.gated import stopped_at
 from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, profile_of
 
 OLD, NEW = "smoke-2026-01-02", f"smoke-{date.today().isoformat()}"
-_PRUNE = """
-from datetime import date
-from pathlib import Path
-from flows.warehouse.prune import Rules, plan_prune, prune
-from tasks.store.store import LocalStore
-store, var = LocalStore(Path(sys.argv[1])), Path(sys.argv[2])
-for line in prune(plan_prune(Rules(30, 30, 30), store, var, None, date.today()), store, var, None):
-    logging.info("done: %s", line)
-"""
+PRUNE = ("prune", "--thin-after", 30, "--yes")
 MANIFEST = """{"manifest_version": 1, "kind": "%s", "platform": "linux-aarch64", "runner_sha256": "%s", "launch": [],
 "variants": [], "modes": [], "versions": {}, "compiler": null, "flags": [], "source_sha256": null, "build_key": null,
 "files": {}, "provenance": null}"""
@@ -76,10 +67,10 @@ def test_a_pruned_farm_answers_as_before(farm: Kept, etfarm: Etfarm, tmp_path: P
     # given what all views answer
     views = [row[0] for row in farm.ask("SELECT view_name FROM duckdb_views() WHERE NOT internal ORDER BY 1")]
     answers = {view: farm.ask(f"SELECT * FROM {view} ORDER BY ALL") for view in views}
-    store, before = LocalStore(farm.bundles), contents(farm.bundles / OLD)
+    store, before = farm.store, contents(farm.bundles / OLD)
     records = list(store.records(OLD))
     # when the old night is thinned and packed
-    code, printed = etfarm("prune", "--thin-after", 30, "--yes")
+    code, printed = etfarm(*PRUNE)
     assert (code, f"packed {OLD}: 4 bundles" in printed, "thinned 1 nights" in printed) == (0, True, True)
     assert list(events_by_sweep(farm)) == [NEW]
     assert not (farm.bundles / OLD).exists()
@@ -90,7 +81,7 @@ def test_a_pruned_farm_answers_as_before(farm: Kept, etfarm: Etfarm, tmp_path: P
     assert etfarm("load") == (0, "0 loaded, 6 already in the warehouse, 0 refused\n")
     assert etfarm("trace", records[0].session_id, "-o", tmp_path / "t.json")[0] == 0
     assert "no finding: 6 bundles with 7 files, 6 sessions (4 thinned)" in etfarm("warehouse", "check")[1]
-    assert etfarm("prune", "--thin-after", 30, "--yes") == (0, "nothing to prune\n")
+    assert etfarm(*PRUNE) == (0, "nothing to prune\n")
     # and a rebuild reads the archive, which brings the events back
     printed = etfarm("warehouse", "rebuild")[1]
     assert "6 sessions, all views are identical; events of 4 thinned sessions are back" in printed
@@ -109,10 +100,9 @@ def test_a_packed_session_can_be_forgotten_and_is_not_published_again(
 ) -> None:
     # given a packed sweep
     etfarm("prune", "--yes")
-    store = LocalStore(farm.bundles)
-    first, *_ = store.records(OLD)
+    first, *_ = farm.store.records(OLD)
     # when one of its sessions is published again, with another outcome
-    kept = store.publish(first.model_copy(update={"status": "failed"}), tmp_path)
+    kept = farm.store.publish(first.model_copy(update={"status": "failed"}), tmp_path)
     # then the packed result stays
     assert kept == first
     assert not (farm.bundles / OLD).exists()
@@ -125,29 +115,27 @@ def test_a_packed_session_can_be_forgotten_and_is_not_published_again(
 def test_a_session_that_arrives_after_packing_joins_the_archive(farm: Kept, etfarm: Etfarm) -> None:
     etfarm("prune", "--yes")
     late = farm.session([77], sweep__sweep_id=OLD, sweep__night="2026-01-02", index=7)
-    store = LocalStore(farm.bundles)
-    assert len(list(store.records(OLD))) == 5
+    assert len(list(farm.store.records(OLD))) == 5
     assert etfarm("load")[1].startswith("1 loaded, 6 already")
     assert f"packed {OLD}: 1 bundles" in etfarm("prune", "--yes")[1]
-    assert late.name in store.session_ids(OLD)
-    assert len(store.session_ids(OLD)) == 5
+    assert late.name in farm.store.session_ids(OLD)
+    assert len(farm.store.session_ids(OLD)) == 5
     assert etfarm("warehouse", "check")[0] == 0
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("moment", ["packing", "verified", "removing", "packed", "done: thinned"])
+@pytest.mark.parametrize("moment", ["packing", "verified", "removing", "packed", "thinned"])
 def test_a_prune_that_is_killed_loses_nothing(farm: Kept, etfarm: Etfarm, moment: str) -> None:
     # given what the sweep's records are
-    store = LocalStore(farm.bundles)
-    records = list(store.records(OLD))
+    records = list(farm.store.records(OLD))
     # when a prune is killed at this moment
-    with stopped_at(moment, _PRUNE, farm.bundles, farm.var.root):
+    with stopped_at(moment, *PRUNE, "--var", farm.var.root):
         pass
     # then every bundle is there and complete, and the next prune ends what was begun
-    assert list(store.records(OLD)) == records
+    assert list(farm.store.records(OLD)) == records
     assert etfarm("warehouse", "check")[0] == 0
-    etfarm("prune", "--thin-after", 30, "--yes")
-    assert list(store.records(OLD)) == records
+    etfarm(*PRUNE)
+    assert list(farm.store.records(OLD)) == records
     assert "no finding: 6 bundles" in etfarm("warehouse", "check")[1]
     assert sorted(path.name for path in farm.bundles.iterdir()) == [".prune.lock", f"{OLD}.tar.zst", NEW]
 
@@ -155,16 +143,15 @@ def test_a_prune_that_is_killed_loses_nothing(farm: Kept, etfarm: Etfarm, moment
 @pytest.mark.thorough
 def test_a_kill_while_folders_are_removed_leaves_every_bundle_readable(farm: Kept) -> None:
     # given an archive, and a folder that lost only one of its bundles before the kill
-    store = LocalStore(farm.bundles)
-    records = list(store.records(OLD))
+    records = list(farm.store.records(OLD))
     shutil.copytree(farm.bundles / OLD, farm.var.root / "copy")
     pack_sweep(farm.bundles, OLD)
     (farm.var.root / "copy").rename(farm.bundles / OLD)
     shutil.rmtree(min((farm.bundles / OLD).iterdir()))
     # then all records are there once, and packing again removes the rest
-    assert list(store.records(OLD)) == records
+    assert list(farm.store.records(OLD)) == records
     pack_sweep(farm.bundles, OLD)
-    assert list(store.records(OLD)) == records
+    assert list(farm.store.records(OLD)) == records
     assert not (farm.bundles / OLD).exists()
 
 
@@ -268,7 +255,7 @@ def test_only_old_exports_and_built_runners_that_no_recent_bundle_names_are_remo
 
 def test_archives_that_no_lab_used_for_long_are_removed_and_the_others_stay(kept: Kept, etfarm: Etfarm) -> None:
     # given what labs shared long ago: an export, a runner that is used again, and a message
-    shelf = LocalStore(kept.bundles).shelf
+    shelf = kept.store.shelf
     old, used, message = "exports/1f.tar.zst", "runners/linux-x86_64/r.tar.zst", "labs/smoke/order"
     root = Path(shelf.location)
     for name in (old, used, message):

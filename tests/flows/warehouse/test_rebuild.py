@@ -13,12 +13,7 @@ from tests.fixtures.gated import go_on, stopped_at
 from tests.fixtures.paths import ROOT
 from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, LINEAR, MEAN, profile_of
 
-_REBUILD = """
-from pathlib import Path
-from flows.warehouse.rebuild import rebuild_warehouse
-from tasks.store.store import LocalStore
-rebuild_warehouse(LocalStore(Path(sys.argv[1])), Path(sys.argv[2]), None)
-"""
+REBUILD = ("warehouse", "rebuild", "--var")
 
 
 def fill(kept: Kept, sessions: int = 3) -> None:
@@ -112,7 +107,7 @@ def test_a_rebuild_that_is_killed_leaves_a_complete_warehouse(kept: Kept, etfarm
     etfarm("load")
     rows = kept.ask("SELECT * FROM session_latency ORDER BY ALL")
     # when a rebuild is killed at this moment
-    with stopped_at(moment, _REBUILD, kept.bundles, kept.var.root):
+    with stopped_at(moment, *REBUILD, kept.var.root):
         pass
     # then the warehouse is complete, can be checked and written to, and the next rebuild leaves nothing behind
     assert query(kept.warehouse, "SELECT * FROM session_latency ORDER BY ALL")[1] == rows
@@ -128,7 +123,7 @@ def test_a_load_that_waits_for_a_rebuild_loads_into_the_new_file(kept: Kept, etf
     # given a rebuild that is about to replace the warehouse
     fill(kept)
     etfarm("load")
-    with stopped_at("replacing", _REBUILD, kept.bundles, kept.var.root) as rebuild:
+    with stopped_at("replacing", *REBUILD, kept.var.root) as rebuild:
         # when a session arrives and is loaded at the same time
         kept.session([100], index=9)
         command = [sys.executable, "-m", "flows.cli.main", "load", "--var", str(kept.var.root)]

@@ -14,7 +14,7 @@ from tasks.analyse.report.sections.operators import FLAGGED_SHARE, OperatorRow
 from tasks.analyse.report.sections.portable import PortableOperatorRow, PortableRow
 from tasks.analyse.report.sections.sme2_pairs import PairOperatorRow
 from tasks.analyse.report.text import TIMES, in_ms, in_percent, joined, rounded_percent, separated, with_code
-from tasks.prepare.advice.lookup import advice_text
+from tasks.prepare.advice.advice import advice_text
 
 _DATA_MOVEMENT = "Data Movement"
 _DATA_MOVEMENT_SHARE = 0.10

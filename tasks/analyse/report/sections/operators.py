@@ -20,7 +20,7 @@ from tasks.analyse.report.data import Answers
 from tasks.analyse.report.page import Block, Cell, Paragraph, Section
 from tasks.analyse.report.sections.categories import NO_TIMES
 from tasks.analyse.report.text import counted, in_percent, listed, ms_digits, rounded_percent
-from tasks.prepare.advice.lookup import HEAVY_SHARE
+from tasks.prepare.advice.advice import HEAVY_SHARE
 
 FLAGGED_SHARE = HEAVY_SHARE
 """Operators above this share of Method::execute are highlighted; report_operators.sql lists every one of them."""

@@ -11,7 +11,7 @@ from tasks.analyse.report.data import Answers, Row
 from tasks.analyse.report.page import Block, Cell, Code, Column, Fold, Heading, Paragraph, Section, Table, Text
 from tasks.analyse.report.sections.operators import FLAGGED_SHARE
 from tasks.analyse.report.text import NOTHING, counted, in_percent, joined, ms_digits, rounded_percent, separated
-from tasks.prepare.advice.lookup import NO_REASON, advice_text
+from tasks.prepare.advice.advice import NO_REASON, advice_text
 
 _LIGHT_SHARE = 0.01
 _MOST_MODELS_NAMED = 5

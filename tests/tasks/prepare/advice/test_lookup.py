@@ -1,7 +1,6 @@
 """Which advice a portable operator gets, and what a user reads."""
 
-from tasks.prepare.advice.lookup import advice_for, advice_text
-from tasks.prepare.advice.table import TABLE
+from tasks.prepare.advice.advice import TABLE, advice_for, advice_text
 
 NO_RULE = "XNNPACK's partitioner has no rule for this operator"
 

@@ -9,47 +9,41 @@ from tasks.prepare.export.zoo import decoder
 pytestmark = pytest.mark.torch
 
 
-@pytest.fixture
-def torch() -> Any:
-    return pytest.importorskip("torch", reason="torch is not installed (export extra)")
+torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
 
 
 @pytest.fixture
-def methods(torch: Any) -> dict[str, Any]:
+def methods() -> dict[str, Any]:
     torch.manual_seed(0)
     made: dict[str, Any] = decoder.decoder_tiny()["methods"]
     return made
 
 
-def called(torch: Any, method: dict[str, Any], inputs: tuple[Any, ...] | None = None) -> Any:
+def called(method: dict[str, Any], inputs: tuple[Any, ...] | None = None) -> Any:
     with torch.no_grad():
         return method["module"](*(inputs or method["inputs"]))
 
 
-def test_decoding_after_a_prefill_scores_like_reading_everything_at_once(torch: Any, methods: dict[str, Any]) -> None:
+def test_decoding_after_a_prefill_scores_like_reading_everything_at_once(methods: dict[str, Any]) -> None:
     # given the scores of the prompt and one token more, read in one run
     prompt, token = (methods[name]["inputs"] for name in ("prefill128", "decode"))
     everything = tuple(torch.cat(pair) for pair in zip(prompt, token, strict=True))
-    want = called(torch, methods["decode"], everything)
+    want = called(methods["decode"], everything)
     # when the prompt is read first, over a cache with other content, and the token after it
     torch.nn.init.normal_(methods["decode"]["module"].blocks[0].attention.key_cache)
     setup = methods["decode"]["setup"]
-    called(torch, methods[setup["method"]], setup["inputs"])
-    got = called(torch, methods["decode"])
+    called(methods[setup["method"]], setup["inputs"])
+    got = called(methods["decode"])
     # then the scores are the same
     torch.testing.assert_close(got, want, rtol=0, atol=1e-5)
 
 
-def test_every_decoding_run_does_the_same(torch: Any, methods: dict[str, Any]) -> None:
-    called(torch, methods["prefill128"])
-    first, second = called(torch, methods["decode"]), called(torch, methods["decode"])
+def test_every_decoding_run_after_the_prefill_does_the_same_and_without_it_another(methods: dict[str, Any]) -> None:
+    alone = called(methods["decode"])
+    called(methods["prefill128"])
+    first, second = called(methods["decode"]), called(methods["decode"])
     assert torch.equal(first, second)
-
-
-def test_without_the_prefill_decoding_gives_other_scores(torch: Any, methods: dict[str, Any]) -> None:
-    alone = called(torch, methods["decode"])
-    called(torch, methods["prefill128"])
-    assert (called(torch, methods["decode"]) - alone).abs().max() > 1e-2
+    assert (first - alone).abs().max() > 1e-2
 
 
 def test_depths_and_lengths_are_those_of_the_inputs(methods: dict[str, Any]) -> None:

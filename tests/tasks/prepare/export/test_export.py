@@ -1,7 +1,6 @@
 """Exporting models: what is written, when it is made again, and what it survives."""
 
 import hashlib
-import importlib.util
 import json
 import shutil
 import subprocess
@@ -20,12 +19,7 @@ from tasks.prepare.export.exported import Export, ExportError, read_exports
 from tasks.prepare.export.key import source_sha256
 from tasks.prepare.export.recipes import RECIPES
 
-pytestmark = [
-    pytest.mark.torch,
-    pytest.mark.skipif(
-        importlib.util.find_spec("executorch") is None, reason="executorch is not installed (export extra)"
-    ),
-]
+pytestmark = pytest.mark.torch
 
 OWN_MODEL = """
 from pathlib import Path
@@ -66,7 +60,7 @@ def exports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("precision", RECIPES)
 def test_the_program_agrees_with_the_eager_reference(toys: dict[str, Export], precision: str) -> None:
-    torch = pytest.importorskip("torch")
+    import torch
     from executorch.runtime import Runtime
 
     export = toys[precision]

@@ -26,11 +26,8 @@ def given(folder: Path, methods: dict[str, Signature], seed: int = 0, **entry: A
 def test_methods_and_inputs_are_read_from_the_program(tmp_path: Path) -> None:
     (tmp_path / "lin.pte").write_bytes(build_program({"forward": THREE_INPUTS, "reset": Signature([Integer()], [])}))
     forward, reset = read_program(tmp_path / "lin.pte")
-    assert [(each.dtype, each.shape) for each in forward.inputs if isinstance(each, ProgramTensor)] == [
-        ("int64", (1, 4)),
-        ("float32", (2,)),
-        ("float32", ()),
-    ]
+    tensors = [(each.dtype, each.shape) for each in forward.inputs if isinstance(each, ProgramTensor)]
+    assert tensors == [("int64", (1, 4)), ("float32", (2,)), ("float32", ())]
     assert (forward.name, len(forward.outputs), reset.name, reset.inputs) == ("forward", 1, "reset", ("number",))
 
 
@@ -73,11 +70,8 @@ def test_given_inputs_and_outputs_are_part_of_what_is_measured(tmp_path: Path) -
 
 
 def test_every_method_is_a_case(tmp_path: Path) -> None:
-    methods = {"prefill": Signature(), "decode": Signature([Tensor((1, 1))])}
-    assert [(each.model, each.case.method) for each in given(tmp_path, methods)] == [
-        ("lin@prefill", "prefill"),
-        ("lin@decode", "decode"),
-    ]
+    cases = given(tmp_path, {"prefill": Signature(), "decode": Signature([Tensor((1, 1))])})
+    assert [(each.model, each.case.method) for each in cases] == [("lin@prefill", "prefill"), ("lin@decode", "decode")]
 
 
 def test_a_dynamic_program_is_measured_at_its_largest_shape(tmp_path: Path) -> None:

@@ -20,7 +20,6 @@ from tests.fixtures.waiting import SCALE, wait_for
 from tests.tasks.prepare.export.conftest import runs
 
 pytestmark = pytest.mark.torch
-pytest.importorskip("executorch", reason="executorch is not installed (export extra)")
 
 MODELS = '''
 from pathlib import Path

@@ -28,6 +28,5 @@ assert copy.deepcopy([source])[0] is source
 @pytest.mark.torch
 @pytest.mark.skipif(sys.platform != "linux", reason="exports are forked on Linux only")
 def test_a_process_that_has_computed_the_patterns_has_no_thread_more() -> None:
-    pytest.importorskip("executorch", reason="executorch is not installed (export extra)")
     done = subprocess.run([sys.executable, "-c", _PROGRAM], timeout=300, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

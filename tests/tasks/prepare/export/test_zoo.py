@@ -13,11 +13,9 @@ SLOW_IN_HALF = {"segformer_b0", "edgetam_encoder"}
 @pytest.mark.torch
 @pytest.mark.parametrize("name", ["toy_cnn", "bert_tiny"])
 def test_a_seed_decides_a_models_weights_inputs_and_outputs(name: str) -> None:
-    torch = pytest.importorskip("torch", reason="torch is not installed (export extra)")
-    pytest.importorskip("transformers", reason="transformers is not installed (export extra)")
+    import torch
 
-    first, again, other = (_run(torch, name, seed) for seed in (0, 0, 1))
-
+    first, again, other = (_run(name, seed) for seed in (0, 0, 1))
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
 
@@ -26,14 +24,10 @@ def test_a_seed_decides_a_models_weights_inputs_and_outputs(name: str) -> None:
 @pytest.mark.torch
 @pytest.mark.parametrize("name", zoo.MODELS)
 def test_outputs_are_of_a_size_that_can_be_compared_in_half_precision(name: str) -> None:
-    torch = pytest.importorskip("torch", reason="torch is not installed (export extra)")
-    pytest.importorskip("transformers", reason="transformers is not installed (export extra)")
-
-    full = _run(torch, name, 0)
-
+    full = _run(name, 0)
     assert 0.1 < full.std() < 10
     if name not in SLOW_IN_HALF:
-        assert (_run(torch, name, 0, half=True) - full).abs().max() < 0.02 * full.abs().max()
+        assert (_run(name, 0, half=True) - full).abs().max() < 0.02 * full.abs().max()
 
 
 def test_a_model_is_made_from_its_subjects_file_and_what_all_share() -> None:
@@ -41,8 +35,10 @@ def test_a_model_is_made_from_its_subjects_file_and_what_all_share() -> None:
     assert [path.name for path in zoo.files_of("conv")] == ["single.py", "shared.py"]
 
 
-def _run(torch: Any, name: str, seed: int, *, half: bool = False) -> Any:
+def _run(name: str, seed: int, *, half: bool = False) -> Any:
     """All values that the model returns, in fp32."""
+    import torch
+
     torch.manual_seed(seed)
     made = zoo.MODELS[name]()
     if isinstance(made, dict):

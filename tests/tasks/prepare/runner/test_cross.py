@@ -74,21 +74,11 @@ def test_sme2_is_switched_in_one_program_and_shows_in_operator_names(
     request: pytest.FixtureRequest, models: Path, tmp_path: Path, system: str, sme2: str, type_of_data: str
 ) -> None:
     run: Program = request.getfixturevalue(system)
-    ended = run(
-        f"--model_path={models / 'convolved.pte'}",
-        f"--inputs={models / 'convolved-input.bin'}",
-        f"--output_file={tmp_path / 'output'}",
-        f"--etdump_path={tmp_path / 'model.etdump'}",
-        f"--stats_path={tmp_path / 'stats.json'}",
-        *("--sme2", sme2),
-    )
-    assert ended.code == 0, ended.err
+    inputs, outputs = f"--inputs={models / 'convolved-input.bin'}", f"--output_file={tmp_path / 'output'}"
+    stats = run.stats(tmp_path, f"--model_path={models / 'convolved.pte'}", inputs, outputs, "--sme2", sme2)
     names = {name for name in read_etdump(tmp_path / "model.etdump").names if "GEMM" in name}
-    assert names == {
-        f"Convolution (NHWC, {type_of_data}) IGEMM #1",
-        f"Fully Connected (NC, {type_of_data}) GEMM #1",
-    }
-    stats = stats_of(tmp_path / "stats.json")
+    operators = f"Convolution (NHWC, {type_of_data}) IGEMM #1", f"Fully Connected (NC, {type_of_data}) GEMM #1"
+    assert names == set(operators)
     assert (stats["sme2_requested"], stats["sme_hardware"], stats["sme2_hardware"]) == (sme2, True, True)
     assert (stats["sme_told"], stats["sme2_told"]) == (sme2 != "off", sme2 == "on")
     for number in range(2):
@@ -96,8 +86,7 @@ def test_sme2_is_switched_in_one_program_and_shows_in_operator_names(
 
 
 def test_without_the_flag_xnnpack_sees_what_the_processor_has(linux: Program, models: Path, tmp_path: Path) -> None:
-    assert linux(f"--model_path={models / 'convolved.pte'}", f"--stats_path={tmp_path / 'stats.json'}").code == 0
-    stats = stats_of(tmp_path / "stats.json")
+    stats = linux.stats(tmp_path, f"--model_path={models / 'convolved.pte'}")
     assert (stats["sme2_requested"], stats["sme2_told"]) == (None, True)
 
 

@@ -24,16 +24,14 @@ def test_a_model_that_changes_its_state_is_compared_by_its_first_execution(
     # given a model that adds to what it returned before, and whose second input is a number
     flags = [f"--model_path={models / 'summed.pte'}", f"--inputs={models / 'summed-input.bin'}"]
     # when it is executed several times
-    paths = [f"--output_file={tmp_path / 'output'}", f"--stats_path={tmp_path / 'stats.json'}"]
-    assert run(*flags, "--num_executions=5", *paths).code == 0
+    stats = run.stats(tmp_path, *flags, "--num_executions=5", f"--output_file={tmp_path / 'output'}")
     # then its outputs are those of the first time, and that later ones differ is said
     assert_close(tmp_path / "output-0.bin", models / "summed-output.bin", atol=1e-6)
-    assert stats_of(tmp_path / "stats.json")["outputs_repeat"] is False
+    assert stats["outputs_repeat"] is False
 
 
 def test_a_model_without_state_repeats_its_outputs(run: Program, model: str, tmp_path: Path) -> None:
-    assert run(model, "--num_executions=3", f"--stats_path={tmp_path / 'stats.json'}").code == 0
-    assert stats_of(tmp_path / "stats.json")["outputs_repeat"] is True
+    assert run.stats(tmp_path, model, "--num_executions=3")["outputs_repeat"] is True
 
 
 def test_weights_may_lie_outside_the_program(run: Program, models: Path, tmp_path: Path) -> None:
@@ -51,9 +49,7 @@ def test_an_input_that_is_neither_tensor_nor_number_is_refused(run: Program, tmp
 
 def test_the_memory_of_the_model_does_not_contain_its_etdump(run: Program, model: str, tmp_path: Path) -> None:
     def memory(executions: int) -> tuple[int, int]:
-        paths = [f"--etdump_path={tmp_path / 'model.etdump'}", f"--stats_path={tmp_path / 'stats.json'}"]
-        assert run(model, f"--num_executions={executions}", "--print_output=none", *paths).code == 0
-        stats = stats_of(tmp_path / "stats.json")
+        stats = run.stats(tmp_path, model, f"--num_executions={executions}", "--print_output=none")
         return stats["model_peak_resident_bytes"], stats["peak_resident_bytes"]
 
     (model_one, _), (model_many, process_many) = memory(1), memory(20_000)
@@ -73,9 +69,7 @@ def test_an_etdump_that_would_be_too_large_is_refused_before_the_second_executio
 
 
 def test_executions_without_an_etdump_show_what_it_costs(run: Program, model: str, tmp_path: Path) -> None:
-    paths = [f"--etdump_path={tmp_path / 'model.etdump'}", f"--stats_path={tmp_path / 'stats.json'}"]
-    assert run(model, "--num_executions=4", "--untraced_executions=3", *paths).code == 0
-    stats = stats_of(tmp_path / "stats.json")
+    stats = run.stats(tmp_path, model, "--num_executions=4", "--untraced_executions=3")
     assert (len(stats["execution_ns"]), len(stats["untraced_execution_ns"])) == (4, 3)
     assert all(ns > 0 for ns in stats["untraced_execution_ns"])
 

@@ -24,7 +24,7 @@ def peak_memory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("peak")
     (folder / "main.cpp").write_text(_PROGRAM, encoding="utf-8")
     compiler = toolchain_for(host_platform(), folder).command
-    command = [*compiler, "-std=c++17", f"-I{ROOT / 'devices/runner'}", "main.cpp", "-o", "peak"]
+    command = [*compiler, "-std=c++17", f"-I{ROOT / 'devices/runner/platform'}", "main.cpp", "-o", "peak"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
     return folder / "peak"
 

@@ -11,20 +11,10 @@ from tests.fixtures.runner import Program, assert_close, stats_of
 
 pytestmark = pytest.mark.torch
 
-STOCK_FLAGS = ["model_path", "method_name", "num_executions", "cpu_threads", "inputs", "output_file", "print_output"]
-CASE_FLAGS = ["input_shapes", "setup_method", "setup_inputs", "setup_input_shapes"]
-FLAGS = [
-    *STOCK_FLAGS,
-    *CASE_FLAGS,
-    "data_path",
-    "untraced_executions",
-    "etdump_path",
-    "stats_path",
-    "calibrate",
-    "version",
-    "sme2",
-    "kernel_profile_path",
-]
+FLAGS = """
+model_path method_name num_executions cpu_threads inputs output_file print_output input_shapes setup_method setup_inputs
+setup_input_shapes data_path untraced_executions etdump_path stats_path calibrate version sme2 kernel_profile_path
+"""
 
 
 def test_outputs_are_those_of_eager_pytorch(run: Program, models: Path, model: str, tmp_path: Path) -> None:
@@ -37,14 +27,11 @@ def test_outputs_are_those_of_eager_pytorch(run: Program, models: Path, model: s
 
 @pytest.mark.parametrize("executions", [1, 7, 1000])
 def test_every_execution_is_one_run_in_the_etdump(run: Program, model: str, tmp_path: Path, executions: int) -> None:
-    dump, stats = tmp_path / "model.etdump", tmp_path / "stats.json"
-    ended = run(model, f"--num_executions={executions}", "--etdump_path", dump, "--stats_path", stats)
-    assert ended.code == 0, ended.err
-    read = read_etdump(dump)
-    assert read.executions == executions
-    assert len(stats_of(stats)["execution_ns"]) == executions
+    execution_ns = run.stats(tmp_path, model, "--num_executions", executions)["execution_ns"]
+    read = read_etdump(tmp_path / "model.etdump")
+    assert (read.executions, len(execution_ns)) == (executions, executions)
     # The clock around an execution measures at least the time that the runtime records.
-    assert np.all(read.execute_ns <= stats_of(stats)["execution_ns"])
+    assert np.all(read.execute_ns <= execution_ns)
     assert {"Method::execute", "native_call_cumsum.out"} <= set(read.names)
 
 
@@ -54,9 +41,7 @@ def test_without_etdump_path_nothing_is_written(run: Program, model: str, tmp_pa
 
 
 def test_stats_have_times_memory_and_exit_reason(run: Program, model: str, tmp_path: Path) -> None:
-    path = tmp_path / "stats.json"
-    assert run(model, "--num_executions=4", "--cpu_threads=1", f"--stats_path={path}").code == 0
-    stats = stats_of(path)
+    stats = run.stats(tmp_path, model, "--num_executions=4", "--cpu_threads=1")
     assert stats["load_ns"] > 0
     assert all(ns > 0 for ns in stats["execution_ns"])
     assert 1 << 20 < stats["model_peak_resident_bytes"] <= stats["peak_resident_bytes"] < 1 << 27
@@ -65,9 +50,8 @@ def test_stats_have_times_memory_and_exit_reason(run: Program, model: str, tmp_p
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_the_requested_threads_are_used(run: Program, model: str, tmp_path: Path, threads: int) -> None:
-    path = tmp_path / "stats.json"
-    assert run(model, "--cpu_threads", threads, "--stats_path", path).code == 0
-    assert (stats_of(path)["threads_requested"], stats_of(path)["threads_used"]) == (threads, threads)
+    stats = run.stats(tmp_path, model, "--cpu_threads", threads)
+    assert (stats["threads_requested"], stats["threads_used"]) == (threads, threads)
 
 
 def test_inputs_left_out_are_the_same_pattern_every_time(run: Program, model: str, tmp_path: Path) -> None:
@@ -101,7 +85,7 @@ def test_the_calibration_load_needs_no_model_and_prints_its_time_in_nanoseconds(
 def test_the_help_names_every_flag(run: Program) -> None:
     ended = run("--help")
     assert ended.code == 0
-    for flag in FLAGS:
+    for flag in FLAGS.split():
         assert f"--{flag} " in ended.out
 
 
@@ -133,10 +117,7 @@ def test_the_help_names_every_flag(run: Program) -> None:
         (["--data_path=/nowhere/a.ptd"], "cannot read data /nowhere/a.ptd: No such file or directory"),
         (["--setup_input_shapes=1"], "--setup_input_shapes needs --setup_method"),
         (["--setup_method=fill"], "unknown method 'fill' of "),
-        (
-            ["--setup_method=forward", "--setup_inputs=a.bin,b.bin"],
-            "tensors, but --setup_inputs lists 2 files",
-        ),
+        (["--setup_method=forward", "--setup_inputs=a.bin,b.bin"], "tensors, but --setup_inputs lists 2 files"),
     ],
 )
 def test_a_wrong_flag_is_one_line_and_exit_code_2(run: Program, model: str, flags: list[str], message: str) -> None:
@@ -147,8 +128,7 @@ def test_a_wrong_flag_is_one_line_and_exit_code_2(run: Program, model: str, flag
 
 
 def test_a_model_path_is_needed(run: Program) -> None:
-    ended = run("--num_executions=2")
-    assert (ended.code, ended.err) == (2, "executor_runner: --model_path is missing\n")
+    assert run("--num_executions=2").sentence() == "executor_runner: --model_path is missing"
 
 
 def test_an_input_of_the_wrong_size_is_refused(run: Program, models: Path, model: str) -> None:
@@ -162,8 +142,7 @@ def test_a_dynamic_input_has_the_given_shape(run: Program, models: Path, tmp_pat
     inputs = f"--inputs={models / f'resized-{size}-input.bin'},{models / 'resized-factor.bin'}"
     shapes = f"--input_shapes=1x3x{size},scalar"
     flags = [inputs, shapes, "--num_executions=2", f"--output_file={tmp_path / 'output'}"]
-    ended = run(f"--model_path={models / 'resized.pte'}", *flags)
-    assert ended.code == 0, ended.err
+    run.stats(tmp_path, f"--model_path={models / 'resized.pte'}", *flags)
     assert_close(tmp_path / "output-0.bin", models / f"resized-{size}-output.bin")
 
 
@@ -179,27 +158,20 @@ def test_a_file_that_does_not_match_the_given_shape_is_refused(run: Program, mod
 
 
 def test_a_setup_fills_the_state_and_is_not_measured(run: Program, models: Path, tmp_path: Path) -> None:
-    dump, path = tmp_path / "model.etdump", tmp_path / "stats.json"
-    case = ["--method_name=change", f"--inputs={models / 'kept-change.bin'}", f"--output_file={tmp_path / 'output'}"]
-    setup = ["--setup_method=fill", f"--setup_inputs={models / 'kept-fill.bin'}"]
-    measured = ["--num_executions=3", f"--etdump_path={dump}", f"--stats_path={path}"]
-    ended = run(f"--model_path={models / 'kept.pte'}", *case, *setup, *measured)
-    assert ended.code == 0, ended.err
+    case = [f"--model_path={models / 'kept.pte'}", "--method_name=change", f"--inputs={models / 'kept-change.bin'}"]
+    case += ["--num_executions=3", f"--output_file={tmp_path / 'output'}"]
+    # given a method that doubles a state, which is zero without a setup
+    assert run.stats(tmp_path, *case)["setup_ns"] is None
+    assert np.fromfile(tmp_path / "output-0.bin", np.float32).tolist() == [14, 0, 0, 0]
+    # when another method fills it first
+    stats = run.stats(tmp_path, *case, "--setup_method=fill", f"--setup_inputs={models / 'kept-fill.bin'}")
+    # then the outputs have it, and only the measured executions are recorded
     assert np.fromfile(tmp_path / "output-0.bin", np.float32).tolist() == [14, 4, 6, 8]
-    read = read_etdump(dump)
+    read = read_etdump(tmp_path / "model.etdump")
     assert (read.executions, read.loaded_methods) == (3, 1)
-    stats = stats_of(path)
     assert stats["setup_ns"] > 0
     assert len(stats["execution_ns"]) == 3
     assert np.all(read.execute_ns <= stats["execution_ns"])
-
-
-def test_without_a_setup_the_state_is_zero(run: Program, models: Path, tmp_path: Path) -> None:
-    case = ["--method_name=change", f"--inputs={models / 'kept-change.bin'}", f"--output_file={tmp_path / 'output'}"]
-    ended = run(f"--model_path={models / 'kept.pte'}", *case, f"--stats_path={tmp_path / 'stats.json'}")
-    assert ended.code == 0, ended.err
-    assert np.fromfile(tmp_path / "output-0.bin", np.float32).tolist() == [14, 0, 0, 0]
-    assert stats_of(tmp_path / "stats.json")["setup_ns"] is None
 
 
 @pytest.mark.parametrize("kept", [0, 10, 1000, 100_000])
@@ -247,8 +219,7 @@ def test_sme2_on_is_refused_without_sme2(run: Program, model: str, tmp_path: Pat
 
 
 def test_sme2_off_is_possible_everywhere(run: Program, model: str, tmp_path: Path) -> None:
-    assert run(model, "--sme2", "off", f"--stats_path={tmp_path / 'stats.json'}").code == 0
-    stats = stats_of(tmp_path / "stats.json")
+    stats = run.stats(tmp_path, model, "--sme2", "off")
     assert (stats["sme2_requested"], stats["sme2_told"]) == ("off", False)
 
 

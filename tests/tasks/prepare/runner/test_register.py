@@ -15,13 +15,8 @@ PROVENANCE = "executorch 1.5.1, built with EXECUTORCH_ENABLE_EVENT_TRACER=ON"
 
 
 def register(source: Path, runners: Path, **changed: str) -> Runner:
-    arguments = {
-        "platform": host_platform(),
-        "variant": "sme2_off",
-        "mode": "trace",
-        "provenance": PROVENANCE,
-    } | changed
-    return register_runner(source, runners, **arguments)
+    usual = {"platform": host_platform(), "variant": "sme2_off", "mode": "trace", "provenance": PROVENANCE}
+    return register_runner(source, runners, **(usual | changed))
 
 
 @pytest.fixture
@@ -80,19 +75,14 @@ def test_an_unknown_word_is_refused_with_the_known_ones(
     assert not (tmp_path / "runners").exists()
 
 
-def test_a_file_that_is_not_a_program_is_refused(tmp_path: Path) -> None:
+def test_what_is_not_a_program_with_the_stock_flags_is_refused(tmp_path: Path) -> None:
     (tmp_path / "script").write_text("#!/bin/sh\n")
-    with pytest.raises(
-        RunnerError, match=r"script cannot be registered for .*: it is not a program for any known platform"
+    true = Path(shutil.which("true") or "/bin/true")
+    for source, sentence in (
+        (tmp_path / "script", r"script cannot be registered for .*: it is not a program for any known platform"),
+        (tmp_path, "executor_runner does not exist; register a program, or a folder that contains"),
+        (true, "true has no flag --model_path"),
     ):
-        register(tmp_path / "script", tmp_path / "runners")
-    with pytest.raises(
-        RunnerError, match="executor_runner does not exist; register a program, or a folder that contains"
-    ):
-        register(tmp_path, tmp_path / "runners")
-
-
-def test_a_program_without_the_stock_flags_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RunnerError, match="true has no flag --model_path"):
-        register(Path(shutil.which("true") or "/bin/true"), tmp_path / "runners")
+        with pytest.raises(RunnerError, match=sentence):
+            register(source, tmp_path / "runners")
     assert list((tmp_path / "runners" / host_platform()).iterdir()) == []

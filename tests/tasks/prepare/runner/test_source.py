@@ -19,7 +19,7 @@ from tasks.prepare.runner.source import build_from_source
 from tasks.prepare.runner.toolchain import find_cmake, host_platform
 from tests.fixtures.command import Etfarm
 from tests.fixtures.paths import KEPT
-from tests.fixtures.stand_in import GOOD, a_bench, a_session, measured
+from tests.fixtures.stand_in import GOOD, a_bench, a_session, measured, put_on_path
 from tests.fixtures.stand_in_checkout import PLAIN_KERNEL, SME2_KERNEL, commit, git, write_checkout
 
 pytestmark = pytest.mark.timeout(600)
@@ -76,8 +76,7 @@ def test_a_trace_runner_of_a_checkout_is_registered_with_its_commit_and_traces_a
     assert [line.endswith(f"; log: {log}") for line in told] == [True]
     assert {path.name for path in files_in(tmp_path / "var")} == {"executor_runner", "manifest.json"}
     # and a session with it records the kernels that were selected
-    session = a_session(HOST_VARIANT)
-    session = replace(session, cell=replace(session.cell, mode="trace"))
+    session = a_session(HOST_VARIANT, mode="trace")
     record = measured(tmp_path, replace(a_bench(tmp_path, GOOD), runner=runner), session)
     assert record.status == "succeeded", record.reason
     log = tmp_path / "bundles" / session.sweep.sweep_id / record.session_id / "stderr.txt"
@@ -88,12 +87,9 @@ def test_without_trace_a_runner_for_timing_is_built_that_logs_nothing(build: Bui
     runner = build(trace=False)
     assert runner.modes == ["timing"]
     assert "XNN_LOG_LEVEL" not in (runner.provenance or "")
-    words = [
-        str(runner.folder / "executor_runner"),
-        f"--etdump_path={tmp_path / 'x'}",
-        f"--output_file={tmp_path / 'y'}",
-    ]
-    assert subprocess.run(words, capture_output=True, check=True).stderr == b""
+    program = runner.folder / "executor_runner"
+    paths = [f"--etdump_path={tmp_path / 'x'}", f"--output_file={tmp_path / 'y'}"]
+    assert subprocess.run([program, *paths], capture_output=True, check=True).stderr == b""
 
 
 def test_an_unchanged_commit_is_not_built_again(
@@ -140,12 +136,9 @@ def test_a_compiler_that_does_not_assemble_sme2_is_refused_before_anything_is_co
     build: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     # given a compiler for arm64 that knows no SME2, and no zig
-    tools = tmp_path / "tools"
-    tools.mkdir()
-    for name in ("aarch64-linux-gnu-gcc", "aarch64-linux-gnu-g++", "gcc", "g++", "clang", "clang++"):
-        (tools / name).write_text('#!/bin/sh\n[ "$1" = --version ] && echo gcc 12\n', encoding="utf-8")
-        (tools / name).chmod(0o755)
-    monkeypatch.setenv("PATH", str(tools), prepend=":")
+    compiler = '[ "$1" = --version ] && echo gcc 12'
+    names = ("aarch64-linux-gnu-gcc", "aarch64-linux-gnu-g++", "gcc", "g++", "clang", "clang++")
+    put_on_path(monkeypatch, tmp_path / "tools", **dict.fromkeys(names, compiler))
     monkeypatch.setattr(compilers, "find_zig", lambda: None)
     monkeypatch.setattr(source, "_compile", None)
     # then a build for arm64 is refused with what to install
@@ -156,46 +149,25 @@ def test_a_compiler_that_does_not_assemble_sme2_is_refused_before_anything_is_co
     assert not (tmp_path / "var").exists()
 
 
-def no_folder(checkout: Path) -> Path:
-    return checkout / "main.cpp"
-
-
-def no_project(checkout: Path) -> Path:
-    (checkout / "CMakeLists.txt").unlink()
-    return checkout
-
-
-def no_repository(checkout: Path) -> Path:
-    shutil.rmtree(checkout / ".git")
-    return checkout
-
-
-def no_commit(checkout: Path) -> Path:
-    shutil.rmtree(checkout / ".git")
-    git(checkout, "init", "--quiet")
-    return checkout
-
-
-def inside_another(checkout: Path) -> Path:
-    shutil.copytree(checkout, checkout / "unpacked", ignore=shutil.ignore_patterns(".git"))
-    return checkout / "unpacked"
+NO_COMMIT = "has no git commit to register the runner with: git reported "
 
 
 @pytest.mark.parametrize(
-    ("spoil", "message"),
+    ("spoil", "given", "message"),
     [
-        (no_folder, r"main\.cpp is not a folder; pass a checkout of ExecuTorch's sources$"),
-        (no_project, r"has no CMakeLists\.txt; pass a checkout of ExecuTorch's sources$"),
-        (no_repository, "has no git commit to register the runner with: git reported `fatal: not a git repository"),
-        (no_commit, "has no git commit to register the runner with: git reported "),
-        (inside_another, "unpacked belongs to the git checkout .*; pass the top folder"),
+        ("", "main.cpp", r"main\.cpp is not a folder; pass a checkout of ExecuTorch's sources$"),
+        ("rm CMakeLists.txt", "", r"has no CMakeLists\.txt; pass a checkout of ExecuTorch's sources$"),
+        ("rm -rf .git", "", f"{NO_COMMIT}`fatal: not a git repository"),
+        ("rm -rf .git && git init --quiet", "", NO_COMMIT),
+        ("mkdir unpacked && cp *.* unpacked", "unpacked", "belongs to the git checkout .*; pass the top folder"),
     ],
 )
 def test_what_is_not_a_checkout_to_build_is_refused_in_one_sentence(
-    build: Build, checkout: Path, tmp_path: Path, spoil: Callable[[Path], Path], message: str
+    build: Build, checkout: Path, tmp_path: Path, spoil: str, given: str, message: str
 ) -> None:
+    subprocess.run(["sh", "-c", spoil], cwd=checkout, check=True)
     with pytest.raises(RunnerError, match=message) as refused:
-        build(source=spoil(checkout))
+        build(source=checkout / given)
     assert "\n" not in str(refused.value)
     assert not (tmp_path / "var").exists()
 

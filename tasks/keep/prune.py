@@ -1,16 +1,19 @@
-"""Pack the bundles of a sweep into one archive; the folders go only after the archive was read back completely."""
+"""Free space: pack old sweeps, thin old nights, find exports and runners that nothing uses."""
 
 import contextlib
 import fcntl
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 from devices.errors import FarmError
+from sql.warehouse import writing
 from tasks.bundle.names import RECORD
-from tasks.bundle.record import BundleError
-from tasks.store.archives import archive_of, pack_bundles, packed_records, unpack, verify_archive
+from tasks.bundle.record import BundleError, SessionRecord
+from tasks.prepare.runner.manifest import MANIFEST, RunnerError, read_runner
+from tasks.store.archives import SUFFIX, archive_of, pack_bundles, packed_records, unpack, verify_archive
 from tasks.store.files import UNFINISHED, complete_file, remove_at_once, remove_leftovers, size_bytes, work_folder
 from tasks.store.folder import bundle_sha256, read_bundle
 
@@ -91,3 +94,70 @@ def _require_complete(archive: Path, sweep_id: str, wanted: dict[str, str]) -> N
     damage = next((bundle.damage for bundle in verified if bundle.damage), None)
     if damage or {bundle.session_id: bundle.sha256 for bundle in verified} != wanted:
         raise BundleError(f"{sweep_id}: the archive differs from the bundles when read back; check the disk")
+
+
+_OLD = """
+SELECT session_key, night
+FROM session
+JOIN sweep USING (sweep_id)
+WHERE night < ? AND night < (SELECT max(night) FROM sweep) AND etdump_sha256 IS NOT NULL
+    AND session_key NOT IN (SELECT session_key FROM thinned_session)
+"""
+
+
+def events_of_old_nights(warehouse: Path, before: date) -> dict[date, int]:
+    """Return the number of events of each night before `before`, except the newest night; creates no warehouse."""
+    if not warehouse.is_file():
+        return {}
+    with writing(warehouse) as connection:
+        query = f"""
+        SELECT night, count(*) FROM event JOIN run USING (run_id) JOIN ({_OLD}) USING (session_key)
+        GROUP BY night ORDER BY night
+        """
+        return dict(connection.execute(query, [before]).fetchall())
+
+
+def thin_old_nights(warehouse: Path, before: date) -> None:
+    """Remove the events that `events_of_old_nights` counts, in one transaction; no view needs them."""
+    with writing(warehouse) as connection:
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE old_session AS {_OLD}", [before])
+        old_runs = "SELECT run_id FROM run JOIN old_session USING (session_key)"
+        connection.execute(f"DELETE FROM event WHERE run_id IN ({old_runs})")
+        now = datetime.now(UTC).replace(tzinfo=None)
+        connection.execute("INSERT INTO thinned_session SELECT session_key, ? FROM old_session", [now])
+
+
+def unused_folders(exports: Path, runners: Path, recent: Iterable[SessionRecord], *, before_s: float) -> list[Path]:
+    """Return the folders of exports and runners that `recent` bundles do not refer to and that are old.
+
+    Old means written before `before_s` (seconds since 1970): what was made for a sweep that has just started is in no
+    bundle yet. Registered runners are never returned, because the farm cannot build them again.
+    """
+    keys: set[str | None] = set()
+    hashes: set[str] = set()
+    for record in recent:
+        keys.add(record.model.export_key)
+        hashes |= {record.runner.runner_sha256} if record.runner else set()
+    found = [
+        path.parent
+        for path in sorted(exports.glob("[!.]*/export.json"))
+        if path.parent.name not in keys and path.stat().st_mtime < before_s
+    ]
+    for manifest in sorted(runners.glob(f"[!.]*/[!.]*/{MANIFEST}")):
+        if manifest.stat().st_mtime < before_s and _is_built(manifest.parent, hashes):
+            found.append(manifest.parent)
+    return found
+
+
+def unused_archives(shared: Path, *, before_s: float) -> list[Path]:
+    """Return the archives of exports and runners that labs have not used since `before_s` (seconds since 1970)."""
+    archives = (path for name in ("exports", "runners") for path in sorted((shared / name).rglob(f"[!.]*{SUFFIX}")))
+    return [path for path in archives if path.stat().st_mtime < before_s]
+
+
+def _is_built(folder: Path, used: set[str]) -> bool:
+    try:
+        runner = read_runner(folder)
+    except RunnerError:
+        return False
+    return runner.kind != "registered" and runner.runner_sha256 not in used

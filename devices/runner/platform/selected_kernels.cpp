@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "errors.h"
+#include "../errors.h"
 
 namespace {
 
@@ -27,7 +27,7 @@ constexpr const char* kFlag = "--selected_kernels_path";
 #include <sstream>
 #include <vector>
 
-#include "json.h"
+#include "../json.h"
 
 extern "C" {
 // As in XNNPACK's xnnpack.h, which the wheel does not ship.

@@ -1,0 +1,86 @@
+"""What to do about portable operators: the known causes of table.csv, and their sentences."""
+
+import csv
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+_WORD = re.compile(r"^(?:\w+(?:\.|::))?(\w+)")
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A cause and, where there is one, the rewrite of the model that delegates the operator.
+
+    The entry is about an operator if its word is in `operators`, the partitioner's reason contains `reason`, and the
+    model has portable operators of all words in `beside`.
+    """
+
+    name: str
+    operators: frozenset[str]
+    cause: str
+    rewrite: str | None
+    """One sentence in the imperative, without its full stop; None: nothing can be done in the exporter."""
+    reason: str = ""
+    beside: frozenset[str] = frozenset()
+
+    def is_about(self, operator: str, reason: str, beside: frozenset[str]) -> bool:
+        """Return whether this entry explains the operator (a word, see `word_of`) with this reason."""
+        return operator in self.operators and self.reason in reason and self.beside <= beside
+
+    @property
+    def text(self) -> str:
+        """The cause, then what to do, as two sentences."""
+        cause = self.cause[:1].upper() + self.cause[1:]
+        return f"{cause}. {f'Next: {self.rewrite}' if self.rewrite else 'Nothing can be done in the exporter'}."
+
+
+def word_of(operator: str) -> str:
+    """Return what the exporter's and the runtime's names share: `mean` of aten.mean.dim, aten::mean and mean."""
+    found = _WORD.match(operator)
+    return found[1] if found else operator
+
+
+def _entry(row: dict[str, str]) -> Advice:
+    return Advice(
+        name=row["name"],
+        operators=frozenset(row["operators"].split()),
+        cause=row["cause"],
+        rewrite=row["rewrite"] or None,
+        reason=row["reason"],
+        beside=frozenset(row["beside"].split()),
+    )
+
+
+# tests/fixtures/advice_pairs.py has a module before and after each rewrite. The rules are those of
+# `executorch.backends.xnnpack.partition.config` in 1.5.1. The more specific entry comes first. A rewrite that
+# tests/benchmarks/advice.py measured as slower than the portable operator is not in the table.
+with Path(__file__).with_name("table.csv").open(encoding="utf-8", newline="") as _stream:
+    TABLE: tuple[Advice, ...] = tuple(map(_entry, csv.DictReader(_stream)))
+
+
+HEAVY_SHARE = 0.05
+"""A portable operator with more of Method::execute than this gets advice."""
+NO_REASON = "the partitioner gave no reason"
+_UNKNOWN = "No rewrite is known: replace the operator in the model, or accept its time."
+
+
+def advice_for(operator: str, reason: str | None, portable: Iterable[str] = ()) -> Advice | None:
+    """Return the table's entry for a portable operator, None if it has none.
+
+    `operator` is a name of the exporter or of the runtime, `reason` the partitioner's (all of them, joined), `portable`
+    the names of all portable operators of the model: some operators are explained by those beside them.
+    """
+    word, beside = word_of(operator), frozenset(map(word_of, portable))
+    return next((entry for entry in TABLE if entry.is_about(word, reason or "", beside)), None)
+
+
+def advice_text(operator: str, reason: str | None, portable: Iterable[str] = ()) -> str:
+    """Return sentences: why the operator was not delegated, and the rewrite that delegates it or that none is known."""
+    entry = advice_for(operator, reason, portable)
+    return entry.text if entry else f"{_capital(reason or NO_REASON)}. {_UNKNOWN}"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
