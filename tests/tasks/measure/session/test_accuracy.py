@@ -14,8 +14,6 @@ from tasks.measure.session.difference import TensorFile, difference_of, has_choi
 from tasks.prepare.export.accuracy_limits import AccuracyLimits, limits_of
 
 INF, NAN = float("inf"), float("nan")
-
-
 LIMITS = AccuracyLimits(eager_db=30, fp32_db=20)
 
 
@@ -43,8 +41,9 @@ def entry(folder: Path, name: str, values: Any, dtype: str) -> dict[str, Any]:
         ([INF, NAN, NAN, INF, 1.0], [INF, NAN, 1.0, -INF, 1.0], "float32", 0.0, 0.0, 2),
         ([NAN], [1.0], "float32", None, None, 1),
         ([0, 255], [255, 0], "uint8", 255.0, 1.0, 0),
+        ([True, False], [True, True], "bool", 1.0, 0.0, 0),
     ],
-    ids=["largest errors", "infinities and NaNs", "no finite pair", "integers do not wrap around"],
+    ids=["largest errors", "infinities and NaNs", "no finite pair", "integers do not wrap around", "booleans"],
 )
 def test_errors_are_measured_where_both_are_finite_and_counted_where_one_is_not(
     tmp_path: Path,
@@ -107,24 +106,20 @@ def test_an_output_that_is_zero_in_eager_is_judged_by_its_absolute_error(
 
 
 @pytest.mark.parametrize(
-    ("want", "got", "agreement", "is_inaccurate"),
+    ("want", "got", "dtype", "agreement", "is_inaccurate"),
     [
-        ([7, 1, 900, 4], [7, 1, 3, 4], 0.75, True),
-        ([200, 201, 202, 203], [201, 202, 203, 204], 0.0, False),
-        ([7] * 10, [7] * 9 + [0], 0.9, False),
+        ([7, 1, 900, 4], [7, 1, 3, 4], "int32", 0.75, True),
+        ([200, 201, 202, 203], [201, 202, 203, 204], "int32", 0.0, False),
+        ([7] * 10, [7] * 9 + [0], "int32", 0.9, False),
+        ([True, False, True, False], [True, True, False, False], "bool", 0.5, True),
     ],
-    ids=["indices", "values off by one", "one of ten"],
+    ids=["indices", "values off by one", "one of ten", "booleans"],
 )
 def test_integers_are_accurate_if_most_are_equal_or_all_are_near(
-    tmp_path: Path, want: list[int], got: list[int], agreement: float, is_inaccurate: bool
+    tmp_path: Path, want: list[int], got: list[int], dtype: str, agreement: float, is_inaccurate: bool
 ) -> None:
-    (found,) = compare_outputs(*case(tmp_path, want, got, "int32"))
+    (found,) = compare_outputs(*case(tmp_path, want, got, dtype))
     assert (found.top1_agreement, found.is_inaccurate) == (agreement, is_inaccurate)
-
-
-def test_booleans_are_compared_as_integers(tmp_path: Path) -> None:
-    (found,) = compare_outputs(*case(tmp_path, [True, False, True, False], [True, True, False, False], "bool"))
-    assert (found.max_abs_error, found.top1_agreement, found.is_inaccurate) == (1.0, 0.5, True)
 
 
 @pytest.mark.parametrize("block", [1, 3, 4, 8, 1000])
@@ -172,11 +167,7 @@ def test_every_output_is_compared_with_its_own_references(tmp_path: Path) -> Non
     found = compare_outputs(replace(references, eager=eager), collected)
     assert [
         (each.output, each.reference, each.max_abs_error, each.least_snr_db, each.is_inaccurate) for each in found
-    ] == [
-        (0, "eager", 0.0, 30, False),
-        (0, "fp32", 0.5, 20, True),
-        (1, "eager", 2.0, 30, True),
-    ]
+    ] == [(0, "eager", 0.0, 30, False), (0, "fp32", 0.5, 20, True), (1, "eager", 2.0, 30, True)]
 
 
 def test_only_small_floating_point_tensors_have_a_choice() -> None:

@@ -72,9 +72,8 @@ def result(
     collected = folder / "collected"
     collected.mkdir()
     (collected / "model.etdump").write_bytes(etdump_of(3) if etdump is None else etdump)
-    session = a_session()
     parsed = Stats.model_validate(stats) if stats is not None else None
-    return replace(session, cell=replace(session.cell, **cell)), runner, parsed, collected
+    return a_session(**cell), runner, parsed, collected
 
 
 def lasting(*durations_ns: int) -> bytes:

@@ -95,8 +95,7 @@ def test_a_profile_that_the_load_would_refuse_fails_the_session(tmp_path: Path, 
     stats = writes(tmp_path, "stats", changed())
     (tmp_path / "profile").write_text(content, encoding="utf-8")
     bench = farm_bench(tmp_path, f'cp {shlex.quote(str(tmp_path / "profile"))} "$profile"\n{stats}')
-    session = a_session()
-    record = measured(tmp_path, bench, replace(session, cell=replace(session.cell, mode="profile")))
+    record = measured(tmp_path, bench, a_session(mode="profile"))
     assert (record.status, record.reason_code) == ("failed", "not_loadable")
     assert "kernel_profile.json: not a kernel profile" in str(record.reason)
     assert str(tmp_path) not in str(record.reason)
@@ -197,10 +196,9 @@ def limits_of(
     folder: Path, *, operators: int = 0, kind: Any = "wheel", taps: tuple[Any, ...] = (), **cell: Any
 ) -> dict[str, int]:
     """Return the limits of the files of a session, by name, for an export with so many delegated operators."""
-    bench, session = farm_bench(folder, ""), a_session()
+    bench, session = farm_bench(folder, ""), a_session(**cell)
     export = replace(bench.export, delegated=[{"operator": "linear", "count": operators}] if operators else [])
     export = replace(export, case=replace(export.case, taps=list(taps)))
-    session = replace(session, cell=replace(session.cell, **cell))
     return file_limits(session, export, replace(bench.runner, kind=kind))
 
 

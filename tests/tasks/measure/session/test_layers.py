@@ -1,6 +1,5 @@
 """Values inside a model, from the real runner of this machine: a fault shows first at the layer that has it."""
 
-import importlib.util
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -8,55 +7,55 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from devices.local import LocalDevice
 from sql.warehouse import query
 from tasks.analyse.load.load import load_paths
 from tasks.bundle.cell import Cell
 from tasks.bundle.layer_drift import Layer, read_layer_drift
 from tasks.bundle.names import LAYER_DRIFT
+from tasks.bundle.record import SessionRecord
 from tasks.measure.plan import PlannedSession
 from tasks.measure.session.accuracy import OutputMismatchError
 from tasks.measure.session.layers import SAMPLE_ELEMENTS, write_layer_drift
-from tasks.measure.session.measure import Bench, measure
 from tasks.prepare.export.export import export_cases, export_model
 from tasks.prepare.export.exported import Export
 from tasks.prepare.runner.build import build_runner
 from tasks.prepare.runner.toolchain import host_platform
-from tasks.store.store import LocalStore
 from tests.fixtures.drifting import FAULTY
 from tests.fixtures.paths import KEPT
 from tests.fixtures.plans import NIGHT
 from tests.fixtures.report import Report
-from tests.fixtures.stand_in import GOOD, a_bench
+from tests.fixtures.stand_in import GOOD, a_bench, measured
 
 EXPORTS = KEPT / "exports"
 
 
 def tapped(model: str, precision: str) -> Export:
-    if importlib.util.find_spec("torch") is None or importlib.util.find_spec("executorch") is None:
-        pytest.skip("torch and executorch are not installed (extra `export`)")
     return export_cases(f"tests.fixtures.drifting:{model}", precision, EXPORTS, taps=True)[0]
 
 
-def in_numerics(folder: Path, export: Export) -> tuple[Bench, PlannedSession]:
-    bench = replace(
-        a_bench(folder, GOOD), export=export, runner=build_runner(host_platform(), KEPT / "runners"),
-        device=LocalDevice("local", str(folder / "device")),
-    )  # fmt: skip
+def with_program_of(export: Export, other: Export, folder: Path) -> Export:
+    """Copy an export, but with the program of another one."""
+    copy = shutil.copytree(export.folder, folder / "faulty")
+    shutil.copyfile(other.pte, copy / "model.pte")
+    return replace(export, folder=copy, pte_sha256=other.pte_sha256)
+
+
+def in_numerics(folder: Path, export: Export) -> SessionRecord:
+    """Measure a session in mode numerics and return its record."""
+    bench = replace(a_bench(folder, GOOD), export=export, runner=build_runner(host_platform(), KEPT / "runners"))
     cell = Cell("local", "drifting", export.precision, 1, "sme2_off", "numerics", 1, 0)
-    return bench, PlannedSession(NIGHT, cell, 0, 0, export.pte_sha256, bench.runner.runner_sha256)
+    return measured(folder, bench, PlannedSession(NIGHT, cell, 0, 0, export.pte_sha256, bench.runner.runner_sha256))
 
 
 def layers_of(folder: Path, export: Export) -> list[Layer]:
-    """Measure a session in mode numerics and return its layers."""
-    bench, session = in_numerics(folder, export)
-    record = measure(session, bench, LocalStore(folder / "bundles"))
+    record = in_numerics(folder, export)
     assert (record.status, record.reason) == ("succeeded", None)
     # what the layers returned is compared and not kept
     assert [name for name in record.files if name.startswith("output-")] == ["output-0.bin"]
     return read_layer_drift(folder / "bundles" / NIGHT.sweep_id / record.session_id / LAYER_DRIFT)
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize(("precision", "least_db"), [("fp32", 100), ("fp16", 40), ("int8_static", 25)])
 def test_the_layers_of_a_sound_model_are_near_eager(tmp_path: Path, precision: str, least_db: float) -> None:
     layers = layers_of(tmp_path, tapped("straight", precision))
@@ -68,12 +67,10 @@ def test_the_layers_of_a_sound_model_are_near_eager(tmp_path: Path, precision: s
     assert all(layer.snr_db is None or layer.snr_db > least_db for layer in layers)
 
 
+@pytest.mark.torch
 def test_a_fault_shows_first_at_the_layer_that_has_it(tmp_path: Path) -> None:
     # given a program in which one layer has other weights than its reference
-    export, faulty = tapped("straight", "fp32"), tapped("bent", "fp32")
-    folder = shutil.copytree(export.folder, tmp_path / "faulty")
-    shutil.copyfile(faulty.pte, folder / "model.pte")
-    bent = replace(export, folder=folder, pte_sha256=faulty.pte_sha256)
+    bent = with_program_of(tapped("straight", "fp32"), tapped("bent", "fp32"), tmp_path)
     # when its numbers are compared layer by layer
     layers = layers_of(tmp_path, bent)
     # then all before the fault are near eager, and it and all after it are not
@@ -92,13 +89,10 @@ def test_a_fault_shows_first_at_the_layer_that_has_it(tmp_path: Path) -> None:
     assert query(warehouse, "SELECT count(*) FROM event")[1] == [(0,)]
 
 
+@pytest.mark.torch
 def test_an_output_of_a_layer_that_is_missing_fails_the_session(tmp_path: Path) -> None:
-    export = tapped("straight", "fp32")
     untapped = export_model("tests.fixtures.drifting:straight", "fp32", EXPORTS)
-    folder = shutil.copytree(export.folder, tmp_path / "faulty")
-    shutil.copyfile(untapped.pte, folder / "model.pte")
-    bench, session = in_numerics(tmp_path, replace(export, folder=folder, pte_sha256=untapped.pte_sha256))
-    record = measure(session, bench, LocalStore(tmp_path / "bundles"))
+    record = in_numerics(tmp_path, with_program_of(tapped("straight", "fp32"), untapped, tmp_path))
     assert (record.status, record.reason_code) == ("failed", "wrong_output")
     assert str(record.reason).startswith("output 1 is missing")
 
@@ -130,21 +124,15 @@ def test_the_values_of_each_layer_are_compared_and_not_kept(tmp_path: Path) -> N
     assert [path.name for path in collected.iterdir()] == [LAYER_DRIFT]
 
 
-@pytest.mark.parametrize(("content", "words"), [(None, "output 1 is missing"), (b"12345678", "output 1 has 8 bytes")])
-def test_a_layer_that_is_missing_or_has_another_size_is_named(
-    tmp_path: Path, content: bytes | None, words: str
-) -> None:
-    (tmp_path / "a").write_bytes(b"1234")
-    if content:
-        (tmp_path / "output-1.bin").write_bytes(content)
-    tap = {"file": "a", "dtype": "float32", "shape": [1], "order": 0, "module": None, "operator": "add"}
-    with pytest.raises(OutputMismatchError, match=words):
-        write_layer_drift([tap], 1, tmp_path, tmp_path)
-
-
-def test_a_layer_without_elements_has_no_sample(tmp_path: Path) -> None:
+def test_a_layer_of_another_size_or_none_is_named_and_one_without_elements_has_no_sample(tmp_path: Path) -> None:
+    tap = {"file": "a", "dtype": "float32", "shape": [0], "order": 0, "module": None, "operator": "add"}
     (tmp_path / "a").touch()
     (tmp_path / "output-0.bin").touch()
-    tap = {"file": "a", "dtype": "float32", "shape": [0], "order": 0, "module": None, "operator": "add"}
     write_layer_drift([tap], 0, tmp_path, tmp_path)
     assert read_layer_drift(tmp_path / LAYER_DRIFT)[0].sample == []
+    (tmp_path / "output-0.bin").write_bytes(b"12345678")
+    with pytest.raises(OutputMismatchError, match="output 0 has 8 bytes"):
+        write_layer_drift([tap], 0, tmp_path, tmp_path)
+    (tmp_path / "output-0.bin").unlink()
+    with pytest.raises(OutputMismatchError, match="output 0 is missing"):
+        write_layer_drift([tap], 0, tmp_path, tmp_path)

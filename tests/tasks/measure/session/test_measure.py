@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from devices.local import LocalDevice
-from tasks.measure.plan import DISCARDED_INDEX, FIRST_SESSION
-from tests.fixtures.stand_in import GOOD, a_bench, a_session, measured
+from tests.fixtures.stand_in import GOOD, a_bench, measured
 from tests.fixtures.waiting import SCALE
 
 
@@ -55,11 +54,6 @@ def test_a_runner_that_hangs_and_ignores_term_is_ended_at_its_deadline(tmp_path:
     # then the session failed for that reason, well before its sleep is over
     assert (record.status, record.reason_code) == ("failed", "deadline_exceeded")
     assert record.reason == f"the runner was killed after its deadline of {SCALE:g} s"
-
-
-def test_the_first_session_is_always_discarded(tmp_path: Path) -> None:
-    record = measured(tmp_path, a_bench(tmp_path, GOOD), a_session(index=DISCARDED_INDEX))
-    assert (record.status, record.reason_code) == ("invalid", FIRST_SESSION)
 
 
 @pytest.mark.fault(stage="push", done="the disk of the device is full", holds="the session fails with that reason")

@@ -13,7 +13,6 @@ from tests.fixtures.emulator import PLAIN_CPU, SME2_CPU, SYSROOT
 from tests.fixtures.farm import Farm
 
 pytestmark = [pytest.mark.torch, pytest.mark.lab, pytest.mark.timeout(900)]
-pytest.importorskip("executorch", reason="exports and the runner need the export extra")
 
 CASES = [
     # model, precision, data types with SME2, without

@@ -24,7 +24,7 @@ from tasks.store.find import bundles_of
 from tasks.store.store import LocalStore
 from tests.fixtures.paths import ROOT
 from tests.fixtures.plans import NIGHT
-from tests.fixtures.stand_in import GOOD, a_bench, a_session
+from tests.fixtures.stand_in import GOOD, a_bench, a_session, put_on_path
 from tests.fixtures.waiting import ENOUGH_S, wait_for
 
 COOL = Limits(max_temperature_c=45)
@@ -43,14 +43,10 @@ measure(a_session(), bench, LocalStore(folder / "bundles"))
 @pytest.fixture
 def phone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make this machine look like a phone; the returned file contains its temperature in tenths of a degree."""
-    tools, temperature = tmp_path / "tools", tmp_path / "temperature"
-    tools.mkdir()
-    reported = f'#!/bin/sh\n[ "$1" != battery ] || echo "temperature: $(cat "{temperature}")"\n'
-    for name, text in (("getprop", "#!/bin/sh\n"), ("dumpsys", reported)):
-        (tools / name).write_text(text, encoding="utf-8")
-        (tools / name).chmod(0o755)
+    temperature = tmp_path / "temperature"
     temperature.write_text("295", encoding="utf-8")
-    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    reported = f'[ "$1" != battery ] || echo "temperature: $(cat "{temperature}")"'
+    put_on_path(monkeypatch, tmp_path / "tools", getprop="", dumpsys=reported)
     return temperature
 
 
@@ -95,10 +91,7 @@ def test_a_job_that_ended_hot_is_invalid_when_it_is_collected_cool(tmp_path: Pat
     record = record_of(tmp_path, bench)
     # then the session is judged by the conditions of its run, which is not repeated
     assert (record.status, record.reason_code) == ("invalid", "thermal")
-    before, after = record.conditions["before"], record.conditions["after"]
-    assert before is not None
-    assert after is not None
-    assert (before.temperature_c, after.temperature_c) == (29.5, 70.0)
+    assert [each and each.temperature_c for each in record.conditions.values()] == [29.5, 70.0]
     assert runs(tmp_path) == 1
 
 
@@ -151,8 +144,8 @@ def test_the_times_in_the_bundle_are_those_of_the_run(tmp_path: Path, phone: Pat
     assert began <= started_at <= ended_at <= ended + timedelta(seconds=1)
     assert record.wall_s == pytest.approx((ended_at - started_at).total_seconds(), abs=0.02)
     after = record.conditions["after"]
-    assert after is not None
-    assert after.taken_at is not None
+    assert after
+    assert after.taken_at
     assert abs(after.taken_at - ended_at) < timedelta(seconds=1)
 
 
