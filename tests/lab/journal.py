@@ -62,13 +62,19 @@ def is_mounted(path: Path) -> bool:
 
 
 def start(name: str, argv: list[str], env: Mapping[str, str] | None = None) -> None:
-    """Start a process of the lab, with its output in RUN/`name`.log."""
-    processes.start(
-        argv,
-        RUN / f"{name}.log",
-        lambda pid, started: note("process", name, pid=pid, started=started),
-        env,
-    )
+    """Start a process of the lab in a new session, with its output in RUN/`name`.log.
+
+    The command waits until it is noted: if this process is killed before, it never runs.
+    """
+    gate = ["sh", "-c", 'read -r go && exec "$@" </dev/null', "sh"]
+    with (RUN / f"{name}.log").open("ab") as log:
+        process = subprocess.Popen(
+            [*gate, *argv], stdin=subprocess.PIPE, stdout=log, stderr=log, env=env, cwd="/", start_new_session=True
+        )
+    note("process", name, pid=process.pid, started=processes.start_of(process.pid))
+    assert process.stdin is not None
+    process.stdin.write(b"go\n")
+    process.stdin.close()
 
 
 def pid_of(name: str) -> int | None:

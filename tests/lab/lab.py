@@ -65,7 +65,7 @@ def _start(access: SshAccess, packages: Packages) -> None:
         device.boot(packages)
     start_adb_server()
     for mac in MACS:
-        _wait_until(partial(_answers_ssh, mac.address, mac.port), f"sshd of {mac.name} does not answer")
+        _wait_until(partial(_answers, mac), f"sshd of {mac.name} does not answer")
     for phone in PHONES:
         state = adb_server.connect(f"{phone.address}:{phone.port}", wait_s=_READY_S)
         if state != "device":
@@ -104,26 +104,30 @@ def status() -> dict[str, dict[str, object]]:
         state = adb_server.state_of(serial) if phone.pid else "down"
         devices[phone.name] = {"serial": serial, "adb_server_port": adb_server.PORT, "state": state}
     for mac in MACS:
-        state = ("ready" if _answers_ssh(mac.address, mac.port) else "silent") if mac.pid else "down"
+        state = ("ready" if _answers(mac) else "silent") if mac.pid else "down"
         devices[mac.name] = {"address": f"{mac.address}:{mac.port}", "ssh_config": running_config(), "state": state}
     return devices
 
 
 def _need_root() -> None:
     if os.geteuid() != 0:
-        raise LabError("network namespaces and mounts need root: run it with sudo, or use `loopback`")
+        raise LabError("network namespaces and mounts need root: run it with sudo")
     for tool in ("ip", "unshare", "chroot", "mount"):
         if not shutil.which(tool):
             raise LabError(f"the lab needs `{tool}`: apt-get install iproute2 util-linux mount")
 
 
-def _answers_ssh(address: str, port: int) -> bool:
-    """Whether an SSH server answers with its protocol's name."""
+def greeting(host: str, port: int, wait_s: float = 1.0) -> bytes:
+    """Return the first bytes that a server sends by itself; empty if it accepts no connection or stays silent."""
     try:
-        with socket.create_connection((address, port), timeout=1) as connection:
-            return connection.recv(4) == b"SSH-"
+        with socket.create_connection((host, port), timeout=wait_s) as connection:
+            return connection.recv(4)
     except OSError:
-        return False
+        return b""
+
+
+def _answers(mac: Mac) -> bool:
+    return greeting(mac.address, mac.port) == b"SSH-"
 
 
 def _wait_until(ready: Callable[[], bool], problem: str) -> None:

@@ -71,10 +71,6 @@ class LabDevice(ABC):
     def daemon(self) -> list[str]:
         """The command of the daemon that makes it reachable, with its complete environment, started inside `root`."""
 
-    @abstractmethod
-    def set_conditions(self, *, temperature_c: float, thermal_status: int, battery_percent: int) -> None:
-        """Make it report these conditions from now on."""
-
     def boot(self, packages: Packages) -> None:
         """Start it, unless it is running. Its disk keeps its files until the lab goes down."""
         if self.pid is not None:

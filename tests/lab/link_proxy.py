@@ -5,7 +5,6 @@ import contextlib
 import socket
 import struct
 import threading
-from types import TracebackType
 from typing import Self
 
 _CHUNK = 1 << 16
@@ -39,9 +38,7 @@ class LinkProxy:
         self._ready.wait()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
 

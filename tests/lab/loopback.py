@@ -25,6 +25,7 @@ from tests.lab import adb_server as adb
 from tests.lab import processes
 from tests.lab.journal import LabError, run_tool
 from tests.lab.packages import Packages, own_loader
+from tests.lab.ssh_access import host_entry
 
 _READY_S = 60.0
 _PORTS_TRIED = 5
@@ -35,33 +36,26 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Sshd:
-    """A running sshd and how to reach it; its host in `ssh_config` is `loopback`. `root` is a folder for the farm.
+    """A running sshd and how to reach it; its host in `ssh_config` is `loopback`.
 
     `program` is the path of sshd; `programs` is an empty folder, the first one that its commands search.
     """
 
     program: str
-    pid: int
+    config: Path
     port: int
     user: str
     identity_file: Path
     known_hosts: Path
     ssh_config: Path
-    root: Path
     programs: Path
-    log: Path
-    address: str = "127.0.0.1"
 
 
 @dataclass(frozen=True)
 class Adbd:
-    """A running adbd, the serial by which an adb server connects to it, and `root`, a folder for the farm."""
+    """A running adbd."""
 
-    pid: int
     port: int
-    serial: str
-    root: Path
-    log: Path
 
 
 _SSHD = """ListenAddress 127.0.0.1:{port}
@@ -81,43 +75,29 @@ Subsystem sftp internal-sftp
 LogLevel VERBOSE
 """
 
-_SSH_CONFIG = """Host loopback
-    HostName 127.0.0.1
-    Port {port}
-    User {user}
-    IdentityFile "{folder}/id_ed25519"
-    IdentitiesOnly yes
-    UserKnownHostsFile "{folder}/known_hosts"
-    GlobalKnownHostsFile none
-    StrictHostKeyChecking yes
-"""
+
+def sshd() -> AbstractContextManager[Sshd]:
+    """Run this machine's sshd for this user on a free loopback port; LabError if openssh-server is not installed."""
+    return _on_free_port(_sshd)
 
 
-def sshd(port: int = 0) -> AbstractContextManager[Sshd]:
-    """Run this machine's sshd for this user on a loopback port (0: a free one).
-
-    Raises LabError if openssh-server is not installed.
-    """
-    return _on_port(port, _sshd)
-
-
-def adbd(packages: Packages, port: int = 0) -> AbstractContextManager[Adbd]:
-    """Run the downloaded adbd on a loopback port (0: a free one); it serves this machine's shell."""
-    return _on_port(port, functools.partial(_adbd, packages))
+def adbd(packages: Packages) -> AbstractContextManager[Adbd]:
+    """Run the downloaded adbd on a free loopback port; it serves this machine's shell."""
+    return _on_free_port(functools.partial(_adbd, packages))
 
 
 def adb_server() -> AbstractContextManager[int]:
     """Run a private adb server on a free loopback port and yield the port."""
-    return _on_port(0, _adb_server)
+    return _on_free_port(_adb_server)
 
 
 @contextlib.contextmanager
-def _on_port(port: int, run: Callable[[int], AbstractContextManager[_T]]) -> Iterator[_T]:
-    """Run a daemon on `port`; for 0, on a free one, and on the next if another program takes it before the daemon."""
+def _on_free_port(run: Callable[[int], AbstractContextManager[_T]]) -> Iterator[_T]:
+    """Run a daemon on a free port, and on the next if another program takes it before the daemon."""
     with contextlib.ExitStack() as stack:
-        for attempt in reversed(range(1 if port else _PORTS_TRIED)):
+        for attempt in reversed(range(_PORTS_TRIED)):
             try:
-                daemon = stack.enter_context(run(port or free_port()))
+                daemon = stack.enter_context(run(free_port()))
                 break
             except LabError:
                 if attempt == 0:
@@ -133,20 +113,11 @@ def _sshd(port: int) -> Iterator[Sshd]:
     with _folder("sshd") as folder:
         user = pwd.getpwuid(os.geteuid()).pw_name
         _write_sshd_files(program, folder, port, user)
-        command = [program, "-D", "-e", "-f", str(folder / "sshd_config")]
-        with running(command, folder / "sshd.log", lambda: _listens(port)) as pid:
-            yield Sshd(
-                program,
-                pid,
-                port,
-                user,
-                identity_file=folder / "id_ed25519",
-                known_hosts=folder / "known_hosts",
-                ssh_config=folder / "ssh_config",
-                root=folder / "etfarm",
-                programs=folder / "bin",
-                log=folder / "sshd.log",
-            )
+        names = ("id_ed25519", "known_hosts", "ssh_config", "bin")
+        server = Sshd(program, folder / "sshd_config", port, user, *(folder / name for name in names))
+        command = [program, "-D", "-e", "-f", str(server.config)]
+        with running(command, folder / "sshd.log", lambda: listens(port)):
+            yield server
 
 
 @contextlib.contextmanager
@@ -160,8 +131,8 @@ def _adbd(packages: Packages, port: int) -> Iterator[Adbd]:
         program = tree / "usr/lib/android-sdk/platform-tools/adbd"
         command = [loader, option, f"{libraries}:{path}", str(program)]
         environment = {**os.environ, "ADBD_PORT": str(port)}
-        with running(command, folder / "adbd.log", lambda: _listens(port), environment) as pid:
-            yield Adbd(pid, port, f"127.0.0.1:{port}", folder / "etfarm", folder / "adbd.log")
+        with running(command, folder / "adbd.log", lambda: listens(port), environment):
+            yield Adbd(port)
 
 
 @contextlib.contextmanager
@@ -177,8 +148,8 @@ def _adb_server(port: int) -> Iterator[int]:
 @contextlib.contextmanager
 def running(
     command: list[str], log: Path, ready: Callable[[], bool], environment: dict[str, str] | None = None
-) -> Iterator[int]:
-    """Run `command` until the block ends, then end it and its descendants; yields its process id once it is ready.
+) -> Iterator[None]:
+    """Run `command` until the block ends, then end it and its descendants; begins the block once it is ready.
 
     Raises LabError with the last line of its log if it is not ready within a minute.
     """
@@ -199,7 +170,7 @@ def running(
                 lines = log.read_text(errors="replace").strip().splitlines() or ["it printed nothing"]
                 raise LabError(f"{Path(command[0]).name} did not start: {lines[-1]}")
             time.sleep(0.01)
-        yield process.pid
+        yield
     finally:
         descendants = processes.descendants(process.pid)
         process.kill()
@@ -218,7 +189,6 @@ def free_port() -> int:
 @contextlib.contextmanager
 def _folder(name: str) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix=f"etfarm-{name}-", ignore_cleanup_errors=True) as folder:
-        (Path(folder) / "etfarm").mkdir()
         yield Path(folder)
 
 
@@ -232,7 +202,7 @@ def _write_sshd_files(program: str, folder: Path, port: int, user: str) -> None:
     if _version(program) >= (9, 8):
         config += "PerSourcePenalties no\n"
     (folder / "sshd_config").write_text(config)
-    (folder / "ssh_config").write_text(_SSH_CONFIG.format(port=port, folder=folder, user=user))
+    (folder / "ssh_config").write_text(host_entry("loopback", "127.0.0.1", port, user, folder))
     (folder / "authorized_keys").write_text((folder / "id_ed25519.pub").read_text())
     key = " ".join((folder / "host_key.pub").read_text().split()[:2])
     (folder / "known_hosts").write_text(f"[127.0.0.1]:{port} {key}\n")
@@ -273,7 +243,8 @@ def _is_locked(user: str) -> bool:
     return any(line.startswith(f"{user}:!") for line in lines)
 
 
-def _listens(port: int) -> bool:
+def listens(port: int) -> bool:
+    """Return whether a program accepts connections on a loopback port."""
     try:
         socket.create_connection(("127.0.0.1", port), timeout=1).close()
     except OSError:

@@ -54,25 +54,12 @@ exec /{folder}/setpriv --regid={group} --keep-groups -- "$@"
 _SYSCTL = """hw.model: {model}
 hw.memsize: {memory_bytes}
 hw.ncpu: {cores}
-hw.physicalcpu: {cores}
-hw.optional.arm.FEAT_I8MM: 1
 hw.optional.arm.FEAT_SME: 0
 hw.optional.arm.FEAT_SME2: 0
-kern.osrelease: 24.5.0
 kern.boottime: {{ sec = {boot_s}, usec = 0 }} virtual lab
 kern.bootsessionuuid: {boot}
 machdep.cpu.brand_string: {soc} (stand-in)
 vm.swapusage: total = 0.00M  used = 0.00M  free = 0.00M  (encrypted)
-"""
-
-_THERMAL = """Note: No thermal warning level has been recorded
-Note: No performance warning level has been recorded
-Note: No CPU power status has been recorded
-"""
-_WARNING = "Thermal Warning Level = {}\n"
-
-_BATTERY = """Now drawing from 'AC Power'
- -InternalBattery-0 (id=1) {battery_percent}%; charging; 0:40 remaining present: true
 """
 
 
@@ -127,7 +114,6 @@ class Mac(LabDevice):
         for folder in (self.keys, self.root / "run/sshd"):
             folder.mkdir(parents=True)
         self._hide_linux(packages)
-        self.set_conditions()
 
     def _write_accounts(self) -> None:
         accounts = f"root:x:0:0::/:/bin/sh\nsshd:x:75:75::/:/bin/sh\n{USER}:x:{_UID}:{_GID}::/Users/{USER}:/bin/bash\n"
@@ -168,11 +154,3 @@ class Mac(LabDevice):
             "boot_s": int(time.time()),
         }
         write(self.root / _PRIVATE / "sysctl.txt", _SYSCTL.format_map(values))
-
-    def set_conditions(
-        self, *, temperature_c: float = 0.0, thermal_status: int = 0, battery_percent: int = 100
-    ) -> None:
-        """Make pmset report these conditions; a Mac does not report a temperature."""
-        private = self.root / _PRIVATE
-        write(private / "pmset-therm.txt", _WARNING.format(thermal_status) if thermal_status else _THERMAL)
-        write(private / "pmset-batt.txt", _BATTERY.format(battery_percent=battery_percent))

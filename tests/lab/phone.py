@@ -14,17 +14,10 @@ _SHELL_UID = 2000
 _CPU = "max,sme512=on"
 
 _BATTERY = """Current Battery Service state:
-  AC powered: false
   USB powered: true
-  Wireless powered: false
   status: 2
-  health: 2
-  present: true
   level: {battery_percent}
-  scale: 100
-  voltage: 4310
   temperature: {tenths}
-  technology: Li-ion
 """
 
 _THERMAL = """IsStatusOverride: false
@@ -116,14 +109,9 @@ class Phone(LabDevice):
     def _properties(self) -> dict[str, str]:
         return {
             "ro.etfarm.stand_in": "1",
-            "ro.product.manufacturer": "etfarm",
             "ro.product.model": f"Virtual phone ({self.abi})",
-            "ro.product.device": "virtual",
-            "ro.product.cpu.abi": self.abi,
-            "ro.soc.manufacturer": "QEMU" if self.is_emulated else "etfarm",
             "ro.soc.model": _CPU if self.is_emulated else "this machine",
             "ro.build.version.release": "14",
-            "ro.build.version.sdk": "34",
             "ro.build.fingerprint": f"etfarm/virtual/{self.abi}:14/LAB/1:userdebug/stand-in",
             "ro.serialno": f"ETFARMLAB{self.number:04}",
         }

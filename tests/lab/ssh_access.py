@@ -43,7 +43,7 @@ class SshAccess:
             host_key = _make_key(mac.keys / "host_key", packages, mac.name)
             (mac.keys / "authorized_keys").write_text(f"{public}\n", encoding="utf-8")
             known += f"{mac.address} {host_key}\n"
-            entries += _ENTRY.format(mac=mac, user=USER, keys=self.keys, key=_KEY)
+            entries += "\n" + host_entry(mac.name, mac.address, mac.port, USER, self.keys)
         (self.keys / "known_hosts").write_text(known, encoding="utf-8")
         self.config.write_text(entries, encoding="utf-8")
         _hand_over([self.folder.parent, self.folder, self.keys, *self.keys.iterdir(), self.config])
@@ -52,6 +52,20 @@ class SshAccess:
 def running_config() -> str | None:
     """Return the ssh_config of the lab that is up, None if it is down."""
     return next((entry["name"] for entry in journal.noted("path") if entry["name"].endswith(f"/{_CONFIG}")), None)
+
+
+def host_entry(name: str, address: str, port: int, user: str, keys: Path) -> str:
+    """Return the entry of a host in ssh_config; its keys are in the folder `keys`."""
+    return f"""Host {name}
+    HostName {address}
+    Port {port}
+    User {user}
+    IdentityFile "{keys}/{_KEY}"
+    IdentitiesOnly yes
+    UserKnownHostsFile "{keys}/known_hosts"
+    GlobalKnownHostsFile none
+    StrictHostKeyChecking yes
+"""
 
 
 def _make_key(path: Path, packages: Packages, comment: str) -> str:
@@ -69,16 +83,3 @@ def _hand_over(paths: list[Path]) -> None:
         for path in paths:
             if path.stat().st_uid == 0:
                 os.chown(path, int(caller), int(os.environ.get("SUDO_GID", "-1")))
-
-
-_ENTRY = """
-Host {mac.name}
-    HostName {mac.address}
-    Port {mac.port}
-    User {user}
-    IdentityFile "{keys}/{key}"
-    IdentitiesOnly yes
-    UserKnownHostsFile "{keys}/known_hosts"
-    GlobalKnownHostsFile none
-    StrictHostKeyChecking yes
-"""

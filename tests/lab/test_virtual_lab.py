@@ -15,9 +15,12 @@ from devices.errors import NoSpaceOnDevice
 from devices.ondevice.conditions import read_conditions
 from devices.ondevice.facts import read_facts
 from tests.fixtures.lab import Lab
+from tests.fixtures.needs import needs
 from tests.fixtures.waiting import ENOUGH_S, wait_for
 from tests.lab import adb_server, faults, journal, loopback, processes
+from tests.lab.lab import greeting
 from tests.lab.link_proxy import LinkProxy
+from tests.lab.phone import Phone
 from tests.lab.unusable_phone import UnusablePhone
 
 pytestmark = [
@@ -33,15 +36,6 @@ def output_of(device: Device, *argv: str) -> str:
     result = device.run(list(argv), deadline_s=ENOUGH_S)
     assert result.exit_code == 0, result.stderr
     return result.stdout.decode().strip()
-
-
-def greeting(host: str, port: int, wait_s: float = ENOUGH_S) -> bytes:
-    """The first bytes that a server sends by itself; empty if it accepts no connection or stays silent."""
-    try:
-        with socket.create_connection((host, port), timeout=wait_s) as connection:
-            return connection.recv(4)
-    except OSError:
-        return b""
 
 
 def traces(lab: Lab) -> dict[str, list[str]]:
@@ -147,7 +141,7 @@ def test_up_refuses_while_the_lab_of_another_folder_is_up(lab: Lab, tmp_path: Pa
 
 def test_only_the_process_that_was_started_is_ended() -> None:
     bystander = subprocess.Popen(["sleep", "60"])
-    started = int(Path(f"/proc/{bystander.pid}/stat").read_text().rpartition(")")[2].split()[19])
+    started = processes.start_of(bystander.pid)
     try:
         processes.end(bystander.pid, started - 1)
         assert bystander.poll() is None
@@ -186,7 +180,7 @@ def test_a_frozen_sshd_accepts_and_stays_silent(lab: Lab) -> None:
     faults.freeze_daemon(mac)
     assert greeting(mac.address, mac.port, wait_s=0.5) == b""
     faults.thaw_daemon(mac)
-    assert greeting(mac.address, mac.port) == b"SSH-"
+    assert greeting(mac.address, mac.port, ENOUGH_S) == b"SSH-"
 
 
 def test_a_reboot_keeps_the_disk_and_changes_the_boot(lab: Lab) -> None:
@@ -222,7 +216,9 @@ def test_a_full_disk_is_full_for_the_farm(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_a_phone_is_as_hot_as_a_test_wants(lab: Lab) -> None:
-    lab.part(PHONE).set_conditions(temperature_c=51.5, thermal_status=3, battery_percent=7)
+    phone = lab.part(PHONE)
+    assert isinstance(phone, Phone)
+    phone.set_conditions(temperature_c=51.5, thermal_status=3, battery_percent=7)
     found = read_conditions(lab.device(PHONE))
     assert (found.temperature_c, found.thermal_status, found.battery_percent) == (51.5, 3, 7)
 
@@ -245,7 +241,7 @@ def test_a_link_is_slow_silent_and_broken_on_request(sshd: loopback.Sshd) -> Non
     with LinkProxy("127.0.0.1", sshd.port) as link:
         link.delay_s = 0.2
         begun = time.monotonic()
-        assert greeting("127.0.0.1", link.port) == b"SSH-"
+        assert greeting("127.0.0.1", link.port, ENOUGH_S) == b"SSH-"
         assert time.monotonic() - begun >= 0.2
         link.stalled = True
         assert greeting("127.0.0.1", link.port, wait_s=0.5) == b""
@@ -257,7 +253,7 @@ def test_a_link_is_slow_silent_and_broken_on_request(sshd: loopback.Sshd) -> Non
             with pytest.raises(ConnectionResetError):
                 connection.recv(1)
         link.restore()
-        assert greeting("127.0.0.1", link.port) == b"SSH-"
+        assert greeting("127.0.0.1", link.port, ENOUGH_S) == b"SSH-"
 
 
 def test_the_loopback_sshd_accepts_its_key(sshd: loopback.Sshd) -> None:
@@ -266,8 +262,20 @@ def test_the_loopback_sshd_accepts_its_key(sshd: loopback.Sshd) -> None:
     assert done.stdout.strip() == str(os.geteuid()), done.stderr
 
 
+def test_a_daemon_whose_port_is_taken_before_it_starts_gets_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    needs("sshd", "ssh-keygen")
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        taken = other.getsockname()[1]
+        ports = iter([taken, loopback.free_port()])
+        monkeypatch.setattr(loopback, "free_port", lambda: next(ports))
+
+        with loopback.sshd() as daemon:
+            assert daemon.port != taken
+
+
 def test_the_loopback_adbd_listens_only_on_the_loopback_address(adbd: loopback.Adbd, adb_port: int) -> None:
-    assert adb_server.connect(adbd.serial, adb_port) == "device"
+    assert adb_server.connect(f"127.0.0.1:{adbd.port}", adb_port) == "device"
     ends = [line.split()[1] for line in Path("/proc/net/tcp6").read_text().splitlines()[1:]]
     listening = [end.partition(":")[0] for end in ends if int(end.partition(":")[2], 16) == adbd.port]
     assert set(listening) == {"0000000000000000FFFF00000100007F"}  # ::ffff:127.0.0.1, words of four bytes reversed

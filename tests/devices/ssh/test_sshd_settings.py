@@ -31,14 +31,14 @@ def restricted(
     @contextmanager
     def opened(old: str, new: str, transport: str = "ssh") -> Iterator[Device]:
         port = loopback.free_port()
-        text = (sshd.log.parent / "sshd_config").read_text()
+        text = sshd.config.read_text()
         assert old in text
         config = tmp_path / "sshd_config"
         config.write_text(text.replace(old, new).replace(f":{sshd.port}\n", f":{port}\n"))
         link: Any = SimpleNamespace(port=port)
         command = [sshd.program, "-D", "-e", "-f", str(config)]
         with (
-            loopback.running(command, tmp_path / "sshd.log", lambda: loopback._listens(port)),
+            loopback.running(command, tmp_path / "sshd.log", lambda: loopback.listens(port)),
             open_device(make_spec(transport, link)) as device,
         ):
             yield device
