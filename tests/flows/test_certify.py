@@ -1,5 +1,6 @@
 """`etfarm devices certify`: a device is accepted by doing on it all that the farm does, and the page tells how."""
 
+import json
 import signal
 from datetime import date
 from pathlib import Path
@@ -12,17 +13,10 @@ from devices.ondevice.lease import current_holder
 from devices.ondevice.small_disk import small_disk
 from flows.certify import measured
 from tasks.analyse.certify.subject import opened
-from tests.fixtures.command import Command
-from tests.fixtures.farm import Farm
+from tests.fixtures.farm import INVENTORY, Farm
 from tests.fixtures.waiting import SCALE
 
 A_NIGHT = date(2026, 11, 20)
-
-
-def describe(farm: Farm, **more: Any) -> Path:
-    """Write the inventory of this machine with more in its entry; return the device's folder."""
-    farm.describe_device("here", **more)
-    return farm.folder / "device"
 
 
 def certify(farm: Farm) -> tuple[int | None, dict[str, str], str]:
@@ -41,7 +35,6 @@ def certify(farm: Farm) -> tuple[int | None, dict[str, str], str]:
 @pytest.mark.timeout(900)
 def test_this_machine_is_certified(farm: Farm) -> None:
     pytest.importorskip("executorch", reason="exports and the runner need the export extra")
-    root = describe(farm)
     code, lines, page = certify(farm)
     # then every check was done, and all passed but for the noise of a machine that does other things besides, and the
     # full disk of one on which nobody may mount a disk
@@ -56,19 +49,18 @@ def test_this_machine_is_certified(farm: Farm) -> None:
     assert "2 models in sme2_off" in lines["SME proof"]
     assert "- 8 passed: left behind, " in page
     # and neither the device nor the user's warehouse has anything of it
-    assert not root.exists()
+    assert not (farm.folder / "device").exists()
     assert not (farm.var / "bundles").exists()
     assert not (farm.var / "warehouse").exists()
     assert (farm.var / "certify/here/warehouse").exists()
 
 
 def test_a_device_without_room_fails_the_transfer_in_one_sentence(farm: Farm) -> None:
-    describe(farm)
     (spec,) = load_inventory(farm.inventory).devices
     with open_device(spec) as device, small_disk(device, str(farm.folder / "small"), 2) as needed:
         if needed:
             pytest.skip(needed)
-        describe(farm, root=str(farm.folder / "small"))
+        farm.inventory.write_text(INVENTORY % json.dumps(str(farm.folder / "small")), encoding="utf-8")
         code, lines, page = certify(farm)
     assert code == 1
     assert lines["transfer"].startswith("failed: here: no space left for ")
@@ -84,31 +76,16 @@ def test_a_device_that_does_not_answer_stops_all_other_checks(farm: Farm) -> Non
 
 
 def test_a_certification_that_is_ended_clears_the_device(farm: Farm) -> None:
-    root = describe(farm)
     process = farm.start("devices", "certify", "here", "--inventory", farm.inventory)
     assert process.stdout
     assert process.stdout.readline().startswith("1 passed: reached")
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=120 * SCALE)
     assert process.returncode == 128 + signal.SIGTERM
-    assert not (root / "certify").exists()
+    assert not (farm.folder / "device/certify").exists()
     (spec,) = load_inventory(farm.inventory).devices
     with open_device(spec) as device:
         assert current_holder(device) is None
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (("nowhere",), "unknown device `nowhere`; devices: here"),
-        (("here", "-o", "no/such/page.md"), "-o no/such/page.md: not a file in a folder that exists"),
-    ],
-)
-def test_a_mistake_is_one_sentence(command: Command, tmp_path: Path, words: tuple[str, ...], sentence: str) -> None:
-    (tmp_path / "inventory.yaml").write_text("devices: [{name: here, transport: local}]", encoding="utf-8")
-    ended = command("devices", "certify", *words, "--inventory", tmp_path / "inventory.yaml", "--var", tmp_path / "var")
-    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
-    assert sentence in ended.err
 
 
 SAME = (1.002, 0.990, 1.014, 0.012)

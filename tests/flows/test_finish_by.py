@@ -71,10 +71,8 @@ def test_comparisons_for_noise_and_evidence_are_dropped_first_then_the_last_roun
     tmp_path: Path, clock: Clock
 ) -> None:
     # given a device with time for the discarded session and three rounds of four, ten minutes a session
-    job = stand_in_job(tmp_path, modes=["timing", "profile"], noise_sessions=5)
-    spec = job.spec.model_copy(update={"variants": ["sme2_on", "sme2_off"]})
-    job = replace(job, spec=spec, finish_by=START + timedelta(minutes=71))
-    job.runners.update({("sme2_on", mode): job.runners["sme2_off", mode] for mode in ("timing", "profile")})
+    job = stand_in_job(tmp_path, variants=["sme2_on", "sme2_off"], modes=["timing", "profile"], noise_sessions=5)
+    job = replace(job, finish_by=START + timedelta(minutes=71))
     tally = DeviceTally("here")
     sessions = DeviceSessions(job, Facts(sme=True, sme2=True), tally)
     # when its sessions are run

@@ -3,8 +3,6 @@
 import json
 import logging
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import Any
 import pytest
 
 from flows.json_log import set_up_json_log
-from tests.fixtures.paths import ROOT
+from tests.fixtures.command import run_python
 from tests.fixtures.stand_in_farm import StandInFarm
 from tests.fixtures.waiting import ENOUGH_S
 
@@ -33,18 +31,11 @@ logging.getLogger("other").error("not of the farm")
 """
 
 
-def logged(log: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    """Run a program that logs, with secrets in its environment."""
-    secrets = {
-        "ETFARM_NOTIFY": "slack://a/b json://c:hunter2hunter2@d/",
-        "PREFECT_API_AUTH_STRING": "farm:other-secret",
-    }
-    secrets["AWS_SECRET_ACCESS_KEY"] = "hunter2hunter2"
-    variables = os.environ | secrets | {"ETFARM_LOG": log, **environment}
-    command = [sys.executable, "-c", LOGS]
-    return subprocess.run(
-        command, cwd=ROOT, env=variables, capture_output=True, text=True, check=True, timeout=ENOUGH_S
-    )
+def logged(log: str) -> str:
+    """Run a program that logs, with secrets in its environment; return its standard error."""
+    secrets = {"ETFARM_NOTIFY": "slack://a/b json://c:hunter2hunter2@d/", "AWS_SECRET_ACCESS_KEY": "hunter2hunter2"}
+    secrets["PREFECT_API_AUTH_STRING"] = "farm:other-secret"
+    return run_python("-c", LOGS, env=os.environ | secrets | {"ETFARM_LOG": log}).stderr
 
 
 def lines_of(text: str) -> list[dict[str, Any]]:
@@ -55,20 +46,14 @@ def test_each_line_is_an_object_with_what_it_is_about_and_without_secrets(tmp_pa
     # when two processes log to a file, one after the other
     file = tmp_path / "log/etfarm.json"
     for _ in range(2):
-        assert logged(str(file)).stderr == "not of the farm\n"
+        assert logged(str(file)) == "not of the farm\n"
     # then it has the lines of both, in UTC, with the context in which each was logged
     first, second, third, *others = lines_of(file.read_text(encoding="utf-8"))
     assert len(others) == 3
     assert abs((datetime.now(UTC) - datetime.fromisoformat(first.pop("time"))).total_seconds()) < ENOUGH_S
+    about = {"sweep": "nightly", "device": "pixel", "session": "0a"}
     message = "sent to s3://***@host/x with ***"
-    known = {
-        "level": "WARNING",
-        "logger": "tasks.measure.session",
-        "sweep": "nightly",
-        "device": "pixel",
-        "session": "0a",
-    }
-    assert first == known | {"message": message}
+    assert first == {"level": "WARNING", "logger": "tasks.measure.session", "message": message, **about}
     assert (second["message"], second["level"], second["device"]) == ("two\nlines", "INFO", "pixel")
     assert "session" not in second
     # and an error has its trace, without the secret
@@ -77,17 +62,17 @@ def test_each_line_is_an_object_with_what_it_is_about_and_without_secrets(tmp_pa
 
 
 def test_json_is_written_to_standard_error() -> None:
-    assert [line["level"] for line in lines_of(logged("json").stderr)] == ["WARNING", "INFO", "ERROR"]
+    assert [line["level"] for line in lines_of(logged("json"))] == ["WARNING", "INFO", "ERROR"]
 
 
 def test_without_the_variable_nothing_changes() -> None:
-    warnings = logged("").stderr.splitlines()
+    warnings = logged("").splitlines()
     assert warnings[0] == "sent to s3://me:pass-word@host/x with hunter2hunter2"
     assert lines_of("\n".join(warnings)) == []
 
 
 def test_a_file_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
-    written = logged(str(tmp_path)).stderr.splitlines()
+    written = logged(str(tmp_path)).splitlines()
     way_on = "name a file that can be written, or `json` for standard error"
     assert written[0] == f"etfarm: ETFARM_LOG {tmp_path}: Is a directory; {way_on}"
 

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import subprocess
 from datetime import date
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from tasks.store.store import open_store
 from tasks.store.var import Var
 from tests.fixtures.command import Command
 from tests.fixtures.s3 import s3_client
+from tests.fixtures.stand_in_checkout import commit, git
 from tests.fixtures.stand_in_farm import SWEEP, StandInFarm
 
 
@@ -116,16 +116,14 @@ def test_a_sweep_resumes_from_s3_and_another_machine_loads_and_traces_it_from_th
 def test_the_commit_of_the_sweep_file_is_recorded_with_each_session(stand_in_farm: StandInFarm) -> None:
     # given a sweep file in a git repository with an edited file
     farm = stand_in_farm
-    author = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
-    git = ["git", *author, "-C", str(farm.folder)]
     tracked = farm.folder / "notes.txt"
     tracked.write_text("one")
-    for arguments in (["init", "--quiet"], ["add", "notes.txt"], ["commit", "--quiet", "-m", "first"]):
-        subprocess.run([*git, *arguments], check=True)
-    commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
+    git(farm.folder, "init", "--quiet")
+    commit(farm.folder)
     tracked.write_text("two")
     # when a sweep is run
     ended = data_of(farm.sweep())
     # then each session has the commit and that it was not all
     sources = [record.sweep.source for record in open_store(None, Var(farm.var)).records(ended.sweep_id)]
-    assert [source and source.model_dump() for source in sources] == [{"commit": commit, "is_dirty": True}] * 3
+    head = git(farm.folder, "rev-parse", "HEAD")
+    assert [source and source.model_dump() for source in sources] == [{"commit": head, "is_dirty": True}] * 3

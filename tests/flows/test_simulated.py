@@ -8,7 +8,7 @@ import pytest
 
 from tasks.bundle.record import SessionRecord
 from tasks.store.find import bundles_of
-from tests.fixtures.farm import SWEEP, Farm
+from tests.fixtures.farm import Farm, sweep_of
 from tests.fixtures.paths import KEPT
 from tests.fixtures.plans import a_spec, ended, planned
 from tests.fixtures.simulated import SimulatedFarm, faults_of_plan
@@ -40,7 +40,7 @@ def test_a_sweep_of_simulated_devices_passes_every_check_and_shows_no_time(simul
     names = ["simulated-001", "simulated-002"]
     assert rows == [[name, "simulated", "idle"] for name in names]
     # when one model is swept on both
-    done = simulated.sweep(SWEEP.replace("[linear, conv]", "[linear]"))
+    done = simulated.sweep(sweep_of("linear"))
     assert done.returncode == 0, done.stderr
     # then the terminal lists them as simulated, with counts and without a median
     lines = [line.split() for line in done.stdout.splitlines() if line.startswith("simulated-")]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.fixtures.farm import Farm
+from tests.fixtures.farm import Farm, sweep_of
 
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(400)]
 
@@ -33,15 +33,6 @@ class Net(nn.Module):
 def net():
     return Net(), (torch.rand(1, 3, 16, 16),)
 """
-SWEEP = """
-name: sources
-models: [{models}]
-precisions: [{precision}]
-variants: [sme2_off]
-executions: 6
-warmup_executions: 2
-sessions: 1
-"""
 
 
 def sources(farm: Farm, model: str) -> list[dict[str, Any]]:
@@ -53,7 +44,7 @@ def sources(farm: Farm, model: str) -> list[dict[str, Any]]:
 def test_the_time_of_a_model_is_shown_by_its_modules(farm: Farm) -> None:
     # given a model whose blocks have a 1x1 convolution with an activation and a layer norm, which stays portable
     (farm.folder / "net.py").write_text(NET, encoding="utf-8")
-    ended = farm.sweep(SWEEP.format(models="'./net.py:net'", precision="fp32"))
+    ended = farm.sweep(sweep_of("./net.py:net", sessions=1))
     assert ended.returncode == 0, ended.stderr
     [model] = {row["model"] for row in farm.ask("SELECT model FROM module_time")}
     rows = sources(farm, model)
@@ -79,8 +70,8 @@ def test_the_time_of_a_model_is_shown_by_its_modules(farm: Farm) -> None:
     # when its program and ETRecord are given as files
     record = json.loads(next(farm.var.glob("bundles/*/*/session.json")).read_bytes())
     export = farm.var / "exports" / record["model"]["export_key"]
-    given = f"{{name: given, pte: {export}/model.pte, etrecord: {export}/model.etrecord}}"
-    ended = farm.sweep(SWEEP.format(models=given, precision="fp32").replace("sources", "again"))
+    given = {"name": "given", "pte": f"{export}/model.pte", "etrecord": f"{export}/model.etrecord"}
+    ended = farm.sweep(sweep_of(given, name="again", sessions=1))
     assert ended.returncode == 0, ended.stderr
     # then the result is the same
     assert sources(farm, "given") == rows

@@ -8,13 +8,17 @@ from pathlib import Path
 import pytest
 
 from tasks.prepare.runner.toolchain import host_platform
-from tests.fixtures.farm import SWEEP, Farm
+from tests.fixtures.farm import Farm, sweep_of
 from tests.fixtures.prefect_server import asked
 from tests.fixtures.waiting import ENOUGH_S, SCALE
 
 pytestmark = pytest.mark.torch
 pytest.importorskip("executorch", reason="exports and the runner need the export extra")
 NIGHT = "2026-01-02"
+PREFILL, DECODE = "decoder_tiny@prefill128", "decoder_tiny@decode"
+# Medians that are known to within a factor of two: so clear that only the least number of sessions is measured.
+EARLY = sweep_of("linear", sessions=12, interval_percent=100)
+SWEEP, SMALL = sweep_of("linear", "conv"), sweep_of("linear")
 
 
 def test_a_sweep_ends_with_medians_a_warehouse_a_report_and_a_story_in_prefects_ui(
@@ -43,22 +47,6 @@ def test_a_sweep_ends_with_medians_a_warehouse_a_report_and_a_story_in_prefects_
 
 
 @pytest.mark.thorough
-def test_a_model_that_cannot_be_exported_stops_nothing_and_is_reported(farm: Farm) -> None:
-    # given a sweep of one model that is measured, and one that breaks
-    broken = farm.folder / "broken.py"
-    broken.write_text("def model():\n    raise ValueError('no weights here')\n", encoding="utf-8")
-    # when it is run
-    done = farm.sweep(SWEEP.replace("conv", "broken:model"))
-    # then the end says so, the other model has its figures, and the reason is in the warehouse
-    assert done.returncode == 1
-    assert "sessions: 2 succeeded, 2 failed, 1 discarded" in done.stdout
-    assert re.search(r"here +linear +fp32 +sme2_off +1 +2 +8 +\d", done.stdout)
-    (failure,) = farm.ask("SELECT DISTINCT model, reason_code, reason FROM failed_session")
-    assert (failure["model"], failure["reason_code"]) == ("broken:model", "export_failed")
-    assert "no weights here" in failure["reason"]
-
-
-@pytest.mark.thorough
 @pytest.mark.fault(
     stage="run",
     done="a sweep was stopped by SIGTERM in a session",
@@ -67,8 +55,7 @@ def test_a_model_that_cannot_be_exported_stops_nothing_and_is_reported(farm: Far
 def test_a_sweep_that_is_stopped_leaves_nothing_running_and_goes_on_at_once(farm: Farm) -> None:
     # given a sweep with a server of its own, in the middle of a session
     farm.environment = {name: value for name, value in farm.environment.items() if name != "PREFECT_API_URL"}
-    small = SWEEP.replace("[linear, conv]", "[linear]")
-    process = farm.start_until_held(1, small)
+    process = farm.start_until_held(1, SMALL)
     device = farm.folder / "device"
     assert any((device / "jobs").glob("*"))
     (server,) = [int(note.read_text()) for note in farm.var.glob("prefect/own-servers/*")]
@@ -87,7 +74,7 @@ def test_a_sweep_that_is_stopped_leaves_nothing_running_and_goes_on_at_once(farm
     # and its server used the sound database that was there
     assert not list(farm.var.glob("prefect/*damaged*"))
     # and the next start does the rest
-    assert "sessions: 2 succeeded, 1 discarded" in farm.sweep(small).stdout
+    assert "sessions: 2 succeeded, 1 discarded" in farm.sweep(SMALL).stdout
 
 
 @pytest.mark.thorough
@@ -111,7 +98,7 @@ def test_a_registered_runner_is_given_stock_flags_and_its_sessions_are_never_lat
     words = ["--platform", host_platform(), "--variant", "sme2_off", "--mode", "trace", "--provenance", "a test"]
     assert farm.run("runner", "register", built.stdout.strip(), *words).returncode == 0
     # when a sweep asks for both modes
-    done = farm.sweep(SWEEP.replace("[linear, conv]", "[linear]") + "modes: [timing, trace]\n")
+    done = farm.sweep(sweep_of("linear", modes=["timing", "trace"]))
     assert done.returncode == 0, done.stdout + done.stderr
     # then the trace session was run by the registered one, without the farm's own flags
     (trace,) = farm.ask("SELECT command FROM session_overview WHERE mode = 'trace' AND status = 'succeeded'")
@@ -133,8 +120,44 @@ def test_without_a_server_a_sweep_brings_its_own_whatever_its_var_folder_is_call
     environment = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
     farm = Farm(odd, environment)
     # when a sweep is run
-    done = farm.sweep(SWEEP.replace("[linear, conv]", "[linear]"))
+    done = farm.sweep(SMALL)
     # then it starts a server of its own, and measures
     assert done.returncode == 0, done.stderr
     assert "starting a Prefect server for this sweep" in done.stderr
     assert farm.ask("SELECT count(*) AS n FROM session_latency") == [{"n": 2}]
+
+
+@pytest.mark.thorough
+@pytest.mark.timeout(600)
+def test_prefill_and_decoding_of_a_decoder_are_measured_apart(farm: Farm) -> None:
+    done = farm.sweep(sweep_of("decoder_tiny"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    # both phases have an ETDump of every session, with all executions, ...
+    runs = farm.ask("SELECT model, count(*) AS runs FROM run_latency GROUP BY model ORDER BY model")
+    assert runs == [{"model": DECODE, "runs": 12}, {"model": PREFILL, "runs": 12}]
+    # ... outputs are those of eager after the same set-up, ...
+    errors = farm.ask("SELECT max(max_abs_error) AS error, count(*) AS outputs FROM session_accuracy")[0]
+    assert errors["error"] < 1e-5
+    assert errors["outputs"] >= 4
+    # ... and they are in the figures of a language model
+    (row,) = farm.ask("SELECT * FROM generation_speed")
+    assert (row["model"], row["prefill_tokens"], row["kv_depth"]) == ("decoder_tiny", 128, 128)
+    assert (row["prefill_sessions"], row["decode_sessions"]) == (2, 2)
+    assert row["prefill_tokens_per_s"] == pytest.approx(128_000 / row["time_to_first_token_ms"])
+
+
+@pytest.mark.thorough
+def test_a_sweep_ends_early_names_what_was_not_needed_and_measures_nothing_when_started_again(farm: Farm) -> None:
+    # when a sweep with at most 12 sessions a cell is run
+    done = farm.sweep(EARLY)
+    # then it ends well after 8 sessions, and the others are neither failed nor missing
+    assert done.returncode == 0, done.stderr
+    assert "sessions: 8 succeeded, 1 discarded, 4 not needed" in done.stdout
+    assert "linear fp32 t1: 4 sessions not needed: medians are known to 100 %" in done.stderr
+    assert farm.ask("SELECT count(*) AS sessions FROM session_latency") == [{"sessions": 8}]
+    (report,) = farm.var.glob("reports/*/report.md")
+    assert "Every planned session has a result." in report.read_text(encoding="utf-8")
+    # and another start measures nothing
+    again = farm.sweep(EARLY)
+    assert again.returncode == 0, again.stderr
+    assert "sessions: 9 already done, 4 not needed" in again.stdout

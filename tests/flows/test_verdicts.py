@@ -1,20 +1,20 @@
 """What a sweep tells of a model that got slower: terminal, exit code, Prefect's UI."""
 
-from datetime import date
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from prefect import flow
 
 from flows.verdicts import show_verdicts
-from tasks.analyse.report.sections.verdicts import VerdictRow
-from tests.fixtures.farm import Farm
+from tests.fixtures.farm import Farm, sweep_of
 from tests.fixtures.prefect_server import asked
 from tests.fixtures.waiting import wait_for
+from tests.flows.test_ending import REGRESSION
 
 pytestmark = pytest.mark.torch
 pytest.importorskip("executorch", reason="exports and the runner need the export extra")
-SWEEP = "name: watched\nmodels: [team:model]\nvariants: [sme2_off]\nexecutions: 6\nwarmup_executions: 2\nsessions: 3\n"
+SWEEP = sweep_of("team:model", name="watched", sessions=3)
 MODEL = """
 import torch
 
@@ -59,10 +59,10 @@ def test_a_model_that_got_slower_overnight_is_named_everywhere(farm: Farm, prefe
 
 def test_each_regression_is_an_event_that_an_automation_can_use(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # given a regression and a suspected series
-    regression, suspected = (verdict_row(verdict) for verdict in ("regression", "suspected"))
+    suspected = replace(REGRESSION, verdict="suspected")
     monkeypatch.setenv("PREFECT_API_URL", server)
     # when they are shown
-    flow(validate_parameters=False)(show_verdicts)([regression, suspected], "nightly-2026-11-21")
+    flow(validate_parameters=False)(show_verdicts)([REGRESSION, suspected], "nightly-2026-11-21")
     # then the server has one event, with what a message needs
     wanted = {"filter": {"event": {"name": ["etfarm.regression"]}, "occurred": {"since": "2020-01-01T00:00:00Z"}}}
     events = wait_for(lambda: events_of(server, wanted), "the event to arrive", pause_s=0.2)
@@ -75,9 +75,9 @@ def test_each_regression_is_an_event_that_an_automation_can_use(server: str, mon
             "after": "11 ms",
             "change": "+10.0 %",
             "since": "2026-11-20",
-            "cause": "`Convolution` +11.0 %, 100 % of the change",
+            "cause": "`Convolution` +11.0 %",
             "changed": ".pte file",
-            "reason": "because",
+            "reason": "+10.0 % (11 ms) against 3 earlier nights",
             "sweep": "nightly-2026-11-21",
         }
     ]
@@ -86,12 +86,3 @@ def test_each_regression_is_an_event_that_an_automation_can_use(server: str, mon
 def events_of(api: str, wanted: dict[str, Any]) -> list[dict[str, Any]]:
     found = asked(f"{api}/events/filter", wanted)["events"]
     return [event for event in found if event["payload"]["sweep"] == "nightly-2026-11-21"]  # not of another test
-
-
-def verdict_row(verdict: str) -> VerdictRow:
-    return VerdictRow(
-        model="linear", device="here", without_times=None, precision="fp32", threads=1, differs=None, cell="c",
-        variant="sme2_off", metric="latency", verdict=verdict, baseline_value=10e6, value=11e6, ratio=1.1, low=None,
-        high=None, noise_floor=0.02, baseline_nights=3, since=date(2026, 11, 20), changed=".pte file", reason="because",
-        cause="`Convolution` +11.0 %, 100 % of the change",
-    )  # fmt: skip

@@ -1,20 +1,29 @@
-"""`etfarm compare`: bundles are loaded, compared, printed in each format, and a regression fails the command."""
+"""`etfarm compare`: bundles are loaded, compared, printed in each format, and a regression fails the command.
+
+Two .pte files are measured alternately; mistakes are told before anything starts.
+"""
 
 import csv
 import io
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tasks.prepare.export.given import exported_or_given
 from tests.fixtures.command import Command, Ended
+from tests.fixtures.farm import Farm
+from tests.fixtures.paths import INVENTORIES, LAB_INVENTORY
+from tests.fixtures.program_builder import Signature, build_program
 from tests.fixtures.warehouse import BundleMaker
 
 US = 1000
 QUIET = (10_000, 10_010, 9_990, 10_005, 9_995)
 NIGHTS = ("2026-11-01", "2026-11-02")
+PROGRAM = build_program({"forward": Signature()})
 
 
 @pytest.fixture
@@ -158,10 +167,6 @@ def test_sme2_devices_models_and_precisions_are_compared_inside_the_newest_sweep
     assert ratios("host", "phone") == [("host -> phone", 2.0)]
     assert ratios("toy", "other") == [("toy -> other", 3.0)]
     assert ratios("fp32", "fp16") == [("fp32 -> fp16", 0.7)]
-    # and a sweep without one of the two is refused
-    ended = compare("sme2_off", "sme2_on", "--sweep", "smoke-2026-11-01")
-    assert (ended.code, ended.out) == (2, "")
-    assert "`sme2_on` is not in sweep smoke-2026-11-01; the newest sweep with it is smoke-2026-11-02" in ended.err
 
 
 @pytest.mark.parametrize("words", [("1.5.1", "1.6.0"), ("r1", "r2"), NIGHTS])
@@ -196,7 +201,6 @@ def test_emulated_and_simulated_devices_are_labelled_and_have_no_times(
     ("words", "sentence"),
     [
         (["2026-11-01", "2026-11-09"], "did you mean `2026-11-0"),
-        (["2026-11-01", "host"], "`2026-11-01` is a night and `host` a device; compare two of one kind"),
         ([*NIGHTS, "--model", "tyo"], "--model: neither A nor B has a cell with model `tyo`; did you mean `toy`?"),
         ([*NIGHTS, "--model", "gone"], "nothing to compare: no cell of the 1 of A (night 2026-11-01) matches"),
         (["smoke-2026-11-01", "2026-11-01"], "A and B share 18 sessions; compare two without a common session"),
@@ -224,3 +228,65 @@ def test_inaccurate_outputs_are_never_faster(maker: BundleMaker, compare: Comman
     failed = compare(*NIGHTS, "--fail-on", "inaccurate")
     assert (failed.code, failed.err) == (1, "etfarm: compare failed: inaccurate: 1 of 1 with inaccurate outputs\n")
     assert compare(*NIGHTS, "--fail-on", "different").code == 0
+
+
+@pytest.mark.thorough
+@pytest.mark.torch
+def test_two_files_are_measured_in_turns_and_the_slower_one_fails_the_command(farm: Farm) -> None:
+    pytest.importorskip("executorch", reason="exports and the runner need the export extra")
+    # given two files that no folder of an export has around them, one with much more to do
+    files = []
+    for name, model in (("a.pte", "linear"), ("b.pte", "conv")):
+        exported = farm.run("export", model)
+        assert exported.returncode == 0, exported.stderr
+        shutil.copy(Path(exported.stdout.strip()) / "model.pte", farm.folder / name)
+        files.append(name)
+    # when they are compared
+    asked = ("compare", *files, "--inventory", farm.inventory, "--sessions", 5, "--fail-on", "different")
+    done = farm.run(*asked, "--format", "json")
+    # then each was measured 5 times, and the difference is the exit code
+    assert done.returncode == 1, done.stdout + done.stderr
+    (row,) = json.loads(done.stdout)
+    assert (row["A"], row["B"], row["sessions"], row["answer"]) == ("a.pte", "b.pte", 5, "different")
+    sides = farm.ask("SELECT model_a, model_b, precision_a, sessions_a, answer FROM comparison")
+    assert sides == [{"model_a": "a", "model_b": "b", "precision_a": "as_is", "sessions_a": 5, "answer": "different"}]
+    # and it is neither a night nor a sweep to report on
+    assert farm.ask("SELECT count(*) AS n FROM verdict") == [{"n": 0}]
+    assert "no sweep is loaded yet" in farm.run("report").stderr
+    # and the same files are not measured again on that day
+    again = farm.run(*asked)
+    assert "0 to do" in again.stderr
+    assert "B against A: " in again.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("a.pte", "2026-11-01"), "`a.pte` is a .pte file and the other is not; name two .pte files, or none"),
+        (("a.pte", "c.pte"), "c.pte: no such file; name a .pte file"),
+        (("a.pte", "b.pte", "--model", "linear"), "--model is not for .pte files; leave it out"),
+        (("a.pte", "b.pte", "--device", "pixel"), "unknown device `pixel`; devices: "),
+        (("a.pte", "b.pte", "--inventory", LAB_INVENTORY), "name one with --device: lab-mac-1,"),
+    ],
+)
+def test_a_mistake_about_files_is_one_sentence(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[object, ...], sentence: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.pte", "b.pte"):
+        (tmp_path / name).write_bytes(PROGRAM)
+    inventory = () if "--inventory" in words else ("--inventory", INVENTORIES / "local.yaml")
+    ended = command("compare", *words, *inventory)
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert sentence in ended.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.pte", "b.pte"]
+
+
+def test_a_file_is_kept_once_under_its_name_and_content(tmp_path: Path) -> None:
+    (tmp_path / "lin.pte").write_bytes(PROGRAM)
+    first, second = (exported_or_given(tmp_path / "lin.pte", tmp_path / "exports") for _ in range(2))
+    assert first == second
+    assert (first.model, first.precision, first.pte.read_bytes()) == ("lin", "as_is", PROGRAM)
+    # when the file changes, it is another export
+    (tmp_path / "lin.pte").write_bytes(PROGRAM + b"\1")
+    assert exported_or_given(tmp_path / "lin.pte", tmp_path / "exports").export_key != first.export_key

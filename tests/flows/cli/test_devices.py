@@ -1,16 +1,12 @@
 """`etfarm devices`: state and health apart, reasons for everything, and decisions of the user that sweeps keep to."""
 
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from devices.inventory import load_inventory, open_device
 from devices.ondevice.lease import acquire
-from tests.fixtures.command import Command
-from tests.fixtures.paths import ROOT
+from tests.fixtures.command import Command, run_python
 
 INVENTORY = """
 devices:
@@ -37,28 +33,15 @@ def devices(command: Command, tmp_path: Path) -> Command:
     return lambda *words: command("devices", *words, "--inventory", inventory, "--var", tmp_path / "var")
 
 
-@pytest.fixture
-def etfarm(devices: Command) -> Callable[..., str]:
-    """The same; returns what it printed."""
-
-    def run(*words: str) -> str:
-        ended = devices(*words)
-        return ended.out + ended.err
-
-    return run
-
-
-def test_devices_are_listed_with_their_state_apart_from_their_health(
-    devices: Command, etfarm: Callable[..., str], tmp_path: Path
-) -> None:
+def test_devices_are_listed_with_their_state_apart_from_their_health(devices: Command, tmp_path: Path) -> None:
     code, out, _ = devices()
     lines = out.splitlines()
     assert lines[2].split() == ["here", "local", "idle", "good"]
     assert lines[3].startswith("gone    ssh        lab-a  unreachable: ")
     # and what cannot be reached has no health, unless somebody stated it
     assert lines[3].split()[-1] == "unknown"
-    etfarm("retire", "gone", "--reason", "given back")
-    assert etfarm().splitlines()[3].endswith("retired: given back")
+    devices("retire", "gone", "--reason", "given back")
+    assert devices().out.splitlines()[3].endswith("retired: given back")
     # and the exit code tells that one cannot be reached
     (tmp_path / "inventory.yaml").write_text(INVENTORY.partition("  - {name: gone")[0] % (tmp_path / "device"))
     assert (code, devices().code) == (1, 0)
@@ -66,70 +49,66 @@ def test_devices_are_listed_with_their_state_apart_from_their_health(
 
 @pytest.mark.usefixtures("ssh_client")
 def test_a_phone_of_an_ssh_host_is_listed_with_the_host_that_cannot_be_reached(
-    etfarm: Callable[..., str], tmp_path: Path
+    devices: Command, tmp_path: Path
 ) -> None:
     entry = "{name: pixel, transport: adb, serial: X, via: nobody@127.0.0.1:9}"
     (tmp_path / "inventory.yaml").write_text(f"devices:\n  - {entry}\n")
-    line = etfarm().splitlines()[2]
+    line = devices().out.splitlines()[2]
     assert line.startswith("pixel   adb via 127.0.0.1")
     assert "unreachable: host 127.0.0.1: cannot reach nobody@127.0.0.1:9 (" in line
 
 
-def test_a_holder_that_has_ended_does_not_hold_a_device(etfarm: Callable[..., str], tmp_path: Path) -> None:
+def test_a_holder_that_has_ended_does_not_hold_a_device(devices: Command, tmp_path: Path) -> None:
     # given a process that acquired the device and was killed
-    subprocess.run([sys.executable, "-c", ACQUIRE, str(tmp_path / "inventory.yaml")], check=False, cwd=ROOT)
+    run_python("-c", ACQUIRE, tmp_path / "inventory.yaml")
     # then its lease is not taken for a live one
-    assert "idle: a farm (process " in etfarm()
-    assert ") has ended, and the next sweep takes its lease over" in etfarm()
+    assert "idle: a farm (process " in devices().out
+    assert ") has ended, and the next sweep takes its lease over" in devices().out
 
 
-def test_a_leased_device_says_by_whom_and_since_when(etfarm: Callable[..., str], tmp_path: Path) -> None:
+def test_a_leased_device_says_by_whom_and_since_when(devices: Command, tmp_path: Path) -> None:
     spec = load_inventory(tmp_path / "inventory.yaml").devices[0]
     with open_device(spec) as device, acquire(device, "another farm"):
-        assert "leased by another farm (process " in etfarm()
-    assert "idle" in etfarm()
+        assert "leased by another farm (process " in devices().out
+    assert "idle" in devices().out
 
 
-def test_a_quarantine_states_its_end_and_reason_and_is_ended_by_the_user(etfarm: Callable[..., str]) -> None:
-    assert etfarm("quarantine", "here", "--reason", "swollen battery").startswith("here: quarantined until 2")
-    assert "swollen battery" in etfarm("why", "tier=nightly")
-    assert etfarm("release", "here") == "here: good\n"
-    assert "here: would be used\n" in etfarm("why", "tier=nightly")
+def test_a_quarantine_states_its_end_and_reason_and_is_ended_by_the_user(devices: Command) -> None:
+    assert devices("quarantine", "here", "--reason", "swollen battery").out.startswith("here: quarantined until 2")
+    assert "swollen battery" in devices("why", "tier=nightly").out
+    assert devices("release", "here").out == "here: good\n"
+    assert "here: would be used\n" in devices("why", "tier=nightly").out
     # and a retired one stays out
-    assert etfarm("retire", "here", "--reason", "given back") == "here: retired: given back\n"
-    assert "here: it is retired: given back" in etfarm("why", "name=here")
+    assert devices("retire", "here", "--reason", "given back").out == "here: retired: given back\n"
+    assert "here: it is retired: given back" in devices("why", "name=here").out
 
 
-def test_why_names_every_label_that_does_not_fit(etfarm: Callable[..., str]) -> None:
-    said = etfarm("why", "tier=weekly", "transport=ssh")
+def test_why_names_every_label_that_does_not_fit(devices: Command) -> None:
+    said = devices("why", "tier=weekly", "transport=ssh").out
     assert "here: label tier is nightly, the sweep selects weekly; label transport is local, the sweep selects" in said
-    assert "`tier` is not a label; write key=value" in etfarm("why", "tier")
+    assert "`tier` is not a label; write key=value" in devices("why", "tier").err
 
 
-def test_a_probe_prints_what_the_device_is_and_how_it_is(etfarm: Callable[..., str]) -> None:
-    said = etfarm("probe", "here")
+def test_a_probe_prints_what_the_device_is_and_how_it_is(devices: Command) -> None:
+    said = devices("probe", "here").out
     assert "platform: " in said
     assert "free_disk_bytes: " in said
 
 
-def test_a_device_that_is_not_in_the_inventory_is_named_with_those_that_are(etfarm: Callable[..., str]) -> None:
-    assert etfarm("probe", "nowhere").endswith("unknown device `nowhere`; devices: here, gone; did you mean `here`?\n")
-
-
 def test_devices_of_a_lab_are_listed_but_reached_only_by_its_machine(
-    etfarm: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    devices: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given an inventory whose second device belongs to a lab
     inventory = tmp_path / "inventory.yaml"
     inventory.write_text("labs: [lab-a]\n" + inventory.read_text(encoding="utf-8"), encoding="utf-8")
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
     # when it is listed and probed elsewhere
-    _, _, here, gone, *_ = etfarm().splitlines()
+    _, _, here, gone, *_ = devices().out.splitlines()
     assert here.split()[:2] == ["here", "local"]
     assert "in lab lab-a" in gone
-    assert etfarm("probe", "gone").startswith(
+    assert devices("probe", "gone").err.startswith(
         "etfarm: gone: the device is in lab lab-a; run this command on the machine of that lab, with ETFARM_SITE=lab-a"
     )
     # then that machine, and no other, tries to reach it
     monkeypatch.setenv("ETFARM_SITE", "lab-a")
-    assert "unreachable" in etfarm()
+    assert "unreachable" in devices().out

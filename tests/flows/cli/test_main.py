@@ -14,7 +14,7 @@ import pytest
 import typer
 
 from flows.cli.main import app
-from tests.fixtures.command import Command
+from tests.fixtures.command import Command, run_python
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
 from tests.fixtures.paths import DEPLOYMENTS
 
@@ -70,7 +70,7 @@ def test_help_imports_nothing_heavy() -> None:
         "heavy = {'prefect', 'torch', 'duckdb', 'numpy', 'pandas', 'paramiko', 'pyarrow', 'pydantic'}\n"
         "sys.exit(', '.join(sorted(heavy & set(sys.modules))) or 0)\n"
     )
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    ended = run_python("-c", program)
     # then none of what takes long to import was
     assert ended.returncode == 0, ended.stderr
 
@@ -132,7 +132,11 @@ def test_a_query_may_stand_in_a_file_and_answer_as_json_or_a_table(
         (["runner", "build", "--platform", "linux-x86-64"], "did you mean `linux-x86_64`?"),
         (["runner", "build", "--platform", "amiga"], "linux-x86_64, linux-aarch64, macos-arm64, android-arm64"),
         (["devices", "probe", "this-machin", "--inventory", LOCAL], "did you mean `this-machine`?"),
+        (["devices", "certify", "this-machin", "--inventory", LOCAL], "unknown device `this-machin`; devices: "),
+        (["devices", "certify", "this-machine", "--inventory", LOCAL, "-o", "no/page.md"], "-o no/page.md: not a file"),
         (["report", "--var", "nowhere"], "no snapshot was published here yet"),
+        (["warehouse", "path", "--var", "nowhere"], "no snapshot was published here yet"),
+        (["worker"], "PREFECT_API_URL is not set; set it to the server's address"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_leaves_nothing(
@@ -140,6 +144,7 @@ def test_a_mistake_is_one_sentence_and_leaves_nothing(
 ) -> None:
     # given a folder that holds one text file
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
     Path("text.etdump").write_text("this is a text, and a text it stays", encoding="utf-8")
     # when something wrong is asked for
     ended = command(*words)

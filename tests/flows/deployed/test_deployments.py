@@ -2,8 +2,6 @@
 
 import contextlib
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
@@ -20,8 +18,10 @@ from prefect.flow_engine import run_flow
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from flows.sweep import sweep
+from tests.fixtures.command import run_python
 from tests.fixtures.paths import DEPLOYMENTS, ROOT
-from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
+from tests.fixtures.prefect_server import asked
+from tests.fixtures.waiting import ENOUGH_S
 
 
 @pytest.fixture(scope="module")
@@ -30,45 +30,26 @@ def deployed(prefect_api: str) -> Iterator[dict[str, dict[str, Any]]]:
     with temporary_settings({PREFECT_API_URL: prefect_api}):
         with get_client(sync_client=True) as client, contextlib.suppress(ObjectAlreadyExists):
             client.create_work_pool(WorkPoolCreate(name="etfarm", type="process"))
-        command = [sys.executable, "-m", "prefect", "--no-prompt", "deploy", "--all"]
-        done = subprocess.run(
-            [*command, "--prefect-file", "deployments/prefect.yaml"],
-            env=os.environ | {"PREFECT_API_URL": prefect_api, "PYTHONPATH": str(ROOT)},
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=120 * SCALE,
-            check=False,
-        )
+        words = ("-m", "prefect", "--no-prompt", "deploy", "--all", "--prefect-file", "deployments/prefect.yaml")
+        done = run_python(*words, env=os.environ | {"PREFECT_API_URL": prefect_api, "PYTHONPATH": str(ROOT)})
         assert done.returncode == 0, done.stdout + done.stderr
-        answer = httpx.post(f"{prefect_api}/deployments/filter", json={}, timeout=ENOUGH_S)
-        yield {each["name"]: each for each in answer.json()}
+        yield {each["name"]: each for each in asked(f"{prefect_api}/deployments/filter", {})}
 
 
 def test_one_command_creates_every_deployment_with_its_schedule(deployed: dict[str, dict[str, Any]]) -> None:
+    assert not any(found["paused"] for found in deployed.values())
     schedules = {
-        name: [(each["schedule"]["cron"], each["schedule"]["timezone"]) for each in found["schedules"]]
+        name: [(each["schedule"]["cron"], each["schedule"]["timezone"], each["active"]) for each in found["schedules"]]
         for name, found in deployed.items()
     }
     assert schedules == {
-        "nightly": [("30 1 * * *", "Etc/UTC")],
+        "nightly": [("30 1 * * *", "Etc/UTC", True)],
         "smoke": [],
         "on-demand": [],
-        "health": [("15 */4 * * *", "Etc/UTC")],
-        "upkeep": [("0 12 * * 0", "Etc/UTC")],
+        "health": [("15 */4 * * *", "Etc/UTC", True)],
+        "upkeep": [("0 12 * * 0", "Etc/UTC", True)],
         "report": [],
     }
-
-
-def test_the_server_schedules_the_next_nights(deployed: dict[str, dict[str, Any]], prefect_api: str) -> None:
-    nightly = {"deployments": {"id": {"any_": [deployed["nightly"]["id"]]}}}
-
-    def next_nights() -> list[str]:
-        runs = httpx.post(f"{prefect_api}/flow_runs/filter", json=nightly, timeout=ENOUGH_S).json()
-        return [run["next_scheduled_start_time"] for run in runs if run["state_type"] == "SCHEDULED"]
-
-    nights = wait_for(next_nights, "the scheduler of the server")
-    assert all("T01:30:00" in night for night in nights)
 
 
 def test_the_form_of_a_sweep_on_demand_offers_what_there_is(deployed: dict[str, dict[str, Any]]) -> None:

@@ -5,10 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from prefect.client.orchestration import get_client
-from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
 from prefect.client.schemas.objects import State
-from prefect.client.schemas.sorting import ArtifactSort
 
 from devices.inventory import load_inventory, open_device
 from devices.ondevice.lease import acquire
@@ -21,6 +18,7 @@ from flows.server.states import data_of
 from tasks.measure.health import Registry
 from tasks.store.var import Var
 from tests.fixtures.command import Etfarm, Kept
+from tests.fixtures.prefect_server import asked
 from tests.fixtures.stand_in_farm import StandInFarm
 
 pytestmark = pytest.mark.usefixtures("server")
@@ -35,7 +33,7 @@ def an_inventory(folder: Path, *devices: dict[str, object]) -> Path:
 
 
 @pytest.mark.usefixtures("ssh_client")
-def test_health_names_what_cannot_be_reached_and_records_it(tmp_path: Path) -> None:
+def test_health_names_what_cannot_be_reached_and_records_it(server: str, tmp_path: Path) -> None:
     # given a leased device that is here, one that is not, and one that was given back
     var, retired = tmp_path / "var", {**GONE, "name": "old"}
     inventory = an_inventory(tmp_path, {**HERE, "root": str(tmp_path / "device")}, GONE, retired)
@@ -51,7 +49,9 @@ def test_health_names_what_cannot_be_reached_and_records_it(tmp_path: Path) -> N
     assert (registry.health("gone").state, registry.health("gone").strikes) == ("suspect", 1)
     assert registry.health("here").state == "good"
     # and a table shows all
-    table = {row["device"]: row for row in the_table()}
+    wanted = {"artifacts": {"key": {"any_": ["devices"]}}, "sort": "CREATED_DESC", "limit": 1}
+    (newest,) = asked(f"{server}/artifacts/filter", wanted)
+    table = {row["device"]: row for row in json.loads(newest["data"])}
     assert (table["here"]["state"][:17], table["here"]["health"]) == ("leased by a sweep", "good")
     assert (table["gone"]["state"], table["gone"]["health"]) == ("unreachable", "suspect")
     assert "refused" in table["gone"]["reason"]
@@ -64,14 +64,6 @@ def test_a_device_that_answers_but_failed_its_sessions_stays_suspect(tmp_path: P
     state = health(str(inventory), str(tmp_path / "var"), return_state=True)
     assert (state.name, state.message) == ("Completed", "1 reachable, 0 unreachable")
     assert registry.health("here").reason == "cannot store files"
-
-
-def the_table() -> list[dict[str, str]]:
-    with get_client(sync_client=True) as client:
-        key = ArtifactFilter(key=ArtifactFilterKey(any_=["devices"]))
-        newest = client.read_artifacts(artifact_filter=key, sort=ArtifactSort.CREATED_DESC, limit=1)[0]
-    rows: list[dict[str, str]] = json.loads(str(newest.data))
-    return rows
 
 
 def test_upkeep_counts_what_it_freed_and_checked_and_names_findings(kept: Kept, etfarm: Etfarm) -> None:

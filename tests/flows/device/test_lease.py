@@ -17,9 +17,17 @@ from flows.device import lease as leases
 from flows.device.lease import held, release_all
 from flows.device.turns import Claim
 from flows.progress import board
+from tests.fixtures.jobs import in_background, start_long_job
+from tests.fixtures.leases import expire
 from tests.fixtures.waiting import ENOUGH_S, wait_for
 
 CLAIM = Claim("first", "smoke-2026-01-02")
+
+
+@pytest.fixture
+def device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Device:
+    monkeypatch.setattr(Device, "machine_folder", str(tmp_path / "machine"))
+    return LocalDevice("first", str(tmp_path / "root"))
 
 
 @pytest.mark.fault(
@@ -27,38 +35,20 @@ CLAIM = Claim("first", "smoke-2026-01-02")
     done="SIGTERM for a controller whose lease was taken over by another farm",
     holds="the job of the other farm goes on",
 )
-def test_a_sweep_that_lost_its_lease_ends_no_job_of_the_next_holder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sweep_that_lost_its_lease_ends_no_job_of_the_next_holder(device: Device, tmp_path: Path) -> None:
     # given a farm whose lease expired, and the next holder in the middle of a job under the same root
-    monkeypatch.setattr(Device, "machine_folder", str(tmp_path / "machine"))
-    first, second = (LocalDevice(name, str(tmp_path / "root")) for name in ("first", "second"))
-    codes: list[int | None] = []
-    script = f"touch '{tmp_path}/runs'; until [ -e '{tmp_path}/end' ]; do sleep 0.02; done; exit 7"
-
-    def run() -> None:
-        codes.append(run_job(second, f"{second.root}/s", ["sh", "-c", script], deadline_s=ENOUGH_S).exit_code)
-
-    with held(first, CLAIM, ttl_s=600, wait_s=0):
-        (lease,) = (tmp_path / "machine").glob("lease-*/*")
-        lease.rename(f"{lease.with_suffix('')}.0")
+    second = LocalDevice("second", device.root)
+    command = ["sh", "-c", f"touch '{tmp_path}/runs'; until [ -e '{tmp_path}/end' ]; do sleep 0.02; done; exit 7"]
+    with held(device, CLAIM, ttl_s=600, wait_s=0):
+        expire(device)
         with acquire(second, "next holder"):
-            thread = threading.Thread(target=run)
-            thread.start()
+            job = in_background(lambda: run_job(second, f"{second.root}/s", command, deadline_s=ENOUGH_S))
             wait_for((tmp_path / "runs").exists, "the next holder's job to run")
             # when the first one is asked to end
             release_all()
             # then the job of the next holder comes to its end
             (tmp_path / "end").touch()
-            thread.join()
-
-    assert codes == [7]
-
-
-@pytest.fixture
-def device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Device:
-    monkeypatch.setattr(Device, "machine_folder", str(tmp_path / "machine"))
-    return LocalDevice("first", str(tmp_path / "root"))
+            assert job.result(ENOUGH_S).exit_code == 7
 
 
 def test_a_device_is_held_for_the_block_and_free_after_it(device: Device) -> None:
@@ -74,21 +64,13 @@ def test_a_device_is_held_for_the_block_and_free_after_it(device: Device) -> Non
 
 def test_a_sweep_that_is_stopped_ends_its_job_and_releases_its_devices(device: Device, tmp_path: Path) -> None:
     # given a sweep in the middle of a job
-    command = ["sh", "-c", f"touch '{tmp_path}/runs'; sleep 600"]
-
-    def run() -> None:
-        with pytest.raises(DeviceLost, match="a job was killed"):
-            run_job(device, f"{device.root}/s", command, deadline_s=ENOUGH_S)
-
-    thread = threading.Thread(target=run)
     with held(device, CLAIM, ttl_s=600, wait_s=0):
-        thread.start()
-        wait_for((tmp_path / "runs").exists, "the job to run")
+        job = start_long_job(device, tmp_path / "root/s")
         # when it is stopped
         release_all()
         # then the job has ended, and another farm can have the device
-        thread.join(ENOUGH_S)
-        assert not thread.is_alive()
+        with pytest.raises(DeviceLost, match="a job was killed"):
+            job.call.result(ENOUGH_S)
         acquire(device, "next holder").release()
 
 
@@ -116,10 +98,3 @@ def test_a_device_that_stays_busy_is_given_up_and_the_terminal_shows_its_holder(
         assert time.monotonic() - began >= 1
     assert len(shown) == 1
     assert shown[0].startswith("first is held by the other farm")
-
-
-def test_a_device_that_becomes_free_while_a_sweep_waits_is_held(device: Device) -> None:
-    # given a lease that expires after a second
-    acquire(device, "the other farm", ttl_s=1)
-    with held(device, CLAIM, ttl_s=600, wait_s=ENOUGH_S) as token:
-        assert str(token.took_over).startswith("the other farm")

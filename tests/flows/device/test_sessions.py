@@ -2,22 +2,18 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from devices.inventory import DeviceSpec
 from devices.ondevice.facts import Facts
 from flows.device.job import DeviceJob, DeviceTally
 from flows.device.sessions import DeviceSessions
 from flows.live_exports import LiveExports
 from tasks.measure.plan import FIRST_SESSION, PlannedSession
 from tasks.prepare.export.exported import Export
-from tasks.prepare.runner.manifest import Runner
-from tasks.store.store import LocalStore
-from tasks.store.var import Var
-from tests.fixtures.plans import NIGHT, a_spec, ended
-from tests.fixtures.stand_in import GOOD, publish_stand_in, write_export
+from tests.fixtures.plans import ended
+from tests.fixtures.stand_in import write_export
+from tests.fixtures.stand_in_job import stand_in_job
 
 WITH_SME2 = Facts(sme=True, sme2=True)
 
@@ -25,36 +21,20 @@ LINEAR, CONV = ("linear", "fp32"), ("conv", "fp32")
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> tuple[dict[str, Export], Runner]:
-    exports = {name: replace(write_export(tmp_path / name), model=name) for name in ("linear", "conv")}
-    return exports, publish_stand_in(tmp_path / "runners", GOOD)
+def exports(tmp_path: Path) -> dict[str, Export]:
+    return {name: replace(write_export(tmp_path / f"export-{name}"), model=name) for name in ("linear", "conv")}
 
 
-def a_job(folder: Path, live: LiveExports, runner: Runner, **settings: Any) -> DeviceJob:
-    spec = a_spec(precisions=["fp32"], variants=["sme2_on", "sme2_off"], threads=[1], **settings)
-    return DeviceJob(
-        spec=spec,
-        sweep=NIGHT,
-        device=DeviceSpec(name="phone", transport="local"),
-        facts=Facts(os="linux"),
-        unusable=None,
-        exports=live,
-        runners={(variant, "timing"): runner for variant in spec.variants},
-        runner_error=None,
-        bundles=LocalStore(Var(folder).bundles),
-        places=Var(folder),
-    )
+def a_job(folder: Path, live: LiveExports) -> DeviceJob:
+    job = stand_in_job(folder, models=["linear", "conv"], variants=["sme2_on", "sme2_off"])
+    return replace(job, exports=live)
 
 
-def test_a_model_that_comes_later_catches_up_its_rounds_alternately(
-    tmp_path: Path, made: tuple[dict[str, Export], Runner]
-) -> None:
+def test_a_model_that_comes_later_catches_up_its_rounds_alternately(tmp_path: Path, exports: dict[str, Export]) -> None:
     # given a sweep of two models of which one is exported
-    exports, runner = made
     live = LiveExports([LINEAR, CONV])
     live.ready(LINEAR, (exports["linear"],))
-    tally = DeviceTally("phone")
-    sessions = DeviceSessions(a_job(tmp_path, live, runner), WITH_SME2, tally)
+    sessions = DeviceSessions(a_job(tmp_path, live), WITH_SME2, DeviceTally("here"))
     order: list[PlannedSession] = []
 
     def run(count: int) -> None:
@@ -81,12 +61,11 @@ def test_a_model_that_comes_later_catches_up_its_rounds_alternately(
 
 
 def test_only_without_a_ready_session_a_device_waits_and_its_lease_is_renewed_meanwhile(
-    tmp_path: Path, made: tuple[dict[str, Export], Runner]
+    tmp_path: Path, exports: dict[str, Export]
 ) -> None:
     # given a sweep of two models of which none is exported
-    exports, runner = made
     live = LiveExports([LINEAR, CONV])
-    sessions = DeviceSessions(a_job(tmp_path, live, runner), WITH_SME2, DeviceTally("phone"))
+    sessions = DeviceSessions(a_job(tmp_path, live), WITH_SME2, DeviceTally("here"))
     assert sessions.expected == 16
     renewed: list[str] = []
 
@@ -101,24 +80,21 @@ def test_only_without_a_ready_session_a_device_waits_and_its_lease_is_renewed_me
     assert (session.cell.model, session.pte_sha256, renewed) == ("conv", None, ["renewed"])
 
 
-def test_a_start_after_a_crash_discards_no_second_session(
-    tmp_path: Path, made: tuple[dict[str, Export], Runner]
-) -> None:
+def test_a_start_after_a_crash_discards_no_second_session(tmp_path: Path, exports: dict[str, Export]) -> None:
     # given a device whose first session was of the model that was exported first
-    exports, runner = made
     for first in ("linear", "conv"):
         folder = tmp_path / f"first-{first}"
         live = LiveExports([LINEAR, CONV])
         live.ready((first, "fp32"), (exports[first],))
-        job = a_job(folder, live, runner)
-        session = DeviceSessions(job, WITH_SME2, DeviceTally("phone")).next(never)
+        job = a_job(folder, live)
+        session = DeviceSessions(job, WITH_SME2, DeviceTally("here")).next(never)
         assert session
         assert (session.index, session.cell.model) == (-1, first)
         collected = folder / "collected"
         collected.mkdir(parents=True)
         job.bundles.publish(ended(session, "invalid", FIRST_SESSION), collected)
         # when the sweep is started again with both exports there
-        tally = DeviceTally("phone")
+        tally = DeviceTally("here")
         both = LiveExports(ready={LINEAR: (exports["linear"],), CONV: (exports["conv"],)})
         again = DeviceSessions(replace(job, exports=both), WITH_SME2, tally)
         # then that session is done, and no other one is discarded

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 from prefect import flow
 from prefect.client.orchestration import get_client
-from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId
 from prefect.context import FlowRunContext
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
@@ -21,6 +21,7 @@ from flows.device.job import DeviceTally
 from flows.device.measure import measure_device
 from flows.device.turns import Claim, Publisher
 from tests.fixtures.plans import NIGHT
+from tests.fixtures.prefect_server import asked
 from tests.fixtures.stand_in import GOOD
 from tests.fixtures.stand_in_job import stand_in_job
 from tests.fixtures.waiting import ENOUGH_S, wait_for
@@ -75,36 +76,7 @@ def shown(device: str) -> list[tuple[str, str]]:
     return [(line[1], line[2]) for line in cells]
 
 
-@pytest.mark.thorough
-def test_the_queue_shows_who_measures_and_who_waits_in_the_order_in_which_they_came(
-    sweeps: Sweeps, tmp_path: Path
-) -> None:
-    device = tmp_path.name
-    # given a device with a running session of one sweep
-    first = sweeps.start("first")
-    wait_for(lambda: sweeps.is_running or first.done(), "the first sweep to measure")
-    assert shown(device) == [("measures", "first-2026-01-02")]
-    # when two others need it, one after the other
-    others = []
-    for number, name in enumerate(("second", "third"), 2):
-        others.append(sweeps.start(name))
-        wait_for(lambda number=number: len(shown(device)) == number, f"{name} to wait")  # type: ignore[misc]
-    # then the queue shows them in their order
-    assert shown(device) == [
-        ("measures", "first-2026-01-02"),
-        ("waits, 1", "second-2026-01-02"),
-        ("waits, 2", "third-2026-01-02"),
-    ]
-    # and no expected time before a session has ended
-    assert [line[-1].strip() for line in lines_of(device)] == ["unknown"] * 3
-    # when the sessions go on
-    sweeps.go_on()
-    # then all sweeps measure, and the queue is empty
-    assert [each.result(ENOUGH_S).succeeded for each in (first, *others)] == [4, 4, 4]
-    assert shown(device) == []
-
-
-def test_a_sweep_of_higher_priority_gets_a_device_between_two_sessions_and_the_other_resumes(
+def test_the_queue_shows_who_measures_and_who_waits_and_a_sweep_of_higher_priority_gets_the_device_before_the_others(
     sweeps: Sweeps, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     device = tmp_path.name
@@ -112,17 +84,22 @@ def test_a_sweep_of_higher_priority_gets_a_device_between_two_sessions_and_the_o
     # given a device with a running session of the nightly sweep, and another sweep that waits for it
     nightly = sweeps.start("nightly")
     wait_for(lambda: sweeps.is_running or nightly.done(), "the nightly sweep to measure")
+    assert shown(device) == [("measures", "nightly-2026-01-02")]
     other = sweeps.start("other")
     wait_for(lambda: len(shown(device)) == 2, "the other one to wait")
+    assert shown(device)[1:] == [("waits, 1", "other-2026-01-02")]
     # when one of higher priority is started
     urgent = sweeps.start("urgent", priority=10)
     wait_for(lambda: len(shown(device)) == 3, "the urgent one to wait")
     # then it is the next
     assert shown(device)[1:] == [("waits, 1", "urgent-2026-01-02"), ("waits, 2", "other-2026-01-02")]
+    # and no time is expected before a session has ended
+    assert [line[-1].strip() for line in lines_of(device)] == ["unknown"] * 3
     # when the session ends
     sweeps.go_on()
     # then the urgent one measures all its sessions, then the nightly one what it has left, then the other
     assert [each.result(ENOUGH_S).succeeded for each in (nightly, other, urgent)] == [4, 4, 4]
+    assert shown(device) == []
     assert sweeps.measured() == ["nightly"] + ["urgent"] * 5 + ["nightly"] * 4 + ["other"] * 5
 
 
@@ -166,12 +143,10 @@ def test_the_end_of_a_device_is_expected_by_its_pace_so_far(server: str) -> None
             # then the end is expected after three times as long again
             end = expected_end(client, context.flow_run.id)
             assert end is not None
-            (artifact,) = client.read_artifacts(
-                artifact_filter=ArtifactFilter(flow_run_id=ArtifactFilterFlowRunId(any_=[context.flow_run.id]))
-            )
-            assert artifact.created is not None
-            assert artifact.updated is not None
-            assert end - artifact.created == 4 * (artifact.updated - artifact.created)
+            of_run = {"artifacts": {"flow_run_id": {"any_": [str(context.flow_run.id)]}}}
+            (artifact,) = asked(f"{server}/artifacts/filter", of_run)
+            created, updated = (datetime.fromisoformat(artifact[name]) for name in ("created", "updated"))
+            assert end - created == 4 * (updated - created)
 
     measuring()
 

@@ -10,10 +10,11 @@ from prefect.states import Crashed, Pending, Running
 from devices.inventory import DeviceSpec
 from devices.ondevice.facts import Facts
 from flows.device.job import DeviceTally
-from flows.labs import deployment, farm_side
+from flows.labs import farm_side
 from flows.labs.mailbox import Mailbox
 from flows.labs.messages import Order, ProbeReport, Report
 from tasks.store.store import LocalStore
+from tests.fixtures.lab_workers import put_in_place
 from tests.fixtures.plans import NIGHT, a_spec
 
 
@@ -38,12 +39,8 @@ class Runs:
         self.cancelled.append(run)
 
     def measure(self, monkeypatch: pytest.MonkeyPatch, *names: str) -> farm_side.Lab:
-        """Let a lab of these devices measure with the runs, which are asked for all the time."""
-        monkeypatch.setattr(farm_side, "POLL_S", 0.01)
-        monkeypatch.setattr(deployment, "start", self.start)
-        monkeypatch.setattr(deployment, "state_of", self.states.get)
-        monkeypatch.setattr(deployment, "cancel", self.cancel)
-        monkeypatch.setattr(deployment, "end_below", lambda *_: None)
+        """Let a lab of these devices measure with the runs."""
+        put_in_place(self, monkeypatch)
         lab = farm_side.Lab("berlin", [DeviceSpec(name=name, transport="local", site="berlin") for name in names])
 
         def order(beat: int) -> Order:

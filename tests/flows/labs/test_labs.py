@@ -101,7 +101,8 @@ def test_a_device_is_measured_the_same_whether_a_lab_or_this_machine_reaches_it(
         assert (tallies[name].succeeded, tallies[name].failed, tallies[name].discarded) == (4, 2, 1)
         ended = farm.records(name)
         assert sorted(each.status for each in ended) == ["failed"] * 2 + ["invalid"] + ["succeeded"] * 4
-        assert {each.reason for each in ended if each.status == "failed"} == {WHY_BROKEN}
+        failures = {(each.reason_code, each.reason) for each in ended if each.status == "failed"}
+        assert failures == {("export_failed", WHY_BROKEN)}
     # and each knows what the device is, which the lab found out
     assert [job.facts.platform for job in jobs] == ["linux-x86_64"] * 2
     # and the lab has nothing but what was shared with it

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fixtures.farm import ETFARM, SWEEP, Farm
+from tests.fixtures.farm import ETFARM, Farm, sweep_of
 from tests.fixtures.paths import ROOT
 from tests.fixtures.prefect_server import asked
 from tests.fixtures.waiting import ENOUGH_S, wait_for
@@ -58,7 +58,8 @@ def test_a_worker_measures_for_a_sweep_also_if_its_run_is_killed(
     # given a sweep whose second session is running in the lab
     (farm.folder / "hold").write_text("3", encoding="utf-8")
     log = farm.folder / "worker.log"
-    sweep = farm.start("sweep", farm.sweep_file(SWEEP), "--inventory", farm.inventory, "--bundles", bundles)
+    file = farm.sweep_file(sweep_of("linear", "conv"))
+    sweep = farm.start("sweep", file, "--inventory", farm.inventory, "--bundles", bundles)
     wait_for(lambda: farm.is_held or sweep.poll() is not None, log.read_text, longest_s=240)
     assert sweep.poll() is None, sweep.communicate()
     # when the process that measures is killed

@@ -1,9 +1,6 @@
 """The app of a sweep's own server: where its garbage is collected."""
 
-import subprocess
-import sys
-
-from tests.fixtures.waiting import ENOUGH_S
+from tests.fixtures.command import run_python
 
 # A finalizer that waits for the main thread, as that of a cursor does when another request waits for the database.
 _PROGRAM = """
@@ -32,7 +29,5 @@ print("collected", collected.wait(), flush=True)
 
 
 def test_the_servers_main_thread_never_waits_for_the_finalizer_of_garbage() -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", _PROGRAM], capture_output=True, text=True, timeout=ENOUGH_S, check=False
-    )
+    ended = run_python("-c", _PROGRAM)
     assert ended.stdout.splitlines() == ["alive False", "collected True"], ended.stderr

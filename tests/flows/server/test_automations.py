@@ -17,7 +17,7 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from flows.device.turns import DEVICE_FLOW
 from flows.server import automations
 from flows.server.settings import HEARTBEAT, prepare_prefect
-from tests.fixtures.command import Command, Ended
+from tests.fixtures.command import Command, Ended, run_etfarm
 from tests.fixtures.farm import ETFARM
 from tests.fixtures.http_server import answering
 from tests.fixtures.paths import ROOT
@@ -71,11 +71,7 @@ def environment(api: str, folder: Path, notify: str = "") -> dict[str, str]:
 
 
 def deploy(api: str, folder: Path, file: Path = FILE, notify: str = "") -> "subprocess.CompletedProcess[str]":
-    words = [*ETFARM, "automate", str(file)]
-    variables = environment(api, folder, notify)
-    return subprocess.run(
-        words, cwd=ROOT, env=variables, capture_output=True, text=True, check=False, timeout=4 * ENOUGH_S
-    )
+    return run_etfarm("automate", file, env=environment(api, folder, notify))
 
 
 def found(api: str, path: str, body: object) -> list[dict[str, Any]]:

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from flows.server.embedded import end_orphans
-from tests.fixtures.paths import ROOT
+from tests.fixtures.command import run_python
 from tests.fixtures.prefect_server import copy_database
-from tests.fixtures.waiting import ENOUGH_S, SCALE
+from tests.fixtures.waiting import ENOUGH_S
 
 # Starts the server of a sweep as `etfarm sweep` does, asks it for the runs it knows, and ends it.
 PROGRAM = """
@@ -41,25 +41,7 @@ with board.shown(Console(stderr=True)):
 
 def start(home: Path) -> "subprocess.CompletedProcess[str]":
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
-    command = [sys.executable, "-c", PROGRAM, str(home)]
-    return subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=240 * SCALE
-    )
-
-
-def garbage(database: Path) -> None:
-    database.write_bytes(b"this is not a database at all\n" * 1000)
-
-
-def truncated(database: Path) -> None:
-    database.write_bytes(database.read_bytes()[: database.stat().st_size // 2 + 100])
-
-
-def overwritten_in_the_middle(database: Path) -> None:
-    size = database.stat().st_size
-    with database.open("r+b") as file:
-        file.seek(4096)
-        file.write(os.urandom(size - 4096))
+    return run_python("-c", PROGRAM, home, env=environment)
 
 
 def of_an_unknown_version(database: Path) -> None:
@@ -68,13 +50,22 @@ def of_an_unknown_version(database: Path) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("damage", [garbage, truncated, overwritten_in_the_middle, of_an_unknown_version])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda file: file.write_bytes(b"this is not a database at all\n" * 1000),
+        lambda file: file.write_bytes(file.read_bytes()[: file.stat().st_size // 2 + 100]),
+        lambda file: file.write_bytes(file.read_bytes()[:4096] + os.urandom(file.stat().st_size - 4096)),
+        of_an_unknown_version,
+    ],
+    ids=["garbage", "truncated", "overwritten in the middle", "of an unknown version"],
+)
 @pytest.mark.fault(
     stage="start",
     done="the Prefect database of the var folder overwritten, cut or of an unknown version",
     holds="it is kept under another name, a new one is used, one sentence names both",
 )
-def test_a_damaged_database_is_kept_aside_and_replaced(tmp_path: Path, damage: Callable[[Path], None]) -> None:
+def test_a_damaged_database_is_kept_aside_and_replaced(tmp_path: Path, damage: Callable[[Path], object]) -> None:
     # given a database that is damaged
     database = tmp_path / "prefect.db"
     copy_database(tmp_path)

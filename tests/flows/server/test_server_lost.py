@@ -7,19 +7,21 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 
 import pytest
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from flows.server.watch import ServerGoneError, check_server, client_without_retries, watch
-from tests.fixtures.farm import SWEEP, Farm
+from tests.fixtures.farm import Farm, sweep_of
 from tests.fixtures.http_server import answering
 from tests.fixtures.prefect_server import running_prefect
 from tests.fixtures.waiting import SCALE
+from tests.lab.loopback import free_port
 
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(600)]
 pytest.importorskip("executorch", reason="exports and the runner need the export extra")
-SMALL = SWEEP.replace("[linear, conv]", "[linear]").replace("sessions: 2", "sessions: 3")
+SMALL = sweep_of("linear", sessions=3)
 # What is promised is 15 s on an idle machine; beside other tests starting Python alone takes several times as long.
 ANSWER_S = 30
 
@@ -88,29 +90,21 @@ def silent() -> Iterator[str]:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/api"
 
 
-@contextlib.contextmanager
-def refusing() -> Iterator[str]:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    yield f"http://127.0.0.1:{port}/api"
-
-
-@contextlib.contextmanager
-def given(url: str) -> Iterator[str]:
-    yield url
+def refusing() -> str:
+    return f"http://127.0.0.1:{free_port()}/api"
 
 
 @pytest.mark.parametrize(
     ("server", "cause"),
     [
         pytest.param(silent, "no answer within 8 s", id="silent"),
-        pytest.param(refusing, "Connection refused", id="refusing"),
+        pytest.param(lambda: nullcontext(refusing()), "Connection refused", id="refusing"),
         pytest.param(lambda: answering(500, "oops"), "it answered with HTTP status 500", id="HTTP 500"),
         pytest.param(lambda: answering(503, "busy"), "it answered with HTTP status 503", id="HTTP 503"),
         pytest.param(lambda: answering(200, "<html>"), "the answer is not from a Prefect API", id="a web page"),
-        pytest.param(lambda: given("http://prefect.invalid:4200/api"), "", id="unknown host"),
-        pytest.param(lambda: given("127.0.0.1:4200"), "not a URL", id="no scheme"),
-        pytest.param(lambda: given("http://127.0.0.1:99999/api"), "", id="impossible port"),
+        pytest.param(lambda: nullcontext("http://prefect.invalid:4200/api"), "", id="unknown host"),
+        pytest.param(lambda: nullcontext("127.0.0.1:4200"), "not a URL", id="no scheme"),
+        pytest.param(lambda: nullcontext("http://127.0.0.1:99999/api"), "", id="impossible port"),
     ],
 )
 @pytest.mark.fault(
@@ -172,11 +166,10 @@ def test_a_busy_answer_is_repeated_before_prefect_waits_seconds_for_it() -> None
     holds="one sentence within 15 s; nothing measured, nothing left",
 )
 def test_a_sweep_whose_server_does_not_answer_starts_nothing(farm: Farm) -> None:
-    with refusing() as url:
-        farm.environment["PREFECT_API_URL"] = url
-        began = time.monotonic()
-        ended = farm.sweep(SMALL)
-        took_s = time.monotonic() - began
+    url = farm.environment["PREFECT_API_URL"] = refusing()
+    began = time.monotonic()
+    ended = farm.sweep(SMALL)
+    took_s = time.monotonic() - began
     # then the sweep ends soon with a sentence that names the server, and nothing was measured
     assert ended.returncode == 2
     assert ended.stderr.splitlines()[-1].startswith(f"etfarm: PREFECT_API_URL {url}: ")

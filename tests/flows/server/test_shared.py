@@ -2,12 +2,11 @@
 
 import os
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import httpx
 
+from tests.fixtures.command import run_etfarm
 from tests.fixtures.waiting import ENOUGH_S
 
 
@@ -25,9 +24,6 @@ def test_an_address_in_use_is_one_sentence(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         environment = os.environ | {"PREFECT_SERVER_API_PORT": str(port), "ETFARM_VAR": str(tmp_path)}
-        ended = subprocess.run(
-            [sys.executable, "-m", "flows.cli.main", "server"],
-            env=environment, capture_output=True, text=True, timeout=ENOUGH_S, check=False,
-        )  # fmt: skip
+        ended = run_etfarm("server", env=environment)
     assert ended.returncode == 2
     assert ended.stderr.startswith(f"etfarm: the address 127.0.0.1:{port} is in use; set PREFECT_SERVER_API_HOST or ")

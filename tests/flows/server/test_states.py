@@ -3,18 +3,19 @@
 from typing import Any
 
 import pytest
-from prefect.client.orchestration import get_client
-from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId, FlowRunFilterParentFlowRunId
-from prefect.client.schemas.objects import State
+from prefect.client.schemas.objects import TERMINAL_STATES, State
+from prefect.settings import PREFECT_API_URL
 
 from devices.errors import FarmError
 from flows.server.states import data_of
 from tasks.bundle.record import SessionRecord
 from tasks.measure.session.measure import measure
 from tasks.store.var import Var
+from tests.fixtures.prefect_server import asked
 from tests.fixtures.stand_in_farm import StandInFarm
 from tests.fixtures.waiting import wait_for
 
+pytestmark = pytest.mark.thorough
 GONE = {"name": "gone", "transport": "ssh", "address": "127.0.0.1", "port": 9, "user": "nobody", "root": "/tmp/x"}
 
 
@@ -26,20 +27,17 @@ def states_of(sweep_end: State[Any]) -> dict[str, tuple[str, str]]:
 
     def is_recorded() -> bool:
         """The server records task runs some time after they ended."""
-        with get_client(sync_client=True) as client:
-            below = FlowRunFilterParentFlowRunId(any_=[sweep_run])
-            flows = client.read_flow_runs(flow_run_filter=FlowRunFilter(parent_flow_run_id=below))
-            tasks = client.read_task_runs(flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[sweep_run])))
-        states = [(run.name, run.state) for run in flows] + [(run.name, run.state) for run in tasks]
-        ended = [(name, state) for name, state in states if state and state.is_final()]
-        found.update({name: (str(state.name), state.message or "") for name, state in ended})
-        return len(found) == len(states) and any(name.startswith("report") for name in found)
+        this, api = {"any_": [str(sweep_run)]}, PREFECT_API_URL.value()
+        runs = asked(f"{api}/flow_runs/filter", {"flow_runs": {"parent_flow_run_id": this}})
+        runs += asked(f"{api}/task_runs/filter", {"flow_runs": {"id": this}})
+        ended = [run for run in runs if run["state_type"] in {state.value for state in TERMINAL_STATES}]
+        found.update({run["name"]: (run["state_name"], run["state"]["message"] or "") for run in ended})
+        return len(found) == len(runs) and any(name.startswith("report") for name in found)
 
     wait_for(is_recorded, "the server to record every run")
     return found
 
 
-@pytest.mark.thorough
 def test_a_device_that_cannot_be_reached_is_red_beside_one_that_is_green(stand_in_farm: StandInFarm) -> None:
     # when a sweep measures this machine, and another device does not answer
     ended = stand_in_farm.sweep(GONE)
@@ -58,7 +56,6 @@ def test_a_device_that_cannot_be_reached_is_red_beside_one_that_is_green(stand_i
     assert load == ("Completed", "5 bundles loaded, 0 already in the warehouse")
 
 
-@pytest.mark.thorough
 def test_failed_sessions_a_failed_build_and_damaged_bundles_are_red_and_named(
     stand_in_farm: StandInFarm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -89,7 +86,6 @@ def test_failed_sessions_a_failed_build_and_damaged_bundles_are_red_and_named(
     assert damaged.parent.name in by_step["load"][1]
 
 
-@pytest.mark.thorough
 def test_a_device_whose_results_cannot_be_written_is_red_with_its_counts(
     stand_in_farm: StandInFarm, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,9 +3,8 @@
 import contextlib
 import socketserver
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import paramiko
 import prefect
@@ -35,19 +34,6 @@ def places(tmp_path: Path) -> Var:
     return Var(tmp_path / "var")
 
 
-@pytest.fixture
-def at_server(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], contextlib.AbstractContextManager[None]]:
-    """Sets PREFECT_API_URL for a block."""
-
-    @contextlib.contextmanager
-    def use(api: str) -> Iterator[None]:
-        monkeypatch.setenv("PREFECT_API_URL", api)
-        with temporary_settings({PREFECT_API_URL: api}):
-            yield
-
-    return use
-
-
 def test_without_a_server_phones_and_ssh_hosts_none_of_them_is_checked(
     places: Var, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,9 +44,12 @@ def test_without_a_server_phones_and_ssh_hosts_none_of_them_is_checked(
     assert connections.ssh(places, [HERE]) == []
 
 
-def test_a_prefect_server_of_another_version_is_named_with_both_versions(places: Var, at_server: Any) -> None:
+def test_a_prefect_server_of_another_version_is_named_with_both_versions(
+    places: Var, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # given a stand-in for a server of another version, which cannot be installed beside this one
-    with answering(200, '"3.1.0"') as api, at_server(api):
+    with answering(200, '"3.1.0"') as api, temporary_settings({PREFECT_API_URL: api}):
+        monkeypatch.setenv("PREFECT_API_URL", api)
         text = text_of(setup_checks.prefect_server(places, [HERE]))
     ours = prefect.__version__
     assert text == (
@@ -70,11 +59,12 @@ def test_a_prefect_server_of_another_version_is_named_with_both_versions(places:
 
 
 def test_a_prefect_server_of_this_version_is_right_and_a_worker_is_one_with_a_heartbeat(
-    places: Var, at_server: Any, prefect_api: str, monkeypatch: pytest.MonkeyPatch
+    places: Var, server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours = prefect.__version__
+    monkeypatch.setenv("PREFECT_API_URL", server)
     monkeypatch.setattr(setup_checks, "POOL", "farm")  # other tests use the pool of the farm at the same server
-    with at_server(prefect_api), get_client(sync_client=True) as client:
+    with get_client(sync_client=True) as client:
         # given a server without the work pool
         assert text_of(setup_checks.prefect_server(places, [HERE])).startswith(f"ok: Prefect server {ours} answers")
         never = "fix: 0 workers of the work pool `farm` online (never a heartbeat): scheduled sweeps will not start; "

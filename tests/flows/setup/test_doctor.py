@@ -16,10 +16,9 @@ from devices.ondevice.lease import acquire
 from tasks.analyse.snapshot import publish_snapshot
 from tasks.measure.health import Registry
 from tasks.store.var import Var
-from tests.fixtures.command import Command
-from tests.fixtures.farm import ETFARM
-from tests.fixtures.waiting import ENOUGH_S
+from tests.fixtures.command import Command, run_etfarm
 from tests.fixtures.warehouse import BundleMaker
+from tests.lab.loopback import free_port
 
 INVENTORY = "devices:\n  - {name: here, transport: local, root: %s}\n"
 A_RUN, B_RUN = (f"{letter * 8}-0000-4000-8000-000000000000" for letter in "ab")
@@ -132,15 +131,13 @@ def test_a_damaged_current_is_found(doctor: Command, places: Var) -> None:
 
 def test_an_unreachable_device_and_server_are_found(tmp_path: Path) -> None:
     # given a server that refuses, and a device that cannot be reached
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
+    port = free_port()
     inventory = tmp_path / "inventory.yaml"
     entry = f"{{name: gone, transport: ssh, address: 127.0.0.1, port: {port}, user: nobody, root: /tmp/x}}"
     inventory.write_text(f"devices: [{entry}]\n", encoding="utf-8")
     # when the doctor looks
-    words = [*ETFARM, "doctor", "--inventory", str(inventory), "--var", str(tmp_path / "var")]
     environment = os.environ | {"PREFECT_API_URL": f"http://127.0.0.1:{port}/api", "TMPDIR": str(tmp_path)}
-    ended = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=ENOUGH_S)
+    ended = run_etfarm("doctor", "--inventory", inventory, "--var", tmp_path / "var", env=environment)
     # then both are named with the cause
     assert ended.returncode == 1, ended.stderr
     device, server = ended.stdout.splitlines()[:2]

@@ -9,12 +9,10 @@ from typing import Any
 import pytest
 
 from tasks.store.var import Var
-from tests.fixtures.farm import SWEEP, Farm
+from tests.fixtures.farm import Farm, sweep_of
 from tests.fixtures.prefect_server import asked, slots_in_use
 from tests.fixtures.stand_in_farm import StandInFarm
 from tests.fixtures.waiting import ENOUGH_S
-
-SMALL = SWEEP.replace("[linear, conv]", "[linear]")
 
 
 @pytest.fixture
@@ -51,7 +49,7 @@ def test_a_sweep_that_is_stopped_leaves_nothing(
     farm: Farm, scratch: Path, prefect_api: str, how: signal.Signals
 ) -> None:
     # given a sweep in the middle of a session, with a large file in its scratch folder
-    process = farm.start_until_held(1, SMALL.replace("tiny", f"stopped-{how.name.lower()}"))
+    process = farm.start_until_held(1, sweep_of("linear", name=f"stopped-{how.name.lower()}"))
     (folder,) = scratch.glob("etfarm-scratch-*/.part-*")
     (folder / "large").write_bytes(b"x" * 1_000_000)
     (note,) = farm.var.glob("prefect/own-runs/*.json")
@@ -66,7 +64,7 @@ def test_a_sweep_that_is_stopped_leaves_nothing(
     assert not unfinished_in(farm.var)
     assert slots_in_use(prefect_api, "here") == 0
     # and the server shows the sweep and its device's part as cancelled
-    assert run_of(prefect_api, note.stem)["state_name"] == "Cancelled"
+    assert asked(f"{prefect_api}/flow_runs/{note.stem}")["state_name"] == "Cancelled"
     assert [run["state_name"] for run in runs_below(prefect_api, note.stem)] == ["Cancelled"]
 
 
@@ -80,7 +78,8 @@ def test_a_sweep_that_is_stopped_leaves_nothing(
 )
 def test_a_killed_sweep_goes_on_where_it_was_and_leaves_nothing(farm: Farm, scratch: Path, prefect_api: str) -> None:
     # given a sweep that is killed in the middle of its third session
-    process = farm.start_until_held(3, SMALL.replace("tiny", "killed"))
+    sweep = sweep_of("linear", name="killed")
+    process = farm.start_until_held(3, sweep)
     process.kill()
     process.communicate()
     kept = bundles_of(farm)
@@ -90,10 +89,10 @@ def test_a_killed_sweep_goes_on_where_it_was_and_leaves_nothing(farm: Farm, scra
     (scratch / f"etfarm-tree-{process.pid}-x").mkdir()
     (farm.var / "bundles" / f".part-{process.pid}-0").mkdir()
     (note,) = farm.var.glob("prefect/own-runs/*.json")
-    assert run_of(prefect_api, note.stem)["state_type"] == "RUNNING"
+    assert asked(f"{prefect_api}/flow_runs/{note.stem}")["state_type"] == "RUNNING"
     # when the same sweep is started again
     farm.go_on()
-    done = farm.sweep(SMALL.replace("tiny", "killed"))
+    done = farm.sweep(sweep)
     # then it runs only the rest, and nothing is lost or counted twice
     assert done.returncode == 0, done.stderr
     assert "2 already done" in done.stdout
@@ -105,9 +104,10 @@ def test_a_killed_sweep_goes_on_where_it_was_and_leaves_nothing(farm: Farm, scra
     assert list(scratch.glob("etfarm-tree-*")) == []
     assert not unfinished_in(farm.var)
     assert not any((farm.folder / "device/jobs").glob("*"))
-    assert not processes_with(str(farm.folder / "device"))
+    running = subprocess.run(["ps", "-ww", "-eo", "args="], capture_output=True, text=True, check=True).stdout
+    assert str(farm.folder / "device") not in running
     # and at the server the killed runs are Crashed, with the process
-    run = run_of(prefect_api, note.stem)
+    run = asked(f"{prefect_api}/flow_runs/{note.stem}")
     assert run["state_type"] == "CRASHED"
     assert f"process {process.pid} on " in run["state"]["message"]
     assert [run["state_type"] for run in runs_below(prefect_api, note.stem)] == ["CRASHED"]
@@ -135,17 +135,7 @@ def test_the_server_of_a_killed_sweep_is_ended_also_by_a_sweep_with_another_serv
         assert server.wait(ENOUGH_S) == -signal.SIGTERM
 
 
-def run_of(api: str, flow_run_id: str) -> dict[str, Any]:
-    run: dict[str, Any] = asked(f"{api}/flow_runs/{flow_run_id}")
-    return run
-
-
 def runs_below(api: str, flow_run_id: str) -> list[dict[str, Any]]:
     below = {"flow_runs": {"parent_flow_run_id": {"any_": [flow_run_id]}}}
     runs: list[dict[str, Any]] = asked(f"{api}/flow_runs/filter", below)
     return runs
-
-
-def processes_with(words: str) -> list[str]:
-    listed = subprocess.run(["ps", "-ww", "-eo", "args="], capture_output=True, text=True, check=True)
-    return [line for line in listed.stdout.splitlines() if words in line]

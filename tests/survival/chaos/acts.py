@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.fixtures.program import Program
 from tests.lab import processes
 from tests.lab.link_proxy import LinkProxy
 from tests.survival.chaos.farm import HOME, LABS, ChaosFarm
@@ -37,8 +38,8 @@ class Acts:
     def all(self) -> dict[str, Callable[[], Deed | None]]:
         """Return the acts by name."""
         found: dict[str, Callable[[], Deed | None]] = {
-            "kill -9 controller": lambda: self._controller(signal.SIGKILL),
-            "SIGTERM controller": lambda: self._controller(signal.SIGTERM),
+            "kill -9 controller": lambda: self._part("controller", signal.SIGKILL),
+            "SIGTERM controller": lambda: self._part("controller", signal.SIGTERM),
             "kill -9 worker of a lab": self._worker,
             "kill -9 run of a lab": self._lab_run,
             "kill -9 Prefect server": lambda: self._part("server", signal.SIGKILL),
@@ -60,23 +61,19 @@ class Acts:
         for _, end in due:
             end()
 
-    def _controller(self, number: signal.Signals) -> Deed | None:
-        if self.farm.controller.exit_code is not None:
-            return None
-        self.farm.controller.send(number)
-        return Deed("", {HOME, *LABS})
+    def _running(self, name: str) -> Program | None:
+        program = self.farm.controller if name == "controller" else self.farm.kept[name].program
+        return program if program.exit_code is None else None
 
     def _part(self, name: str, number: signal.Signals) -> Deed | None:
-        program = self.farm.kept[name].program
-        if program.exit_code is not None:
+        if not (program := self._running(name)):
             return None
         program.send(number)
         return Deed("", {HOME, *LABS})
 
     def _worker(self) -> Deed | None:
         lab = self.moments.choice(LABS)
-        program = self.farm.kept[lab].program
-        if program.exit_code is not None:
+        if not (program := self._running(lab)):
             return None
         program.kill_with_children()
         return Deed(lab, {lab})
@@ -136,7 +133,7 @@ class Acts:
         """Suspend a process for some seconds, as a machine does that is out of memory or asleep."""
         name = self.moments.choice(["controller", "server", "background", "redis", *LABS])
         seconds = self.moments.uniform(2, 15)
-        pid = self._run_of(name) if name in LABS else self._pid_of(name)
+        pid = self._pid_of(name)
         if pid is None:
             return None
         processes.kill(pid, signal.SIGSTOP)
@@ -145,8 +142,10 @@ class Acts:
         return Deed(f"{what} for {seconds:.0f} s", {name} if name in LABS else {HOME, *LABS})
 
     def _pid_of(self, name: str) -> int | None:
-        program = self.farm.controller if name == "controller" else self.farm.kept[name].program
-        return program.pid if program.exit_code is None else None
+        if name in LABS:
+            return self._run_of(name)
+        program = self._running(name)
+        return program.pid if program else None
 
 
 def _stat_of(pid: int) -> list[str]:
