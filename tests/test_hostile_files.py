@@ -2,8 +2,7 @@
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -103,16 +102,6 @@ of_every_parser = pytest.mark.parametrize("parser", PARSERS, ids=lambda parser: 
 of_structured = pytest.mark.parametrize("parser", STRUCTURED, ids=lambda parser: parser.file)
 
 
-@contextmanager
-def _named(kind: str) -> Iterator[None]:
-    """Add the kind of the file to an error, since one test reads them all."""
-    try:
-        yield
-    except Exception as error:
-        error.add_note(kind)
-        raise
-
-
 def refusal(parser: Parser, folder: Path, content: bytes) -> str | None:
     """Write the file and parse it; return the sentence that refuses it, None if it is read."""
     (folder / parser.file).write_bytes(content)
@@ -125,9 +114,9 @@ def refusal(parser: Parser, folder: Path, content: bytes) -> str | None:
     holds="a value or one sentence",
 )
 @of_every_parser
-def test_garbage_is_refused_in_one_sentence(parser: Parser, tmp_path: Path) -> None:
+def test_garbage_is_refused_in_one_sentence(parser: Parser, tmp_path: Path, subtests: pytest.Subtests) -> None:
     for kind, content in HOSTILE_FILES.items():
-        with _named(kind):
+        with subtests.test(kind):
             refusal(parser, tmp_path, content)
 
 
