@@ -4,15 +4,13 @@ Run: python -m tests.benchmarks.operators
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tasks.analyse.verdict.operators import judge_operators
 from tasks.analyse.verdict.operators_common import Group, Operator
+from tests.benchmarks.verdicts import HOT_NIGHTS, HOT_SESSIONS, NIGHT_CV, Array
 
-Array = NDArray[np.float64]
 SERIES, SESSIONS, NIGHTS, FIRST_NIGHT, CHANGE_NIGHT = 60, 8, 40, 5, 25
-# What all operators share: as in tests/benchmarks/verdicts.py.
-SESSION_CV, NIGHT_CV, HOT_NIGHTS, HOT_SESSIONS = 0.02, 0.012, 0.04, 0.03
+SESSION_CV = 0.02
 # What each operator does beside that, from session to session and from night to night. The first is a third of what
 # they share, as measured on one machine; how much an operator moves from night to night is not known.
 OPERATOR_NOISE = ((0.007, 0.003), (0.007, 0.006), (0.015, 0.006))

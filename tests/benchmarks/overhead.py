@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 from flows.server.settings import prepare_prefect
@@ -60,8 +60,8 @@ def through_the_farm(folder: Path, var: Path) -> tuple[float, list[list[str]]]:
     sweep(str(folder / "sweep.yaml"), str(folder / "inventory.yaml"), var=str(var), return_state=True)
     records = [record for night in (var / "bundles").iterdir() for record in bundles_of(var / "bundles", night.name)]
     records.sort(key=lambda record: record.ended_at)
-    wall_s = (_at(records[-1].ended_at) - _at(records[0].ended_at)).total_seconds()
-    return wall_s, [record.command for record in records[1:]]
+    first, last = (datetime.fromisoformat(record.ended_at) for record in (records[0], records[-1]))
+    return (last - first).total_seconds(), [record.command for record in records[1:]]
 
 
 def in_a_shell(commands: list[list[str]]) -> float:
@@ -79,10 +79,6 @@ def _moved(command: list[str], folder: str) -> list[str]:
     return [
         f"{word.split('=')[0]}={folder}/{Path(word).name}" if word.startswith(outputs) else word for word in command
     ]
-
-
-def _at(moment: str) -> datetime:
-    return datetime.fromisoformat(moment).astimezone(UTC)
 
 
 def cpu_s(arguments: list[str]) -> float:
