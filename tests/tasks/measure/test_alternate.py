@@ -31,9 +31,7 @@ def test_two_sides_take_turns_after_a_session_that_is_discarded() -> None:
     # and what they run is at hand by its hash
     assert {pte for pte, _ in planned.exports} == {"p1", "p2"}
     assert set(planned.runners) == {"r1"}
-
-
-def test_nothing_to_compare_plans_nothing() -> None:
+    # and nothing to compare plans nothing
     assert plan_round(NIGHT, [], "same_night", 8).sessions == []
 
 

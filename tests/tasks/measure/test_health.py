@@ -78,12 +78,6 @@ def test_a_retired_device_is_not_quarantined_and_a_release_forgets_everything(re
     assert registry.health("phone") == Health()
 
 
-def test_another_process_sees_the_same(tmp_path: Path, registry: Registry) -> None:
-    registry.strike("phone", "lost")
-
-    assert Registry(tmp_path / "devices").health("phone") == registry.health("phone")
-
-
 def test_strikes_of_several_processes_at_once_are_all_counted(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     processes = [context.Process(target=_strike, args=(tmp_path,)) for _ in range(2)]

@@ -1,19 +1,14 @@
 """The commit of the repository that a sweep file lies in: recorded where there is one, and nothing else."""
 
-import os
-import subprocess
+import shutil
 from pathlib import Path
 
 import pytest
 
 from tasks.bundle.record import Source
 from tasks.measure.source import source_of
-
-
-def git(folder: Path, *arguments: str) -> str:
-    author = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
-    done = subprocess.run(["git", *author, "-C", str(folder), *arguments], check=True, capture_output=True, text=True)
-    return done.stdout.strip()
+from tests.fixtures.stand_in import put_on_path
+from tests.fixtures.stand_in_checkout import commit, git
 
 
 def known_source_of(sweep_file: Path) -> Source:
@@ -29,12 +24,14 @@ def sweep_file(tmp_path: Path) -> Path:
     (tmp_path / "bench").mkdir()
     path = tmp_path / "bench" / "nightly.yaml"
     path.write_text("name: nightly\n")
-    git(tmp_path, "add", ".")
-    git(tmp_path, "commit", "--quiet", "-m", "first")
+    commit(tmp_path)
     return path
 
 
-def test_the_commit_of_the_repository_is_recorded(sweep_file: Path) -> None:
+def test_the_commit_of_the_repository_is_recorded_and_results_that_nobody_tracks_are_no_change(
+    sweep_file: Path,
+) -> None:
+    (sweep_file.parent / "results.duckdb").touch()
     found = known_source_of(sweep_file)
     assert found.model_dump() == {"commit": git(sweep_file.parent, "rev-parse", "HEAD"), "is_dirty": False}
 
@@ -43,18 +40,11 @@ def test_a_changed_file_anywhere_in_the_repository_is_an_uncommitted_change(swee
     # given a tracked model beside the folder of the sweep file
     model = sweep_file.parents[1] / "model.py"
     model.write_text("channels = 8\n")
-    git(model.parent, "add", "model.py")
-    git(model.parent, "commit", "--quiet", "-m", "model")
+    commit(model.parent)
     # when it is edited
     model.write_text("channels = 16\n")
     # then the commit is not what was measured
     assert known_source_of(sweep_file).is_dirty is True
-
-
-def test_results_that_nobody_tracks_are_no_change(sweep_file: Path) -> None:
-    (sweep_file.parent / "var").mkdir()
-    (sweep_file.parent / "var" / "results.duckdb").write_text("")
-    assert known_source_of(sweep_file).is_dirty is False
 
 
 def test_no_url_of_a_remote_is_recorded(sweep_file: Path) -> None:
@@ -105,13 +95,8 @@ def test_a_git_that_hangs_does_not_stop_a_sweep(
     sweep_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given a git that never answers about changes
-    slow = tmp_path / "bin" / "git"
-    slow.parent.mkdir()
-    slow.write_text('#!/bin/sh\ncase "$*" in *status*) exec sleep 60;; esac\nexec "$REAL_GIT" "$@"\n')
-    slow.chmod(0o755)
-    real = subprocess.run(["which", "git"], check=True, capture_output=True, text=True).stdout.strip()
-    monkeypatch.setenv("REAL_GIT", real)
-    monkeypatch.setenv("PATH", f"{slow.parent}{os.pathsep}{os.environ['PATH']}")
+    slow = f'case "$*" in *status*) exec sleep 60;; esac\nexec "{shutil.which("git")}" "$@"'
+    put_on_path(monkeypatch, tmp_path / "bin", git=slow)
     monkeypatch.setattr("tasks.measure.source._ANSWER_S", 1.0)
     # then the commit is recorded without an answer about changes
     assert known_source_of(sweep_file).is_dirty is None

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from tasks.keep.forget import forget_sessions
 from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, LINEAR, MEAN, TRANSPOSE, BundleMaker
 
 MS = 1_000_000
@@ -138,12 +137,3 @@ def test_a_session_without_sources_has_no_rows_and_a_damaged_file_is_refused(mak
     assert "sources.json: does not match its schema" in result.refused[0][1]
     assert listed(maker) == []
     assert maker.ask("SELECT count(*) FROM module_time") == [(0,)]
-
-
-def test_a_forgotten_session_takes_its_sources_along(maker: BundleMaker) -> None:
-    maker.session([(10 * MS, {CONVOLUTION: MS})], files=sources(NODES))
-    maker.load()
-    assert maker.ask("SELECT count(*) > 0 FROM node_source") == [(True,)]
-    forget_sessions(maker.warehouse, [session for (session,) in maker.ask("SELECT session_id FROM session")])
-    for table in ("source_map", "node_source", "module_class"):
-        assert maker.ask(f"SELECT count(*) FROM {table}") == [(0,)]

@@ -45,7 +45,6 @@ def keys(bucket: str) -> list[str]:
 
 
 def key_of(bucket: str, session_id: str, name: str) -> str:
-    """The object that holds this file of a session."""
     return next(key for key in keys(bucket) if session_id in key and key.endswith(name))
 
 
@@ -105,12 +104,14 @@ def test_a_record_of_forgotten_sessions_that_cannot_be_read_is_one_sentence(tmp_
         store.forgotten()
 
 
-def test_a_full_disk_forgets_nothing(full_disk: Path, tmp_path: Path) -> None:
+def test_a_full_disk_forgets_and_decides_nothing(full_disk: Path, tmp_path: Path) -> None:
     store = open_store(str(full_disk), Var(tmp_path))
     (full_disk / "filler").write_bytes(b"x" * (1 << 20))
     with pytest.raises(BundleError, match=r"cannot be written \(No space left on device\); check the folder"):
         store.forget(Forgotten(reason="x" * 10_000, forgotten_at="2026-11-21", sessions={"a1": NIGHT.sweep_id}))
-    assert store.forgotten() == {}
+    with pytest.raises(BundleError, match="No space left on device"):
+        store.record_decision("00000001.json", b"x" * 10_000)
+    assert (store.forgotten(), store.decisions()) == ({}, {})
 
 
 @pytest.mark.fault(

@@ -1,21 +1,14 @@
 """Measurements that contradict themselves: refused in one sentence, or counted once, and never as another number."""
 
 import math
-from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
 from tasks.rows import rows
-from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
-from tests.fixtures.warehouse import MEAN, BundleMaker, etdump_of
+from tests.fixtures.etdump_builder import LOADING, METHOD, Profile, Run, build_etdump
+from tests.fixtures.warehouse import MEAN, BundleMaker
 
 ADD = "native_call_add.out"
-
-
-def loading(start: int) -> Run:
-    """What the runtime records when it loads a method; it does not record which one."""
-    return Run([Profile("Method::init", start, start + 9, chain=-1, instruction=0)], name="Default")
 
 
 def execution(start: int, *names: str, took: int = 100) -> Run:
@@ -28,52 +21,44 @@ def execution(start: int, *names: str, took: int = 100) -> Run:
     return Run([*events, Profile(METHOD, start, start + took, chain=-1, instruction=0)])
 
 
-def bundle(maker: BundleMaker, runs: Sequence[Run], executions: int) -> Path:
-    return maker.session([100] * (executions - 1), files={"model.etdump": build_etdump(runs)})
+FAST, SLOW = execution(1000, MEAN, ADD), execution(3000, ADD, took=1000)
+ABORTED = Run([*execution(2000, MEAN, ADD).events[:3], *execution(3000, MEAN, ADD).events])
 
 
-def refusal(maker: BundleMaker, *paths: Path) -> str:
-    """Load and return the only refusal; nothing else was loaded."""
-    result = maker.load(*paths)
-    assert (result.loaded, result.already) == (0, 0)
-    [(_, sentence)] = result.refused
-    assert "\n" not in sentence
+@pytest.mark.parametrize(
+    ("runs", "executions", "sentence"),
+    [
+        pytest.param(
+            [LOADING, FAST, LOADING, SLOW, FAST, SLOW],
+            4,
+            "the process loaded 2 methods, and an ETDump does not record which one an execution ran; "
+            "measure one method per process",
+            id="two methods by turns, of which one is ten times as fast",
+        ),
+        pytest.param(
+            [FAST, ABORTED],
+            2,
+            "3 of its events belong to an execution that did not end; run the model again",
+            id="the beginning of an execution before a complete one",
+        ),
+        pytest.param(
+            [execution(0, took=90), execution(100, took=0), execution(200, took=0)],
+            3,
+            "every measured execution lasts 0 ns: the clock of the runner does not run or is too coarse; "
+            "measure with another runner",
+            id="a clock that stands still",
+        ),
+    ],
+)
+def test_a_measurement_that_contradicts_itself_is_refused_in_its_bundle_and_alone(
+    maker: BundleMaker, runs: list[Run], executions: int, sentence: str
+) -> None:
+    folder = maker.session([100] * (executions - 1), files={"model.etdump": build_etdump(runs)})
+    for path in folder, folder / "model.etdump":
+        result = maker.load(path)
+        assert (result.loaded, result.already) == (0, 0)
+        assert [each for _, each in result.refused] == [f"{folder / 'model.etdump'}: {sentence}"]
     assert maker.ask("SELECT count(*) FROM session") == [(0,)]
-    return sentence
-
-
-def test_an_etdump_of_two_methods_is_refused_not_pooled(maker: BundleMaker, tmp_path: Path) -> None:
-    # given a process that loads and runs two methods by turns, of which one is ten times as fast
-    runs = [loading(0), execution(1000, MEAN, ADD), loading(2000)]
-    runs += [execution(3000, ADD, took=1000), execution(5000, MEAN, ADD), execution(6000, ADD, took=1000)]
-    folder = bundle(maker, runs, 4)
-    # when its bundle or its ETDump alone is loaded, then it is refused
-    for path in folder, folder / "model.etdump":
-        assert refusal(maker, path) == (
-            f"{folder / 'model.etdump'}: the process loaded 2 methods, and an ETDump does not record which one an "
-            "execution ran; measure one method per process"
-        )
-
-
-def test_a_session_with_an_aborted_execution_is_refused(maker: BundleMaker) -> None:
-    # given two complete executions, and the beginning of one before the second
-    aborted, last = execution(2000, MEAN, ADD).events[:3], execution(3000, MEAN, ADD)
-    folder = bundle(maker, [execution(1000, MEAN, ADD), Run([*aborted, *last.events])], 2)
-    for path in folder, folder / "model.etdump":
-        assert refusal(maker, path) == (
-            f"{folder / 'model.etdump'}: 3 of its events belong to an execution that did not end; run the model again"
-        )
-
-
-def test_a_session_whose_measured_executions_all_last_0_ns_is_refused(maker: BundleMaker) -> None:
-    folder = maker.session([(0, {}), (0, {})], files={"model.etdump": etdump_of([(90, {}), (0, {}), (0, {})])})
-    assert refusal(maker) == (
-        f"{folder / 'model.etdump'}: every measured execution lasts 0 ns: the clock of the runner does not run or is "
-        "too coarse; measure with another runner"
-    )
-    loose = maker.bundles / "loose.etdump"
-    loose.write_bytes(etdump_of([(90, {}), (0, {})]))
-    assert "every measured execution lasts 0 ns" in refusal(maker, loose)
 
 
 @pytest.mark.parametrize("last_ns", [10, 0])

@@ -54,15 +54,14 @@ def paths_of(maker: BundleMaker) -> list[Path]:
 
 
 def test_bundles_read_side_by_side_make_the_same_warehouse(
-    maker: BundleMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    maker: BundleMaker, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     # Given a damaged bundle among the others, loaded by one process and by several
     (paths_of(maker)[3] / "model.etdump").write_bytes(b"damaged")
     other = BundleMaker(tmp_path / "several")
     other.bundles = maker.bundles
     alone = maker.load()
-    monkeypatch.setattr(parsing, "_WORTH_BYTES", 0)
-    monkeypatch.setattr(parsing, "_processes", lambda: 2)
+    request.getfixturevalue("side_by_side")
     together = other.load()
     # Then what was loaded, what was refused and every row with its ids are equal
     assert together == alone

@@ -32,10 +32,14 @@ def test_what_the_runner_reports_is_shown(maker: BundleMaker) -> None:
     clocks = {"execution_ns": [MS, 1016], "untraced_execution_ns": [MS, 1000]}
     maker.session([MS, MS], model__name="a", stats=older | clocks | {"model_peak_resident_bytes": 3 << 20})
     maker.session([MS, MS], model__name="b", stats=older)
+    # and an ETDump that is costly to record
+    maker.session([MS, MS], model__name="c", stats=older | clocks | {"execution_ns": [MS, 1730]})
     # then the memory of the process stands for that of the model, and a cost that is not known is none
-    latency = report_of(maker)["latency"]
-    assert (latency.column("Load"), latency.column("Peak")) == (["5.0", "5.0"], ["3.0", "9.0"])
-    assert latency.column("ETDump") == ["1.6", "–"]  # noqa: RUF001
+    report = report_of(maker)
+    latency = report["latency"]
+    assert (latency.column("Load"), latency.column("Peak")) == (["5.0"] * 3, ["3.0", "9.0", "9.0"])
+    assert latency.column("ETDump") == ["1.6", "–", "73.0"]  # noqa: RUF001
+    assert report.contains("Recording the ETDump adds more than 5 % to the runs of one cell", "latency")
 
 
 @pytest.mark.parametrize(
@@ -73,12 +77,6 @@ def test_a_device_whose_times_mean_nothing_is_marked_and_they_are_not_shown(
         assert time not in report.markdown
 
 
-def test_a_costly_etdump_is_named(maker: BundleMaker) -> None:
-    times = {"execution_ns": [MS, 1730], "untraced_execution_ns": [MS, 1000]}
-    maker.session([MS, MS], stats={"load_ns": MS, "threads_used": 1, **times})
-    assert report_of(maker).contains("Recording the ETDump adds more than 5 % to the runs of one cell", "latency")
-
-
 def test_one_session_of_a_fast_model_has_a_fourth_decimal_and_no_distance_to_others(maker: BundleMaker) -> None:
     maker.session([12_300])
     latency = report_of(maker)["latency"]
@@ -99,6 +97,27 @@ def test_the_flags_of_a_session_are_in_its_row_and_unusual_sessions_are_counted(
         "–",  # noqa: RUF001
     ]
     assert report.contains("Unusual sessions: 1 with drift above 5 % and 1 with two modes.", "latency")
+
+
+def phases(maker: BundleMaker) -> list[list[str]]:
+    """The rows of language models, one for each."""
+    tables = report_of(maker)["latency"].tables
+    return [row for heads, *rows in tables for row in rows if any(head.startswith("Prompt") for head in heads)]
+
+
+def test_prefill_and_decoding_of_a_model_are_in_one_row(maker: BundleMaker) -> None:
+    for case, tokens, kv_depth, ms in (("prefill128", 128, 0, 64), ("decode", 1, 128, 4)):
+        maker.session([ms * MS] * 3, model__name=f"llm@{case}", model__tokens=tokens, model__kv_depth=kv_depth)
+    assert phases(maker) == [
+        ["llm", "host", "fp32", "off", "1", "128", "64.000", "2,000.0", "128", "4.000", "250.0", "1", "1"]
+    ]
+    assert report_of(maker).contains("a text cannot end early", "latency")
+
+
+def test_without_a_language_model_nothing_is_said_of_prefill(maker: BundleMaker) -> None:
+    maker.session([MS] * 3)
+    assert phases(maker) == []
+    assert not report_of(maker).contains("Prefill", "latency")
 
 
 def test_steady_sessions_and_emulated_devices_have_no_flags(maker: BundleMaker) -> None:

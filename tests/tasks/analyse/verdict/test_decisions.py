@@ -118,11 +118,3 @@ def test_a_file_that_cannot_be_read_is_named_and_stops_no_other(tmp_path: Path) 
     found = read_decisions(store)
     assert is_excluded(found, SERIES)
     assert "00000002.json: cannot be read (Is a directory)" in found.damaged[0]
-
-
-def test_a_full_disk_records_nothing(full_disk: Path) -> None:
-    store = LocalStore(full_disk)
-    (full_disk / "filler").write_bytes(b"x" * (1 << 20))
-    with pytest.raises(Exception, match="No space left on device"):
-        store.record_decision("00000001.json", decision(1, reason="x" * 10_000).text())
-    assert read_decisions(store) == Decisions()

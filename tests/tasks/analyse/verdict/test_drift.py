@@ -13,10 +13,6 @@ from tasks.analyse.verdict.drift import LEAST_NIGHTS, Drift, slow_drift
 FIRST = date(2026, 9, 1)
 
 
-def needs_ruptures() -> None:
-    pytest.importorskip("ruptures", reason="the drift extra is not installed")
-
-
 def found(figures: ArrayLike) -> Drift | None:
     values: Sequence[float] = np.asarray(figures, np.float64).tolist()
     return slow_drift([FIRST + timedelta(days=number) for number in range(len(values))], values)
@@ -24,6 +20,7 @@ def found(figures: ArrayLike) -> Drift | None:
 
 def noisy(given: ArrayLike, seed: int) -> NDArray[np.float64]:
     """Nights with a CV of 1.2 %, 4 % of them hot."""
+    pytest.importorskip("ruptures", reason="the drift extra is not installed")
     levels, generator = np.asarray(given, np.float64), np.random.default_rng(seed)
     hot = (generator.random(len(levels)) < 0.04) * generator.uniform(0.04, 0.15, len(levels))
     moved: NDArray[np.float64] = levels * np.exp(generator.normal(0, 0.012, len(levels)) + hot)
@@ -35,7 +32,6 @@ def share(levels: ArrayLike, series: int = 40) -> float:
 
 
 def test_a_tenth_of_a_percent_a_night_is_found_though_no_night_is_suspected() -> None:
-    needs_ruptures()
     # given two months in which a model became 6 % slower, with some noise
     drift = found(noisy(1.001 ** np.arange(60), seed=2))
     # then its extent is about right, though what the first and the last level average over is missing from it
@@ -46,7 +42,6 @@ def test_a_tenth_of_a_percent_a_night_is_found_though_no_night_is_suspected() ->
 
 
 def test_a_faster_drift_is_found_and_so_is_one_downwards() -> None:
-    needs_ruptures()
     nights = np.maximum(np.arange(60) - 29, 0)
     assert share(1.003**nights) > 0.9
     down = found(noisy(0.997**nights, seed=1))
@@ -55,13 +50,11 @@ def test_a_faster_drift_is_found_and_so_is_one_downwards() -> None:
 
 
 def test_a_series_without_a_change_has_no_drift() -> None:
-    needs_ruptures()
     assert share(np.ones(60), 100) <= 0.05
     assert found(np.ones(60)) is None
 
 
 def test_one_step_is_left_to_the_verdicts_unless_it_is_too_small_for_them() -> None:
-    needs_ruptures()
     is_late = np.arange(60) >= 40
     assert share(np.where(is_late, 1.05, 1)) <= 0.05
     small = found(noisy(np.where(is_late, 1.025, 1), seed=0))
@@ -71,13 +64,12 @@ def test_one_step_is_left_to_the_verdicts_unless_it_is_too_small_for_them() -> N
 
 
 def test_what_came_and_went_is_no_drift() -> None:
-    needs_ruptures()
     nights = np.arange(60)
     assert share(np.where((nights >= 20) & (nights < 40), 1.05, 1)) <= 0.05
 
 
 def test_two_weeks_of_nights_are_needed() -> None:
-    needs_ruptures()
+    pytest.importorskip("ruptures", reason="the drift extra is not installed")
     steps = np.repeat([1.0, 1.02, 1.04], 5)
     assert found(steps) is not None
     assert found(steps[: LEAST_NIGHTS - 1]) is None

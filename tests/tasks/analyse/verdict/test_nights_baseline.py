@@ -60,6 +60,13 @@ def test_a_reset_on_an_excluded_night_holds_for_the_next() -> None:
     assert verdicts(nights)[-2:] == ["insufficient data", "insufficient data"]
 
 
+@pytest.mark.parametrize(("factor", "verdict"), [(1.3, "regression"), (0.7, "improvement")])
+def test_a_step_is_reported_for_seven_nights_and_not_in_the_eighth(factor: float, verdict: str) -> None:
+    stepped = [factor * level_ms for level_ms in WEEKS[:9]]
+    # the first night is suspected until the second confirms it
+    assert verdicts(series(*WEEKS, *stepped))[14:] == ["suspected", *[verdict] * 6, "no change", "no change"]
+
+
 @pytest.mark.parametrize("level_ms", [10.8, 9.2])
 def test_a_confirmed_step_is_reported_for_a_week_and_then_is_the_baseline(level_ms: float) -> None:
     # given a step that lasts
@@ -159,19 +166,13 @@ def test_sixty_nights_are_judged_in_less_than_a_tenth_of_a_second() -> None:
 
 @pytest.mark.thorough
 def test_simulated_farms_get_few_false_alarms_and_steps_are_found() -> None:
-    # when the rule judges 50 series of each kind with known truth, with the comparisons it requests
-    got = score(our_rule, series_of_each_kind=40, session_cv=0.02)
+    # when the rule judges 40 series of each kind with known truth, with the comparisons it requests and without them
+    got, alone = (score(rule, series_of_each_kind=40, session_cv=0.02) for rule in (our_rule, our_rule_alone))
     # then it reaches what it is built for
     assert got.false_alarms <= 0.5
     assert got.step_5_in_3 >= 0.75
-    assert got.step_10_in_2 >= 0.95
     assert got.coverage is not None
     assert 0.93 <= got.coverage <= 0.97
-
-
-@pytest.mark.thorough
-def test_simulated_farms_without_comparisons_the_same_night_get_few_false_alarms_too() -> None:
-    got = score(our_rule_alone, series_of_each_kind=40, session_cv=0.02)
-    assert got.false_alarms <= 0.6
-    assert got.step_5_in_3 >= 0.6
-    assert got.step_10_in_2 >= 0.95
+    assert alone.false_alarms <= 0.6
+    assert alone.step_5_in_3 >= 0.6
+    assert min(got.step_10_in_2, alone.step_10_in_2) >= 0.95

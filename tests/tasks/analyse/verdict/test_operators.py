@@ -52,18 +52,15 @@ def test_an_operator_that_got_slower_is_told_from_a_device_that_did() -> None:
     assert {name: verdict for name, verdict in words(found).items() if verdict != "no change"} == {POOL: "regression"}
     pool = of(found, POOL)
     assert pool.ratio == pytest.approx(1.08, abs=0.01)
-    assert pool.low is not None
-    assert pool.high is not None
-    assert pool.low < 1.08 < pool.high
+    assert (pool.low or 9) < 1.08 < (pool.high or 0)
     assert found.common == pytest.approx(1.09, abs=0.05)
 
 
-def test_the_first_night_of_a_change_is_suspected_and_the_second_confirms_it() -> None:
-    slower = [night(number, 1, 1, 1.1, 1) for number in (11, 12)]
-    assert words(judged([*WEEK, slower[0]]))[LINEAR] == "suspected"
-    assert words(judged([*WEEK, *slower]))[LINEAR] == "regression"
-    faster = [night(number, 1, 1, 0.9, 1) for number in (11, 12)]
-    assert words(judged([*WEEK, *faster]))[LINEAR] == "improvement"
+@pytest.mark.parametrize(("factor", "verdict"), [(1.1, "regression"), (0.9, "improvement")])
+def test_the_first_night_of_a_change_is_suspected_and_the_second_confirms_it(factor: float, verdict: str) -> None:
+    first, second = (night(number, 1, 1, factor, 1) for number in (11, 12))
+    assert words(judged([*WEEK, first]))[LINEAR] == "suspected"
+    assert words(judged([*WEEK, first, second]))[LINEAR] == verdict
 
 
 def test_nights_with_too_few_sessions_confirm_nothing() -> None:
