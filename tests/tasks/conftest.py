@@ -1,5 +1,6 @@
 """What tests of bundles, stores, rows, loads and reports share."""
 
+import importlib.util
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,12 @@ import pytest
 from tasks.store.store import BundleStore, open_store
 from tasks.store.var import Var
 from tests.fixtures.warehouse import BundleMaker
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what needs torch and executorch where the extra is not installed."""
+    if item.get_closest_marker("torch") and importlib.util.find_spec("executorch") is None:
+        pytest.skip("needs the export extra: pip install 'etfarm[export]'")
 
 
 @pytest.fixture
