@@ -76,10 +76,10 @@ def test_a_leased_device_says_by_whom_and_since_when(devices: Command, tmp_path:
 def test_a_quarantine_states_its_end_and_reason_and_is_ended_by_the_user(devices: Command) -> None:
     assert devices("quarantine", "here", "--reason", "swollen battery").out.startswith("here: quarantined until 2")
     assert "swollen battery" in devices("why", "tier=nightly").out
-    assert devices("release", "here").out == "here: good\n"
+    assert devices("release", "here") == (0, "here: good\n", "")
     assert "here: would be used\n" in devices("why", "tier=nightly").out
     # and a retired one stays out
-    assert devices("retire", "here", "--reason", "given back").out == "here: retired: given back\n"
+    assert devices("retire", "here", "--reason", "given back") == (0, "here: retired: given back\n", "")
     assert "here: it is retired: given back" in devices("why", "name=here").out
 
 

@@ -89,6 +89,11 @@ def test_a_loose_etdump_is_loaded_and_asked_for_its_runs(command: Command, dump:
         ["some model", "1", "False", "40"],
         ["some model", "2", "False", "50"],
     ]
+    # and a query may stand in a file, and answer as JSON or a table
+    file = tmp_path / "longest.sql"
+    file.write_text("SELECT max(execute_ns) AS longest_ns FROM run_latency", encoding="utf-8")
+    assert json.loads(command("sql", file, "--warehouse", warehouse, "--format", "json").out) == [{"longest_ns": 50}]
+    assert command("sql", file, "--warehouse", warehouse).out == "longest_ns\n----------\n        50\n(1 row)\n"
 
 
 def test_var_and_warehouse_may_stand_before_the_command_too(
@@ -101,16 +106,6 @@ def test_var_and_warehouse_may_stand_before_the_command_too(
     assert command("--warehouse", warehouse, "load", dump).code == 0
     assert command("--var", tmp_path, "--warehouse", warehouse, "sql", "SELECT 1 AS one").out.startswith("one\n")
     assert not (tmp_path / "elsewhere").exists()
-
-
-def test_a_query_may_stand_in_a_file_and_answer_as_json_or_a_table(
-    command: Command, dump: Path, tmp_path: Path
-) -> None:
-    warehouse, file = tmp_path / "w.duckdb", tmp_path / "longest.sql"
-    command("load", dump, "--warehouse", warehouse)
-    file.write_text("SELECT max(execute_ns) AS longest_ns FROM run_latency", encoding="utf-8")
-    assert json.loads(command("sql", file, "--warehouse", warehouse, "--format", "json").out) == [{"longest_ns": 50}]
-    assert command("sql", file, "--warehouse", warehouse).out == "longest_ns\n----------\n        50\n(1 row)\n"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import ssl
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import httpx
 
@@ -97,17 +96,17 @@ def _running_in(folder: Path) -> list[str]:
 def slots_in_use(team: TeamServer) -> list[str]:
     """Return the slots of devices that the server takes for used."""
     with _client(team) as client:
-        limits = _answer(client.post("/v2/concurrency_limits/filter", json={}))
+        limits = client.post("/v2/concurrency_limits/filter", json={}).raise_for_status().json()
     return [f"left at the server: the slot of {each['name']}" for each in limits if each["active_slots"] > 0]
 
 
 def runs_without_end(team: TeamServer) -> list[str]:
     """Return the flow runs that the server does not show as ended, each with its states."""
-    unended = {"any_": ["SCHEDULED", "PENDING", "RUNNING", "CANCELLING", "PAUSED"]}
+    unended = {"flow_runs": {"state": {"type": {"any_": ["SCHEDULED", "PENDING", "RUNNING", "CANCELLING", "PAUSED"]}}}}
     found = []
     with _client(team) as client:
-        for run in _answer(client.post("/flow_runs/filter", json={"flow_runs": {"state": {"type": unended}}})):
-            states = _answer(client.get("/flow_run_states/", params={"flow_run_id": run["id"]}))
+        for run in client.post("/flow_runs/filter", json=unended).raise_for_status().json():
+            states = client.get("/flow_run_states/", params={"flow_run_id": run["id"]}).raise_for_status().json()
             way = "; ".join(f"{state['timestamp'][11:19]} {state['name']} ({state['message']})" for state in states)
             found.append(f"shown as {run['state_name']}: {run['name']}: {way}")
     return found
@@ -117,8 +116,3 @@ def _client(team: TeamServer) -> httpx.Client:
     trusted = ssl.create_default_context(cafile=team.certificate)
     name, _, password = team.auth.partition(":")
     return httpx.Client(verify=trusted, auth=(name, password), base_url=team.api, timeout=ENOUGH_S)
-
-
-def _answer(answer: httpx.Response) -> Any:
-    answer.raise_for_status()
-    return answer.json()
