@@ -26,12 +26,6 @@ def a_file(device: Device, size_bytes: int) -> str:
     return str(path)
 
 
-def test_a_file_as_large_as_its_limit_is_fetched(device: Device, tmp_path: Path) -> None:
-    device.fetch(a_file(device, 1000), tmp_path / "local", limit_bytes=1000)
-
-    assert (tmp_path / "local").read_bytes() == bytes(1000)
-
-
 @pytest.mark.fault(stage="pull", done="a device offers a sparse file of 1 TB", holds="nothing of it is written")
 def test_a_file_larger_than_its_limit_is_refused_and_leaves_nothing(device: Device, tmp_path: Path) -> None:
     # given a sparse file, and a local file that it would replace

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from devices.errors import DeviceError, DeviceLost, DeviceRefused
 from devices.reconnect import probe
 from tests.fixtures.devices import SILENCE_S, LinkedDevice
+from tests.fixtures.jobs import in_background
 from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
 
 pytestmark = pytest.mark.lab
@@ -31,10 +31,9 @@ def when_started(linked: LinkedDevice, harm: Callable[[], object]) -> Iterator[l
         wait_for(mark.exists, "the command to start")
         harm()
 
-    thread = threading.Thread(target=do_harm)
-    thread.start()
+    done = in_background(do_harm)
     yield ["sh", "-c", 'touch "$1"; sleep 30', "sh", str(mark)]
-    thread.join()
+    done.result()
 
 
 def break_link(linked: LinkedDevice, failure: str) -> None:
@@ -121,14 +120,13 @@ def test_a_link_that_breaks_during_a_fetch_leaves_no_local_file(
         wait_for(lambda: any(path.stat().st_size for path in folder.glob(".*")), "the fetch to begin")
         break_link(linked, failure)
 
-    breaker = threading.Thread(target=break_it)
-    breaker.start()
+    broken = in_background(break_it)
     begun = time.monotonic()
 
     with pytest.raises(DeviceLost):
         linked.device.fetch(str(remote), folder / "file", limit_bytes=20_000_000)
 
-    breaker.join()
+    broken.result()
     assert time.monotonic() - begun < 2 * SOON_S
     assert list(folder.iterdir()) == []
 

@@ -55,7 +55,6 @@ ROOMS = {
         ("devices/ondevice/lease.py", "flows/device/lease.py"),
         (
             "tests/devices/ondevice/test_lease.py",
-            "tests/devices/ondevice/test_lease_gone.py",
             "tests/devices/ondevice/test_lease_process.py",
             "tests/flows/device/test_lease.py",
         ),

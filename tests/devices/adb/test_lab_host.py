@@ -9,13 +9,14 @@ import paramiko
 import pytest
 from adbutils import adb_path
 
-from devices.device import CommandResult, Device
+from devices.device import Device
 from devices.errors import DeviceBusy, DeviceLost, DeviceRefused
 from devices.inventory import DeviceSpec, open_device
 from devices.ondevice.facts import read_facts
 from devices.ondevice.lease import acquire
 from devices.reconnect import probe
 from tests.fixtures.devices import ADB_OVER_SSH
+from tests.fixtures.jobs import in_background
 from tests.fixtures.waiting import ENOUGH_S, wait_for
 from tests.lab import adb_server, loopback
 from tests.lab.loopback import Sshd
@@ -125,20 +126,15 @@ def test_phones_of_one_host_share_a_connection_which_ends_with_the_last_of_them(
     probe(other)
     (shared,) = transports() - before
     # when one is closed during a command of the other
-    ended: list[CommandResult] = []
     mark = Path(spec.root or "") / "running"
     mark.parent.mkdir(parents=True)
     script = 'touch "$1"; until [ ! -e "$1" ]; do sleep 0.02; done; echo done'
-    long = threading.Thread(
-        target=lambda: ended.append(other.run(["sh", "-c", script, "sh", str(mark)], deadline_s=ENOUGH_S))
-    )
-    long.start()
+    long = in_background(lambda: other.run(["sh", "-c", script, "sh", str(mark)], deadline_s=ENOUGH_S))
     wait_for(mark.exists, "the command to start")
     one.close()
     mark.unlink()
-    long.join()
     # then that command ends as usual, and the host is left when the other phone is closed, too
-    assert ended[0].stdout == b"done\n"
+    assert long.result().stdout == b"done\n"
     assert shared.is_active()
     other.close()
     assert not shared.is_active()

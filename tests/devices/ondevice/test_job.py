@@ -114,10 +114,8 @@ def test_several_controllers_of_one_folder_share_one_job(device: Device, folder:
     workers = [in_background(lambda: run_job(device, str(folder), argv, deadline_s=ENOUGH_S)) for _ in range(3)]
     wait_for(lambda: len(round_trips) >= 3 and (folder.parent / "count").exists(), "the job to run")
     (folder.parent / "go").touch()
-    for thread, _ in workers:
-        thread.join()
 
-    assert [ending(outcome[0]) for _, outcome in workers] == [(5, None, False)] * 3  # type: ignore[arg-type]
+    assert [ending(worker.result()) for worker in workers] == [(5, None, False)] * 3
     assert (folder.parent / "count").read_text() == "ran\n"
 
 
@@ -155,9 +153,8 @@ def test_a_killed_job_is_a_lost_device_and_not_a_result(device: Device, folder: 
 
     os.killpg(job.group, signal.SIGKILL)
 
-    lost = job.join()
-    assert isinstance(lost, DeviceLost)
-    assert "a job was killed and left no exit status" in str(lost)
+    with pytest.raises(DeviceLost, match="a job was killed and left no exit status"):
+        job.call.result()
 
 
 @pytest.mark.fault(stage="run", done="the device is restarted", holds="an error, never a result")
@@ -177,7 +174,7 @@ def test_the_next_holder_ends_what_still_runs(device: Device, folder: Path, aliv
 
     assert kill_leftovers(device) == [job.group]
 
-    assert isinstance(job.join(), DeviceLost)
+    assert isinstance(job.call.exception(), DeviceLost)
     assert not alive(job.group)
     assert kill_leftovers(device) == []
 

@@ -1,8 +1,9 @@
 """Processes that a job's command leaves in sessions of their own end with the job, however that ends."""
 
+import contextlib
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -27,16 +28,14 @@ until [ -e daemon ]; do sleep 0.05; done
 def folder(device: Device) -> Iterator[Path]:
     folder = Path(device.root) / "sessions" / "one"
     yield folder
-    if (folder / "daemon").exists() and is_running(folder):
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         os.kill(int((folder / "daemon").read_text()), 9)
 
 
-def is_running(folder: Path) -> bool:
-    try:
-        stat = Path(f"/proc/{(folder / 'daemon').read_text()}/stat").read_text()
-    except FileNotFoundError:
-        return False
-    return stat.rpartition(")")[2].split()[0] != "Z"
+@pytest.fixture
+def is_running(folder: Path, alive: Callable[[int], bool]) -> Callable[[], bool]:
+    """Whether the process still runs whose id is in the file `daemon`."""
+    return lambda: alive(int((folder / "daemon").read_text()))
 
 
 @pytest.mark.fault(
@@ -46,11 +45,13 @@ def is_running(folder: Path) -> bool:
     ("where", "script"),
     [("in its own session (setsid)", DAEMON), ("in the background", "sleep 60 & echo $! >daemon; exit 0")],
 )
-def test_what_a_command_leaves_ends_with_it(device: Device, folder: Path, where: str, script: str) -> None:
+def test_what_a_command_leaves_ends_with_it(
+    device: Device, folder: Path, is_running: Callable[[], bool], where: str, script: str
+) -> None:
     result = run_job(device, str(folder), ["sh", "-c", script], deadline_s=ENOUGH_S)
     assert ending(result) == (0, None, False)
     assert (folder / "daemon").read_text()
-    wait_for(lambda: not is_running(folder), "the process to end")
+    wait_for(lambda: not is_running(), "the process to end")
 
 
 @pytest.mark.parametrize(("first", "seconds"), [("", 1), ("999999999", 1), ("$last", 31)])
@@ -75,25 +76,26 @@ def test_only_processes_newer_than_the_command_are_searched() -> None:
     holds="the daemon ends with the session",
 )
 @pytest.mark.parametrize("rest", ["sleep 3600", "trap : TERM; while :; do sleep 1; done"])
-def test_a_daemon_ends_with_a_job_at_its_deadline(device: Device, folder: Path, rest: str) -> None:
+def test_a_daemon_ends_with_a_job_at_its_deadline(
+    device: Device, folder: Path, is_running: Callable[[], bool], rest: str
+) -> None:
     result = run_job(device, str(folder), ["sh", "-c", DAEMON + rest], deadline_s=3 * SCALE)
     assert result.deadline_exceeded
-    wait_for(lambda: not is_running(folder), "the daemon to end")
+    wait_for(lambda: not is_running(), "the daemon to end")
 
 
 @pytest.mark.fault(
     stage="run", done="farm killed while a runner that left a daemon runs", holds="the next lease ends the daemon"
 )
-def test_the_next_holder_of_the_device_ends_the_daemon_of_a_job_it_finds(device: Device, folder: Path) -> None:
+def test_the_next_holder_of_the_device_ends_the_daemon_of_a_job_it_finds(
+    device: Device, folder: Path, is_running: Callable[[], bool]
+) -> None:
     # given a job that runs, and left a daemon
     argv = ["sh", "-c", DAEMON + "sleep 3600"]
-    job, outcome = in_background(
-        lambda: run_job(device, str(folder), argv, deadline_s=ENOUGH_S, reconnect_s=0),
-    )
+    job = in_background(lambda: run_job(device, str(folder), argv, deadline_s=ENOUGH_S, reconnect_s=0))
     wait_for((folder / "daemon").exists, "the daemon")
     # when the next holder of the device ends what is left there
     assert len(kill_leftovers(device)) == 1
     # then the daemon ends, too
-    wait_for(lambda: not is_running(folder), "the daemon to end")
-    job.join(ENOUGH_S)
-    assert isinstance(outcome[0], DeviceError)
+    wait_for(lambda: not is_running(), "the daemon to end")
+    assert isinstance(job.exception(ENOUGH_S), DeviceError)

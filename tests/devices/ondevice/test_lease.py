@@ -1,10 +1,10 @@
 """Leases: one holder at a time, over processes that race, die and come late."""
 
+import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ import pytest
 from devices.device import Device
 from devices.errors import DeviceBusy, LeaseLost
 from devices.ondevice.lease import acquire, current_holder
+from tests.fixtures.jobs import in_background
 from tests.fixtures.leases import expire, held_file
 from tests.fixtures.paths import ROOT
 from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
@@ -115,6 +116,14 @@ def test_an_expired_lease_that_was_not_taken_over_is_still_ours(device: Device) 
             acquire(device, "second farm")
 
 
+@pytest.mark.fault(stage="run", done="the folder of the lease is deleted", holds="the message does not name a thief")
+def test_a_deleted_lease_is_not_reported_as_taken_over(local_device: Device, machine: Path) -> None:
+    lease = acquire(local_device, "us", ttl_s=600)
+    shutil.rmtree(machine)
+    with pytest.raises(LeaseLost, match=r"^test-local: our lease is gone, and nobody else holds the device: its files"):
+        lease.renew()
+
+
 @pytest.mark.fault(stage="run", done="the device is restarted while it is held", holds="the lease is free")
 def test_a_lease_of_another_boot_of_the_device_is_taken_over(device: Device) -> None:
     old = acquire(device, "first farm", ttl_s=600)
@@ -192,11 +201,10 @@ def test_waiting_gets_the_device_as_soon_as_it_is_free(local_device: Device, cap
         wait_for(lambda: "is held by the other farm" in caplog.text, "the device to be requested")
         end(other)
 
-    with ThreadPoolExecutor(1) as pool:
-        ending = pool.submit(end_holder)
-        with acquire(local_device, "this farm", wait_s=ENOUGH_S) as lease:
-            assert lease.took_over is not None
-        ending.result()
+    ending = in_background(end_holder)
+    with acquire(local_device, "this farm", wait_s=ENOUGH_S) as lease:
+        assert lease.took_over is not None
+    ending.result()
 
 
 def test_of_processes_that_race_exactly_one_holds_the_device(local_device: Device) -> None:

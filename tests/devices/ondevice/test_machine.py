@@ -6,9 +6,10 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ from devices.local import LocalDevice
 from devices.ondevice.job import kill_leftovers, run_job
 from devices.ondevice.lease import acquire
 from devices.ondevice.prepare import prepare_job
-from tests.fixtures.jobs import start_long_job
+from tests.fixtures.jobs import in_background, start_long_job
 from tests.fixtures.leases import expire, held_file
 from tests.fixtures.needs import needs, needs_root
 from tests.fixtures.paths import ROOT
@@ -32,7 +33,6 @@ from devices.local import LocalDevice
 from devices.errors import LeaseLost
 from devices.ondevice.job import run_job
 from devices.ondevice.lease import acquire
-from devices.ondevice.prepare import prepare_job
 device = LocalDevice("local", sys.argv[1])
 acquire(device, "paused farm", ttl_s=1)
 print("held", flush=True)
@@ -47,16 +47,9 @@ except LeaseLost as error:
 class DeviceOfNobody(LocalDevice):
     """This machine, used by a user without rights."""
 
-    def run(
-        self,
-        argv: Sequence[str],
-        *,
-        deadline_s: float,
-        env: Mapping[str, str] | None = None,
-        cwd: str | None = None,
-    ) -> CommandResult:
+    def run(self, argv: Sequence[str], **options: Any) -> CommandResult:
         as_nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *argv]
-        return super().run(as_nobody, deadline_s=deadline_s, env=env, cwd=cwd)
+        return super().run(as_nobody, **options)
 
 
 @pytest.fixture
@@ -184,25 +177,21 @@ def test_jobs_that_ran_at_the_same_time_know_of_each_other(
     local_device: Device, other: Device, tmp_path: Path, first_ends_first: bool
 ) -> None:
     # given a job of each farm, started one after the other
-    devices = [local_device, other]
-    results: dict[str, str | None] = {}
+    def run(device: Device) -> str | None:
+        script = f"touch '{tmp_path}/{device.name}'; until [ -e '{tmp_path}/end {device.name}' ]; do sleep 0.02; done"
+        return run_job(device, f"{device.root}/session", ["sh", "-c", script], deadline_s=ENOUGH_S).beside
 
-    def run(device: Device) -> None:
-        runs, end = tmp_path / f"{device.name}-runs", tmp_path / f"end-{device.name}"
-        script = f"touch '{runs}'; until [ -e '{end}' ]; do sleep 0.02; done"
-        result = run_job(device, f"{device.root}/session", ["sh", "-c", script], deadline_s=ENOUGH_S)
-        results[device.name] = result.beside
-
-    threads = [threading.Thread(target=run, args=(device,)) for device in devices]
-    for thread, device in zip(threads, devices, strict=True):
-        thread.start()
-        wait_for((tmp_path / f"{device.name}-runs").exists, "the job to run")
+    jobs = {}
+    for device in (local_device, other):
+        jobs[device] = in_background(partial(run, device))
+        wait_for((tmp_path / device.name).exists, "the job to run")
     # when they end one after the other
-    for number in (0, 1) if first_ends_first else (1, 0):
-        (tmp_path / f"end-{devices[number].name}").touch()
-        threads[number].join()
+    found = {}
+    for device in (local_device, other) if first_ends_first else (other, local_device):
+        (tmp_path / f"end {device.name}").touch()
+        found[device.name] = jobs[device].result()
 
-    assert results == {local_device.name: other.root, other.name: local_device.root}
+    assert found == {local_device.name: other.root, other.name: local_device.root}
 
 
 def test_jobs_one_after_the_other_are_alone(local_device: Device, other: Device) -> None:
@@ -223,7 +212,7 @@ def test_the_next_holder_ends_the_jobs_of_this_user_under_every_root(local_devic
 
     assert kill_leftovers(other) == [job.group]
 
-    assert isinstance(job.join(), DeviceError)
+    assert isinstance(job.call.exception(), DeviceError)
     assert kill_leftovers(other) == []
 
 
