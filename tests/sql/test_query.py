@@ -59,6 +59,7 @@ ESCAPES = [
     "CREATE PERSISTENT SECRET mine (TYPE s3)",
     "CREATE TABLE mine AS SELECT 1",
     "INSERT INTO sweep VALUES ('mine', 'smoke', NULL)",
+    "DELETE FROM sweep",
     "DROP VIEW run_latency",
     "SELECT 1; COPY sweep TO '{folder}/sweep.csv'",
 ]

@@ -56,14 +56,8 @@ def maker(tmp_path_factory: pytest.TempPathFactory) -> BundleMaker:
         reason: dict[str, Any] = {"reason": "broke", "reason_code": "first_session" if index == 2 else "broke"}
         made.session(status=status, index=index, variant="sme2_on", threads=1 + index, **reason, **gates(index, 70))
     for change in ALONE:
-        lost: dict[str, Any] = {
-            "status": "failed",
-            "reason": "broke",
-            "reason_code": "broke",
-            "variant": "sme2_on",
-            "index": 1,
-        }
-        made.session(**(lost | change))
+        lost: dict[str, Any] = {"index": 1, **change}
+        made.session(status="failed", reason="broke", reason_code="broke", variant="sme2_on", **lost)
     for variant, weight in product(("sme2_on", "sme2_off"), (60, 90)):
         kernels = {KAI_SME2: weight, "memcpy": 15, "unresolved": 20}
         made.session([100 * US], variant=variant, mode="profile", files=profile_of(**kernels))
@@ -152,10 +146,10 @@ AGREE = {
         """,
     ),
     "portable_weight is the sum of operator_time by kind": (
-        "SELECT cell, portable_ms, share, delegated_ms, execute_ms FROM portable_weight",
+        "SELECT cell, portable_ms, share, delegated_ms, execute_ms, sessions, runs FROM portable_weight",
         """
         SELECT cell, sum(time_ms) FILTER (kind = 'portable'), sum(share) FILTER (kind = 'portable'),
-            sum(time_ms) FILTER (kind = 'delegated'), sum(time_ms)
+            sum(time_ms) FILTER (kind = 'delegated'), sum(time_ms), any_value(sessions), any_value(runs)
         FROM operator_time GROUP BY cell
         """,
     ),

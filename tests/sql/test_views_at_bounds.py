@@ -27,18 +27,3 @@ def test_a_limit_whose_value_is_unknown_is_neither_kept_nor_broken(maker: Bundle
     maker.load()
     assert maker.ask("SELECT is_outside, note FROM session_readiness") == [(None, "no sensor")]
     assert maker.ask("SELECT outside_sessions, unread_sessions FROM device_wait") == [(0, 1)]
-
-
-def test_devices_wait_for_one_limit_apart_from_another_and_from_other_devices(maker: BundleMaker) -> None:
-    # given two devices that wait for two limits, each as long as no other
-    for device, seconds in (("phone", 10), ("host", 200)):
-        for limit, more in (("max_die_c", 1), ("max_load_1m", 2)):
-            gate = {"limit": limit, "bound": 50, "value": 40, "waited_s": seconds + more}
-            maker.session([1000], device__name=device, gates=[gate])
-    maker.load()
-    assert maker.ask("SELECT device, limit_name, sessions, waited_s, longest_s FROM device_wait ORDER BY ALL") == [
-        ("host", "max_die_c", 1, 201.0, 201.0),
-        ("host", "max_load_1m", 1, 202.0, 202.0),
-        ("phone", "max_die_c", 1, 11.0, 11.0),
-        ("phone", "max_load_1m", 1, 12.0, 12.0),
-    ]

@@ -20,15 +20,6 @@ def test_every_run_has_a_row_with_its_nanoseconds_and_warm_up_is_marked(maker: B
     ]
 
 
-def test_statistics_of_a_session_leave_warm_up_out(maker: BundleMaker) -> None:
-    maker.session([10 * MS, 20 * MS, 30 * MS, 40 * MS, 100 * MS])
-    maker.load()
-    assert maker.ask("""
-        SELECT runs, warmup_runs, median_ms, mad_ms, iqr_ms, p90_ms, p95_ms, min_ms, max_ms, round(cv, 6)
-        FROM session_latency
-    """) == [(5, 1, 30.0, 10.0, 20.0, 76.0, 88.0, 10.0, 100.0, 0.883883)]
-
-
 @pytest.mark.parametrize(("runs", "p99_ms"), [(99, None), (100, 99.01)])
 def test_the_99th_percentile_needs_a_hundred_runs(maker: BundleMaker, runs: int, p99_ms: float | None) -> None:
     maker.session([number * MS for number in range(1, runs + 1)])
@@ -109,15 +100,6 @@ def test_operators_differ_by_layout_types_and_kernel_but_not_by_number(maker: Bu
         ("DELEGATE_CALL", 0.0),
         ("Method::execute", 0.25),
     ]
-
-
-def test_portable_weight_is_the_part_of_portable_operators(maker: BundleMaker) -> None:
-    maker.session([(100, {CONVOLUTION: 50, MEAN: 5, "native_call_cat.out": 3})])
-    maker.session([(200, {CONVOLUTION: 50, MEAN: 34})])
-    maker.load()
-    assert maker.ask("""
-        SELECT portable_ms * 1e6, share, delegated_ms * 1e6, execute_ms * 1e6, sessions, runs FROM portable_weight
-    """) == [(21.0, 0.14, 50.0, 150.0, 2, 2)]
 
 
 def test_sessions_that_differ_in_anything_that_matters_are_not_mixed(maker: BundleMaker) -> None:

@@ -23,18 +23,6 @@ def both(maker: BundleMaker, off: int, on: int, **changes: Any) -> None:
     maker.session([on], variant="sme2_on", **changes)
 
 
-def test_speedup_is_the_ratio_of_the_medians_of_session_medians(maker: BundleMaker) -> None:
-    for off_ms, sme1_ms, on_ms in ((8, 5, 4), (10, 8, 5), (99, 9, 1)):
-        for variant, ms in (("sme2_off", off_ms), ("sme1", sme1_ms), ("sme2_on", on_ms)):
-            maker.session([ms * MS] * 3, variant=variant)
-    maker.session([10 * MS, 10 * MS, 90 * MS], variant="sme2_off")  # its own median counts once
-    maker.load()
-    sessions = "sessions_on, sessions_sme1, sessions_off"
-    medians = "median_on_ms, median_sme1_ms, median_off_ms, speedup, speedup_sme1, saved_ms"
-    assert maker.ask(f"SELECT {sessions} FROM sme2_speedup") == [(3, 3, 4)]
-    assert maker.ask(f"SELECT {medians} FROM sme2_speedup") == [(4.0, 8.0, 10.0, 2.5, 1.25, 6.0)]
-
-
 def test_speedup_never_mixes_devices_runners_threads_or_modes(maker: BundleMaker) -> None:
     both(maker, 10 * MS, 5 * MS)
     both(maker, 10 * MS, 4 * MS, device__name="phone")
