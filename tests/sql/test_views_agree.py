@@ -1,116 +1,23 @@
 """Views agree with the rows that they are made from, over sessions in which everything differs that can.
 
-Each pair is a public view, and the same figures from views closer to the runs. Medians are never means here, no minimum
-is a first value, warm-up is faster than any run, and each device, sweep, model, variant and number of threads has
-another time: a row that pools two of them has a figure of neither.
+Each pair is a public view, and the same figures from views closer to the runs.
 """
 
 import math
-from itertools import count, product
 from typing import Any
 
 import pytest
 
-from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, LINEAR, MEAN, TRANSPOSE, BundleMaker, profile_of
-
-US = 1_000
-ADD = "native_call_add.out"
-DEPTHWISE = "Convolution (NHWC, F32) DWConv #1"
-DEVICES: dict[str, dict[str, Any]] = {
-    "host": {"device__name": "host"},
-    "phone": {"device__name": "phone", "device__facts": {"model": "phone", "serial": "s1", "soc": "SM8850"}},
-    "qemu": {"device__name": "qemu", "device__emulated": True},
-}
-SCATTER = (1.0, 1.5, 1.01)  # of sessions: the median is none of minimum, maximum and mean
-RUNS = (1.3, 1.0, 2.0, 1.1)  # of a session
-KAI_SME2 = "kai_kernel_matmul_clamp_f32_qai8dxp1vlx4_qsi8cxp4vlx4_1vlx4vl_sme2_mopa"
-# What makes a failed session another one than those that succeeded: nothing, or one thing each.
-ALONE: list[dict[str, Any]] = [
-    {},
-    {"sweep__sweep_id": "smoke-2026-11-22", "sweep__night": "2026-11-22"},
-    {"device__name": "tablet"},
-    {"model__name": "lost"},
-    {"model__precision": "fp16"},
-    {"model__name": "alone"},
-    {"mode": "trace"},
-    {"threads": 4},
-    {"index": 7},
-]
+from tests.fixtures.described_cells import write_cells
+from tests.fixtures.warehouse import BundleMaker
 
 
 @pytest.fixture(scope="module")
 def maker(tmp_path_factory: pytest.TempPathFactory) -> BundleMaker:
     made = BundleMaker(tmp_path_factory.mktemp("agree"))
-    numbers = count(1)
-    for device, variant, threads in product(DEVICES, ("sme2_on", "sme1", "sme2_off"), (1, 2)):
-        measure(made, next(numbers), SCATTER, variant=variant, threads=threads, **DEVICES[device])
-    for variant, threads in product(("sme2_on", "sme2_off"), (1, 2)):
-        measure(made, next(numbers), SCATTER[:2], variant=variant, threads=threads, **night("2026-11-21"))
-    for variant in ("sme2_on", "sme2_off"):
-        measure(made, next(numbers), SCATTER[:2], variant=variant, model__name="wrong", **wrong(variant == "sme2_on"))
-    for variant in ("sme2_on", "sme1", "sme2_off"):
-        measure(made, next(numbers), SCATTER[:2], variant=variant, model__name="wrong1", **wrong(variant == "sme1"))
-    for threads in (2, 1):
-        measure(made, next(numbers), SCATTER[:2], variant="sme2_off", threads=threads, model__name="alone")
-    for index, status in enumerate(("failed", "invalid", "failed")):
-        reason: dict[str, Any] = {"reason": "broke", "reason_code": "first_session" if index == 2 else "broke"}
-        made.session(status=status, index=index, variant="sme2_on", threads=1 + index, **reason, **gates(index, 70))
-    for change in ALONE:
-        lost: dict[str, Any] = {"index": 1, **change}
-        made.session(status="failed", reason="broke", reason_code="broke", variant="sme2_on", **lost)
-    for variant, weight in product(("sme2_on", "sme2_off"), (60, 90)):
-        kernels = {KAI_SME2: weight, "memcpy": 15, "unresolved": 20}
-        made.session([100 * US], variant=variant, mode="profile", files=profile_of(**kernels))
+    write_cells(made)
     made.load()
     return made
-
-
-def measure(maker: BundleMaker, number: int, scatter: tuple[float, ...], variant: str, **changes: Any) -> None:
-    """Write the sessions of one cell, whose times no other cell has."""
-    convolution = CONVOLUTION_SME2 if variant == "sme2_on" else CONVOLUTION
-    for index, factor in enumerate(scatter):
-        unit = US * (100 + 37 * (7 * number % 29)) * factor
-        times = {convolution: 5, LINEAR: 3 * factor, DEPTHWISE: 2, TRANSPOSE: 1.5, MEAN: 1 + index}
-        if variant == "sme2_off":
-            times |= {TRANSPOSE.replace("#1", "#2"): 4, ADD: 3}
-        operators = {name: round(parts * unit) for name, parts in times.items()}
-        runs = [(round(sum(operators.values()) * run), operators) for run in RUNS]
-        details: dict[str, Any] = {"index": index, "stats": {"load_ns": number * 1000, "threads_used": 1}}
-        maker.session(runs, warmup=0.9, variant=variant, **(details | gates(index, 40 + number)), **changes)
-
-
-def gates(index: int, die_c: float) -> dict[str, Any]:
-    """Two limits: of one a session waits longer the later it is, and the other cannot be read of every second one."""
-    hot = {"limit": "max_die_c", "bound": 50 - index, "value": die_c, "worst": die_c + 9 * index, "waited_s": 7 * index}
-    free = {"limit": "min_free_memory_mb", "bound": 500 + index, "value": None, "note": "not reported"}
-    if index % 2:
-        free |= {"value": 400 + 150 * index, "worst": 300 + index, "note": None}
-    return {"gates": [hot, free]}
-
-
-def night(date: str) -> dict[str, Any]:
-    return {"sweep__sweep_id": f"smoke-{date}", "sweep__night": date}
-
-
-def wrong(is_inaccurate: bool) -> dict[str, Any]:
-    """Two outputs, compared with both references; one of them is beyond its limit."""
-    return {
-        "accuracy": [
-            {
-                "output": output,
-                "reference": reference,
-                "max_abs_error": 0.5 * output + (reference == "fp32"),
-                "max_rel_error": 0.1,
-                "nonfinite_mismatches": 0,
-                "snr_db": 40.0 - 10 * output - (reference == "fp32"),
-                "least_snr_db": 35.0 - 20 * output,
-                "cosine": 0.9 - 0.1 * output,
-                "top1_agreement": 0.8 - 0.1 * output,
-                "is_inaccurate": is_inaccurate and output == 1,
-            }
-            for output, reference in product((0, 1), ("eager", "fp32"))
-        ]
-    }
 
 
 SERIES = "sweep_id, device, model, precision, threads"

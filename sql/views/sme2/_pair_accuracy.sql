@@ -5,9 +5,9 @@ side AS (
         pair,
         sweep_id,
         any_value(_without_times(_cell.emulated, transport)) AS without_times,
-        coalesce(bool_or(accuracy = 'inaccurate') FILTER (_cell.variant = 'sme2_on'), FALSE) AS is_inaccurate_on,
-        coalesce(bool_or(accuracy = 'inaccurate') FILTER (_cell.variant = 'sme1'), FALSE) AS is_inaccurate_sme1,
-        coalesce(bool_or(accuracy = 'inaccurate') FILTER (_cell.variant = 'sme2_off'), FALSE) AS is_inaccurate_off
+        coalesce(any_value(accuracy) FILTER (_cell.variant = 'sme2_on') = 'inaccurate', FALSE) AS is_inaccurate_on,
+        coalesce(any_value(accuracy) FILTER (_cell.variant = 'sme1') = 'inaccurate', FALSE) AS is_inaccurate_sme1,
+        coalesce(any_value(accuracy) FILTER (_cell.variant = 'sme2_off') = 'inaccurate', FALSE) AS is_inaccurate_off
     FROM _cell
     LEFT JOIN cell_accuracy USING (cell, sweep_id)
     WHERE _cell.variant IN ('sme2_on', 'sme1', 'sme2_off')

@@ -5,10 +5,10 @@ side AS (
         pair,
         sweep_id,
         category,
-        sum(time_ms) FILTER (variant = 'sme2_on') AS on_ms,
-        sum(time_ms) FILTER (variant = 'sme2_off') AS off_ms,
-        sum(share) FILTER (variant = 'sme2_on') AS on_share,
-        sum(share) FILTER (variant = 'sme2_off') AS off_share,
+        any_value(time_ms) FILTER (variant = 'sme2_on') AS on_ms,
+        any_value(time_ms) FILTER (variant = 'sme2_off') AS off_ms,
+        any_value(share) FILTER (variant = 'sme2_on') AS on_share,
+        any_value(share) FILTER (variant = 'sme2_off') AS off_share,
         bool_or(time_ms < resolution_ms) AS below_resolution
     FROM _category_cell
     WHERE variant <> 'sme1'

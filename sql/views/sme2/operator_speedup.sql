@@ -26,12 +26,12 @@ side AS (
         microkernel,
         kind,
         category,
-        max(data_types) FILTER (variant = 'sme2_on') AS data_types_on,
-        max(data_types) FILTER (variant = 'sme2_off') AS data_types_off,
-        max(calls) FILTER (variant = 'sme2_on') AS calls_on,
-        max(calls) FILTER (variant = 'sme2_off') AS calls_off,
-        max(time_ms) FILTER (variant = 'sme2_on') AS time_on_ms,
-        max(time_ms) FILTER (variant = 'sme2_off') AS time_off_ms,
+        any_value(data_types) FILTER (variant = 'sme2_on') AS data_types_on,
+        any_value(data_types) FILTER (variant = 'sme2_off') AS data_types_off,
+        any_value(calls) FILTER (variant = 'sme2_on') AS calls_on,
+        any_value(calls) FILTER (variant = 'sme2_off') AS calls_off,
+        any_value(time_ms) FILTER (variant = 'sme2_on') AS time_on_ms,
+        any_value(time_ms) FILTER (variant = 'sme2_off') AS time_off_ms,
         bool_or(below_resolution) AS below_resolution
     FROM cell_total
     GROUP BY pair, sweep_id, operator, microkernel, kind, category
