@@ -102,7 +102,8 @@ class DeviceRecord(_Record):
     @model_validator(mode="after")
     def _simulated_times_mean_nothing(self) -> Self:
         if self.transport == SIMULATED and not self.emulated:
-            raise ValueError("a simulated device must be stated as `emulated`: its times mean nothing")
+            mistake = "a simulated device must be stated as `emulated`: its times mean nothing"
+            raise PydanticCustomError("simulated", mistake)
         return self
 
 

@@ -49,8 +49,15 @@ ROOMS = {
         tuple(f"tests/tasks/measure/session/test_{name}.py" for name in _CHECKS if name != "difference"),
         _LONG_SESSIONS,
     ),
-    "load": Room(("tasks/analyse/load",), ("tests/tasks/analyse/load",), ("test_load_killed", "stopped")),
-    "verdict": Room(("tasks/analyse/verdict",), ("tests/tasks/analyse/verdict",)),
+    "load": Room(
+        ("tasks/analyse/load",),
+        ("tests/tasks/analyse/load", "tests/tasks/rows/test_sources.py", "tests/sql/test_session_statistics.py"),
+        ("test_load_killed", "stopped"),
+    ),
+    "verdict": Room(
+        ("tasks/analyse/verdict",),
+        ("tests/tasks/analyse/verdict", "tests/sql/test_views_accuracy.py", "tests/sql/test_views_metrics.py"),
+    ),
     "lease": Room(
         ("devices/ondevice/lease.py", "flows/device/lease.py"),
         (

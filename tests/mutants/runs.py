@@ -22,7 +22,10 @@ _LARGE = ("adbutils", "duckdb", "hypothesis", "numpy", "pandas", "paramiko", "pr
 _LEAST_DEADLINE_S = 10 * SCALE  # importing SCALE measures the machine once for all forks
 _TIMES_SLOWER = 4
 # Importing the fixtures of all rooms would take longer than most tests.
-_FIXTURES = ("--noconftest", "-p", "tests.sql.conftest", "-p", "tests.fixtures.devices")
+_FIXTURES = (
+    "--noconftest", "-p", "tests.sql.conftest", "-p", "tests.tasks.conftest", "-p", "tests.devices.conftest",
+    "-p", "tests.fixtures.devices",
+)  # fmt: skip
 _REFUSED = 100  # an exit code that pytest does not have
 
 

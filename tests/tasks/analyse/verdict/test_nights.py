@@ -4,9 +4,12 @@ import math
 from dataclasses import replace
 
 import pytest
+from scipy.stats import norm
+from scipy.stats import t as student_t
 
 from tasks.analyse.verdict.comparison import compare
 from tasks.analyse.verdict.nights import Night, NightVerdict, judge, judge_all
+from tasks.analyse.verdict.shift import student
 from tests.fixtures.series import SESSIONS, WEEKS, compared, night, series, verdicts
 
 
@@ -156,6 +159,13 @@ def test_three_sessions_a_night_are_enough_to_suspect_a_large_change_and_never_f
 @pytest.mark.parametrize(("sessions", "verdict"), [(7, "suspected"), (8, "regression")])
 def test_an_alarm_without_a_comparison_needs_eight_sessions_a_night(sessions: int, verdict: str) -> None:
     assert judge([*series(*WEEKS), *(night(number, 10.8, sessions) for number in range(14, 18))]).verdict == verdict
+
+
+@pytest.mark.parametrize(("nights", "least"), [(1, 0.96), (3, 0.97), (30, 0.99)])
+def test_few_nights_widen_the_limit_as_student_s_distribution_does(nights: int, least: float) -> None:
+    # four assumed nights count, and each that was seen has two fifths of the worth that a standard deviation gives it
+    exact = student_t.isf(norm.sf(2.4), 4 + 0.4 * (nights - 1))
+    assert least * exact < student(2.4, nights) < exact
 
 
 def test_figures_of_zero_have_no_ratio() -> None:

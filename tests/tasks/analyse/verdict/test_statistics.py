@@ -1,7 +1,7 @@
 """Statistics of one session: what they find, and how often they find what is not there."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import astuple
+from dataclasses import asdict, astuple
 
 import numpy as np
 import pytest
@@ -90,6 +90,12 @@ def test_drift_is_the_change_over_the_session(runs: int) -> None:
     # then the slope finds it: 10 % of the start are 9.5 % of the median
     assert found.drift_share == pytest.approx(0.095, abs=0.01)
     assert found.quartile_ratio == pytest.approx(1.0741, abs=0.01)
+
+
+def test_the_unit_of_the_latencies_does_not_matter() -> None:
+    latency = steady(200)
+    in_seconds = session_statistics(latency / 1e9, 10)
+    assert asdict(in_seconds) == pytest.approx(asdict(session_statistics(latency, 10)))
 
 
 def test_a_very_long_session_is_looked_at_in_blocks() -> None:
