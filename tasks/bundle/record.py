@@ -12,7 +12,7 @@ from devices.ondevice.facts import Facts
 from devices.platform import SIMULATED
 from tasks.bundle.cell import Mode, Purpose, Status, Variant
 from tasks.bundle.names import FileName, SessionId
-from tasks.bundle.stats import Stats
+from tasks.bundle.runner_stats import Stats
 from tasks.bundle.values import (
     MOST_INT,
     Count,

@@ -8,7 +8,7 @@ from typing import Any
 
 from tasks.bundle.cell import backend_of
 from tasks.bundle.record import SessionRecord
-from tasks.bundle.stats import SessionColumns, Stats
+from tasks.bundle.runner_stats import SessionColumns, Stats
 
 Row = dict[str, Any]
 

@@ -12,10 +12,10 @@ from statistics import NormalDist, median
 
 import numpy as np
 
+from tasks.analyse.verdict.common_factor import Adjusted, Group, Level, Operator
 from tasks.analyse.verdict.comparison import Comparison, compare
 from tasks.analyse.verdict.metrics import LATENCY, Metric
 from tasks.analyse.verdict.nights import Verdict
-from tasks.analyse.verdict.operators_common import Adjusted, Group, Level, Operator
 from tasks.analyse.verdict.shift import BASELINE_NIGHTS, Point, Shift, point, shift, student
 from tasks.bundle.enough import ALERT_SESSIONS, LEAST_SESSIONS
 

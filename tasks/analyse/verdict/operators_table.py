@@ -11,9 +11,9 @@ import numpy as np
 
 from sql.insert import insert_rows
 from sql.schema import sql_files
+from tasks.analyse.verdict.common_factor import Group, Operator
 from tasks.analyse.verdict.operators import compare_operators, judge_operators
 from tasks.analyse.verdict.operators_cause import UNATTRIBUTED, cause_of
-from tasks.analyse.verdict.operators_common import Group, Operator
 
 _log = logging.getLogger(__name__)
 _QUERY = next(file.text for file in sql_files("loading") if file.name == "operators_to_judge")

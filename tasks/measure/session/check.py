@@ -10,7 +10,7 @@ from devices.limits import Limits, outside
 from devices.ondevice.conditions import Conditions
 from devices.ondevice.job import JobResult
 from tasks.bundle.names import SELECTED
-from tasks.bundle.stats import Stats
+from tasks.bundle.runner_stats import Stats
 from tasks.etdump.consistent import contradiction
 from tasks.etdump.event_kind import EventKind
 from tasks.etdump.reader import EtdumpError, read_etdump

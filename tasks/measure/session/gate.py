@@ -13,7 +13,7 @@ from devices.bounded import save
 from devices.device import Device
 from devices.errors import FileMissing, FileRefused
 from tasks.bundle.names import ETDUMP, PROFILE, SELECTED, STATS
-from tasks.bundle.stats import Stats
+from tasks.bundle.runner_stats import Stats
 from tasks.bundle.values import first_mistake
 from tasks.measure.plan import PlannedSession
 from tasks.measure.session.check import Unsuccessful

@@ -13,7 +13,7 @@ from devices.ondevice.conditions import Conditions
 from devices.ondevice.facts import Facts
 from devices.ondevice.job import JobResult
 from tasks.bundle.record import Accuracy, ArmRecord, DeviceRecord, GateRecord, ModelRecord, RunnerRecord, SessionRecord
-from tasks.bundle.stats import Stats
+from tasks.bundle.runner_stats import Stats
 from tasks.etdump.tree import Runs
 from tasks.measure.plan import PlannedSession
 from tasks.measure.session.check import Unsuccessful

@@ -12,7 +12,7 @@ import pytest
 from tasks.analyse.verdict.comparison import compare
 from tasks.bundle.enough import ALERT_SESSIONS
 from tasks.bundle.record import SessionRecord
-from tasks.bundle.stats import Stats
+from tasks.bundle.runner_stats import Stats
 from tasks.measure.plan import DISCARDED_INDEX, FIRST_SESSION, PlannedSession, still_to_run
 from tasks.measure.sequential import Enough, median_interval_percent
 from tasks.measure.spec import SweepSpec

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tasks.analyse.verdict.common_factor import Group, Operator
 from tasks.analyse.verdict.operators import OperatorVerdict, OperatorVerdicts, compare_operators, judge_operators
-from tasks.analyse.verdict.operators_common import Group, Operator
 
 CONVOLUTION, POINTWISE, LINEAR, POOL = "Convolution IGEMM", "Convolution DWConv", "Fully Connected", "Pooling"
 OPERATORS = [

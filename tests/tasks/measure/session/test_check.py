@@ -10,7 +10,7 @@ import pytest
 from devices.limits import Limits
 from devices.ondevice.conditions import Conditions
 from devices.ondevice.job import JobResult
-from tasks.bundle.stats import Stats
+from tasks.bundle.runner_stats import Stats
 from tasks.measure.plan import DISCARDED_INDEX, FIRST_SESSION, PlannedSession
 from tasks.measure.session.check import Unsuccessful, check_conditions, check_end, check_result
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
