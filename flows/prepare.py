@@ -66,12 +66,11 @@ class Exporting:
         shelf = bundles.shelf if isinstance(bundles, ObjectStore) else None
         self.live = LiveExports((model.name, precision) for model, precision in spec.pairs)
         board.expect("export", len(spec.pairs))
-        self._futures = {
-            (model.name, precision): export_step.submit(
-                model, precision, spec.seed, places.exports, shelf, self.live, "numerics" in spec.modes
-            )
-            for model, precision in spec.pairs
-        }
+        needs_taps = "numerics" in spec.modes
+        self._futures: dict[tuple[str, str], PrefectFuture[Any]] = {}
+        for model, precision in spec.pairs:
+            given = (model, precision, spec.seed, places.exports, shelf, self.live, needs_taps)
+            self._futures[model.name, precision] = export_step.submit(*given)
 
     def wait(self) -> None:
         """Wait for the end of all exports, and end their server; a step that failed itself fails its pair alone."""

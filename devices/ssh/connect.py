@@ -47,20 +47,23 @@ def connect(name: str, where: SshAddress) -> Connection:
     Raises DeviceLost if a host cannot be reached, DeviceRefused if the host refuses us or its host key is not accepted.
     """
     hop = resolve(name, where)
-    through = None
-    if hop.jump:
-        earlier, _, last = hop.jump.rpartition(",")
-        through = connect(name, _jump_address(name, last, earlier, where))
-    try:
+    through: Connection | None = None
+    with contextlib.ExitStack() as opened:
+        if hop.jump:
+            # The last jump host is the one before this host; it is reached through the earlier ones.
+            earlier, _, last = hop.jump.rpartition(",")
+            through = connect(name, _jump_address(name, last, earlier, where))
+            opened.callback(through.close)
         client = _enter(name, hop, lambda: _socket(hop, through))
-    except BaseException:
-        if through:
-            through.close()
-        raise
-    transport = client.get_transport()
-    if transport is None:
-        raise DeviceLost(name, f"the connection to {hop.host} was closed right after it was opened")
-    return Connection(transport, [client, *(through.clients if through else [])])
+        opened.callback(client.close)
+        transport = client.get_transport()
+        if transport is None:
+            raise DeviceLost(name, f"the connection to {hop.host} was closed right after it was opened")
+        opened.pop_all()  # it stays open
+    clients = [client]
+    if through:
+        clients += through.clients
+    return Connection(transport, clients)
 
 
 def check_entry(name: str, where: SshAddress) -> None:

@@ -104,17 +104,21 @@ class _Overlaps:
         self._moved_to: dict[int, list[int]] = defaultdict(list)
 
     def resolve(self, owners: set[int]) -> None:
-        """Resolve the overlaps among the children of each of `owners`."""
+        """Resolve the overlaps among the children of `owners`, and of each call that children are moved to meanwhile.
+
+        Outer owners come before inner ones, since children are moved inwards.
+        """
         if not owners:
             return
         self._sort_children()
-        # From the outermost to the innermost, since children are moved inwards: the outer event completes later.
+        found = set(owners)
+        # An outer event completes later, so its row is larger; heapq returns the smallest number: rows are negated.
         waiting = [-owner for owner in owners]
         heapq.heapify(waiting)
         while waiting:
-            owner = -heapq.heappop(waiting)
-            for inner in self._resolve(owner) - owners:
-                owners.add(inner)
+            outermost = -heapq.heappop(waiting)
+            for inner in self._resolve(outermost) - found:
+                found.add(inner)
                 heapq.heappush(waiting, -inner)
 
     def _sort_children(self) -> None:

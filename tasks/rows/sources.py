@@ -162,12 +162,15 @@ def _place(node: TreeNode) -> dict[str, Any]:
 
 
 def _of_node(sources: Sources, node: _Node) -> dict[str, Any]:
+    """Return the columns of a row that describe a node of XNNPACK's graph: its sources, and what was fused into it."""
     if not node.sources:
         return {"delegate_node": node.kind, "certainty": "inserted", "note": _INSERTED}
-    described = _described([sources.sources[index] for index in node.sources], _NOT_ALIGNED)
-    fused = [sources.sources[index] for index in (*node.fused, *node.clamp)]
-    places = [f"{source.operator} of {source.module_path or 'the model'}" for source in fused]
-    return {**described, "delegate_node": node.kind, "fused_with": ", ".join(places) or None}
+    columns = _described([sources.sources[index] for index in node.sources], _NOT_ALIGNED)
+    columns["delegate_node"] = node.kind
+    columns["fused_with"] = None
+    if fused := [sources.sources[index] for index in (*node.fused, *node.clamp)]:
+        columns["fused_with"] = ", ".join(f"{each.operator} of {each.module_path or 'the model'}" for each in fused)
+    return columns
 
 
 def _described(chosen: Sequence[Source | None], why: str) -> dict[str, Any]:

@@ -44,19 +44,33 @@ def page(arms: tuple[Arm, Arm], pairs: Sequence[Pair], matched: Matched, margin:
         return f"- {escaped(text)}\n" if form == "markdown" else f"{text}\n"
 
     yield line(f"A: {arms[0]}") + line(f"B: {arms[1]}") + "\n"
-    columns, rows = _PAGE_COLUMNS, [_page_row(pair) for pair in pairs]
-    if not any(row[-1] for row in rows):
-        columns, rows = columns[:-1], [row[:-1] for row in rows]
-    yield from as_text(columns, [rows], form)
+    yield from _table_of_pairs(pairs, form)
     yield "\n"
-    for side, cells in (("A", matched.only_a), ("B", matched.only_b)):
-        yield from (line(f"only in {side}: {_described(cell)}") for cell in cells)
-    for side, cells in (("A", matched.older_a), ("B", matched.older_b)):
-        for cell in cells:
-            yield line(f"not compared: {_described(cell)}, cell {cell.cell}; {side} has a newer cell of this series")
+    for cause in _not_compared(matched):
+        yield line(cause)
     if any(pair.a.sweep_id != pair.b.sweep_id for pair in pairs):
         yield line(_NOT_IN_TURNS)
     yield line(_counts(pairs, margin))
+
+
+def _table_of_pairs(pairs: Sequence[Pair], form: str) -> Iterator[str]:
+    """Return the pairs as a table; without its last column, what differs, if that is empty in every row."""
+    columns = _PAGE_COLUMNS
+    rows = [_page_row(pair) for pair in pairs]
+    if not any(row[-1] for row in rows):
+        columns = columns[:-1]
+        rows = [row[:-1] for row in rows]
+    return as_text(columns, [rows], form)
+
+
+def _not_compared(matched: Matched) -> Iterator[str]:
+    """Yield a line for each cell without a counterpart, then one for each that a newer cell replaces."""
+    for side, cells in (("A", matched.only_a), ("B", matched.only_b)):
+        for cell in cells:
+            yield f"only in {side}: {_described(cell)}"
+    for side, cells in (("A", matched.older_a), ("B", matched.older_b)):
+        for cell in cells:
+            yield f"not compared: {_described(cell)}, cell {cell.cell}; {side} has a newer cell of this series"
 
 
 def _counts(pairs: Sequence[Pair], margin: float) -> str:
@@ -80,14 +94,18 @@ def _page_row(pair: Pair) -> tuple[Any, ...]:
 
 
 def _short_answer(pair: Pair) -> str:
-    result = pair.result
+    """Return the answer in one word: slower, faster, same, unknown, inaccurate, or why a side has no times."""
     if pair.inaccurate_sides:
         return "inaccurate"
+    result = pair.result
     if result is None:
-        return _without_times(pair.a if pair.a.emulated else pair.b)
+        side_without_times = pair.a if pair.a.emulated else pair.b
+        return _without_times(side_without_times)
     if result.answer != "different" or result.low is None:
         return result.answer
-    return "slower" if result.low > 1 else "faster"
+    if result.low > 1:
+        return "slower"
+    return "faster"
 
 
 def _answer(pair: Pair) -> str:

@@ -87,18 +87,14 @@ def judge_operators(
 
 def compare_operators(operators: Sequence[Operator], a: Group, b: Group) -> OperatorVerdicts:
     """Compare two sides that were measured alternately: B against A, the share of false discoveries limited to 5 %."""
-    adjusted = Adjusted(operators, [a, b], 1)
-    counted = adjusted.counted()
-    side_a, side_b = (side.T.tolist() for side in adjusted.own_ns)
-    compared = {each: compare(side_a[each], side_b[each]) for each in counted}
-    found = _discoveries(list(compared.values()))
-    return _verdicts(
-        adjusted,
-        {
-            each: _compared_verdict(comparison, adjusted.common, is_found)
-            for (each, comparison), is_found in zip(compared.items(), found, strict=True)
-        },
-    )
+    adjusted = Adjusted(operators, [a, b], baseline=1)
+    columns = adjusted.counted()
+    own_a, own_b = adjusted.own_ns
+    comparisons = [compare(own_a[:, column].tolist(), own_b[:, column].tolist()) for column in columns]
+    answers: dict[int, _Answer] = {}
+    for column, comparison, is_found in zip(columns, comparisons, _discoveries(comparisons), strict=True):
+        answers[column] = _compared_verdict(comparison, adjusted.common, is_found)
+    return _verdicts(adjusted, answers)
 
 
 def _window_start(nights: Sequence[str], since: str | None) -> int:

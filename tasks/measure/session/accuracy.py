@@ -35,12 +35,15 @@ class References:
 
 
 def compare_outputs(references: References, collected: Path) -> list[Accuracy]:
-    """Compare `output-N.bin` in `collected` with each reference; the rows of an output follow one another.
+    """Compare each `output-N.bin` in `collected` with its references; return the rows of output 0 first, then of 1, ...
 
     Raises OutputMismatchError if an output is missing, has another size, or is NaN or infinite where eager PyTorch in
     the same precision is finite.
     """
-    return [row for number in range(len(references.eager)) for row in _compare_one(number, references, collected)]
+    rows: list[Accuracy] = []
+    for number in range(len(references.eager)):
+        rows.extend(_compare_one(number, references, collected))
+    return rows
 
 
 def check_size(number: int, got: TensorFile, want: TensorFile) -> None:
