@@ -55,6 +55,8 @@ def pytest_unconfigure() -> None:
 LAB_ROOMS = ("tests/survival/", "tests/lab/")
 _LONGEST = (
     "the lab",
+    "tests/tasks/prepare/runner/test_cross.py",
+    "tests/tasks/prepare/runner/test_source.py",
     "tests/flows/setup/test_leftovers.py",
     "tests/flows/server/test_server_lost.py",
     "tests/flows/test_sweep.py",
