@@ -34,6 +34,7 @@ def test_what_is_done_is_not_run_again_unless_asked(stand_in_farm: StandInFarm) 
     assert stand_in_farm.ask(counts) == [(4, 2, night, night)]
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     stage="plan",
     done="of two bundles, one lost its ETDump and the other has text as load_ns; the warehouse was removed",

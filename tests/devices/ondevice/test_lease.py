@@ -216,6 +216,7 @@ def test_of_processes_that_race_exactly_one_holds_the_device(local_device: Devic
         end(racer)
 
 
+@pytest.mark.thorough
 @pytest.mark.fault(
     stage="lease", done="several farms find a dead holder at the same moment", holds="exactly one acquires the device"
 )

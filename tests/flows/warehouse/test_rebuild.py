@@ -53,6 +53,7 @@ def test_a_rebuilt_warehouse_is_identical_although_sessions_were_loaded_in_anoth
     assert len(kept.session_ids()) == 10
 
 
+@pytest.mark.thorough
 def test_a_view_that_differs_is_named(kept: Kept, etfarm: Etfarm) -> None:
     # given a warehouse in which a run was changed
     fill(kept)

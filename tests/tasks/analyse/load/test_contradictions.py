@@ -61,6 +61,7 @@ def test_a_measurement_that_contradicts_itself_is_refused_in_its_bundle_and_alon
     assert maker.ask("SELECT count(*) FROM session") == [(0,)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("last_ns", [10, 0])
 def test_executions_of_0_ns_make_no_figure_infinite_or_undefined(
     maker: BundleMaker, monkeypatch: pytest.MonkeyPatch, last_ns: int

@@ -55,6 +55,7 @@ def layers_of(folder: Path, export: Export) -> list[Layer]:
     return read_layer_drift(folder / "bundles" / NIGHT.sweep_id / record.session_id / LAYER_DRIFT)
 
 
+@pytest.mark.thorough
 @pytest.mark.torch
 @pytest.mark.parametrize(("precision", "least_db"), [("fp32", 100), ("fp16", 40), ("int8_static", 25)])
 def test_the_layers_of_a_sound_model_are_near_eager(tmp_path: Path, precision: str, least_db: float) -> None:

@@ -104,6 +104,7 @@ def started(count: int = 1) -> list[dict[str, Any]]:
     return [json.loads(path.read_text()) for path in Path().glob("started-*")]
 
 
+@pytest.mark.thorough
 def test_exports_run_side_by_side_from_a_server_that_has_imported_torch(
     exports: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,6 +179,7 @@ def test_exports_and_their_server_end_with_the_farm(exports: Path, number: signa
     assert Path("farms").read_text() == "a farm\n"
 
 
+@pytest.mark.thorough
 def test_a_server_that_is_killed_is_replaced_and_the_export_succeeds(exports: Path) -> None:
     # given an export that runs
     Path("hold").touch()
