@@ -46,6 +46,7 @@ class Device(ABC):
     `collected` are folders of jobs that are not needed any more: the call before the next job removes them, or the
     release of the lease.
     `lease_token` is the lease that `devices/ondevice/lease.py` holds on the machine; no job starts after it was lost.
+    `waiting_priority` is the highest that waited for the machine when the lease was last used; None if nobody did.
     `is_remote` tells whether a call needs a network or a cable, so that it pays to join several calls.
     `machine_folder` is a folder of the machine that all farms share; "" is the default, and tests set another one.
     Methods may be called from several threads.
@@ -53,6 +54,7 @@ class Device(ABC):
 
     is_remote: bool = True
     lease_token: str | None = None
+    waiting_priority: int | None = None
     machine_folder: str = os.environ.get("ETFARM_MACHINE_FOLDER", "")
     store_limit_bytes: int | None = None
     output_limit_bytes: int = 32 << 20

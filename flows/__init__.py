@@ -1,5 +1,8 @@
 import os
 
+from flows.server.logs import set_up_shown_log
+
+set_up_shown_log()  # a worker starts a process for each flow run
 if os.environ.get("ETFARM_LOG"):
     from flows.json_log import set_up_json_log
 

@@ -1,61 +1,96 @@
 """What a sweep shows in Prefect's UI beside its runs; without an answer of the server it shows nothing."""
 
 import contextlib
-import time
-from datetime import datetime
-from typing import cast
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextvars import copy_context
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import quote
 from uuid import UUID
 
 import httpx
-from prefect.artifacts import (
-    create_markdown_artifact,
-    create_progress_artifact,
-    create_table_artifact,
-    update_progress_artifact,
-)
-from prefect.client.orchestration import SyncPrefectClient
-from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId, ArtifactFilterType
+from prefect.artifacts import create_markdown_artifact, create_table_artifact
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.actions import ArtifactUpdate
+from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
 from flows.device.states import DeviceState
-from flows.server.watch import ServerGoneError
+from flows.progress import board
+from flows.server.watch import watch
 
-_ALL = 100.0
-# The server answers in a tenth of a second and more while many devices measure short sessions.
 _PAUSE_S = 10.0
+# Prefect keeps each state of the table as an event, so that of a thousand devices is sent less often.
+_PAUSE_OF_STEP_S = 0.1
+_LONGEST_S = 7.0
 
 
-class ProgressArtifact:
-    """The progress of a device."""
-
-    def __init__(self, device: str) -> None:
-        self._next = 0.0
-        key = "sessions-" + "".join(letter if letter.isalnum() else "-" for letter in device.lower())
-        self._id: UUID | None = None
-        with contextlib.suppress(httpx.HTTPError, ServerGoneError):
-            self._id = cast(UUID, create_progress_artifact(0.0, key=key, description=f"Sessions on {device}"))
-
-    def update(self, percent: float) -> None:
-        """Show that `percent` (0 to 100) of the sessions have ended; what soon changes again is not sent."""
-        if self._id is not None and (percent >= _ALL or time.monotonic() >= self._next):
-            self._next = time.monotonic() + _PAUSE_S
-            with contextlib.suppress(httpx.HTTPError, ServerGoneError):
-                update_progress_artifact(self._id, percent)
+@contextlib.contextmanager
+def shown_progress() -> Iterator[None]:
+    """Show how far each step of the present flow run is, in one table, which is sent again while it changes."""
+    ended = threading.Event()
+    thread = threading.Thread(target=copy_context().run, args=(_show_steps, ended), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
-def expected_end(client: SyncPrefectClient, run: UUID) -> datetime | None:
-    """Return when the device of a flow run will have ended at its pace so far; None before its first session ended."""
-    of_run = ArtifactFilter(flow_run_id=ArtifactFilterFlowRunId(any_=[run]), type=ArtifactFilterType(any_=["progress"]))
-    for artifact in client.read_artifacts(artifact_filter=of_run):
-        percent, begun, now = artifact.data, artifact.created, artifact.updated
-        if isinstance(percent, int | float) and percent > 0 and begun and now:
-            return begun + (now - begun) * (_ALL / percent)
-    return None
+def _show_steps(ended: threading.Event) -> None:
+    shown: list[dict[str, Any]] = []
+    table: UUID | None = None
+    has_ended = False
+    while not has_ended:
+        has_ended = ended.wait(_PAUSE_S + _PAUSE_OF_STEP_S * len(shown))
+        steps = board.steps()
+        if steps == shown:
+            continue
+        if sent := _sent(partial(_send_steps, table, steps)):
+            table, shown = sent, steps
 
 
-def show_report(markdown: str, sweep_id: str) -> None:
-    """Show the report of a sweep."""
-    with contextlib.suppress(httpx.HTTPError, ServerGoneError):
-        create_markdown_artifact(markdown, key="report", description=sweep_id)
+def _send_steps(table: UUID | None, steps: list[dict[str, Any]]) -> UUID:
+    """Send the table again, or make it; return its id."""
+    if table is None:
+        described = "Items done and failed of each step; a device's are its sessions"
+        return cast(UUID, create_table_artifact(steps, key="progress", description=described))
+    with get_client(sync_client=True) as client:
+        client.update_artifact(table, ArtifactUpdate(data=json.dumps(steps)))
+    return table
+
+
+def report_link(html: Path) -> str:
+    """Return where users read a report: below ETFARM_REPORT_URL, which serves the folder of reports, or its path."""
+    served = os.environ.get("ETFARM_REPORT_URL")
+    return f"{served.rstrip('/')}/{quote(html.parent.name)}/{quote(html.name)}" if served else str(html)
+
+
+def show_report(html: Path) -> None:
+    """Show the report of a sweep, and where its page is."""
+    markdown = html.with_suffix(".md").read_text(encoding="utf-8")
+    _sent(partial(create_markdown_artifact, markdown, key="report", description=f"Complete: {report_link(html)}"))
+
+
+def show_table(rows: list[dict[str, Any]], key: str, description: str) -> None:
+    """Show a table."""
+    _sent(partial(create_table_artifact, rows, key=key, description=description))
+
+
+def _sent(send: Callable[[], Any]) -> Any:
+    """Return what `send` returns; None if the server is lost, or does not answer within seconds."""
+    if watch.is_lost:
+        return None
+    try:
+        with temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 1, PREFECT_API_REQUEST_TIMEOUT: _LONGEST_S}):
+            return send()
+    except httpx.HTTPError:
+        watch.ask()
+        return None
 
 
 def show_devices(states: list[DeviceState]) -> None:
@@ -69,5 +104,4 @@ def show_devices(states: list[DeviceState]) -> None:
         }
         for each in states
     ]
-    with contextlib.suppress(httpx.HTTPError, ServerGoneError):
-        create_table_artifact(table, key="devices", description="Devices of the inventory")
+    show_table(table, "devices", "Devices of the inventory")

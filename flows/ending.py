@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from prefect.client.schemas.objects import State
 from pydantic import BaseModel
 
 from devices.errors import FarmError, one_line
+from flows.artifacts import report_link
 from flows.device.job import COUNTED, DeviceTally, counts_in_words
 from flows.live_exports import Snapshot
 from flows.server.states import data_of, end_state, first_of
@@ -86,6 +86,14 @@ class Ending:
         return broken
 
     @property
+    def causes(self) -> list[str]:
+        """Why sessions failed or were invalid: the first reason of each device."""
+        found = [(tally.device, tally.unusable or tally.first_reason) for tally in self.tallies]
+        return [
+            why if why.startswith((f"{device}: ", f"{device} ")) else f"{device}: {why}" for device, why in found if why
+        ]
+
+    @property
     def report_file(self) -> Path | None:
         """The report; None if it could not be written."""
         return data_of(self.report) if self.report.is_completed() else None
@@ -94,7 +102,7 @@ class Ending:
     def report_line(self) -> str:
         """Where the report is, or why it could not be written."""
         if self.report_file:
-            return f"report: {self.report_file}"
+            return f"report: {report_link(self.report_file)}"
         return f"the report could not be written; {self.report.message}"
 
     def state(self) -> State[Any]:
@@ -102,7 +110,8 @@ class Ending:
         broken, slower = self.errors, fails(self.rows, self.fail_on)
         if slower:
             broken.append(first_of([line_of(row) for row in slower]))
-        message = "; ".join([self.sessions, *broken, self.report_line])
+        causes = [first_of(self.causes)] if self.causes else []
+        message = "; ".join([self.sessions, *causes, *broken, self.report_line])
         is_bad = broken or not self.report_file or self.counts["failed"] or self.counts["invalid"]
         return end_state(SweepEnd(sweep_id=self.sweep_id, message=message), message, is_bad=bool(is_bad))
 
@@ -154,28 +163,22 @@ def message_of(ending: Ending, places: Var, *, is_bad: bool) -> Message:
     lines = [ending.sessions, *ending.errors, *map(line_of, worse[:_MOST_LINES])]
     if len(worse) > _MOST_LINES:
         lines.append(f"{len(worse) - _MOST_LINES} more in the report")
-    lines += [*_device_lines(ending, places), _link(ending, places)]
+    lines += [*_device_lines(ending, places), ending.report_line]
     return Message(f"{ending.sweep_id}{' failed' if is_bad else ''}: {found}", "\n".join(lines), is_bad)
 
 
 def _device_lines(ending: Ending, places: Var) -> list[str]:
-    """Why devices could not be used, or not to the end, and which of them sweeps will not use."""
-    lines = []
+    """Why sessions of devices failed, and which devices sweeps will not use."""
+    lines = ending.causes[:_MOST_LINES]
+    if len(ending.causes) > _MOST_LINES:
+        lines.append(f"{len(ending.causes) - _MOST_LINES} more devices in the report")
     for tally in ending.tallies:
         if tally.unusable:
-            lines.append(tally.unusable)
             with contextlib.suppress(HealthError):
                 health = Registry(places.registry).health(tally.device)
                 if not health.usable and str(health) not in tally.unusable:
                     lines.append(f"{tally.device} is {health}; see `etfarm devices release --help`")
     return list(dict.fromkeys(lines))
-
-
-def _link(ending: Ending, places: Var) -> str:
-    prefix, file = os.environ.get("ETFARM_REPORT_URL"), ending.report_file
-    if not prefix or file is None:
-        return ending.report_line
-    return f"report: {prefix.rstrip('/')}/{quote(file.relative_to(places.reports).as_posix())}"
 
 
 def _send(message: Message) -> bool:

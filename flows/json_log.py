@@ -17,7 +17,8 @@ from types import MappingProxyType
 from pythonjsonlogger.core import LogData
 from pythonjsonlogger.json import JsonFormatter
 
-_ROOMS = ("flows", "tasks", "devices", "sql")
+from flows.server.logs import ROOMS
+
 _HANDLER = "etfarm json"
 _SECRET_NAME = re.compile(r"NOTIFY|AUTH|PASSWORD|SECRET|TOKEN|API_KEY")
 _SHORTEST_SECRET = 6  # shorter values, such as `true`, are words of every log
@@ -44,7 +45,7 @@ def set_up_json_log() -> None:
     A file that cannot be written is a warning: no measurement fails because of its log.
     """
     wanted = os.environ.get("ETFARM_LOG")
-    if not wanted or any(handler.name == _HANDLER for handler in logging.getLogger(_ROOMS[0]).handlers):
+    if not wanted or any(handler.name == _HANDLER for handler in logging.getLogger(ROOMS[0]).handlers):
         return
     handler: logging.Handler = logging.StreamHandler()
     try:
@@ -58,10 +59,8 @@ def set_up_json_log() -> None:
         return
     handler.set_name(_HANDLER)
     handler.setFormatter(_Formatter())
-    for room in _ROOMS:
-        logger = logging.getLogger(room)
-        logger.addHandler(handler)
-        logger.setLevel(logging.INFO)
+    for room in ROOMS:
+        logging.getLogger(room).addHandler(handler)
 
 
 class _Formatter(JsonFormatter):

@@ -1,20 +1,25 @@
 """Check one model: export it, run it on this machine, and tell what was delegated and what the rest costs."""
 
 import platform
-from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+from devices.device import Device
 from devices.inventory import DeviceSpec, open_device
 from devices.limits import Limits
 from devices.ondevice.facts import read_facts
+from devices.ondevice.lease import acquire, lease_ttl_s
+from sql.seeds.rows import is_scalar_operator
 from tasks.bundle.cell import Cell
-from tasks.bundle.record import SessionRecord, SweepNight
+from tasks.bundle.enough import LEAST_SESSIONS
+from tasks.bundle.record import SessionRecord
 from tasks.etdump.event_kind import EventKind
-from tasks.etdump.operators import parse_operator
 from tasks.etdump.reader import read_etdump
+from tasks.measure.night import sweep_night
 from tasks.measure.plan import PlannedSession
 from tasks.measure.session.measure import Bench, measure
 from tasks.prepare.advice.advice import HEAVY_SHARE, advice_text, word_of
@@ -23,12 +28,15 @@ from tasks.prepare.export.exported import Export
 from tasks.prepare.runner.build import build_runner
 from tasks.prepare.runner.manifest import Runner
 from tasks.prepare.runner.toolchain import host_platform
+from tasks.rows.shares import SessionTimes, Share, cell_sessions, session_times, share
 from tasks.store.files import work_folder
 from tasks.store.store import LocalStore
 from tasks.store.var import Var
 
+SESSIONS = LEAST_SESSIONS
 EXECUTIONS = 12
 WARMUP_EXECUTIONS = 2
+LEASE_WAIT_S = 3600.0
 _DEADLINE_S = 300.0
 
 
@@ -38,21 +46,27 @@ class PortableOperator:
 
     operator: str
     count: int | None
-    share: float | None
+    share: Share | None
     advice: str | None
     """None below 5 % of the time."""
 
 
 @dataclass
 class CheckedCase:
-    """How one case was exported and ran."""
+    """How one case was exported and ran: its sessions up to the first that did not succeed."""
 
     export: Export
-    record: SessionRecord
-    median_ms: float | None = None
-    delegated_share: float | None = None
-    portable_share: float | None = None
+    records: list[SessionRecord]
+    times_ms: list[float] = field(default_factory=list)
+    time_ms: float | None = None
+    delegated_share: Share | None = None
+    portable_share: Share | None = None
     portable: list[PortableOperator] = field(default_factory=list)
+
+    @property
+    def record(self) -> SessionRecord:
+        """The last session."""
+        return self.records[-1]
 
     @property
     def problem(self) -> str | None:
@@ -60,56 +74,87 @@ class CheckedCase:
         return None if self.record.status == "succeeded" else f"{self.record.status}: {self.record.reason}"
 
 
-def check_model(model: str, precision: str, var: Path, seed: int = 0) -> Iterator[CheckedCase]:
-    """Export a model and run each of its cases once on this machine. Raises FarmError."""
+def check_model(
+    model: str,
+    precision: str,
+    var: Path,
+    seed: int = 0,
+    *,
+    wait_s: float = LEASE_WAIT_S,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Iterator[CheckedCase]:
+    """Export a model and run each of its cases in a few sessions on this machine, which it holds as a sweep does.
+
+    If others hold the machine, it waits up to `wait_s`; `tell` gets the cause of the wait. Raises FarmError.
+    """
     places = Var(var.absolute())
     exports = export_cases(model, precision, places.exports, seed=seed)
     runner = build_runner(host_platform(), places.runners)
-    with work_folder(places.root) as folder:
-        for export in exports:
-            yield _checked(export, runner, folder, places.registry)
-
-
-def _checked(export: Export, runner: Runner, folder: Path, registry: Path) -> CheckedCase:
     spec = DeviceSpec(name=platform.node() or "this-machine", transport="local")
-    night = SweepNight(sweep_id="check", name="check", night=datetime.now(UTC).date().isoformat())
-    cell = Cell(spec.name, export.model, export.precision, 1, "sme2_off", "timing", EXECUTIONS, WARMUP_EXECUTIONS)
-    session = PlannedSession(
-        night, cell, 0, export.seed, export.pte_sha256, runner.runner_sha256, inputs_sha256=export.inputs_sha256
-    )
-    with open_device(spec) as device:
-        facts = read_facts(device)
-        bench = Bench(device, spec, facts, export, runner, Limits(), _DEADLINE_S, settle_s=0, registry=registry)
-        store = LocalStore(folder / "bundles")
+    ttl_s = lease_ttl_s(_DEADLINE_S)
+    with work_folder(places.root) as folder, open_device(spec) as device:
+        holder = f"check of {model} {precision}"
+        with acquire(
+            device, holder, ttl_s=ttl_s, wait_s=wait_s, tell=lambda cause: tell(f"{spec.name} {cause}")
+        ) as lease:
+            for export in exports:
+                yield _checked(export, _bench(device, spec, export, runner, places), folder, lease.renew)
+
+
+def _bench(device: Device, spec: DeviceSpec, export: Export, runner: Runner, places: Var) -> Bench:
+    facts, registry = read_facts(device), places.registry
+    return Bench(device, spec, facts, export, runner, Limits(), _DEADLINE_S, settle_s=0, registry=registry)
+
+
+def _checked(export: Export, bench: Bench, folder: Path, renew_lease: Callable[[], None]) -> CheckedCase:
+    """Run the sessions of a case, up to the first that does not succeed."""
+    night = sweep_night("check", datetime.now(UTC).date(), (), again=False)
+    device = bench.spec.name
+    cell = Cell(device, export.model, export.precision, 1, "sme2_off", "timing", EXECUTIONS, WARMUP_EXECUTIONS)
+    store = LocalStore(folder / "bundles")
+    records: list[SessionRecord] = []
+    sessions: list[SessionTimes] = []
+    for index in range(SESSIONS):
+        renew_lease()
+        runner, inputs = bench.runner.runner_sha256, export.inputs_sha256
+        session = PlannedSession(night, cell, index, export.seed, export.pte_sha256, runner, inputs_sha256=inputs)
         record = measure(session, bench, store)
-    checked = CheckedCase(export, record)
-    if "model.etdump" in record.files and record.status == "succeeded":
-        _add_shares(checked, folder / "bundles" / night.sweep_id / record.session_id / "model.etdump")
+        records.append(record)
+        if record.status != "succeeded":
+            break
+        if "model.etdump" in record.files:
+            etdump = folder / "bundles" / night.sweep_id / record.session_id / "model.etdump"
+            sessions.append(session_times(read_etdump(etdump, backends=record.model.backends), WARMUP_EXECUTIONS))
+    checked = CheckedCase(export, records)
+    if sessions and not checked.problem:
+        _add_shares(checked, sessions)
     return checked
 
 
-def _add_shares(checked: CheckedCase, etdump: Path) -> None:
-    """Add the median time and the shares of the measured executions."""
-    dump = read_etdump(etdump)
-    measured = dump.execution >= WARMUP_EXECUTIONS
-    times_ns = sorted(dump.execute_ns[WARMUP_EXECUTIONS:].tolist())
-    total_ns = sum(times_ns)
-    checked.median_ms = times_ns[len(times_ns) // 2] / 1e6
-    shares: defaultdict[str, float] = defaultdict(float)
-    of_kind = {EventKind.DELEGATED: 0.0, EventKind.PORTABLE: 0.0}
-    for kind in of_kind:
-        rows = measured & (dump.kind == kind)
-        of_kind[kind] = float(dump.self_ns[rows].sum()) / total_ns
-        if kind == EventKind.PORTABLE:
-            for name_id, self_ns in zip(dump.name_id[rows].tolist(), dump.self_ns[rows].tolist(), strict=True):
-                shares[parse_operator(dump.names[name_id], kind).operator] += self_ns / total_ns
-    checked.delegated_share, checked.portable_share = of_kind[EventKind.DELEGATED], of_kind[EventKind.PORTABLE]
+def _add_shares(checked: CheckedCase, sessions: list[SessionTimes]) -> None:
+    """Add the time of the cell and the shares of its parts."""
+    typical = cell_sessions(sessions)
+    checked.times_ms = [session.execute_ns / 1e6 for session in sessions]
+    checked.time_ms = sum(session.execute_ns for session in typical) / len(typical) / 1e6
+    checked.delegated_share = share(sessions, lambda session: session.of_kind[EventKind.DELEGATED])
+    checked.portable_share = share(sessions, lambda session: session.of_kind[EventKind.PORTABLE])
+    seen = dict.fromkeys(name for session in sessions for name in session.portable)
+    executed = {name: share(sessions, partial(_portable_ns, name)) for name in seen}
     # Of a .pte file from elsewhere only the operators that ran are known.
-    listed = checked.export.portable or [{"operator": name, "count": None} for name in shares]
+    listed = portable_of(checked.export) or [{"operator": name, "count": None} for name in executed]
     names = [entry["operator"] for entry in listed]
     for entry in listed:
-        share = shares.get(word_of(entry["operator"]))
-        heavy = share is not None and share > HEAVY_SHARE
+        of_time = executed.get(word_of(entry["operator"]))
+        heavy = of_time is not None and of_time.value > HEAVY_SHARE
         advice = advice_text(entry["operator"], entry.get("reason"), names) if heavy else None
-        checked.portable.append(PortableOperator(entry["operator"], entry["count"], share, advice))
-    checked.portable.sort(key=lambda each: -(each.share or 0.0))
+        checked.portable.append(PortableOperator(entry["operator"], entry["count"], of_time, advice))
+    checked.portable.sort(key=lambda each: -(each.share.value if each.share else 0.0))
+
+
+def portable_of(export: Export) -> list[dict[str, Any]]:
+    """Return the portable operators of an export, without those that compute shapes and numbers."""
+    return [entry for entry in export.portable if not is_scalar_operator(entry["operator"])]
+
+
+def _portable_ns(name: str, session: SessionTimes) -> float:
+    return session.portable.get(name, 0.0)

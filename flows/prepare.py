@@ -4,13 +4,14 @@ import logging
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
-from prefect.futures import PrefectFuture, as_completed, wait
+from prefect.futures import PrefectFuture, as_completed
 from prefect.states import Completed, Failed
 
 from devices.errors import DeviceError, FarmError
@@ -87,6 +88,7 @@ class Building:
     def __init__(self, spec: SweepSpec, places: Var) -> None:
         self._spec, self._places = spec, places
         self._futures: dict[str, PrefectFuture[Any]] = {}
+        self._ended: set[str] = set()
         self._starting = threading.Lock()
         self._all_started = threading.Event()
         board.expect("runner", 0)
@@ -97,25 +99,26 @@ class Building:
             if platform and platform not in self._futures:
                 spec, runners = self._spec, self._places.runners
                 self._futures[platform] = runner_step.submit(platform, spec.variants, spec.modes, runners)
+                self._futures[platform].add_done_callback(partial(self._note_end, platform))
                 board.resize("runner", len(self._futures))
+
+    def _note_end(self, platform: str, _: PrefectFuture[Any]) -> None:
+        # The state of a future that has not ended asks the server: a thousand waiting devices would be an attack.
+        self._ended.add(platform)
 
     def all_started(self) -> None:
         """Declare that no further platform will be started."""
         self._all_started.set()
 
-    def of(self, platform: str | None) -> Runners:
-        """Return the runners of a platform when they are built; none for an unknown platform."""
-        return _runners_of(platform, self._futures[platform]) if platform else Runners()
+    def of(self, platform: str | None) -> Runners | None:
+        """Return the runners of a platform, none for an unknown one; None while they are being built."""
+        if not platform:
+            return Runners()
+        return _runners_of(platform, self._futures[platform]) if platform in self._ended else None
 
-    def done(self) -> dict[str, Runners]:
-        """Return the runners of the platforms for which they are built."""
-        futures = dict(self._futures)
-        return {name: _runners_of(name, future) for name, future in futures.items() if future.state.is_final()}
-
-    def wait(self) -> None:
-        """Wait until the runners of all platforms are built."""
-        self._all_started.wait()
-        wait(list(dict(self._futures).values()))
+    def has_ended(self) -> bool:
+        """Return whether the runners of all platforms are built."""
+        return self._all_started.is_set() and self._ended.issuperset(dict(self._futures))
 
 
 def probe_all(devices: list[DeviceSpec], places: Var) -> Iterator[Probe]:

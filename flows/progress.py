@@ -2,20 +2,10 @@
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, Task, TextColumn, TimeElapsedColumn
-
-
-@dataclass(frozen=True)
-class Step:
-    """How far a step of the sweep is: items that are done, of how many, and what it does now."""
-
-    done: int = 0
-    total: int = 0
-    doing: str = ""
 
 
 class Board:
@@ -46,14 +36,24 @@ class Board:
         """Print a line."""
         self._print(line, always=True)
 
-    def steps(self) -> dict[str, Step]:
-        """Return how far each step is, also if nothing is drawn."""
-        return {task.description: _step_of(task) for task in self._progress.tasks}
+    def steps(self) -> list[dict[str, Any]]:
+        """Return how far each step is, also if nothing is drawn: items done and failed, of how many, what it does."""
+        return [
+            {
+                "step": task.description,
+                "lab": task.fields["lab"],
+                "done": int(task.completed),
+                "of": int(task.total or 0),
+                "failed": task.fields["failed"],
+                "doing": task.fields["doing"],
+            }
+            for task in self._progress.tasks
+        ]
 
-    def expect(self, step: str, total: int) -> None:
-        """Open the bar of `step` with `total` items."""
+    def expect(self, step: str, total: int, lab: str = "") -> None:
+        """Open the bar of `step` with `total` items, which are done in a lab if one is named."""
         self._open(step)
-        self._update(step, f"{total} to do", completed=0, total=total, doing="")
+        self._update(step, f"{total} to do", completed=0, total=total, failed=0, doing="", lab=lab)
 
     def fewer(self, step: str, count: int, why: str) -> None:
         """Take items off the bar of `step` that need not be done."""
@@ -70,22 +70,15 @@ class Board:
 
     def done(self, step: str, what: str, *, failed: bool = False) -> None:
         """Count one item of `step` as done; a failure is also printed."""
-        self._update(step, what, always=failed, advance=1, doing="")
-
-    def follow(self, step: str, now: Step) -> None:
-        """Show a step that another process does."""
-        if now != self.steps().get(step):
-            self._open(step)
-            counts = f"{now.done} of {now.total}"
-            line = f"{counts}, {now.doing} ..." if now.doing else counts
-            self._update(step, line, completed=now.done, total=now.total, doing=now.doing)
+        so_far = task.fields["failed"] if (task := self._task(step)) else 0
+        self._update(step, what, always=failed, advance=1, failed=so_far + failed, doing="")
 
     def _task(self, step: str) -> Task | None:
         return next((task for task in self._progress.tasks if task.description == step), None)
 
     def _open(self, step: str) -> None:
         if self._task(step) is None:
-            self._progress.add_task(step, total=0, doing="")
+            self._progress.add_task(step, total=0, failed=0, doing="", lab="")
 
     def _update(self, step: str, line: str = "", *, always: bool = False, **changes: Any) -> None:
         """Change a step that is open; ignored for any other."""
@@ -98,10 +91,6 @@ class Board:
         """Print a line; without a terminal (a log file, CI) lines replace the bars."""
         if not self._progress.disable and (always or not self._progress.console.is_terminal):
             self._progress.console.print(line, highlight=False, markup=False, soft_wrap=True)
-
-
-def _step_of(task: Task) -> Step:
-    return Step(int(task.completed), int(task.total or 0), task.fields["doing"])
 
 
 board = Board()

@@ -15,7 +15,6 @@ from prefect.client.orchestration import get_client
 from prefect.states import Cancelled
 
 from flows.device.lease import release_all
-from flows.device.slot import release_slots
 from flows.progress import board
 from flows.server.embedded import stop_server
 from flows.server.run_notes import end_runs, noted
@@ -36,7 +35,7 @@ def shutdown_handler(flow_run_id: str | None = None) -> Iterator[None]:
     """
     with contextlib.ExitStack() as until_end:
         if flow_run_id is not None:
-            until_end.enter_context(noted("runs", UUID(flow_run_id)))
+            until_end.enter_context(noted(UUID(flow_run_id)))
         if threading.current_thread() is threading.main_thread():
             until_end.enter_context(_handled_signals(flow_run_id))
         yield
@@ -77,10 +76,8 @@ def _on_signal(flow_run_id: str | None, number: int, _frame: FrameType | None) -
 
 
 def _cancel_run(flow_run_id: str | None, cause: str) -> None:
-    """Set the flow runs to cancelled at a shared server, which would show them as running, and release the slots."""
+    """Set the flow runs to cancelled at a shared server, which would show them as running."""
     if flow_run_id is None or "PREFECT_API_URL" not in os.environ:
         return
     with contextlib.suppress(Exception), get_client(sync_client=True) as client:
-        with contextlib.suppress(Exception):
-            release_slots(client)
         end_runs(client, UUID(flow_run_id), Cancelled(message=f"ended by {cause}"))

@@ -12,7 +12,7 @@ from prefect.client.schemas.objects import State
 from prefect.futures import PrefectFuture
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
-from flows.artifacts import show_report
+from flows.artifacts import report_link, show_report, shown_progress
 from flows.choose import Chosen, choose_devices
 from flows.comparison.same_night import same_night_jobs
 from flows.device.job import DeviceJob, dropped_in_words
@@ -33,10 +33,10 @@ from tasks.measure.finish_by import finish_moment
 from tasks.measure.night import night_or_today, sweep_night
 from tasks.measure.source import source_of
 from tasks.measure.spec import SweepSpec, read_sweep
-from tasks.store.store import BundleStore, open_store
+from tasks.store.store import BundleStore, stated_store
 from tasks.store.var import Var
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("flows.sweep")  # a worker loads this file under another name
 # Steps that wait for one another: exports, probes, runners and devices; more pairs and devices than a sweep has.
 _MOST_STEPS_AT_ONCE = 1024
 side_by_side = cast(TaskRunner[PrefectFuture[Any]], ThreadPoolTaskRunner[Any](max_workers=_MOST_STEPS_AT_ONCE))
@@ -72,9 +72,9 @@ def sweep(
         again: measure again, even what was already measured that night.
         night: the night that the results belong to, not one in the future; default: today.
         var: the folder for all results.
-        bundles: where bundles are kept: a folder, or a URL such as s3://bucket/prefix; default: the var folder.
+        bundles: a folder or a URL such as s3://bucket/prefix; default: ETFARM_BUNDLES, or the var folder.
         warehouse: a DuckDB file to use instead of the var folder's.
-        fail_on: the verdicts that make the sweep Failed: regression, suspected (and regression), or never.
+        fail_on: what makes the sweep Failed: regression; suspected or device, which include it; or never.
         priority: instead of the file's: sweeps of higher priority get a device first, between two sessions of others.
 
     The end state names the regressions. It is Failed, with the counts in its message, because of them (`fail_on`), or
@@ -87,7 +87,7 @@ def sweep(
         chosen = choose_devices(spec, inventory_file)
         places = Var(Path(var).absolute())
         clear_leftovers(places)
-        store = open_store(bundles, places)
+        store = stated_store(bundles, places)
         this_night = sweep_night(spec.name, night_or_today(night, date.today()), store.sweep_ids(), again=again)
         this_night = this_night.model_copy(update={"source": source_of(Path(sweep_file))})
         warehouse_file = Path(warehouse) if warehouse else None
@@ -105,7 +105,7 @@ def measure_and_report(
 ) -> State[Any]:
     """Run all steps of a sweep inside the present flow run; return its end state."""
     sweep_id = night.sweep_id
-    with log_context(sweep=sweep_id):
+    with log_context(sweep=sweep_id), shown_progress():
         _log.info("sweep %s on %s", sweep_id, ", ".join(device.name for device in chosen.devices))
         finish_by = finish_moment(spec.finish_by)
         unloadable = outcome(check_step(sweep_id, store, places, warehouse, return_state=True))
@@ -144,6 +144,9 @@ def check_step(sweep_id: str, bundles: BundleStore, places: Var, warehouse: Path
 def load_step(sweep_id: str, bundles: BundleStore, places: Var, warehouse: Path | None) -> State[Any]:
     """Load the sweep's bundles and publish the snapshot; Failed, with the reasons by session id, if any was refused."""
     board.expect("load", 1)
+    if sweep_id not in bundles.sweep_ids():
+        board.done("load", "no session was recorded", failed=True)
+        return end_state({}, "no session was recorded", is_bad=True)
     result = load_store(bundles, sweep_id, places.root, warehouse)
     for _, sentence in result.refused:
         _log.error("%s", sentence)
@@ -166,7 +169,7 @@ def verdict_step(sweep_id: str, places: Var, warehouse: Path | None) -> list[Ver
     rows = verdicts_of(sweep_id, places.root, warehouse)
     show_verdicts(rows, sweep_id)
     for row in rows:
-        if row.verdict in ("regression", "suspected"):
+        if row.verdict in ("regression", "suspected", "device slower", "device worse"):
             _log.warning("%s", line_of(row))
     for line in noise_lines(sweep_id, places.root, warehouse):
         _log.warning("%s", line)
@@ -181,11 +184,11 @@ def report_step(
     bundles: BundleStore,
     refused: Mapping[str, str],
     dropped: str | None,
-) -> Path:
-    """Write the report and publish it as a Prefect artifact."""
+) -> State[Any]:
+    """Write the report and publish it as a Prefect artifact; the message is where it is."""
     board.expect("report", 1)
     keep_dropped(places.reports / sweep_id, dropped)
     html = write_report(sweep_id, places.root, warehouse, bundles, list(refused.values()))
-    show_report(html.with_suffix(".md").read_text(encoding="utf-8"), sweep_id)
+    show_report(html)
     board.done("report", str(html))
-    return html
+    return end_state(html, report_link(html), is_bad=False)

@@ -1,23 +1,21 @@
 """The verdicts on the night of a sweep: on the terminal, in Prefect's UI, and in the sweep's end."""
 
-import contextlib
 from pathlib import Path
 from typing import Literal
 
-import httpx
-from prefect.artifacts import create_table_artifact
 from prefect.events import emit_event
 
-from flows.server.watch import ServerGoneError
+from flows.artifacts import show_table
 from flows.warehouse.publish import ask_warehouse, readable_warehouse
 from tasks.analyse.report.cells import conditions_of
 from tasks.analyse.report.data import open_answers
-from tasks.analyse.report.sections.verdicts import VerdictRow, change_of
+from tasks.analyse.report.sections.verdicts import VerdictRow, change_of, headline
 
-FailingVerdict = Literal["regression", "suspected", "never"]
+FailingVerdict = Literal["regression", "suspected", "device", "never"]
 _FAILING = {
     "regression": {"regression", "inaccurate"},
     "suspected": {"regression", "inaccurate", "suspected"},
+    "device": {"regression", "inaccurate", "device slower", "device worse"},
     "never": set[str](),
 }
 
@@ -39,8 +37,7 @@ def noise_lines(sweep_id: str, var: Path, warehouse: Path | None) -> list[str]:
 
 def show_verdicts(rows: list[VerdictRow], sweep_id: str) -> None:
     """Show the verdicts as a table in Prefect's UI, and emit an event `etfarm.regression` for each regression."""
-    with contextlib.suppress(httpx.HTTPError, ServerGoneError):
-        create_table_artifact([_shown(row) for row in rows], key="verdicts", description=sweep_id)
+    show_table([_shown(row) for row in rows], "verdicts", f"{sweep_id}: {headline(rows)}")
     for row in rows:
         if row.verdict == "regression":
             resource = {"prefect.resource.id": f"etfarm.cell.{row.cell}", "prefect.resource.name": title_of(row)}
@@ -53,10 +50,12 @@ def fails(rows: list[VerdictRow], fail_on: FailingVerdict) -> list[VerdictRow]:
 
 
 def line_of(row: VerdictRow) -> str:
-    """One line about a verdict: `regression: linear fp32 on here, SME2 off, one thread: +162.0 % ...`."""
+    """One line about a verdict: `regression: linear fp32 on here, SME2 off, one thread: +162.0 % ... (8 sessions)`."""
+    needs_evidence = row.ratio is not None and row.evidence and not row.is_of_comparison
+    evidence = f" ({row.evidence})" if needs_evidence else ""
     cause = f"; cause: {row.cause}" if row.cause else ""
     changed = f"; changed: {row.changed}" if row.changed else ""
-    return f"{row.verdict}: {title_of(row)}: {row.reason}{cause}{changed}"
+    return f"{row.verdict}: {title_of(row)}: {row.reason}{evidence}{cause}{changed}"
 
 
 def title_of(row: VerdictRow) -> str:

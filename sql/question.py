@@ -1,10 +1,24 @@
-"""Named questions: the queries over public views in sql/questions/; a parameter that is NULL restricts nothing."""
+"""Named questions: the queries over public views in sql/questions/; a parameter that is NULL restricts nothing.
+
+A parameter whose name is one of NAMES takes a name that the warehouse contains. A comment such as
+`-- $model: language model` gives it another kind of name.
+"""
 
 import functools
 import re
 from dataclasses import dataclass
 
 from sql.schema import sql_files
+
+NAMES = {
+    **{kind: f"SELECT DISTINCT {kind} FROM session_overview" for kind in ("model", "device", "precision", "variant")},
+    "language model": "SELECT DISTINCT regexp_replace(model, '@[^@]*$', '') FROM session_overview",
+    "sweep": "SELECT sweep_id FROM sweep_overview",
+    "cell": "SELECT DISTINCT cell FROM cell_overview",
+}
+"""Each kind of name with the query of all names of that kind."""
+_PARAMETER = re.compile(r"\$(\w+)")
+_KIND = re.compile(r"^-- \$(\w+): (.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -16,6 +30,12 @@ class Question:
     text: str
     parameters: tuple[str, ...]
 
+    @property
+    def kinds(self) -> dict[str, str]:
+        """The kind of name, a key of NAMES, of each parameter that takes one."""
+        kinds = {parameter: parameter for parameter in self.parameters if parameter in NAMES}
+        return kinds | dict(_KIND.findall(self.text))
+
 
 @functools.cache
 def questions() -> dict[str, Question]:
@@ -25,7 +45,7 @@ def questions() -> dict[str, Question]:
             name=file.name,
             summary=file.text.splitlines()[0].removeprefix("-- "),
             text=file.text,
-            parameters=tuple(dict.fromkeys(re.findall(r"\$(\w+)", file.text))),
+            parameters=tuple(dict.fromkeys(_PARAMETER.findall(file.text))),
         )
         for file in sql_files("questions")
     }

@@ -12,7 +12,7 @@ import duckdb
 from sql.describe import COLUMNS, describe_columns
 from sql.errors import WarehouseError
 from sql.quoting import literal
-from sql.seeds.rows import operator_categories, sme_rules
+from sql.seeds.rows import operator_categories, scalar_patterns, sme_rules
 
 _HERE = Path(__file__).parent
 _HISTORY = """
@@ -63,10 +63,15 @@ def views() -> tuple[SqlFile, ...]:
 
 @functools.cache
 def macros() -> tuple[SqlFile, ...]:
-    """Return the macros of this farm, the rules of seeds/sme_rule.csv included; views may use them."""
+    """Return the macros of this farm, those made from the rules in seeds/ included; views may use them."""
     rows = ", ".join(f"({literal(sme2)}, {literal(pattern)})" for sme2, pattern in sme_rules())
-    text = f"CREATE OR REPLACE MACRO _sme_rule() AS TABLE FROM (VALUES {rows}) AS rule (sme2, pattern);"
-    return (SqlFile("_sme_rule", text, _sha256(text)), *sql_files("macros"))
+    scalar = " OR ".join(f"regexp_matches(operator, {literal(pattern)})" for pattern in scalar_patterns())
+    made = {
+        "_sme_rule": f"_sme_rule() AS TABLE FROM (VALUES {rows}) AS rule (sme2, pattern)",
+        "_is_scalar_operator": f"_is_scalar_operator(operator) AS {scalar}",
+    }
+    texts = {name: f"CREATE OR REPLACE MACRO {text};" for name, text in made.items()}
+    return (*(SqlFile(name, text, _sha256(text)) for name, text in texts.items()), *sql_files("macros"))
 
 
 def check_schema(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
@@ -119,15 +124,17 @@ def _refresh(connection: duckdb.DuckDBPyConnection) -> None:
     wanted, present = _wanted_parts(), _parts(connection)
     if present == wanted:
         return
+    for file in macros():
+        connection.execute(file.text)
     if present.get("cells") != wanted["cells"]:
-        for file in _cell_files():
+        for file in _aggregate_files():
             connection.execute(file.text)
     connection.execute("DELETE FROM operator_category")
     connection.execute(
         "INSERT INTO operator_category SELECT unnest(?::VARCHAR[]), unnest(?::VARCHAR[]), unnest(?::VARCHAR[])",
         [list(column) for column in zip(*operator_categories(), strict=True)],
     )
-    for file in (*macros(), *views()):
+    for file in views():
         connection.execute(file.text)
     describe_columns(connection)
     for name, sha256 in wanted.items():
@@ -142,16 +149,17 @@ def _parts(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
 def _wanted_parts() -> dict[str, str]:
     code = "".join(file.sha256 for file in (*macros(), *views()))
     return {
-        "cells": _sha256("".join(file.sha256 for file in _cell_files())),
+        "cells": _sha256("".join(file.sha256 for file in _aggregate_files())),
         "operator_category": _sha256(repr(operator_categories())),
         "views": _sha256(code + COLUMNS.read_text(encoding="utf-8")),
     }
 
 
-def _cell_files() -> tuple[SqlFile, ...]:
-    """Return the files that make all cells and their aggregates, in order."""
-    files = {file.name: file for file in sql_files("loading")}
-    return tuple(files[name] for name in ("cell_begin", "cell_reset", "cell_add", "cell_refresh"))
+def _aggregate_files() -> tuple[SqlFile, ...]:
+    """Return the files that make the sums of all sessions, all cells and their aggregates, in order."""
+    files = {file.name: file for file in (*sql_files("loading"), *macros())}
+    of_sessions = ("_in_middle_half", "session_begin", "session_refresh", "session_end")
+    return tuple(files[name] for name in (*of_sessions, "cell_begin", "cell_reset", "cell_add", "cell_refresh"))
 
 
 def _has_table(connection: duckdb.DuckDBPyConnection, name: str) -> bool:

@@ -25,6 +25,7 @@ _FIXTURES = (
     "prefect_server",
     "farm",
     "lab_workers",
+    "lab_farm",  # imports the one before
     "runner",
     "s3",
     "stand_in_farm",

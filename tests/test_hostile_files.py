@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from devices.device import Device
 from devices.errors import FarmError, InputError
 from devices.inventory import load_inventory
-from devices.ondevice.lease import current_holder
+from devices.ondevice.lease import device_queue
 from sql.errors import WarehouseError
 from tasks.analyse.snapshot import newest_snapshot
 from tasks.bundle.record import BundleError, parse_record
@@ -39,7 +39,7 @@ PROFILE = {
     "unresolved_libraries": [{"samples": 1, "library": "libc.so"}],
 }
 STATS = {"load_ns": 5, "threads_used": 1, "execution_ns": [1, 2], "sme2_requested": "on", "exit_reason": None}
-HOLDER = {"holder": "x", "host": "y", "pid": 1, "since": "2026-01-01", "place": "z", "started": "1"}
+HOLDER = {"holder": "x", "host": "y", "pid": 1, "since": "2026-01-01", "place": "z", "started": "1", "priority": 2}
 INVENTORY = {
     "devices": [{"name": "here", "transport": "local", "labels": {"a": "b"}, "limits": {"max_temperature_c": 40}}]
 }
@@ -73,10 +73,11 @@ def _kernels(folder: Path) -> object:
 def _holder(folder: Path) -> object:
     printed = (folder / "holder").read_bytes().decode(errors="replace")
     device = cast("Device", SimpleNamespace(root="/r", name="d", machine_folder="/m"))
-    with patch("devices.ondevice.lease.run_script", return_value=printed):
-        shown = str(current_holder(device))
-    assert shown.isprintable()
-    assert len(shown) < 700
+    with patch("devices.ondevice.lease.run_script", return_value=f"held {printed}\n1 2 token {printed}\n{printed}"):
+        holder, waiting = device_queue(device)
+    for shown in map(str, (holder, *waiting)):
+        assert shown.isprintable()
+        assert len(shown) < 700
     return shown
 
 

@@ -42,6 +42,7 @@ _KEPT_DAYS = 6
 # How many folders of collected jobs one call removes: adb accepts command lines of up to 30 KB.
 MOST_FOLDERS = 50
 _SIZE = re.compile("[0-9]{1,9}")
+_INTEGER = re.compile("-?[0-9]{1,10}")
 
 _LOST = {
     "rebooted": "was restarted while a job ran on it",
@@ -89,6 +90,7 @@ def run_job(
     with the same `identity` (one word), the call attaches to it and does not run the command again. The device ends
     the job at `deadline_s`, which is a result and not an error. After a lost connection it retries for `reconnect_s`.
     The regular ones of `files` (names in the folder, without blanks) are returned with the result, 512 KB together.
+    At its end, `device.waiting_priority` is the highest priority that waits for the device.
     Raises LeaseLost, and starts nothing, if another process took over the device's lease; DeviceLost if the device
     does not come back, was restarted, or has no result of this job.
     """
@@ -163,11 +165,12 @@ def _result(device: Device, folder: str, report: str, printed: str, sent: Mappin
     words = report.split()
     if words == ["unleased"]:
         raise lease_lost(device)
-    if not words or words[0] != "ended" or len(words) < 6:
+    if not words or words[0] != "ended" or len(words) < 7:
         cause = _LOST.get(words[0] if words else "", f"printed {report!r} about a job")
         raise DeviceLost(device.name, f"{cause} (in {folder})", "run it again in a new folder")
     exit_code, number = split_status(int(words[1]))
     begin, end, clock_at_end, clock_now = map(float, words[2:6])
+    device.waiting_priority = integer_in(words[6])
     wall_s = max(end - begin, 0.0)
     ended_at = datetime.now(UTC) - timedelta(seconds=max(clock_now - clock_at_end, 0.0))
     started_at = ended_at - timedelta(seconds=wall_s)
@@ -185,6 +188,11 @@ def _result(device: Device, folder: str, report: str, printed: str, sent: Mappin
         one_line(beside, 200) if beside else None,
         sent,
     )
+
+
+def integer_in(word: str) -> int | None:
+    """Return the integer that a device printed; None if it printed something else."""
+    return int(word) if _INTEGER.fullmatch(word) else None
 
 
 def lease_lost(device: Device) -> LeaseLost:

@@ -5,31 +5,43 @@ All farms on a machine use one folder, whatever their users and roots (scripts/m
 `<token>.<boot>.<expiry>`, the expiry in seconds of the device's clock (an integer). An expired lease is taken over by
 creating the next number, with an atomic mkdir; the holder extends its lease by renaming the file. Nobody needs the
 right to change the files of another user.
+
+A process that waits has a file `wait-<priority>.<since>.<token>.<boot>.<expiry>` there, which is valid for 30 s after
+each look at the device: one that was killed or cut off delays others no longer. The device's clock decides who is next.
 """
 
 import json
 import logging
 import math
 import os
+import re
 import socket
 import time
 import uuid
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from devices.device import Device
 from devices.errors import DeviceBusy, DeviceError, LeaseLost, one_line
 from devices.local import LocalDevice
-from devices.ondevice.job import HOUSEKEEPING_S, MOST_FOLDERS, kill_leftovers
+from devices.ondevice.job import HOUSEKEEPING_S, MOST_FOLDERS, integer_in, kill_leftovers
+from devices.reconnect import retry_after_reconnect
 from devices.shell import run_script
 
 logger = logging.getLogger(__name__)
 
+# The first and the longest pause between two looks at a device in use: each look disturbs what its holder measures.
 POLL_S = 0.5
+LONGEST_POLL_S = 5.0
+# How long a device may be lost to a process that waits for it.
+_RECONNECT_S = 120.0
+_WAITER = re.compile(r"(-?[0-9]{1,10}) ([0-9]{1,10}) (\S{1,64}) (.*)")
 # Tokens of the leases that this process holds. A lease of this process that is missing here was released while the
 # device was unreachable.
 _held: set[str] = set()
@@ -37,21 +49,28 @@ _held: set[str] = set()
 
 @dataclass(frozen=True)
 class Holder:
-    """Who holds a device: a name, and the process that acquired the lease; `since` is ISO, UTC, by its host's clock."""
+    """Who holds a device or waits for it: the sweep, and its process; `since` is ISO, UTC, by the clock of its host."""
 
     holder: str
     host: str
-    pid: int
+    pid: Annotated[int, Field(gt=0, lt=1 << 31)]
     since: str
     place: str
     started: str
+    priority: Annotated[int, Field(gt=-1000, lt=1000)] = 0
+
+    @property
+    def process(self) -> str:
+        """The process and its host; empty if they are not known."""
+        return f"process {self.pid} on {one_line(self.host, 80)}" if self.host else ""
 
     def __str__(self) -> str:
-        holder, pid, host, since = (one_line(str(each), 80) for each in (self.holder, self.pid, self.host, self.since))
-        return f"{holder} (process {pid} on {host}, since {since})"
+        holder, since = (one_line(each, 80) for each in (self.holder, self.since))
+        return f"{holder} ({self.process}, since {since})" if self.host else holder
 
 
 _HOLDER = TypeAdapter(Holder)
+_UNKNOWN = Holder("another process", "", 0, "", "", "")
 
 
 class Lease:
@@ -61,19 +80,59 @@ class Lease:
     longest time that the session can take. As a context manager it always releases the device.
     """
 
-    def __init__(self, device: Device, token: str, ttl_s: float, took_over: Holder | None) -> None:
+    def __init__(self, device: Device, token: str, ttl_s: float, priority: int) -> None:
         self.device = device
-        self.took_over = took_over
+        self.took_over: Holder | None = None
         self._token = token
         self._ttl_s = ttl_s
+        self._priority = priority
+
+    def take(self, process: Holder, wait_s: float, tell: Callable[[str], None]) -> None:
+        """Make this the lease of a process; see `acquire`."""
+        end, pause_s, dead, told = time.monotonic() + wait_s, POLL_S, "", ""
+        while True:
+            left_s = end - time.monotonic()
+            ask = partial(self._ask, process, dead, waits=left_s > 0)
+            has_won, ahead, name, other = retry_after_reconnect(self.device, ask, _RECONNECT_S) if told else ask()
+            if has_won:
+                self.took_over = other
+                break
+            if other and name != dead and _is_gone(other, name.rpartition("/")[2].partition(".")[0]):
+                dead = name
+                continue
+            cause = f"is held by {other or _UNKNOWN}" + (f", {ahead} before this sweep in the queue" if ahead else "")
+            if left_s <= 0:
+                raise DeviceBusy(self.device.name, cause, "wait, or end that process")
+            if cause != told:
+                logger.warning("%s: %s; waiting", self.device.name, cause)
+                tell(cause)
+                told = cause
+            time.sleep(min(pause_s, max(end - time.monotonic(), 0.0)))
+            pause_s = min(2 * pause_s, LONGEST_POLL_S)
+        _held.add(self._token)
+        self.device.lease_token, self.device.waiting_priority = self._token, None
+
+    def _ask(self, process: Holder, dead: str, *, waits: bool) -> tuple[bool, int, str, Holder | None]:
+        """Try once: whether the device is ours, how many come before, and the lease that counted so far."""
+        since = datetime.now(UTC).isoformat(timespec="seconds")
+        record = json.dumps(asdict(replace(process, since=since)))
+        words = [self._token, str(math.ceil(self._ttl_s)), record, dead, str(self._priority), "waits" if waits else ""]
+        printed = run_script(self.device, "lease_acquire", self.device.machine_folder, *words).strip()
+        answer, ahead, name, text = [*printed.split(" ", 3), "", "", ""][:4]
+        return answer == "won", integer_in(ahead) or 0, name, _holder(text) if name else None
 
     def renew(self, ttl_s: float | None = None) -> None:
         """Extend the lease to `ttl_s` from now (default: as acquired); LeaseLost if another process took it over."""
-        self._require("lease_renew", str(math.ceil(ttl_s or self._ttl_s)))
+        self._keep(str(math.ceil(ttl_s or self._ttl_s)))
 
     def check(self) -> None:
         """Raise LeaseLost if another process took over the lease."""
-        self._require("lease_check")
+        self._keep("")
+
+    def is_outranked(self) -> bool:
+        """Return whether a process of higher priority waited for the device when the lease was last used."""
+        waiting = self.device.waiting_priority
+        return waiting is not None and waiting > self._priority
 
     def release(self) -> None:
         """Release the device. If it is unreachable, it is free for this process at once, for others on expiry."""
@@ -85,14 +144,16 @@ class Lease:
         except DeviceError as error:
             logger.warning("the lease could not be released and will expire: %s", error)
 
-    def _require(self, script: str, *arguments: str) -> None:
-        if "kept" not in run_script(self.device, script, self.device.machine_folder, self._token, *arguments):
+    def _keep(self, ttl_s: str) -> None:
+        answer = run_script(self.device, "lease_keep", self.device.machine_folder, self._token, ttl_s).split()
+        if answer[:1] != ["kept"]:
             other = current_holder(self.device)
             if other:
                 cause = f"our lease was taken over; the device is held by {other}"
                 raise LeaseLost(self.device.name, cause, "acquire it again")
             cause = "our lease is gone, and nobody else holds the device: its files were deleted, or it expired"
             raise LeaseLost(self.device.name, cause, "leave the farm's files there alone, and acquire it again")
+        self.device.waiting_priority = integer_in(answer[-1])
 
     def __enter__(self) -> Self:
         return self
@@ -108,35 +169,25 @@ def lease_ttl_s(session_s: float) -> float:
     return session_s + HOUSEKEEPING_S
 
 
-def acquire(device: Device, holder: str, *, ttl_s: float = 60.0, wait_s: float = 0.0) -> Lease:
+def acquire(
+    device: Device,
+    holder: str,
+    *,
+    priority: int = 0,
+    ttl_s: float = 60.0,
+    wait_s: float = 0.0,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Lease:
     """Acquire the device and end the jobs that a previous holder left running on it.
 
     A lease is taken over if it expired by the device's clock, is from another boot of the device, or its process on
-    this host has ended; `Lease.took_over` is its holder. DeviceBusy if the device is still held after `wait_s`.
+    this host has ended; `Lease.took_over` is its holder. While others hold the device or come first, this process
+    waits in line: the highest priority comes first, then who came first by the device's clock. Without `wait_s` it
+    comes after all of its priority. `tell` gets the cause of the wait, again when it changes.
+    DeviceBusy if it is not this process's turn within `wait_s`.
     """
-    token = uuid.uuid4().hex
-    who = json.dumps(asdict(_this_process(holder)))
-    end = time.monotonic() + wait_s
-    dead, waits = "", False
-    while True:
-        arguments = (device.machine_folder, token, str(math.ceil(ttl_s)), who, dead)
-        answer, _, rest = run_script(device, "lease_acquire", *arguments).strip().partition(" ")
-        if answer == "won":
-            _held.add(token)
-            device.lease_token = token
-            lease = Lease(device, token, ttl_s, _holder(rest.removeprefix("over ")))
-            break
-        name, _, text = rest.partition(" ")
-        other = _holder(text)
-        if other and name != dead and _is_gone(other, name.rpartition("/")[2].partition(".")[0]):
-            dead = name
-            continue
-        if time.monotonic() >= end:
-            raise DeviceBusy(device.name, f"is held by {other or 'another process'}", "wait, or end that process")
-        if not waits:
-            logger.warning("%s: is held by %s; waiting", device.name, other or "another process")
-            waits = True
-        time.sleep(min(POLL_S, max(end - time.monotonic(), 0.0)))
+    lease = Lease(device, uuid.uuid4().hex, ttl_s, priority)
+    lease.take(_this_process(holder, priority), wait_s, tell)
     try:
         if leftovers := kill_leftovers(device):
             logger.warning("%s: ended %d jobs of a previous holder", device.name, len(leftovers))
@@ -148,14 +199,27 @@ def acquire(device: Device, holder: str, *, ttl_s: float = 60.0, wait_s: float =
 
 def current_holder(device: Device) -> Holder | None:
     """Return the holder of the device; None if the device is not held or its lease has expired."""
-    return _holder(run_script(device, "lease_holder", device.machine_folder))
+    return device_queue(device)[0]
 
 
-def _holder(text: str) -> Holder | None:
+def device_queue(device: Device) -> tuple[Holder | None, list[Holder]]:
+    """Return the holder of the device, None if there is none, and those that wait for it, in their order."""
+    holder, waiting = None, []
+    for line in run_script(device, "lease_queue", device.machine_folder).splitlines():
+        if line.startswith("held "):
+            holder = _holder(line.removeprefix("held "))
+        elif found := _WAITER.fullmatch(line):
+            priority, since_s, token, record = found.groups()
+            rank = (-int(priority), int(since_s), token)
+            waiting.append((rank, replace(_holder(record), priority=int(priority))))
+    return holder, [each for _, each in sorted(waiting, key=lambda each: each[0])]
+
+
+def _holder(text: str) -> Holder:
     try:
         return _HOLDER.validate_json(text, strict=True)
     except ValidationError:
-        return None
+        return _UNKNOWN
 
 
 def _where(pid: int) -> tuple[str, str]:
@@ -165,10 +229,9 @@ def _where(pid: int) -> tuple[str, str]:
     return f"{socket.gethostname()} {place}", "".join(started)
 
 
-def _this_process(holder: str) -> Holder:
+def _this_process(holder: str, priority: int) -> Holder:
     place, started = _where(os.getpid())
-    since = datetime.now(UTC).isoformat(timespec="seconds")
-    return Holder(holder, socket.gethostname(), os.getpid(), since, place, started)
+    return Holder(holder, socket.gethostname(), os.getpid(), "", place, started, priority)
 
 
 def has_ended(holder: Holder) -> bool:

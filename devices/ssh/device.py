@@ -212,7 +212,7 @@ class SshDevice(Device):
                 return False
             if now - last_received > SILENCE_S:
                 # The SSH server answers without starting a process; detects a link that discards all data.
-                with _answer_within(transport, SILENCE_S):
+                with _answer_within(transport, SILENCE_S, silent_since=last_received):
                     transport.global_request("keepalive@openssh.com", wait=True)
                 last_received = time.monotonic()
             if shell.read(min(end - now, SILENCE_S)):
@@ -251,14 +251,26 @@ def _chunks(file: paramiko.SFTPFile, size_bytes: int) -> Iterator[bytes]:
 
 
 @contextmanager
-def _answer_within(transport: paramiko.Transport, wait_s: float) -> Iterator[None]:
-    """Close the connection if a request in the block has no answer within `wait_s`; paramiko has no timeout for it."""
-    timer = threading.Timer(wait_s, transport.close)
+def _answer_within(transport: paramiko.Transport, wait_s: float, silent_since: float | None = None) -> Iterator[None]:
+    """Close the connection if a request in the block has no answer within `wait_s`; paramiko has no timeout for it.
+
+    The error states how long the peer was silent: since the block began, or since `silent_since` (monotonic, seconds).
+    """
+    silent_since = time.monotonic() if silent_since is None else silent_since
+    is_late = threading.Event()
+
+    def give_up() -> None:
+        is_late.set()
+        transport.close()
+
+    timer = threading.Timer(wait_s, give_up)
     timer.daemon = True
     timer.start()
     try:
         yield
     finally:
         timer.cancel()
+    if is_late.is_set():
+        raise EOFError(f"no answer for {time.monotonic() - silent_since:.0f} s")
     if not transport.is_active():
-        raise EOFError(f"no answer within {wait_s:g} s")
+        raise EOFError("the connection ended")

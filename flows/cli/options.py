@@ -67,13 +67,11 @@ def progress_on_stderr() -> Iterator[None]:
     handler, loggers = logging.StreamHandler(), [logging.getLogger(room) for room in ("flows", "tasks")]
     for logger in loggers:
         logger.addHandler(handler)
-        logger.setLevel(logging.INFO)
     try:
         yield
     finally:
         for logger in loggers:
             logger.removeHandler(handler)
-            logger.setLevel(logging.NOTSET)
 
 
 def error_message(error: BaseException) -> str | None:

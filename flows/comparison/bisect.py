@@ -11,6 +11,7 @@ from prefect import flow, runtime
 
 from devices.errors import FarmError
 from devices.inventory import DeviceSpec
+from flows.artifacts import shown_progress
 from flows.comparison.lane import Answer, Lane, Results, open_lane
 from flows.progress import board
 from flows.shutdown import shutdown_handler
@@ -63,7 +64,7 @@ def bisect(
     series: SeriesOnDevice, good: MeasuredNight, contents: list[MeasuredNight], device: DeviceSpec, results: Results
 ) -> Bisection:
     """Compare the good night with later contents until the first bad one is known, then its inputs one by one."""
-    with shutdown_handler(runtime.flow_run.id):
+    with shutdown_handler(runtime.flow_run.id), shown_progress():
         lane = open_lane(device, results)
         board.expect("bisect", 2 + len(contents).bit_length())
         return _Search(lane, series, good, contents).run()

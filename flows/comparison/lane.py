@@ -1,6 +1,7 @@
 """Measure two contents alternately on one device, load what came of it, and compare them."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,8 @@ from flows.live_exports import LiveExports
 from flows.prepare import Probe, Runners, probe_step, runner_step
 from flows.server.states import outcome
 from flows.warehouse.publish import ask_warehouse, load_store
-from tasks.analyse.verdict.comparison import MARGIN, Comparison, compare
-from tasks.analyse.verdict.operators_table import OPERATOR_COLUMNS, cause_between
+from tasks.analyse.verdict.comparison import MARGIN, Comparison, compare_sessions
+from tasks.analyse.verdict.session_parts import PART_COLUMNS, cause_between
 from tasks.bundle.cell import VARIANTS, Purpose, Variant
 from tasks.bundle.record import SweepNight
 from tasks.measure.alternate import Side, comparison_id, plan_round
@@ -31,8 +32,15 @@ class Results:
     bundles: BundleStore
     places: Var
     warehouse: Path | None = None
+    earlier: tuple[SweepNight, ...] = ()
+    """Sweeps that measured the same before: their sessions count, too."""
 
-    def ask(self, query: str, **parameters: str) -> list[tuple[Any, ...]]:
+    def load(self) -> None:
+        """Load what was measured; raises FarmError."""
+        for sweep in (*self.earlier, self.sweep):
+            load_store(self.bundles, sweep.sweep_id, self.places.root, self.warehouse)
+
+    def ask(self, query: str, **parameters: str | list[str]) -> list[tuple[Any, ...]]:
         """Return the rows of a query of `sql/queries`, named without its suffix."""
         return ask_warehouse(query, self.places.root, self.warehouse, **parameters)
 
@@ -41,13 +49,15 @@ class Results:
 class Answer:
     """How side B compares with side A."""
 
-    comparison: str
-    """Its id."""
     result: Comparison
     cause: str | None
     """The operators behind a difference; None if there is none or nothing can be named."""
     inaccurate_sides: tuple[str, ...] = ()
     """`A`, `B` or both, if their outputs are inaccurate: the times are then no result."""
+    calls: int = 1
+    """How many calls measured the sessions."""
+    since: datetime | None = None
+    """When the first of them was started, UTC."""
 
     @property
     def word(self) -> str:
@@ -55,13 +65,16 @@ class Answer:
         return "inaccurate" if self.inaccurate_sides else self.result.answer
 
     def in_words(self) -> str:
-        """`+38.0 % (+37.1 % to +39.0 %), different; cause: ...`."""
+        """`+38.0 % (+37.1 % to +39.0 %; 8 and 8 sessions), different; cause: ...`."""
         found = self.result
         if found.ratio is None or found.low is None or found.high is None:
-            return f"{found.answer}: too few sessions ({found.sessions_a} and {found.sessions_b})"
+            return f"{found.answer}: {found.note or f'too few sessions ({found.sessions_a} and {found.sessions_b})'}"
         change, low, high = (f"{100 * (each - 1):+.1f} %" for each in (found.ratio, found.low, found.high))
         why = f" outputs of {' and '.join(self.inaccurate_sides)}" if self.inaccurate_sides else ""
-        return f"{change} ({low} to {high}), {self.word}{why}" + (f"; cause: {self.cause}" if self.cause else "")
+        sessions = f"{found.sessions_a} and {found.sessions_b} sessions"
+        beside = f"; cause: {self.cause}" if self.cause else ""
+        beside += f"; {found.note}" if found.note else ""
+        return f"{change} ({low} to {high}; {sessions}), {self.word}{why}{beside}"
 
 
 @dataclass(frozen=True)
@@ -89,21 +102,23 @@ class Lane:
     def answer(self, a: Side, b: Side, purpose: Purpose, sessions: int, margin: float = MARGIN) -> Answer:
         """Measure both sides with this many sessions each, A B B A ..., and compare them.
 
-        What was measured before in the same sweep is not measured again. Raises FarmError, with the reason of the first
-        failure, if a side has no session that counts.
+        What was measured before in the same sweep is not measured again; what earlier sweeps measured counts, too.
+        Raises FarmError, with the reason of the first failure, if this sweep has no session of a side that counts.
         """
         results = self.results
         tally = measure_device(self._job(a, b, purpose, sessions))
-        load_store(results.bundles, results.sweep.sweep_id, results.places.root, results.warehouse)
-        comparison = comparison_id(results.sweep, a, b, purpose)
-        figures = self._figures(comparison)
+        results.load()
+        comparisons = [comparison_id(sweep, a, b, purpose) for sweep in (*results.earlier, results.sweep)]
+        cells = [cell for (cell,) in results.ask("comparison_pool", comparisons=comparisons)]
+        sides = {side: figures for side, *figures in results.ask("comparison_figures", cells=cells)}
         for name in "ab":
-            if not figures.get(name):
-                raise FarmError(f"side {name.upper()}: {tally.stopped_by or self._failure(comparison, name)}")
-        result = compare(figures["a"], figures["b"], margin)
-        cause = self._cause(comparison) if result.answer == "different" else None
-        inaccurate = tuple(side.upper() for (side,) in results.ask("comparison_inaccurate", comparison=comparison))
-        return Answer(comparison, result, cause, inaccurate)
+            if name not in sides:
+                raise FarmError(f"side {name.upper()}: {tally.stopped_by or self._failure(comparisons[-1], name)}")
+        (times_a, calls, since_a), (times_b, _, since_b) = sides["a"], sides["b"]
+        result = compare_sessions(times_a, times_b, margin)
+        cause = self._cause(cells) if result.answer == "different" else None
+        inaccurate = tuple(side.upper() for (side,) in results.ask("comparison_inaccurate", cells=cells))
+        return Answer(result, cause, inaccurate, calls, min(since_a, since_b))
 
     def _job(self, a: Side, b: Side, purpose: Purpose, sessions: int) -> DeviceJob:
         return DeviceJob(
@@ -120,14 +135,10 @@ class Lane:
             round=plan_round(self.results.sweep, [(a, b)], purpose, sessions),
         )
 
-    def _figures(self, comparison: str) -> dict[str, list[float]]:
-        """Return the medians of the sessions of each side, in ns."""
-        return {arm: list(figures) for arm, figures in self.results.ask("comparison_figures", comparison=comparison)}
-
-    def _cause(self, comparison: str) -> str | None:
+    def _cause(self, cells: list[str]) -> str | None:
         sides: dict[str, list[dict[str, Any]]] = {"a": [], "b": []}
-        for arm, *values in self.results.ask("comparison_operators", comparison=comparison):
-            sides[arm].append(dict(zip(OPERATOR_COLUMNS, values, strict=True)))
+        for arm, *values in self.results.ask("comparison_operators", cells=cells):
+            sides[arm].append(dict(zip(PART_COLUMNS, values, strict=True)))
         return cause_between(sides["a"], sides["b"])
 
     def _failure(self, comparison: str, side: str) -> str:

@@ -1,4 +1,7 @@
-"""Measure suspected nights again the same night, alternately with model and runner of the last good night."""
+"""Measure suspected nights again the same night, alternately with model and runner of the last good night.
+
+Where those are not kept, a night with few sessions gets more, so that it counts for the nights after it.
+"""
 
 import logging
 from collections.abc import Iterable
@@ -13,7 +16,9 @@ from flows.device.job import DeviceJob
 from flows.progress import board
 from flows.warehouse.publish import ask_warehouse
 from tasks.bundle.cell import Cell, Variant
+from tasks.bundle.enough import ALERT_SESSIONS
 from tasks.measure.alternate import SESSIONS_PER_SIDE, Side, plan_round
+from tasks.measure.spec import SweepSpec
 from tasks.prepare.export.exported import kept_export
 from tasks.prepare.runner.manifest import Runner, kept_runner
 
@@ -40,6 +45,8 @@ class Suspected:
     runner_sha256_a: str | None
     pte_sha256_b: str | None
     runner_sha256_b: str | None
+    sessions: int
+    """Those that count tonight."""
 
     @property
     def cell(self) -> Cell:
@@ -57,7 +64,7 @@ class Suspected:
 
 
 def same_night_jobs(jobs: Iterable[DeviceJob], sweep_id: str, var: Path, warehouse: Path | None) -> list[DeviceJob]:
-    """Return a job for each device with suspected series whose former model and runner are still in the var folder.
+    """Return a job for each device with suspected series: those that can be compared, or that get more sessions.
 
     What cannot be compared is told on the terminal with its reason. Raises WarehouseError.
     """
@@ -73,19 +80,32 @@ def same_night_jobs(jobs: Iterable[DeviceJob], sweep_id: str, var: Path, warehou
 
 
 def same_night_job(job: DeviceJob, rows: list[Suspected]) -> DeviceJob:
-    """Return the job that compares the suspected series of one device; without sessions if none can be compared."""
+    """Return the job that measures the suspected series of one device again; without sessions if that is impossible."""
     pairs: list[tuple[Side, Side]] = []
+    more: list[tuple[Side, range]] = []
     for row in rows:
+        if len(pairs) + len(more) == MOST_SERIES:
+            _tell(row, f"only {MOST_SERIES} series of a device are, those with the largest change")
+            continue
         try:
-            sides = _former(job, row), _tonight(job, row)
+            tonight = _tonight(job, row)
         except FarmError as error:
             _tell(row, str(error))
             continue
-        if len(pairs) == MOST_SERIES:
-            _tell(row, f"only {MOST_SERIES} series of a device are, those with the largest change")
-        else:
-            pairs.append(sides)
-    return replace(job, round=plan_round(job.sweep, pairs, "same_night", SESSIONS_PER_SIDE))
+        try:
+            pairs.append((_former(job, row), tonight))
+        except FarmError as error:
+            numbers = _more_numbers(job, row)
+            instead = f"; it is measured in {len(numbers)} more sessions instead" if numbers else ""
+            _tell(row, f"{error}{instead}")
+            more += [(tonight, numbers)] if numbers else []
+    return replace(job, round=plan_round(job.sweep, pairs, "same_night", SESSIONS_PER_SIDE, more))
+
+
+def _more_numbers(job: DeviceJob, row: Suspected) -> range:
+    """Return the numbers of the sessions that a night lacks to count for the nights after it."""
+    planned = job.spec.sessions if isinstance(job.spec, SweepSpec) else 0
+    return range(planned, planned + max(ALERT_SESSIONS - row.sessions, 0))
 
 
 def _former(job: DeviceJob, row: Suspected) -> Side:

@@ -5,6 +5,7 @@ from pathlib import Path
 from prefect import flow, runtime
 
 from devices.inventory import DeviceSpec
+from flows.artifacts import shown_progress
 from flows.comparison.lane import Answer, Lane, Results, open_lane
 from flows.progress import board
 from flows.shutdown import shutdown_handler
@@ -17,7 +18,7 @@ from tasks.prepare.export.given import exported_or_given
 @flow(name="compare", flow_run_name="compare {a.name} and {b.name} on {device.name}", validate_parameters=False)
 def compare_files(a: Path, b: Path, device: DeviceSpec, results: Results, sessions: int, margin: float) -> Answer:
     """Measure two .pte files in turns, with `sessions` each; `margin` is a fraction. Raises FarmError."""
-    with shutdown_handler(runtime.flow_run.id):
+    with shutdown_handler(runtime.flow_run.id), shown_progress():
         lane = open_lane(device, results)
         board.expect("compare", 1)
         answer = lane.answer(_side(a, lane), _side(b, lane), "comparison", sessions, margin)

@@ -8,10 +8,10 @@ from prefect.client.schemas.objects import State
 
 from flows.artifacts import show_devices
 from flows.device.states import device_states
-from flows.server.states import end_state, listed, with_sentence
+from flows.server.states import dated_name, end_state, listed, with_sentence
 
 
-@flow(name="health")
+@flow(name="health", flow_run_name=dated_name("health"))
 @with_sentence
 def health(inventory_file: str = "deployments/inventories/local.yaml", var: str = "var") -> State[Any]:
     """Probe every device and record the result in its health; Failed, with their names, if any cannot be reached.

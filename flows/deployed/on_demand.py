@@ -17,7 +17,7 @@ from flows.sweep import measure_and_report, name_of, side_by_side
 from tasks.measure.night import sweep_night
 from tasks.measure.source import source_of
 from tasks.measure.spec import read_sweep
-from tasks.store.store import open_store
+from tasks.store.store import stated_store
 from tasks.store.var import Var
 
 _ROOT = Path(__file__).parents[2]
@@ -61,7 +61,7 @@ def on_demand(
         named = named_devices(overrides.devices, Path(inventory_file))
         chosen = with_labs(named, inventory_file) if named else choose_devices(spec, inventory_file)
         clear_leftovers(places)
-        store = open_store(None, places)
+        store = stated_store(None, places)
         night = sweep_night(spec.name, today, store.sweep_ids(), again=again)
         night = night.model_copy(update={"source": source_of(file), "on_demand": spec is not written})
         return measure_and_report(spec, night, chosen, store, places, None, "regression")

@@ -6,14 +6,14 @@ from typing import Any
 from prefect import flow
 from prefect.client.schemas.objects import State
 
-from flows.artifacts import show_report
-from flows.server.states import end_state, with_sentence
+from flows.artifacts import report_link, show_report
+from flows.server.states import dated_name, end_state, with_sentence
 from flows.warehouse.publish import write_report
-from tasks.store.store import open_store
+from tasks.store.store import stated_store
 from tasks.store.var import Var
 
 
-@flow(name="report")
+@flow(name="report", flow_run_name=dated_name("report"))
 @with_sentence
 def report(
     sweep_id: str | None = None, var: str = "var", bundles: str | None = None, warehouse: str | None = None
@@ -23,10 +23,10 @@ def report(
     Parameters:
         sweep_id: the sweep, such as nightly-2026-11-01; default: the newest.
         var: the folder for all results.
-        bundles: where bundles are kept: a folder, or a URL such as s3://bucket/prefix; default: the var folder.
+        bundles: a folder or a URL such as s3://bucket/prefix; default: ETFARM_BUNDLES, or the var folder.
         warehouse: a DuckDB file to use instead of the var folder's.
     """
     root = Path(var).absolute()
-    html = write_report(sweep_id, root, Path(warehouse) if warehouse else None, open_store(bundles, Var(root)))
-    show_report(html.with_suffix(".md").read_text(encoding="utf-8"), html.parent.name)
-    return end_state(html, str(html), is_bad=False)
+    html = write_report(sweep_id, root, Path(warehouse) if warehouse else None, stated_store(bundles, Var(root)))
+    show_report(html)
+    return end_state(html, report_link(html), is_bad=False)

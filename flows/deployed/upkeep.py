@@ -9,17 +9,17 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 from pydantic import Field
 
-from flows.server.states import end_state, listed, with_sentence
+from flows.server.states import dated_name, end_state, listed, with_sentence
 from flows.warehouse.check import check_warehouse
 from flows.warehouse.prune import Rules, plan_prune, prune
-from tasks.store.store import open_store
+from tasks.store.store import stated_store
 from tasks.store.var import Var
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("flows.deployed.upkeep")  # a worker loads this file under another name
 Days = Annotated[int, Field(ge=0)]
 
 
-@flow(name="upkeep")
+@flow(name="upkeep", flow_run_name=dated_name("upkeep"))
 @with_sentence
 def upkeep(
     var: str = "var",
@@ -33,14 +33,14 @@ def upkeep(
 
     Parameters:
         var: the folder for all results.
-        bundles: where bundles are kept: a folder, or a URL such as s3://bucket/prefix; default: the var folder.
+        bundles: a folder or a URL such as s3://bucket/prefix; default: ETFARM_BUNDLES, or the var folder.
         warehouse: a DuckDB file to use instead of the var folder's.
         thin_after: days after which the events of a night are removed; figures stay.
         pack_after: days after which the bundles of a sweep become one archive.
         unused_after: days after which exports and built runners without a bundle are removed.
     """
     root, warehouse_file = Path(var).absolute(), Path(warehouse) if warehouse else None
-    store = open_store(bundles, Var(root))
+    store = stated_store(bundles, Var(root))
     plan = plan_prune(Rules(thin_after, pack_after, unused_after), store, root, warehouse_file, date.today())
     not_packed = []
     for line in prune(plan, store, root, warehouse_file):

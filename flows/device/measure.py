@@ -3,29 +3,18 @@
 import logging
 import time
 from collections.abc import Callable
-from functools import partial
-from typing import Any
-
-from prefect import flow, task
-from prefect.cache_policies import NO_CACHE
-from prefect.client.schemas.objects import State
-from prefect.states import Completed, Failed
 
 from devices.device import Device
-from devices.errors import DeviceBusy, DeviceError, FarmError, LeaseLost
+from devices.errors import DeviceBusy, DeviceError, FarmError, LeaseLost, one_line
 from devices.inventory import open_device
 from devices.ondevice.job import kill_leftovers
 from devices.ondevice.lease import lease_ttl_s
 from devices.reconnect import probe_until
-from flows.artifacts import ProgressArtifact
 from flows.device.job import DeviceJob, DeviceTally
 from flows.device.lease import held
 from flows.device.sessions import DeviceSessions
-from flows.device.turns import DEVICE_FLOW, Claim, is_outranked
 from flows.json_log import log_context
 from flows.progress import board
-from flows.server.states import data_of, end_state, outcome
-from flows.server.watch import ServerGoneError, run_flow
 from tasks.bundle.record import SessionRecord
 from tasks.measure import metrics
 from tasks.measure.finish_by import FinishBy
@@ -35,6 +24,8 @@ from tasks.measure.session.capability import with_answer_of
 from tasks.measure.session.finish import record_unmeasured
 from tasks.measure.session.measure import Bench, clear_stale_jobs, measure
 from tasks.measure.session.record import code_of
+from tasks.measure.spec import SweepSpec, Terms
+from tasks.prepare.export.entry import AccuracyWanted
 
 # How long a device may take to answer at the start of a sweep, and after a session that failed.
 RECOVERY_S = 5.0
@@ -43,42 +34,26 @@ _DEVICE_CODES = {"device_error", "device_lost", "device_refused", "transfer_fail
 _log = logging.getLogger(__name__)
 
 
-def measure_device(job: DeviceJob) -> DeviceTally:
+Show = Callable[[str, SessionRecord], object]
+"""Gets the title and the record of a session that failed or was invalid."""
+
+
+def measure_device(job: DeviceJob, show: Show = lambda *_: None) -> DeviceTally:
     """Run all remaining sessions of this device; a failure is recorded and the next session starts.
 
-    Prefect's UI shows it as a flow run. If the server does not answer, the sessions are run without it.
-    Raises FarmError if nothing more can be recorded.
+    If nothing more can be recorded, such as on a full disk, the reason is in the tally's `stopped_by`.
     """
-    tally: DeviceTally = outcome(measured_state(job))
-    return tally
-
-
-def measured_state(job: DeviceJob) -> State[Any]:
-    """Do what `measure_device` does; return a new state, for a step that ends as the flow run of the device did."""
-    try:
-        ended = run_flow(device_flow, job=job)
-    except ServerGoneError as gone:
-        _log.warning("%s", gone)
-        ended = device_flow.fn(job)
-    return end_state(data_of(ended), ended.message or "", is_bad=ended.is_failed())
-
-
-@flow(name=DEVICE_FLOW, flow_run_name="device {job.title}", validate_parameters=False)
-def device_flow(job: DeviceJob) -> State[Any]:
-    """The flow of `measure_device`: its state carries the tally, or the error that stopped it."""
     tally = DeviceTally(device=job.device.name)
     try:
         with log_context(sweep=job.sweep.sweep_id, device=job.device.name):
-            _run_sessions(job, tally)
-    except ServerGoneError:
-        raise  # measured_state goes on without the server
+            _run_sessions(job, tally, show)
     except FarmError as error:
+        _log.error("%s", error)
         tally.stopped_by = str(error)
-        return end_state(error, tally.in_words(), is_bad=True)
-    return end_state(tally, tally.in_words(), is_bad=tally.is_bad)
+    return tally
 
 
-def _run_sessions(job: DeviceJob, tally: DeviceTally) -> None:
+def _run_sessions(job: DeviceJob, tally: DeviceTally, show: Show) -> None:
     name = job.device.name
     board.expect(job.title, 0)
     if job.unusable is not None:
@@ -89,16 +64,16 @@ def _run_sessions(job: DeviceJob, tally: DeviceTally) -> None:
     if not finish.allows_next:
         _drop_rest(job, tally)
         return
-    claim, wait_s = Claim(name, job.sweep.sweep_id, job.spec.priority), job.spec.lease_wait_s
+    sweep_id, priority, wait_s = job.sweep.sweep_id, job.spec.priority, job.spec.lease_wait_s
     ttl_s = lease_ttl_s(job.spec.cooldown_s + job.spec.settle_s + job.spec.deadline_s)
     try:
         with open_device(job.device) as device:
-            runs = _SessionRuns(job, device, tally)
+            runs = _SessionRuns(job, device, tally, show)
             while not runs.have_ended:
                 board.doing(job.title, "waiting for the device")
                 wait_s = min(job.spec.lease_wait_s, finish.left_s)
-                with held(device, claim, ttl_s=ttl_s, wait_s=wait_s) as lease:
-                    runs.run(lease.renew, partial(is_outranked, claim))
+                with held(device, sweep_id, step=job.title, priority=priority, ttl_s=ttl_s, wait_s=wait_s) as lease:
+                    runs.run(lease.renew, lease.is_outranked)
         if tally.succeeded:
             registry.succeed(name)
         _drop_rest(job, tally, runs)
@@ -113,29 +88,16 @@ def _run_sessions(job: DeviceJob, tally: DeviceTally) -> None:
         metrics.flush()
 
 
-@task(task_run_name="{title}", cache_policy=NO_CACHE)
-def session_step(title: str, work: Callable[[], SessionRecord]) -> State[Any]:
-    """Show one session in Prefect's UI: the task's state is the session's status, its message the reason."""
-    record = work()
-    if record.status == "succeeded":
-        return Completed(message=f"bundle {record.session_id}")
-    if record.reason_code == FIRST_SESSION:
-        return Completed(name="Discarded", message=record.reason)
-    return Failed(name=record.status.capitalize(), message=record.reason)
-
-
 class _SessionRuns:
     """Runs the sessions of a device."""
 
-    def __init__(self, job: DeviceJob, device: Device, tally: DeviceTally) -> None:
-        self.job = job
-        self.device = device
-        self.tally = tally
+    def __init__(self, job: DeviceJob, device: Device, tally: DeviceTally, show: Show) -> None:
+        self.job, self.device, self.tally = job, device, tally
+        self._show = show
         self.facts = job.facts
         self.sessions: DeviceSessions | None = None
         """None until they are planned."""
         self.have_ended = False
-        self._progress: ProgressArtifact | None = None
         self._is_cleared = False
         self._failed_in_a_row = 0
 
@@ -168,7 +130,6 @@ class _SessionRuns:
             if runner := next(iter(self.job.runners.values()), None):
                 self.facts = with_answer_of(runner, self.device, self.job.device, self.facts)
             self.sessions = DeviceSessions(self.job, self.facts, self.tally)
-            self._progress = ProgressArtifact(self.job.title)
         return self.sessions
 
     def _run(self, session: PlannedSession, sessions: DeviceSessions, renew_lease: Callable[[], None]) -> None:
@@ -179,8 +140,6 @@ class _SessionRuns:
         self.tally.count(record)
         board.done(step, _line_of(session, record), failed=record.status == "failed")
         sessions.end(session, record)
-        if self._progress:
-            self._progress.update(100.0 * sessions.ended / sessions.expected)
         if record.status == "failed":
             self._recover_device(record, renew_lease)
         else:
@@ -198,19 +157,18 @@ class _SessionRuns:
             raise DeviceError(name, cause + str(record.reason).removeprefix(f"{name}: "))
 
     def _record_of(self, session: PlannedSession) -> SessionRecord:
-        ended: list[SessionRecord] = []
-
-        def work() -> SessionRecord:
-            seconds = metrics.seconds("etfarm_session_seconds", device=self.job.device.name)
+        seconds = metrics.seconds("etfarm_session_seconds", device=self.job.device.name)
+        try:
             with log_context(session=session.session_id), seconds:
-                ended.append(self._measure(session))
-            return ended[0]
-
-        state = session_step(session.title, work, return_state=True)
-        if not ended:
+                record = self._measure(session)
+                _log.info("%s", _line_of(session, record))
+        except Exception as error:
             # Nothing was recorded, for example because the disk of this machine is full: do not measure further.
-            raise FarmError(f"{session.title}: the bundle could not be written: {state.message}")
-        return ended[0]
+            cause = str(error) if isinstance(error, FarmError) else one_line(f"{type(error).__name__}: {error}")
+            raise FarmError(f"{session.title}: the bundle could not be written: {cause}") from error
+        if record.status != "succeeded" and record.reason_code != FIRST_SESSION:
+            self._show(session.title, record)
+        return record
 
     def _measure(self, session: PlannedSession) -> SessionRecord:
         job = self.job
@@ -228,8 +186,15 @@ class _SessionRuns:
             deadline_s=job.spec.deadline_s,
             settle_s=job.spec.settle_s,
             registry=job.places.registry,
+            wanted=wanted_accuracy(job.spec, export.model),
         )
         return measure(session, bench, job.bundles)
+
+
+def wanted_accuracy(spec: Terms, case: str) -> AccuracyWanted | None:
+    """Return what the sweep file states about the accuracy of a model; all its cases have the same."""
+    models = spec.models if isinstance(spec, SweepSpec) else []
+    return next((each.accuracy for each in models if each.name == case.partition("@")[0]), None)
 
 
 def _record_all(job: DeviceJob, tally: DeviceTally, code: str, reason: str, runs: _SessionRuns | None = None) -> None:

@@ -126,6 +126,6 @@ class DeviceSessions:
         dropped = [session.cell for session in self.left if session not in kept]
         self._tally.not_needed += len(dropped)
         for group, count in Counter(f"{cell.model} {cell.precision} t{cell.threads}" for cell in dropped).items():
-            why = f"medians are known to {self._job.spec.interval_percent:g} %"
+            why = f"times are known to {self._job.spec.interval_percent:g} %"
             board.fewer(self._job.title, count, f"{group}: {count} sessions not needed: {why}")
         self.left = needed

@@ -3,11 +3,13 @@
 import contextlib
 import time
 from collections.abc import Callable, Iterator
+from email.utils import parsedate_to_datetime
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 import httpx
+from prefect import Flow
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import WorkPoolCreate
 from prefect.client.schemas.objects import State
@@ -17,9 +19,9 @@ from prefect.states import Cancelled, Cancelling, Crashed
 from prefect.types.entrypoint import EntrypointType
 from prefect.workers.process import ProcessWorker
 
-from flows.labs.lab import lab
+from flows.labs.messages import run_name
 from flows.server.run_notes import end_runs
-from flows.server.watch import ServerGoneError
+from flows.server.watch import client_without_retries
 from flows.server.worker import LABS_POOL
 
 _DEPLOYMENT = "lab"
@@ -29,12 +31,12 @@ _PAUSE_S = 2.0
 _T = TypeVar("_T")
 
 
-def deploy() -> None:
+def deploy(lab: Flow[..., Any]) -> None:
     """Create the work pool and the deployment at the server, or update them; the code is what labs have installed."""
-    _repeated(_deploy)
+    _repeated(partial(_deploy, lab))
 
 
-def _deploy() -> None:
+def _deploy(lab: Flow[..., Any]) -> None:
     template = ProcessWorker.get_default_base_job_template()
     pool = WorkPoolCreate(name=LABS_POOL, type=ProcessWorker.type, base_job_template=template)
     with get_client(sync_client=True) as client, contextlib.suppress(ObjectAlreadyExists):
@@ -53,9 +55,9 @@ def start(site: str, order: str, bundles: str) -> UUID:
     parameters = {"order": order, "bundles": bundles}
     start_run = partial(
         run_deployment,
-        f"{lab.name}/{_DEPLOYMENT}",
+        f"lab/{_DEPLOYMENT}",
         parameters=parameters,
-        flow_run_name=f"lab {order}",
+        flow_run_name=run_name(order),
         work_queue_name=site,
         timeout=0,
         idempotency_key=order,
@@ -64,9 +66,18 @@ def start(site: str, order: str, bundles: str) -> UUID:
 
 
 def state_of(run: UUID) -> State | None:
-    """Return the state of a lab's run; None if the server does not answer."""
-    with _unanswered(), get_client(sync_client=True) as client:
+    """Return the state of a flow run; None if the server does not answer."""
+    with _unanswered(), client_without_retries() as client:
         return client.read_flow_run(run).state
+    return None
+
+
+def clock_ahead_s() -> float | None:
+    """Return how far this machine's clock is ahead of the server's, to a second; None if that does not answer."""
+    with _unanswered(), client_without_retries() as client:
+        asked = time.time()
+        date = client.request("GET", "/admin/version").headers["date"]
+        return (asked + time.time()) / 2 - parsedate_to_datetime(date).timestamp()  # half way: it may be slow
     return None
 
 
@@ -99,5 +110,5 @@ def _repeated(ask: Callable[[], _T]) -> _T:
 
 @contextlib.contextmanager
 def _unanswered() -> Iterator[None]:
-    with contextlib.suppress(httpx.HTTPError, ServerGoneError, ObjectNotFound):
+    with contextlib.suppress(httpx.HTTPError, ObjectNotFound):
         yield

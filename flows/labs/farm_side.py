@@ -1,28 +1,39 @@
-"""The sweep's part of a lab: orders go out with what is exported and built, reports come in."""
+"""The sweep's part of a lab: its order goes out, its devices are admitted, and what it found comes in."""
 
+import contextlib
 import logging
 import threading
 import time
-import uuid
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, NoReturn
 from uuid import UUID
 
+from prefect import runtime, task
+from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 
 from devices.errors import FarmError
 from devices.inventory import DeviceSpec
 from flows.device.job import DeviceTally
+from flows.device.measure import measure_device
 from flows.labs import deployment
-from flows.labs.mailbox import Mailbox
-from flows.labs.messages import BEAT_S, POLL_S, SILENT_S, Order, Report
+from flows.labs.lab import lab as lab_flow
+from flows.labs.messages import ASK_S, LONGEST_S, POLL_S, Ended, Mailbox, Order, Probed, parsed
+from flows.labs.sharing import Sharing
+from flows.part import Part
 from flows.prepare import Probe
-from flows.progress import Step, board
-from tasks.measure.health import Health
-from tasks.store.store import BundleStore
+from flows.progress import board
+from flows.server.states import end_state
+from flows.server.worker import online_labs
+from tasks.bundle.record import BundleError
+from tasks.measure.health import Health, HealthError, Registry
 
 # Workers look for runs every ten to fifteen seconds.
 TAKEN_S = 120.0
+# A worker that was killed is back within this time if its machine lives.
+OFFLINE_S = 180.0
 _MOST_RUNS = 2
 _log = logging.getLogger(__name__)
 
@@ -39,16 +50,16 @@ class Lab:
     lost: str | None = None
     probed: threading.Event = field(default_factory=threading.Event)
     """Set when all devices are probed, or the lab has ended."""
+    ended: list[DeviceTally] = field(default_factory=list)
+    """How all its devices ended, those included that it did not measure."""
 
-    def measure(self, store: BundleStore, compose: Callable[[int], Order], on_probe: Callable[[Probe], None]) -> None:
-        """Let the lab measure what `compose` returns, again and again with a number that tells that we live.
-
-        `on_probe` gets each device that the lab has probed. Returns when the lab has ended, with what it reported.
-        """
+    def measure(self, order: Order, sharing: Sharing) -> None:
+        """Let the lab measure an order; if its run is killed, let another one measure what is left."""
         try:
-            for _ in range(_MOST_RUNS):
+            for number in range(1, _MOST_RUNS + 1):
+                left = [device for device in self.devices if device.name not in self.tallies]
                 try:
-                    _Talk(self, store, compose, on_probe).until_end()
+                    _Run(self, f"{self.site}-{number}", sharing).follow(order.model_copy(update={"devices": left}))
                     self.lost = None
                     break
                 except FarmError as error:
@@ -62,100 +73,159 @@ class Lab:
 
 
 class _RunKilled(FarmError):
-    """The process of a lab's run, or its worker before that started, was killed; another one measures what is left."""
+    """The process of a lab's run, or its worker before that started, was killed."""
 
 
-class _Talk:
-    def __init__(
-        self, lab: Lab, store: BundleStore, compose: Callable[[int], Order], on_probe: Callable[[Probe], None]
-    ) -> None:
-        self._lab, self._store, self._compose, self._on_probe = lab, store, compose, on_probe
-        self._order = compose(0)
-        name = f"{self._order.sweep.sweep_id}/{lab.site}-{uuid.uuid4().hex[:8]}"
-        self._mailbox = Mailbox(store.shelf, name)
-        self._report = Report()
+class _Run:
+    """One run of a lab's worker; its messages are in a folder below that of the sweep's start."""
 
-    def until_end(self) -> None:
-        """Talk until the lab has measured all devices; raises FarmError with the reason if it does not."""
-        self._mailbox.write_order(self._order)
-        run = deployment.start(self._lab.site, self._mailbox.name, self._store.location)
+    def __init__(self, lab: Lab, name: str, sharing: Sharing) -> None:
+        self._lab, self._sharing = lab, sharing
+        self._order_name = f"{sharing.name}/{name}"
+        self._mailbox = Mailbox(sharing.bundles.shelf, f"labs/{self._order_name}")
+        self._unprobed: set[str] = set()
+        self._unanswered: list[Probe] = []
+        self._begun = self._alive = self._heard = time.monotonic()
+
+    def follow(self, order: Order) -> None:
+        """Return when the lab has measured all devices of the order; raises FarmError if it does not."""
+        self._unprobed = {device.name for device in order.devices}
+        self._mailbox.write("order", order)
+        run = deployment.start(self._lab.site, self._order_name, self._sharing.bundles.location)
+        asked = time.monotonic()
+        while not self._has_ended():
+            time.sleep(POLL_S if self._unprobed or self._unanswered else ASK_S)
+            state = None
+            if time.monotonic() - asked >= ASK_S:
+                state, asked = deployment.state_of(run), time.monotonic()
+            self._hear()
+            if state is not None and not self._has_ended():
+                self._require_alive(run, state)
+
+    def _has_ended(self) -> bool:
+        return len(self._lab.tallies) == len(self._lab.devices)
+
+    def _hear(self) -> None:
+        """Take what the lab has found since, and admit its devices; if the storage does not answer, the next time."""
         try:
-            self._follow(run)
+            awaited = ["probes", "ended"] if self._unprobed else ["ended"]
+            for name, content in self._mailbox.new(*awaited):
+                self._alive = self._heard = time.monotonic()
+                kind, _, device = name.partition("/")
+                if kind == "probes":
+                    self._take_probe(device, parsed(Probed, content))
+                else:
+                    ended = parsed(Ended, content)
+                    self._lab.tallies[device], self._lab.health[device] = ended.tally, ended.health
+            for probe in list(self._unanswered):
+                if answer := self._sharing.answer(probe):
+                    self._mailbox.write(f"admitted/{probe.device.name}", answer)
+                    self._unanswered.remove(probe)
+        except BundleError as error:
+            _log.warning("lab %s: %s", self._lab.site, error)
+
+    def _take_probe(self, name: str, probed: Probed) -> None:
+        lab = self._lab
+        spec = next(device for device in lab.devices if device.name == name)
+        lab.probes[name] = Probe(spec, probed.facts, probed.unusable)
+        self._unprobed.discard(name)
+        self._unanswered.append(lab.probes[name])
+        if len(lab.probes) == len(lab.devices):
+            lab.probed.set()
+
+    def _require_alive(self, run: UUID, state: State) -> None:
+        """Raise FarmError if nothing more is to be expected, by what the server tells of the run and its worker."""
+        if state.is_final():
+            reason = f"its run ended as {state.name}" + (f": {state.message}" if state.message else "")
+            if not state.is_crashed():
+                raise FarmError(reason)
+            deployment.end_below(run, reason)
+            raise _RunKilled(reason)
+        now, site = time.monotonic(), self._lab.site
+        if state.is_scheduled() or state.is_pending():
+            if now - self._begun > TAKEN_S and state.is_pending():
+                self._give_up(run, _RunKilled(f"its worker did not start this run within {TAKEN_S:g} s"))
+            if now - self._begun > TAKEN_S:
+                way_on = f"start one there with `etfarm lab {site}`"
+                self._give_up(run, FarmError(f"no worker took this sweep within {TAKEN_S:g} s; {way_on}"))
+        elif (online := online_labs()) is None or site in online:
+            self._alive = now
+        elif now - self._alive > OFFLINE_S:
+            way_on = "check its machine and its network"
+            self._give_up(run, FarmError(f"its worker has been offline for {OFFLINE_S:g} s; {way_on}"))
+
+        if now - max(self._heard, self._sharing.heard) > LONGEST_S:
+            self._give_up(run, FarmError(f"nothing came from it for {LONGEST_S:g} s; check its worker"))
+
+    def _give_up(self, run: UUID, error: FarmError) -> NoReturn:
+        deployment.cancel(run, str(error))
+        raise error
+
+
+@contextlib.contextmanager
+def in_labs(part: Part, devices: list[DeviceSpec], sites: Collection[str]) -> Iterator[list[Lab]]:
+    """Let the workers of some sites measure the devices that are there; wait for them at the end of the block."""
+    used = list(dict.fromkeys(device.site for device in devices if device.site in sites))
+    labs = [Lab(str(site), [device for device in devices if device.site == site]) for site in used]
+    if not labs:
+        yield labs
+        return
+    deployment.deploy(lab_flow)
+    sharing = Sharing(part)
+    with sharing.running():
+        steps = [lab_step.submit(lab.site, partial(_measured, lab, part, sharing)) for lab in labs]
+        try:
+            yield labs
         finally:
-            self._mailbox.remove()
+            for lab, step in zip(labs, steps, strict=True):
+                result = step.result(raise_on_failure=False)
+                unforeseen = [DeviceTally(device=lab.site, stopped_by=f"lab {lab.site}: {result}")]
+                lab.ended = result if isinstance(result, list) else unforeseen
 
-    def _follow(self, run: UUID) -> None:
-        begun = told = heard = time.monotonic()
-        beat, is_taken = 0, False
-        while True:
-            time.sleep(POLL_S)
-            beat += time.monotonic() - told > BEAT_S
-            if self._is_told(beat):
-                told = time.monotonic()
-            state = deployment.state_of(run)
-            if self._hear():
-                heard = time.monotonic()
-            if len(self._lab.tallies) == len(self._lab.devices):
-                return
-            if state is not None and state.is_final():
-                raise self._ended(run, state)
-            if not is_taken and (self._report != Report() or (state is not None and state.is_running())):
-                is_taken, heard = True, time.monotonic()
-            if not is_taken and time.monotonic() - begun > TAKEN_S:
-                if state is not None and state.is_pending():
-                    raise _RunKilled(
-                        str(self._given_up(run, f"its worker did not start this run within {TAKEN_S:g} s"))
-                    )
-                way_on = f"start one there with `etfarm lab {self._lab.site}`"
-                raise self._given_up(run, f"no worker took this sweep within {TAKEN_S:g} s; {way_on}")
-            if is_taken and time.monotonic() - heard > SILENT_S:
-                way_on = "check its worker and its connection to the store"
-                raise self._given_up(run, f"it has not reported for {SILENT_S:g} s; {way_on}")
 
-    def _given_up(self, run: UUID, why: str) -> FarmError:
-        deployment.cancel(run, why)
-        return FarmError(why)
+@task(task_run_name="lab {site}", cache_policy=NO_CACHE)
+def lab_step(site: str, measured: Callable[[], list[DeviceTally]]) -> State[Any]:
+    """Let one lab measure its devices, and wait for it."""
+    tallies = measured()
+    message = "; ".join(f"{tally.device}: {tally.in_words()}" for tally in tallies)
+    return end_state(tallies, message, is_bad=any(tally.is_bad for tally in tallies))
 
-    def _ended(self, run: UUID, state: State) -> FarmError:
-        reason = f"its run ended as {state.name}" + (f": {state.message}" if state.message else "")
-        if not state.is_crashed():
-            return FarmError(reason)
-        deployment.end_below(run, reason)
-        return _RunKilled(reason)
 
-    def _is_told(self, beat: int) -> bool:
-        """Write the order if it changed; return whether it was written."""
+def _measured(lab: Lab, part: Part, sharing: Sharing) -> list[DeviceTally]:
+    """Return how the devices of a lab ended; what one did not measure is recorded as failed, with the lab's reason.
+
+    Their health is what the lab found out, unless somebody changed it meanwhile.
+    """
+    registry, before = Registry(part.places.registry), _health_of(lab, part)
+    exports = part.exports.now()
+    order = Order(
+        run=UUID(runtime.flow_run.id),
+        spec=part.spec,
+        sweep=part.sweep,
+        devices=lab.devices,
+        pairs=[*exports.pending, *exports.ready, *exports.errors],
+        unloadable=dict(part.unloadable),
+        health=before,
+        finish_by=part.finish_by,
+        clock_ahead_s=deployment.clock_ahead_s(),
+    )
+    lab.measure(order, sharing)
+    for name, after in lab.health.items():
+        with contextlib.suppress(HealthError):
+            registry.replace(name, before[name], after)
+    jobs = [part.job(lab.probes.get(device.name) or Probe(device)) for device in lab.devices]
+    return [
+        lab.tallies.get(job.device.name) or measure_device(replace(job, unusable=f"{job.device.name}: {lab.lost}"))
+        for job in jobs
+    ]
+
+
+def _health_of(lab: Lab, part: Part) -> dict[str, Health]:
+    """Return the health of the devices of a lab; one whose file is damaged is not used."""
+    registry, found = Registry(part.places.registry), {}
+    for device in lab.devices:
         try:
-            order = self._compose(beat)
-            if order == self._order:
-                return False
-            self._mailbox.write_order(order)
-        except FarmError as error:
-            _log.warning("lab %s: %s", self._lab.site, error)
-            return False
-        self._order = order
-        return True
-
-    def _hear(self) -> bool:
-        """Take over what the lab reported; return whether anything is new."""
-        try:
-            report = self._mailbox.report()
-        except FarmError as error:
-            _log.warning("lab %s: %s", self._lab.site, error)
-            return False
-        if report == self._report:
-            return False
-        self._report = report
-        of_name = {device.name: device for device in self._lab.devices}
-        for name in report.probes.keys() - self._lab.probes.keys():
-            probe = Probe(of_name[name], report.probes[name].facts, report.probes[name].unusable)
-            self._lab.probes[name] = probe
-            self._on_probe(probe)
-        if len(self._lab.probes) == len(of_name):
-            self._lab.probed.set()
-        for name, step in report.steps.items():
-            board.follow(name, Step(step.done, step.total, step.doing))
-        self._lab.health.update(report.health)
-        # A second run finds what the first one measured already done: what was reported first has the right counts.
-        self._lab.tallies = {**report.tallies, **self._lab.tallies}
-        return True
+            found[device.name] = registry.health(device.name)
+        except HealthError as error:
+            found[device.name] = Health("retired", str(error))
+    return found

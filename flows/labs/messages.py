@@ -1,8 +1,13 @@
-"""What a farm and a lab tell each other. Each side replaces its message as a whole whenever something changed."""
+"""What a farm and a lab tell each other: small files in the store of the bundles, each written once."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib.metadata import version
 from typing import Any, Literal, TypeVar
+from uuid import UUID
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError, field_serializer
+from pydantic_core import from_json
 
 from devices.errors import InputError
 from devices.inventory import DeviceSpec
@@ -15,67 +20,44 @@ from tasks.measure.health import Health
 from tasks.measure.plan import PlannedSession
 from tasks.measure.spec import SweepSpec
 from tasks.prepare.export.entry import ELSEWHERE
+from tasks.store.shelf import Shelf
 
-POLL_S = 1.0
-"""How often each side looks for a new message."""
-BEAT_S = 15.0
-"""A message changes at least this often while its side lives."""
-SILENT_S = 180.0
-"""Without a new message for so long, the other side is regarded as gone."""
-_Kind = TypeVar("_Kind", bound=BaseModel)
+POLL_S = 2.0
+"""How often each side looks for new messages."""
+ASK_S = 5.0
+"""How often each side asks the server whether the other one lives."""
+LONGEST_S = 4 * 3600.0
+"""No export, build or wait takes longer: bounds the wait for a side that was killed if no server ever tells."""
+_ETFARM = version("etfarm")
+_Kind = TypeVar("_Kind", bound="Message")
 
 
-class _Message(BaseModel):
+class Message(BaseModel):
+    """What all messages have: the version of this contract, and the etfarm that wrote the message."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-
-class PairOrder(_Message):
-    """An export that has ended: the keys of shared exports, or why there is none."""
-
-    model: str
-    precision: str
-    key: str | None = None
-    tapped_key: str | None = None
-    tapped_error: str | None = None
-    skipped: str | None = None
-    error: str | None = None
+    version: Literal[2] = 2
+    etfarm: str = _ETFARM
 
 
-class RunnerOrder(_Message):
-    """The runners of a platform, by the names of shared runners; `error` is why one could not be built."""
+class Order(Message):
+    """What a lab has to measure."""
 
-    uses: list[tuple[Variant, Mode, str]] = []
-    error: str | None = None
-
-
-class RoundOrder(_Message):
-    """Sessions to run instead of the matrix of the sweep."""
-
-    sessions: list[PlannedSession]
-    exports: list[str]
-    """The keys of the exports that are compared."""
-    runners: list[str]
-
-
-class Order(_Message):
-    """What a lab has to measure, as far as it is known; the newest order replaces all before it."""
-
-    version: Literal[1] = 1
-    beat: int = 0
-    """Changes while the farm lives, even if nothing else does."""
-    site: str
+    run: UUID
+    """The flow run of the sweep: if it has ended, nothing more will be exported or built."""
     spec: SweepSpec
     sweep: SweepNight
     devices: list[DeviceSpec]
+    pairs: list[tuple[str, str]] = []
+    """The models and recipes whose exports follow; none if each device gets a round."""
     unloadable: dict[str, str] = {}
     health: dict[str, Health] = {}
     """Of each device, which the farm knows: a lab keeps none from one order to the next."""
     finish_by: AwareDatetime | None = None
     """When the lab must have ended: a moment, because a lab may be in another time zone than the farm."""
-    exports: list[PairOrder] = []
-    runners: dict[str, RunnerOrder] = {}
-    rounds: dict[str, RoundOrder] = {}
-    """By device; empty for the matrix of the sweep."""
+    clock_ahead_s: float | None = None
+    """How far the farm's clock is ahead of the server's."""
 
     @field_serializer("devices")
     def _as_written(self, devices: list[DeviceSpec]) -> list[dict[str, Any]]:
@@ -83,54 +65,89 @@ class Order(_Message):
         return [device.model_dump(mode="json", exclude_unset=True, exclude_none=True) for device in devices]
 
 
-class ProbeReport(_Message):
+class Exported(Message):
+    """An export that has ended: its key and that of its tapped program, or why there is none."""
+
+    pair: tuple[str, str]
+    keys: list[str] = []
+    tapped_error: str | None = None
+    skipped: str | None = None
+    error: str | None = None
+
+
+class Probed(Message):
     """What the lab found out about a device."""
 
     facts: Facts
     unusable: str | None = None
 
 
-class StepReport(_Message):
-    """The progress of a device: sessions that have ended, of how many, and what it does now."""
+class Admitted(Message):
+    """The farm's answer to a probe: the names of shared runners, and why one could not be built."""
 
-    done: int
-    total: int
-    doing: str
-
-
-class Report(_Message):
-    """What a lab has found so far."""
-
-    version: Literal[1] = 1
-    beat: int = 0
-    probes: dict[str, ProbeReport] = {}
-    steps: dict[str, StepReport] = {}
-    tallies: dict[str, DeviceTally] = {}
-    """Of the devices that have ended."""
-    health: dict[str, Health] = {}
-    """Of these devices, after what happened to them."""
+    uses: list[tuple[Variant, Mode, str]] = []
+    error: str | None = None
+    refused: str | None = None
+    sessions: list[PlannedSession] = []
+    """To run instead of the matrix of the sweep, with these exports and runners."""
+    exports: list[str] = []
+    runners: list[str] = []
 
 
-def order_text(order: Order) -> bytes:
-    """Return an order as JSON."""
-    return order.model_dump_json().encode()
+class Ended(Message):
+    """How a device ended, and its health after what happened to it."""
+
+    tally: DeviceTally
+    health: Health
 
 
-def parse_order(text: bytes) -> Order:
-    """Return the order; files that it names are elsewhere. Raises InputError for one of another version."""
-    return _parsed(Order, text, {ELSEWHERE: True})
-
-
-def parse_report(text: bytes) -> Report:
-    """Return the report; raises InputError for one of another version."""
-    return _parsed(Report, text, {})
-
-
-def _parsed(kind: type[_Kind], text: bytes, context: dict[str, Any]) -> _Kind:
+def parsed(kind: type[_Kind], text: bytes) -> _Kind:
+    """Return a message; files that it names are elsewhere. Raises InputError if it is of another version of etfarm."""
     try:
-        return kind.model_validate_json(text, context=context)
+        return kind.model_validate_json(text, context={ELSEWHERE: True})
     except ValidationError as error:
-        cause = first_mistake(error)
         raise InputError(
-            f"the {kind.__name__.lower()} is of another version of etfarm ({cause}); update both sides"
+            f"the {kind.__name__.lower()} was written by etfarm {_writer_of(text)} and read by etfarm {_ETFARM} "
+            f"({first_mistake(error)}); install the same version of etfarm at the sweep and in its labs"
         ) from None
+
+
+def _writer_of(text: bytes) -> str:
+    """Return the version of etfarm that a message names."""
+    try:
+        return str(from_json(text)["etfarm"])[:40]
+    except (ValueError, TypeError, LookupError):
+        return "of an older version"
+
+
+def run_name(order: str) -> str:
+    """Return the name of the flow run of an order: `nightly-2026-11-01 in berlin`, with a number from the second on."""
+    sweep_id, run = order.partition("/")[0], order.rpartition("/")[2]
+    site, _, number = run.rpartition("-")
+    return f"{sweep_id} in {site}" + (f", start {number}" if number != "1" else "")
+
+
+@dataclass
+class Mailbox:
+    """Messages by name, such as `probes/pixel-1`; methods raise BundleError if the storage does not answer."""
+
+    shelf: Shelf
+    folder: str
+    _read: set[str] = field(default_factory=set)
+
+    def write(self, name: str, message: Message) -> None:
+        """Write a message, once."""
+        self.shelf.write(f"{self.folder}/{name}.json", message.model_dump_json().encode())
+
+    def new(self, *folders: str) -> Iterator[tuple[str, bytes]]:
+        """Yield the name and the content of each message in these folders that was not read before."""
+        for folder in folders:
+            listed = {f"{folder}/{file}" for file in self.shelf.names(f"{self.folder}/{folder}")}
+            for path in sorted(listed - self._read):
+                if content := self.shelf.read(f"{self.folder}/{path}"):
+                    self._read.add(path)
+                    yield path.removesuffix(".json"), content
+
+    def remove(self) -> None:
+        """Remove all messages."""
+        self.shelf.remove(self.folder)

@@ -1,33 +1,36 @@
-"""What a lab was ordered to measure: it begins with what is known and takes the rest while it measures."""
+"""What a lab was ordered to measure: its devices start with what is known, and it takes the rest while they measure."""
 
 import logging
 import threading
 import time
-from dataclasses import asdict, replace
-from functools import partial
+from dataclasses import replace
 
-from devices.errors import FarmError
-from flows.device.job import DeviceJob, DeviceTally
-from flows.device.steps import device_step, tally_of
-from flows.labs.mailbox import Mailbox
+from prefect.futures import as_completed
+
+from devices.errors import FarmError, InputError
+from flows.device.job import DeviceTally
+from flows.device.steps import tally_of
+from flows.labs import deployment
 from flows.labs.messages import (
-    BEAT_S,
+    ASK_S,
+    LONGEST_S,
     POLL_S,
-    SILENT_S,
+    Admitted,
+    Ended,
+    Exported,
+    Mailbox,
+    Message,
     Order,
-    PairOrder,
-    ProbeReport,
-    Report,
-    RoundOrder,
-    RunnerOrder,
-    StepReport,
+    Probed,
+    parsed,
 )
 from flows.live_exports import LiveExports
-from flows.prepare import Probe, Runners, probe_all
-from flows.progress import board
-from tasks.measure import metrics
+from flows.part import Admission, Part
+from flows.prepare import Probe, Runners
+from tasks.bundle.record import BundleError
 from tasks.measure.alternate import Round
 from tasks.measure.health import Registry
+from tasks.measure.session.record import clock_ahead_s
 from tasks.prepare.export.exported import Export
 from tasks.prepare.export.shared import fetch_export
 from tasks.prepare.runner.manifest import Runner
@@ -35,179 +38,146 @@ from tasks.prepare.runner.shared import fetch_runner
 from tasks.store.store import BundleStore
 from tasks.store.var import Var
 
-_LAST_TRIES = 5
+_WRITE_TRIES = 30
+# The server tells its clock in full seconds, and answers within some.
+_LEAST_APART_S, _MOST_APART_S = 5.0, 3600.0
 _GONE = "the farm that started this sweep stopped answering; run the same command to resume"
 _log = logging.getLogger(__name__)
 
 
 class Work:
-    """One order of a sweep, and the report about it."""
+    """One order of a sweep."""
 
-    def __init__(self, mailbox: Mailbox, store: BundleStore, places: Var) -> None:
-        """Raises InputError if there is no such order, BundleError if the store does not answer."""
-        self._mailbox, self._store, self._places = mailbox, store, places
-        self._order = mailbox.order()
-        self._exports = LiveExports((model.name, precision) for model, precision in self._order.spec.pairs)
-        self._runners: dict[str, Runners] = {}
-        self._changed = threading.Condition()
+    def __init__(self, name: str, store: BundleStore, places: Var) -> None:
+        """Raises InputError if an order is missing or cannot be measured here, BundleError without the store."""
+        text = store.shelf.read(f"labs/{name}/order.json")
+        if text is None:
+            raise InputError(
+                f"the order {name} is not in the store that this lab uses; "
+                "give both sides the same --bundles (ETFARM_BUNDLES)"
+            )
+        self._order = order = parsed(Order, text)
+        clock_ahead_s.set(_ahead_s(order.clock_ahead_s))
+        start, _, self._own = name.rpartition("/")
+        self._mailbox = Mailbox(store.shelf, f"labs/{start}")
+        self._store, self._places = store, places
+        self._exports = LiveExports(order.pairs)
+        terms = (order.spec, order.sweep, store, places, order.unloadable, order.finish_by)
+        self._part = Part(*terms, self._exports, self._admit)
+        self._told: set[str] = set()
+        self._admissions: dict[str, Admission] = {}
         self._is_farm_gone = False
-        self._ended = threading.Event()
-        self._probes: dict[str, ProbeReport] = {}
-        self._tallies: dict[str, DeviceTally] = {}
+        self._has_ended = threading.Event()
         self._registry = Registry(places.registry)
-        for name, health in self._order.health.items():
-            self._registry.release(name)
-            self._registry.replace(name, None, health)
+        for device, health in order.health.items():
+            self._registry.release(device)
+            self._registry.replace(device, None, health)
 
     def measured(self) -> list[DeviceTally]:
-        """Measure on all devices side by side; return how they ended, after the last report."""
-        loops = [threading.Thread(target=loop, daemon=True) for loop in (self._take_orders, self._report)]
-        for loop in loops:
-            loop.start()
+        """Measure on all devices side by side; return how they ended, which the farm then knows."""
+        listening = threading.Thread(target=self._listen, daemon=True)
+        listening.start()
         try:
-            steps = {}
-            for probe in probe_all(self._order.devices, self._places):
-                name = probe.device.name
-                self._probes[name] = ProbeReport(facts=probe.facts, unusable=probe.unusable)
-                steps[name] = device_step.submit(f"measure on {name}", partial(self._job, probe))
-            for name, step in steps.items():
-                step.wait()
-                self._tallies[name] = tally_of(name, step)
+            steps = self._part.measure(self._order.devices, lambda _: None)
+            names = {step: name for name, step in steps.items()}
+            return [self._end(names[step], tally_of(names[step], step)) for step in as_completed(list(names))]
         finally:
-            self._ended.set()
-            for loop in loops:
-                loop.join()
-        return list(self._tallies.values())
+            self._has_ended.set()
+            listening.join()
 
-    def _job(self, probe: Probe) -> DeviceJob:
-        """Return the job of a device as soon as it can start."""
-        order, name = self._order, probe.device.name
-        is_round = name in order.rounds
-        runners = Runners() if probe.unusable or is_round else self._runners_of(probe.platform)
-        if not probe.unusable and not is_round:
-            with metrics.seconds("etfarm_wait_seconds", device=name, cause="export"):
-                self._exports.wait_for_first()
-        return DeviceJob(
-            spec=order.spec,
-            sweep=order.sweep,
-            device=probe.device,
-            facts=probe.facts,
-            unusable=probe.unusable,
-            exports=LiveExports() if is_round else self._exports,
-            runners=runners.by_use,
-            runner_error=runners.error,
-            bundles=self._store,
-            places=self._places,
-            unloadable=order.unloadable,
-            finish_by=order.finish_by,
-            round=self._round(order.rounds[name]) if is_round else None,
-        )
+    def _end(self, name: str, tally: DeviceTally) -> DeviceTally:
+        try:
+            self._write(f"ended/{name}", Ended(tally=tally, health=self._registry.health(name)))
+        except FarmError as error:  # the bundles are what counts
+            _log.error("%s", error)
+        return tally
 
-    def _runners_of(self, platform: str | None) -> Runners:
-        if platform is None:
-            return Runners()
-        with self._changed:
-            self._changed.wait_for(lambda: self._is_farm_gone or platform in self._runners)
-            return self._runners.get(platform, Runners(error=_GONE))
+    def _admit(self, probe: Probe) -> Admission | None:
+        """Tell the farm of a probe; return its answer when that is there."""
+        name = probe.device.name
+        if name not in self._told:
+            self._told.add(name)
+            self._write(f"probes/{name}", Probed(facts=probe.facts, unusable=probe.unusable))
+        return self._admissions.get(name) or (Admission(Runners(error=_GONE)) if self._is_farm_gone else None)
 
-    def _take_orders(self) -> None:
-        """Fetch what is new in each order; when the farm is gone, let nothing wait for it any more."""
-        order, heard = self._order, time.monotonic()
-        self._take(order)
-        while not self._ended.wait(POLL_S):
-            if (newest := self._newest_order(order)) != order:
-                order, heard = newest, time.monotonic()
-                self._take(order)
-            elif time.monotonic() - heard > SILENT_S and not self._is_farm_gone:
-                self._exports.fail_pending(_GONE)
-                with self._changed:
-                    self._is_farm_gone = True
-                    self._changed.notify_all()
-
-    def _report(self) -> None:
-        """Report what changed, and that this lab lives, until all devices have ended."""
-        reported, beat, told, tries_left = Report(), 0, time.monotonic(), _LAST_TRIES
-        while tries_left:
-            # Asked once, before the report is made: a device that ends in between is in the next report.
-            has_ended = self._ended.wait(POLL_S)
-            tries_left -= has_ended
-            beat += time.monotonic() - told > BEAT_S
+    def _listen(self) -> None:
+        """Take what the farm writes, until nothing is awaited; when it is gone, let nothing wait for it any more."""
+        heard = asked = time.monotonic()
+        while self._awaits_anything() and not self._has_ended.wait(POLL_S):
             try:
-                newest = self._newest_report(beat)
-                if newest != reported:
-                    self._mailbox.write_report(newest)
-                    reported, told = newest, time.monotonic()
-                elif has_ended:
-                    break
+                for name, content in self._mailbox.new("exports", f"{self._own}/admitted"):
+                    heard = time.monotonic()
+                    self._take(name, content)
             except FarmError as error:
                 _log.warning("%s", error)
+            if time.monotonic() - asked > ASK_S:
+                state, asked = deployment.state_of(self._order.run), time.monotonic()
+                self._is_farm_gone = (state is not None and state.is_final()) or asked - heard > LONGEST_S
+        if self._is_farm_gone:
+            self._exports.fail_pending(_GONE)
 
-    def _newest_order(self, known: Order) -> Order:
-        """Return the farm's newest order, or the known one if the store does not answer."""
-        try:
-            return self._mailbox.order()
-        except FarmError as error:
-            _log.warning("%s", error)
-            return known
+    def _awaits_anything(self) -> bool:
+        is_complete = not self._exports.now().pending and len(self._admissions) == len(self._order.devices)
+        return not is_complete and not self._is_farm_gone
 
-    def _newest_report(self, beat: int) -> Report:
-        names = {device.name for device in self._order.devices}
-        steps = {
-            title: StepReport(**asdict(step))
-            for title, step in board.steps().items()
-            if title.removesuffix(" again") in names
-        }
-        tallies = dict(self._tallies)
-        health = {name: self._registry.health(name) for name in tallies}
-        return Report(beat=beat, probes=dict(self._probes), steps=steps, tallies=tallies, health=health)
-
-    def _take(self, order: Order) -> None:
-        for pair in order.exports:
-            if (pair.model, pair.precision) in self._exports.now().pending:
-                self._take_export(pair)
-        for platform, ordered in order.runners.items():
-            if platform not in self._runners:
-                runners = self._fetched(ordered)
-                with self._changed:
-                    self._runners[platform] = runners
-                    self._changed.notify_all()
-
-    def _take_export(self, ordered: PairOrder) -> None:
-        pair = (ordered.model, ordered.precision)
-        if ordered.skipped is not None:
-            self._exports.skip(pair, ordered.skipped)
-        elif ordered.key is None:
-            self._exports.fail(pair, ordered.error or "it was not exported")
+    def _take(self, name: str, content: bytes) -> None:
+        folder, _, file = name.rpartition("/")
+        if folder == "exports":
+            self._take_export(parsed(Exported, content))
         else:
-            try:
-                self._exports.ready(pair, self._cases(ordered, ordered.key))
-            except (FarmError, OSError) as error:  # such as a full disk: nothing may wait for it
-                self._exports.fail(pair, str(error))
+            self._admissions[file] = self._admission(parsed(Admitted, content))
 
-    def _cases(self, ordered: PairOrder, key: str) -> tuple[Export, ...]:
-        cases = self._export(key)
-        if ordered.tapped_key is None:
+    def _admission(self, admitted: Admitted) -> Admission:
+        try:
+            by_use = {(variant, mode): self._runner(name) for variant, mode, name in admitted.uses}
+            runners = {runner.runner_sha256: runner for runner in map(self._runner, admitted.runners)}
+            cases = [case for key in admitted.exports for case in self._export(key)]
+        except (FarmError, OSError) as error:  # such as a full disk: nothing may wait for it
+            return Admission(Runners(error=str(error)), admitted.refused)
+        again = Round(admitted.sessions, {case.content: case for case in cases}, runners)
+        return Admission(Runners(by_use, admitted.error), admitted.refused, again if again.sessions else None)
+
+    def _take_export(self, ordered: Exported) -> None:
+        try:
+            if ordered.keys:
+                self._exports.ready(ordered.pair, self._cases(ordered))
+            elif ordered.skipped is not None:
+                self._exports.skip(ordered.pair, ordered.skipped)
+            else:
+                self._exports.fail(ordered.pair, ordered.error or "it was not exported")
+        except (FarmError, OSError) as error:  # such as a full disk: nothing may wait for it
+            self._exports.fail(ordered.pair, str(error))
+
+    def _cases(self, ordered: Exported) -> tuple[Export, ...]:
+        cases, *tapped = map(self._export, ordered.keys)
+        if not tapped:
             return tuple(replace(case, tapped_error=ordered.tapped_error) for case in cases)
-        tapped = self._export(ordered.tapped_key)
-        return tuple(replace(case, tapped=each) for case, each in zip(cases, tapped, strict=True))
+        return tuple(replace(case, tapped=each) for case, each in zip(cases, tapped[0], strict=True))
 
     def _export(self, key: str) -> tuple[Export, ...]:
         return fetch_export(self._store.shelf, key, self._places.exports)
 
-    def _fetched(self, ordered: RunnerOrder) -> Runners:
-        try:
-            return Runners({(variant, mode): self._runner(name) for variant, mode, name in ordered.uses}, ordered.error)
-        except (FarmError, OSError) as error:
-            return Runners(error=str(error))
-
     def _runner(self, name: str) -> Runner:
         return fetch_runner(self._store.shelf, name, self._places.root / "cache" / "runners")
 
-    def _round(self, ordered: RoundOrder) -> Round:
-        runners = [self._runner(name) for name in ordered.runners]
-        cases = [case for key in ordered.exports for case in self._export(key)]
-        return Round(
-            ordered.sessions,
-            {case.content: case for case in cases},
-            {runner.runner_sha256: runner for runner in runners},
-        )
+    def _write(self, name: str, message: Message) -> None:
+        """Write a message of this lab; raises BundleError if the storage does not answer for a minute."""
+        for tries_left in reversed(range(_WRITE_TRIES)):
+            try:
+                self._mailbox.write(f"{self._own}/{name}", message)
+                return
+            except BundleError as error:
+                if not tries_left:
+                    raise
+                _log.warning("%s", error)
+            time.sleep(POLL_S)
+
+
+def _ahead_s(of_farm: float | None) -> float:
+    """Return how far this clock is ahead of the farm's, 0 for little; raises InputError if that is beyond an hour."""
+    here = deployment.clock_ahead_s()
+    ahead_s = 0.0 if here is None or of_farm is None else here - of_farm
+    if abs(ahead_s) > _MOST_APART_S:
+        apart = f"{abs(ahead_s):.0f} s {'ahead of' if ahead_s > 0 else 'behind'}"
+        raise InputError(f"this lab's clock is {apart} the sweep's; set both clocks and run the same command again")
+    return ahead_s if abs(ahead_s) >= _LEAST_APART_S else 0.0

@@ -19,14 +19,24 @@ from prefect.settings import PREFECT_API_URL, PREFECT_SERVER_EPHEMERAL_STARTUP_T
 
 from devices.errors import FarmError
 from flows.progress import board
-from flows.server.app import PROGRAM, command
 from flows.server.watch import own_server
-from tasks.store.files import write_complete
+from tasks.store.files import remove_unfinished, write_complete
 
+_PROGRAM = "prefect.server.api.server:create_app"
 _MIN_FREE_BYTES = 16_000_000  # a new database of the server needs 6 MB
 _DATABASE = "prefect.db"
 _CHECKED_BYTES = 100_000_000  # checking takes less than a second
 _POLL_S = 0.1
+# What only deployments, schedules and automations need.
+_UNUSED_SERVICES = (
+    "CANCELLATION_CLEANUP",
+    "FOREMAN",
+    "LATE_RUNS",
+    "PAUSE_EXPIRATIONS",
+    "REPOSSESSOR",
+    "SCHEDULER",
+    "TRIGGERS",
+)
 _STOP_S = 3.0
 
 
@@ -50,6 +60,12 @@ def start_server(prefect_home: Path) -> None:
         )
 
 
+def command(host: str, port: int, log_level: str) -> list[str]:
+    """Return the command line of a server: Prefect's app, started as Prefect itself does."""
+    uvicorn = [sys.executable, "-m", "uvicorn", "--factory", _PROGRAM]
+    return [*uvicorn, "--host", host, "--port", str(port), "--log-level", log_level, "--lifespan", "on"]
+
+
 def stop_server() -> None:
     """End the server of this process, if it has one."""
     if not PREFECT_API_URL.value():
@@ -61,6 +77,7 @@ def exit_at_once(code: int) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     stop_server()
+    remove_unfinished()
     os._exit(code)
 
 
@@ -129,7 +146,7 @@ def _parent_of(server: str) -> str | None:
     words = ["ps", "-ww", "-o", "ppid=", "-o", "args=", "-p", server]
     listed = subprocess.run(words, capture_output=True, text=True, check=False).stdout
     parent, _, command = listed.strip().partition(" ")
-    return parent if PROGRAM in command else None
+    return parent if _PROGRAM in command else None
 
 
 def _end(server: int) -> None:
@@ -160,20 +177,21 @@ def _start(prefect_home: Path) -> str | None:
     server.port, server.server_process = port, process
     server.running = True  # Prefect's clients would start another one
     atexit.register(server.stop)
-    longest_s = PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS.value()
-    end = time.monotonic() + longest_s
-    while process.poll() is None and time.monotonic() < end:
+    started, longest_s = time.monotonic(), PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS.value()
+    while process.poll() is None and (left_s := started + longest_s - time.monotonic()) > 0:
         with contextlib.suppress(httpx.HTTPError):
-            if httpx.get(f"{server.api_url}/health", timeout=longest_s).status_code == httpx.codes.OK:
+            if httpx.get(f"{server.api_url}/health", timeout=left_s).status_code == httpx.codes.OK:
                 return None
         time.sleep(_POLL_S)
-    cause = _last_line(_log_of(prefect_home)) if process.poll() is not None else f"no answer within {longest_s:g} s"
+    waited_s = time.monotonic() - started
+    cause = _last_line(_log_of(prefect_home)) if process.poll() is not None else f"no answer for {waited_s:.0f} s"
     server.stop()
     return cause
 
 
 def _environment() -> dict[str, str]:
-    marks = {"PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1", "PREFECT__SERVER_FINAL": "1"}
+    marks = {"PREFECT_UI_ENABLED": "0"}
+    marks |= {f"PREFECT_SERVER_SERVICES_{service}_ENABLED": "0" for service in _UNUSED_SERVICES}
     settings = get_current_settings().to_environment_variables(exclude_unset=True)
     return os.environ | marks | settings | {"PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "ERROR"}
 

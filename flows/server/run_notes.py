@@ -1,4 +1,4 @@
-"""What killed sweeps left at a Prefect server: flow runs that show as running, and slots of devices.
+"""What killed sweeps left at a Prefect server: flow runs that show as running.
 
 A note is a file in Prefect's home for each of them, locked by the process of the sweep for as long as that lives. A
 note without a lock belongs to a process that ended without telling the server.
@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
 from uuid import UUID
 
 import httpx
@@ -33,15 +32,14 @@ from prefect.settings import PREFECT_API_URL, PREFECT_HOME
 from prefect.states import Cancelling, Crashed
 from pydantic import TypeAdapter, ValidationError
 
-from flows.server.watch import ServerGoneError, watch
+from flows.server.watch import watch
 
-Kind = Literal["runs", "slots"]
 _UNREPORTED = [StateType.PENDING, StateType.RUNNING, StateType.CANCELLING]
 
 
 @dataclass(frozen=True)
 class Note:
-    """A flow run or the lease of a slot, and its process; `server` is PREFECT_API_URL, None for the sweep's own."""
+    """A flow run and its process; `server` is PREFECT_API_URL, None for the sweep's own."""
 
     id: UUID
     server: str | None
@@ -54,14 +52,14 @@ _NOTE = TypeAdapter(Note)
 
 
 @contextlib.contextmanager
-def noted(kind: Kind, id_: UUID) -> Iterator[None]:
-    """Note that this run or slot belongs to this process, until the block ends with a server that can be told."""
-    folder = notes_folder(PREFECT_HOME.value(), kind)
+def noted(run: UUID) -> Iterator[None]:
+    """Note that this run belongs to this process, until the block ends with a server that can be told."""
+    folder = _notes_folder(PREFECT_HOME.value())
     folder.mkdir(parents=True, exist_ok=True)
     since = datetime.now(UTC).isoformat(timespec="seconds")
-    note = Note(id_, PREFECT_API_URL.value(), socket.gethostname(), os.getpid(), since)
-    path = folder / f"{id_}.json"
-    aside = folder / f"{id_}.new"
+    note = Note(run, PREFECT_API_URL.value(), socket.gethostname(), os.getpid(), since)
+    path = folder / f"{run}.json"
+    aside = folder / f"{run}.new"
     with aside.open("w", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.write(_NOTE.dump_json(note).decode())
@@ -74,15 +72,14 @@ def noted(kind: Kind, id_: UUID) -> Iterator[None]:
                 path.unlink(missing_ok=True)
 
 
-def notes_folder(prefect_home: Path, kind: Kind) -> Path:
-    """Return the folder of the notes."""
-    return prefect_home / f"own-{kind}"
+def _notes_folder(prefect_home: Path) -> Path:
+    return prefect_home / "own-runs"
 
 
-def dead_notes(prefect_home: Path, kind: Kind) -> list[tuple[Path, Note]]:
+def dead_notes(prefect_home: Path) -> list[tuple[Path, Note]]:
     """Return the notes of this host whose processes have ended; a damaged note is removed."""
     found = []
-    for path in sorted(notes_folder(prefect_home, kind).glob("*.json")):
+    for path in sorted(_notes_folder(prefect_home).glob("*.json")):
         with contextlib.suppress(FileNotFoundError), path.open(encoding="utf-8") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -98,27 +95,20 @@ def dead_notes(prefect_home: Path, kind: Kind) -> list[tuple[Path, Note]]:
 
 
 def end_dead_runs() -> None:
-    """Set the runs of dead processes that this server shows as running to Crashed, and release their slots.
+    """Set the runs of dead processes that this server shows as running to Crashed.
 
     Those of another server wait for a sweep that uses it.
     """
-    slots, runs = _dead_here("slots"), _dead_here("runs")
-    if not slots and not runs:
+    here = PREFECT_API_URL.value()
+    runs = [(path, note) for path, note in dead_notes(PREFECT_HOME.value()) if note.server == here]
+    if not runs:
         return
-    with contextlib.suppress(httpx.HTTPError, ServerGoneError), get_client(sync_client=True) as client:
-        for path, note in slots:
-            client.release_concurrency_slots_with_lease(note.id)  # without effect for a lease that expired
-            path.unlink(missing_ok=True)
+    with contextlib.suppress(httpx.HTTPError), get_client(sync_client=True) as client:
         for path, note in runs:
             cause = f"process {note.pid} on {note.host} ended without reporting the end of this run"
             with contextlib.suppress(ObjectNotFound):
                 end_runs(client, note.id, Crashed(message=f"{cause}; found at the next start"))
             path.unlink(missing_ok=True)
-
-
-def _dead_here(kind: Kind) -> list[tuple[Path, Note]]:
-    here = PREFECT_API_URL.value()
-    return [(path, note) for path, note in dead_notes(PREFECT_HOME.value(), kind) if note.server == here]
 
 
 def end_runs(client: SyncPrefectClient, flow_run_id: UUID, state: State) -> None:
@@ -137,7 +127,7 @@ def end_runs(client: SyncPrefectClient, flow_run_id: UUID, state: State) -> None
         tasks = client.read_task_runs(
             flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=runs)),
             task_run_filter=TaskRunFilter(
-                state=TaskRunFilterState(type=TaskRunFilterStateType(any_=_UNREPORTED)),
+                state=TaskRunFilterState(type=TaskRunFilterStateType(any_=_UNREPORTED), name=None),
             ),
         )
         for task in tasks:

@@ -9,7 +9,7 @@ from typing import NoReturn
 from prefect.settings import PREFECT_SERVER_API_HOST, PREFECT_SERVER_API_PORT
 
 from devices.errors import InputError
-from flows.server.app import command
+from flows.server.embedded import command
 
 
 def run_shared_server() -> NoReturn:

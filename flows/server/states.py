@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date
 from typing import Any, ParamSpec
 
 from coolname.data import config as _generated_words
@@ -58,6 +59,11 @@ def given_name() -> str | None:
     name: str | None = runtime.flow_run.name
     is_made_up = name is None or (name.count("-") == 1 and _words().issuperset(name.split("-")))
     return None if is_made_up else name
+
+
+def dated_name(flow: str) -> Callable[[], str]:
+    """Return what names the runs of a flow that were not given a name: `health 2026-11-01`."""
+    return lambda: given_name() or f"{flow} {date.today()}"
 
 
 @functools.cache

@@ -2,7 +2,6 @@
 
 import contextlib
 import contextvars
-import copy
 import functools
 import logging
 import re
@@ -19,6 +18,7 @@ from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.objects import State
 from prefect.exceptions import PrefectHTTPStatusError
 from prefect.settings import (
+    PREFECT_API_REQUEST_TIMEOUT,
     PREFECT_API_SSL_CERT_FILE,
     PREFECT_API_URL,
     PREFECT_CLIENT_MAX_RETRIES,
@@ -26,7 +26,6 @@ from prefect.settings import (
 )
 
 from devices.errors import FarmError
-from flows.server.requests import patch_clients
 
 if TYPE_CHECKING:
     from prefect.server.api.server import SubprocessASGIServer
@@ -58,14 +57,15 @@ class ServerGoneError(FarmError):
 class ServerWatch:
     """Asks the server of this process every few seconds whether it is well.
 
-    After 30 seconds without an answer every request of Prefect's clients fails at once, which otherwise repeat each one
-    for minutes. They work again as soon as the server answers.
+    After 30 seconds without an answer it is regarded as lost, until it answers again: nothing is sent to it, because
+    Prefect's clients would repeat each request for minutes.
     """
 
     def __init__(self) -> None:
         self._is_lost = threading.Event()
         self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._stop.set()
+        self._answered_at = datetime.now()
         self._since: str | None = None
 
     @property
@@ -84,39 +84,43 @@ class ServerWatch:
             "its UI lacks what was measured since; the report is complete"
         )
 
+    def ask(self) -> bool:
+        """Return whether the server answers now; if not, it is lost. One that is not watched counts as answering."""
+        if not self._stop.is_set() and not self.is_lost:
+            with client_without_retries() as client:
+                if _cause_of_no_answer(client) is not None:
+                    self._lose()
+        return not self.is_lost
+
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
         """Watch the server while the block runs."""
-        patch_clients(_refuse_if_lost)
         self._since = None
         self._is_lost.clear()
         self._stop.clear()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
-        # Prefect would report each line and each event that it cannot send.
+        threading.Thread(target=self._watch, daemon=True).start()
+        # Python would report each line that Prefect's handler cannot send.
         logging.raiseExceptions = False
-        logging.getLogger("prefect._internal.concurrency").setLevel(logging.CRITICAL)
         try:
             yield
         finally:
             self._stop.set()
             self._is_lost.clear()
 
-    def refuses(self) -> bool:
-        """Whether a request of this thread is in vain; only the watch itself still asks a lost server."""
-        return self.is_lost and threading.current_thread() is not self._thread
-
     def _watch(self) -> None:
-        answered, answered_at = time.monotonic(), datetime.now()
+        self._answered_at, answered = datetime.now(), time.monotonic()
         with client_without_retries() as client:  # making one takes longer than asking
             while not self._stop.wait(_PAUSE_S):
                 if _cause_of_no_answer(client) is None:
-                    answered, answered_at = time.monotonic(), datetime.now()
+                    self._answered_at, answered = datetime.now(), time.monotonic()
                     self._is_lost.clear()
                 elif not self.is_lost and (time.monotonic() - answered > _LOST_AFTER_S or _has_own_server_ended()):
-                    self._since = self._since or f"{answered_at:%H:%M:%S}"
-                    self._is_lost.set()
-                    _log.warning("Prefect's server at %s is lost; measuring goes on without it", _address())
+                    self._lose()
+
+    def _lose(self) -> None:
+        self._since = self._since or f"{self._answered_at:%H:%M:%S}"
+        self._is_lost.set()
+        _log.warning("Prefect's server at %s is lost; measuring goes on without it", _address())
 
 
 watch = ServerWatch()
@@ -135,9 +139,10 @@ def check_server() -> None:
     # In a thread, because neither the look-up of a name nor an answer that trickles in has a time limit.
     settings = contextvars.copy_context()
     thread = threading.Thread(target=lambda: causes.append(settings.run(_lasting_cause)), daemon=True)
+    begun = time.monotonic()
     thread.start()
     thread.join(_ANSWER_S)
-    cause = causes[0] if causes else f"no answer within {_ANSWER_S:g} s"
+    cause = causes[0] if causes else _no_answer_since(begun)
     if cause is not None:
         remedy = next((remedy for known, remedy in _REMEDIES.items() if cause.startswith(known)), _START)
         raise ServerGoneError(f"PREFECT_API_URL {PREFECT_API_URL.value()}: {cause}; {remedy}")
@@ -145,10 +150,10 @@ def check_server() -> None:
 
 @contextlib.contextmanager
 def client_without_retries() -> Iterator[SyncPrefectClient]:
-    """Yield a client whose requests fail within seconds if the server does not answer."""
+    """Yield a client whose requests, like all others in the block, fail in seconds if the server does not answer."""
     with (
-        temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0}),
-        get_client(sync_client=True, httpx_settings={"timeout": _ANSWER_S - 1}) as client,
+        temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0, PREFECT_API_REQUEST_TIMEOUT: _ANSWER_S - 1}),
+        get_client(sync_client=True) as client,
     ):
         yield client
 
@@ -160,24 +165,33 @@ def run_flow(shown: Flow[..., _T], **parameters: Any) -> _T:
     """
     ended: list[_T] = []
     raised: list[BaseException] = []
+    with contextlib.ExitStack() as until_end:
 
-    @functools.wraps(shown.fn)
-    def kept(*positional: Any, **named: Any) -> _T:
+        @functools.wraps(shown.fn)
+        def kept(*positional: Any, **named: Any) -> _T:
+            try:
+                ended.append(shown.fn(*positional, **named))
+            except BaseException as error:
+                raised.append(error)
+                raise
+            finally:
+                if not watch.ask():  # Prefect would repeat for minutes what it sends after the end of the function
+                    until_end.enter_context(temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0}))
+            return ended[0]
+
+        called: Flow[..., _T] = Flow(
+            kept,
+            name=shown.name,
+            flow_run_name=shown.flow_run_name,
+            task_runner=shown.task_runner,
+            validate_parameters=shown.should_validate_parameters,
+        )
         try:
-            ended.append(shown.fn(*positional, **named))
-        except BaseException as error:
-            raised.append(error)
-            raise
-        return ended[0]
-
-    called = copy.copy(shown)
-    called.fn = kept
-    try:
-        message = cast(State[_T], called(**parameters, return_state=True)).message
-    except Exception as error:
-        if not (ended or raised) and not isinstance(error, httpx.HTTPError | RuntimeError | ServerGoneError):
-            raise
-        message = _first_line(error)
+            message = cast(State[_T], called(**parameters, return_state=True)).message
+        except Exception as error:
+            if not (ended or raised) and not isinstance(error, httpx.HTTPError | RuntimeError):
+                raise
+            message = _first_line(error)
     if raised:
         raise raised[0]
     if ended:
@@ -197,7 +211,7 @@ def _lasting_cause() -> str | None:
 
 def _cause_of_no_answer(watching: SyncPrefectClient | None = None) -> str | None:
     """Return why the server is not usable, or None; to the client of the watch every answer is a good one."""
-    any_status = watching is not None
+    any_status, begun = watching is not None, time.monotonic()
     try:
         with contextlib.nullcontext(watching) if watching else client_without_retries() as client:
             answer = client.request("GET", "/admin/version")  # unlike /health, it requires name and password
@@ -210,13 +224,17 @@ def _cause_of_no_answer(watching: SyncPrefectClient | None = None) -> str | None
             return None
         return _REFUSED if status == httpx.codes.UNAUTHORIZED else f"{_STATUS} {status}"
     except httpx.TimeoutException:
-        return f"no answer within {_ANSWER_S:g} s"
+        return _no_answer_since(begun)
     except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
         return f"not a URL ({_first_line(error)})"
     except (httpx.HTTPError, OSError) as error:
         return _tls_cause(error) or _first_line(error)
     except ValueError:
         return "the answer is not from a Prefect API; its address ends with /api"
+
+
+def _no_answer_since(begun: float) -> str:
+    return f"no answer for {time.monotonic() - begun:.0f} s"
 
 
 def _tls_cause(error: Exception) -> str | None:
@@ -240,8 +258,3 @@ def _has_own_server_ended() -> bool:
 def _first_line(error: Exception) -> str:
     text = (str(error).splitlines() or [""])[0].strip().rstrip(".")
     return text.rpartition("] ")[2] or type(error).__name__
-
-
-def _refuse_if_lost() -> None:
-    if watch.refuses():
-        raise ServerGoneError(f"Prefect's server at {_address()} is lost")

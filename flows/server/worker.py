@@ -11,6 +11,7 @@ from types import FrameType
 import httpx
 
 from devices.errors import InputError
+from flows.server.run_notes import end_dead_runs
 from flows.server.settings import HEARTBEAT, RESTARTS
 from flows.server.watch import check_server, client_without_retries
 
@@ -38,11 +39,14 @@ def run_worker(pool: str, queue: str = "default") -> int:
     Raises InputError without PREFECT_API_URL, ServerGoneError if the server cannot be used.
     """
     require_server()
+    end_dead_runs()  # of a worker that was killed with what it ran: sweeps wait for the runs of labs
     for setting in (HEARTBEAT, RESTARTS):
         os.environ.setdefault(*setting)
     words = ["worker", "start", "--pool", pool, "--type", "process", "--work-queue", queue]
     words += ["--install-policy", "never"]
     command = [sys.executable, "-m", "prefect", *words, "--name", f"{socket.gethostname()} {queue}"]
+    # Prefect's worker ends by SIGINT, which it must not inherit as ignored from a script that started us with `&`.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     # In another session, or Ctrl-C would also reach it directly.
     worker = subprocess.Popen(command, start_new_session=True)
 

@@ -68,7 +68,7 @@ def servers_of_killed_sweeps(places: Var, _inventory: Path) -> list[Finding]:
 def runs_of_killed_sweeps(places: Var, _inventory: Path) -> list[Finding]:
     """Runs that Prefect may show as running although their process has ended."""
     found = []
-    for _, note in dead_notes(places.prefect_home, "runs"):
+    for _, note in dead_notes(places.prefect_home):
         here = note.server == os.environ.get("PREFECT_API_URL")
         setting = f"with PREFECT_API_URL={note.server}" if note.server else "without PREFECT_API_URL"
         end = "the next sweep sets it to Crashed" if here else f"start a sweep {setting} to set it to Crashed"

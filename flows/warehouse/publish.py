@@ -203,7 +203,9 @@ def readable_warehouse(var: Path, warehouse: Path | None) -> Iterator[Path]:
             yield copy_for_reader(warehouse, folder)
 
 
-def ask_warehouse(query: str, var: Path, warehouse: Path | None, **parameters: str) -> list[tuple[Any, ...]]:
+def ask_warehouse(
+    query: str, var: Path, warehouse: Path | None, **parameters: str | list[str]
+) -> list[tuple[Any, ...]]:
     """Return the rows of a query of `sql/queries`, named without its suffix; raises WarehouseError."""
     text = next(file.text for file in sql_files("queries") if file.name == query)
     with readable_warehouse(var, warehouse) as readable, open_read_only(readable) as connection:

@@ -13,61 +13,55 @@ DELETE FROM series_night WHERE cell_id IN (SELECT cell_id FROM touched_cell);
 DELETE FROM cell
 WHERE cell_id IN (SELECT cell_id FROM touched_cell) AND cell_id NOT IN (SELECT cell_id FROM session_cell);
 
--- A session's time of an operator is the mean of its runs; a cell's is the median of its sessions, in which a session
--- without the operator counts as 0, so that one hot session of five moves nothing.
+-- The one rule about the time of a cell: the mean of the middle half of its sessions by their time. Each part of it is the
+-- mean of the same sessions, so that parts add up. One hot session of five is left out; it moves the time only by which of
+-- the others are the middle ones.
+DELETE FROM session_time
+WHERE session_key IN (SELECT session_key FROM session_cell WHERE cell_id IN (SELECT cell_id FROM touched_cell));
+
+INSERT INTO session_time BY NAME
+WITH
+timed AS (
+    SELECT cell_id, session_key, session_id, count(*) AS typical_runs, sum(execute_ns) AS execute_ns
+    FROM session_cell
+    JOIN session USING (session_key)
+    JOIN typical_run USING (session_key)
+    JOIN run USING (run_id, session_key)
+    WHERE cell_id IN (SELECT cell_id FROM touched_cell) AND status = 'succeeded' AND mode = 'timing'
+    GROUP BY cell_id, session_key, session_id
+)
+SELECT
+    session_key,
+    typical_runs,
+    execute_ns,
+    _in_middle_half(
+        row_number() OVER (PARTITION BY cell_id ORDER BY execute_ns / typical_runs, session_id),
+        count(*) OVER (PARTITION BY cell_id)
+    ) AS is_typical
+FROM timed;
+
 INSERT INTO cell_operator BY NAME
 WITH
 member AS (
-    SELECT
-        cell_id,
-        session_key,
-        executions - warmup_executions AS runs,
-        count(*) OVER (PARTITION BY cell_id) AS sessions
+    SELECT cell_id, session_key, sum(typical_runs) OVER (PARTITION BY cell_id) AS runs
     FROM session_cell
-    JOIN session USING (session_key)
-    WHERE cell_id IN (SELECT cell_id FROM touched_cell)
-        AND status = 'succeeded'
-        AND mode = 'timing'
-        AND executions > warmup_executions
-),
-session_operator AS (
-    SELECT
-        cell_id,
-        session_key,
-        kind,
-        operator,
-        layout,
-        data_type,
-        microkernel,
-        any_value(sessions) AS sessions,
-        sum(calls) / any_value(runs) AS calls_per_run,
-        sum(self_ns) / any_value(runs) AS time_ns
-    FROM member
-    JOIN session_node USING (session_key)
-    JOIN node USING (node_id)
-    GROUP BY cell_id, session_key, kind, operator, layout, data_type, microkernel
-),
-typical AS (
-    SELECT
-        cell_id,
-        kind,
-        operator,
-        layout,
-        data_type,
-        microkernel,
-        list_median(list_resize(list(calls_per_run), any_value(sessions), 0)) AS calls_per_run,
-        list_median(list_resize(list(time_ns), any_value(sessions), 0)) AS time_ns
-    FROM session_operator
-    GROUP BY cell_id, kind, operator, layout, data_type, microkernel
+    JOIN session_time USING (session_key)
+    WHERE cell_id IN (SELECT cell_id FROM touched_cell) AND is_typical
 )
-SELECT *, time_ns / nullif(sum(time_ns) OVER whole_cell, 0) AS share
-FROM typical
--- Adding up in one order makes the same share of the same bundles each time.
-WINDOW whole_cell AS (
-    PARTITION BY cell_id
-    ORDER BY time_ns, kind, operator, layout, data_type, microkernel
-    ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-)
+SELECT
+    cell_id,
+    kind,
+    operator,
+    layout,
+    data_type,
+    microkernel,
+    sum(calls) / any_value(runs) AS calls_per_run,
+    sum(self_ns) / any_value(runs) AS time_ns,
+    sum(self_ns) / nullif(sum(sum(self_ns)) OVER (PARTITION BY cell_id), 0) AS share
+FROM member
+JOIN session_node USING (session_key)
+JOIN node USING (node_id)
+GROUP BY cell_id, kind, operator, layout, data_type, microkernel
 ORDER BY cell_id, time_ns DESC;
 
 -- Figures of a night come from sessions: executions of one process are not independent of each other.
@@ -80,7 +74,7 @@ measured AS (
         cell_id,
         session_key,
         any_value(started_at) AS started_at,
-        median(execute_ns) AS median_ns
+        median(run.execute_ns) AS median_ns
     FROM session_cell
     JOIN session USING (session_key)
     JOIN sweep USING (sweep_id)
@@ -99,10 +93,12 @@ SELECT
     night,
     cell_id,
     count(*) AS sessions,
+    sum(execute_ns) FILTER (is_typical) / sum(typical_runs) FILTER (is_typical) AS time_ns,
     median(median_ns) AS median_ns,
     mad(median_ns) AS mad_ns,
     min(median_ns) AS min_ns,
     max(median_ns) AS max_ns,
     max(started_at) AS last_started_at
 FROM measured
+JOIN session_time USING (session_key)
 GROUP BY series_id, night, cell_id;

@@ -19,9 +19,11 @@ of_runs AS (
     SELECT
         session_key,
         max(execute_ns) FILTER (run_index = 0) AS first_ns,
-        sum(portable_ns) FILTER (NOT is_warmup) / nullif(sum(execute_ns) FILTER (NOT is_warmup), 0) AS portable_share
+        sum(portable_ns) FILTER (typical_run.run_id IS NOT NULL)
+        / nullif(sum(execute_ns) FILTER (typical_run.run_id IS NOT NULL), 0) AS portable_share
     FROM run
     LEFT JOIN run_summary USING (run_id, session_key)
+    LEFT JOIN typical_run USING (run_id, session_key)
     WHERE session_key IN (SELECT session_key FROM measured)
     GROUP BY session_key
 ),
@@ -67,7 +69,7 @@ SELECT
     series.precision,
     series.variant,
     judged.cell,
-    _content(pte_sha256, runner_sha256) AS content,
+    _content(pte_sha256, inputs_sha256, runner_sha256, executions, warmup_executions) AS content,
     invalid_sessions,
     inaccuracy,
     load_ns AS "load time",
@@ -80,7 +82,7 @@ SELECT
 FROM judged
 JOIN of_cell ON of_cell.cell = judged.cell
 JOIN series USING (series_id)
-LEFT JOIN (SELECT cell, pte_sha256, runner_sha256 FROM cell) AS content ON content.cell = judged.cell
+LEFT JOIN (SELECT cell, pte_sha256, inputs_sha256, runner_sha256, executions, warmup_executions FROM cell) AS content ON content.cell = judged.cell
 LEFT JOIN covered ON covered.cell = judged.cell
 LEFT JOIN _inaccurate_cell ON _inaccurate_cell.cell = judged.cell
 ORDER BY series_id, judged.device, judged.night;

@@ -1,5 +1,5 @@
--- The nights of each series that has no verdicts, per device: the medians of the sessions of the newest cell, and how
--- many sessions ran outside the limits. Emulated devices are never judged.
+-- The nights of each series that has no verdicts, per device: the times of the sessions of the newest cell, the
+-- clock after each, and how many sessions ran outside the limits. Emulated devices are never judged.
 WITH
 timed AS (
     SELECT
@@ -12,7 +12,9 @@ timed AS (
         started_at,
         status,
         reason_code,
-        _content(pte_sha256, runner_sha256) AS content
+        executions,
+        warmup_executions,
+        _content(pte_sha256, inputs_sha256, runner_sha256, executions, warmup_executions) AS content
     FROM _session
     WHERE mode = 'timing'
         AND purpose IS NULL
@@ -22,14 +24,26 @@ timed AS (
         AND series_id NOT IN (SELECT series_id FROM series_verdict)
 ),
 figure AS (
-    SELECT timed.*, median(execute_ns) AS median_ns
+    SELECT
+        timed.*,
+        frequency_mhz,
+        execute_ns / typical_runs AS time_ns,
+        -- Events were removed before there was a middle half: its time and parts are means of all measured runs.
+        typical_runs = executions - warmup_executions AND typical_runs > 1 AS is_of_all_runs
     FROM timed
-    JOIN run USING (session_key)
-    WHERE status = 'succeeded' AND NOT is_warmup
-    GROUP BY ALL
+    JOIN session_time USING (session_key)
+    LEFT JOIN (SELECT session_key, frequency_mhz FROM device_conditions WHERE moment = 'after') USING (session_key)
 ),
 newest AS (
-    SELECT series_id, device, night, cell, content, list(median_ns ORDER BY session_id) AS figures_ns
+    SELECT
+        series_id,
+        device,
+        night,
+        cell,
+        content,
+        list(time_ns ORDER BY session_id) AS figures_ns,
+        list(frequency_mhz ORDER BY session_id) AS frequencies_mhz,
+        bool_or(is_of_all_runs) AS is_of_all_runs
     FROM figure
     GROUP BY series_id, device, night, cell, content
     QUALIFY row_number() OVER (
@@ -42,8 +56,8 @@ same_night AS (
         series_id,
         b.device,
         b.night,
-        _content(a.pte_sha256, a.runner_sha256) AS content_a,
-        _content(b.pte_sha256, b.runner_sha256) AS content,
+        _content(a.pte_sha256, a.inputs_sha256, a.runner_sha256, a.executions, a.warmup_executions) AS content_a,
+        _content(b.pte_sha256, b.inputs_sha256, b.runner_sha256, b.executions, b.warmup_executions) AS content,
         comparison_result.* EXCLUDE (cell_a, cell_b)
     FROM comparison_result
     JOIN cell AS a ON a.cell = cell_a
@@ -62,6 +76,8 @@ SELECT
     cell,
     coalesce(content, '') AS content,
     coalesce(figures_ns, []) AS latency,
+    frequencies_mhz,
+    coalesce(is_of_all_runs, FALSE) AS is_of_all_runs,
     invalid_sessions,
     inaccuracy,
     same_night.* EXCLUDE (series_id, device, night, content, comparison)

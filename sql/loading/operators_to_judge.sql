@@ -1,4 +1,4 @@
--- One row per session of the series in $series: the time of each operator in one run. Of the nights whose operators are
+-- One row per session of the series in $series: the time of each operator of each module in one run. Of the nights whose operators are
 -- judged (those whose latency changed, and the newest that can be compared), and of the nights before them.
 WITH
 -- Nights that take part in verdicts: compared with a baseline, or the first of one.
@@ -10,6 +10,7 @@ usable AS (
         cell,
         verdict,
         baseline_from,
+        baseline_to,
         since,
         ratio IS NOT NULL
         AND (
@@ -36,12 +37,16 @@ needed AS (
     )
 ),
 member AS (
-    SELECT needed.*, session_key, session_id, executions - warmup_executions AS runs
+    SELECT needed.*, session_key, session_id, content
     FROM needed
     JOIN (
-        SELECT session_key, session_id, series_id, cell, executions, warmup_executions
+        SELECT
+            session_key,
+            session_id,
+            series_id,
+            cell,
+            _content(pte_sha256, inputs_sha256, runner_sha256, executions, warmup_executions) AS content
         FROM _session
-        WHERE status = 'succeeded' AND mode = 'timing' AND executions > warmup_executions
     ) AS measured USING (series_id, cell)
 ),
 session_operator AS (
@@ -49,11 +54,13 @@ session_operator AS (
         session_key,
         operator,
         category,
-        sum(self_ns) / any_value(runs) AS time_ns,
-        sum(hidden_ns) / any_value(runs) AS resolution_ns
+        module_path,
+        sum(calls_per_run) AS calls,
+        sum(time_ns) AS time_ns,
+        sum(hidden_ns) AS resolution_ns
     FROM member
     JOIN _session_node USING (session_key)
-    GROUP BY session_key, operator, category
+    GROUP BY session_key, operator, category, module_path
 )
 SELECT
     series_id,
@@ -61,13 +68,17 @@ SELECT
     night,
     verdict,
     baseline_from,
+    baseline_to,
     since,
     is_judged,
-    list(operator ORDER BY operator, category) AS operators,
-    list(category ORDER BY operator, category) AS categories,
-    list(time_ns ORDER BY operator, category) AS times_ns,
-    list(resolution_ns ORDER BY operator, category) AS resolutions_ns
+    content,
+    list(operator ORDER BY operator, category, module_path) AS operators,
+    list(category ORDER BY operator, category, module_path) AS categories,
+    list(module_path ORDER BY operator, category, module_path) AS modules,
+    list(calls ORDER BY operator, category, module_path) AS calls,
+    list(time_ns ORDER BY operator, category, module_path) AS times_ns,
+    list(resolution_ns ORDER BY operator, category, module_path) AS resolutions_ns
 FROM member
 JOIN session_operator USING (session_key)
-GROUP BY series_id, device, night, verdict, baseline_from, since, is_judged, session_id
+GROUP BY series_id, device, night, verdict, baseline_from, baseline_to, since, is_judged, content, session_id
 ORDER BY series_id, device, night, session_id;

@@ -11,5 +11,5 @@ SELECT
 FROM verdict
 JOIN cell USING (cell)
 LEFT JOIN _cell_export USING (cell)
-WHERE series_id = $series_id AND verdict.device = $device AND median_ms IS NOT NULL
+WHERE series_id = $series_id AND verdict.device = $device AND time_ms IS NOT NULL
 ORDER BY verdict.night;

@@ -1,5 +1,5 @@
 -- The cells of one arm of a comparison: what $kind of thing it is, its $value, and the only sweep that counts, $sweep_id
--- (NULL: any). One figure per session, the median of its measured runs. Emulated devices have no times.
+-- (NULL: any). One figure per session, its time. Emulated devices have no times.
 SELECT
     _cell.cell,
     _cell.sweep_id,
@@ -25,10 +25,13 @@ SELECT
     _cell.sme2,
     max(started_at) AS last_started_at,
     list(session_id ORDER BY session_id) AS session_ids,
-    coalesce(list(median_ms ORDER BY session_id) FILTER (_has_times(_cell.emulated)), []) AS medians_ms,
+    coalesce(list(session_latency.time_ms ORDER BY session_id) FILTER (_has_times(_cell.emulated)), []) AS times_ms,
+    any_value(noise_floor) AS noise_floor,
+    coalesce(any_value(baseline_nights), 0) AS baseline_nights,
     any_value(accuracy) AS accuracy
 FROM session_latency
 JOIN _cell USING (cell, sweep_id)
+LEFT JOIN (SELECT cell, noise_floor, baseline_nights FROM verdict) USING (cell)
 WHERE session_latency.runs > 0
     AND ($sweep_id IS NULL OR sweep_id = $sweep_id)
     AND CASE $kind

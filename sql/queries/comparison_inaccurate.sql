@@ -1,7 +1,6 @@
--- The sides of a comparison, a and b, with inaccurate outputs, of the cells that its result is about.
-SELECT arm
+-- The sides of a comparison, a and b, with inaccurate outputs, by its cells.
+SELECT DISTINCT arm
 FROM cell
 JOIN cell_accuracy USING (cell, sweep_id)
-JOIN comparison_result ON cell.cell IN (cell_a, cell_b)
-WHERE comparison_result.comparison = $comparison AND cell_accuracy.accuracy = 'inaccurate'
+WHERE cell IN $cells AND accuracy = 'inaccurate'
 ORDER BY arm;

@@ -1,31 +1,32 @@
--- One row per session of the cells that the result of a comparison is about: the time of each operator in one run, as in loading/operators_to_judge.sql.
+-- One row per session of the cells of a comparison: the time of each operator of each module in one run, as in
+-- loading/operators_to_judge.sql.
 WITH
 member AS (
-    SELECT session_key, session_id, arm, executions - warmup_executions AS runs
+    SELECT session_key, session_id, arm
     FROM _session
-    JOIN comparison_result ON cell IN (cell_a, cell_b)
-    WHERE _session.comparison = $comparison
-        AND status = 'succeeded'
-        AND mode = 'timing'
-        AND executions > warmup_executions
+    WHERE cell IN $cells
 ),
 session_operator AS (
     SELECT
         session_key,
         operator,
         category,
-        sum(self_ns) / any_value(runs) AS time_ns,
-        sum(hidden_ns) / any_value(runs) AS resolution_ns
+        module_path,
+        sum(calls_per_run) AS calls,
+        sum(time_ns) AS time_ns,
+        sum(hidden_ns) AS resolution_ns
     FROM member
     JOIN _session_node USING (session_key)
-    GROUP BY session_key, operator, category
+    GROUP BY session_key, operator, category, module_path
 )
 SELECT
     arm,
-    list(operator ORDER BY operator, category) AS operators,
-    list(category ORDER BY operator, category) AS categories,
-    list(time_ns ORDER BY operator, category) AS times_ns,
-    list(resolution_ns ORDER BY operator, category) AS resolutions_ns
+    list(operator ORDER BY operator, category, module_path) AS operators,
+    list(category ORDER BY operator, category, module_path) AS categories,
+    list(module_path ORDER BY operator, category, module_path) AS modules,
+    list(calls ORDER BY operator, category, module_path) AS calls,
+    list(time_ns ORDER BY operator, category, module_path) AS times_ns,
+    list(resolution_ns ORDER BY operator, category, module_path) AS resolutions_ns
 FROM member
 JOIN session_operator USING (session_key)
 GROUP BY arm, session_id

@@ -1,4 +1,4 @@
--- For each series and device that the sweep measured: the medians of its nights up to the sweep's, without those that
+-- For each series and device that the sweep measured: the figures of its nights up to the sweep's, without those that
 -- were not compared (excluded, invalid, too few sessions) and those before the newest reset of its baseline.
 WITH
 measured AS (
@@ -27,7 +27,7 @@ SELECT
     series_id AS cell,
     variant,
     list(night ORDER BY night) AS nights,
-    list(value ORDER BY night) AS medians_ns
+    list(value ORDER BY night) AS times_ns
 FROM known
 JOIN series USING (series_id)
 WHERE night >= first_night AND (ratio IS NOT NULL OR night = first_night)

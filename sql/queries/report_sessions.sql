@@ -34,7 +34,7 @@ SELECT
     session.attempt,
     CASE WHEN session.reason_code = 'first_session' THEN 'discarded' ELSE session.status END AS status,
     session.started_at,
-    CASE WHEN _has_times(session.emulated) THEN session_latency.median_ms END AS median_ms,
+    CASE WHEN _has_times(session.emulated) THEN session_latency.time_ms END AS time_ms,
     condition.* EXCLUDE (session_id),
     nullif(concat_ws(', ', slow_start, drift, modes, outliers), '') AS flags
 FROM session_overview AS session

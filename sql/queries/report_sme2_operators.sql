@@ -22,7 +22,7 @@ pair AS (
         speed.below_resolution,
         CASE
             WHEN without_times IS NULL AND NOT speed.below_resolution
-                THEN speed.time_on_ms / nullif(pair_total.median_on_ms, 0)
+                THEN speed.time_on_ms / nullif(pair_total.time_on_ms, 0)
         END AS share_on,
         speed.kind = 'delegated' AND _sme2_could_serve(speed.category, speed.microkernel) AS is_eligible,
         reason.likely_reason

@@ -7,7 +7,7 @@ SELECT
     variant,
     thread_group,
     coalesce(soc, 'unknown') AS soc,
-    median_ms,
+    time_ms,
     speedup,
     recommended_threads
 FROM thread_scaling

@@ -2,7 +2,7 @@
 -- and the changes of other metrics, suspected ones only for the worse. The size of a .pte file is listed once, not for each series that runs it.
 WITH
 judged AS (
-    SELECT *, 'latency' AS metric, median_ms * 1e6 AS value, median_ms * 1e6 / ratio AS baseline_value
+    SELECT *, 'latency' AS metric, time_ms * 1e6 AS value, time_ms * 1e6 / ratio AS baseline_value
     FROM verdict
     UNION ALL BY NAME
     SELECT *
@@ -10,6 +10,7 @@ judged AS (
     WHERE metric != 'latency'
         AND (
             verdict IN ('regression', 'improvement')
+            OR starts_with(verdict, 'device')
             OR (verdict = 'suspected' AND (value > baseline_value) = (metric != 'SME coverage'))
         )
     QUALIFY metric != '.pte size'
@@ -33,6 +34,7 @@ SELECT
     ratio,
     low,
     high,
+    verdict.sessions,
     noise_floor,
     baseline_nights,
     since,
@@ -47,7 +49,11 @@ JOIN (
 ) AS measured USING (series_id, device, night)
 ORDER BY
     list_position(
-        ['regression', 'inaccurate', 'suspected', 'invalid environment', 'improvement', 'insufficient data', 'no change'], verdict
+        [
+            'regression', 'inaccurate', 'suspected', 'device slower', 'device worse', 'invalid environment', 'improvement',
+            'device faster', 'device better', 'insufficient data', 'no change'
+        ],
+        verdict
     ),
     metric != 'latency',
     abs(ln(nullif(ratio, 0))) DESC NULLS LAST,

@@ -14,7 +14,8 @@ SELECT
     before.pte_sha256 AS pte_sha256_a,
     before.runner_sha256 AS runner_sha256_a,
     now.pte_sha256 AS pte_sha256_b,
-    now.runner_sha256 AS runner_sha256_b
+    now.runner_sha256 AS runner_sha256_b,
+    verdict.sessions
 FROM verdict
 JOIN cell AS now ON now.cell = verdict.cell
 JOIN cell AS before ON before.cell = verdict.baseline_cell

@@ -1,4 +1,5 @@
 -- How fast do language models generate: time to first token, and tokens per second of prefill and decoding?
+-- $model: language model
 SELECT
     sweep_id,
     device,

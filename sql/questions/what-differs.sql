@@ -1,16 +1,14 @@
 -- What differs between two cells (--cell and --other, ids as in the column cell of any view)?
+-- $other: cell
 WITH
-latency AS (
-    SELECT cell, median(median_ms) AS median_ms
-    FROM session_latency
-    WHERE cell IN ($cell, $other) AND _has_times(emulated)
-    GROUP BY cell
+shown AS (
+    SELECT * REPLACE (CASE WHEN _has_times(emulated) THEN time_ms END AS time_ms)
+    FROM cell_overview
+    WHERE cell IN ($cell, $other)
 ),
 both_cells AS (
     SELECT cell AS id, COLUMNS(* EXCLUDE (cell))::VARCHAR
-    FROM cell_overview
-    LEFT JOIN latency USING (cell)
-    WHERE cell IN ($cell, $other)
+    FROM shown
 ),
 fields AS (
     FROM both_cells

@@ -1,15 +1,20 @@
 -- What got slower since a date (--since; the newest night of each series if omitted), compared with the night before it?
+-- A series without a night before it is compared with its first night, see `compared_with`.
 -- `verdict` tells whether that is more than the series moves by without a change.
 WITH
 -- One figure per night: of the cell of a device that was measured last.
 dated AS (
-    SELECT *, night >= coalesce($since::DATE, max(night) OVER (PARTITION BY series_id, device)) AS is_after
+    SELECT
+        *,
+        night >= coalesce($since::DATE, max(night) OVER nights) AS is_after,
+        NOT is_after OR night = min(night) OVER nights AS is_before
     FROM series_latency
     WHERE is_newest
         AND _has_times(emulated)
         AND ($model IS NULL OR model = $model)
         AND ($device IS NULL OR device = $device)
         AND ($precision IS NULL OR precision = $precision)
+    WINDOW nights AS (PARTITION BY series_id, device)
 ),
 compared AS (
     SELECT
@@ -19,13 +24,14 @@ compared AS (
         precision,
         variant,
         threads,
-        max(night) FILTER (NOT is_after) AS night_before,
+        CASE WHEN bool_and(is_after) THEN 'its first night: none is older' ELSE 'the night before' END AS compared_with,
+        max(night) FILTER (is_before) AS night_before,
         max(night) FILTER (is_after) AS night_after,
-        arg_max(median_ms, night) FILTER (NOT is_after) AS before_ms,
-        arg_max(median_ms, night) FILTER (is_after) AS after_ms,
-        arg_max(mad_ms, night) FILTER (NOT is_after) AS before_mad_ms,
+        arg_max(time_ms, night) FILTER (is_before) AS before_ms,
+        arg_max(time_ms, night) FILTER (is_after) AS after_ms,
+        arg_max(mad_ms, night) FILTER (is_before) AS before_mad_ms,
         arg_max(mad_ms, night) FILTER (is_after) AS after_mad_ms,
-        arg_max(cell, night) FILTER (NOT is_after) AS cell_before,
+        arg_max(cell, night) FILTER (is_before) AS cell_before,
         arg_max(cell, night) FILTER (is_after) AS cell_after
     FROM dated
     GROUP BY series_id, device, model, precision, variant, threads
@@ -44,6 +50,7 @@ SELECT
     after_ms / nullif(before_ms, 0) AS ratio,
     before_mad_ms,
     after_mad_ms,
+    compared_with,
     cell_before,
     cell_after
 FROM compared

@@ -1,5 +1,5 @@
 -- Where does SME2 bring nothing: which models gain less than 2 % from it?
-SELECT sweep_id, device, model, precision, threads, sessions_on, sessions_off, median_on_ms, median_off_ms, speedup, pair
+SELECT sweep_id, device, model, precision, threads, sessions_on, sessions_off, time_on_ms, time_off_ms, speedup, pair
 FROM sme2_speedup
 WHERE speedup < 1.02
     AND _has_times(emulated)

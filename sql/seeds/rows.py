@@ -2,6 +2,7 @@
 
 import csv
 import functools
+import re
 from pathlib import Path
 
 
@@ -15,6 +16,21 @@ def operator_categories() -> tuple[tuple[str, ...], ...]:
 def sme_rules() -> tuple[tuple[str, ...], ...]:
     """Return the rows (sme2, pattern) of sme_rule.csv; patterns are searched for in the names of operators."""
     return _rows("sme_rule.csv")
+
+
+@functools.cache
+def scalar_patterns() -> tuple[str, ...]:
+    """Return the patterns of scalar_operator.csv."""
+    return tuple(pattern for (pattern,) in _rows("scalar_operator.csv"))
+
+
+@functools.cache
+def is_scalar_operator(operator: str) -> bool:
+    """Return whether an operator of an exported graph computes a shape or a number, so that it is not portable.
+
+    The one rule, by scalar_operator.csv; the macro `_is_scalar_operator` is the same for SQL.
+    """
+    return any(re.search(pattern, operator) for pattern in scalar_patterns())
 
 
 def _rows(name: str) -> tuple[tuple[str, ...], ...]:

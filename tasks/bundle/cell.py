@@ -3,6 +3,7 @@
 A precision is the name of a recipe (tasks/prepare/export/recipes.py); `Platform` is defined in devices/platform.py.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -14,6 +15,8 @@ Mode = Literal["timing", "profile", "selected", "trace", "numerics"]
 for the model, found by the farm's runner; trace: the same, logged by a registered runner; numerics: values inside the
 model, returned by a program made for it."""
 MODES: tuple[Mode, ...] = get_args(Mode)
+XNNPACK = "XnnpackBackend"
+"""The id of XNNPACK in programs."""
 AS_IS = "as_is"
 """The precision of a .pte file that the farm did not export."""
 Status = Literal["succeeded", "failed", "invalid"]
@@ -49,9 +52,23 @@ class Cell:
     """None for the sessions of a sweep's own matrix; others belong to no series and no night."""
 
 
-def backend_of(precision: str) -> str:
-    """Return the backend that a model of this precision was lowered to; `unknown` for a .pte file from elsewhere.
+def backend_of(precision: str, delegates: Iterable[str] | None) -> str:
+    """Return the backend that a model was lowered to, from the ids of its program's delegates: `coreml+xnnpack`.
 
-    It is part of a series' key.
+    Without delegates it is `portable`. Of a bundle that does not state them it is the one of the farm's own exports, or
+    `unknown` of a .pte file from elsewhere.
     """
-    return "unknown" if precision == AS_IS else "xnnpack"
+    if delegates is None:
+        return backend_in_series(precision, ())
+    names = sorted({each.removesuffix("Backend").lower() for each in delegates})
+    return "+".join(names) or "portable"
+
+
+def backend_in_series(precision: str, delegates: Iterable[str] | None) -> str:
+    """Return the backend as a part of a series' key.
+
+    A series of XNNPACK or portable operators has the key that it had before programs were read for their delegates.
+    """
+    if delegates is None or set(delegates) <= {XNNPACK}:
+        return "unknown" if precision == AS_IS else "xnnpack"
+    return backend_of(precision, delegates)

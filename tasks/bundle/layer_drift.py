@@ -21,6 +21,10 @@ class Layer(BaseModel):
     max_abs_error: float | None
     snr_db: float | None
     nonfinite_mismatches: Count
+    snr_fp32_db: float | None = None
+    """Against the same layer of the fp32 model; None if the recipe is fp32 or the fp32 model has no such layer."""
+    lost_fp32: Count | None = None
+    """Elements that are finite in the fp32 model alone, such as those beyond the range of fp16."""
     values_sha256: str
     """Of the device's values: equal on two devices or variants only if all bits are."""
     sample: list[float | None]

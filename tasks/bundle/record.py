@@ -1,5 +1,6 @@
 """session.json: everything that is known about one session, checked where it is parsed."""
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal, Self
 
@@ -53,6 +54,17 @@ class SweepNight(_Record):
     on_demand: bool = False
     """Whether it was started with other settings than its file has: its sessions belong to no series and no night."""
 
+    @model_validator(mode="after")
+    def _has_one_night(self) -> "SweepNight":
+        """An id names one night, the last date in it: otherwise sessions of two nights would be pooled under it."""
+        dates = re.findall(r"\d{4}-\d{2}-\d{2}", self.sweep_id)
+        if dates[-1:] != [self.night] or not self.sweep_id.startswith(f"{self.name}-{self.night}"):
+            text = "`sweep_id` is {sweep_id}, but the name is {name} and the night {night}"
+            raise PydanticCustomError(
+                "contradiction", text, {name: getattr(self, name) for name in ("sweep_id", "name", "night")}
+            )
+        return self
+
 
 class ModelRecord(_Record):
     """The exported model that was measured; what is None was not recorded, or the export failed."""
@@ -75,6 +87,13 @@ class ModelRecord(_Record):
     """Of the files that the model was made from, except those of installed packages."""
     delegated: list[dict[str, Any]] = []
     portable: list[dict[str, Any]] = []
+    delegate_calls: list[tuple[SmallCount, SmallCount, str]] | None = None
+    """Chain, instruction and backend of each call of a delegate in the program; None in bundles of an older farm."""
+
+    @property
+    def backends(self) -> dict[tuple[int, int], str]:
+        """The backend of each delegate call that is known, by chain and instruction."""
+        return {(chain, instruction): backend for chain, instruction, backend in self.delegate_calls or []}
 
 
 class RunnerRecord(_Record):
@@ -114,8 +133,8 @@ class Accuracy(_Record):
     """
 
     output: SmallCount
-    reference: Literal["eager", "fp32"] = "eager"
-    """Eager PyTorch in the recipe's precision, or in fp32."""
+    reference: Literal["host", "eager", "fp32"] = "eager"
+    """The same program on the machine that exported it, or eager PyTorch in the recipe's precision or in fp32."""
     max_abs_error: float | None
     max_rel_error: float | None
     nonfinite_mismatches: Count
@@ -124,6 +143,8 @@ class Accuracy(_Record):
     top1_agreement: float | None = None
     least_snr_db: float | None = None
     """The limit that applied."""
+    least_top1: float | None = None
+    """The share of equal choices that the sweep file asks for, None if it states none."""
     is_inaccurate: bool | None = None
     """Whether the output is beyond the limit; None if it was not judged."""
 
@@ -185,6 +206,8 @@ class SessionRecord(_Record):
     log_tail: str | None = None
     started_at: str
     ended_at: str
+    clock_ahead_s: Finite = 0
+    """How far the clock that was read was ahead of the farm's; both times are corrected by it."""
     model: ModelRecord
     runner: RunnerRecord | None = None
     variant: Variant

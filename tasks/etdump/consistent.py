@@ -19,6 +19,7 @@ def contradiction(dump: Etdump, runs: Runs, warmup_executions: int) -> str | Non
         several_methods(dump, runs)
         or unfinished_execution(dump)
         or clock_without_time(runs.execute_ns[warmup_executions:])
+        or negative_time(runs)
     )
 
 
@@ -53,6 +54,22 @@ def clock_without_time(measured_ns: NDArray[np.int64]) -> str | None:
     return (
         "every measured execution lasts 0 ns: the clock of the runner does not run or is too coarse; "
         "measure with another runner"
+    )
+
+
+def negative_time(runs: Runs) -> str | None:
+    """Return which event lasts shorter than what ran inside it by the same clock, None if none does.
+
+    Without one, every time is 0 or more and every share between 0 and 1, since all add up to the execution.
+    """
+    events = np.flatnonzero(runs.self_ns < 0)
+    if not len(events):
+        return None
+    event = int(events[0])
+    name = runs.tree[int(runs.node[event])].name
+    return (
+        f"its times contradict each other: {name} lasts {runs.dur_ns[event]} ns in execution {runs.run[event]}, "
+        f"{-runs.self_ns[event]} ns less than what ran inside it; run the model again"
     )
 
 
@@ -106,5 +123,7 @@ def _groups(runs: Runs) -> NDArray[np.int64]:
             key = (node.parent, node.chain_index, node.instruction_id)
         elif node.kind in _OPERATORS and runs.tree[node.parent].kind in _CALLS:
             key = (node.parent,)
+        elif node.kind == "delegated":  # a call that is shown as one part
+            key = (node.parent, node.chain_index, node.instruction_id)
         groups.append(-1 if key is None else numbers.setdefault(key, len(numbers)))
     return np.array(groups, np.int64)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.etdump.delegates import COST
 from tasks.etdump.event_kind import EventKind, kind_of
 from tasks.etdump.flatbuffer import Buffer, CorruptTables, Positions, Tables
 
@@ -31,6 +32,8 @@ class EventColumns:
     """The profile events of a file, one row an event, in file order; see Etdump."""
 
     names: tuple[str, ...]
+    with_cost: frozenset[int]
+    """Names of delegated events whose metadata states an estimated cost."""
     run: NDArray[np.int32]
     name_id: NDArray[np.int32]
     kind: NDArray[np.uint8]
@@ -52,12 +55,13 @@ def read_event_columns(buffer: Buffer, root: Tables) -> EventColumns:
         columns = (run, name_id, kind, profiles.numbers(1, "<i4", 0), profiles.numbers(2, "<i4", -1), start, end)
         for name, column in zip(_TYPES, columns, strict=True):
             blocks[name].append(np.asarray(column, _TYPES[name]))
+    with_cost = frozenset(texts.with_cost)
     names, kind_of_name = texts.take()
     # Each list of blocks is dropped before the next column is joined.
     joined = {name: np.concatenate([np.empty(0, _TYPES[name]), *blocks.pop(name)]) for name in _TYPES}
     by_name = joined["kind"] == _BY_NAME
     joined["kind"][by_name] = kind_of_name[joined["name_id"][by_name]]
-    return EventColumns(names=names, allocation_events=counted[0], debug_events=counted[1], **joined)
+    return EventColumns(names, with_cost, allocation_events=counted[0], debug_events=counted[1], **joined)
 
 
 _TYPES: dict[str, type[np.number[Any]]] = {
@@ -128,6 +132,7 @@ class _Texts:
         self._buffer = buffer
         self._number_of: dict[bytes | int, int] = {}
         self._bytes = 0
+        self.with_cost: set[int] = set()
 
     def names(self, profiles: Tables) -> tuple[Positions, NDArray[np.uint8]]:
         """Return (index into names, kind) of each event; an empty string counts as absent, as in devtools."""
@@ -142,7 +147,17 @@ class _Texts:
         kind = np.full(len(at), _BY_NAME, np.uint8)
         kind[(name_at == 0) & ((text_at > 0) | (number != -1))] = EventKind.DELEGATED
         kind[(at == 0) & (number == -1)] = EventKind.OTHER
+        self._find_costs(profiles, np.where(kind == EventKind.DELEGATED, name_id, -1))
         return name_id, kind
+
+    def _find_costs(self, profiles: Tables, name_id: Positions) -> None:
+        """Note the names, other than -1, whose first metadata here states a cost."""
+        at = profiles.references(5, "metadata")
+        rows = np.flatnonzero((at > 0) & (name_id >= 0))
+        found, first = np.unique(name_id[rows], return_index=True)
+        for name, data in zip(found.tolist(), self._buffer.byte_vectors(at[rows[first]], "metadata"), strict=True):
+            if COST in data:
+                self.with_cost.add(name)
 
     def take(self) -> tuple[tuple[str, ...], NDArray[np.uint8]]:
         """Return all names and the kind that each tells; this object then has none."""

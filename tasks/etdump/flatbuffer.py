@@ -69,6 +69,12 @@ class Buffer:
             within = element - (ends - counts)[owner]
             yield owner, self.follow(at[owner] + 4 + 4 * within, f"an element of {what}")
 
+    def byte_vectors(self, at: Positions, what: str) -> Iterator[bytes]:
+        """Yield the bytes of the vector at each position."""
+        lengths = self.lengths(at, 1, what)
+        for start, length in zip((at + 4).tolist(), lengths.tolist(), strict=True):
+            yield self._data[start : start + length]
+
     def strings(self, at: Positions, what: str) -> tuple[Positions, list[bytes]]:
         """Return (index into texts, texts) of the strings at present positions, one text a position."""
         if (at[1:] > at[:-1]).all() or (at[1:] < at[:-1]).all():  # as a runner writes them, each once

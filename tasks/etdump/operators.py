@@ -1,7 +1,8 @@
 """Parse the names of operators in an ETDump.
 
 XNNPACK writes `Convolution (NHWC, PQS8, QS8, QC8W) IGEMM #1`: operator, layout, data types, kernel kind and a number
-that distinguishes equal names. A portable operator is `native_call_<operator>.<overload>`.
+that distinguishes equal names. A portable operator is `native_call_<operator>.<overload>`. Vulkan writes a JSON object
+with `"kernel_name": "conv2d"` for each dispatch.
 """
 
 import re
@@ -24,6 +25,7 @@ _DELEGATED = re.compile(
     r"(?: \((?P<types>[^()]*)\)(?: (?P<microkernel>[^#()]+?))?)?"
     r"(?: #\d+)?"
 )
+_KERNEL = re.compile(r'\{.*"kernel_name": "(?P<operator>[^"]+)".*\}', re.DOTALL)
 _LAYOUT = re.compile(r"N[A-Z]*(2N[A-Z]*)?")
 _PORTABLE_PREFIX = "native_call_"
 
@@ -43,7 +45,11 @@ def parse_operator(name: str, kind: EventKind) -> OperatorName:
     """Return the parts of an event's name; a name of unknown form is returned as the operator."""
     if kind == EventKind.PORTABLE:
         return OperatorName(name.removeprefix(_PORTABLE_PREFIX).split(".")[0])
-    found = _DELEGATED.fullmatch(name) if kind == EventKind.DELEGATED else None
+    if kind != EventKind.DELEGATED:
+        return OperatorName(name)
+    if kernel := _KERNEL.fullmatch(name):
+        return OperatorName(kernel["operator"])
+    found = _DELEGATED.fullmatch(name)
     if not found:
         return OperatorName(name)
     words = [word.strip() for word in (found["types"] or "").split(",") if word.strip()]

@@ -2,7 +2,8 @@
 
 An ETDump is a size-prefixed FlatBuffers file with the identifier `ED00` (`etdump_schema_flatcc.fbs` of the executorch
 wheel). Events are in completion order: events inside a call come before the call, and `Method::execute` is the last
-event of an execution. Delegates use other clocks, so parents are found by instruction ids and not by times.
+event of an execution. Delegates use other clocks, so parents are found by instruction ids and not by times; what their
+events mean is decided in delegate_calls.py.
 """
 
 from dataclasses import dataclass
@@ -13,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devices.errors import FarmError
+from tasks.etdump.delegate_calls import Backends, DelegateCalls
 from tasks.etdump.event_columns import INIT, read_event_columns
 from tasks.etdump.event_kind import EventKind
 from tasks.etdump.executions import find_executions, leave_out_aborted, unfinished_events
 from tasks.etdump.flatbuffer import Buffer, CorruptTables, Tables
-from tasks.etdump.nesting import Timeline, count_once, parents_by_instruction
+from tasks.etdump.nesting import Timeline, parents_by_instruction
 
 _IDENTIFIER = b"ED00"
 _HEADER_BYTES = 12  # size prefix, root offset, identifier
@@ -32,22 +34,23 @@ class Etdump:
     """The profile events of an ETDump as columns of equal length, one row an event, in file order.
 
     The `self_ns` of all events of an execution add up to its `execute_ns` exactly; the self times of `Method::execute`
-    and its calls are the unattributed time. If a delegate's clock is coarser than the runtime's, its events can be
-    longer than the call that contains them: that call's `self_ns` is then negative.
+    and its calls are the unattributed time. None is negative unless the runtime's own events contradict each other.
     """
 
     version: int
     """Schema version that the file states."""
     names: tuple[str, ...]
-    """Distinct event names: name, else the delegate's text id, else `delegate:<number>`, else `(unnamed)`."""
+    """Distinct event names: name, else the delegate's text id, else `delegate:<number>`, else `(unnamed)`; and those
+    of estimates and of delegates whose calls are shown as one part."""
     run_data_index: NDArray[np.int32]
     """Position of the event's run_data in the file."""
     execution: NDArray[np.int32]
-    """Number of the execution that the event belongs to, from 0 in file order; -1 outside any (loading, aborted)."""
+    """Number of the execution that the event belongs to, from 0 in file order; -1 outside any (loading, aborted), and
+    for events of delegates that are no times of their call."""
     name_id: NDArray[np.int32]
     """Index into `names`."""
     kind: NDArray[np.uint8]
-    """An EventKind."""
+    """An EventKind. A delegate call that is shown as one part has the kind of an operator."""
     chain_index: NDArray[np.int64]
     """Chain of the instruction; -1 for none."""
     instruction_id: NDArray[np.int64]
@@ -74,6 +77,8 @@ class Etdump:
     """Number of allocation events in the file; they are not rows."""
     debug_events: int
     """Number of debug events in the file; they are not rows."""
+    delegate_notes: tuple[str, ...]
+    """A sentence about each delegate whose events are not simply times of their calls."""
 
     @cached_property
     def dur_ns(self) -> NDArray[np.int64]:
@@ -81,12 +86,13 @@ class Etdump:
         return self.end_ns - self.start_ns
 
 
-def read_etdump(source: Path | bytes, *, name: str | None = None) -> Etdump:
+def read_etdump(source: Path | bytes, *, name: str | None = None, backends: Backends | None = None) -> Etdump:
     """Read an ETDump from a file or from bytes.
 
     Args:
         source: the file, or its content.
         name: what to call it in errors; a file's path if not given.
+        backends: those of the program's delegate calls, if known; otherwise the names of events show them.
 
     Raises:
         EtdumpError: one sentence with the file and the cause.
@@ -96,7 +102,7 @@ def read_etdump(source: Path | bytes, *, name: str | None = None) -> Etdump:
         if isinstance(source, Path):
             source = _read_file(source)
         _require_complete(source[:_HEADER_BYTES], len(source))
-        return _read_columns(Buffer(source))
+        return _read_columns(Buffer(source), backends)
     except OSError as error:
         raise EtdumpError(f"{shown}: cannot be read ({error.strerror})") from error
     except CorruptTables as error:
@@ -129,15 +135,15 @@ def _require_complete(header: bytes, size_bytes: int) -> None:
         raise CorruptTables(f"is corrupted: it has {size_bytes} bytes, but its header states {stated}")
 
 
-def _read_columns(buffer: Buffer) -> Etdump:
+def _read_columns(buffer: Buffer, backends: Backends | None) -> Etdump:
     """Read all columns of a file with a valid header."""
     try:
-        return _columns(buffer)
+        return _columns(buffer, backends)
     except CorruptTables as error:
         raise CorruptTables(f"is corrupted: {error}") from None
 
 
-def _columns(buffer: Buffer) -> Etdump:
+def _columns(buffer: Buffer, backends: Backends | None) -> Etdump:
     root = Tables(buffer, buffer.follow(np.array([4]), "the root"), "the root")
     read = read_event_columns(buffer, root)
     events = Timeline(
@@ -150,25 +156,29 @@ def _columns(buffer: Buffer) -> Etdump:
     )
     execution, methods = find_executions(read.run, events)
     parent = parents_by_instruction((read.run, read.chain, read.instruction), events, execution, methods)
-    leave_out_aborted(execution, parent, events, methods)
-    parent, self_ns = count_once(events, parent)
+    calls = DelegateCalls(read, events, execution, parent, backends)
+    leave_out_aborted(execution, parent, calls.timeline, methods)
+    unfinished = unfinished_events(events, execution, read.chain)
+    nested, self_ns = calls.count_once()
+    names, name_id, kind = calls.renamed()
     return Etdump(
         version=int(root.numbers(0, "<u4", 0)[0]),
-        names=read.names,
+        names=names,
         run_data_index=read.run,
         execution=execution,
-        name_id=read.name_id,
-        kind=read.kind,
+        name_id=name_id,
+        kind=kind,
         chain_index=read.chain.astype(np.int64),
         instruction_id=read.instruction.astype(np.int64),
         start_ns=read.start_ns,
         end_ns=read.end_ns,
         self_ns=self_ns,
-        parent=parent,
+        parent=nested,
         executions=len(methods),
         execute_ns=read.end_ns[methods] - read.start_ns[methods],
         loaded_methods=int(np.count_nonzero(read.name_id == read.names.index(INIT))) if INIT in read.names else 0,
-        unfinished_events=unfinished_events(events, execution, read.chain),
+        unfinished_events=unfinished,
         allocation_events=read.allocation_events,
         debug_events=read.debug_events,
+        delegate_notes=calls.notes(),
     )

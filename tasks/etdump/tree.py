@@ -38,6 +38,8 @@ class Runs:
     """Time after the start of the event's run."""
     dur_ns: NDArray[np.int64]
     self_ns: NDArray[np.int64]
+    delegate_notes: tuple[str, ...] = ()
+    """See Etdump."""
 
 
 def runs_of(dump: Etdump) -> Runs:
@@ -58,6 +60,7 @@ def runs_of(dump: Etdump) -> Runs:
         start_ns=dump.start_ns[rows] - run_start[run],
         dur_ns=dump.dur_ns[rows],
         self_ns=dump.self_ns[rows],
+        delegate_notes=dump.delegate_notes,
     )
 
 

@@ -15,8 +15,8 @@ from tasks.store.files import sha256_of
 from tasks.store.folder import Verified, bundle_sha256
 
 _REBUILD = "rebuild the warehouse with `etfarm warehouse rebuild`"
-_OF_CELLS = ("cell_operator", "series_night")
-_OF_SESSIONS = ("run_summary", "session_node")
+_OF_CELLS = ("session_time", "cell_operator", "series_night")
+_OF_SESSIONS = ("typical_run", "run_summary", "session_node")
 # A warehouse of an older farm has these only after its next load: rows that it lacks are no finding.
 _LATER = {
     "session_statistic": "session_key",
@@ -26,7 +26,6 @@ _LATER = {
     "series_cause": "series_id",
 }
 _THINNED = "WHERE session_key IN (SELECT session_key FROM thinned_session)"
-_NOT_THINNED = "WHERE session_key NOT IN (SELECT session_key FROM thinned_session)"
 _LOADED = """
 SELECT sha256, session_id, sweep_id, path
 FROM load_ledger
@@ -56,17 +55,13 @@ def check_aggregates(connection: duckdb.DuckDBPyConnection) -> Iterator[str]:
     [(database,)] = connection.execute("SELECT current_database()").fetchall()
     statements = {file.name: file.text for file in sql_files("loading")}
     stored = {table: f"{identifier(database)}.main.{table}" for table in (*_OF_CELLS, *_OF_SESSIONS, *_LATER)}
+    _empty(connection, stored, (*_OF_CELLS, *_OF_SESSIONS, *_LATER))
+    for table in _OF_SESSIONS:  # those of thinned sessions are taken as they are
+        connection.execute(f"INSERT INTO temp.{table} SELECT * FROM {stored[table]} {_THINNED}")
+    connection.execute(statements["session_begin"] + statements["session_refresh"])
     connection.execute(f"CREATE TEMP TABLE cell AS FROM {identifier(database)}.main.cell")
-    _empty(connection, stored, (*_OF_CELLS, *_LATER))
     connection.execute(statements["cell_begin"] + "INSERT INTO touched_cell SELECT cell_id FROM cell")
     connection.execute(statements["cell_refresh"])
-    _empty(connection, stored, _OF_SESSIONS)
-    connection.execute(f"CREATE TEMP VIEW new_run AS SELECT * FROM run {_NOT_THINNED}")
-    connection.execute("CREATE TEMP VIEW new_event AS SELECT * FROM event WHERE run_id IN (SELECT run_id FROM new_run)")
-    connection.execute(statements["run_summary"])
-    connection.execute(statements["session_node"])
-    for table in _OF_SESSIONS:  # those of thinned sessions are taken as they are: verdicts are computed from them
-        connection.execute(f"INSERT INTO temp.{table} SELECT * FROM {stored[table]} {_THINNED}")
     add_session_statistics(connection)
     judge_series(connection)
     for table, present in stored.items():

@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from devices.errors import FarmError
-from sql.warehouse import writing
+from sql.warehouse import open_read_only, writing
 from tasks.bundle.names import RECORD
 from tasks.bundle.record import BundleError, SessionRecord
 from tasks.prepare.runner.manifest import MANIFEST, RunnerError, read_runner
@@ -18,6 +18,13 @@ from tasks.store.files import UNFINISHED, complete_file, remove_at_once, remove_
 from tasks.store.folder import bundle_sha256, read_bundle
 
 _log = logging.getLogger(__name__)
+_OLD = """
+SELECT session_key, night
+FROM session
+JOIN sweep USING (sweep_id)
+WHERE night < ? AND night < (SELECT max(night) FROM sweep) AND etdump_sha256 IS NOT NULL
+    AND session_key NOT IN (SELECT session_key FROM thinned_session)
+"""
 
 
 @dataclass(frozen=True)
@@ -96,20 +103,11 @@ def _require_complete(archive: Path, sweep_id: str, wanted: dict[str, str]) -> N
         raise BundleError(f"{sweep_id}: the archive differs from the bundles when read back; check the disk")
 
 
-_OLD = """
-SELECT session_key, night
-FROM session
-JOIN sweep USING (sweep_id)
-WHERE night < ? AND night < (SELECT max(night) FROM sweep) AND etdump_sha256 IS NOT NULL
-    AND session_key NOT IN (SELECT session_key FROM thinned_session)
-"""
-
-
 def events_of_old_nights(warehouse: Path, before: date) -> dict[date, int]:
     """Return the number of events of each night before `before`, except the newest night; creates no warehouse."""
     if not warehouse.is_file():
         return {}
-    with writing(warehouse) as connection:
+    with open_read_only(warehouse) as connection:
         query = f"""
         SELECT night, count(*) FROM event JOIN run USING (run_id) JOIN ({_OLD}) USING (session_key)
         GROUP BY night ORDER BY night

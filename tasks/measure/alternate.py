@@ -25,7 +25,7 @@ class Side:
     export: Export
     runner: Runner
 
-    def session(self, sweep: SweepNight, arm: Arm, index: int) -> PlannedSession:
+    def session(self, sweep: SweepNight, arm: Arm | None, index: int) -> PlannedSession:
         """Return the session of this side with this number."""
         cell, runner_sha256 = replace(self.cell, arm=arm), self.runner.runner_sha256
         pte_sha256, inputs_sha256 = self.export.content
@@ -44,11 +44,20 @@ class Round:
     runners: dict[str, Runner] = field(default_factory=dict)
     """By the hash of the runner."""
 
+    def use(self, side: Side) -> None:
+        """Have what a side runs."""
+        self.exports[side.export.content] = side.export
+        self.runners[side.runner.runner_sha256] = side.runner
+
 
 def plan_round(
-    sweep: SweepNight, pairs: Iterable[tuple[Side, Side]], purpose: Purpose, sessions_per_side: int
+    sweep: SweepNight,
+    pairs: Iterable[tuple[Side, Side]],
+    purpose: Purpose,
+    sessions_per_side: int,
+    more: Iterable[tuple[Side, range]] = (),
 ) -> Round:
-    """Return the sessions that compare each pair, one pair after the other.
+    """Return the sessions that compare each pair, one pair after the other, and those with further numbers (`more`).
 
     Sides take turns in the order A B, B A, A B, ..., so that a steady drift of the device affects both equally. The
     first session of the round is discarded automatically, as in a sweep.
@@ -58,11 +67,13 @@ def plan_round(
         sides: dict[Literal["a", "b"], Side] = {"a": a, "b": b}
         comparison = comparison_id(sweep, a, b, purpose)
         for side in sides.values():
-            planned.exports[side.export.content] = side.export
-            planned.runners[side.runner.runner_sha256] = side.runner
+            planned.use(side)
         for index in range(sessions_per_side):
             for name, side in sides.items() if index % 2 == 0 else reversed(sides.items()):
                 planned.sessions.append(side.session(sweep, Arm(purpose, comparison, name), index))
+    for side, numbers in more:
+        planned.use(side)
+        planned.sessions.extend(side.session(sweep, None, index) for index in numbers)
     if planned.sessions:
         planned.sessions.insert(0, replace(planned.sessions[0], index=DISCARDED_INDEX))
     return planned

@@ -29,15 +29,22 @@ def sweep_night(name: str, night: date, sweep_ids: Iterable[str], *, again: bool
 
     Ids have the form `smoke-2026-11-20`; the second sweep of a night is `smoke-2026-11-20.2`.
     """
+    newest = max(_numbers(name, night, sweep_ids), default=0)
+    return _numbered(name, night, newest + 1 if again and newest else max(newest, 1))
+
+
+def sweeps_of_night(name: str, night: date, sweep_ids: Iterable[str]) -> list[SweepNight]:
+    """Return the sweeps of that name and night among `sweep_ids`, in their order."""
+    return [_numbered(name, night, number) for number in sorted(_numbers(name, night, sweep_ids))]
+
+
+def _numbers(name: str, night: date, sweep_ids: Iterable[str]) -> list[int]:
+    first = _numbered(name, night, 1).sweep_id
+    suffixes = [known.removeprefix(first) for known in sweep_ids if known.startswith(first)]
+    return [int(suffix[1:] or 1) for suffix in suffixes if re.fullmatch(r"(\.\d+)?", suffix, re.ASCII)]
+
+
+def _numbered(name: str, night: date, number: int) -> SweepNight:
     first = f"{name}-{night.isoformat()}"
-    taken = []
-    for known in sweep_ids:
-        suffix = known.removeprefix(f"{first}.")
-        if known == first:
-            taken.append(1)
-        elif suffix != known and suffix.isdigit():
-            taken.append(int(suffix))
-    newest = max(taken, default=0)
-    number = newest + 1 if again and newest else max(newest, 1)
     sweep_id = first if number == 1 else f"{first}.{number}"
     return SweepNight(sweep_id=sweep_id, name=name, night=night.isoformat())

@@ -86,12 +86,7 @@ def plan_device(
     """
     variants = possible_variants(spec.variants, facts)
     order = random.Random(f"{spec.seed}/{sweep.sweep_id}/{device}")
-    groups = [
-        (model, precision, export, threads)
-        for entry, precision in spec.pairs
-        for model, export in cases_of(entry.name, exports.get((entry.name, precision)))
-        for threads in thread_counts(spec.threads, facts)
-    ]
+    groups = _groups(spec, facts, exports)
 
     def session(group: Group, variant: Variant, mode: Mode, index: int) -> PlannedSession:
         model, precision, measured, threads = group
@@ -117,6 +112,16 @@ def plan_device(
     kernel_modes = [mode for mode in possible_modes(spec.modes, facts) if mode != "timing"]
     planned += [session(group, variant, mode, 0) for mode in kernel_modes for group in groups for variant in variants]
     return planned
+
+
+def _groups(spec: SweepSpec, facts: Facts, exports: Mapping[tuple[str, str], Sequence[Export]]) -> list[Group]:
+    """Return what a round visits: each case of each model and recipe with each number of threads."""
+    return [
+        (model, precision, export, threads)
+        for entry, precision in spec.pairs
+        for model, export in cases_of(entry.name, exports.get((entry.name, precision)))
+        for threads in thread_counts(spec.threads, facts)
+    ]
 
 
 def possible_variants(variants: Iterable[Variant], facts: Facts) -> list[Variant]:

@@ -1,22 +1,18 @@
-"""When a device has measured enough: sessions that a sweep can leave out because medians are already known well.
+"""When a device has measured enough: sessions that a sweep can leave out because times are already known well.
 
 The cells of one model, precision and number of threads end together, so that all its variants have as many sessions as
 each other, in the order ABBA.
 """
 
-import functools
 import math
 from collections.abc import Container, Iterable, Mapping, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tasks.bundle.cell import Cell
 from tasks.bundle.enough import ALERT_SESSIONS
+from tasks.bundle.interval import median_interval
+from tasks.bundle.middle_half import middle_mean
 from tasks.bundle.record import SessionRecord
 from tasks.measure.plan import PlannedSession, planned_of
-
-_ALPHA = 0.05
 
 _Group = tuple[str, str, int]
 
@@ -95,35 +91,9 @@ class Enough:
 
 
 def median_interval_percent(figures: Sequence[float]) -> float:
-    """Return the width of the 95 % interval of the median of figures above 0, in percent of the median.
-
-    The interval is that of Hodges and Lehmann on logarithms, from the exact distribution of Wilcoxon's signed ranks,
-    so the noise need not be normal, only symmetric. Fewer than 6 figures have no interval: the width is infinite.
-    """
-    cut = _cut(len(figures))
-    if cut == 0:
-        return math.inf
-    logs = np.log(figures)
-    first, second = _pairs(len(figures))
-    averages = np.sort((logs[first] + logs[second]) / 2)
-    return 100 * (math.exp(averages[-cut] - averages[cut - 1]) - 1)
-
-
-@functools.cache
-def _cut(n: int) -> int:
-    """Which of the sorted averages of pairs bounds the interval, counted from 1 at both ends; 0 if none does."""
-    most = n * (n + 1) // 2
-    # How many choices of signs have the rank sum 0, 1, ...
-    ways = np.zeros(most + 1)
-    ways[0] = 1
-    for rank in range(1, n + 1):
-        ways[rank:] += ways[:-rank].copy()
-    return int(np.searchsorted(np.cumsum(ways) / 2.0**n, _ALPHA / 2, side="right"))
-
-
-@functools.lru_cache(maxsize=16)
-def _pairs(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    return np.triu_indices(count)
+    """Return the width of the 95 % interval of the median, in percent of its lower end; infinite if there is none."""
+    bounds = median_interval(figures)
+    return 100 * (bounds[1] / bounds[0] - 1) if bounds else math.inf
 
 
 def _is_in_a_round(session: PlannedSession) -> bool:
@@ -141,8 +111,8 @@ def _before(figures: Mapping[int, float], index: int) -> list[float]:
 
 
 def _figure(record: SessionRecord) -> float | None:
-    """The median latency of a session after its warm-up; None without one, and where it is 0."""
+    """The time of a session: the mean of the middle half of its measured runs; None without one, and where it is 0."""
     if record.status != "succeeded" or record.stats is None or record.stats.execution_ns is None:
         return None
     measured = record.stats.execution_ns[record.warmup_executions :]
-    return float(np.median(measured)) or None if measured else None
+    return middle_mean(measured) or None if measured else None

@@ -28,7 +28,7 @@ class Terms(BaseModel, extra="forbid", frozen=True):
         le=100,
         description=(
             "If set, `sessions` is the most: all variants of a model, precision and number of threads end together "
-            "once the 95 % intervals of their medians are narrower than this, after at least 8 sessions. With a runner "
+            "once the 95 % intervals of their times are narrower than this, after at least 8 sessions. With a runner "
             "that does not report the time of each execution (`execution_ns` in its stats.json) none ends early."
         ),
     )
@@ -41,8 +41,8 @@ class Terms(BaseModel, extra="forbid", frozen=True):
         ge=-100,
         le=100,
         description=(
-            "At a shared Prefect server, a sweep of higher priority gets a device first, also from one that measures "
-            "on it: after its session, which takes `deadline_s` at most. That one then waits again, up to lease_wait_s."
+            "A sweep of higher priority gets a device first, also from one that measures on it: after its session, "
+            "which takes `deadline_s` at most. That one then waits again, up to `lease_wait_s`."
         ),
     )
     limits: Limits = Field(

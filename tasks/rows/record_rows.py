@@ -6,9 +6,10 @@ from datetime import UTC, date, datetime
 from statistics import median
 from typing import Any
 
-from tasks.bundle.cell import backend_of
+from tasks.bundle.cell import backend_in_series, backend_of
 from tasks.bundle.record import SessionRecord
 from tasks.bundle.runner_stats import SessionColumns, Stats
+from tasks.etdump.tree import Runs
 
 Row = dict[str, Any]
 
@@ -19,8 +20,8 @@ def sweep_row(record: SessionRecord) -> Row:
     return {**row, "night": date.fromisoformat(record.sweep.night)}
 
 
-def session_row(record: SessionRecord, *, has_runs: bool) -> Row:
-    """Return the row of `session` without the keys of other tables."""
+def session_row(record: SessionRecord, runs: Runs | None) -> Row:
+    """Return the row of `session` without the keys of other tables; `runs` are those of its ETDump, if it is loaded."""
     stats = record.stats or Stats()
     fields = {
         "session_id", "attempt", "variant", "mode", "threads", "executions", "warmup_executions", "status",
@@ -40,8 +41,15 @@ def session_row(record: SessionRecord, *, has_runs: bool) -> Row:
         "command": _json(record.command),
         **stats.model_dump(include=set(SessionColumns.model_fields)),
         **_tracing(stats, record.warmup_executions),
-        "etdump_sha256": record.files["model.etdump"].sha256 if has_runs else None,
+        "etdump_sha256": record.files["model.etdump"].sha256 if runs else None,
+        "delegate_note": delegate_note(runs),
+        "least_top1": max((each.least_top1 for each in record.accuracy or () if each.least_top1), default=None),
     }
+
+
+def delegate_note(runs: Runs | None) -> str | None:
+    """Return what to know about the times of the delegates, None if they are simply times."""
+    return "; ".join(runs.delegate_notes) or None if runs else None
 
 
 def _tracing(stats: Stats, warmup_executions: int) -> Row:
@@ -105,7 +113,8 @@ def accuracy_rows(record: SessionRecord) -> list[Row]:
     """
     unstated = "fp32" if record.model.precision in ("int8_static", "int8_dynamic") else "eager"
     return [
-        output.model_dump() | ({} if "reference" in output.model_fields_set else {"reference": unstated})
+        output.model_dump(exclude={"least_top1"})
+        | ({} if "reference" in output.model_fields_set else {"reference": unstated})
         for output in record.accuracy or []
     ]
 
@@ -127,19 +136,21 @@ def runner_row(record: SessionRecord) -> Row | None:
 
 def series_row(record: SessionRecord) -> Row:
     """Return the key that sessions of different nights must share to be compared."""
-    facts = record.device.facts
+    facts, precision = record.device.facts, record.model.precision
+    delegates = None if record.model.delegate_calls is None else set(record.model.backends.values())
     key = {
         "model": record.model.name,
         "seed": record.model.seed,
-        "backend": backend_of(record.model.precision),
-        "precision": record.model.precision,
+        "backend": backend_in_series(precision, delegates),
+        "precision": precision,
         "threads": record.threads,
         "variant": record.variant,
         "device_model": facts.model or record.device.name,
         "os_build": facts.build or facts.os_version,
         "emulated": record.device.emulated,
     }
-    return {"series_id": hashlib.sha256(_json(key).encode()).hexdigest()[:16], **key}
+    series_id = hashlib.sha256(_json(key).encode()).hexdigest()[:16]
+    return {"series_id": series_id, **key, "backend": backend_of(precision, delegates)}
 
 
 def conditions_rows(record: SessionRecord) -> list[Row]:

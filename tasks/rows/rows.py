@@ -18,6 +18,7 @@ from tasks.rows.record_rows import (
     Row,
     accuracy_rows,
     conditions_rows,
+    delegate_note,
     device_row,
     gate_rows,
     model_row,
@@ -101,7 +102,7 @@ def rows_of_bundle(folder: Path, runs: Runs | None = None) -> Rows:
             model=model_row(record),
             runner=runner_row(record),
             series=series_row(record) if belongs_to_a_series else None,
-            session=session_row(record, has_runs=runs is not None),
+            session=session_row(record, runs),
             operators=operators_rows(record),
             details=details,
             runs=runs,
@@ -148,6 +149,7 @@ def rows_of_etdump(path: Path) -> Rows:
             "warmup_executions": 1,
             "status": "succeeded",
             "etdump_sha256": sha256,
+            "delegate_note": delegate_note(runs),
         },
         runs=runs,
     )
@@ -183,7 +185,7 @@ def _loose_id(sha256: str) -> str:
 
 
 def _read_runs(path: Path, record: SessionRecord) -> Runs:
-    runs = _consistent_runs(read_etdump(path), str(path), record.warmup_executions)
+    runs = _consistent_runs(read_etdump(path, backends=record.model.backends), str(path), record.warmup_executions)
     if len(runs.execute_ns) != record.executions:
         raise LoadError(
             f"{path}: the ETDump contains {len(runs.execute_ns)} executions, but session.json states "

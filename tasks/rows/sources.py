@@ -105,10 +105,10 @@ def node_sources(sources: Sources, tree: Sequence[TreeNode]) -> Iterator[dict[st
     Each portable and delegated operator has a row, and so has each node of XNNPACK's graph that did not run (`node` is
     None). The order of a delegate's operators in the tree is the order in which they ran.
     """
-    inside: dict[int, list[int]] = defaultdict(list)
+    inside: dict[tuple[int, int, int], list[int]] = defaultdict(list)
     for index, node in enumerate(tree):
         if node.kind == "delegated":
-            inside[node.parent].append(index)
+            inside[node.parent, node.chain_index, node.instruction_id].append(index)
         elif node.kind == "portable":
             listed = sources.instructions.get((node.chain_index, node.instruction_id))
             chosen = [sources.sources[i] for i in listed.sources] if listed else []

@@ -102,7 +102,7 @@ class _Folder:
         return True
 
     def find(self, folder: str) -> list[str]:
-        return [str(path) for path in Path(folder).glob("[!.]*")]
+        return [str(path) for path in Path(folder).rglob("[!.]*")]
 
     def rm(self, folder: str, recursive: bool) -> None:
         shutil.rmtree(folder)

@@ -5,7 +5,8 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.bundle.record import BundleError, SessionRecord
+from tasks.bundle.names import RECORD
+from tasks.bundle.record import BundleError, SessionRecord, parse_record
 from tasks.store.folder import Verified
 from tasks.store.forgotten import FOLDER, Forgotten, parse_forgotten
 from tasks.store.shelf import Shelf
@@ -58,6 +59,11 @@ class BundleStore(ABC):
 
         Raises BundleError where one is damaged, unless such bundles are skipped.
         """
+
+    def record(self, sweep_id: str, session_id: str) -> SessionRecord:
+        """Return the record of a bundle that is not packed; raises BundleError if it is missing or damaged."""
+        name = f"{sweep_id}/{session_id}/{RECORD}"
+        return parse_record(self._files.read(name) or b"", f"{self.location}/{name}")
 
     @abstractmethod
     def publish(self, record: SessionRecord, collected: Path) -> SessionRecord:

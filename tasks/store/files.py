@@ -115,6 +115,11 @@ def remove_unfinished() -> None:
         remove(path)
 
 
+def remove_with_unfinished(path: Path) -> None:
+    """Let `remove_unfinished` remove a file or folder that somebody else made for this process."""
+    _own.add(path)
+
+
 def remove(path: Path) -> None:
     """Remove a file or a folder, also if another thread is still writing to it."""
     for _ in range(_TRIES):

@@ -1,5 +1,6 @@
 """The bundle of a session in a folder: published in one step, never changed, checked on every read."""
 
+import contextlib
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +56,14 @@ def read_record(folder: Path) -> SessionRecord:
         raise BundleError(f"{folder}: damaged bundle: session.json is missing; {way_on}") from None
     except OSError as error:
         raise BundleError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def record_beside(file: Path) -> SessionRecord | None:
+    """Return the record of the session that a file belongs to; None outside a bundle, and of a damaged record."""
+    with contextlib.suppress(BundleError):
+        record = read_record(file.parent)
+        return record if file.name in record.files else None
+    return None
 
 
 def read_bundle(folder: Path) -> SessionRecord:

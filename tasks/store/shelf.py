@@ -52,10 +52,15 @@ class Shelf:
             except FileNotFoundError:
                 return None
 
+    def names(self, folder: str) -> list[str]:
+        """Return the names of all JSON files below `folder`, relative to it."""
+        with reported(self.location, f"{folder} cannot be listed"):
+            return sorted(path.rpartition(f"{folder}/")[2] for path in self._json_paths(folder))
+
     def contents(self, folder: str) -> dict[str, bytes | Exception]:
         """Return the content of each JSON file in `folder` by its path, or the error of reading it."""
         with reported(self.location, f"{folder} cannot be read"):
-            paths = [path for path in self._fs.find(self._path(folder)) if path.endswith(".json")]
+            paths = self._json_paths(folder)
             contents: dict[str, bytes | Exception] = self._fs.cat(paths, on_error="return") if paths else {}
         return dict(sorted(contents.items()))
 
@@ -63,6 +68,9 @@ class Shelf:
         """Remove all files whose name begins with `folder`/."""
         with reported(self.location, f"{folder} cannot be removed"), contextlib.suppress(FileNotFoundError):
             self._fs.rm(self._path(folder), recursive=True)
+
+    def _json_paths(self, folder: str) -> list[str]:
+        return [path for path in self._fs.find(self._path(folder)) if path.endswith(".json")]
 
     @property
     def _fs(self) -> Any:

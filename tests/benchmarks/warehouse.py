@@ -36,6 +36,7 @@ _BY_SESSION = (
     "kernel",
     "kernel_profile",
     "run",
+    "typical_run",
     "run_summary",
     "session_node",
     "event",

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -62,6 +63,27 @@ def test_a_device_that_is_silent_but_there_is_waited_for(linked: LinkedDevice) -
     result = linked.device.run(["sh", "-c", f"sleep {3 * SILENCE_S}; echo done"], deadline_s=ENOUGH_S)
 
     assert result.stdout == b"done\n"
+
+
+def test_the_error_about_a_silent_device_states_how_long_it_was_silent(
+    linked: LinkedDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a device that is asked for a sign of life after some silence, and gets as long again for the answer
+    silence_s = 1.5 * SCALE
+    monkeypatch.setattr("devices.ssh.device.SILENCE_S", silence_s)
+    probe(linked.device)
+    begun = time.monotonic()
+
+    with (
+        when_started(linked, lambda: break_link(linked, "discards all data")) as argv,
+        pytest.raises(DeviceLost) as lost,
+    ):
+        linked.device.run(argv, deadline_s=ENOUGH_S)
+
+    # then the silence before the question is part of what it states, if it states a time
+    waited_s = time.monotonic() - begun
+    told = re.search(r"no answer for (\d+) s", str(lost.value))
+    assert told is None or 2 * silence_s - 0.6 < int(told[1]) < waited_s + 1
 
 
 @pytest.mark.fault(

@@ -22,6 +22,7 @@ REGRESSION = VerdictRow(
     variant="sme2_off", metric="latency", verdict="regression", baseline_value=10e6, value=11e6, ratio=1.1, low=1.08,
     high=1.12, noise_floor=0.02, baseline_nights=3, since=date(2026, 11, 20), changed=".pte file",
     reason="+10.0 % (11 ms) against 3 earlier nights", cause="`Convolution` +11.0 %",
+    sessions=8,
 )  # fmt: skip
 QUIET = replace(REGRESSION, model="conv", verdict="no change", ratio=1.0)
 
@@ -58,12 +59,39 @@ def test_the_message_has_headline_counts_regressions_devices_and_link(
     counts, regression, lost, quarantined, link = message.body.splitlines()
     assert counts == "sessions: 5 succeeded, 2 failed"
     assert regression == (
-        "regression: linear fp32 on here, SME2 off, one thread: +10.0 % (11 ms) against 3 earlier nights; "
-        "cause: `Convolution` +11.0 %; changed: .pte file"
+        "regression: linear fp32 on here, SME2 off, one thread: +10.0 % (11 ms) against 3 earlier nights "
+        "(eight sessions, 95 % interval +8.0 to +12.0 %); cause: `Convolution` +11.0 %; changed: .pte file"
     )
     assert lost == "pixel-1: no answer"
     assert quarantined.startswith("pixel-1 is quarantined until ")
     assert link == "report: https://farm.example/reports/nightly-2026-11-21/report.html"
+
+
+def test_the_end_names_three_devices_with_failed_sessions_and_counts_the_others(tmp_path: Path) -> None:
+    # given a night in which sessions of four devices failed or were invalid, and of one none
+    ending = ending_of(Var(tmp_path), [QUIET], DeviceTally("good", succeeded=4))
+    lost = DeviceTally("a", failed=4, unusable="a: no answer")
+    crashed = [DeviceTally(name, succeeded=3, failed=1, first_reason="it crashed") for name in "bc"]
+    hot = DeviceTally("d", succeeded=3, invalid=1, first_reason="too hot")
+    ending = replace(ending, tallies=[*ending.tallies, lost, *crashed, hot])
+    # then the end state has the reasons of three, between the counts and the report
+    end = ending.state()
+    assert end.is_failed()
+    assert str(end.message).startswith(
+        "sessions: 13 succeeded, 6 failed, 1 invalid; a: no answer; b: it crashed; c: it crashed; and 1 more; report: "
+    )
+    # and the message has all
+    body = message_of(ending, Var(tmp_path), is_bad=True).body.splitlines()
+    assert body[1:-1] == ["a: no answer", "b: it crashed", "c: it crashed", "d: too hot"]
+
+
+@pytest.mark.parametrize(("devices", "last"), [(10, "phone-10: too hot"), (11, "1 more devices in the report")])
+def test_a_message_lists_ten_devices_and_counts_the_others(tmp_path: Path, devices: int, last: str) -> None:
+    tallies = [DeviceTally(f"phone-{each}", failed=1, first_reason="too hot") for each in range(1, devices + 1)]
+    ending = replace(ending_of(Var(tmp_path), [QUIET], tallies[0]), tallies=tallies)
+    lines = message_of(ending, Var(tmp_path), is_bad=True).body.splitlines()
+    assert lines[10] == "phone-10: too hot"
+    assert lines[-2] == last
 
 
 def test_a_message_lists_ten_regressions_and_counts_the_others(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Before a sweep measures: what goes wrong with one device or platform ends that one's part only."""
 
+import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from flows.prepare import Building, Probe, Runners, probe_all
 from tasks.measure.spec import SweepSpec
 from tasks.prepare.runner.toolchain import host_platform
 from tasks.store.var import Var
+from tests.fixtures.waiting import ENOUGH_S, wait_for
 
 pytestmark = pytest.mark.usefixtures("server")
 
@@ -82,7 +85,7 @@ def test_a_platform_whose_runner_fails_does_not_stop_the_others(
         builds = Building(spec, Var(tmp_path))
         for platform in platforms:
             builds.start(platform)
-        return {platform: builds.of(platform) for platform in platforms}
+        return {platform: wait_for(partial(builds.of, platform), "its runner") or Runners() for platform in platforms}
 
     runners = building()
     # then only the odd one has an error
@@ -90,3 +93,33 @@ def test_a_platform_whose_runner_fails_does_not_stop_the_others(
     assert runners["linux-odd"].error == (
         "linux-odd: the runner's step itself failed (ZeroDivisionError: nobody expected this); report this error"
     )
+
+
+def test_devices_that_wait_for_a_runner_ask_the_server_for_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a build that takes its time, and a server that nobody may ask
+    spec, may_end = SweepSpec.model_validate({"name": "smoke", "models": ["linear"]}), threading.Event()
+
+    def build(_platform: str, _runners: Path) -> None:
+        may_end.wait(ENOUGH_S)
+
+    def refuse(**_: object) -> None:
+        raise AssertionError("Prefect's server was asked")
+
+    monkeypatch.setattr("flows.prepare.build_runner", build)
+
+    @flow
+    def building() -> tuple[Runners | None, bool, Runners]:
+        builds = Building(spec, Var(tmp_path))
+        builds.start(host_platform())
+        builds.all_started()
+        monkeypatch.setattr("prefect.futures.get_client", refuse)
+        # when a device asks for its runners before and after the end of the build
+        before = builds.of(host_platform()), builds.has_ended()
+        may_end.set()
+        return *before, wait_for(partial(builds.of, host_platform()), "its runner")
+
+    # then the answers are right
+    before, had_ended, after = building()
+    assert (before, had_ended, after.error) == (None, False, None)

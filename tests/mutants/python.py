@@ -63,6 +63,7 @@ ROOMS = {
         (
             "tests/devices/ondevice/test_lease.py",
             "tests/devices/ondevice/test_lease_process.py",
+            "tests/devices/ondevice/test_lease_queue.py",
             "tests/flows/device/test_lease.py",
         ),
         ("race",),

@@ -31,16 +31,15 @@ from tests.mutants.campaign import Fault, read_options, run_campaign, temporary_
 from tests.mutants.runs import FaultRefused, Note, Noting, Runs
 from tests.mutants.sql_faults import faults_of
 
-_TESTS = ("tests/sql", "tests/tasks/analyse/verdict")
+_TESTS = ("tests/sql", "tests/tasks/analyse/verdict", "tests/flows/warehouse/test_check.py")
 _WORD = re.compile(r"\w+")
 _FILLS = {
     "nights_to_judge": {"series_verdict"},
     "metrics_to_judge": {"series_verdict"},
     "operators_to_judge": {"series_operator_verdict", "series_cause"},
     "comparisons_to_judge": {"comparison_result"},
-    "run_summary": {"run_summary"},
-    "session_node": {"session_node"},
-    "cell_refresh": {"cell_operator", "series_night", "series_verdict", "comparison_result", "cell"},
+    "session_refresh": {"typical_run", "run_summary", "session_node"},
+    "cell_refresh": {"session_time", "cell_operator", "series_night", "series_verdict", "comparison_result", "cell"},
     "cell_add": {"cell"},
 }
 """What a file of sql/loading fills, as queries name it."""

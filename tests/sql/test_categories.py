@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sql.seeds.rows import operator_categories
+from sql.seeds.rows import is_scalar_operator, operator_categories
 from tasks.etdump.event_kind import EventKind
 from tasks.etdump.operators import OperatorName, parse_operator
 
@@ -126,3 +126,21 @@ def test_the_table_has_every_operator_that_the_wheel_can_name() -> None:
     names = {name.decode() for name in (*delegated, *portable)}
     assert len(names) > 100, "the libraries name their operators in another way now"
     assert sorted(name for name in names if category_of(name) is None) == []
+
+
+@pytest.mark.torch
+def test_every_scalar_kernel_of_the_runtime_is_a_scalar_operator() -> None:
+    pytest.importorskip("executorch", reason="its registry is in the extra `export`")
+    from executorch.exir.passes import executorch_prim_ops_registry as registry
+
+    in_graphs = {*registry._PYTHON_SYM_OPS_TO_EXECUTORCH_SYM_OPS, *registry._EXECUTORCH_SYM_OPS}
+    assert len(in_graphs) > 40
+    assert [str(each) for each in in_graphs if not is_scalar_operator(str(each))] == []
+
+
+@pytest.mark.parametrize(
+    "operator",
+    ["aten.mul.Tensor", "aten.symeig.default", "aten.view_copy.default", "dim_order_ops._to_dim_order_copy.default"],
+)
+def test_an_operator_on_tensors_is_not_a_scalar_operator(operator: str) -> None:
+    assert not is_scalar_operator(operator)

@@ -124,5 +124,5 @@ def test_the_data_dictionary_has_every_public_view_and_every_table_with_its_colu
         """,
     )
     assert sorted(re.findall(r"^### (\w+)$", text, re.MULTILINE)) == sorted(name for (name,) in names)
-    assert "| `median_ms` | DOUBLE | Median latency in milliseconds. |" in text
+    assert "| `median_ms` | DOUBLE | Median of its measured runs, in milliseconds. |" in text
     assert "| `self_ns` | BIGINT | Nanoseconds that it lasted without its children. |" in text

@@ -24,6 +24,11 @@ RELEASED = {
     "0017_runner.sql": "48269894329c756c",
     "0018_session_gate.sql": "f5cedc0af32924f0",
     "0019_transport.sql": "7b3c1d50e766793d",
+    "0020_one_time.sql": "b79abb45fcf661da",
+    "0021_delegate_note.sql": "2a541bfde4d91c8f",
+    "0022_least_top1.sql": "d2dc94a09d3d5b2c",
+    "0023_layer_fp32.sql": "111410f88f92515a",
+    "0024_comparison_note.sql": "d6f363463bc9b7f2",
 }
 
 

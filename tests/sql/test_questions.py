@@ -3,6 +3,8 @@
 import re
 from typing import Any
 
+import pytest
+
 from sql import schema
 from sql.answer import answered
 from sql.question import questions
@@ -36,6 +38,35 @@ def test_what_got_slower_compares_the_newest_night_since_a_date_with_the_one_bef
     assert ask(maker, "what-got-slower", columns) == [("toy", 12.0, 18.0, 1.5)]
     assert ask(maker, "what-got-slower", columns, since="2026-11-19") == [("toy", 10.0, 18.0, 1.8)]
     assert ask(maker, "what-got-slower", columns, model="fast") == []
+
+
+@pytest.mark.parametrize(
+    ("since", "ms_before", "ratio", "compared_with"),
+    [
+        pytest.param("2026-11-17", 10.0, 1.5, "its first night: none is older", id="before the first night"),
+        pytest.param("2026-11-18", 10.0, 1.5, "its first night: none is older", id="the first night"),
+        pytest.param("2026-11-19", 10.0, 1.5, "the night before", id="the second night"),
+        pytest.param("2026-11-20", 10.0, 1.5, "the night before", id="the night of the regression"),
+        pytest.param("2026-11-21", 12.0, 1.25, "the night before", id="the newest night"),
+    ],
+)
+def test_what_got_slower_is_answered_for_every_night_that_since_names(
+    maker: BundleMaker, since: str, ms_before: float, ratio: float, compared_with: str
+) -> None:
+    # given a model that gets slower on its third night and again on its fourth, and one with a single night
+    for day, ms in ((18, 10), (19, 10), (20, 12), (21, 15)):
+        maker.session([ms * MS] * 3, **fields_of(day))
+    maker.session([10 * MS] * 3, model__name="new", **fields_of(21))
+    # then it is listed, and without an earlier night it is compared with its first one
+    columns = "model before_ms after_ms ratio compared_with"
+    answer = ask(maker, "what-got-slower", columns, since=since)
+    assert answer == [("toy", ms_before, 15.0, ratio, compared_with)]
+
+
+def test_what_got_slower_leaves_out_series_that_ended_before_the_date(maker: BundleMaker) -> None:
+    for day, ms in ((18, 10), (19, 12)):
+        maker.session([ms * MS] * 3, **fields_of(day))
+    assert ask(maker, "what-got-slower", "model", since="2026-11-20") == []
 
 
 def test_what_to_delegate_first_ranks_portable_operators_by_their_share(maker: BundleMaker) -> None:
@@ -95,10 +126,10 @@ def test_what_differs_lists_the_fields_in_which_two_cells_differ(maker: BundleMa
     cells = dict(maker.ask("SELECT pte_sha256, cell FROM session_overview"))
     # when they are compared
     answer = ask(maker, "what-differs", "field of_cell of_other", cell=cells["p1"], other=cells["p2"])
-    # then the file and the median are listed, and nothing that is equal
+    # then the file and the time are listed, and nothing that is equal
     fields = {field: (one, other) for field, one, other in answer}
     assert fields["pte_sha256"] == ("p1", "p2")
-    assert fields["median_ms"] == ("10.0", "20.0")
+    assert fields["time_ms"] == ("10.0", "20.0")
     assert not {"cell", "device", "model", "sweep_id", "sessions"} & set(fields)
 
 

@@ -12,15 +12,15 @@ BOARD = {"model": "board", "soc": "SM8850", "sme": True, "sme2": True}
 def scaled(maker: BundleMaker, *, emulated: bool = False) -> None:
     """SME2 is best with two threads, and without SME each thread helps."""
     measured = {"sme2_on": {1: 8, 2: 5, 4: 7}, "sme2_off": {1: 40, 2: 20, 4: 10}}
-    for variant, medians in measured.items():
-        for threads, ms in medians.items():
+    for variant, times in measured.items():
+        for threads, ms in times.items():
             maker.session([ms * MS], variant=variant, threads=threads, device__facts=BOARD, device__emulated=emulated)
     maker.load()
 
 
 def test_the_recommended_number_of_threads_is_the_fewest_of_the_fastest(maker: BundleMaker) -> None:
     scaled(maker)
-    columns = "variant, threads, median_ms, speedup, efficiency, recommended_threads"
+    columns = "variant, threads, time_ms, speedup, efficiency, recommended_threads"
     assert maker.ask(f"SELECT {columns} FROM thread_scaling ORDER BY variant, threads") == [
         ("sme2_off", 1, 40.0, 1.0, 1.0, 4),
         ("sme2_off", 2, 20.0, 2.0, 1.0, 4),
@@ -62,11 +62,11 @@ def test_an_emulated_device_has_no_scaling(maker: BundleMaker) -> None:
     assert report_of(maker).contains("No model was measured with several numbers of threads.", "threads")
 
 
-def test_the_report_recommends_a_number_and_shows_the_medians_of_each_variant(maker: BundleMaker) -> None:
+def test_the_report_recommends_a_number_and_shows_the_times_of_each_variant(maker: BundleMaker) -> None:
     scaled(maker)
-    best, medians = report_of(maker)["threads"].tables
+    best, times = report_of(maker)["threads"].tables
     assert best[1:] == [["toy", "host", "SM8850", "fp32", "on", "2", "5.000", "1.60"]]
-    assert [row[4:] for row in medians] == [
+    assert [row[4:] for row in times] == [
         ["SME2", "1 thread ms", "2 threads ms", "4 threads ms"],
         ["off", "40.000", "20.000", "10.000"],
         ["on", "8.000", "5.000", "7.000"],

@@ -91,7 +91,7 @@ def test_a_faster_night_with_inaccurate_outputs_is_no_improvement_and_no_baselin
     night_of(maker, 11, accuracy=GOOD)
     maker.load()
     found = maker.ask("SELECT verdict, reason FROM verdict WHERE night BETWEEN '2026-11-08' AND '2026-11-10'")
-    reason = "outputs of 8 of 8 sessions are too far from eager PyTorch"
+    reason = "outputs of 8 of 8 sessions are too far from their references"
     assert found == [("inaccurate", f"{reason} (SNR 2.5 dB against same precision, limit 10 dB)")] * 3
     assert maker.ask("SELECT verdict, baseline_to::VARCHAR FROM verdict WHERE night = '2026-11-11'") == [
         ("no change", "2026-11-07")
@@ -126,7 +126,7 @@ def test_an_older_warehouse_gets_the_reference_that_its_farm_compared_with(
         older_ones = tuple(each for each in migrations if each.name < number)
         patched.setattr(schema, "migrations", lambda: older_ones)
         patched.setattr(schema, "views", lambda: ())
-        patched.setattr(schema, "_cell_files", lambda: ())  # they are of this farm's tables
+        patched.setattr(schema, "_aggregate_files", lambda: ())  # they are of this farm's tables
         with writing(older) as connection:
             _old_session(connection, precision)
     # when it is opened, then the reference is that of an older bundle (test_rows.py)
@@ -155,3 +155,30 @@ def test_the_output_error_is_against_the_reference_of_older_nights(
     night_of(maker, 1, accuracy=both, model__precision=precision)
     maker.load()
     assert maker.ask("SELECT value FROM metric_verdict WHERE metric = 'output error'") == [(value,)]
+
+
+def test_top1_of_the_sweep_file_makes_a_cell_inaccurate_with_the_reason(maker: BundleMaker) -> None:
+    # given 12.5 % of equal choices against fp32 where 99 % are wanted, and a device that computes what the host does
+    figures = {
+        "output": 0,
+        "max_abs_error": 0.1,
+        "max_rel_error": 0.1,
+        "nonfinite_mismatches": 0,
+        "is_inaccurate": False,
+    }
+    rows = [
+        {**figures, "reference": "host", "snr_db": 120.0, "least_snr_db": 35.0, "top1_agreement": 1.0},
+        {**figures, "reference": "eager", "snr_db": 30.0, "least_snr_db": 15.0, "top1_agreement": 0.05},
+        {**figures, "reference": "fp32", "snr_db": 5.8, "least_snr_db": 5.0, "top1_agreement": 0.125},
+    ]
+    rows[2] |= {"least_top1": 0.99, "is_inaccurate": True}
+    maker.session([10**6], model__precision="int8_static", accuracy=rows)
+    maker.load()
+    assert maker.ask("SELECT accuracy, snr_host_db, least_snr_host_db, judged_top1, least_top1 FROM cell_accuracy") == [
+        ("inaccurate", 120, 35, 0.125, 0.99)
+    ]
+    assert maker.ask("SELECT reference, least_top1 FROM session_accuracy ORDER BY reference") == [
+        ("eager", None), ("fp32", 0.99), ("host", None),
+    ]  # fmt: skip
+    [(why,)] = maker.ask("SELECT inaccuracy FROM _inaccurate_cell")
+    assert why == "outputs of 1 of 1 sessions are too far from their references (top-1 12.5 %, limit 99.0 %)"

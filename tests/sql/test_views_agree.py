@@ -60,9 +60,9 @@ AGREE = {
         FROM operator_time GROUP BY cell
         """,
     ),
-    "sme2_speedup compares medians of sessions of both sides": (
+    "sme2_speedup compares the times of both sides": (
         f"""
-        SELECT {SERIES}, sessions_on, sessions_sme1, sessions_off, median_on_ms, median_sme1_ms, median_off_ms,
+        SELECT {SERIES}, sessions_on, sessions_sme1, sessions_off, time_on_ms, time_sme1_ms, time_off_ms,
             speedup, speedup_sme1, saved_ms
         FROM sme2_speedup
         """,
@@ -78,7 +78,7 @@ AGREE = {
             FROM (
                 SELECT {SERIES}, side, bool_or(emulated) AS emulated,
                     max(accuracy) FILTER (variant = side) AS accuracy, count(*) FILTER (variant = side) AS n,
-                    median(median_ms) FILTER (variant = side) AS ms
+                    avg(time_ms) FILTER (variant = side AND is_typical) AS ms
                 FROM session_latency, (VALUES ('sme2_on'), ('sme1'), ('sme2_off')) AS sides (side)
                 GROUP BY ALL
             )
@@ -120,14 +120,15 @@ AGREE = {
             USING ({SERIES}, category)
         """,
     ),
-    "thread_scaling compares medians of sessions with those of one thread": (
+    "thread_scaling compares times with those of one thread": (
         """
-        SELECT sweep_id, device, model, variant, threads, sessions, median_ms, speedup, efficiency
+        SELECT sweep_id, device, model, variant, threads, sessions, time_ms, speedup, efficiency
         FROM thread_scaling
         """,
         """
         WITH timed AS (
-            SELECT sweep_id, device, model, emulated, variant, threads, count(*) AS sessions, median(median_ms) AS ms
+            SELECT sweep_id, device, model, emulated, variant, threads, count(*) AS sessions,
+                avg(time_ms) FILTER (is_typical) AS ms
             FROM session_latency WHERE NOT starts_with(model, 'wrong') GROUP BY ALL
         )
         SELECT sweep_id, device, model, variant, timed.threads, timed.sessions, timed.ms,
@@ -223,10 +224,11 @@ AGREE = {
         FROM kernel_use JOIN session_profile USING (cell) GROUP BY cell, kernel
         """,
     ),
-    "series_latency is the statistics of the medians of sessions": (
-        "SELECT cell, sessions, median_ms, mad_ms, min_ms, max_ms FROM series_latency",
+    "series_latency is the time of its cell and the statistics of the medians of sessions": (
+        "SELECT cell, sessions, time_ms, median_ms, mad_ms, min_ms, max_ms FROM series_latency",
         """
-        SELECT cell, count(*), median(median_ms), mad(median_ms), min(median_ms), max(median_ms)
+        SELECT cell, count(*), avg(time_ms) FILTER (is_typical), median(median_ms), mad(median_ms), min(median_ms),
+            max(median_ms)
         FROM session_latency GROUP BY cell
         """,
     ),

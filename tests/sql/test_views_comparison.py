@@ -1,6 +1,7 @@
 """Comparisons of two sides measured alternately: their results, and that they are no part of a night."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,7 +40,10 @@ def test_a_step_that_shows_the_same_night_is_a_regression_at_once(maker: BundleM
     maker.load()
     assert maker.ask(VERDICT) == [("regression", "2026-11-07")]
     (reason,) = maker.ask("SELECT reason FROM verdict WHERE night = '2026-11-08'")[0]
-    assert "+10.0 % (+9.8 % to +10.2 %) against model and runner of 2026-11-07, measured alternately" in reason
+    assert (
+        "+10.0 % (+9.8 % to +10.2 %; 8 and 8 sessions) against model and runner of 2026-11-07, measured alternately"
+        in reason
+    )
 
 
 @pytest.mark.parametrize(
@@ -66,7 +70,7 @@ def test_the_result_is_a_row_and_neither_side_counts_as_latency(maker: BundleMak
     side(maker, 1, "a", 1.0, "p1")
     side(maker, 1, "b", 1.1, "p2")
     maker.load()
-    asked = "purpose, sessions_a, sessions_b, median_a_ms, median_b_ms, round(ratio, 3), answer, pte_sha256_b"
+    asked = "purpose, sessions_a, sessions_b, time_a_ms, time_b_ms, round(ratio, 3), answer, pte_sha256_b"
     assert maker.ask(f"SELECT {asked} FROM comparison") == [("same_night", 8, 8, 1.0, 1.1, 1.1, "different", "p2")]
     # then the night's own sessions alone are latencies of the night
     for view in ("session_latency", "series_latency", "verdict", "category_share", "portable_weight"):
@@ -91,12 +95,50 @@ def test_a_side_with_two_cells_counts_with_the_newest_one_only(maker: BundleMake
     night_of(maker, 1, 5.0, 8, arm=arm, model__pte_sha256="p1", device__facts={"os_version": "14"})
     night_of(maker, 2, 1.0, 6, arm=arm, model__pte_sha256="p1", device__facts={"os_version": "15"})
     maker.load()
-    assert maker.ask("SELECT sessions_a, median_a_ms FROM comparison") == [(6, 1.0)]
+    assert maker.ask("SELECT sessions_a, time_a_ms FROM comparison") == [(6, pytest.approx(1.0, rel=1e-3))]
     # then what is printed of it is about the same sessions
-    figures = dict(ask_warehouse("comparison_figures", tmp_path, maker.warehouse, comparison=ID))
+    cells = pool(maker, tmp_path, ID)
+    figures = {
+        arm: times for arm, times, *_ in ask_warehouse("comparison_figures", tmp_path, maker.warehouse, cells=cells)
+    }
     assert (len(figures["a"]), max(figures["a"]) < 1_010_000) == (6, True)
-    operators = ask_warehouse("comparison_operators", tmp_path, maker.warehouse, comparison=ID)
+    operators = ask_warehouse("comparison_operators", tmp_path, maker.warehouse, cells=cells)
     assert [row[0] for row in operators] == ["a"] * 6 + ["b"] * 8
+
+
+def pool(maker: BundleMaker, var: Path, *comparisons: str) -> list[str]:
+    """Return the cells that are pooled with those of the last comparison."""
+    return [cell for (cell,) in ask_warehouse("comparison_pool", var, maker.warehouse, comparisons=[*comparisons])]
+
+
+@pytest.mark.parametrize(
+    ("earlier", "calls"),
+    [
+        ({}, 2),
+        ({"device__facts": {"os_version": "14"}}, 1),
+        ({"warmup_executions": 2}, 1),
+        ({"model__pte_sha256": "p3"}, 1),
+    ],
+    ids=["all equal", "an update of the device between", "another number of warm-up runs", "another program"],
+)
+def test_calls_are_pooled_only_if_both_sides_had_the_same_content_and_device(
+    maker: BundleMaker, tmp_path: Path, earlier: dict[str, Any], calls: int
+) -> None:
+    # given two calls, of which the earlier one differs in one side
+    for number, changes in enumerate((earlier, {})):
+        for name in "ab":
+            arm = {"purpose": "comparison", "comparison": f"{number:016x}", "side": name}
+            fields = {"device__facts": {"os_version": "15"}, "model__pte_sha256": f"p{name}"}
+            sweep = {"sweep_id": f"compare-2026-11-0{number + 1}", "name": "compare", "night": f"2026-11-0{number + 1}"}
+            changed = changes if name == "b" else {}
+            night_of(maker, number + 1, 1.0, 5, **{**fields, **changed, "sweep": sweep}, arm=arm)
+    maker.load()
+    cells = pool(maker, tmp_path, *(f"{number:016x}" for number in range(2)))
+    rows = ask_warehouse("comparison_figures", tmp_path, maker.warehouse, cells=cells)
+    assert [(arm, len(times), found) for arm, times, found, _ in rows] == [
+        ("a", 5 * calls, calls),
+        ("b", 5 * calls, calls),
+    ]
 
 
 def test_an_emulated_device_is_not_compared(maker: BundleMaker) -> None:
@@ -142,3 +184,48 @@ def test_a_device_whose_noise_doubles_is_named(maker: BundleMaker, tmp_path: Pat
     (line,) = noise_lines("nightly-2026-11-07", tmp_path, maker.warehouse)
     assert line.startswith("host: noise 1.2 %, 3.0 times that of 6 earlier nights; check what else runs on it")
     assert noise_lines("nightly-2026-11-06", tmp_path, maker.warehouse) == []
+
+
+def mixed_night(maker: BundleMaker, day: int, slow: int, factor: float = 1.0, **changes: Any) -> None:
+    """Write a night of eight sessions of which the last ones are 15 % slower than the others."""
+    fast = 8 - slow
+    night_of(maker, day, factor, fast, **changes)
+    for number in range(slow):
+        time_ns = round(1_150_000 * factor * (1 + 0.002 * (-1, 0, 1, 0)[number % 4]))
+        at_a_low_clock = {"conditions__after": conditions(2000.0)} if "conditions__after" in changes else {}
+        maker.session([time_ns] * 3, index=fast + number, **(fields_of(day) | changes | at_a_low_clock))
+
+
+def conditions(mhz: float) -> dict[str, Any]:
+    return {"taken_at": "2026-11-08T01:00:08+00:00", "frequency_mhz": mhz}
+
+
+def test_the_clocks_of_the_two_states_are_named_where_they_are_recorded(maker: BundleMaker) -> None:
+    for day in range(1, 7):
+        mixed_night(maker, day, 2 + day % 3, conditions__after=conditions(3000.0))
+    maker.load()
+    [(reason,)] = maker.ask("SELECT reason FROM verdict WHERE night = '2026-11-06'")
+    assert (
+        "6 fast and 2 slow tonight (clock after fast ones 3000 MHz or more, after slow ones 2000 MHz or less)" in reason
+    )
+
+
+def test_a_comparison_knows_the_two_states_that_the_nights_of_its_series_showed(maker: BundleMaker) -> None:
+    # given a week on a device with two states, and a night in which another file is slower
+    for day in range(1, 8):
+        mixed_night(maker, day, 2 + day % 3, model__pte_sha256="p1")
+    mixed_night(maker, 8, 3, 1.06, model__pte_sha256="p2")
+    maker.load()
+    assert maker.ask(VERDICT) == [("suspected", "2026-11-07")]
+    # when both files were compared the same night, the slower one with a single slow session
+    for name, slow, factor, pte in (("a", 4, 1.0, "p1"), ("b", 1, 1.06, "p2")):
+        arm = {"purpose": "same_night", "comparison": ID, "side": name}
+        mixed_night(maker, 8, slow, factor, arm=arm, model__pte_sha256=pte)
+    maker.load()
+    # then the comparison is within the states, and decides
+    [(answer, ratio, note)] = maker.ask("SELECT answer, ratio, note FROM comparison")
+    assert (answer, ratio) == ("different", pytest.approx(1.06, abs=0.002))
+    assert "A 4 fast and 4 slow, B 7 fast and 1 slow, compared within each" in note
+    [(verdict, reason)] = maker.ask("SELECT verdict, reason FROM verdict WHERE night = '2026-11-08'")
+    assert verdict == "regression"
+    assert reason.endswith("5 fast and 3 slow tonight, compared within each; the baseline shown has as many of each")

@@ -64,8 +64,9 @@ def test_bottleneck_shift_shows_what_takes_a_larger_share_with_sme2(maker: Bundl
 
 def test_operators_are_matched_though_their_data_types_differ(maker: BundleMaker) -> None:
     depthwise = "Convolution (NHWC, F32) DWConv #1"
-    maker.session([(1000_000, {CONVOLUTION: 600_000, depthwise: 100_000, LINEAR: 200_000})], variant="sme2_off")
-    maker.session([(1000_000, {CONVOLUTION: 800_000, depthwise: 100_000, LINEAR: 200_000})], variant="sme2_off")
+    maker.session([(800_000, {CONVOLUTION: 400_000, depthwise: 100_000, LINEAR: 200_000})], variant="sme2_off")
+    maker.session([(1000_000, {CONVOLUTION: 700_000, depthwise: 100_000, LINEAR: 200_000})], variant="sme2_off")
+    maker.session([(2000_000, {CONVOLUTION: 900_000, depthwise: 100_000, LINEAR: 200_000})], variant="sme2_off")
     maker.session([(400_000, {CONVOLUTION_SME2: 70_000, depthwise: 100_000, MEAN: 20_000})], variant="sme2_on")
     maker.load()
     columns = "operator, microkernel, data_types_on, data_types_off, calls_on, round(speedup, 6)"

@@ -1,6 +1,7 @@
 """Verdicts in the warehouse: one row per night of a series on a device, made at the load."""
 
 from datetime import UTC, date, datetime
+from typing import Any
 
 import pytest
 
@@ -29,10 +30,31 @@ def test_a_step_is_a_regression_with_what_changed(maker: BundleMaker) -> None:
     assert maker.ask("SELECT nights, verdict, since::VARCHAR FROM series_overview") == [(9, "regression", "2026-11-08")]
 
 
+@pytest.mark.parametrize(
+    ("changed", "verdict"),
+    [
+        ({}, "device slower"),
+        ({"model__pte_sha256": "p2"}, "regression"),
+        ({"model__inputs_sha256": "i2"}, "regression"),
+        ({"runner__runner_sha256": "r2"}, "regression"),
+        ({"warmup_executions": 2}, "regression"),
+    ],
+    ids=["nothing", "program", "inputs", "runner", "settings"],
+)
+def test_a_step_is_the_devices_only_if_program_inputs_runner_and_settings_are_equal(
+    maker: BundleMaker, changed: dict[str, Any], verdict: str
+) -> None:
+    week_of(maker)
+    for day in (8, 9):
+        night_of(maker, day, 1.1, **changed)
+    maker.load()
+    assert maker.ask("SELECT verdict FROM verdict WHERE is_newest") == [(verdict,)]
+
+
 def test_a_forgotten_night_is_judged_no_more_and_the_later_ones_again(maker: BundleMaker) -> None:
     week_of(maker)
-    slow = night_of(maker, 8, 2.0)
-    night_of(maker, 9, 2.0)
+    slow = night_of(maker, 8, 2.0, model__pte_sha256="p2")
+    night_of(maker, 9, 2.0, model__pte_sha256="p2")
     maker.load()
     forget_sessions(maker.warehouse, [folder.name for folder in slow])
     # then that is so of the latency, and of the other figures
@@ -91,7 +113,7 @@ def test_a_users_decision_about_the_eighth_night_decides_what_is_compared(
 ) -> None:
     # given a model that is 10 % slower in these nights
     for day in range(1, 11):
-        night_of(maker, day, 1.1 if day in slow_days else 1.0)
+        night_of(maker, day, 1.1 if day in slow_days else 1.0, model__pte_sha256=f"p{day in slow_days}")
     maker.load()
     asked = "SELECT verdict, baseline_nights FROM verdict WHERE night >= '2026-11-08' ORDER BY night"
     assert maker.ask(asked)[0] == ("suspected", 7)

@@ -5,7 +5,7 @@
 # measurement, or by polling if another call started it. A job starts only if the lease with the token LEASE, "" for
 # none, is still ours, and it is extended to TTL_S: a controller may have been stopped for longer than its lease.
 # Prints `unleased`, `rebooted`, `gone`, `unstarted`, `foreign` (a job of another identity), or
-#     ended STATUS BEGIN END CLOCK_AT_END CLOCK_NOW [late]
+#     ended STATUS BEGIN END CLOCK_AT_END CLOCK_NOW WAITING [late]   with the highest priority that waits, or -
 #     SIZE NAME, missing NAME or apart NAME, for each of FILES (names without blanks, separated by blanks)
 #     %content  followed by the files that have a SIZE, without separators: regular ones, at most 512 KB together
 #     %before   followed by the conditions before the command
@@ -70,7 +70,8 @@ late=; [ ! -e job/late ] || late=late
 read -r status begin end date <job/rc
 read -r _ there _ <job/pid
 if [ "$boot" = "$there" ]; then now; clock="$end $now"; else clock="$date $(date +%s)"; fi
-echo "ended $status $begin $end $clock $late"
+waiting=$(start_lease "$machine" ""; look_at_waiters 0 0 ""; echo "$highest")
+echo "ended $status $begin $end $clock ${waiting:--} $late"
 list_files
 echo %content
 # shellcheck disable=SC2086 # names without blanks

@@ -5,13 +5,18 @@
 #     DEAD. One without a file is between two system calls of its holder; if that was killed there, it is free after a
 #     minute.
 # rival MINE LOWEST [DEAD]: succeed if a lease with a number of at least LOWEST, other than the folder MINE, is valid.
-# keep_lease TTL_S: extend our lease if it ends sooner, or only check it if TTL_S is empty; print `kept` if it is
-#     ours. Another process may acquire the device at the same moment. It withdraws if it finds our lease valid, so wait
-#     for that. An expired lease gives way to every other one; of two valid ones, which only a pause in this script can
-#     cause, the newer wins.
+# waiter FILE: succeed if FILE is that of a process that waits; set `rank`, its priority, and `came`, when it came. A file
+#     that was not refreshed for WAITS_S, or has another name, is removed.
+# look_at_waiters PRIORITY SINCE FILE: set `highest` to the highest priority that waits, if any, and `ahead` to the number
+#     of waiters that come before FILE, which waits SINCE with PRIORITY. Of the same second, the token decides.
+# keep_lease TTL_S: extend our lease if it ends sooner, or only check it if TTL_S is empty; if it is ours, print `kept` and
+#     the highest priority that waits, if any. Another process may acquire the device at the same moment. It withdraws if
+#     it finds our lease valid, so wait for that. An expired lease gives way to every other one; of two valid ones, which
+#     only a pause in this script can cause, the newer wins.
 # remove_lines PATHS: remove the paths, one in each line.
 # needs: machine
 
+WAITS_S=30
 start_lease() {
     enter_machine "$1" || exit 1
     token=$2; boot; now; now=${now%%.*}
@@ -40,6 +45,26 @@ rival() {
     done
     return 1
 }
+number() { case $1 in '' | 0?* | *[!0-9]* | ???????????*) return 1 ;; esac; }
+waiter() {
+    [ -f "$1" ] || return 1
+    rank=${1#wait-}; came=${rank#*.}; there=${came#*.*.}; ends=${there#*.}
+    rank=${rank%%.*}; came=${came%%.*}; there=${there%%.*}
+    number "${rank#-}" && number "$came" && number "$ends" && [ "$there" = "$boot" ] &&
+        [ "$ends" -ge "$now" ] && [ "$ends" -le $((now + WAITS_S)) ] && return
+    rm -f "$1" 2>/dev/null
+    return 1
+}
+look_at_waiters() {
+    ahead=0; highest=; before_ours=1
+    for entry in wait-*; do
+        if [ "$entry" = "$3" ]; then before_ours=0; continue; fi
+        waiter "$entry" || continue
+        [ "${highest:-$rank}" -gt "$rank" ] || highest=$rank
+        if [ "$rank" -gt "$1" ]; then ahead=$((ahead + 1))
+        elif [ "$rank" -eq "$1" ] && [ "$came" -lt $(($2 + before_ours)) ]; then ahead=$((ahead + 1)); fi
+    done
+}
 remove_lines() (
     IFS='
 '
@@ -55,7 +80,7 @@ keep_lease() {
         mv "$name" "$mine/$token.$boot.$((now + $1))" 2>/dev/null || return 0
     fi
     while [ -d "$mine" ]; do
-        rival "$mine" "$lowest" || { echo kept; return 0; }
+        rival "$mine" "$lowest" || { look_at_waiters 0 0 ""; echo "kept $highest"; return 0; }
         tries=$((tries - 1)); [ "$tries" -gt 0 ] || rm -rf "$mine"
         sleep 0.1
     done

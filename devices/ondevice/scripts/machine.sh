@@ -1,6 +1,7 @@
 #!/bin/sh
-# What all farms share that use this machine, under whichever user and root: leases, and notes of jobs.
+# What all farms share that use this machine, under whichever user and root: leases, waiters, and notes of jobs.
 #     lease-NUMBER/TOKEN.BOOT.EXPIRY   the lease with the highest number counts
+#     wait-PRIORITY.SINCE.TOKEN.BOOT.EXPIRY   who waits for it
 #     job-PID-TOKEN                    a job that is running: PID BOOT BEGIN WATCHDOG TOKEN ROOT
 #     ran-PID-TOKEN-END                the same, of a job that ended at END (hundredths of a second of the device's clock)
 # Every user may add an entry, and only its owner may change it: the folder is sticky. Nothing in it is executed, and no

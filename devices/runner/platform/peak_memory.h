@@ -10,8 +10,9 @@
 #include <istream>
 #include <string>
 
-// Returns bytes from the text of Linux's /proc/PID/status: the most that was ever resident, or what is resident and swapped out now if that is more. Pages that
-// Android moves to compressed swap leave the resident peak too small. 0 if the lines are missing.
+// Returns bytes from the text of Linux's /proc/PID/status: the most that was ever resident, or what is resident and
+// swapped out now if that is more. Pages that Android moves to compressed swap leave the resident peak too small. 0 if
+// the lines are missing.
 inline int64_t peak_memory_bytes(std::istream& status) {
   long long peak = 0, resident = 0, swapped = 0, kilobytes = 0;
   for (std::string line; std::getline(status, line);) {

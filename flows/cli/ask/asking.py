@@ -87,7 +87,7 @@ def compare(
         list[FailOn] | None,
         typer.Option(help="Exit with 1 on this result; may be repeated."),
     ] = None,
-    sessions: Annotated[int, typer.Option(min=5, max=1000, help="Sessions of each .pte file.")] = 8,
+    sessions: Annotated[int, typer.Option(min=5, max=1000, help="Sessions of each .pte file in this call.")] = 8,
     inventory: InventoryOption = DEFAULT_INVENTORY,
     format: Annotated[
         Literal["table", "csv", "json", "markdown"], typer.Option("--format", help="Output format.")
@@ -101,13 +101,15 @@ def compare(
     ExecuTorch versions (1.5.1), or ids of cells, sessions or runners (at least 6 digits). A word with two meanings is
     written with its kind, such as device:pixel-1. Cells are matched by everything else of their series.
 
-    Two .pte files are measured alternately on one device first, with --sessions each.
+    Two .pte files are measured alternately on one device first, with --sessions each; those of earlier calls of the day
+    count, too.
 
     Each pair is different, same (the 95 % interval of B / A lies inside the margin) or unknown;
-    inaccurate if the outputs of a side are too far from eager PyTorch, whatever the times are.
+    inaccurate if the outputs of a side are too far from their references, whatever the times are.
 
     Exits with 0, with 1 on a result that --fail-on lists, and with 2 on a mistake. regression: B is slower than A by
-    more than the margin, and the complete interval is above 1. different: faster or slower. unknown: more sessions are
+    more than the margin, and the complete interval is above 1; never if only the night differs, and neither the model,
+    the runner nor the settings: that is `device slower`. different: faster or slower. unknown: more sessions are
     needed, or a cell has no counterpart.
     inaccurate: the outputs of A or B are.
     """
@@ -149,18 +151,19 @@ def trace(
     typer.echo(write_trace(session, run, output, opened_store(bundles, var)))
 
 
-@app.command(epilog="Example: etfarm queue")
-def queue(var: VarOption = DEFAULT_VAR) -> None:
+@app.command(epilog="Example: etfarm queue --inventory deployments/inventories/local.yaml")
+def queue(
+    inventory: InventoryOption = DEFAULT_INVENTORY,
+    format: Annotated[
+        Literal["table", "csv", "json", "markdown"], typer.Option("--format", help="Output format.")
+    ] = "table",
+) -> None:
     """Show who holds each device and who waits.
 
-    Of a shared Prefect server, a line per sweep and device: the sweep that measures, then those that wait, in the
-    order in which they get the device: the highest priority first, then the earliest. An expected time goes by the pace
-    of the sweep that measures.
+    Asks the devices: a row for the sweep that measures, then for those that wait, in the order in which they get the
+    device: the highest priority first, then the earliest.
     """
-    from flows.server.settings import prepare_prefect
-    from tasks.store.var import Var
+    from flows.cli.ask.queue import queue_text
 
-    prepare_prefect(Var(var.absolute()).prefect_home)
-    from flows.cli.ask.queue import queue_table
-
-    typer.echo(queue_table(), nl=False)
+    for piece in queue_text(inventory, format):
+        typer.echo(piece, nl=False)

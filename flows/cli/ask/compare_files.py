@@ -1,7 +1,7 @@
 """`etfarm compare A.pte B.pte`: measure two files alternately on a device, and print how they compare."""
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -10,10 +10,12 @@ import typer
 
 from devices.errors import InputError
 from flows.cli.formats import as_text
+from tasks.bundle.enough import LEAST_SESSIONS
 from tasks.bundle.record import SweepNight
+from tasks.measure.night import sweep_night, sweeps_of_night
 from tasks.store.files import sha256_of
 
-_COLUMNS = ["device", "A", "B", "sessions", "A ms", "B ms", "B / A", "low", "high", "answer"]
+_COLUMNS = ["device", "A", "B", "A sessions", "B sessions", "A ms", "B ms", "B / A", "low", "high", "answer", "since"]
 
 
 def are_files(words: tuple[str, str]) -> bool:
@@ -54,7 +56,9 @@ def run_compare_files(
 
     spec = choose_device(inventory, device)
     places = Var(var.absolute())
-    results = Results(_sweep_of(files, spec.name), open_store(bundles, places), places, warehouse)
+    store = open_store(bundles, places)
+    sweep, earlier = _sweeps_of(files, spec.name, store.sweep_ids())
+    results = Results(sweep, store, places, warehouse, tuple(earlier))
     announce(f"compare {files[0]} and {files[1]} on {spec.name}", "comparison", var)
     from flows.comparison.two_files import compare_files
     from flows.server.embedded import exit_at_once
@@ -71,25 +75,33 @@ def run_compare_files(
     return code
 
 
-def _sweep_of(files: tuple[Path, Path], device: str) -> SweepNight:
-    """Return where the sessions belong: the same files on the same device and day are not measured again."""
+def _sweeps_of(files: tuple[Path, Path], device: str, sweep_ids: Iterable[str]) -> tuple[SweepNight, list[SweepNight]]:
+    """Return where the new sessions belong, and the sweeps of the same files on the same device and day."""
     content = " ".join([*(sha256_of(file) for file in files), device])
-    today = date.today().isoformat()
-    sweep_id = f"compare-{today}-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
-    return SweepNight(sweep_id=sweep_id, name="compare", night=today)
+    name = f"compare-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
+    today, known = date.today(), list(sweep_ids)
+    return sweep_night(name, today, known, again=True), sweeps_of_night(name, today, known)
 
 
 def _print(answer: Any, files: tuple[Path, Path], device: str, form: str) -> None:
     found = answer.result
-    times = [each / 1e6 if each is not None else None for each in (found.median_a, found.median_b)]
-    row = (device, *map(str, files), found.sessions_b, *times, found.ratio, found.low, found.high, answer.word)
+    counts = found.sessions_a, found.sessions_b
+    times = [each / 1e6 if each is not None else None for each in (found.time_a, found.time_b)]
+    figures = (*counts, *times, found.ratio, found.low, found.high, answer.word, answer.since)
+    row = (device, *map(str, files), *figures)
     for piece in as_text(_COLUMNS, [[row]], form):
         typer.echo(piece, nl=False)
     if form != "table":
         return
     typer.echo(f"B against A: {answer.in_words()}")
+    if answer.calls > 1:
+        since = answer.since.isoformat(" ", "minutes")
+        typer.echo(f"from {counts[0]} sessions of A and {counts[1]} of B, of {answer.calls} calls since {since} UTC")
     if answer.word == "unknown" and found.more_sessions:
-        typer.echo(f"about {found.more_sessions} more sessions of each side would settle it")
+        more = max(found.more_sessions, LEAST_SESSIONS)
+        lacking = f"{found.more_sessions} more session{'' if found.more_sessions == 1 else 's'}"
+        settled = f"about {lacking} of each side would settle it"
+        typer.echo(f"{settled}; compare again with --sessions {more}, which adds them to these")
 
 
 def _fails(answer: Any, fail_on: Collection[str], margin: float) -> bool:

@@ -12,13 +12,26 @@ from tasks.analyse.verdict.pairs import Cell, Matched, Pair, differing
 
 _SERIES = ("model", "device", "precision", "variant", "threads")
 _PAGE_COLUMNS = [*_SERIES, "sessions", "A ms", "B ms", "B / A", "95 % interval", "answer", "what differs"]
-_FIGURES = ("sessions_a", "sessions_b", "median_a", "median_b", "ratio", "low", "high", "more_sessions", "superiority")
-_FIGURE_COLUMNS = [f"{name}_ms" if name.startswith("median") else name for name in _FIGURES]
-_DATA_COLUMNS = [*_SERIES, "emulated", *_FIGURE_COLUMNS, "answer", "differs", "cell_a", "cell_b", "sweep_a", "sweep_b"]
+_FIGURES = ("sessions_a", "sessions_b", "time_a", "time_b", "ratio", "low", "high", "more_sessions", "superiority")
+_FIGURE_COLUMNS = [f"{name}_ms" if name.startswith("time") else name for name in _FIGURES]
+_DATA_COLUMNS = [
+    *_SERIES,
+    "emulated",
+    *_FIGURE_COLUMNS,
+    "answer",
+    "nights_differ_by",
+    "differs",
+    "cell_a",
+    "cell_b",
+    "sweep_a",
+    "sweep_b",
+    "note",
+]
 _NOT_IN_TURNS = (
     "A and B were not measured in turns: if the device was hotter or busier during one of them, that is part of the "
     "difference"
 )
+_MEASURE_IN_TURNS = "to know more, measure both in turns: `etfarm compare A.pte B.pte`"
 
 
 def data(pairs: Sequence[Pair], matched: Matched, form: str) -> Iterator[str]:
@@ -26,7 +39,7 @@ def data(pairs: Sequence[Pair], matched: Matched, form: str) -> Iterator[str]:
 
     `form` is `csv` or `json`.
     """
-    rows = [_data_row(pair.a, pair.b, pair.result, pair.answer) for pair in pairs]
+    rows = [_data_row(pair.a, pair.b, pair.result, pair.answer, pair.nights_differ_by) for pair in pairs]
     rows += [_data_row(cell, None, None, "only in A") for cell in matched.only_a]
     rows += [_data_row(None, cell, None, "only in B") for cell in matched.only_b]
     rows += [_data_row(cell, None, None, "older cell of A") for cell in matched.older_a]
@@ -48,7 +61,16 @@ def page(arms: tuple[Arm, Arm], pairs: Sequence[Pair], matched: Matched, margin:
     yield "\n"
     for cause in _not_compared(matched):
         yield line(cause)
-    if any(pair.a.sweep_id != pair.b.sweep_id for pair in pairs):
+    for pair in pairs:
+        if pair.result and pair.result.note:
+            yield line(f"{_described(pair.b)}: {pair.result.note}")
+    differing_nights = [pair.nights_differ_by for pair in pairs if pair.nights_differ_by is not None]
+    if differing_nights:
+        least, most = (f"{100 * each:.1f} %" for each in (min(differing_nights), max(differing_nights)))
+        span = most if least == most else f"{least} to {most}, depending on the series,"
+        yield line(f"{_NOT_IN_TURNS}; nights differ by {span} without a change, which the intervals include")
+        yield line(_MEASURE_IN_TURNS)
+    elif any(pair.a.sweep_id != pair.b.sweep_id for pair in pairs):
         yield line(_NOT_IN_TURNS)
     yield line(_counts(pairs, margin))
 
@@ -75,14 +97,24 @@ def _not_compared(matched: Matched) -> Iterator[str]:
 
 def _counts(pairs: Sequence[Pair], margin: float) -> str:
     answers = [_short_answer(pair) for pair in pairs]
-    kinds = ("slower", "faster", "same", "unknown", "inaccurate", "emulated", SIMULATED)
+    kinds = (
+        "slower",
+        "faster",
+        "device slower",
+        "device faster",
+        "same",
+        "unknown",
+        "inaccurate",
+        "emulated",
+        SIMULATED,
+    )
     found = ", ".join(f"{answers.count(kind)} {kind}" for kind in kinds if answers.count(kind))
     return f"{len(pairs)} pair{'' if len(pairs) == 1 else 's'}: {found} (B compared with A, margin {100 * margin:g} %)"
 
 
 def _page_row(pair: Pair) -> tuple[Any, ...]:
     result = pair.result
-    figures = (result.median_a, result.median_b, result.ratio) if result else (None,) * 3
+    figures = (result.time_a, result.time_b, result.ratio) if result else (None,) * 3
     return (
         *_series(pair.a, pair.b),
         f"{len(pair.a.session_ids)} + {len(pair.b.session_ids)}",
@@ -94,7 +126,7 @@ def _page_row(pair: Pair) -> tuple[Any, ...]:
 
 
 def _short_answer(pair: Pair) -> str:
-    """Return the answer in one word: slower, faster, same, unknown, inaccurate, or why a side has no times."""
+    """Return the answer in a word or two: slower, device slower, same, unknown, ..., or why a side has no times."""
     if pair.inaccurate_sides:
         return "inaccurate"
     result = pair.result
@@ -103,9 +135,8 @@ def _short_answer(pair: Pair) -> str:
         return _without_times(side_without_times)
     if result.answer != "different" or result.low is None:
         return result.answer
-    if result.low > 1:
-        return "slower"
-    return "faster"
+    of_device = "device " if pair.is_of_device else ""
+    return f"{of_device}{'slower' if result.low > 1 else 'faster'}"
 
 
 def _answer(pair: Pair) -> str:
@@ -120,13 +151,17 @@ def _answer(pair: Pair) -> str:
     if result.answer == "same":
         return "same"
     if result.ratio is None:
-        return "unknown: a time of 0"
+        return f"unknown: {'in which state' if result.note else 'a time of 0'}"
+    if result.more_sessions is None and pair.nights_differ_by is not None:
+        return f"unknown: nights differ by {100 * pair.nights_differ_by:.1f} %"
     if result.more_sessions is None:
         return "unknown: over 1000 more sessions"
     return f"unknown: {result.more_sessions} more session{'' if result.more_sessions == 1 else 's'} each"
 
 
-def _data_row(a: Cell | None, b: Cell | None, result: Comparison | None, answer: str | None) -> tuple[Any, ...]:
+def _data_row(
+    a: Cell | None, b: Cell | None, result: Comparison | None, answer: str | None, nights_differ_by: float | None = None
+) -> tuple[Any, ...]:
     cells = [cell for cell in (a, b) if cell]
     counts = [len(cell.session_ids) if cell else 0 for cell in (a, b)]
     figures = [getattr(result, name) for name in _FIGURES] if result else counts + [None] * (len(_FIGURES) - 2)
@@ -135,9 +170,11 @@ def _data_row(a: Cell | None, b: Cell | None, result: Comparison | None, answer:
         any(cell.emulated for cell in cells),
         *figures,
         answer,
+        nights_differ_by,
         ", ".join(differing(a, b)) if a and b else None,
         *(cell.cell if cell else None for cell in (a, b)),
         *(cell.sweep_id if cell else None for cell in (a, b)),
+        result.note if result else None,
     )
 
 

@@ -6,9 +6,12 @@ import numpy as np
 import typer
 
 from flows.cli.table import as_table
-from tasks.etdump.consistent import clock_without_time, several_methods, unfinished_execution
+from tasks.bundle.middle_half import middle_mean
+from tasks.etdump.consistent import clock_without_time, negative_time, several_methods, unfinished_execution
 from tasks.etdump.reader import Etdump, read_etdump
 from tasks.etdump.tree import runs_of
+from tasks.rows.shares import typical_runs
+from tasks.store.folder import record_beside
 
 _HEAVIEST = 25
 
@@ -16,41 +19,49 @@ _HEAVIEST = 25
 def inspect_etdump(file: Path) -> None:
     """Print the executions and the slowest operators of an ETDump; raises EtdumpError.
 
-    The executions of several methods are not summarized.
+    In a bundle, its session states the warm-up runs; otherwise the first execution is one. The executions of several
+    methods are not summarized.
     """
-    dump = read_etdump(file)
-    measured = dump.execute_ns[1:] if dump.executions > 1 else dump.execute_ns
+    record = record_beside(file)
+    dump = read_etdump(file, backends=record.model.backends if record else None)
+    warmup = min(record.warmup_executions if record else 1, max(dump.executions - 1, 0))
+    measured = dump.execute_ns[warmup:]
     typer.echo(f"{file}: {dump.executions} executions, {len(dump.name_id)} events")
     if unfinished := unfinished_execution(dump):
         typer.echo(unfinished)
     if not dump.executions:
         typer.echo("0 complete executions: the runner was stopped, or did not execute the model; run it again")
         return
-    if different := several_methods(dump, runs_of(dump)):
+    runs = runs_of(dump)
+    if different := several_methods(dump, runs):
         typer.echo(different)
         return
     typer.echo(f"first execution {dump.execute_ns[0] / 1e6:.3f} ms (cold)")
-    if dump.executions > 1:
+    if warmup:
+        kind = "the others" if warmup == 1 else f"the {len(measured)} after {warmup} warm-up runs"
         typer.echo(
-            f"the others: median {np.median(measured) / 1e6:.3f} ms, "
-            f"min {measured.min() / 1e6:.3f} ms, max {measured.max() / 1e6:.3f} ms"
+            f"{kind}: {middle_mean(measured) / 1e6:.3f} ms, the mean of their middle half "
+            f"(median {np.median(measured) / 1e6:.3f}, min {measured.min() / 1e6:.3f}, max {measured.max() / 1e6:.3f})"
         )
     if without_time := clock_without_time(measured):
         typer.echo(without_time)
-    typer.echo(as_table(("operator", "calls per run", "self ms per run", "share %"), _heaviest(dump)))
+    if contradiction := negative_time(runs):
+        typer.echo(contradiction)
+        return
+    for note in dump.delegate_notes:
+        typer.echo(note)
+    typer.echo(as_table(("operator", "calls per run", "self ms per run", "share %"), _heaviest(dump, warmup)))
 
 
-def _heaviest(dump: Etdump) -> list[tuple[str, float, float, float | str]]:
-    """Return operators by self time per execution, without the first (cold) execution if there are others.
+def _heaviest(dump: Etdump, warmup: int) -> list[tuple[str, float, float, float | str]]:
+    """Return operators by self time per execution, over the middle half of the measured ones.
 
     A share is a dash if the executions last 0 ns.
     """
-    first = 1 if dump.executions > 1 else 0
-    counted = dump.execution >= first
-    runs = dump.executions - first
+    typical = typical_runs(dump, warmup)
+    counted, runs, total_ns = typical.events, typical.count, typical.execute_ns
     self_ns = np.bincount(dump.name_id[counted], weights=dump.self_ns[counted], minlength=len(dump.names))
     calls = np.bincount(dump.name_id[counted], minlength=len(dump.names))
-    total_ns = float(dump.execute_ns[first:].sum())
     order = np.argsort(-self_ns)[:_HEAVIEST]
     return [
         (

@@ -1,13 +1,16 @@
 """Named questions on the command line: `etfarm sql NAME --model ...`, and their list."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from devices.errors import InputError
 from devices.suggest import did_you_mean
-from sql.question import Question, questions
+from sql.question import NAMES, Question, questions
+from sql.warehouse import query
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_MOST_NAMES = 10
 _LIST = "list them with `etfarm sql --list`"
 
 
@@ -43,6 +46,27 @@ def parameters_of(question: Question | None, words: Sequence[str]) -> dict[str, 
             raise InputError(f"{option}: its value is missing; write {option} VALUE")
         values[option.removeprefix("--")] = given
     return values
+
+
+def check_names(question: Question | None, values: Mapping[str, str | None], warehouse: Path) -> None:
+    """Raise InputError if a parameter of the question is a name that the warehouse does not contain."""
+    for parameter, kind in (question.kinds if question else {}).items():
+        value = values[parameter]
+        if value is None:
+            continue
+        known = sorted(row[0] for row in query(warehouse, NAMES[kind])[1] if row[0] is not None)
+        if not known:
+            raise InputError(
+                f"--{parameter} {value}: the warehouse contains no {kind}; load bundles with `etfarm load`"
+            )
+        if value not in known:
+            near = did_you_mean(value, known) or f"; known: {_first(known)}"
+            raise InputError(f"--{parameter} {value}: the warehouse contains no such {kind}{near}")
+
+
+def _first(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _options(question: Question) -> list[str]:

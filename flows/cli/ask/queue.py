@@ -1,50 +1,57 @@
-"""The output of `etfarm queue`: who holds each device of a shared Prefect server, and who waits for it."""
+"""The output of `etfarm queue`: who holds each device of an inventory, and who waits for it."""
 
 from collections.abc import Iterator
-from datetime import datetime
-from itertools import groupby
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
-import httpx
-from prefect.client.orchestration import SyncPrefectClient
-from prefect.settings import PREFECT_API_URL
+from devices.errors import DeviceError, one_line
+from devices.inventory import SITE_VARIABLE, DeviceSpec, load_inventory, open_device
+from devices.ondevice.lease import Holder, device_queue, has_ended
+from devices.reconnect import probe
+from flows.cli.formats import as_text
+from flows.cli.table import table_lines
 
-from devices.errors import InputError
-from flows.artifacts import expected_end
-from flows.cli.table import as_table
-from flows.device.turns import Turn, turns
-from flows.server.watch import ServerGoneError, check_server, client_without_retries
-
-_COLUMNS = ("device", "turn", "sweep", "priority", "process", "since", "expected")
+_COLUMNS = ("device", "turn", "sweep", "priority", "process", "since")
+_AT_ONCE = 32
+_Row = tuple[Any, ...]
 
 
-def queue_table() -> str:
-    """Return one line per sweep and device: the holder, then those that wait in their order.
+def queue_text(inventory: Path, form: str) -> Iterator[str]:
+    """Yield the queue in pieces: by device a row for the holder, then for those that wait, in their order.
 
-    Raises InputError without a shared server, ServerGoneError if it does not answer.
+    A device that cannot be reached, or only by the worker of a lab, has one row with the cause. Raises InputError.
     """
-    if not PREFECT_API_URL.value():
-        raise InputError("a sweep without a shared Prefect server has no queue; set PREFECT_API_URL to see one")
-    check_server()
+    listed = load_inventory(inventory)
+
+    def rows_of(spec: DeviceSpec) -> list[_Row]:
+        if spec.site in listed.labs:
+            return [_without_turn(spec, f"in lab {spec.site}; run this command there with {SITE_VARIABLE}={spec.site}")]
+        return _rows(spec)
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        rows = [row for each in pool.map(rows_of, listed.devices) for row in each]
+    if form == "table":
+        return table_lines(_COLUMNS, [rows], widest_cell=200)
+    return as_text(_COLUMNS, [rows], form)
+
+
+def _rows(spec: DeviceSpec) -> list[_Row]:
     try:
-        with client_without_retries() as client:
-            return as_table(_COLUMNS, list(_rows(client, turns(client))), widest_cell=200)
-    except httpx.HTTPError as error:
-        raise ServerGoneError(f"PREFECT_API_URL {PREFECT_API_URL.value()}: stopped answering ({error})") from None
+        with open_device(spec) as device:
+            probe(device)
+            holder, waiting = device_queue(device)
+    except DeviceError as error:
+        return [_without_turn(spec, f"unreachable: {error.cause}")]
+    turns = [(f"waits, {place}", each) for place, each in enumerate(waiting, 1)]
+    if holder:
+        turns.insert(0, ("has ended" if has_ended(holder) else "measures", holder))
+    return [(spec.name, turn, *_cells(who)) for turn, who in turns]
 
 
-def _rows(client: SyncPrefectClient, found: list[Turn]) -> Iterator[tuple[str, ...]]:
-    """Yield the cells of each line; by the pace of the holder, its end and the start of the next are expected."""
-    for _, of_device in groupby(found, key=lambda turn: turn.claim.device):
-        waiting, end = 0, None
-        for turn in of_device:
-            if turn.holds:
-                end = expected_end(client, turn.run)
-            waiting += not turn.holds
-            what = f"waits, {waiting}" if waiting else "measures"
-            expected = f"{'starts' if waiting else 'ends'} about {_local(end)}" if end and waiting < 2 else "unknown"
-            claim = turn.claim
-            yield claim.device, what, claim.sweep, str(claim.priority), claim.process, _local(claim.since), expected
+def _without_turn(spec: DeviceSpec, cause: str) -> _Row:
+    return (spec.name, cause, *[None] * (len(_COLUMNS) - 2))
 
 
-def _local(moment: datetime) -> str:
-    return f"{moment.astimezone():%Y-%m-%d %H:%M:%S}"
+def _cells(who: Holder) -> _Row:
+    return one_line(who.holder, 80), who.priority, who.process, one_line(who.since, 80)

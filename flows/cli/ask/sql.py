@@ -6,7 +6,7 @@ from pathlib import Path
 import typer
 
 from devices.errors import InputError
-from flows.cli.ask.questions import named_question, parameters_of
+from flows.cli.ask.questions import check_names, named_question, parameters_of
 from flows.cli.formats import as_text, output_file, write_rows
 from flows.warehouse.publish import readable_warehouse
 from sql.answer import answered
@@ -30,6 +30,7 @@ def ask(
     question = named_question(text)
     parameters = parameters_of(question, options)
     with readable_warehouse(var, warehouse) as readable:
+        check_names(question, parameters, readable)
         query = question.text if question else _query_text(text)
         if output is None:
             with answered(readable, query, parameters) as answer:

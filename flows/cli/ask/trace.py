@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devices.errors import InputError
+from tasks.bundle.middle_half import middle_half
 from tasks.bundle.names import RECORD
 from tasks.etdump.reader import Etdump, read_etdump
 from tasks.etdump.trace import as_chrome_json, slices_of
 from tasks.store.files import write_complete
-from tasks.store.folder import read_bundle
+from tasks.store.folder import read_bundle, record_beside
 from tasks.store.store import BundleStore
 
 _ETDUMP = "model.etdump"
@@ -27,24 +28,27 @@ class _Source:
 def write_trace(session: str, run: str | None, output: Path, bundles: BundleStore) -> str:
     """Write the trace of one run or of all runs; return a line that names them.
 
-    `run` is an index as in the view run_latency, `all`, or None for the first run after the warm-up ones. Raises
+    `run` is an index as in the view run_latency, `all`, or None for the measured run in the middle by duration. Raises
     InputError, BundleError or EtdumpError.
     """
     source = _source(session, bundles)
     executions = source.dump.executions
     if not executions:
         raise InputError(f"{session}: the ETDump contains 0 complete runs, so there is nothing to trace; measure again")
-    runs, which = _runs(run, executions, min(source.warmup_runs, executions - 1))
+    runs, which = _runs(run, source.dump, min(source.warmup_runs, executions - 1))
     text = as_chrome_json(source.title, slices_of(source.dump, runs), {**source.about, "runs": which})
     write_complete(output, text.encode())
     return f"{output}: {which}; open it at https://ui.perfetto.dev"
 
 
-def _runs(run: str | None, executions: int, warmup_runs: int) -> tuple[list[int], str]:
+def _runs(run: str | None, dump: Etdump, warmup_runs: int) -> tuple[list[int], str]:
+    executions = dump.executions
     if run == "all":
         return list(range(executions)), f"all {executions} runs, {warmup_runs} of them warm-up"
     if run is None:
-        return [warmup_runs], f"run {warmup_runs} of 0 to {executions - 1}, the first after the warm-up"
+        typical = middle_half(dump.execute_ns[warmup_runs:])
+        middle = warmup_runs + int(typical[len(typical) // 2])
+        return [middle], f"run {middle} of 0 to {executions - 1}, the middle one by duration"
     if not run.isdecimal() or int(run) >= executions:
         raise InputError(f"--run {run}: no such run; use a number from 0 to {executions - 1}, or all")
     kind = "a warm-up run" if int(run) < warmup_runs else "measured"
@@ -54,8 +58,9 @@ def _runs(run: str | None, executions: int, warmup_runs: int) -> tuple[list[int]
 def _source(session: str, bundles: BundleStore) -> _Source:
     path = Path(session)
     if path.is_file() and path.name != RECORD:
-        dump = read_etdump(path)
-        return _Source(path.name, 1, {"etdump": path.name}, dump)
+        record = record_beside(path)
+        dump = read_etdump(path, backends=record.model.backends if record else None)
+        return _Source(path.name, record.warmup_executions if record else 1, {"etdump": path.name}, dump)
     folder = path.parent if path.name == RECORD else path
     return _bundle_source(folder if folder.is_dir() else _find_bundle(session, bundles))
 
@@ -71,8 +76,9 @@ def _bundle_source(folder: Path) -> _Source:
         "emulated": record.device.emulated,
         "started_at": record.started_at,
     }
+    dump = read_etdump(folder / _ETDUMP, backends=record.model.backends)
     what = f"{record.model.name} {record.model.precision} {record.variant} t{record.threads} on {record.device.name}"
-    return _Source(what, record.warmup_executions, about, read_etdump(folder / _ETDUMP))
+    return _Source(what, record.warmup_executions, about, dump)
 
 
 def _find_bundle(session_id: str, bundles: BundleStore) -> Path:

@@ -10,6 +10,7 @@ from flows.cli.options import DEFAULT_VAR, VarOption
 
 if TYPE_CHECKING:
     from flows.model_check import CheckedCase
+    from tasks.rows.shares import Share
 
 app = typer.Typer(help="Check a model before a sweep measures it.", no_args_is_help=True)
 
@@ -25,6 +26,8 @@ def check(
 ) -> None:
     """Export a model and run it on this machine: what is delegated, what is not, why, and what that costs.
 
+    It holds this machine as a sweep does, and waits up to an hour for one that measures here.
+
     Exits with 1 if it cannot be exported or run, if its outputs are wrong, or above --max-portable.
     """
     from devices.errors import FarmError
@@ -34,7 +37,7 @@ def check(
     started = time.monotonic()
     problems = []
     try:
-        for case in check_model(model, precision, var):
+        for case in check_model(model, precision, var, tell=lambda cause: typer.echo(f"waiting: {cause}", err=True)):
             typer.echo("\n".join(_lines(case)))
             problems += [f"{case.export.model}: {case.problem}"] if case.problem else _too_portable(case, max_portable)
     except ExportError as error:
@@ -48,16 +51,19 @@ def check(
 
 
 def _too_portable(case: "CheckedCase", max_portable: float | None) -> list[str]:
-    if max_portable is None or case.portable_share is None or 100 * case.portable_share <= max_portable:
+    if max_portable is None or case.portable_share is None or 100 * case.portable_share.value <= max_portable:
         return []
-    share = 100 * case.portable_share
-    return [f"{case.export.model}: portable operators take {share:.1f} % of the time, more than {max_portable:g} %"]
+    share = _percent(case.portable_share)
+    return [f"{case.export.model}: portable operators take {share} of the time, more than {max_portable:g} %"]
 
 
 def _lines(case: "CheckedCase") -> Iterator[str]:
     """Yield what a user reads about a case."""
+    from flows.model_check import portable_of
+    from tasks.analyse.report.text import evidence, in_ms
+
     export = case.export
-    delegated, portable = (sum(entry["count"] for entry in each) for each in (export.delegated, export.portable))
+    delegated, portable = (sum(entry["count"] for entry in each) for each in (export.delegated, portable_of(export)))
     yield f"{export.model} {export.precision}: {export.pte_bytes / 1e6:.2f} MB, exported in {export.export_s:.1f} s"
     if export.delegated or export.portable:
         yield f"operators: {delegated} delegated to XNNPACK, {portable} portable"
@@ -65,15 +71,23 @@ def _lines(case: "CheckedCase") -> Iterator[str]:
         yield case.problem
         yield from (f"  {line}" for line in (case.record.log_tail or "").splitlines()[-5:])
         return
-    yield f"executions: {case.record.executions} in one process, median {case.median_ms:.3f} ms, 1 thread, SME2 off"
-    delegated_percent, portable_percent = (100 * (each or 0) for each in (case.delegated_share, case.portable_share))
-    rest = f"{100 - delegated_percent - portable_percent:.1f} % unattributed"
-    yield f"time: {delegated_percent:.1f} % delegated, {portable_percent:.1f} % portable, {rest}"
+    if case.portable_share and case.delegated_share and case.time_ms is not None:
+        yield f"time: {in_ms(case.time_ms)} ({evidence(case.times_ms)}), 1 thread, SME2 off"
+        rest = 100 * (1 - case.delegated_share.value - case.portable_share.value)
+        yield (
+            f"of that: {_percent(case.delegated_share)} delegated, {_percent(case.portable_share)} portable, "
+            f"{rest:.1f} % unattributed"
+        )
     for each in case.portable:
-        share = "not executed" if each.share is None else f"{100 * each.share:.1f} %"
+        share = "not executed" if each.share is None else _percent(each.share)
         times = f" x {each.count}" if each.count else ""
         yield f"  {each.operator}{times}: {share}" + (f". {each.advice}" if each.advice else "")
     yield _accuracy(case)
+
+
+def _percent(share: "Share") -> str:
+    """A share with the smallest and the largest of one session: `12.3 % (11.8 to 13.0 %)`."""
+    return f"{100 * share.value:.1f} % ({100 * share.low:.1f} to {100 * share.high:.1f} %)"
 
 
 def _accuracy(case: "CheckedCase") -> str:

@@ -1,4 +1,4 @@
-"""`etfarm sweep`: run a sweep with progress bars on the terminal, then print the medians."""
+"""`etfarm sweep`: run a sweep with progress bars on the terminal, then print the times."""
 
 from datetime import date
 from importlib.resources import files
@@ -39,9 +39,11 @@ def sweep(
     bundles: BundlesOption = None,
     warehouse: WarehouseOption = None,
     fail_on: Annotated[
-        Literal["regression", "suspected", "never"],
+        Literal["regression", "suspected", "device", "never"],
         typer.Option(
-            "--fail-on", help="Verdict on a series that makes the exit code 1; suspected includes regression."
+            "--fail-on",
+            help="Verdict on a series that makes the exit code 1; suspected and device (one that got slower) include "
+            "regression.",
         ),
     ] = "regression",
     priority: Annotated[
@@ -50,7 +52,7 @@ def sweep(
             "--priority",
             min=-100,
             max=100,
-            help="Instead of the file's: the highest gets a device of a shared server first, between two sessions.",
+            help="Instead of the file's: the highest gets a device first, between two sessions of others.",
         ),
     ] = None,
 ) -> None:
@@ -81,7 +83,7 @@ def sweep(
     }
     state, note, is_server_lost = run_with_server(sweep_flow, parameters, var, "sweep")
     end = cast("SweepEnd", data_of(state))
-    _print_medians(end.sweep_id, var, warehouse)
+    _print_times(end.sweep_id, var, warehouse)
     _print_verdicts(end.sweep_id, var, warehouse)
     typer.echo("; ".join(filter(None, [end.message, note])))
     code = 1 if state.is_failed() else 0
@@ -100,15 +102,17 @@ def _print_verdicts(sweep_id: str, var: Path, warehouse: Path | None) -> None:
         typer.echo(line)
 
 
-def _print_medians(sweep_id: str, var: Path, warehouse: Path | None) -> None:
+def _print_times(sweep_id: str, var: Path, warehouse: Path | None) -> None:
     from flows.cli.table import as_table
     from flows.warehouse.publish import readable_warehouse
     from sql.warehouse import open_read_only
+    from tasks.analyse.report.text import spread
 
-    query = files("sql").joinpath("queries/medians.sql").read_text(encoding="utf-8")
+    query = files("sql").joinpath("queries/times.sql").read_text(encoding="utf-8")
     with readable_warehouse(var, warehouse) as readable, open_read_only(readable) as connection:
         answer = connection.execute(query, {"sweep_id": sweep_id})
         columns, rows = [column[0] for column in answer.description or []], answer.fetchall()
+    rows = [(*row[:-2], spread(row[-2] or []) or None, row[-1]) for row in rows]
     if not any(row[-1] for row in rows):  # every name has one content
         columns, rows = columns[:-1], [row[:-1] for row in rows]
     typer.echo(as_table(columns, rows))

@@ -11,6 +11,15 @@ by_session AS (
         min(snr_db) FILTER (reference = 'fp32') AS snr_fp32_db,
         max(least_snr_db) FILTER (reference = 'eager') AS least_snr_db,
         max(least_snr_db) FILTER (reference = 'fp32') AS least_snr_fp32_db,
+        min(snr_db) FILTER (reference = 'host') AS snr_host_db,
+        max(least_snr_db) FILTER (reference = 'host') AS least_snr_host_db,
+        any_value(least_top1) AS least_top1,
+        CASE
+            WHEN any_value(least_top1) IS NOT NULL
+            THEN coalesce(
+                min(top1_agreement) FILTER (reference = 'fp32'), min(top1_agreement) FILTER (reference = 'eager')
+            )
+        END AS judged_top1,
         min(cosine) AS cosine,
         min(top1_agreement) AS top1_agreement
     FROM session
@@ -44,7 +53,11 @@ SELECT
     min(snr_fp32_db) AS snr_fp32_db,
     max(least_snr_fp32_db) AS least_snr_fp32_db,
     min(cosine) AS cosine,
-    min(top1_agreement) AS top1_agreement
+    min(top1_agreement) AS top1_agreement,
+    min(snr_host_db) AS snr_host_db,
+    max(least_snr_host_db) AS least_snr_host_db,
+    max(least_top1) AS least_top1,
+    min(judged_top1) AS judged_top1
 FROM by_session
 JOIN session_cell USING (session_key)
 JOIN cell USING (cell_id)
@@ -62,3 +75,6 @@ COMMENT ON COLUMN cell_accuracy.snr_fp32_db IS 'Least SNR against eager PyTorch 
 COMMENT ON COLUMN cell_accuracy.least_snr_fp32_db IS 'Its limit.';
 COMMENT ON COLUMN cell_accuracy.cosine IS 'Least cosine similarity with a reference, -1 to 1.';
 COMMENT ON COLUMN cell_accuracy.top1_agreement IS 'Least share of rows that choose the same class as a reference; see session_accuracy.';
+COMMENT ON COLUMN cell_accuracy.snr_host_db IS 'Least SNR against the same program on the machine that exported it, in dB: does the device compute what the program computes? NULL if all outputs are equal to it, and if that machine could not run the program.';
+COMMENT ON COLUMN cell_accuracy.least_snr_host_db IS 'Its limit, which is tight: the cost of the recipe is on both sides.';
+COMMENT ON COLUMN cell_accuracy.judged_top1 IS 'Least top1_agreement of the outputs that it applies to; NULL without it.';

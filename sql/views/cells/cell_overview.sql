@@ -47,11 +47,14 @@ SELECT
     comparison,
     arm,
     method,
-    inputs_sha256
+    inputs_sha256,
+    cell_ms AS time_ms
 FROM counted
 JOIN cell USING (cell_id, sweep_id)
+LEFT JOIN (SELECT cell_id, sweep_id, cell_ms FROM _cell) AS timed USING (cell_id, sweep_id)
 LEFT JOIN _differs USING (cell_id, cell, sweep_id);
 
 COMMENT ON VIEW cell_overview IS 'What is measured alike: each cell with everything that its sessions have in common. Only sessions of one cell are pooled.';
 COMMENT ON COLUMN cell_overview.differs IS 'What tells the cell from others of the same name (sweep, device, model, precision, variant, mode, threads); NULL if there are none.';
 COMMENT ON COLUMN cell_overview.sessions IS 'Sessions of the cell, however they ended.';
+COMMENT ON COLUMN cell_overview.time_ms IS 'Time of the cell in milliseconds: the mean of the middle half of its sessions; NULL if none counts as latency. All its parts add up to it (docs/numbers.md).';

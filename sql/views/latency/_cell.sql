@@ -5,17 +5,20 @@ counted AS (
         cell_id,
         sweep_id,
         count(*) AS sessions,
-        sum(executions - warmup_executions)::BIGINT AS runs
+        sum(executions - warmup_executions)::BIGINT AS runs,
+        sum(execute_ns) FILTER (is_typical) / sum(typical_runs) FILTER (is_typical) / 1e6 AS cell_ms
     FROM session_cell
     JOIN session USING (session_key)
-    WHERE status = 'succeeded' AND mode = 'timing' AND executions > warmup_executions AND purpose IS NULL
+    JOIN session_time USING (session_key)
+    WHERE purpose IS NULL
     GROUP BY cell_id, sweep_id
 )
 SELECT
     cell.*,
     sessions,
-    runs
+    runs,
+    cell_ms
 FROM cell
 JOIN counted USING (cell_id, sweep_id);
 
-COMMENT ON VIEW _cell IS 'Cells that count as latency, with the sessions and runs that enter statistics. Private: may change with any version.';
+COMMENT ON VIEW _cell IS 'Cells that count as latency, with the sessions and runs that enter statistics, and their time: the mean of the runs in the middle half of the sessions in the middle half. Private: may change with any version.';

@@ -23,21 +23,22 @@ phase AS (
         session.cell,
         tokens,
         coalesce(kv_depth, 0) AS kv_depth,
-        count(*) AS sessions,
-        median(median_ms) AS median_ms
+        any_value(_cell.sessions) AS sessions,
+        any_value(cell_ms) AS time_ms
     FROM session_latency
     JOIN _session AS session USING (session_id, sweep_id)
     JOIN model USING (model_id)
-    WHERE tokens > 0 AND runs > 0
+    JOIN _cell USING (cell_id, sweep_id)
+    WHERE tokens > 0
     GROUP BY ALL
 ),
 prefill AS (
-    SELECT about, tokens AS prompt, cell, tokens, sessions, median_ms
+    SELECT about, tokens AS prompt, cell, tokens, sessions, time_ms
     FROM phase
     WHERE kv_depth = 0
 ),
 decode AS (
-    SELECT about, kv_depth AS prompt, cell, tokens, kv_depth, sessions, median_ms
+    SELECT about, kv_depth AS prompt, cell, tokens, kv_depth, sessions, time_ms
     FROM phase
     WHERE kv_depth > 0
 )
@@ -51,13 +52,13 @@ SELECT
     about.variant,
     about.threads,
     prefill.tokens AS prefill_tokens,
-    prefill.median_ms AS time_to_first_token_ms,
-    CASE WHEN _has_times(about.emulated) THEN 1000 * prefill.tokens / nullif(prefill.median_ms, 0) END AS prefill_tokens_per_s,
+    prefill.time_ms AS time_to_first_token_ms,
+    CASE WHEN _has_times(about.emulated) THEN 1000 * prefill.tokens / nullif(prefill.time_ms, 0) END AS prefill_tokens_per_s,
     prefill.sessions AS prefill_sessions,
     decode.kv_depth,
     decode.tokens AS decode_tokens,
-    decode.median_ms AS decode_ms,
-    CASE WHEN _has_times(about.emulated) THEN 1000 * decode.tokens / nullif(decode.median_ms, 0) END AS decode_tokens_per_s,
+    decode.time_ms AS decode_ms,
+    CASE WHEN _has_times(about.emulated) THEN 1000 * decode.tokens / nullif(decode.time_ms, 0) END AS decode_tokens_per_s,
     decode.sessions AS decode_sessions,
     prefill.cell AS prefill_cell,
     decode.cell AS decode_cell,
@@ -71,12 +72,12 @@ FULL JOIN decode USING (about, prompt);
 COMMENT ON VIEW generation_speed IS 'How fast language models read a prompt and write text: each prefill beside the decoding at the KV depth that it leaves, equal in everything else; a phase without the other has NULL there. The numbers of tokens are fixed by the exported methods, so a text cannot end early.';
 COMMENT ON COLUMN generation_speed.model IS 'Name of the model, without the name of the method.';
 COMMENT ON COLUMN generation_speed.prefill_tokens IS 'Tokens of the prompt, read in one run.';
-COMMENT ON COLUMN generation_speed.time_to_first_token_ms IS 'Milliseconds to read the prompt, after which the scores of the first new token are known: median of session medians of Method::execute. Loading, tokenizing and sampling are not part of it.';
+COMMENT ON COLUMN generation_speed.time_to_first_token_ms IS 'Milliseconds to read the prompt, after which the scores of the first new token are known: the time of Method::execute in its cell. Loading, tokenizing and sampling are not part of it.';
 COMMENT ON COLUMN generation_speed.prefill_tokens_per_s IS 'prefill_tokens over time_to_first_token_ms, per second; NULL on emulated devices.';
 COMMENT ON COLUMN generation_speed.prefill_sessions IS 'Sessions behind the prefill; NULL without one.';
 COMMENT ON COLUMN generation_speed.kv_depth IS 'Tokens in the KV cache before each decoding run. Every run writes the same position, so all are at this depth.';
 COMMENT ON COLUMN generation_speed.decode_tokens IS 'New tokens of one decoding run, usually 1.';
-COMMENT ON COLUMN generation_speed.decode_ms IS 'Milliseconds of one decoding run: median of session medians of Method::execute.';
+COMMENT ON COLUMN generation_speed.decode_ms IS 'Milliseconds of one decoding run: the time of Method::execute in its cell.';
 COMMENT ON COLUMN generation_speed.decode_tokens_per_s IS 'decode_tokens over decode_ms, per second; NULL on emulated devices.';
 COMMENT ON COLUMN generation_speed.decode_sessions IS 'Sessions behind the decoding; NULL without one.';
 COMMENT ON COLUMN generation_speed.prefill_cell IS 'Id of the cell of the prefill, see cell_overview; NULL without one.';

@@ -12,9 +12,10 @@ latency AS (
         min(execute_ns) FILTER (NOT is_warmup) / 1e6 AS min_ms,
         max(execute_ns) FILTER (NOT is_warmup) / 1e6 AS max_ms,
         stddev_samp(execute_ns) FILTER (NOT is_warmup) / nullif(avg(execute_ns) FILTER (NOT is_warmup), 0) AS cv,
-        sum(unattributed_ns) FILTER (NOT is_warmup) / nullif(sum(execute_ns) FILTER (NOT is_warmup), 0) AS unattributed_share
+        sum(unattributed_ns) FILTER (typical_run.run_id IS NOT NULL) AS unattributed_ns
     FROM run
     JOIN run_summary USING (session_key, run_id)
+    LEFT JOIN typical_run USING (session_key, run_id)
     JOIN session USING (session_key)
     GROUP BY session_key, sweep_id
 )
@@ -40,7 +41,7 @@ SELECT
     min_ms,
     max_ms,
     cv,
-    unattributed_share,
+    unattributed_ns / nullif(session_time.execute_ns, 0) AS unattributed_share,
     load_ns / 1e6 AS load_ms,
     model_peak_resident_bytes,
     peak_resident_bytes,
@@ -62,16 +63,23 @@ SELECT
     quartile_ratio > 1.05 AND drift_share > 2.5 * 1.4826 * mad_ms / median_ms * sqrt(12 / runs) AS has_drift,
     outlier_runs,
     is_bimodal,
-    cell_accuracy.accuracy
+    cell_accuracy.accuracy,
+    session_time.execute_ns / typical_runs / 1e6 AS time_ms,
+    typical_runs,
+    is_typical
 FROM latency
 JOIN _timing_session USING (session_key, sweep_id)
+LEFT JOIN session_time USING (session_key)
 LEFT JOIN session_statistic USING (session_key)
 LEFT JOIN (SELECT cell, sweep_id, accuracy FROM cell_accuracy) AS cell_accuracy USING (cell, sweep_id);
 
 COMMENT ON VIEW session_latency IS 'Every timing session that succeeded: the unit of statistics. Warm-up runs are excluded from every number. The columns from settled_after_runs on need 10 measured runs; they are NULL below, and for sessions of an older farm until the next load.';
 COMMENT ON COLUMN session_latency.runs IS 'Measured runs; every statistic is NULL if there are none.';
 COMMENT ON COLUMN session_latency.warmup_runs IS 'Warm-up runs, which are excluded.';
-COMMENT ON COLUMN session_latency.median_ms IS 'Median latency in milliseconds.';
+COMMENT ON COLUMN session_latency.median_ms IS 'Median of its measured runs, in milliseconds.';
+COMMENT ON COLUMN session_latency.time_ms IS 'The time of the session in milliseconds: the mean of the middle half of its measured runs by duration, so that its parts (operators, categories, modules) add up to it and a slow run is left out.';
+COMMENT ON COLUMN session_latency.typical_runs IS 'Runs of that middle half. All measured runs where events were removed before version 0.2: such nights are not compared with others.';
+COMMENT ON COLUMN session_latency.is_typical IS 'Whether the session is one of the middle half of its cell by time: the time of a cell is the mean of these.';
 COMMENT ON COLUMN session_latency.mad_ms IS 'Median absolute deviation, median(|x - median|), in milliseconds; not scaled by 1.4826.';
 COMMENT ON COLUMN session_latency.iqr_ms IS 'Interquartile range in milliseconds, interpolated.';
 COMMENT ON COLUMN session_latency.p90_ms IS '90th percentile in milliseconds, interpolated.';
@@ -80,13 +88,13 @@ COMMENT ON COLUMN session_latency.p99_ms IS '99th percentile in milliseconds, in
 COMMENT ON COLUMN session_latency.min_ms IS 'Fastest run in milliseconds.';
 COMMENT ON COLUMN session_latency.max_ms IS 'Slowest run in milliseconds.';
 COMMENT ON COLUMN session_latency.cv IS 'Coefficient of variation: sample standard deviation over mean; NULL below 2 runs.';
-COMMENT ON COLUMN session_latency.unattributed_share IS 'Share of Method::execute that no operator accounts for, 0 to 1; slightly below 0 if a delegate reports more than its call took.';
+COMMENT ON COLUMN session_latency.unattributed_share IS 'Share of Method::execute that no operator accounts for, 0 to 1.';
 COMMENT ON COLUMN session_latency.settled_after_runs IS 'Measured runs at the start that look like further warm-up, up to a fifth of them; 0 if there are none. They stay in every number.';
 COMMENT ON COLUMN session_latency.drift_share IS 'Change of the latency over the session as a share of the median: Theil-Sen slope times runs. 0.06 is 6 % slower at the end.';
 COMMENT ON COLUMN session_latency.quartile_ratio IS 'Median of the last quarter of the measured runs over that of the first.';
 COMMENT ON COLUMN session_latency.has_drift IS 'Whether the session got slower, as when a device heats up: quartile_ratio is above 1.05, and drift_share is more than steady runs with this scatter show by chance in 1 of 100 sessions.';
 COMMENT ON COLUMN session_latency.outlier_runs IS 'Measured runs with a modified z-score above 5, to either side. They stay in every number.';
-COMMENT ON COLUMN session_latency.is_bimodal IS 'Whether the measured runs have two modes at least 1 % apart: a session''s median then depends on which mode had more runs.';
+COMMENT ON COLUMN session_latency.is_bimodal IS 'Whether the measured runs have two modes at least 1 % apart: the time of a session then depends on which mode had more runs.';
 COMMENT ON COLUMN session_latency.load_ms IS 'Milliseconds to load the model; NULL if the runner does not report it.';
 COMMENT ON COLUMN session_latency.tracing_cost IS 'What recording the ETDump adds to a run, as a share: 0.28 is 28 %. Measured at the end of one session of each cell, after loading again; NULL for all others.';
 COMMENT ON COLUMN session_latency.accuracy IS 'Accuracy of its cell: accurate, inaccurate (its times never count as faster), not judged or not compared, see cell_accuracy.';

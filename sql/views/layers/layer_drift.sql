@@ -10,6 +10,8 @@ by_cell AS (
         max(max_abs_error) AS max_abs_error,
         min(snr_db) AS snr_db,
         max(nonfinite_mismatches) AS nonfinite_mismatches,
+        min(snr_fp32_db) AS snr_fp32_db,
+        max(lost_fp32) AS lost_fp32,
         count(DISTINCT values_sha256) = 1 AS is_reproducible,
         count(*) AS sessions,
         max_by(values_sha256, session_key) AS values_sha256,
@@ -44,7 +46,9 @@ SELECT
     pte_sha256,
     runner_sha256,
     serial,
-    build
+    build,
+    snr_fp32_db,
+    lost_fp32
 FROM by_cell
 JOIN cell USING (cell_id);
 
@@ -59,3 +63,5 @@ COMMENT ON COLUMN layer_drift.sessions IS 'Sessions in mode numerics; of several
 COMMENT ON COLUMN layer_drift.is_reproducible IS 'Whether all of them have the same bits.';
 COMMENT ON COLUMN layer_drift.values_sha256 IS 'Hash of the values on the device, of the last session.';
 COMMENT ON COLUMN layer_drift.sample IS 'Up to 64 evenly spaced elements of them, the same ones in every session; NULL for NaN and infinity.';
+COMMENT ON COLUMN layer_drift.snr_fp32_db IS 'Least SNR against the same layer of the fp32 model in dB: the cost of the recipe up to here; NULL for fp32, and for a layer that the fp32 model does not have.';
+COMMENT ON COLUMN layer_drift.lost_fp32 IS 'Elements that are NaN or infinite and finite in the fp32 model, such as those beyond the range of fp16, the largest number; NULL as snr_fp32_db.';

@@ -14,6 +14,8 @@ side AS (
         any_value(snr_db) FILTER (variant = 'sme2_off') AS snr_off_db,
         any_value(nonfinite_mismatches) FILTER (variant = 'sme2_on') AS nonfinite_mismatches_on,
         any_value(nonfinite_mismatches) FILTER (variant = 'sme2_off') AS nonfinite_mismatches_off,
+        min(snr_fp32_db) AS snr_fp32_db,
+        max(lost_fp32) AS lost_fp32,
         any_value(values_sha256) FILTER (variant = 'sme2_on') = any_value(values_sha256) FILTER (variant = 'sme2_off') AS is_equal,
         any_value(sample) FILTER (variant = 'sme2_on') AS sample_on,
         any_value(sample) FILTER (variant = 'sme2_off') AS sample_off
@@ -42,7 +44,9 @@ SELECT
     is_equal,
     -- NULL where an element of one side is not finite; list_max leaves it out.
     list_max(list_transform(list_zip(sample_on, sample_off), lambda each: abs(each[1] - each[2]))) AS sampled_difference,
-    pair
+    pair,
+    snr_fp32_db,
+    lost_fp32
 FROM side
 JOIN _pair USING (pair, sweep_id);
 
@@ -57,3 +61,5 @@ COMMENT ON COLUMN sme2_layer_drift.nonfinite_mismatches_on IS 'Elements that are
 COMMENT ON COLUMN sme2_layer_drift.nonfinite_mismatches_off IS 'Elements that are finite on one side only, without SME2.';
 COMMENT ON COLUMN sme2_layer_drift.is_equal IS 'Whether all bits are equal with and without SME2, from a hash of all elements.';
 COMMENT ON COLUMN sme2_layer_drift.sampled_difference IS 'Largest absolute difference between both, of up to 64 evenly spaced elements: the values themselves are not kept.';
+COMMENT ON COLUMN sme2_layer_drift.snr_fp32_db IS 'Least SNR of both sides against the same layer of the fp32 model in dB: the cost of the recipe up to here; NULL for fp32, and for a layer that the fp32 model does not have.';
+COMMENT ON COLUMN sme2_layer_drift.lost_fp32 IS 'Elements of both sides that are NaN or infinite and finite in the fp32 model, such as those beyond the range of fp16, the largest number; NULL as snr_fp32_db.';

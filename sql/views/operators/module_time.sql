@@ -4,12 +4,7 @@ own AS (
     SELECT
         cell_id,
         source_map_id,
-        CASE
-            WHEN NOT _is_operator(node.kind) THEN 'Unattributed'
-            WHEN certainty = 'inserted' THEN 'Inserted'
-            WHEN module_path IS NULL THEN 'Unknown'
-            ELSE module_path
-        END AS module_path,
+        _module_name(node.kind, certainty, module_path) AS module_path,
         CASE
             WHEN NOT _is_operator(node.kind) THEN 'unattributed'
             WHEN certainty = 'inserted' THEN 'inserted'
@@ -98,7 +93,7 @@ COMMENT ON COLUMN module_time.module_path IS 'Path of the module, such as encode
 COMMENT ON COLUMN module_time.kind IS 'module; unattributed, inserted or unknown for time that belongs to no module.';
 COMMENT ON COLUMN module_time.depth IS 'Modules around it; 0 for the model itself.';
 COMMENT ON COLUMN module_time.parent IS 'Path of the module around it; NULL for the model itself.';
-COMMENT ON COLUMN module_time.own_ms IS 'Milliseconds in one run in operators that the module calls itself: the median over sessions of the mean over runs.';
+COMMENT ON COLUMN module_time.own_ms IS 'Milliseconds in one run in operators that the module calls itself: a part of the time of its cell.';
 COMMENT ON COLUMN module_time.time_ms IS 'Milliseconds in one run in the module and all modules inside; of the model itself, all of Method::execute.';
 COMMENT ON COLUMN module_time.own_share IS 'own_ms as a share of Method::execute, from 0 to 1.';
 COMMENT ON COLUMN module_time.share IS 'time_ms as a share of Method::execute, from 0 to 1.';

@@ -55,5 +55,5 @@ COMMENT ON COLUMN operator_source.module_path IS 'Path of the module that calls 
 COMMENT ON COLUMN operator_source.file_line IS 'File and line of the call: the innermost outside torch, otherwise inside it. NULL if unknown.';
 COMMENT ON COLUMN operator_source.certainty IS 'known, ambiguous (several operators match), inserted (not an operator of the model), unknown, or not executed.';
 COMMENT ON COLUMN operator_source.note IS 'Why it is not known; NULL if it is.';
-COMMENT ON COLUMN operator_source.time_ms IS 'Milliseconds in one run: the median over sessions of the mean over runs; NULL if it did not run.';
+COMMENT ON COLUMN operator_source.time_ms IS 'Milliseconds in one run: a part of the time of its cell; NULL if it did not run.';
 COMMENT ON COLUMN operator_source.share IS 'Share of Method::execute, from 0 to 1; NULL if it did not run.';

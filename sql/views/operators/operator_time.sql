@@ -31,4 +31,4 @@ SELECT
 FROM _operator_cell
 JOIN _cell USING (cell_id, sweep_id);
 
-COMMENT ON VIEW operator_time IS 'Where the time of Method::execute goes, by operator, layout, data types and kernel. A time is the median over the sessions of a cell of the mean over the runs of a session; the shares of a cell add up to 1.';
+COMMENT ON VIEW operator_time IS 'Where the time of Method::execute goes, by operator, layout, data types and kernel. Times are means of the same runs as the time of the cell (see session_latency), so that they add up to it; their shares add up to 1.';

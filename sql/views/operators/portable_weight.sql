@@ -39,4 +39,4 @@ JOIN _cell USING (cell_id, sweep_id);
 COMMENT ON VIEW portable_weight IS 'How much of Method::execute runs in portable operators: the sums of operator_time.';
 COMMENT ON COLUMN portable_weight.portable_ms IS 'Milliseconds in portable operators in one run.';
 COMMENT ON COLUMN portable_weight.delegated_ms IS 'Milliseconds in delegated operators in one run.';
-COMMENT ON COLUMN portable_weight.execute_ms IS 'Milliseconds of one run: the sum over all operators and the unattributed time.';
+COMMENT ON COLUMN portable_weight.execute_ms IS 'Milliseconds of one run, the time of its cell: the sum over all operators and the unattributed time.';

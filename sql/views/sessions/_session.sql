@@ -15,6 +15,7 @@ SELECT
     precision,
     seed,
     pte_sha256,
+    inputs_sha256,
     runner_sha256,
     runner_source
 FROM session

@@ -25,19 +25,23 @@ SELECT
     cosine,
     top1_agreement,
     least_snr_db,
-    is_inaccurate
+    is_inaccurate,
+    -- It applies to the comparison with fp32, or with eager PyTorch where there is no other.
+    CASE reference
+        WHEN max(reference) FILTER (reference <> 'host') OVER (PARTITION BY session_key, output) THEN least_top1
+    END AS least_top1
 FROM accuracy
 JOIN _session USING (session_key)
 WHERE status = 'succeeded';
 
-COMMENT ON VIEW session_accuracy IS 'Every output of every session that succeeded, compared with eager PyTorch in the same precision and, unless that is fp32, in fp32. A session without rows was not compared.';
+COMMENT ON VIEW session_accuracy IS 'Every output of every session that succeeded, compared with the same program on the machine that exported it, with eager PyTorch in the same precision and, unless that is fp32, in fp32. A session without rows was not compared.';
 COMMENT ON COLUMN session_accuracy.output IS 'Number of the output, from 0.';
 COMMENT ON COLUMN session_accuracy.max_abs_error IS 'Largest absolute difference from the reference; NULL if no value is finite in both.';
 COMMENT ON COLUMN session_accuracy.max_rel_error IS 'Largest difference relative to the reference; NULL if no value is finite in both.';
 COMMENT ON COLUMN session_accuracy.nonfinite_mismatches IS 'Values that are NaN or infinite on one side and not the same on the other.';
-COMMENT ON COLUMN session_accuracy.reference IS 'eager: eager PyTorch in the same precision, for quantizing recipes the quantized model; fp32: eager PyTorch in fp32, the only reference of int8 in sessions of an older farm.';
+COMMENT ON COLUMN session_accuracy.reference IS 'host: the same program on the machine that exported it; eager: eager PyTorch in the same precision, for quantizing recipes the quantized model; fp32: eager PyTorch in fp32, the only reference of int8 in sessions of an older farm.';
 COMMENT ON COLUMN session_accuracy.snr_db IS 'Signal-to-noise ratio in dB: 10 log10(sum of squares of the reference / sum of squares of the difference). NULL if both are equal, if the reference is 0 everywhere, and in sessions of an older farm.';
 COMMENT ON COLUMN session_accuracy.cosine IS 'Cosine of the angle between output and reference, -1 to 1; NULL if one is 0 everywhere, and in sessions of an older farm.';
-COMMENT ON COLUMN session_accuracy.top1_agreement IS 'Share of rows (over the last dimension) whose largest element is at the same place, 0 to 1, of floating-point outputs with 1 to 3 dimensions: meaningful where the last one is classes or tokens. Of integer outputs, the share of equal elements. It is shown and decides nothing, except that integers of which 90 % are equal are accurate.';
-COMMENT ON COLUMN session_accuracy.least_snr_db IS 'The limit of the recipe that applied when it was measured; NULL in sessions of an older farm.';
-COMMENT ON COLUMN session_accuracy.is_inaccurate IS 'Whether the output is beyond the limit: its SNR is below least_snr_db, it is NaN or infinite where fp32 is finite, or it is off by more than 0.001 where the reference is 0 everywhere. NULL if it was not judged.';
+COMMENT ON COLUMN session_accuracy.top1_agreement IS 'Share of rows (over the last dimension) whose largest element is at the same place, 0 to 1, of floating-point outputs with 1 to 3 dimensions: meaningful where the last one is classes or tokens. Of integer outputs, the share of equal elements. Without least_top1 it is shown and decides nothing, except that integers of which 90 % are equal are accurate.';
+COMMENT ON COLUMN session_accuracy.least_snr_db IS 'The limit of the recipe, or of the entry in the sweep file, that applied when it was measured; NULL in sessions of an older farm.';
+COMMENT ON COLUMN session_accuracy.is_inaccurate IS 'Whether the output is beyond the limit: its SNR is below least_snr_db, it is NaN or infinite where fp32 is finite, its top1_agreement is below least_top1, or it is off by more than 0.001 where the reference is 0 everywhere. NULL if it was not judged.';

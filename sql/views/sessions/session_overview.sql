@@ -38,7 +38,8 @@ SELECT
     build,
     purpose,
     comparison,
-    arm
+    arm,
+    delegate_note
 FROM _session;
 
 COMMENT ON VIEW session_overview IS 'Every session, however it ended.';

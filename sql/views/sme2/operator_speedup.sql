@@ -80,5 +80,4 @@ COMMENT ON COLUMN operator_speedup.calls_off IS 'Calls per run without SME2.';
 COMMENT ON COLUMN operator_speedup.time_on_ms IS 'Milliseconds in one run with SME2; NULL if it did not run.';
 COMMENT ON COLUMN operator_speedup.time_off_ms IS 'Milliseconds in one run without SME2; NULL if it did not run.';
 COMMENT ON COLUMN operator_speedup.speedup IS 'time_off_ms / time_on_ms: above 1 means that SME2 is faster. NULL if a side is missing, inaccurate or below the resolution, and on emulated devices.';
-COMMENT ON COLUMN operator_speedup.saved_ms IS 'time_off_ms - time_on_ms; NULL if a side is missing or inaccurate, and on emulated devices.';
 COMMENT ON COLUMN operator_speedup.below_resolution IS 'Whether its calls with or without SME2 take less than the resolution of their times, see operator_time.resolution_ms.';

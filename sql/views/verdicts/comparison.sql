@@ -11,8 +11,8 @@ SELECT
     b.threads,
     sessions_a,
     sessions_b,
-    median_a / 1e6 AS median_a_ms,
-    median_b / 1e6 AS median_b_ms,
+    time_a / 1e6 AS time_a_ms,
+    time_b / 1e6 AS time_b_ms,
     ratio,
     low,
     high,
@@ -31,7 +31,10 @@ SELECT
     cell_a,
     cell_b,
     accuracy_a.accuracy AS accuracy_a,
-    accuracy_b.accuracy AS accuracy_b
+    accuracy_b.accuracy AS accuracy_b,
+    time_a / 1e6 AS median_a_ms,
+    time_b / 1e6 AS median_b_ms,
+    note
 FROM comparison_result
 JOIN cell AS a ON a.cell = cell_a
 JOIN cell AS b ON b.cell = cell_b
@@ -47,9 +50,11 @@ COMMENT ON COLUMN comparison.precision_a IS 'Its precision.';
 COMMENT ON COLUMN comparison.precision_b IS 'Its precision.';
 COMMENT ON COLUMN comparison.sessions_a IS 'Sessions of side A that count.';
 COMMENT ON COLUMN comparison.sessions_b IS 'Sessions of side B that count.';
-COMMENT ON COLUMN comparison.median_a_ms IS 'Median of the medians of the sessions of side A, in milliseconds.';
-COMMENT ON COLUMN comparison.median_b_ms IS 'Median of the medians of the sessions of side B, in milliseconds.';
-COMMENT ON COLUMN comparison.ratio IS 'median_b_ms / median_a_ms: above 1, B is slower.';
+COMMENT ON COLUMN comparison.time_a_ms IS 'Time of side A in milliseconds: the mean of the middle half of its sessions.';
+COMMENT ON COLUMN comparison.time_b_ms IS 'Time of side B in milliseconds, likewise.';
+COMMENT ON COLUMN comparison.median_a_ms IS 'Old name of time_a_ms: the same figure, until version 0.3.';
+COMMENT ON COLUMN comparison.median_b_ms IS 'Old name of time_b_ms: the same figure, until version 0.3.';
+COMMENT ON COLUMN comparison.ratio IS 'time_b_ms / time_a_ms, or within the states that note names: above 1, B is slower.';
 COMMENT ON COLUMN comparison.low IS 'Lower end of the 95 % interval of the ratio; NULL below 5 sessions.';
 COMMENT ON COLUMN comparison.high IS 'Upper end of the 95 % interval of the ratio; NULL below 5 sessions.';
 COMMENT ON COLUMN comparison.answer IS 'different, same (the interval lies within 1 %) or unknown; inaccurate if the outputs of a side are.';
@@ -64,3 +69,4 @@ COMMENT ON COLUMN comparison.cell_a IS 'The cell of side A.';
 COMMENT ON COLUMN comparison.cell_b IS 'The cell of side B.';
 COMMENT ON COLUMN comparison.accuracy_a IS 'Accuracy of side A, see cell_accuracy.';
 COMMENT ON COLUMN comparison.accuracy_b IS 'Accuracy of side B, see cell_accuracy.';
+COMMENT ON COLUMN comparison.note IS 'How sessions were compared within two states of the device, or why they could not be; NULL if it has one.';

@@ -18,6 +18,6 @@ WINDOW earlier AS (
 );
 
 COMMENT ON VIEW noise_floor IS 'By how much each series on each device moves from night to night without a change: smaller changes of one night mean nothing.';
-COMMENT ON COLUMN noise_floor.noise_floor IS 'As a fraction of the median.';
+COMMENT ON COLUMN noise_floor.noise_floor IS 'As a fraction of the time.';
 COMMENT ON COLUMN noise_floor.change IS 'The floor over the median of the floors of earlier nights: about 2 or more points to the device, not to the model. NULL for the first.';
 COMMENT ON COLUMN noise_floor.baseline_nights IS 'Number of nights that it was estimated from.';

@@ -37,7 +37,7 @@ COMMENT ON COLUMN operator_verdict.operator IS 'Name with layout, data types and
 COMMENT ON COLUMN operator_verdict.verdict IS 'regression, suspected, improvement, no change or insufficient data. An operator that is new is a regression, one that is gone an improvement.';
 COMMENT ON COLUMN operator_verdict.ratio IS 'Time over that of the baseline, without what all operators share; NULL for an operator that is new or gone.';
 COMMENT ON COLUMN operator_verdict.baseline_ms IS 'Milliseconds in one run: the median over the baseline nights.';
-COMMENT ON COLUMN operator_verdict.time_ms IS 'Milliseconds in one run, as measured: the median over the sessions of the night.';
+COMMENT ON COLUMN operator_verdict.time_ms IS 'Milliseconds in one run, as measured: a part of the time of the night.';
 COMMENT ON COLUMN operator_verdict.part_percent IS 'What it adds to the change of the total beside what all operators share, in percent; those of the operators and common_percent add up to 100. NULL if the total changed by less than 1 %.';
 COMMENT ON COLUMN operator_verdict.common_factor IS 'What all operators share that night, relative to the baseline: 1.05 if each is 5 % slower.';
 COMMENT ON COLUMN operator_verdict.common_percent IS 'What that adds to the change of the total, in percent; NULL if the total changed by less than 1 %.';

@@ -16,7 +16,6 @@ from sql.insert import insert_rows
 from sql.schema import sql_files
 from tasks.analyse.load.dimensions import Dimension, NodeIds
 from tasks.analyse.load.statistics import add_session_statistics
-from tasks.analyse.load.sums import sums_of_nodes, sums_of_runs
 from tasks.etdump.tree import Runs
 from tasks.rows.record_rows import Row
 from tasks.rows.rows import Rows, printable
@@ -71,8 +70,11 @@ class Loader:
         for table, rows in {**shared, "node": self._nodes.new, **self._rows}.items():
             if rows:
                 insert_rows(self._connection, table, _columns(rows))
-        for table, parts in self._facts.items():
-            insert_rows(self._connection, table, pa.concat_tables(parts))
+        if self._facts:
+            facts = {table: pa.concat_tables(parts) for table, parts in self._facts.items()}
+            for table, new in facts.items():
+                insert_rows(self._connection, table, new)
+            self._run({"new_run": facts["run"], "new_event": facts["event"]}, "session_refresh")
         if self._replaced:
             self._run({}, "forget_orphans")
         self._run({}, "cell_add", "cell_refresh")
@@ -143,7 +145,6 @@ class Loader:
         run_ids = np.arange(len(runs.execute_ns)) + self._next_run
         self._next_run += len(run_ids)
         session_keys = np.full(len(run_ids), self._last_session, np.int32)
-        nodes, sums = sums_of_nodes(runs, warmup_executions)
         facts: dict[str, dict[str, Any]] = {
             "run": {
                 "run_id": run_ids,
@@ -159,12 +160,6 @@ class Loader:
                 "start_ns": runs.start_ns,
                 "dur_ns": runs.dur_ns,
                 "self_ns": runs.self_ns,
-            },
-            "run_summary": {"run_id": run_ids, "session_key": session_keys, **sums_of_runs(runs)},
-            "session_node": {
-                "session_key": np.full(len(nodes), self._last_session, np.int32),
-                "node_id": node_ids[nodes],
-                **sums,
             },
         }
         for table, columns in facts.items():

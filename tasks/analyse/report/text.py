@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from tasks.analyse.report.page import Cell, Code, Text, Tone, parts_of
+from tasks.bundle.interval import median_interval
 
 DASH = "\u2013"
 TIMES = "\u00d7"
@@ -43,10 +44,29 @@ def rounded_percent(share: float) -> str:
 
 def in_ms(milliseconds: float) -> str:
     """A time inside a sentence, with three significant digits: `12.3 ms`, `0.0812 ms`, `1,230 ms`."""
-    if milliseconds >= 100:
-        return f"{milliseconds:,.0f} ms"
-    digits = 1 if milliseconds >= 10 else 2 if milliseconds >= 1 else 3 if milliseconds >= 0.1 else 4
-    return f"{milliseconds:.{digits}f} ms"
+    return f"{milliseconds:,.{_sentence_digits(milliseconds)}f} ms"
+
+
+def evidence(times_ms: Sequence[float]) -> str:
+    """What a time is made from: `eight sessions, 95 % interval 12.1 to 12.6 ms`."""
+    return ", ".join(filter(None, [counted(len(times_ms), "session"), spread(times_ms)]))
+
+
+def spread(times_ms: Sequence[float]) -> str:
+    """The 95 % interval of times, or the range of too few for one: `12.0 to 12.9 ms`; empty for a single time."""
+    if len(times_ms) < 2:
+        return ""
+    bounds = median_interval(times_ms)
+    low, high = bounds or (min(times_ms), max(times_ms))
+    digits = _sentence_digits(low)
+    return f"{'95 % interval ' if bounds else ''}{low:,.{digits}f} to {high:,.{digits}f} ms"
+
+
+def _sentence_digits(milliseconds: float) -> int:
+    for least, digits in ((100, 0), (10, 1), (1, 2), (0.1, 3)):
+        if milliseconds >= least:
+            return digits
+    return 4
 
 
 def counted(count: int, singular: str, plural: str | None = None) -> str:

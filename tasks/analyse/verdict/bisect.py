@@ -6,7 +6,7 @@ from datetime import date
 from itertools import groupby
 
 from devices.errors import InputError
-from tasks.analyse.verdict.nights import Verdict
+from tasks.analyse.verdict.night import Verdict
 
 _STEPS = {"regression", "suspected", "improvement"}
 

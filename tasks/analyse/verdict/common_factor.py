@@ -7,6 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.bundle.middle_half import middle_half
+
 Array = NDArray[np.float64]
 Level = Literal["operator", "category"]
 
@@ -33,6 +35,8 @@ class Group:
     """The ISO date of a night."""
     times_ns: Array
     """(sessions, operators): time in one run, 0 where an operator did not run. At least one session."""
+    calls: Array | None = None
+    """(sessions, operators): calls in one run; None if unknown."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +68,8 @@ class Adjusted:
         """(columns): the last group, without the common factor."""
         self.baseline_ns = np.median([np.median(own, axis=0) for own in self.own_ns[:baseline]], axis=0)
         """(columns): the baseline."""
-        self.time_ns = np.median(self.times_ns[-1], axis=0)
-        """(columns): the last group, as measured."""
+        self.time_ns = self.times_ns[-1][middle_half(raw[-1].sum(axis=1))].mean(axis=0)
+        """(columns): the last group, as measured: parts of the time of its cell."""
         self.total_ns = float(self.time_ns[: len(operators)].sum())
         self.baseline_total_ns = float(self.baseline_ns[: len(operators)].sum())
 

@@ -1,14 +1,16 @@
-"""Whether two groups of sessions differ: the ratio of their medians, its 95 % interval, and one of three answers."""
+"""Whether two groups of sessions differ: the ratio of their times, its 95 % interval, and one of three answers."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.analyse.verdict.states import States, place_sides
 from tasks.bundle.enough import LEAST_SESSIONS
+from tasks.bundle.middle_half import middle_mean
 
 Answer = Literal["different", "same", "unknown"]
 MARGIN = 0.01
@@ -28,35 +30,74 @@ class Comparison:
 
     sessions_a: int
     sessions_b: int
-    median_a: float | None
-    median_b: float | None
+    time_a: float | None
+    """The mean of the middle half of its sessions, as the time of a cell is."""
+    time_b: float | None
     ratio: float | None
     low: float | None
     high: float | None
     answer: Answer
     more_sessions: int | None
-    """Further sessions of each side that would settle an `unknown`; None if 1000 would not."""
+    """Further sessions of each side that would settle an `unknown`; None if 1000 would not, or nights differ."""
     superiority: float | None
+    note: str | None = None
+    """How the sessions were compared within two states of the device, or why they could not be; None if it has one.
+
+    Within states, `ratio` is not `time_b` over `time_a`: these also differ by how many sessions were in each state.
+    """
 
 
-def compare(a: Sequence[float], b: Sequence[float], margin: float = MARGIN) -> Comparison:
-    """Compare two sides by one figure per session, for example its median latency in any unit.
+def compare(a: Sequence[float], b: Sequence[float], margin: float = MARGIN, half_of_nights: float = 0.0) -> Comparison:
+    """Compare two sides by one figure per session, for example its time in any unit.
 
     `different`: the interval excludes 1. `same`: it lies inside the margin, between 1 / (1 + margin) and 1 + margin,
     which is tested first: a difference of 0.2 % is no reason to hold a release. Otherwise `unknown`.
 
     The interval is that of Hodges and Lehmann on logarithms, from the exact distribution of Mann and Whitney's U: it
-    holds for any noise that both sides share, also with outliers and two modes.
+    holds for any noise that both sides share, also with outliers and two modes. Sides of two nights share less: the
+    interval is then as wide as that of nights without a change, `half_of_nights` (a logarithm) to each side, or wider.
     """
-    median_a, median_b = (float(np.median(side)) if len(side) else None for side in (a, b))
-    if not median_a or not median_b or min(*a, *b) <= 0:
-        return Comparison(len(a), len(b), median_a, median_b, None, None, None, "unknown", None, _superiority(a, b))
-    bounds = _interval(np.log(a), np.log(b))
+    time_a, time_b = (middle_mean(side) if len(side) else None for side in (a, b))
+    if not time_a or not time_b or min(*a, *b) <= 0:
+        return Comparison(len(a), len(b), time_a, time_b, None, None, None, "unknown", None, _superiority(a, b))
+    of_sessions = shift_interval(np.log(a), np.log(b))
+    bounds = _at_least(of_sessions, half_of_nights)
     low, high = (math.exp(bound) for bound in bounds) if bounds else (None, None)
     answer = _answer(bounds, math.log1p(margin))
-    more = _more_sessions(len(a), len(b), bounds, math.log1p(margin)) if answer == "unknown" else None
-    ratio = median_b / median_a
-    return Comparison(len(a), len(b), median_a, median_b, ratio, low, high, answer, more, _superiority(a, b))
+    is_of_sessions = answer == "unknown" and bounds == of_sessions
+    more = _more_sessions(len(a), len(b), bounds, math.log1p(margin)) if is_of_sessions else None
+    ratio = time_b / time_a
+    return Comparison(len(a), len(b), time_a, time_b, ratio, low, high, answer, more, _superiority(a, b))
+
+
+def compare_sessions(
+    a: Sequence[float],
+    b: Sequence[float],
+    margin: float = MARGIN,
+    half_of_nights: float = 0.0,
+    states: States | None = None,
+) -> Comparison:
+    """Compare two sides by the times of their sessions, within the two states of their device if it has them.
+
+    `states` are those that earlier nights showed; without them, both sides have to show the same two.
+    """
+    plain = compare(a, b, margin, half_of_nights)
+    placed = place_sides(np.log(a), np.log(b), states) if plain.ratio is not None else None
+    if placed is None:
+        return plain
+    if isinstance(placed, str):
+        return replace(plain, ratio=None, low=None, high=None, answer="unknown", more_sessions=None, note=placed)
+    a_within, b_within = (np.exp(side.positions).tolist() for side in placed.sides)
+    within = compare(a_within, b_within, margin, half_of_nights)
+    return replace(within, time_a=plain.time_a, time_b=plain.time_b, superiority=plain.superiority, note=str(placed))
+
+
+def _at_least(bounds: tuple[float, float] | None, half: float) -> tuple[float, float] | None:
+    """Return an interval that reaches at least `half` to each side of its middle."""
+    if bounds is None or bounds[1] - bounds[0] >= 2 * half:
+        return bounds
+    middle = sum(bounds) / 2
+    return middle - half, middle + half
 
 
 def _answer(bounds: tuple[float, float] | None, margin: float) -> Answer:
@@ -67,8 +108,8 @@ def _answer(bounds: tuple[float, float] | None, margin: float) -> Answer:
     return "different" if bounds[0] > 0 or bounds[1] < 0 else "unknown"
 
 
-def _interval(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[float, float] | None:
-    """The interval of the shift from `a` to `b`; None below the least number of sessions."""
+def shift_interval(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[float, float] | None:
+    """Return the 95 % interval of the shift from `a` to `b`, in their unit; None below 5 sessions on a side."""
     if min(len(a), len(b)) < LEAST_SESSIONS:
         return None
     differences = np.sort(np.subtract.outer(b, a), axis=None)

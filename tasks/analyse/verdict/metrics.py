@@ -2,7 +2,10 @@
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
+OfDevice = Literal["device slower", "device faster", "device worse", "device better"]
+"""Verdicts on a device: neither model nor runner changed, so the figure is not theirs."""
 _POINTS = 100  # of a share
 _MEGABYTE, _MILLISECOND = 1e6, 1e6
 
@@ -81,6 +84,12 @@ class Metric:
         """Return whether a move by this distance is one for the worse."""
         return (distance < 0) == self.is_higher_better
 
+    def word_of_device(self, distance: float) -> OfDevice:
+        """Return the verdict on a device that moved the figure by this distance."""
+        if self.unit == "ns":
+            return "device slower" if self.is_worse(distance) else "device faster"
+        return "device worse" if self.is_worse(distance) else "device better"
+
     def change_text(self, baseline: float, distance: float) -> str:
         """Describe a move: `peak memory 48.4 MB -> 96.8 MB (+100.0 %)`; of the latency only the change, `+10.0 %`."""
         if self is LATENCY:
@@ -114,7 +123,7 @@ def percent_change(ratio: float) -> str:
 
 
 LATENCY = Metric("latency", "ns", least_change=0.03, session_scatter=0.02, night_scatter=0.012)
-"""Median of the measured runs of a session."""
+"""The time of a session."""
 
 OTHER_METRICS = (
     # Both depend on what the page cache contains, and scatter by 10 to 40 % between sessions on a busy machine.

@@ -10,12 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist, median
 
-import numpy as np
-
 from tasks.analyse.verdict.common_factor import Adjusted, Group, Level, Operator
-from tasks.analyse.verdict.comparison import Comparison, compare
 from tasks.analyse.verdict.metrics import LATENCY, Metric
-from tasks.analyse.verdict.nights import Verdict
+from tasks.analyse.verdict.night import Verdict
 from tasks.analyse.verdict.shift import BASELINE_NIGHTS, Point, Shift, point, shift, student
 from tasks.bundle.enough import ALERT_SESSIONS, LEAST_SESSIONS
 
@@ -24,7 +21,6 @@ OPERATOR = Metric("operator time", "ns", least_change=0.02, session_scatter=0.01
 WINDOW_NIGHTS = 3
 """Two of this many nights confirm a change; all of them are compared with the nights before."""
 _FALSE_ALARMS = 0.02  # suspected operators in a night without a change, however many operators there are
-_FALSE_DISCOVERIES = 0.05  # share of the operators named by a comparison of two sides that did not change
 _LEAST_TOTAL_CHANGE = 0.01  # of a smaller one, no operator has a part
 
 
@@ -85,18 +81,6 @@ def judge_operators(
     return _verdicts(adjusted, {each: _judge(adjusted, each, start - first, z) for each in counted})
 
 
-def compare_operators(operators: Sequence[Operator], a: Group, b: Group) -> OperatorVerdicts:
-    """Compare two sides that were measured alternately: B against A, the share of false discoveries limited to 5 %."""
-    adjusted = Adjusted(operators, [a, b], baseline=1)
-    columns = adjusted.counted()
-    own_a, own_b = adjusted.own_ns
-    comparisons = [compare(own_a[:, column].tolist(), own_b[:, column].tolist()) for column in columns]
-    answers: dict[int, _Answer] = {}
-    for column, comparison, is_found in zip(columns, comparisons, _discoveries(comparisons), strict=True):
-        answers[column] = _compared_verdict(comparison, adjusted.common, is_found)
-    return _verdicts(adjusted, answers)
-
-
 def _window_start(nights: Sequence[str], since: str | None) -> int:
     """Return the index of the first night that is judged; those before it are the baseline."""
     before = len(nights) - 1
@@ -152,36 +136,6 @@ def _word(distance: float, is_off: bool, is_confirmed: bool) -> Verdict:
     if not is_confirmed:
         return "suspected"
     return "regression" if distance > 0 else "improvement"
-
-
-def _compared_verdict(comparison: Comparison, common: float, is_found: bool) -> _Answer:
-    ratio, low, high = comparison.ratio, comparison.low, comparison.high
-    if not comparison.median_a or not comparison.median_b:
-        return _appeared(comparison.median_a or 0.0), None, None, None
-    if ratio is None or low is None:
-        return "insufficient data", ratio, low, high
-    distance = math.log(ratio)
-    is_off = is_found and comparison.answer == "different" and not _is_left_behind(distance, common)
-    return _word(distance, is_off, True), ratio, low, high
-
-
-def _discoveries(comparisons: Sequence[Comparison]) -> list[bool]:
-    """Return which sides differ, by Benjamini and Hochberg's rule on Mann and Whitney's p."""
-    chances = np.array([_chance(each) for each in comparisons])
-    order = np.argsort(chances)
-    limits = _FALSE_DISCOVERIES * np.arange(1, len(chances) + 1) / max(len(chances), 1)
-    passed = np.flatnonzero(chances[order] <= limits)
-    limit = chances[order][passed[-1]] if len(passed) else -1.0
-    return [bool(chance <= limit) for chance in chances]
-
-
-def _chance(comparison: Comparison) -> float:
-    """Return how probable it is that two equal sides differ by as much, from the normal distribution of U."""
-    n, m, superiority = comparison.sessions_a, comparison.sessions_b, comparison.superiority
-    if superiority is None:
-        return 1.0
-    scatter = math.sqrt((n + m + 1) / (12 * n * m))
-    return 2 * (1 - NormalDist().cdf(abs(superiority - 0.5) / scatter))
 
 
 def _verdicts(adjusted: Adjusted, answers: Mapping[int, _Answer]) -> OperatorVerdicts:

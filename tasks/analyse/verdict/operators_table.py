@@ -1,24 +1,24 @@
 """Verdicts on operators in the warehouse: for the nights whose latency changed, and for the newest of each series."""
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
+from datetime import date
 from itertools import groupby
 from typing import Any
 
 import duckdb
-import numpy as np
 
 from sql.insert import insert_rows
 from sql.schema import sql_files
-from tasks.analyse.verdict.common_factor import Group, Operator
-from tasks.analyse.verdict.operators import compare_operators, judge_operators
-from tasks.analyse.verdict.operators_cause import UNATTRIBUTED, cause_of
+from tasks.analyse.verdict.metrics import percent_change
+from tasks.analyse.verdict.operators import OperatorVerdicts, judge_operators
+from tasks.analyse.verdict.session_parts import cause_between, group_of, operators_of
 
 _log = logging.getLogger(__name__)
 _QUERY = next(file.text for file in sql_files("loading") if file.name == "operators_to_judge")
 _TABLES = ("series_operator_verdict", "series_cause")
-OPERATOR_COLUMNS = ("operators", "categories", "times_ns", "resolutions_ns")
+_MOST_NAMED = 2  # operators whose part of the time is too small to move it
 _SERIES = 200  # at a time, to bound memory
 _Row = dict[str, Any]
 
@@ -53,6 +53,7 @@ def _judge_series(sessions: list[_Row], operators: list[_Row], causes: list[_Row
     """Add the rows of one series on one device, from its sessions in the order of the nights."""
     known = operators_of(sessions)
     nights = [(group[0], group_of(group, known, str(group[0]["night"]))) for group in _by_night(sessions)]
+    by_night = {of_night[0]["night"]: of_night for of_night in _by_night(sessions)}
     for index, (row, _) in enumerate(nights):
         if not row["is_judged"]:
             continue
@@ -70,43 +71,32 @@ def _judge_series(sessions: list[_Row], operators: list[_Row], causes: list[_Row
                 **key,
                 "common_factor": found.common,
                 "common_percent": found.common_percent,
-                "cause": cause_of(found, total_changed=is_changed),
+                "cause": _cause(by_night, row) if is_changed else beside_total(found),
             }
         )
 
 
-def cause_between(a: Sequence[_Row], b: Sequence[_Row]) -> str | None:
-    """Name the operators behind a difference between two sides that were measured alternately.
-
-    A row per session with the columns `OPERATOR_COLUMNS`, each a list with one entry per operator.
-    """
-    known = operators_of([*a, *b])
-    found = compare_operators(list(known.values()), group_of(a, known, "a"), group_of(b, known, "b"))
-    return cause_of(found, total_changed=True)
-
-
-def operators_of(sessions: Sequence[_Row]) -> dict[tuple[str, str], Operator]:
-    """Return every operator of the sessions by name and category, with the coarsest resolution of any session."""
-    resolution_ns: dict[tuple[str, str], float] = {}
-    for row in sessions:
-        for name, category, hidden_ns in zip(row["operators"], row["categories"], row["resolutions_ns"], strict=True):
-            resolution_ns[name, category] = max(resolution_ns.get((name, category), 0.0), hidden_ns)
-    unattributed_ns = sum(resolution_ns.values())  # what the clocks of operators lose is in the time of none
-    return {
-        (name, category): Operator(name, category, unattributed_ns if name == UNATTRIBUTED else hidden_ns)
-        for (name, category), hidden_ns in sorted(resolution_ns.items())
-    }
+def _cause(by_night: Mapping[date, Sequence[_Row]], row: _Row) -> str | None:
+    """Return what differs from the last good night; None if neither model nor runner changed: then the device did."""
+    before, tonight = by_night[row["baseline_to"]], by_night[row["night"]]
+    if before[0]["content"] and before[0]["content"] == row["content"]:
+        return None
+    words = cause_between(before, tonight)
+    return words and f"{words}, against {row['baseline_to']} and with what the device did since"
 
 
 def _by_night(sessions: Sequence[_Row]) -> list[list[_Row]]:
     return [list(group) for _, group in groupby(sessions, lambda row: row["night"])]
 
 
-def group_of(sessions: Sequence[_Row], known: Collection[tuple[str, str]], name: str) -> Group:
-    """Return the times of the sessions of one night; `known` are the keys of operators_of, in its order."""
-    columns = {key: column for column, key in enumerate(known)}
-    times_ns = np.zeros((len(sessions), len(columns)))
-    for index, row in enumerate(sessions):
-        keys = zip(row["operators"], row["categories"], strict=True)
-        times_ns[index, [columns[key] for key in keys]] = row["times_ns"]
-    return Group(name, times_ns)
+def beside_total(found: OperatorVerdicts) -> str | None:
+    """Name what is confirmed of operators whose part of the time is too small to move it: "`mean` +6.0 %, 11 % ..."."""
+    operators = [each for each in found.operators if each.level == "operator" and each.ratio is not None]
+    total_ns = sum(each.time_ns for each in found.operators if each.level == "operator")
+    confirmed = [each for each in operators if each.verdict in ("regression", "improvement")][:_MOST_NAMED]
+    texts = [
+        f"`{each.name}` {percent_change(each.ratio or 1.0)}, "
+        f"{100 * max(each.time_ns, each.baseline_ns) / total_ns:.0f} % of the time"
+        for each in confirmed
+    ]
+    return "; ".join(texts) or None

@@ -1,16 +1,19 @@
 """Pairs of cells that are compared: which cells of two arms match, how they compare, and what differs between them."""
 
+import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from devices.errors import InputError
-from tasks.analyse.verdict.comparison import Comparison, compare
+from tasks.analyse.verdict.comparison import Comparison, compare_sessions
+from tasks.analyse.verdict.shift import between_nights
 
 SINGLE = {"cell", "session"}
 """Kinds of arms with a single cell, which is compared with any other."""
 _SERIES = ("model", "device", "precision", "variant", "threads")
+_CONTENT = ("pte_sha256", "runner_sha256", "serial", "seed", "executions", "warmup_executions")
 _SHOWN_FACTS = {
     "executorch_version": "executorch",
     "seed": "seed",
@@ -22,7 +25,7 @@ _SHOWN_FACTS = {
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell with the median of each of its sessions in milliseconds; there are none of an emulated device."""
+    """A cell with the time of each of its sessions in milliseconds; there are none of an emulated device."""
 
     cell: str
     sweep_id: str
@@ -48,7 +51,11 @@ class Cell:
     sme2: bool | None
     last_started_at: datetime | None
     session_ids: Sequence[str]
-    medians_ms: Sequence[float]
+    times_ms: Sequence[float]
+    noise_floor: float | None = None
+    """Of the verdict on its night, a fraction; None without one."""
+    baseline_nights: int = 0
+    """How many nights that is from."""
     accuracy: str = "not compared"
     """accurate, inaccurate, not judged or not compared (the view cell_accuracy)."""
 
@@ -73,9 +80,24 @@ class Pair:
     result: Comparison | None
 
     @property
+    def nights_differ_by(self) -> float | None:
+        """By how much nights of the series differ without a change, a fraction; None on one night or two devices."""
+        if self.a.sweep_id == self.b.sweep_id or self.a.device != self.b.device:
+            return None
+        known = max(self.a, self.b, key=lambda cell: cell.baseline_nights)
+        return math.expm1(between_nights(known.noise_floor, known.baseline_nights))
+
+    @property
     def inaccurate_sides(self) -> str:
         """The sides with inaccurate outputs: `A`, `B`, `A and B`, or nothing."""
         return " and ".join(side for side, cell in (("A", self.a), ("B", self.b)) if cell.accuracy == "inaccurate")
+
+    @property
+    def is_of_device(self) -> bool:
+        """Whether both are one device with one content on two occasions: a difference is then the device's."""
+        of_both = [[getattr(cell, name) for name in (*_SERIES, *_CONTENT)] for cell in (self.a, self.b)]
+        is_known = self.a.pte_sha256 is not None and self.a.runner_sha256 is not None
+        return is_known and of_both[0] == of_both[1]
 
     @property
     def answer(self) -> str | None:
@@ -85,15 +107,19 @@ class Pair:
         return self.result.answer if self.result else None
 
     def is_regression(self, margin: float) -> bool:
-        """Whether B is slower than A by more than the margin (a fraction), and its sessions show that it is slower."""
-        if self.result is None or self.result.ratio is None or self.result.low is None:
+        """Whether B is slower than A by more than the margin (a fraction), as its sessions show, and not the device."""
+        if self.is_of_device or self.result is None or self.result.ratio is None or self.result.low is None:
             return False
         return self.result.answer == "different" and self.result.low > 1 and self.result.ratio > 1 + margin
 
 
 def compare_cells(a: Cell, b: Cell, margin: float) -> Pair:
-    """Compare two cells by the medians of their sessions; `margin` is a fraction."""
-    return Pair(a, b, None if a.emulated or b.emulated else compare(a.medians_ms, b.medians_ms, margin))
+    """Compare two cells by the times of their sessions; `margin` is a fraction."""
+    pair = Pair(a, b, None)
+    if a.emulated or b.emulated:
+        return pair
+    half_of_nights = math.log1p(pair.nights_differ_by or 0)
+    return replace(pair, result=compare_sessions(a.times_ms, b.times_ms, margin, half_of_nights))
 
 
 def match_cells(a: Sequence[Cell], b: Sequence[Cell], kind: str) -> Matched:

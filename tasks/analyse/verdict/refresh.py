@@ -2,21 +2,22 @@
 
 import logging
 from dataclasses import asdict, fields
-from datetime import date
 from itertools import groupby
-from statistics import median
 from typing import Any
 
 import duckdb
 
 from sql.insert import insert_rows
 from sql.schema import sql_files
-from tasks.analyse.verdict.comparison import Comparison, compare
+from tasks.analyse.verdict.comparison import Comparison, compare_sessions
 from tasks.analyse.verdict.decision_table import decisions_of
 from tasks.analyse.verdict.decisions import Decisions, SeriesNight, is_excluded, starts_baseline
 from tasks.analyse.verdict.metrics import LATENCY, OTHER_METRICS, Metric
-from tasks.analyse.verdict.nights import Night, NightVerdict, judge_all
+from tasks.analyse.verdict.night import Night, NightVerdict
+from tasks.analyse.verdict.nights import judge_all
 from tasks.analyse.verdict.operators_table import judge_operators_of
+from tasks.analyse.verdict.states import states_of
+from tasks.bundle.middle_half import middle_mean
 
 _log = logging.getLogger(__name__)
 _QUERIES = {file.name: file.text for file in sql_files("loading")}
@@ -37,8 +38,8 @@ def _judge_comparisons(connection: duckdb.DuckDBPyConnection) -> None:
     """Fill `comparison_result` for the comparisons without a row, from the sessions of both sides."""
     results = []
     for row in connection.execute(_QUERIES["comparisons_to_judge"]).to_arrow_table().to_pylist():
-        figures_a_ns, figures_b_ns = row.pop("figures_a_ns"), row.pop("figures_b_ns")
-        results.append({**row, **asdict(compare(figures_a_ns, figures_b_ns))})
+        a_ns, b_ns, cells_ns = (row.pop(name) for name in ("figures_a_ns", "figures_b_ns", "cells_ns"))
+        results.append({**row, **asdict(compare_sessions(a_ns, b_ns, states=states_of(cells_ns)))})
     insert_rows(connection, "comparison_result", results)
 
 
@@ -65,21 +66,24 @@ def _judge(
 
 def _judged(rows: list[_Row], decisions: Decisions, metric: Metric) -> list[_Row]:
     """Return the rows of `series_verdict` for the nights of one series on one device."""
-    before = [None, *(row["night"] for row in rows[:-1])]
-    nights = [_night(row, previous, decisions, metric) for row, previous in zip(rows, before, strict=False)]
+    before = [None, *rows][: len(rows)]
+    nights = [_night(row, previous, decisions, metric) for row, previous in zip(rows, before, strict=True)]
     cells = {str(row["night"]): row["cell"] for row in rows}
     verdicts = judge_all(nights, metric)
     return [_verdict_row(row, verdict, cells, metric) for row, verdict in zip(rows, verdicts, strict=True)]
 
 
-def _night(row: _Row, previous: date | None, decisions: Decisions, metric: Metric) -> Night:
+def _night(row: _Row, previous: _Row | None, decisions: Decisions, metric: Metric) -> Night:
+    has_other_rule = previous is not None and row.get("is_of_all_runs") != previous.get("is_of_all_runs")
+    last_night = previous["night"] if previous else None
     series = SeriesNight(*(row[name] for name in ("model", "precision", "variant", "device", "night")))
     return Night(
         night=str(row["night"]),
         figures=tuple(row[metric.name]),
+        frequencies_mhz=tuple(row.get("frequencies_mhz") or ()),
         invalid_sessions=row["invalid_sessions"],
         is_excluded=is_excluded(decisions, series),
-        starts_baseline=starts_baseline(decisions, series, previous),
+        starts_baseline=has_other_rule or starts_baseline(decisions, series, last_night),
         content=row["content"],
         inaccuracy=row["inaccuracy"],
         same_night=Comparison(**{name: row[name] for name in _COMPARED}) if row.get("answer") else None,
@@ -94,6 +98,6 @@ def _verdict_row(row: _Row, verdict: NightVerdict, cells: dict[str, str | None],
         **{name: row[name] for name in ("series_id", "device", "night", "cell", "invalid_sessions")},
         "metric": metric.name,
         "sessions": len(figures),
-        "value": float(median(figures)) if figures else None,
+        "value": middle_mean(figures) if figures else None,
         "baseline_cell": cells.get(verdict.baseline_to) if verdict.baseline_to else None,
     }

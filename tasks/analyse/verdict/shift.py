@@ -3,9 +3,11 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 
 from tasks.analyse.verdict.metrics import LATENCY, Metric
+from tasks.bundle.middle_half import MIDDLE_VARIANCE, middle_mean
 
 BASELINE_NIGHTS = 21
 """A night is compared with this many nights at most."""
@@ -15,14 +17,20 @@ _ASSUMED = 4  # how many nights or sessions the assumed scatter of a metric is w
 _MAD_TO_SD = 1.4826
 _MAD_EFFICIENCY = 0.4  # relative to a standard deviation
 _MEDIAN_VARIANCE = math.pi / 2  # relative to a mean's
+# Usually 1; 2 if two states 6 % apart last for 5 nights each. Few series without states, also with a correlation of 0.7
+# from night to night, have more than 1.5.
+_LASTING = 1.5
+_LEAST_IN_STATE = 3  # nights
+_KNOWN = 2 / 3  # of a shift: a night that lies so far from the baseline is in the same state
 _SHARED = 1 / 8  # a night that moved by more of the shift may share it
 # A normal quantile of 98.4 %: about one night of 25 is hot and misses any interval, so the others must make up for it.
 _INTERVAL_Z = 2.4
+_TWO_SIDED_Z = 1.96
 
 
 @dataclass(frozen=True)
 class Point:
-    """A night that can be compared: the position of its median, and the variance that its sessions alone cause."""
+    """A night that can be compared: the position of its figure, and the variance that its sessions alone cause."""
 
     night: str
     content: str
@@ -44,6 +52,8 @@ class Shift:
     """Standard deviation of the shift of a night without a change."""
     half: float
     """Half the width of the 95 % interval of the shift."""
+    other_state: float | None
+    """How far the other state of nights is from the baseline; None if the device has one."""
     last_good: Point
     """The newest night of the baseline that does not share the shift.
 
@@ -62,6 +72,19 @@ class Shift:
         return max(self.metric.least_distance, self.metric.alarm_z * self.scatter)
 
     @property
+    def bounds(self) -> tuple[float, float]:
+        """The 95 % interval of the shift; of a night that is nearer to the other state also of its shift from there."""
+        shifts = [self.distance]
+        if self.other_state is not None and abs(self.distance - self.other_state) < abs(self.distance):
+            shifts.append(self.distance - self.other_state)
+        return min(shifts) - self.half, max(shifts) + self.half
+
+    def seen_before(self, nights: Sequence[Point]) -> int:
+        """Count the nights that lie as far from the baseline as this one, or nearly so, in its direction."""
+        moved = [(each.position - self.center) * self.distance for each in nights]
+        return sum(move >= _KNOWN * self.distance**2 for move in moved)
+
+    @property
     def is_off(self) -> bool:
         """Whether the night is suspected."""
         return abs(self.distance) > self.limit
@@ -72,7 +95,8 @@ def point(night: str, content: str, figures: Sequence[float], metric: Metric = L
     positions = [metric.position(figure) for figure in figures]
     center = median(positions)
     variance = _variance([position - center for position in positions], metric.session_scatter**2)
-    return Point(night, content, len(positions), center, variance * _MEDIAN_VARIANCE / len(positions))
+    time = metric.position(middle_mean(figures))
+    return Point(night, content, len(positions), time, variance * MIDDLE_VARIANCE / len(positions))
 
 
 def moves(level: Sequence[Point]) -> list[float]:
@@ -88,17 +112,56 @@ def shift(tonight: Point, level: Sequence[Point], former_moves: Sequence[float],
     `former_moves` are those of earlier levels: a series keeps its scatter when its level changes.
     """
     baseline = level[-BASELINE_NIGHTS:]
-    around = moves(baseline)
+    seen = [*former_moves, *moves(baseline)][-BASELINE_NIGHTS:]
+    levels = _levels([each.position for each in baseline]) if metric is LATENCY else None
+    if levels is not None:
+        seen = [min((each.position - level for level in levels), key=abs) for each in baseline]
+        baseline = [each for each, move in zip(baseline, seen, strict=True) if each.position - levels[0] == move]
     center = median([each.position for each in baseline])
     distance = tonight.position - center
-    seen = [*former_moves, *around][-BASELINE_NIGHTS:]
     assumed = metric.night_scatter**2 + tonight.session_variance
     variance = 0.0 if metric.is_exact else max(_variance(seen, assumed), tonight.session_variance)
     scatter = math.sqrt(variance * (1 + _MEDIAN_VARIANCE / len(baseline)))
     half = student(_INTERVAL_Z, len(seen)) * scatter
     direction = math.copysign(1, distance)
-    good = [each for each, move in zip(baseline, around, strict=True) if move * direction <= _SHARED * abs(distance)]
-    return Shift(metric, baseline, center, distance, scatter, half, good[-1])
+    good = [
+        each
+        for each, move in zip(baseline, moves(baseline), strict=True)
+        if move * direction <= _SHARED * abs(distance)
+    ]
+    other_state = levels[1] - center if levels else None
+    return Shift(metric, baseline, center, distance, scatter, half, other_state, good[-1])
+
+
+def _levels(positions: Sequence[float]) -> tuple[float, float] | None:
+    """Return the level that the newest night is at and the other one, if the nights of a device have two states.
+
+    A state lasts for nights, so the nights scatter around their median by more than from each night to the next.
+    """
+    center = median(positions)
+    around = [abs(position - center) for position in positions]
+    steps = [abs(after - before) / math.sqrt(2) for before, after in pairwise(positions)]
+    if len(positions) < 3 * _LEAST_IN_STATE or median(around) <= _LASTING * median(steps):
+        return None
+    ordered = sorted(positions)
+    halves = [(ordered[:cut], ordered[cut:]) for cut in range(_LEAST_IN_STATE, len(ordered) - _LEAST_IN_STATE + 1)]
+    low, high = min(
+        ((median(low), median(high)) for low, high in halves),
+        key=lambda levels: sum(min(abs(position - level) for level in levels) for position in positions),
+    )
+    return (low, high) if 2 * positions[-1] < low + high else (high, low)
+
+
+def between_nights(noise_floor: float | None, baseline_nights: int) -> float:
+    """Return half the width of the 95 % interval of the change between two nights without one, as a logarithm.
+
+    `noise_floor` is that of the verdict on one of them, a fraction, from so many nights; without a verdict (None)
+    nights scatter as is assumed of every series.
+    """
+    scatter = LATENCY.night_scatter
+    if noise_floor is not None:
+        scatter = math.log1p(noise_floor) / _FLOOR_Z / math.sqrt(1 + _MEDIAN_VARIANCE / baseline_nights)
+    return student(_TWO_SIDED_Z, max(baseline_nights, 1)) * math.sqrt(2) * scatter
 
 
 def _variance(deviations: Sequence[float], assumed: float) -> float:

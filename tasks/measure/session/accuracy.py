@@ -1,4 +1,4 @@
-"""The outputs of a runner compared with eager PyTorch, in the same precision and in fp32, and judged by a limit."""
+"""The outputs of a runner compared with the same program on the host and with eager PyTorch, and judged by limits."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -11,6 +11,7 @@ from devices.errors import FarmError
 from tasks.bundle.record import Accuracy
 from tasks.measure.session.difference import Difference, TensorFile, difference_of
 from tasks.prepare.export.accuracy_limits import AccuracyLimits
+from tasks.prepare.export.entry import AccuracyWanted
 
 ZERO_LIMIT = 1e-3
 """The largest absolute error of an output that is 0 everywhere in eager PyTorch and so has no SNR."""
@@ -32,6 +33,10 @@ class References:
     fp32: Sequence[dict[str, Any]]
     """None where the recipe is fp32, or where they are unknown."""
     limits: AccuracyLimits
+    host: Sequence[dict[str, Any]] = ()
+    """Of the same program on the machine that exported it; none where that cannot run it."""
+    wanted: AccuracyWanted | None = None
+    """Limits against fp32, or against `eager` where there is none, instead of those of the recipe."""
 
 
 def compare_outputs(references: References, collected: Path) -> list[Accuracy]:
@@ -67,10 +72,15 @@ def _compare_one(number: int, references: References, collected: Path) -> Iterat
             f"output {number} is NaN or infinite in {found.lost} of {found.elements} elements where eager PyTorch "
             f"is finite; add the mode numerics to see the first such layer, or use another precision"
         )
-    yield _judged(number, "eager", found, references.limits.eager_db, want.dtype)
-    if number < len(references.fp32):
+    if number < len(references.host):
+        host = _reference(references.folder, references.host[number])
+        yield _judged(number, "host", difference_of(got, host), references.limits.host_db, host.dtype)
+    has_fp32 = number < len(references.fp32)
+    wanted = references.wanted
+    yield _judged(number, "eager", found, references.limits.eager_db, want.dtype, None if has_fp32 else wanted)
+    if has_fp32:
         want = _reference(references.folder, references.fp32[number])
-        yield _judged(number, "fp32", difference_of(got, want), references.limits.fp32_db, want.dtype)
+        yield _judged(number, "fp32", difference_of(got, want), references.limits.fp32_db, want.dtype, wanted)
 
 
 def _reference(folder: Path, entry: dict[str, Any]) -> TensorFile:
@@ -78,12 +88,27 @@ def _reference(folder: Path, entry: dict[str, Any]) -> TensorFile:
 
 
 def _judged(
-    number: int, reference: Literal["eager", "fp32"], found: Difference, least_snr_db: float, dtype: str
+    number: int,
+    reference: Literal["host", "eager", "fp32"],
+    found: Difference,
+    least_snr_db: float,
+    dtype: str,
+    wanted: AccuracyWanted | None = None,
 ) -> Accuracy:
+    if wanted and wanted.min_snr_db is not None:
+        least_snr_db = wanted.min_snr_db
+    least_top1 = wanted.top1 if wanted else None
     figures = {name: value for name, value in asdict(found).items() if name in Accuracy.model_fields}
     is_inaccurate = _is_inaccurate(found, least_snr_db, is_integer=np.dtype(dtype).kind in "iub")
+    if least_top1 is not None and found.top1_agreement is not None:
+        is_inaccurate = bool(is_inaccurate) or found.top1_agreement < least_top1
     return Accuracy(
-        output=number, reference=reference, least_snr_db=least_snr_db, is_inaccurate=is_inaccurate, **figures
+        output=number,
+        reference=reference,
+        least_snr_db=least_snr_db,
+        least_top1=least_top1,
+        is_inaccurate=is_inaccurate,
+        **figures,
     )
 
 

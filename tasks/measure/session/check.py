@@ -12,6 +12,7 @@ from devices.ondevice.job import JobResult
 from tasks.bundle.names import SELECTED
 from tasks.bundle.runner_stats import Stats
 from tasks.etdump.consistent import contradiction
+from tasks.etdump.delegate_calls import Backends
 from tasks.etdump.event_kind import EventKind
 from tasks.etdump.reader import EtdumpError, read_etdump
 from tasks.etdump.tree import Runs, runs_of
@@ -56,8 +57,10 @@ def check_end(job: JobResult, deadline_s: float, collected: Path, pte_sha256: st
         )
 
 
-def check_result(session: PlannedSession, runner: Runner, stats: Stats | None, collected: Path) -> Runs:
-    """Return the runs of the ETDump.
+def check_result(
+    session: PlannedSession, runner: Runner, stats: Stats | None, collected: Path, backends: Backends | None = None
+) -> Runs:
+    """Return the runs of the ETDump; `backends` are those of the program's delegate calls.
 
     Raises Unsuccessful unless it is complete and shows the planned executions, threads and variant.
     """
@@ -68,7 +71,7 @@ def check_result(session: PlannedSession, runner: Runner, stats: Stats | None, c
         reason = f"the runner exited with code 0 but did not write an ETDump; {way_on}"
         raise Unsuccessful("failed", "no_etdump", reason)
     try:
-        dump = read_etdump(path, name="model.etdump")
+        dump = read_etdump(path, name="model.etdump", backends=backends)
     except EtdumpError as error:
         raise Unsuccessful("failed", "bad_etdump", str(error)) from None
     if dump.executions != cell.executions:

@@ -35,6 +35,11 @@ def write_layer_drift(taps: Sequence[dict[str, Any]], first: int, folder: Path, 
 def _layer_of(tap: dict[str, Any], got: TensorFile, want: TensorFile) -> Layer:
     found = difference_of(got, want)
     figures = {name: value for name, value in asdict(found).items() if name in Layer.model_fields}
+    if fp32 := tap.get("fp32"):
+        exact = TensorFile(want.path.parent / fp32["file"], fp32["dtype"], tuple(fp32["shape"]))
+        if exact.shape == want.shape:
+            beside_fp32 = difference_of(got, exact)
+            figures |= {"snr_fp32_db": beside_fp32.snr_db, "lost_fp32": beside_fp32.lost}
     return Layer(
         layer=tap["order"],
         module=tap["module"],

@@ -33,7 +33,9 @@ from tasks.measure.session.layers import write_layer_drift
 from tasks.measure.session.logcat import collect_logcat, logcat_moment, recording_pid
 from tasks.measure.session.ready import settle, with_readiness
 from tasks.measure.session.record import Findings, code_of, log_tail, now, session_record
+from tasks.measure.session.story import contradiction_between
 from tasks.prepare.export.accuracy_limits import limits_of
+from tasks.prepare.export.entry import AccuracyWanted
 from tasks.prepare.export.exported import FORWARD, Case, Export, Tensors
 from tasks.prepare.runner.floor import why_too_old
 from tasks.prepare.runner.manifest import Runner
@@ -63,6 +65,8 @@ class Bench:
     settle_s: float
     registry: Path
     """Where the farm keeps the health of devices, and their calibrations."""
+    wanted: AccuracyWanted | None = None
+    """What the sweep file states about the outputs; None for the limits of the recipe."""
 
 
 def measure(session: PlannedSession, bench: Bench, bundles: BundleStore) -> SessionRecord:
@@ -159,11 +163,14 @@ def _judge(session: PlannedSession, bench: Bench, found: Findings, job: JobResul
         check_end(job, bench.deadline_s, collected, session.pte_sha256)
         if found.refused:
             raise found.refused[0]
-        found.runs = check_result(session, bench.runner, found.stats, collected)
+        backends = {(chain, number): backend for chain, number, backend in bench.export.delegate_calls or ()}
+        found.runs = check_result(session, bench.runner, found.stats, collected, backends)
+        if cause := contradiction_between(found.runs, found.stats, job.wall_s, bench.runner.platform):
+            raise Unsuccessful("failed", "contradiction", f"{cause}; check the runner")
         if session.cell.mode == "numerics":
             export = bench.export
             write_layer_drift(export.case.taps, len(export.outputs), export.folder, collected)
-        found.accuracy = compare_outputs(_references(bench.export, session, bench.runner), collected)
+        found.accuracy = compare_outputs(_references(bench, session), collected)
         check_conditions(session, found.after, bench.limits)
         _check_own_conditions(bench, job)
     except Unsuccessful as end:
@@ -174,15 +181,17 @@ def _judge(session: PlannedSession, bench: Bench, found: Findings, job: JobResul
         raise Unsuccessful(end.status, "no_space_on_device", reason) from None
 
 
-def _references(export: Export, session: PlannedSession, runner: Runner) -> References:
+def _references(bench: Bench, session: PlannedSession) -> References:
     """Return what the outputs are compared with: those of the first execution, which begins with fresh state.
 
     The stock runner writes those of its last execution; of a model that changes its state they cannot be compared.
     """
-    limits = limits_of(export.precision)
-    if export.is_stateful and session.cell.executions > 1 and not runner.supports_farm_flags:
+    export = bench.export
+    limits = limits_of(export.precision, export.data_types)
+    if export.is_stateful and session.cell.executions > 1 and not bench.runner.supports_farm_flags:
         return References(export.folder, [], [], limits)
-    return References(export.folder, export.outputs, export.case.outputs_fp32, limits)
+    case = export.case
+    return References(export.folder, export.outputs, case.outputs_fp32, limits, case.outputs_host, bench.wanted)
 
 
 def _check_own_conditions(bench: Bench, job: JobResult) -> None:

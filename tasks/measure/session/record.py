@@ -1,8 +1,9 @@
 """Build session.json of a session from its plan, its findings and its end."""
 
 import re
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -21,11 +22,13 @@ from tasks.measure.session.logs import last_lines
 from tasks.prepare.export.exported import Export
 from tasks.prepare.runner.manifest import Runner
 
+clock_ahead_s = ContextVar("clock_ahead_s", default=0.0)
+"""How far the clock of this machine is ahead of the farm's; a lab sets it."""
 _TAIL_LINES = 20
 # The fields of session.json that have the same name where they come from.
 _OF_EXPORT = (
     "precision", "seed", "export_key", "pte_sha256", "pte_bytes", "inputs_sha256", "versions", "source_sha256",
-    "delegated", "portable",
+    "delegated", "portable", "delegate_calls",
 )  # fmt: skip
 _OF_CASE = ("method", "tokens", "kv_depth")
 _OF_DEVICE = {"name", "transport", "emulated", "labels", "site"}
@@ -74,6 +77,7 @@ def session_record(
         log_tail=tail if end and end.status == "failed" else None,
         started_at=_text_of(job.started_at) if job and job.started_at else started_at,
         ended_at=_text_of(job.ended_at) if job and job.ended_at else now(),
+        clock_ahead_s=clock_ahead_s.get(),
         model=_model_record(session, export),
         runner=RunnerRecord.model_validate(runner, from_attributes=True) if runner else None,
         variant=cell.variant,
@@ -112,12 +116,12 @@ def log_tail(collected: Path) -> str | None:
 
 
 def now() -> str:
-    """Return the current time: UTC, ISO 8601, milliseconds."""
+    """Return the current time by the farm's clock: UTC, ISO 8601, milliseconds."""
     return _text_of(datetime.now(UTC))
 
 
 def _text_of(moment: datetime) -> str:
-    return moment.isoformat(timespec="milliseconds")
+    return (moment - timedelta(seconds=clock_ahead_s.get())).isoformat(timespec="milliseconds")
 
 
 def _model_record(session: PlannedSession, export: Export | None) -> ModelRecord:

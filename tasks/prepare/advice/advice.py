@@ -32,8 +32,8 @@ class Advice:
     @property
     def text(self) -> str:
         """The cause, then what to do, as two sentences."""
-        cause = self.cause[:1].upper() + self.cause[1:]
-        return f"{cause}. {f'Next: {self.rewrite}' if self.rewrite else 'Nothing can be done in the exporter'}."
+        way_on = f"Next: {self.rewrite}" if self.rewrite else "Nothing can be done in the exporter"
+        return f"{_capital(self.cause)}. {way_on}."
 
 
 def word_of(operator: str) -> str:
@@ -58,7 +58,6 @@ def _entry(row: dict[str, str]) -> Advice:
 # tests/benchmarks/advice.py measured as slower than the portable operator is not in the table.
 with Path(__file__).with_name("table.csv").open(encoding="utf-8", newline="") as _stream:
     TABLE: tuple[Advice, ...] = tuple(map(_entry, csv.DictReader(_stream)))
-
 
 HEAVY_SHARE = 0.05
 """A portable operator with more of Method::execute than this gets advice."""

@@ -24,6 +24,23 @@ ELSEWHERE = "elsewhere"
 _ONLY_FOR = dict.fromkeys(("data", "inputs", "expected", "etrecord"), "pte") | {"config": "transformers"}
 
 
+class AccuracyWanted(BaseModel, extra="forbid", frozen=True):
+    """What the outputs of a model must reach for its times to count, instead of the limits of the recipe."""
+
+    min_snr_db: float | None = Field(
+        default=None, ge=-20, le=200, description="Least SNR against fp32 or, of a .pte file, `expected`."
+    )
+    top1: float | None = Field(
+        default=None, gt=0, le=1, description="Least share of rows that choose the same class as fp32 or `expected`."
+    )
+
+    @model_validator(mode="after")
+    def _states_something(self) -> "AccuracyWanted":
+        if self.min_snr_db is None and self.top1 is None:
+            raise ValueError("`accuracy` states `min_snr_db`, `top1` or both")
+        return self
+
+
 class ModelEntry(BaseModel, extra="forbid", frozen=True):
     """One model to measure; paths are absolute."""
 
@@ -43,6 +60,9 @@ class ModelEntry(BaseModel, extra="forbid", frozen=True):
         default=None, description="A configuration class, such as BertConfig, or a folder with weights."
     )
     config: dict[str, Any] = Field(default={}, description="Arguments of the configuration class.")
+    accuracy: AccuracyWanted | None = Field(
+        default=None, description="What its outputs must reach, such as {min_snr_db: 20, top1: 0.99}."
+    )
 
     @model_validator(mode="before")
     @classmethod

@@ -7,6 +7,7 @@ import logging
 from pathlib import Path
 
 from devices.errors import FarmError
+from sql.seeds.rows import is_scalar_operator
 from tasks.prepare.export.entry import ModelEntry, entry_of
 from tasks.prepare.export.exported import Export, ExportError, os_cause, read_complete, read_exports
 from tasks.prepare.export.given import given_export
@@ -119,6 +120,6 @@ def _export_in_child(
         export.export_s,
         export.pte_bytes / 1e6,
         sum(entry["count"] for entry in export.delegated),
-        sum(entry["count"] for entry in export.portable),
+        sum(entry["count"] for entry in export.portable if not is_scalar_operator(entry["operator"])),
     )
     return exports

@@ -13,7 +13,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from devices.errors import FarmError
+from devices.errors import FarmError, InputError
+from tasks.prepare.export.data_types import DataType, data_types
+from tasks.prepare.export.program import read_program
 from tasks.store.files import sha256_of
 
 logger = logging.getLogger(__name__)
@@ -41,6 +43,8 @@ class Case:
     """Of the converted model in eager PyTorch; of a .pte file from elsewhere, what its owner expects."""
     outputs_fp32: Tensors = field(default_factory=list)
     """Of the model before its conversion; empty for fp32."""
+    outputs_host: Tensors = field(default_factory=list)
+    """Of the exported program, as ExecuTorch runs it on the machine that exported it; none if it cannot run it."""
     setup: dict[str, Any] | None = None
     """{method, inputs}: executed once before, so that there is a state, such as a filled KV cache."""
     tokens: int | None = None
@@ -51,7 +55,7 @@ class Case:
     """Whether the program allows other shapes, so that the runner must be told these."""
     taps: Tensors = field(default_factory=list)
     """The layers whose values the program returns after its outputs: {order, module, operator} and the value of each
-    in eager PyTorch; none unless it was made for the mode numerics."""
+    in eager PyTorch, in `fp32` that of the fp32 model; none unless it was made for the mode numerics."""
 
     @property
     def tensors(self) -> Tensors:
@@ -60,7 +64,9 @@ class Case:
             *self.inputs,
             *self.outputs,
             *self.outputs_fp32,
+            *self.outputs_host,
             *self.taps,
+            *(tap["fp32"] for tap in self.taps if "fp32" in tap),
             *(self.setup["inputs"] if self.setup else ()),
         ]
 
@@ -124,6 +130,19 @@ class Export:
         data = [[entry["sha256"] for entry in self.data]] if self.data else []
         text = json.dumps([case.method, _contents(case.inputs), setup, *data])
         return hashlib.sha256(text.encode()).hexdigest()
+
+    @cached_property
+    def delegate_calls(self) -> tuple[tuple[int, int, str], ...] | None:
+        """Chain, instruction and backend of each delegate call of the case's method; None if they cannot be read."""
+        try:
+            return next(each.delegate_calls for each in read_program(self.pte) if each.name == self.case.method)
+        except (InputError, StopIteration):
+            return None
+
+    @cached_property
+    def data_types(self) -> frozenset[DataType] | None:
+        """The types that the program computes in, beside fp32; None if they cannot be known."""
+        return data_types(self.pte)
 
     @property
     def content(self) -> tuple[str, str]:

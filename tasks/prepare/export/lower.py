@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from tasks.prepare.export.convert import Converted, convert
+from tasks.prepare.export.host import host_outputs
 from tasks.prepare.export.made import Method
 from tasks.prepare.export.recipes import Recipe
-from tasks.prepare.export.references import as_stored, references, with_cases
+from tasks.prepare.export.references import Outputs, as_stored, references, with_cases
 from tasks.prepare.export.sources import write_sources
-from tasks.prepare.export.taps import tapped
+from tasks.prepare.export.taps import Key, keys_of, tapped, values_in_fp32
 from tasks.store.files import sha256_of
 
 logger = logging.getLogger(__name__)
@@ -43,6 +44,7 @@ def build(
         exact = (
             {} if recipe.name == "fp32" else references({each.name: each.module for each in methods}, cases, "float32")
         )
+        layers_in_fp32 = values_in_fp32(methods, cases) if taps and recipe.name != "fp32" else {}
         for method in methods:
             method.module.to(getattr(torch, recipe.float_type))
         converted = {method.name: convert(method, recipe, own) for method in methods}
@@ -62,10 +64,23 @@ def build(
         "pte_bytes": (folder / "model.pte").stat().st_size,
         "methods": operators,
         "cases": [
-            case.written(folder, eager[case.name], exact.get(case.name), converted[case.method.name].layers)
+            case.written(
+                folder,
+                eager[case.name],
+                exact.get(case.name),
+                None if taps else host_outputs(folder / "model.pte", case),
+                converted[case.method.name].layers,
+                _of_layers(converted[case.method.name].layers, layers_in_fp32.get(case.name, [])),
+            )
             for case in cases
         ],
     }
+
+
+def _of_layers(layers: list[dict[str, Any]], in_fp32: list[tuple[Key, Any]]) -> Outputs:
+    """Return the value in the fp32 model of each layer, None for one that it does not have."""
+    values = dict(in_fp32)
+    return [values.get(key) for key in keys_of(layers)]
 
 
 def _lower(converted: Mapping[str, Converted], *, has_record: bool) -> tuple[Any, dict[str, Operators]]:

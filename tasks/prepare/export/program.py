@@ -1,5 +1,6 @@
 """Read the methods and inputs of a .pte file, without torch: a FlatBuffers file (`program.fbs` of the wheel)."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -13,6 +14,7 @@ from tasks.etdump.flatbuffer import Buffer, CorruptTables, Positions, Tables
 
 _MAGIC, _MAGIC_AT = b"ET12", 4
 _INT, _BOOL, _DOUBLE, _TENSOR = 2, 3, 4, 5  # in the union KernelTypes
+_DELEGATE_CALL = 2  # in the union InstructionArguments
 _DTYPES = {
     0: "uint8", 1: "int8", 2: "int16", 3: "int32", 4: "int64", 5: "float16", 6: "float32", 7: "float64", 11: "bool",
 }  # fmt: skip
@@ -58,6 +60,10 @@ class ProgramMethod:
     name: str
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
+    delegate_calls: tuple[tuple[int, int, str], ...] = ()
+    """Chain, instruction and backend of each call of a delegate."""
+    values: tuple[Value, ...] = ()
+    """All values outside delegates, inputs and outputs included."""
 
 
 def read_program(pte: Path) -> list[ProgramMethod]:
@@ -97,11 +103,30 @@ def _root(buffer: Buffer) -> Positions:
 def _method(buffer: Buffer, at: Positions) -> ProgramMethod:
     plan = Tables(buffer, at, "a method")
     _, [name] = buffer.strings(plan.references(0, "its name"), "the name of a method")
-    values = [each for _, block in buffer.offset_vectors(plan.references(2, "its values"), "values") for each in block]
+    listed = [each for _, block in buffer.offset_vectors(plan.references(2, "its values"), "values") for each in block]
+    values = tuple(_value(buffer, each) for each in listed)
     inputs = _integers(buffer, plan.references(3, "its inputs"))
     outputs = _integers(buffer, plan.references(4, "its outputs"))
-    found = (tuple(_value(buffer, values[index]) for index in indices) for indices in (inputs, outputs))
-    return ProgramMethod(name.decode(), *found)
+    given, returned = (tuple(values[index] for index in indices) for indices in (inputs, outputs))
+    return ProgramMethod(name.decode(), given, returned, tuple(_delegate_calls(buffer, plan)), values)
+
+
+def _delegate_calls(buffer: Buffer, plan: Tables) -> Iterator[tuple[int, int, str]]:
+    backends = []
+    for _, block in buffer.offset_vectors(plan.references(7, "its delegates"), "delegates"):
+        text_of, texts = buffer.strings(Tables(buffer, block, "a delegate").references(0, "its id"), "an id")
+        backends += [texts[place].decode() for place in text_of]
+    chains = [each for _, block in buffer.offset_vectors(plan.references(5, "its chains"), "chains") for each in block]
+    for chain, at in enumerate(chains):
+        lists_at = Tables(buffer, np.array([at], np.int64), "a chain").references(2, "its instructions")
+        first = 0
+        for _, block in buffer.offset_vectors(lists_at, "instructions"):
+            instructions = Tables(buffer, block, "an instruction")
+            calls = np.flatnonzero(instructions.numbers(0, "u1", 0) == _DELEGATE_CALL)
+            called = Tables(buffer, instructions.references(1, "an instruction")[calls], "a call").numbers(0, "<i4", 0)
+            for number, delegate in zip((first + calls).tolist(), called.tolist(), strict=True):
+                yield chain, number, backends[delegate]
+            first += len(block)
 
 
 def _value(buffer: Buffer, at: int) -> Value:

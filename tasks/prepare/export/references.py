@@ -24,11 +24,18 @@ class CaseInputs:
     inputs: Inputs
 
     def written(
-        self, folder: Path, outputs: Outputs, exact: Outputs | None, layers: list[dict[str, Any]]
+        self,
+        folder: Path,
+        outputs: Outputs,
+        exact: Outputs | None,
+        host: Outputs | None,
+        layers: list[dict[str, Any]],
+        layers_in_fp32: Outputs,
     ) -> dict[str, Any]:
         """Write the tensors to `folder`; return the case of export.json.
 
-        `exact`: the outputs of the fp32 model. The values of the tapped `layers` are the last of the outputs.
+        `exact`: the outputs of the fp32 model; `host`: those of the program on this machine. The values of the tapped
+        `layers` are the last of the outputs; `layers_in_fp32` are those of the fp32 model, None for one without.
         """
         outputs, values = outputs[: len(outputs) - len(layers)], outputs[len(outputs) - len(layers) :]
         method, prefix = self.method, f"{self.name}-" if self.name else ""
@@ -39,14 +46,23 @@ class CaseInputs:
             "inputs": write_tensors(folder, f"{prefix}input", self.inputs),
             "outputs": write_tensors(folder, f"{prefix}output", outputs),
             "outputs_fp32": write_tensors(folder, f"{prefix}fp32", exact or []),
+            "outputs_host": write_tensors(folder, f"{prefix}host", host or []),
             "setup": (
                 {"method": setup[0], "inputs": write_tensors(folder, f"{prefix}setup", setup[1])} if setup else None
             ),
             "tokens": method.tokens,
             "kv_depth": method.kv_depth,
             "taps": [
-                layer | value
-                for layer, value in zip(layers, write_tensors(folder, f"{prefix}tap", values), strict=True)
+                layer | value | ({"fp32": exactly[0]} if exactly else {})
+                for layer, value, exactly in zip(
+                    layers,
+                    write_tensors(folder, f"{prefix}tap", values),
+                    [
+                        [] if each is None else write_tensors(folder, f"{prefix}tap-fp32-{number}", [each])
+                        for number, each in enumerate(layers_in_fp32)
+                    ],
+                    strict=True,
+                )
             ],
             "is_dynamic": method.dynamic_shapes is not None,
         }

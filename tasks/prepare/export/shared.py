@@ -60,10 +60,11 @@ def publish(shelf: Shelf, folder: Path) -> None:
         _log.warning("the export %s could not be uploaded: %s", folder.name, error)
 
 
-def share_export(shelf: Shelf, folder: Path) -> None:
-    """Share an export unless it is; raises BundleError if the storage does not answer."""
+def share_export(shelf: Shelf, folder: Path) -> str:
+    """Share an export unless it is; return its key. Raises BundleError if the storage does not answer."""
     if not shelf.has(_name(folder.name)):
         _put(shelf, folder)
+    return folder.name
 
 
 def _put(shelf: Shelf, folder: Path) -> None:

@@ -7,11 +7,17 @@ activation after a convolution, not the convolution), and in a quantized program
 program is still another program than the measured one: it tells about numbers, never about time.
 """
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
 from devices.errors import FarmError
-from tasks.prepare.export.convert import Converted
+from tasks.prepare.export.convert import Converted, convert
+from tasks.prepare.export.made import Method
+from tasks.prepare.export.recipes import RECIPES
+from tasks.prepare.export.references import CaseInputs, as_stored, references
+
+Key = tuple[str | None, str, int]
 
 _FUSED_INTO = ("batch_norm", "_native_batch_norm_legit_no_training", "relu", "relu6", "hardtanh", "clamp", "clamp_min")
 """Activations and normalizations that XNNPACK computes in the operator before them."""
@@ -47,6 +53,32 @@ def tapped(converted: Converted) -> Converted:
     if [spec.node_name for spec in specs] != [node.name for node in sources]:
         raise FarmError("the layers were not tapped in their order; report this error")
     return replace(converted, program=program, reference=program.module(), layers=layers)
+
+
+def values_in_fp32(methods: list[Method], cases: list[CaseInputs]) -> dict[str, list[tuple[Key, Any]]]:
+    """Return the values of the layers of the fp32 model, by case; the methods are not converted yet.
+
+    Layers of two recipes are the same if module, operator and number among those with both are the same.
+    """
+    found: dict[str, list[tuple[Key, Any]]] = {case.name: [] for case in cases}
+    in_float32 = as_stored(methods, "float32")
+    fp32 = {each.name: tapped(convert(each, RECIPES["fp32"])) for each in in_float32}
+    values = references({name: each.reference for name, each in fp32.items()}, cases, "float32")
+    for case in cases:
+        layers = fp32[case.method.name].layers
+        found[case.name] = list(zip(keys_of(layers), values[case.name][-len(layers) :], strict=True))
+    return found
+
+
+def keys_of(layers: list[dict[str, Any]]) -> list[Key]:
+    """Return what tells each layer of a program from the others, in every recipe alike."""
+    seen: Counter[tuple[str | None, str]] = Counter()
+    keys = []
+    for layer in layers:
+        name = layer["module"], layer["operator"]
+        keys.append((*name, seen[name]))
+        seen[name] += 1
+    return keys
 
 
 def _separate_dequantized(graph: Any) -> None:

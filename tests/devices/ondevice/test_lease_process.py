@@ -125,7 +125,7 @@ def test_a_release_removes_the_folders_of_collected_jobs_once(local_device: Devi
 def test_a_holder_that_cannot_be_read_is_another_process(local_device: Device) -> None:
     with acquire(local_device, "this farm"):
         held_file(local_device).write_text("{}")
-        assert current_holder(local_device) is None
+        assert str(current_holder(local_device)) == "another process"
         with pytest.raises(DeviceBusy, match="is held by another process"):
             acquire(local_device, "second farm")
 
@@ -155,13 +155,11 @@ def test_a_wait_is_reported_once_and_ends_when_its_time_is_over(
     monkeypatch.setattr(time, "sleep", sleep)
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     monkeypatch.setattr(leases, "run_script", lambda *_: "held")
-    # when another farm waits for a second and a bit
+    # when another farm waits for a while
     with pytest.raises(DeviceBusy):
-        acquire(local_device, "second farm", wait_s=1.2)
-    # then it asked several times, and no longer than it was told
-    assert len(slept) > 1
-    assert sum(slept) == pytest.approx(1.2)
-    assert min(slept) > 0
+        acquire(local_device, "second farm", wait_s=19)
+    # then it looked less and less often, because that disturbs the holder, and waited no longer than it was told
+    assert slept == [0.5, 1, 2, 4, 5, 5, 1.5]
     assert caplog.text.count("is held by another process; waiting") == 1
     monkeypatch.undo()
     lease.release()

@@ -139,7 +139,9 @@ def test_two_controllers_that_put_the_same_at_once_both_end_with_it(device: Devi
         remotes = list(pool.map(lambda _: put_tree(device, tree, wanted), range(4)))
 
     assert remotes == [store.tree_path(device, wanted)] * 4
-    assert sorted(files_below(device)) == sorted(Path(remotes[0]) / name for name in tree)
+    # Of a controller that found the others' folder, the hashes that it verified are kept, too.
+    left = [path for path in files_below(device) if path.parent.name != "verified"]
+    assert sorted(left) == sorted(Path(remotes[0]) / name for name in tree)
 
 
 @pytest.mark.fault(stage="push", done="the disk of the device fills during a push", holds="reported; nothing is left")

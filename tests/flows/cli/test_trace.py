@@ -30,18 +30,18 @@ def durations_ns(tmp_path: Path) -> list[int]:
     return [round(event["dur"] * 1000) for event in events if event["name"] == "Method::execute"]
 
 
-def test_the_first_measured_run_of_a_session_is_traced_by_its_id_or_its_path(
+def test_the_measured_run_in_the_middle_by_duration_is_traced_by_its_id_or_its_path(
     trace: Etfarm, maker: BundleMaker, tmp_path: Path
 ) -> None:
-    # given a session of a warm-up run and two measured ones
-    folder = maker.session([(500, {CONVOLUTION: 300}), (600, {CONVOLUTION: 300})])
+    # given a session of a warm-up run and three measured ones
+    folder = maker.session([(900, {CONVOLUTION: 300}), (500, {CONVOLUTION: 300}), (600, {CONVOLUTION: 300})])
     for session in (folder.name, folder, folder / "session.json"):
         # when it is traced
         code, printed = trace(session)
-        # then the first measured run is in the file, and the command names it
+        # then that run is in the file, and the command names it
         assert code == 0
-        assert "run 1 of 0 to 2, the first after the warm-up" in printed
-        assert durations_ns(tmp_path) == [500]
+        assert "run 3 of 0 to 3, the middle one by duration" in printed
+        assert durations_ns(tmp_path) == [600]
         content = json.loads((tmp_path / "t.json").read_text(encoding="utf-8"))
         assert content["otherData"]["session_id"] == folder.name
 

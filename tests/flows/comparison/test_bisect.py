@@ -34,7 +34,7 @@ class TrueLane:
         self.asked += 1
         times = [self.took(side.export.pte_sha256, side.runner.runner_sha256) for side in (a, b)]
         sides = [[time * noise for noise in NOISE] for time in times]
-        return Answer("id", compare(sides[0], sides[1], self.margin), "`Convolution` +50.0 %")
+        return Answer(compare(sides[0], sides[1], self.margin), "`Convolution` +50.0 %")
 
 
 def night(day: int, pte: str, runner: str = "r1") -> MeasuredNight:

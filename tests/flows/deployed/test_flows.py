@@ -1,9 +1,11 @@
 """What the deployments do: a sweep on demand, the health of devices, upkeep, and a report again."""
 
 import json
+from datetime import date
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from prefect.client.schemas.objects import State
 
@@ -24,6 +26,11 @@ from tests.fixtures.stand_in_farm import StandInFarm
 pytestmark = pytest.mark.usefixtures("server")
 HERE = {"name": "here", "transport": "local"}
 GONE = {"name": "gone", "transport": "ssh", "address": "127.0.0.1", "port": 9, "user": "nobody", "root": "/tmp/x"}
+
+
+def asked_name(server: str, state: State[Any]) -> str:
+    """The name of the flow run that ended in a state, as the server shows it."""
+    return str(httpx.get(f"{server}/flow_runs/{state.state_details.flow_run_id}").raise_for_status().json()["name"])
 
 
 def an_inventory(folder: Path, *devices: dict[str, object]) -> Path:
@@ -48,7 +55,8 @@ def test_health_names_what_cannot_be_reached_and_records_it(server: str, tmp_pat
     assert "old" not in str(state.message)
     assert (registry.health("gone").state, registry.health("gone").strikes) == ("suspect", 1)
     assert registry.health("here").state == "good"
-    # and a table shows all
+    # and the run has a name, and a table shows all
+    assert asked_name(server, state) == f"health {date.today()}"
     wanted = {"artifacts": {"key": {"any_": ["devices"]}}, "sort": "CREATED_DESC", "limit": 1}
     (newest,) = asked(f"{server}/artifacts/filter", wanted)
     table = {row["device"]: row for row in json.loads(newest["data"])}
@@ -86,12 +94,25 @@ def test_upkeep_counts_what_it_freed_and_checked_and_names_findings(kept: Kept, 
     assert damaged.parent.name in str(state.message)
 
 
-def test_a_report_is_written_again_and_an_unknown_sweep_is_one_sentence(kept: Kept, etfarm: Etfarm) -> None:
+def test_a_report_is_written_again_and_an_unknown_sweep_is_one_sentence(
+    kept: Kept, etfarm: Etfarm, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a farm that serves its reports
+    monkeypatch.setenv("ETFARM_REPORT_URL", "https://farm.example/reports/")
     kept.session([100])
     assert etfarm("load")[0] == 0
+    # when a report is written again
     state = report(var=str(kept.var.root), return_state=True)
     assert state.is_completed()
-    assert "<html" in Path(data_of(state)).read_text(encoding="utf-8")
+    page = Path(data_of(state))
+    assert "<html" in page.read_text(encoding="utf-8")
+    # then the run and the artifact tell where it is
+    link = f"https://farm.example/reports/{page.parent.name}/report.html"
+    assert state.message == link
+    of_run = {"flow_runs": {"id": {"any_": [str(state.state_details.flow_run_id)]}}}
+    (shown,) = asked(f"{server}/artifacts/filter", of_run)
+    assert (shown["key"], shown["description"]) == ("report", f"Complete: {link}")
+    # and an unknown sweep is one sentence
     unknown = report("none-2026-01-01", var=str(kept.var.root), return_state=True)
     assert unknown.is_failed()
     assert "none-2026-01-01" in str(unknown.message)
@@ -104,9 +125,12 @@ def on_demand_at(farm: StandInFarm, overrides: Overrides, *devices: dict[str, ob
 
 
 @pytest.mark.thorough
-def test_a_sweep_on_demand_with_overrides_is_apart_from_that_of_its_file(stand_in_farm: StandInFarm) -> None:
-    # given tonight's sweep
+def test_a_sweep_on_demand_with_overrides_is_apart_from_that_of_its_file(
+    stand_in_farm: StandInFarm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given tonight's sweep, in the store that the environment of the worker names
     farm = stand_in_farm
+    monkeypatch.setenv("ETFARM_BUNDLES", str(farm.folder / "shared"))
     assert farm.sweep().is_completed()
     tonight = farm.ask("FROM series_latency")
     assert len(tonight) == 1
@@ -117,6 +141,8 @@ def test_a_sweep_on_demand_with_overrides_is_apart_from_that_of_its_file(stand_i
     end = data_of(state)
     assert end.message.startswith("sessions: 1 succeeded, 1 discarded; ")
     assert end.sweep_id.startswith("states-on-demand-")
+    assert len(list(farm.folder.glob(f"shared/{end.sweep_id}/*/session.json"))) == 2
+    assert not (farm.var / "bundles").exists()
     assert farm.ask("SELECT sweep_id, count(*) FROM session_latency GROUP BY ALL ORDER BY 2")[0] == (end.sweep_id, 1)
     assert farm.ask("FROM series_latency") == tonight
     # and without overrides it is tonight's sweep, which is complete

@@ -1,9 +1,8 @@
 """What a sweep does with its lease when it is stopped."""
 
-import os
-import socket
 import threading
 import time
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -12,22 +11,25 @@ from devices.device import Device
 from devices.errors import DeviceBusy, DeviceLost
 from devices.local import LocalDevice
 from devices.ondevice.job import run_job
-from devices.ondevice.lease import acquire, current_holder
+from devices.ondevice.lease import Lease, acquire, current_holder
 from flows.device import lease as leases
-from flows.device.lease import held, release_all
-from flows.device.turns import Claim
+from flows.device.lease import release_all
 from flows.progress import board
 from tests.fixtures.jobs import in_background, start_long_job
 from tests.fixtures.leases import expire
 from tests.fixtures.waiting import ENOUGH_S, wait_for
 
-CLAIM = Claim("first", "smoke-2026-01-02")
+SWEEP = "smoke-2026-01-02"
 
 
 @pytest.fixture
 def device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Device:
     monkeypatch.setattr(Device, "machine_folder", str(tmp_path / "machine"))
     return LocalDevice("first", str(tmp_path / "root"))
+
+
+def held(device: Device, *, wait_s: float = 0) -> AbstractContextManager[Lease]:
+    return leases.held(device, SWEEP, step="first again", priority=0, ttl_s=600, wait_s=wait_s)
 
 
 @pytest.mark.fault(
@@ -39,7 +41,7 @@ def test_a_sweep_that_lost_its_lease_ends_no_job_of_the_next_holder(device: Devi
     # given a farm whose lease expired, and the next holder in the middle of a job under the same root
     second = LocalDevice("second", device.root)
     command = ["sh", "-c", f"touch '{tmp_path}/runs'; until [ -e '{tmp_path}/end' ]; do sleep 0.02; done; exit 7"]
-    with held(device, CLAIM, ttl_s=600, wait_s=0):
+    with held(device):
         expire(device)
         with acquire(second, "next holder"):
             job = in_background(lambda: run_job(second, f"{second.root}/s", command, deadline_s=ENOUGH_S))
@@ -52,9 +54,9 @@ def test_a_sweep_that_lost_its_lease_ends_no_job_of_the_next_holder(device: Devi
 
 
 def test_a_device_is_held_for_the_block_and_free_after_it(device: Device) -> None:
-    with held(device, CLAIM, ttl_s=600, wait_s=0) as token:
+    with held(device) as token:
         token.check()
-        assert str(current_holder(device)).startswith(f"{socket.gethostname()}:{os.getpid()} (process ")
+        assert str(current_holder(device)).startswith(f"{SWEEP} (process ")
     assert current_holder(device) is None
     # and what ends the program leaves it alone, whoever holds it by then
     with acquire(device, "next holder") as lease:
@@ -64,7 +66,7 @@ def test_a_device_is_held_for_the_block_and_free_after_it(device: Device) -> Non
 
 def test_a_sweep_that_is_stopped_ends_its_job_and_releases_its_devices(device: Device, tmp_path: Path) -> None:
     # given a sweep in the middle of a job
-    with held(device, CLAIM, ttl_s=600, wait_s=0):
+    with held(device):
         job = start_long_job(device, tmp_path / "root/s")
         # when it is stopped
         release_all()
@@ -80,7 +82,7 @@ def test_a_stopped_sweep_waits_no_longer_than_its_time_for_a_device_that_hangs(
     answers = threading.Event()
     monkeypatch.setattr(leases, "_RELEASE_S", 0.2)
     monkeypatch.setattr(leases, "kill_leftovers", lambda _device: answers.wait())
-    with held(device, CLAIM, ttl_s=600, wait_s=0):
+    with held(device):
         release_all()
         assert not answers.is_set()
         answers.set()
@@ -90,11 +92,11 @@ def test_a_device_that_stays_busy_is_given_up_and_the_terminal_shows_its_holder(
     device: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown: list[str] = []
-    monkeypatch.setattr(board, "doing", lambda _name, text: shown.append(text))
+    monkeypatch.setattr(board, "doing", lambda step, text: shown.append(text if step == "first again" else step))
     with acquire(device, "the other farm", ttl_s=600):
         began = time.monotonic()
-        with pytest.raises(DeviceBusy, match="held by the other farm"), held(device, CLAIM, ttl_s=600, wait_s=1):
+        with pytest.raises(DeviceBusy, match="held by the other farm"), held(device, wait_s=1):
             pass
         assert time.monotonic() - began >= 1
     assert len(shown) == 1
-    assert shown[0].startswith("first is held by the other farm")
+    assert shown[0].startswith("waiting: first is held by the other farm")

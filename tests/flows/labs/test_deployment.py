@@ -14,9 +14,11 @@ class Restarting:
 
     def __init__(self, *errors: int) -> None:
         self.errors, self.keys, self.run = list(errors), set[str](), uuid4()
+        self.names = set[str]()
 
-    def __call__(self, _name: str, *, idempotency_key: str, **_: object) -> SimpleNamespace:
+    def __call__(self, _name: str, *, idempotency_key: str, flow_run_name: str, **_: object) -> SimpleNamespace:
         self.keys.add(idempotency_key)
+        self.names.add(flow_run_name)
         if self.errors:
             answer = httpx.Response(self.errors.pop(0), request=httpx.Request("POST", "http://server/api"))
             answer.raise_for_status()
@@ -38,6 +40,7 @@ def test_a_lab_is_started_although_the_database_of_the_server_is_being_restarted
     # when a lab is started, then it is, as one run
     assert deployment.start("berlin", "tiny-2026-11-20/berlin-1", "bundles") == server.run
     assert server.keys == {"tiny-2026-11-20/berlin-1"}
+    assert server.names == {"tiny-2026-11-20 in berlin"}
     # and a refusal is not repeated
     refusing = Restarting(404)
     monkeypatch.setattr(deployment, "run_deployment", refusing)

@@ -1,101 +1,65 @@
 """Devices of a lab are measured by its worker; what happens to a lab never stops the others."""
 
 import errno
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from io import StringIO
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
-from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect.states import Crashed, Running, Scheduled
-from prefect.task_runners import ThreadPoolTaskRunner
+from rich.console import Console
 
 from devices.inventory import DeviceSpec
-from flows.device.job import DeviceJob, DeviceTally
-from flows.labs import farm_side, work
+from flows.labs import farm_side, sharing, work
 from flows.labs.lab import lab
-from flows.labs.mailbox import Mailbox
-from flows.labs.messages import Order
-from flows.side_by_side import measure_all, measure_as_ready
+from flows.labs.messages import Mailbox, Order
+from flows.progress import Board
+from flows.side_by_side import measure_all
 from tasks.bundle.cell import Cell
-from tasks.bundle.record import SessionRecord
 from tasks.measure.alternate import Side, plan_round
 from tasks.measure.health import Registry
 from tasks.prepare.export.exported import Export
 from tasks.prepare.export.shared import fetch_export
 from tasks.store.shelf import Shelf
-from tasks.store.store import LocalStore, open_store
+from tasks.store.store import open_store
 from tasks.store.var import Var
+from tests.fixtures.lab_farm import SITE, LabFarm, a_flow
 from tests.fixtures.lab_workers import Workers
-from tests.fixtures.late_exports import LATE, QUICK, SPEC, WHY_BROKEN, LateExports, put_in_place
+from tests.fixtures.late_exports import LATE, QUICK, SPEC, WHY_BROKEN, LateExports
 from tests.fixtures.plans import NIGHT
 from tests.fixtures.waiting import ENOUGH_S, wait_for
 from tests.lab.loopback import free_port
 
-SITE = "berlin"
-
-
-def a_flow(measure: Callable[[], Any]) -> Any:
-    """Run it inside a flow, as a sweep does."""
-    return flow(task_runner=ThreadPoolTaskRunner[Any](max_workers=64))(measure)()  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True)
-class LabFarm:
-    """A farm and its labs, which share the folder of the bundles."""
-
-    folder: Path
-
-    @property
-    def bundles(self) -> str:
-        return str(self.folder / "bundles")
-
-    def device(self, name: str, site: str | None = SITE) -> DeviceSpec:
-        root = str(self.folder / name)
-        return DeviceSpec(name=name, transport="local", root=root, site=site, platform="linux-x86_64")
-
-    def sweep(
-        self, *devices: DeviceSpec, labs: tuple[str, ...] = (SITE,), finish_by: datetime | None = None
-    ) -> tuple[list[DeviceJob], dict[str, DeviceTally]]:
-        places = Var(self.folder / "farm")
-        store = open_store(self.bundles, places)
-        jobs, tallies, _ = a_flow(
-            lambda: measure_as_ready(SPEC, NIGHT, list(devices), store, places, {}, labs, finish_by)
-        )
-        return jobs, {tally.device: tally for tally in tallies}
-
-    def records(self, name: str) -> list[SessionRecord]:
-        """The sessions of a device."""
-        store = LocalStore(self.folder / "bundles")
-        return [each for each in store.records(NIGHT.sweep_id) if each.device.name == name]
-
-    def succeeded(self, name: str) -> list[SessionRecord]:
-        return [each for each in self.records(name) if each.status == "succeeded"]
-
 
 @pytest.fixture
-def exports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LateExports:
-    """Exports, of which the late one may end unless a test wants it to wait."""
-    made = put_in_place(monkeypatch, tmp_path / "farm")
-    made.late_may_end.set()
-    return made
+def farm(farm_with_labs: LabFarm) -> LabFarm:
+    return farm_with_labs
 
 
-@pytest.fixture
-def farm(workers: Workers, exports: LateExports, tmp_path: Path) -> LabFarm:
-    return LabFarm(tmp_path)
-
-
-def test_a_device_is_measured_the_same_whether_a_lab_or_this_machine_reaches_it(farm: LabFarm) -> None:
+def test_a_device_is_measured_the_same_whether_a_lab_or_this_machine_reaches_it(
+    farm: LabFarm, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # given a device here, one in a lab, and a model that cannot be exported
     devices = [farm.device("here", None), farm.device("far")]
+    write, written = Shelf.write, list[str]()
+
+    def noted(shelf: Shelf, name: str, content: bytes) -> None:
+        written.append(name)
+        write(shelf, name, content)
+
+    monkeypatch.setattr(Shelf, "write", noted)
+    terminal, of_farm = StringIO(), Board()  # the lab of this test is in the same process, and shows its own
+    monkeypatch.setattr(sharing, "board", of_farm)
     # when a sweep measures both
-    jobs, tallies = farm.sweep(*devices)
+    with of_farm.shown(Console(file=terminal, width=200)):
+        jobs, tallies = farm.sweep(*devices)
+        table = {row["step"]: row for row in of_farm.steps()}
     # then both have the same results, in the bundles of the sweep
     for name in ("here", "far"):
         assert (tallies[name].succeeded, tallies[name].failed, tallies[name].discarded) == (4, 2, 1)
@@ -107,7 +71,14 @@ def test_a_device_is_measured_the_same_whether_a_lab_or_this_machine_reaches_it(
     assert [job.facts.platform for job in jobs] == ["linux-x86_64"] * 2
     # and the lab has nothing but what was shared with it
     assert (farm.folder / "lab" / "exports" / "key-of-conv" / "model.pte").is_file()
-    # and nothing of the messages is left
+    # and the terminal of the sweep shows the sessions of the lab
+    lines = [line for line in terminal.getvalue().splitlines() if line.startswith("far: ")]
+    assert (lines[0], len(lines)) == ("far: 7 to do", 1 + 7)
+    assert f"far: {QUICK} fp32 sme2_off t1 #1 on far: succeeded" in lines
+    # and its table shows the lab, and how many of them failed
+    assert table["far"] == {"step": "far", "lab": SITE, "done": 7, "of": 7, "failed": 2, "doing": ""}
+    # and every message was written once, and nothing of them is left
+    assert len(written) == len(set(written)) == 7  # order, three exports, probe, answer, end
     assert not list((farm.folder / "bundles" / ".shared" / "labs").rglob("*.json"))
 
 
@@ -124,16 +95,18 @@ def test_a_lab_drops_what_would_not_end_in_time_as_this_machine_does(farm: LabFa
 
 
 @pytest.mark.thorough
-def test_a_lab_measures_what_is_exported_while_other_exports_are_pending(farm: LabFarm, exports: LateExports) -> None:
+def test_a_lab_measures_what_is_exported_while_other_exports_are_pending(
+    farm: LabFarm, late_exports: LateExports
+) -> None:
     # given an export that takes long
-    exports.late_may_end.clear()
+    late_exports.late_may_end.clear()
     with ThreadPoolExecutor(1) as pool:
         sweeping = pool.submit(copy_context().run, farm.sweep, farm.device("far"))
         # when the other one is there
         wait_for(lambda: len(farm.succeeded("far")) == 2 or sweeping.done(), "the lab to measure it")
         # then the lab has measured it before the late one is there
         assert {each.model.name for each in farm.succeeded("far")} == {QUICK}
-        exports.late_may_end.set()
+        late_exports.late_may_end.set()
         # and the late one afterwards
         _, tallies = sweeping.result(ENOUGH_S)
     assert tallies["far"].succeeded == 4
@@ -163,16 +136,18 @@ def test_a_lab_whose_worker_is_off_delays_nobody_and_is_named(
     ("state", "reason"),
     [
         (Crashed(message="killed"), "its run ended as Crashed: killed"),
-        (Running(), "it has not reported for 0.1 s"),
+        (Running(name="offline"), "its worker has been offline for 0.1 s"),
+        (Running(), "nothing came from it for 0.1 s"),
     ],
-    ids=["killed", "silent"],
+    ids=["killed", "offline", "silent"],
 )
 def test_a_lab_that_is_lost_is_named_and_measured_at_the_next_start(
     farm: LabFarm, workers: Workers, monkeypatch: pytest.MonkeyPatch, state: State[Any], reason: str
 ) -> None:
-    # given a lab whose run ends, or never says a word
+    # given a lab whose run ends, or whose worker lost its machine, which nobody told the server
     with monkeypatch.context() as lost:
-        lost.setattr(farm_side, "SILENT_S", 0.1)
+        lost.setattr(farm_side, "OFFLINE_S" if state.name == "offline" else "LONGEST_S", 0.1)
+        lost.setattr(farm_side, "online_labs", lambda: {"paris"})
         workers.others[SITE] = state
         # when a sweep measures there
         _, tallies = farm.sweep(farm.device("far"))
@@ -186,16 +161,18 @@ def test_a_lab_that_is_lost_is_named_and_measured_at_the_next_start(
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize("is_told", [True, False], ids=["ended", "silent"])
 def test_a_lab_whose_farm_was_killed_waits_for_no_export_any_more(
-    farm: LabFarm, monkeypatch: pytest.MonkeyPatch
+    farm: LabFarm, workers: Workers, monkeypatch: pytest.MonkeyPatch, is_told: bool
 ) -> None:
-    # given an order whose second export will never come
-    monkeypatch.setattr(work, "SILENT_S", 0.1)
-    store = open_store(farm.bundles, Var(farm.folder / "farm"))
-    device = farm.device("far")
-    Mailbox(store.shelf, "orphan").write_order(Order(site=SITE, spec=SPEC, sweep=NIGHT, devices=[device]))
+    # given an order whose exports will never come, of a sweep that the server shows as ended, or as running for ever
+    run = uuid4()
+    workers.states[run] = Crashed() if is_told else Running()
+    monkeypatch.setattr(work, "LONGEST_S", 3600.0 if is_told else 0.1)
+    order = Order(run=run, spec=SPEC, sweep=NIGHT, devices=[farm.device("far")], pairs=[(LATE, "fp32")])
+    Mailbox(open_store(farm.bundles, Var(farm.folder)).shelf, "labs/night/0/berlin-1").write("order", order)
     # when the lab works on it
-    state = lab("orphan", farm.bundles, return_state=True)
+    state = lab("night/0/berlin-1", farm.bundles, return_state=True)
     # then it ends, and says why
     why = "the farm that started this sweep stopped answering; run the same command to resume"
     assert (state.is_failed(), state.message) == (True, f"far: 6 failed; {why}")
@@ -253,10 +230,3 @@ def test_an_export_that_a_lab_cannot_keep_fails_its_sessions_and_nothing_waits_f
     # then the other model is measured
     assert (tallies["far"].succeeded, tallies["far"].failed) == (2, 4)
     assert any("No space left on device" in str(each.reason) for each in farm.records("far"))
-
-
-@pytest.mark.thorough
-def test_an_order_that_is_in_another_store_is_refused_in_one_sentence(farm: LabFarm) -> None:
-    state = lab("nightly/berlin-1", str(farm.folder / "elsewhere"), return_state=True)
-    assert state.is_failed()
-    assert "the order nightly/berlin-1 is not in the store that this lab uses" in str(state.message)

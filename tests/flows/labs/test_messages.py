@@ -1,15 +1,18 @@
 """What a farm and a lab tell each other arrives as it was said."""
 
 from datetime import datetime, timedelta, timezone
+from importlib.metadata import version
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
 from devices.errors import InputError
 from devices.inventory import load_inventory
 from flows.device.job import DeviceTally
-from flows.labs.messages import Order, Report, order_text, parse_order, parse_report
+from flows.labs.messages import Ended, Order, parsed, run_name
 from tasks.measure.finish_by import would_not_end
+from tasks.measure.health import Health
 from tasks.prepare.export.entry import ModelEntry
 from tests.fixtures.plans import NIGHT, a_spec
 
@@ -30,11 +33,11 @@ def test_an_order_arrives_with_devices_of_every_transport_and_models_of_another_
     spec = a_spec().model_copy(update={"models": [ours]})
     devices = load_inventory(tmp_path / "inventory.yaml").devices
     finish_by = datetime(2026, 1, 3, 7, tzinfo=timezone(timedelta(hours=1)))
-    order = Order(site="berlin", spec=spec, sweep=NIGHT, devices=devices, finish_by=finish_by)
+    order = Order(run=uuid4(), spec=spec, sweep=NIGHT, devices=devices, finish_by=finish_by)
     # when it is sent to another machine
-    text = order_text(order)
+    text = order.model_dump_json().encode()
     (tmp_path / "model.py").unlink()
-    arrived = parse_order(text)
+    arrived = parsed(Order, text)
     # then it names the same devices and the same models, and the same moment in the words of the sweep file
     assert arrived.devices == devices
     assert arrived.finish_by == finish_by
@@ -44,11 +47,25 @@ def test_an_order_arrives_with_devices_of_every_transport_and_models_of_another_
     ]
 
 
-def test_a_report_arrives_as_it_was_written() -> None:
-    report = Report(beat=3, tallies={"far": DeviceTally("far", succeeded=3, replaced={"0123456789abcdef"})})
-    assert parse_report(report.model_dump_json().encode()) == report
+def test_the_end_of_a_device_arrives_as_it_was_written() -> None:
+    tally = DeviceTally("far", succeeded=3, replaced={"0123456789abcdef"})
+    ended = Ended(tally=tally, health=Health("suspect", strikes=1))
+    assert parsed(Ended, ended.model_dump_json().encode()) == ended
 
 
-def test_a_message_of_another_version_is_one_sentence() -> None:
-    with pytest.raises(InputError, match=r"^the report is of another version of etfarm \(.*\); update both sides$"):
-        parse_report(b'{"version": 2}')
+@pytest.mark.parametrize(
+    ("written", "theirs"),
+    [(b'{"version": 1, "beat": 0}', "of an older version"), (b'{"version": 3, "etfarm": "99.1"}', "99.1")],
+    ids=["older", "newer"],
+)
+def test_a_message_of_another_version_is_one_sentence_that_names_both(written: bytes, theirs: str) -> None:
+    with pytest.raises(InputError) as refused:
+        parsed(Order, written)
+    both = f"written by etfarm {theirs} and read by etfarm {version('etfarm')} (`version`"
+    assert str(refused.value).startswith(f"the order was {both}")
+    assert str(refused.value).endswith("; install the same version of etfarm at the sweep and in its labs")
+
+
+def test_a_lab_s_run_is_named_after_the_night_and_the_lab() -> None:
+    assert run_name("nightly-2026-11-21/0a1b2c3d/new-york-1") == "nightly-2026-11-21 in new-york"
+    assert run_name("nightly-2026-11-21/0a1b2c3d/new-york-2") == "nightly-2026-11-21 in new-york, start 2"

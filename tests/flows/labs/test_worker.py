@@ -2,8 +2,8 @@
 
 import json
 import os
+import shlex
 import signal
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,9 +12,11 @@ import pytest
 from tests.fixtures.farm import ETFARM, Farm, sweep_of
 from tests.fixtures.paths import ROOT
 from tests.fixtures.prefect_server import asked
+from tests.fixtures.program import Program
 from tests.fixtures.waiting import ENOUGH_S, wait_for
+from tests.lab import processes
 
-pytestmark = [pytest.mark.torch, pytest.mark.thorough]
+pytestmark = pytest.mark.thorough
 SESSIONS = 4  # of the sweep, without the discarded one
 
 
@@ -26,33 +28,26 @@ def bundles(farm: Farm) -> Path:
 
 
 @pytest.fixture
-def worker(farm: Farm, bundles: Path) -> Iterator["subprocess.Popen[bytes]"]:
+def worker(farm: Farm, bundles: Path) -> Iterator[Program]:
     """The lab's worker, with a var folder of its own."""
     var = farm.folder / "lab"
     var.mkdir()
-    with (farm.folder / "worker.log").open("wb") as log:
-        process = subprocess.Popen(
-            [*ETFARM, "lab", "berlin", "--var", str(var), "--bundles", str(bundles)],
-            env=farm.environment | {"PYTHONPATH": str(ROOT)},
-            cwd=var,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-        try:
-            yield process
-        finally:
-            process.terminate()  # its own worker is in another process group
-            process.wait(2 * ENOUGH_S)
+    words = [*ETFARM, "lab", "berlin", "--var", str(var), "--bundles", str(bundles)]
+    program = Program(words, farm.environment | {"PYTHONPATH": str(ROOT)}, farm.folder / "worker.log", folder=var)
+    program.start()
+    yield program
+    program.end(signal.SIGTERM)
 
 
+@pytest.mark.torch
 @pytest.mark.fault(
     stage="run",
-    done="kill -9 of the process that measures in a lab, while a session runs",
+    done="kill -9 of {killed} that measures in a lab, while a session runs",
     holds="its worker starts another one, which measures what is left; no session is lost or doubled",
 )
+@pytest.mark.parametrize("killed", ["the process", "the worker and the process"])
 def test_a_worker_measures_for_a_sweep_also_if_its_run_is_killed(
-    farm: Farm, bundles: Path, worker: "subprocess.Popen[bytes]", prefect_api: str
+    farm: Farm, bundles: Path, worker: Program, prefect_api: str, killed: str
 ) -> None:
     others = unfinished(prefect_api)  # of other tests
     # given a sweep whose second session is running in the lab
@@ -62,10 +57,14 @@ def test_a_worker_measures_for_a_sweep_also_if_its_run_is_killed(
     sweep = farm.start("sweep", file, "--inventory", farm.inventory, "--bundles", bundles)
     wait_for(lambda: farm.is_held or sweep.poll() is not None, log.read_text, longest_s=240)
     assert sweep.poll() is None, sweep.communicate()
-    # when the process that measures is killed
-    [prefects_worker] = children(worker.pid)
-    [run] = children(prefects_worker)
-    os.kill(run, signal.SIGKILL)
+    # when the process that measures is killed, or its worker, too, which is started again as a service is
+    if killed == "the process":
+        [prefects_worker] = processes.children(worker.pid)
+        [run] = processes.children(prefects_worker)
+        processes.kill(run)
+    else:
+        worker.kill_with_children()
+        worker.start()
     farm.go_on()
     out, err = sweep.communicate(timeout=8 * ENOUGH_S)
     # then the sweep ends well, with each session once
@@ -73,17 +72,35 @@ def test_a_worker_measures_for_a_sweep_also_if_its_run_is_killed(
     assert "lab berlin: its run ended as Crashed" in err
     records = [json.loads(path.read_bytes()) for path in bundles.glob("tiny-*/*/session.json")]
     assert sorted(record["status"] for record in records) == ["invalid"] + ["succeeded"] * SESSIONS
-    # and the server shows nothing as running
+    # and the server shows both runs of the lab under names that tell night and lab, and nothing as running
+    (sweep_id,) = {path.parent.parent.name for path in bundles.glob("tiny-*/*/session.json")}
+    names = {run["name"] for run in asked(f"{prefect_api}/flow_runs/filter", {}) if run["work_queue_name"] == "berlin"}
+    assert names >= {f"{sweep_id} in berlin", f"{sweep_id} in berlin, start 2"}
     assert unfinished(prefect_api) - others == set()
+
+
+@pytest.mark.parametrize("how", ["exec {}", "{} & wait", "nohup {} & wait", "setsid {} & wait"])
+def test_sigterm_ends_an_idle_lab_within_seconds_however_it_was_started(farm: Farm, how: str) -> None:
+    # given a lab that a script started, and whose worker has asked the server for work
+    lab = shlex.join([*ETFARM, "lab", "paris", "--var", str(farm.var), "--bundles", str(farm.folder / "bundles")])
+    settings = farm.environment | {"PYTHONPATH": str(ROOT), "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "INFO"}
+    script = Program(["sh", "-c", how.format(lab)], settings, farm.folder / "worker.log", folder=farm.folder)
+    script.start()
+    try:
+        wait_for(lambda: "started!" in script.log.read_text(), script.log.read_text)
+        process = script.pid if how.startswith("exec") else processes.children(script.pid)[0]
+        [worker] = processes.children(process)
+        started = processes.start_of(worker)
+        # when it is told to end
+        os.kill(process, signal.SIGTERM)
+        # then it has ended within ten seconds, and its worker with it
+        wait_for(lambda: script.exit_code is not None, script.log.read_text, longest_s=10)
+        assert not processes.is_alive(worker, started)
+    finally:
+        script.kill_with_children()
 
 
 def unfinished(api: str) -> set[str]:
     """Return the ids of the flow runs that the server shows as begun and not as ended."""
     runs = asked(f"{api}/flow_runs/filter", {})
     return {run["id"] for run in runs if run["state_type"] in ("PENDING", "RUNNING", "CANCELLING", "PAUSED")}
-
-
-def children(pid: int) -> list[int]:
-    """Return the processes that a process started and that still run."""
-    listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False)
-    return [int(line) for line in listed.stdout.split()]

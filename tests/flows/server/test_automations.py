@@ -14,7 +14,6 @@ import pytest
 import yaml
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
-from flows.device.turns import DEVICE_FLOW
 from flows.server import automations
 from flows.server.settings import HEARTBEAT, prepare_prefect
 from tests.fixtures.command import Command, Ended, run_etfarm
@@ -222,7 +221,7 @@ def test_every_flow_of_the_farm_is_watched_and_may_miss_two_heartbeats() -> None
     trigger = yaml.safe_load(FILE.read_text(encoding="utf-8"))[0]["trigger"]
     texts = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "flows").rglob("*.py"))]
     flows = {line.split('"')[1] for text in texts for line in text.splitlines() if line.startswith('@flow(name="')}
-    assert set(trigger["match_related"]["prefect.resource.name"]) == flows | {DEVICE_FLOW}
+    assert set(trigger["match_related"]["prefect.resource.name"]) == flows
     assert trigger["within"] == 3 * int(HEARTBEAT[1])
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -36,6 +37,14 @@ with board.shown(Console(stderr=True)):
     with get_client(sync_client=True) as client:
         print(len(client.read_flow_runs()), "runs")
     stop_server()
+"""
+
+
+# The same with a server that accepts connections and never answers.
+SILENT = """
+import flows.server.embedded, sys
+code = "import socket, sys, time; s = socket.create_server(('127.0.0.1', int(sys.argv[1]))); time.sleep(600)"
+flows.server.embedded.command = lambda host, port, level: [sys.executable, "-c", code, str(port)]
 """
 
 
@@ -101,6 +110,17 @@ def test_a_server_that_cannot_start_is_one_sentence_with_its_cause(tmp_path: Pat
     assert (tmp_path / "prefect.db").is_dir()
 
 
+def test_a_server_that_never_answers_is_given_up_after_the_time_that_the_sentence_states(tmp_path: Path) -> None:
+    # given 3 seconds for the start, and a server that accepts connections without answering
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+    environment["PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS"] = "3"
+    program = PROGRAM.replace("with board.shown", f"{SILENT}\nwith board.shown")
+    ended = run_python("-c", program, tmp_path, env=environment)
+    # then it waits 3 seconds, not once more for each request, and states so
+    assert ended.returncode == 1
+    assert re.search(r"did not start: no answer for [34] s; its log is", ended.stderr), ended.stderr
+
+
 @pytest.mark.fault(
     stage="start",
     done="sweep killed (SIGKILL); its server still runs",
@@ -108,7 +128,7 @@ def test_a_server_that_cannot_start_is_one_sentence_with_its_cause(tmp_path: Pat
 )
 def test_the_server_of_a_killed_sweep_is_ended_by_the_next_start_and_no_other_process_is(tmp_path: Path) -> None:
     # given what a killed sweep's server looks like, a live sweep's, and a foreign process with a noted id
-    words = [sys.executable, "-c", "import signal; signal.pause()", "flows.server.app:create_app"]
+    words = [sys.executable, "-c", "import signal; signal.pause()", "prefect.server.api.server:create_app"]
     orphan, ours, foreign = [subprocess.Popen(words[:count]) for count in (4, 4, 3)]
     notes = tmp_path / "own-servers"
     notes.mkdir()
@@ -130,7 +150,7 @@ def test_the_server_of_a_killed_sweep_is_ended_by_the_next_start_and_no_other_pr
 def test_a_server_of_a_killed_sweep_that_does_not_stop_is_gone_before_the_next_one_starts(tmp_path: Path) -> None:
     # given the server of a killed sweep, which holds its database and does not end on SIGTERM
     ignoring = "import signal; signal.signal(15, signal.SIG_IGN); print(flush=True); signal.pause()"
-    words = [sys.executable, "-c", ignoring, "flows.server.app:create_app"]
+    words = [sys.executable, "-c", ignoring, "prefect.server.api.server:create_app"]
     server = subprocess.Popen(words, stdout=subprocess.PIPE)
     try:
         assert server.stdout is not None

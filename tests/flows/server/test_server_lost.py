@@ -12,7 +12,7 @@ from contextlib import nullcontext
 import pytest
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
-from flows.server.watch import ServerGoneError, check_server, client_without_retries, watch
+from flows.server.watch import ServerGoneError, check_server
 from tests.fixtures.farm import Farm, sweep_of
 from tests.fixtures.http_server import answering
 from tests.fixtures.prefect_server import running_prefect
@@ -97,7 +97,7 @@ def refusing() -> str:
 @pytest.mark.parametrize(
     ("server", "cause"),
     [
-        pytest.param(silent, "no answer within 8 s", id="silent"),
+        pytest.param(silent, "no answer for ", id="silent"),
         pytest.param(lambda: nullcontext(refusing()), "Connection refused", id="refusing"),
         pytest.param(lambda: answering(500, "oops"), "it answered with HTTP status 500", id="HTTP 500"),
         pytest.param(lambda: answering(503, "busy"), "it answered with HTTP status 503", id="HTTP 503"),
@@ -115,9 +115,13 @@ def refusing() -> str:
 def test_a_server_that_does_not_answer_is_one_sentence(
     server: Callable[[], contextlib.AbstractContextManager[str]], cause: str
 ) -> None:
+    begun = time.monotonic()
     with server() as url, temporary_settings({PREFECT_API_URL: url}), pytest.raises(ServerGoneError) as error:
         check_server()
+    waited_s = time.monotonic() - begun
     text = str(error.value)
+    # the time that it states is the one that it waited
+    assert all(abs(int(told_s) - waited_s) < 1.5 for told_s in re.findall(r"no answer for (\d+) s", text)), waited_s
     assert text.startswith(f"PREFECT_API_URL {url}: ")
     assert cause in text
     assert text.endswith(
@@ -142,21 +146,6 @@ def test_a_server_that_refuses_the_password_is_one_sentence_with_the_variable_to
         f"PREFECT_API_URL {url}: it refused the name and password; "
         "set PREFECT_API_AUTH_STRING to the `user:password` of that server"
     )
-
-
-@pytest.mark.thorough
-def test_a_busy_answer_is_repeated_before_prefect_waits_seconds_for_it() -> None:
-    # given a server that answers 503 at first, as SQLite lets it, and a client that does not repeat by itself
-    with (
-        answering(200, "true", first=[503, 503, 503]) as url,
-        temporary_settings({PREFECT_API_URL: url}),
-        watch.watching(),
-        client_without_retries() as client,
-    ):
-        # when a request is sent
-        answer = client.request("GET", "/health")
-    # then it is repeated until the server has time
-    assert answer.json() is True
 
 
 @pytest.mark.thorough

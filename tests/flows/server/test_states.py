@@ -1,5 +1,6 @@
 """States at a real Prefect server after a sweep: what failed is red, with counts and reason; the rest is green."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ GONE = {"name": "gone", "transport": "ssh", "address": "127.0.0.1", "port": 9, "
 
 
 def states_of(sweep_end: State[Any]) -> dict[str, tuple[str, str]]:
-    """State and message, by name, of the task runs and flow runs that the server shows below a sweep."""
+    """State and message, by name, of the task runs that the server shows below a sweep."""
     sweep_run = sweep_end.state_details.flow_run_id
     assert sweep_run is not None
     found: dict[str, tuple[str, str]] = {}
@@ -28,8 +29,7 @@ def states_of(sweep_end: State[Any]) -> dict[str, tuple[str, str]]:
     def is_recorded() -> bool:
         """The server records task runs some time after they ended."""
         this, api = {"any_": [str(sweep_run)]}, PREFECT_API_URL.value()
-        runs = asked(f"{api}/flow_runs/filter", {"flow_runs": {"parent_flow_run_id": this}})
-        runs += asked(f"{api}/task_runs/filter", {"flow_runs": {"id": this}})
+        runs = asked(f"{api}/task_runs/filter", {"flow_runs": {"id": this}})
         ended = [run for run in runs if run["state_type"] in {state.value for state in TERMINAL_STATES}]
         found.update({run["name"]: (run["state_name"], run["state"]["message"] or "") for run in ended})
         return len(found) == len(runs) and any(name.startswith("report") for name in found)
@@ -43,13 +43,12 @@ def test_a_device_that_cannot_be_reached_is_red_beside_one_that_is_green(stand_i
     ended = stand_in_farm.sweep(GONE)
     # then the message of the sweep has the counts of both
     assert ended.is_failed()
-    assert data_of(ended).message.startswith("sessions: 2 succeeded, 2 failed, 1 discarded; report: ")
-    # and the server shows the step and the flow run of each device as what they were
+    assert data_of(ended).message.startswith("sessions: 2 succeeded, 2 failed, 1 discarded; gone: ")
+    # and the server shows the step of each device as what it was
     states = states_of(ended)
-    for run in ("measure on here", "device here"):
-        assert states[run] == ("Completed", "2 succeeded, 1 discarded")
-    for run in ("measure on gone", "device gone"):
-        assert (states[run][0], states[run][1].startswith("2 failed; gone: ")) == ("Failed", True), states[run]
+    assert states["measure on here"] == ("Completed", "2 succeeded, 1 discarded")
+    state, message = states["measure on gone"]
+    assert (state, message.startswith("2 failed; gone: ")) == ("Failed", True), message
     assert states["probe here"][0] == "Completed"
     assert (states["probe gone"][0], states["probe gone"][1].startswith("gone: ")) == ("Failed", True)
     (load,) = [state for name, state in states.items() if name.startswith("load")]
@@ -57,7 +56,7 @@ def test_a_device_that_cannot_be_reached_is_red_beside_one_that_is_green(stand_i
 
 
 def test_failed_sessions_a_failed_build_and_damaged_bundles_are_red_and_named(
-    stand_in_farm: StandInFarm, monkeypatch: pytest.MonkeyPatch
+    stand_in_farm: StandInFarm, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     # given a sweep with one damaged bundle
     assert stand_in_farm.sweep().is_completed()
@@ -70,13 +69,25 @@ def test_failed_sessions_a_failed_build_and_damaged_bundles_are_red_and_named(
         raise FarmError("cannot build here: no compiler")
 
     monkeypatch.setattr("flows.prepare.build_runner", build)
-    stand_in_farm.use_runner("exit 3\n")
+    stand_in_farm.use_runner("echo no such operator >&2\nexit 3\n")
     states = states_of(stand_in_farm.sweep())
     # then every step shows what went wrong in it
-    for run in ("measure on here", "device here"):
-        assert states[run][0] == "Failed"
-        assert "failed" in states[run][1].partition("; ")[0]
-        assert "exit" in states[run][1].partition("; ")[2]
+    state, message = states["measure on here"]
+    assert state == "Failed"
+    assert "failed" in message.partition("; ")[0]
+    assert "exit" in message.partition("; ")[2]
+    # and so does each session that failed, with a red run of its own, while one that succeeded has none
+    failed = {name: found for name, found in states.items() if "sme2_off" in name}
+    assert failed
+    assert all(state == "Failed" and "exit" in message for state, message in failed.values()), failed
+    # with the end of the runner's log, the bundle, and what to do
+    (sweep_id,) = {path.parent.parent.name for path in stand_in_farm.var.glob("bundles/*/*/session.json")}
+    told = [record.getMessage().splitlines() for record in caplog.records if record.name == "flows.device.steps"]
+    assert len(told) == len(failed)
+    for words, bundle, way_on in told:
+        assert words == "no such operator"
+        assert Path(bundle.removeprefix("bundle: ")).parent == stand_in_farm.var / "bundles" / sweep_id
+        assert way_on.startswith("next: Read the last line of its log and run the command ")
     assert states["runner linux-x86_64"] == ("Failed", "cannot build here: no compiler")
     by_step = {name.partition(" ")[0]: state for name, state in states.items()}
     assert by_step["check"][0] == "Failed"
@@ -86,14 +97,15 @@ def test_failed_sessions_a_failed_build_and_damaged_bundles_are_red_and_named(
     assert damaged.parent.name in by_step["load"][1]
 
 
+@pytest.mark.parametrize(("most", "counts"), [(2, "1 succeeded, 1 discarded; "), (0, "nothing to do; ")])
 def test_a_device_whose_results_cannot_be_written_is_red_with_its_counts(
-    stand_in_farm: StandInFarm, monkeypatch: pytest.MonkeyPatch
+    stand_in_farm: StandInFarm, monkeypatch: pytest.MonkeyPatch, most: int, counts: str
 ) -> None:
-    # given a farm that can record two sessions and no more
+    # given a farm that can record two sessions and no more, or none
     recorded: list[SessionRecord] = []
 
     def measure_two(*words: Any) -> SessionRecord:
-        if len(recorded) == 2:
+        if len(recorded) == most:
             raise FarmError("the disk is full")
         recorded.append(measure(*words))
         return recorded[-1]
@@ -101,11 +113,10 @@ def test_a_device_whose_results_cannot_be_written_is_red_with_its_counts(
     monkeypatch.setattr("flows.device.measure.measure", measure_two)
     # when it measures
     ended = stand_in_farm.sweep()
-    # then the sweep and both runs of the device have the reason
+    # then the sweep and the device have the reason
     assert ended.is_failed()
     assert "the bundle could not be written" in data_of(ended).message
-    states = states_of(ended)
-    for run in ("measure on here", "device here"):
-        assert states[run][0] == "Failed"
-        assert states[run][1].startswith("1 succeeded, 1 discarded; ")
-        assert "the disk is full" in states[run][1]
+    state, message = states_of(ended)["measure on here"]
+    assert state == "Failed"
+    assert message.startswith(counts)
+    assert "the disk is full" in message

@@ -49,7 +49,7 @@ def doctor(command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pl
 @pytest.fixture
 def orphan() -> Iterator["subprocess.Popen[bytes]"]:
     """A process that looks like the server of a sweep."""
-    words = [sys.executable, "-c", "import signal; signal.pause()", "flows.server.app:create_app"]
+    words = [sys.executable, "-c", "import signal; signal.pause()", "prefect.server.api.server:create_app"]
     with subprocess.Popen(words) as process:
         yield process
         process.kill()

@@ -9,7 +9,7 @@ from sql import schema
 from sql.warehouse import writing
 from tasks.store.forgotten import Forgotten
 from tests.fixtures.command import Etfarm, Kept
-from tests.fixtures.warehouse import CONVOLUTION, MEAN
+from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN
 
 SESSION = f"{2:016x}"
 
@@ -62,7 +62,7 @@ DAMAGES: dict[str, tuple[Callable[[Kept], object], list[str]]] = {
     "a changed night": (changed("UPDATE series_night SET median_ns = 5"), ["series_night is not"]),
     "a lost aggregate": (
         changed("DELETE FROM session_node WHERE session_key = 2"),
-        ["session_node is not what its sessions give (10 rows, 15 computed)", "cell_operator is not"],
+        ["session_node is not what its sessions give (10 rows, 15 computed)"],
     ),
     "lost events": (
         changed("DELETE FROM event WHERE run_id = 1"),
@@ -80,9 +80,11 @@ DAMAGES: dict[str, tuple[Callable[[Kept], object], list[str]]] = {
 
 
 def test_a_farm_without_damage_has_no_finding(farm: Kept, etfarm: Etfarm) -> None:
-    # given a farm that also has a failed session, a forgotten one and one whose events were removed by a rule
+    # given a farm that also has a session with two operators of each kind, a failed one, a forgotten one and one whose
+    # events were removed by a rule
+    farm.session([(120, {CONVOLUTION: 60, LINEAR: 10, MEAN: 5, "native_call_add.out": 3})], index=3)
     farm.session(status="failed", reason_code="crash")
-    farm.session([70], sweep__sweep_id="other-2026-11-20")
+    farm.session([70], sweep__sweep_id="other-2026-11-20", sweep__name="other")
     etfarm("load")
     etfarm("forget", "other-2026-11-20", "--reason", "x")
     with writing(farm.warehouse) as connection:
@@ -93,7 +95,7 @@ def test_a_farm_without_damage_has_no_finding(farm: Kept, etfarm: Etfarm) -> Non
     # then one line has the counts
     assert code == 0
     [line] = [line for line in printed.splitlines() if not line.startswith("check")]
-    assert line == "no finding: 5 bundles with 4 files, 4 sessions (1 thinned), 9 runs, 30 events"
+    assert line == "no finding: 6 bundles with 5 files, 5 sessions (1 thinned), 11 runs, 46 events"
 
 
 @pytest.mark.thorough
@@ -116,7 +118,7 @@ def test_a_warehouse_of_an_older_farm_is_checked_and_stays_as_it_is(
     with monkeypatch.context() as older:
         older.setattr(schema, "migrations", lambda: known[:4])
         older.setattr(schema, "views", lambda: ())
-        older.setattr(schema, "_cell_files", lambda: ())
+        older.setattr(schema, "_aggregate_files", lambda: ())
         with writing(warehouse):
             pass
     before = warehouse.read_bytes()

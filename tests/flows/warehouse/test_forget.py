@@ -44,7 +44,8 @@ def test_forgotten_sessions_leave_no_row_and_change_nothing_of_others(kept: Kept
     before, figures = counts(kept.warehouse), kept.ask("SELECT * FROM operator_time ORDER BY ALL")
     # when a sweep with another model, device and runner is loaded that fills every table, and forgotten
     arm = {"purpose": "same_night", "comparison": "c" * 16}
-    other: dict[str, Any] = {"sweep__sweep_id": "other-2026-11-21", "device__name": "phone"}
+    sweep = {"sweep_id": "other-2026-11-21", "name": "other", "night": "2026-11-21"}
+    other: dict[str, Any] = {"sweep": sweep, "device__name": "phone"}
     for side in "ab":
         kept.session([200], arm={**arm, "side": side}, **other)
     folder = kept.session(
@@ -79,19 +80,19 @@ def test_figures_of_a_cell_are_those_of_the_sessions_that_remain(kept: Kept, etf
         kept.session([(ns, {CONVOLUTION: ns // 2})] * 2, index=index) for index, ns in enumerate((100, 200, 900))
     ]
     etfarm("load")
-    assert kept.ask("SELECT median_ms, sessions FROM series_latency") == [(0.0002, 3)]
+    assert kept.ask("SELECT time_ms, sessions FROM series_latency") == [(0.0002, 3)]
     # when the slowest is forgotten
     etfarm("forget", folders[2].name, "--reason", "someone used the phone")
-    # then the medians are those of the other two
-    assert kept.ask("SELECT median_ms, sessions FROM series_latency") == [(0.00015, 2)]
-    assert kept.ask("SELECT time_ms FROM operator_time WHERE operator LIKE 'Conv%'") == [(0.000075,)]
+    # then the time is that of the other two: of two, the faster
+    assert kept.ask("SELECT time_ms, sessions FROM series_latency") == [(0.0001, 2)]
+    assert kept.ask("SELECT time_ms FROM operator_time WHERE operator LIKE 'Conv%'") == [(0.00005,)]
 
 
 def test_loading_a_forgotten_sweep_again_does_nothing_and_tells_it(kept: Kept, etfarm: Etfarm) -> None:
     # given a sweep of two sessions that was forgotten, and another sweep
     kept.session([100])
     kept.session([100], index=1)
-    other = kept.session([100], sweep__sweep_id="other-2026-11-20")
+    other = kept.session([100], sweep__sweep_id="other-2026-11-20", sweep__name="other")
     etfarm("load")
     assert "2 forgotten; 2 removed" in etfarm("forget", "smoke-2026-11-20", "--reason", "wrong wheel")[1]
     # when everything is loaded again, also by path

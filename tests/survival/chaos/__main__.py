@@ -142,7 +142,6 @@ class Hour:
         for night in nights:
             self.faults += checks.faults_of_night(self.farm, night)
         open_runs = self._runs_without_end()
-        self.faults += checks.slots_in_use(self.farm.team)
         self.farm.end()
         for program in self.farm.team.programs.values():
             shutil.copy(program.log, self.farm.folder)

@@ -70,7 +70,7 @@ def overlaps_in(folder: Path) -> list[str]:
 def left_behind(folder: Path) -> list[str]:
     """Return processes, leases, jobs, scratch folders and mounts that are left, after the farm was ended."""
     patterns = ["machine-*/lease-*/*", "devices/*/machine/lease-*/*", "devices/*/jobs/*", "devices/*/sessions/*"]
-    patterns += [f"bundles/*/{UNFINISHED}*", "bundles/labs/*/*", "tmp-*/etfarm-scratch-*/*", "tmp-*/etfarm-tree-*"]
+    patterns += [f"bundles/*/{UNFINISHED}*", "tmp-*/etfarm-scratch-*/*", "tmp-*/etfarm-tree-*"]
     patterns += [f"var-*/{depth}{UNFINISHED}*" for depth in ("", "*/", "*/*/")]
     patterns += ["var-*/prefect/own-*/*.json"]
     found = [f"left: {path.relative_to(folder)}" for pattern in patterns for path in sorted(folder.glob(pattern))]
@@ -91,13 +91,6 @@ def _running_in(folder: Path) -> list[str]:
         if str(folder).encode() in words + settings or place.startswith(str(folder)):
             found.append(f"{process.name} {words.replace(bytes(1), b' ').decode(errors='replace')[:150]}")
     return found
-
-
-def slots_in_use(team: TeamServer) -> list[str]:
-    """Return the slots of devices that the server takes for used."""
-    with _client(team) as client:
-        limits = client.post("/v2/concurrency_limits/filter", json={}).raise_for_status().json()
-    return [f"left at the server: the slot of {each['name']}" for each in limits if each["active_slots"] > 0]
 
 
 def runs_without_end(team: TeamServer) -> list[str]:

@@ -109,8 +109,8 @@ def test_a_run_shows_its_calls_nested_and_each_delegate_on_its_own_track() -> No
         ([(CONVOLUTION, 200, 500), (LINEAR, 700, 400)], [100, 600]),
         # another clock: the first begins with the call
         ([(CONVOLUTION, 900_000, 300), (LINEAR, 900_400, 100)], [0, 400]),
-        # longer together than their call: they begin with it
-        ([(CONVOLUTION, 0, 900), (LINEAR, 900, 900)], [0, 900]),
+        # at the same time: the later follows, although the call is shorter than both together
+        ([(CONVOLUTION, 0, 900), (LINEAR, 100, 800)], [0, 900]),
     ],
 )
 def test_an_operator_whose_start_cannot_be_right_is_moved_and_tells_so(
@@ -131,11 +131,11 @@ def test_an_operator_whose_start_cannot_be_right_is_moved_and_tells_so(
 
 
 def test_all_runs_keep_every_duration_to_the_nanosecond() -> None:
-    # given executions of which one has a call that is shorter than its operators
+    # given executions of which one has a call that is shorter than its operators, which overlap
     data = build_etdump(
         [
             execution(10_000_001, (CONVOLUTION, 0, 333), (LINEAR, 333, 667)),
-            execution(10_001_403, (CONVOLUTION, 5, 1000), (LINEAR, 1000, 1000)),
+            execution(10_001_403, (CONVOLUTION, 5, 900), (LINEAR, 10, 900)),
             execution(10_002_804, (CONVOLUTION, 0, 1)),
         ]
     )

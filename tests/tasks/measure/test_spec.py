@@ -33,6 +33,13 @@ def test_the_sweeps_that_come_with_the_farm_are_valid(path: Path) -> None:
         ("name: a\nmodels: [linear]\nlimits:\n  max_die_c: .inf\n", 4, "`limits.max_die_c`: input should be a finite"),
         ("name: a\nmodels: [linear]\nseed: 9223372036854775808\n", 3, "`seed`: input should be less than "),
         ("name: a\nmodels: [linear]\nfinish_by: 22:30\n", 3, 'in quotes, such as "07:00" or "22:30", not 1350'),
+        (
+            "name: a\nmodels:\n  - {factory: linear, accuracy: {}}\n",
+            3,
+            "`accuracy` states `min_snr_db`, `top1` or both",
+        ),
+        ("name: a\nmodels:\n  - {factory: linear, accuracy: {top1: 1.1}}\n", 3, "less than or equal to 1"),
+        ("name: a\nmodels:\n  - {factory: linear, accuracy: {snr: 9}}\n", 3, "min_snr_db"),
         ('name: a\nmodels: [linear]\nfinish_by: "24:10"\n', 3, "`finish_by`: a time consists of hours and minutes"),
     ],
 )

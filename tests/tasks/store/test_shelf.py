@@ -37,6 +37,13 @@ def test_the_newest_content_of_a_name_stays_until_its_folder_is_removed(shelf: S
     shelf.remove("labs/night")
 
 
+def test_a_listing_names_the_messages_of_all_folders_below(shelf: Shelf) -> None:
+    for name in ("night/order", "night/berlin/probes/far", "other/order"):
+        shelf.write(f"labs/{name}.json", b"{}")
+    assert shelf.names("labs/night") == ["berlin/probes/far.json", "order.json"]
+    assert shelf.names("labs/none") == []
+
+
 def test_a_folder_that_cannot_be_used_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     shelf = Shelf(str(tmp_path / "file" / "shelf"))

@@ -2,18 +2,15 @@
 
 import hashlib
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from devices.errors import InputError
 from tasks.bundle.record import BundleError, FileRecord, SessionRecord, record_text
 from tasks.store.files import sha256_of
 from tasks.store.folder import read_bundle
 from tasks.store.forgotten import Forgotten
-from tasks.store.store import BundleStore, ObjectStore, open_store
+from tasks.store.store import BundleStore, ObjectStore, open_store, stated_store
 from tasks.store.var import Var
 from tests.fixtures.plans import NIGHT, a_spec, ended, planned
 from tests.fixtures.s3 import s3_client
@@ -286,24 +283,6 @@ def test_a_folder_that_lost_its_session_json_keeps_its_id(tmp_path: Path) -> Non
     assert store.session_ids(NIGHT.sweep_id) == [session_id]
 
 
-@pytest.mark.parametrize(
-    ("location", "sentence"),
-    [
-        ("s3://nobody-made-this/x", "s3://nobody-made-this/x: there is no bucket `nobody-made-this`; create it"),
-        ("s3://key:hidden@bucket/x", "the location contains credentials; remove them and set them in the environment"),
-        ("nothing://bucket", "nothing://bucket: nothing is not supported"),
-    ],
-)
-def test_a_location_that_cannot_be_used_is_answered_with_what_to_do(
-    bucket: str, tmp_path: Path, location: str, sentence: str
-) -> None:
-    assert bucket
-    with pytest.raises((InputError, BundleError)) as caught:
-        open_store(location, Var(tmp_path)).sweep_ids()
-    assert sentence in str(caught.value)
-    assert "hidden" not in str(caught.value)
-
-
 def test_no_bundle_contains_the_credentials(bucket: str, s3_environment: dict[str, str], tmp_path: Path) -> None:
     folder = (store := remote(bucket, tmp_path)).find(publish(store, tmp_path, 1))
     assert folder
@@ -314,14 +293,11 @@ def test_no_bundle_contains_the_credentials(bucket: str, s3_environment: dict[st
         assert s3_environment[name] not in repr(store.__dict__)
 
 
-def test_a_local_store_imports_nothing_of_object_storage() -> None:
-    # given a fresh Python that opens the store of a folder
-    program = (
-        "import sys\nfrom pathlib import Path\nfrom tasks.store.store import open_store\n"
-        "from tasks.store.var import Var\n"
-        "open_store(None, Var(Path('nowhere'))).sweep_ids()\n"
-        "sys.exit(', '.join({'fsspec', 's3fs', 'botocore', 'aiohttp'} & set(sys.modules)) or 0)\n"
-    )
-    fresh = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    # then none of its packages was imported
-    assert fresh.returncode == 0, fresh.stderr
+def test_a_deployment_s_store_comes_before_that_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    var = Var(tmp_path / "var")
+    assert stated_store(None, var).location == str(var.bundles)
+    monkeypatch.setenv("ETFARM_BUNDLES", str(tmp_path / "shared"))
+    assert stated_store(None, var).location == str(tmp_path / "shared")
+    assert stated_store(str(tmp_path / "stated"), var).location == str(tmp_path / "stated")

@@ -13,7 +13,7 @@ from tasks.analyse.report.sections.latency import has_times
 from tasks.analyse.report.sections.operators import FLAGGED_SHARE, OperatorRow
 from tasks.analyse.report.sections.portable import PortableOperatorRow, PortableRow
 from tasks.analyse.report.sections.sme2_pairs import PairOperatorRow
-from tasks.analyse.report.text import TIMES, in_ms, in_percent, joined, rounded_percent, separated, with_code
+from tasks.analyse.report.text import TIMES, counted, in_ms, in_percent, joined, rounded_percent, separated, with_code
 from tasks.prepare.advice.advice import advice_text
 
 _DATA_MOVEMENT = "Data Movement"
@@ -59,7 +59,8 @@ def _delegate(answers: Answers) -> Iterator[Text]:
         ]
         yield joined(
             (Code(worst.model), f" {worst.precision}: portable operators take {in_percent(worst.share)} of the time "),
-            f"({in_ms(worst.portable_ms)} of {in_ms(worst.execute_ms)} {where(worst)}{also}).",
+            f"({in_ms(worst.portable_ms)} of {in_ms(worst.execute_ms)} {where(worst)}, "
+            f"{counted(worst.sessions, 'session')}{also}).",
             *_rewrites(of_model),
         )
 

@@ -63,6 +63,16 @@ class UnknownOperatorRow(Row):
     name: str
 
 
+@dataclass(frozen=True)
+class DelegateNoteRow(Row):
+    """What to know about the times of a delegate's operators in a model."""
+
+    query = "delegate_notes"
+    model: str
+    precision: str
+    note: str
+
+
 def categories(answers: Answers) -> Section:
     """Shares of Method::execute by category, which add up to 100 % with the unattributed rest."""
     title = "Where the time goes"
@@ -82,7 +92,7 @@ def categories(answers: Answers) -> Section:
     for model, of_model in groupby(cells, key=lambda cell: cell[0].model):
         blocks += _chart(model, list(of_model), names)
     blocks.append(_table(cells))
-    return Section("time", title, [*blocks, *_unknown(answers)], list(_summary(cells)))
+    return Section("time", title, [*blocks, *_delegates(answers), *_unknown(answers)], list(_summary(cells)))
 
 
 def _by_category(cell: list[CategoryRow]) -> dict[str, CategoryRow]:
@@ -128,7 +138,7 @@ def _table(cells: list[list[CategoryRow]]) -> Table:
     columns = [
         *(Percent(category) for category in CATEGORIES),
         Percent("Sum", "of the shares before they are rounded"),
-        Milliseconds("Time", "sum of the categories, each the median over sessions of a session's mean"),
+        Milliseconds("Time", "sum of the categories: the time of the cell"),
     ]
     digits = ms_digits(_time_ms(cell) for cell in cells)
     named = table_of([cell[0] for cell in cells])
@@ -164,6 +174,11 @@ def _unknown(answers: Answers) -> Iterator[Paragraph]:
             ),
             tone="flag",
         )
+
+
+def _delegates(answers: Answers) -> Iterator[Paragraph]:
+    for row in answers.rows(DelegateNoteRow):
+        yield Paragraph(joined(codes([row.model]), f" {row.precision}: {row.note}."), tone="flag")
 
 
 def _summary(cells: list[list[CategoryRow]]) -> Iterator[Text]:

@@ -9,47 +9,13 @@ from tasks.analyse.report.columns import table_of
 from tasks.analyse.report.data import Answers
 from tasks.analyse.report.page import Block, Code, Fold, Log, Paragraph, Points, Section, Text
 from tasks.analyse.report.text import counted, joined, printable, sentence, separated, with_code
+from tasks.bundle.next_step import next_step
 
 _MOST_SESSIONS = 50
 _MOST_LOGS = 3
 _MOST_BUNDLES = 10
 _MOST_REASONS = 3
 _MOST_REASONS_NAMED = 3
-_AGAIN = "run the sweep again"
-_DEFAULT_STEP = "Run the sweep again: sessions that failed are repeated, finished ones are kept"
-
-# By reason_code, as tasks/measure/session and flows record it.
-_NEXT_STEPS = {
-    "runner_crashed": "Run the command from its session.json on the device; its log and signal show where it crashed",
-    "runner_failed": "Read the last line of its log and run the command from its session.json on the device",
-    "deadline_exceeded": "If the model is only slow, raise `deadline_s` in the sweep file or lower `executions`",
-    "no_etdump": "Use a runner with the event tracer, such as the farm's runner from `etfarm runner build`",
-    "bad_etdump": f"Check the device for a full disk or a restart, then {_AGAIN}",
-    "incomplete_etdump": f"Check its log for an early end of the runner, then {_AGAIN}",
-    "bad_stats": "Run the command from its session.json on the device and check the stats.json that it writes",
-    "file_refused": "Run the command from its session.json on the device and check the file that the reason names",
-    "not_loadable": f"Check the field that the reason names, then {_AGAIN}",
-    "farm_error": "Report the error with farm_error.txt of the bundle, then run the sweep again",
-    "no_stats": f"Check the device for a full disk, then {_AGAIN}",
-    "wrong_output": "Compare the outputs of the export with those of the model: their number, size or values differ",
-    "threads": "Lower `threads` to the cores of the device that its `cpu_affinity` allows",
-    "variant": "Compare `sme_told` and `sme2_told` in stats.json with the names; do not compare its variants",
-    "thermal": "Cool the device, raise `cooldown_s` or `settle_s`, or raise the limit that the reason names",
-    "battery": "Charge the device or lower `min_battery_percent`",
-    "load": "End other programs on the device or raise the limit that the reason names",
-    "memory": "End other programs on the device or restart it, or change the limit that the reason names",
-    "slowdown": "Cool the device and end other programs; `etfarm sql longest-waits` shows its waits",
-    "not_alone": f"Wait until the other farm has finished, then {_AGAIN}",
-    "no_conditions": f"Check the device for a full disk, then {_AGAIN}",
-    "export_failed": "Run `etfarm export MODEL` and fix the error it reports",
-    "no_runner": "Build a runner with `etfarm runner build` or register one with `etfarm runner register`",
-    "device_too_old": "Build the runner on a machine with the version that the device has, and register it here",
-    "device_lost": f"Check the device's cable, network and power with `etfarm devices`, then {_AGAIN}",
-    "device_refused": f"Grant the access that the reason names, then {_AGAIN}",
-    "device_busy": f"Wait until the device is free, then {_AGAIN}",
-    "device_unusable": "Check the device with `etfarm devices`; clear a quarantine with `etfarm devices release`",
-    "no_space_on_device": f"Free disk space on the device, then {_AGAIN}",
-}
 
 
 @dataclass(frozen=True)
@@ -94,14 +60,10 @@ def failures_sentence(answers: Answers) -> Iterator[Text]:
     kinds = sorted({(row.reason_code or "unknown reason", row.device) for row in standing})
     if kinds:
         named: list[Text] = [(f"{device} (", Code(reason_code), ")") for reason_code, device in kinds]
-        yield joined("No result yet: ", separated(named, most=_MOST_REASONS_NAMED), ".")
+        count = counted(len(standing), "session")
+        yield joined(f"No result for {count}: ", separated(named, most=_MOST_REASONS_NAMED), ".")
     if answers.not_loaded:
         yield f"{_bundles(answers.not_loaded)} could not be loaded."
-
-
-def next_step(reason_code: str | None) -> Text:
-    """What to do about a session that ended for this reason, one sentence."""
-    return with_code(f"{_NEXT_STEPS.get(reason_code or '', _DEFAULT_STEP)}.")
 
 
 def _by_outcome(answers: Answers) -> tuple[list[FailureRow], list[FailureRow]]:
@@ -147,7 +109,7 @@ def _fold(group: list[FailureRow], *, is_open: bool) -> Fold:
         f" on {first.device}: {counted(len(group), 'session')} {first.status}",
     )
     blocks: list[Block] = [
-        Paragraph(joined("Next: ", next_step(first.reason_code))),
+        Paragraph(joined("Next: ", with_code(next_step(first.reason_code)))),
         Points(_reasons(group)),
         table_of(group[:_MOST_SESSIONS]),
     ]

@@ -17,7 +17,8 @@ from tasks.analyse.report.cells import (
 from tasks.analyse.report.columns import MIB, Milliseconds, Number, cells_of, flag_above, table_of, toned
 from tasks.analyse.report.data import Answers
 from tasks.analyse.report.page import Bar, BarChart, Block, Cell, Code, Heading, Paragraph, Section, Text
-from tasks.analyse.report.text import counted, in_ms, joined, listed, ms_digits, rounded_percent, separated
+from tasks.analyse.report.text import counted, evidence, in_ms, joined, listed, ms_digits, rounded_percent, separated
+from tasks.bundle.enough import LEAST_SESSIONS
 
 _MOST_MODELS_NAMED = 5
 _NOISY = 0.05
@@ -28,13 +29,16 @@ class LatencyRow(CellRow):
     """The latency of one cell; an emulated device has counts and no times."""
 
     query = "latency"
-    median_ms: Annotated[float | None, Milliseconds("Median", "median of the session medians of Method::execute")]
+    time_ms: Annotated[
+        float | None,
+        Milliseconds("Time", "Method::execute: mean of the middle half of the sessions, each of its runs likewise"),
+    ]
     mad_ms: Annotated[
         float | None,
         Milliseconds("MAD", "typical distance of a run from the median of its session (median over sessions)"),
     ]
     between_ms: Annotated[
-        float | None, Milliseconds("Between", "typical distance of a session median from the overall median (MAD)")
+        float | None, Milliseconds("Between", "typical distance of the time of a session from their median (MAD)")
     ]
     p90_ms: Annotated[float | None, Milliseconds("p90", "median of the 90th percentiles of the sessions")]
     sessions: Annotated[int, Number("Sessions")]
@@ -55,12 +59,16 @@ class LatencyRow(CellRow):
             tone=flag_above(_NOISY),
         ),
     ]
+    traced_sessions: int
+    """Sessions that `tracing_cost` is from."""
+    times_ms: list[float] | None
+    """Of the sessions."""
     drifting_sessions: int
     bimodal_sessions: int
 
     def is_noisy(self, scatter_ms: float | None) -> bool:
-        """Whether a scatter is so large that small differences are not significant."""
-        return scatter_ms is not None and bool(self.median_ms) and scatter_ms / (self.median_ms or 1.0) > _NOISY
+        """Whether a scatter is so large that it is highlighted."""
+        return scatter_ms is not None and bool(self.time_ms) and scatter_ms / (self.time_ms or 1.0) > _NOISY
 
     @cells_of("mad_ms", "between_ms")
     def _scatter_cell(self, cell: Cell) -> Cell:
@@ -74,15 +82,13 @@ class GenerationRow(CellRow):
     query = "generation"
     prefill_tokens: Annotated[int | None, Number("Prompt", "tokens")]
     time_to_first_token_ms: Annotated[
-        float | None, Milliseconds("First token", "time to first token: median of the session medians of the prefill")
+        float | None, Milliseconds("First token", "time to first token: the time of the prefill")
     ]
     prefill_tokens_per_s: Annotated[
         float | None, Number("Prefill", "tokens/s", "tokens of the prompt read per second", digits=1)
     ]
     kv_depth: Annotated[int | None, Number("KV depth", "tokens", "tokens in the cache before each decoding run")]
-    decode_ms: Annotated[
-        float | None, Milliseconds("Decoding run", "median of the session medians of one decoding run")
-    ]
+    decode_ms: Annotated[float | None, Milliseconds("Decoding run", "the time of one decoding run")]
     decode_tokens_per_s: Annotated[
         float | None, Number("Decoding", "tokens/s", "new tokens per second at that depth", digits=1)
     ]
@@ -91,7 +97,7 @@ class GenerationRow(CellRow):
 
 
 def latency(answers: Answers) -> Section:
-    """Medians of session medians as bars and as a table; emulated devices are listed without times."""
+    """The times of all cells as bars and as a table; emulated devices are listed without times."""
     rows = answers.rows(LatencyRow)
     if not rows:
         return Section("latency", "Latency", [Paragraph("No session of this sweep succeeded, so there is no latency.")])
@@ -102,7 +108,7 @@ def latency(answers: Answers) -> Section:
             "Devices, thread counts and variants are listed side by side and never pooled."
         )
     ]
-    digits = ms_digits(row.median_ms for row in rows)
+    digits = ms_digits(row.time_ms for row in rows)
     blocks += _charts(rows, names)
     blocks.append(table_of(rows, digits=digits))
     return Section("latency", "Latency", [*blocks, *_notes(rows), *_generation(answers)], list(_summary(rows)))
@@ -110,23 +116,46 @@ def latency(answers: Answers) -> Section:
 
 def has_times(answers: Answers) -> bool:
     """Whether any device of the sweep is real, so that its times count."""
-    return any(row.median_ms is not None for row in answers.rows(LatencyRow))
+    return any(row.time_ms is not None for row in answers.rows(LatencyRow))
 
 
 def _notes(rows: list[LatencyRow]) -> Iterator[Paragraph]:
-    if any(row.is_noisy(row.mad_ms) or row.is_noisy(row.between_ms) for row in rows):
-        yield Paragraph(
-            f"Scatter above {rounded_percent(_NOISY)} of the median is highlighted: smaller differences are not "
-            "significant. Check the device for other load and for heat, or run more sessions.",
-            tone="quiet",
-        )
-    if costly := [row for row in rows if (row.tracing_cost or 0.0) > _NOISY]:
-        yield Paragraph(
-            f"Recording the ETDump adds more than {rounded_percent(_NOISY)} to the runs of "
-            f"{counted(len(costly), 'cell')}, highlighted in the column ETDump: without it they are that much faster. "
-            "Their operators are short; compare them with cells that were measured alike.",
-            tone="quiet",
-        )
+    noisy = [row for row in rows if row.is_noisy(row.mad_ms) or row.is_noisy(row.between_ms)]
+    if noisy:
+        yield Paragraph(_about_noise(noisy), tone="quiet")
+    costly = [row for row in rows if (row.tracing_cost or 0.0) > _NOISY]
+    if costly:
+        yield Paragraph(_about_tracing(costly), tone="quiet")
+    yield from _about_sessions(rows)
+
+
+def _about_noise(noisy: list[LatencyRow]) -> str:
+    """What is known of cells with scatter: below 5 sessions, nothing about differences."""
+    few = sum(row.sessions < LEAST_SESSIONS for row in noisy)
+    untested = (
+        f"Below {LEAST_SESSIONS} sessions there is no interval: differences of {counted(few, 'of these cells')} are "
+        "not tested. "
+    )
+    return (
+        f"Scatter above {rounded_percent(_NOISY)} of the time is highlighted, in {counted(len(noisy), 'cell')}. "
+        f"{untested if few else ''}Check the device for other load and for heat, or run more sessions."
+    )
+
+
+def _about_tracing(costly: list[LatencyRow]) -> str:
+    """The cost of recording, with the number of sessions that it is from."""
+    most = max(row.traced_sessions for row in costly)
+    from_few = f"It was measured in {counted(most, 'session')} of each cell"
+    unknown = ", so its scatter is not known and the times without recording are not either" if most == 1 else ""
+    return (
+        f"Recording the ETDump took more than {rounded_percent(_NOISY)} of a run in {counted(len(costly), 'cell')}, "
+        f"highlighted in the column ETDump. {from_few}{unknown}. "
+        "Compare these cells only with cells that were measured alike."
+    )
+
+
+def _about_sessions(rows: list[LatencyRow]) -> Iterator[Paragraph]:
+    """Unusual sessions, and devices whose times mean nothing."""
     drifting, bimodal = sum(row.drifting_sessions for row in rows), sum(row.bimodal_sessions for row in rows)
     if drifting or bimodal:
         found = [(drifting, "with drift above 5 %"), (bimodal, "with two modes")]
@@ -169,41 +198,44 @@ def _generation(answers: Answers) -> list[Block]:
 
 def _charts(rows: list[LatencyRow], names: CellNames) -> Iterator[Block]:
     """One chart per model, each on its own scale."""
-    timed = [row for row in rows if row.median_ms is not None]
+    timed = [row for row in rows if row.time_ms is not None]
     for model, of_model in groupby(timed, key=lambda row: row.model):
         cells = list(of_model)
         if len(cells) < 2 and len(timed) == len(cells):
             continue  # a single bar shows nothing
-        longest_ms = max(max(row.median_ms or 0.0, row.p90_ms or 0.0) for row in cells)
+        longest_ms = max(max(row.time_ms or 0.0, row.p90_ms or 0.0) for row in cells)
         bars = [_bar(row, longest_ms, names) for row in cells]
-        yield in_sight(BarChart(f"{model}: median in ms, mark at p90", bars), model)
+        yield in_sight(BarChart(f"{model}: time in ms, mark at p90", bars), model)
 
 
 def _bar(row: LatencyRow, longest_ms: float, names: CellNames) -> Bar:
     word = variant_word(row.variant)
-    median_ms = row.median_ms or 0.0
+    time_ms = row.time_ms or 0.0
     return Bar(
         label=names.label(row),
-        length=median_ms / longest_ms if longest_ms else 0.0,
+        length=time_ms / longest_ms if longest_ms else 0.0,
         tick=(row.p90_ms or 0.0) / longest_ms if longest_ms else None,
-        value=in_ms(median_ms),
+        value=in_ms(time_ms),
         hue="on" if word == "on" else "off" if word == "off" and names.has_several_variants else "plain",
     )
 
 
 def _summary(rows: list[LatencyRow]) -> Iterator[Text]:
-    """The simplest cell of each model, on the device with the most sessions."""
-    timed = [row for row in rows if row.median_ms is not None]
+    """The simplest cell of each model, on the device with the most sessions, with what its time is made from."""
+    timed = [row for row in rows if row.time_ms is not None]
     if not timed:
         return
     devices = sorted({row.device for row in timed})
     device = max(devices, key=lambda name: sum(row.sessions for row in timed if row.device == name))
     simplest = min((row for row in timed if row.device == device), key=_complexity)
     alike = {row.model: row for row in timed if row.device == device and _complexity(row) == _complexity(simplest)}
-    fastest_first = sorted((row.median_ms or 0.0, model) for model, row in alike.items())
+    fastest_first = sorted(alike.values(), key=lambda row: (row.time_ms or 0.0, row.model))
+    named = [
+        (f"{in_ms(row.time_ms or 0.0)} ({evidence(row.times_ms or [])}) for ", Code(row.model)) for row in fastest_first
+    ]
     yield joined(
-        f"Median latency on {device} ({', '.join([simplest.precision, *conditions_of(simplest)])}): ",
-        separated([(f"{in_ms(ms)} for ", Code(model)) for ms, model in fastest_first], most=_MOST_MODELS_NAMED),
+        f"Latency on {device} ({', '.join([simplest.precision, *conditions_of(simplest)])}): ",
+        separated(named, most=_MOST_MODELS_NAMED),
         ".",
     )
 

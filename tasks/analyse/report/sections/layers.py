@@ -9,10 +9,11 @@ from tasks.analyse.report.columns import Name, Number, Scientific, bad_unless_ze
 from tasks.analyse.report.data import Answers
 from tasks.analyse.report.page import Block, Cell, Code, Fold, Paragraph, Section, Text
 from tasks.analyse.report.text import NOTHING
+from tasks.prepare.export.accuracy_limits import limits_of
 
 _HEADING = "Numbers by layer"
 _NOTABLE_DROP_DB = 20.0
-"""A layer that loses more SNR than this against the one before it is named: rounding alone takes less."""
+"""A loss of more SNR than this that later layers do not regain is named: rounding alone takes less."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,13 @@ class LayerRow(PairRow):
         Number("SME2 off", "dB", "SNR against eager PyTorch in the same precision, as is SME2 on", digits=1),
     ]
     snr_on_db: Annotated[float | None, Number("SME2 on", "dB", digits=1)]
+    snr_fp32_db: Annotated[
+        float | None, Number("Against fp32", "dB", "SNR against the same layer of the fp32 model", digits=1)
+    ]
+    lost_fp32: Annotated[
+        int,
+        Number("Lost", "elements", "NaN or infinite, and finite in the fp32 model", tone=bad_unless_zero),
+    ]
     max_abs_error_off: Annotated[float | None, Scientific("Max abs error off")]
     max_abs_error_on: Annotated[float | None, Scientific("Max abs error on")]
     drop_on_db: float | None
@@ -48,22 +56,22 @@ class LayerRow(PairRow):
     ]
 
     @property
-    def drop_db(self) -> float:
-        """The larger loss of SNR against the layer before."""
-        return max(self.drop_on_db or 0.0, self.drop_off_db or 0.0)
-
-    @property
     def is_notable(self) -> bool:
-        """Whether a fault shows here: elements that are not finite, or much SNR lost."""
-        return self.nonfinite_mismatches > 0 or self.drop_db > _NOTABLE_DROP_DB
+        """Whether a fault shows here: elements that are not finite, or much SNR lost, to below the recipe's limit."""
+        sides = ((self.snr_on_db, self.drop_on_db), (self.snr_off_db, self.drop_off_db))
+        return self.nonfinite_mismatches + self.lost_fp32 > 0 or any(self._loses(*side) for side in sides)
+
+    def _loses(self, snr_db: float | None, drop_db: float | None) -> bool:
+        limit_db = limits_of(self.precision, None).eager_db
+        return snr_db is not None and snr_db < limit_db and (drop_db or 0.0) > _NOTABLE_DROP_DB
 
     @cells_of("snr_off_db")
     def _snr_off_cell(self, cell: Cell) -> Cell:
-        return _snr(cell, self.max_abs_error_off, self.drop_off_db)
+        return _snr(cell, self.max_abs_error_off, is_bad=self._loses(self.snr_off_db, self.drop_off_db))
 
     @cells_of("snr_on_db")
     def _snr_on_cell(self, cell: Cell) -> Cell:
-        return _snr(cell, self.max_abs_error_on, self.drop_on_db)
+        return _snr(cell, self.max_abs_error_on, is_bad=self._loses(self.snr_on_db, self.drop_on_db))
 
     @cells_of("sampled_difference")
     def _difference_cell(self, cell: Cell) -> Cell:
@@ -72,10 +80,10 @@ class LayerRow(PairRow):
         return Cell("equal") if self.is_equal else cell
 
 
-def _snr(cell: Cell, max_abs_error: float | None, drop_db: float | None) -> Cell:
+def _snr(cell: Cell, max_abs_error: float | None, *, is_bad: bool) -> Cell:
     if max_abs_error == 0:
         return Cell("equal")
-    return toned(cell, "bad") if (drop_db or 0.0) > _NOTABLE_DROP_DB else cell
+    return toned(cell, "bad") if is_bad else cell
 
 
 def layers(answers: Answers) -> Section:
@@ -89,7 +97,8 @@ def layers(answers: Answers) -> Section:
         Paragraph(
             "The values that each layer returns on the device, compared with eager PyTorch in the same precision on "
             "the same inputs. They come from another program than the measured one, which returns them besides its "
-            "outputs. Errors add up along the model; a fault shows where the SNR drops at once."
+            "outputs. Errors add up along the model; a fault shows where the SNR drops at once and does not come "
+            "back, or where an element is finite in the fp32 model alone."
         )
     ]
     for found in pairs:

@@ -24,12 +24,11 @@ class PortableRow(CellRow):
     query = "portable"
     portable_ms: Annotated[
         float,
-        Milliseconds(
-            "Portable", "sum of its operators' medians over sessions; Method::execute likewise with all operators"
-        ),
+        Milliseconds("Portable", "sum of its operators; Method::execute is the time of the cell"),
     ]
     execute_ms: Annotated[float, Milliseconds("Method::execute")]
     share: Annotated[float, Percent("Weight", bar=True, tone=flag_above(FLAGGED_SHARE))]
+    sessions: int
 
 
 @dataclass(frozen=True)
@@ -116,7 +115,10 @@ def _summary(rows: list[PortableRow]) -> Iterator[Text]:
         worst.setdefault(row.model, row)
     over = [row for row in worst.values() if row.share > FLAGGED_SHARE]
     if over:
-        named = [(Code(row.model), f" {row.precision} ({in_percent(row.share)})") for row in over[:_MOST_MODELS_NAMED]]
+        named = [
+            (Code(row.model), f" {row.precision} ({in_percent(row.share)}, {counted(row.sessions, 'session')})")
+            for row in over[:_MOST_MODELS_NAMED]
+        ]
         yield joined(f"Portable operators take more than {bound} of the time in ", separated(named), ".")
     elif rows:
         yield f"Portable operators take at most {bound} of the time of every model."

@@ -36,7 +36,7 @@ class SessionRow(AttemptRow):
     device: str
     status: Annotated[str, Words("End", tone=lambda status: "bad" if status in ("failed", "invalid") else "")]
     started_at: Annotated[datetime | None, Words("Started", "UTC", form="%Y-%m-%d %H:%M:%S")]
-    median_ms: Annotated[float | None, Milliseconds("Median")]
+    time_ms: Annotated[float | None, Milliseconds("Time", "mean of the middle half of its runs")]
     temperature_before_c: Annotated[
         float | None,
         Change("Temperature", "°C", "before → after, as are battery and load", after="temperature_after_c", digits=1),

@@ -9,7 +9,7 @@ from tasks.analyse.report.sections.sme2_pairs import KernelRow, pairs
 from tasks.analyse.report.sections.sme2_speedup import speedup_sentence, speedups
 
 _EVIDENCE = (
-    "Evidence of speed: session medians with SME2 on and off, on the same device, with the same runner, model, "
+    "Evidence of speed: times with SME2 on and off, on the same device, with the same runner, model, "
     "precision and threads, in the same sweep. The unit of a 95 % interval is the session. It is exact and assumes "
     "only that both sides have the same noise: Hodges and Lehmann's, on logarithms.",
     "Evidence of use: data types in an operator's name (PF32, PF16, PQS8 are packed for SME) prove SME of either "

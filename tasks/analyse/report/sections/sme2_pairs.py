@@ -119,9 +119,9 @@ def pairs(answers: Answers) -> list[Block]:
 
 
 def _gain(row: SpeedupRow | None) -> str:
-    if row is None or row.speedup is None or row.median_off_ms is None or row.median_on_ms is None:
+    if row is None or row.speedup is None or row.time_off_ms is None or row.time_on_ms is None:
         return ""
-    return f" \u2014 {in_ms(row.median_off_ms)} to {in_ms(row.median_on_ms)}, {row.speedup:.2f}{TIMES}"
+    return f" \u2014 {in_ms(row.time_off_ms)} to {in_ms(row.time_on_ms)}, {row.speedup:.2f}{TIMES}"
 
 
 def _kernels(rows: list[KernelRow]) -> Iterator[Table]:

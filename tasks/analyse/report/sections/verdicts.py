@@ -13,6 +13,8 @@ from tasks.analyse.report.page import Block, Cell, Code, Fold, Paragraph, Points
 from tasks.analyse.report.text import NOTHING, counted, joined, separated, with_code
 from tasks.analyse.verdict.drift import Drift, slow_drift
 from tasks.analyse.verdict.metrics import LATENCY, METRICS, percent_change
+from tasks.analyse.verdict.step import ALTERNATELY
+from tasks.bundle.enough import LEAST_SESSIONS
 
 _HEADING = "Did it get slower?"
 _MOST_NAMED = 3
@@ -20,12 +22,20 @@ _TONES: dict[str, Tone] = {
     "regression": "bad",
     "inaccurate": "bad",
     "suspected": "flag",
+    "device slower": "flag",
+    "device worse": "flag",
     "invalid environment": "flag",
 }
 _OF_LATENCY = ("ratio", "low", "noise_floor", "baseline_nights", "cause")
 _OF_OTHERS = ("metric", "baseline_value", "value")
 """The columns that only the table of latency, and only that of other figures have."""
-_TITLES = {"regression": "Slower", "suspected": "Suspected change", "improvement": "Faster"}
+_TITLES = {
+    "regression": "Slower",
+    "suspected": "Suspected change",
+    "improvement": "Faster",
+    "device slower": "Device slower, model and runner unchanged",
+    "device faster": "Device faster, model and runner unchanged",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,11 +59,9 @@ class VerdictRow(CellRow):
     ]
     """latency; of the other metrics only what changed."""
     baseline_value: Annotated[float | None, Value("Before", meaning="median of the baseline nights")]
-    value: Annotated[float | None, Value("After", meaning="median of the night")]
+    value: Annotated[float | None, Value("After", meaning="of the night")]
     """In the unit of the metric."""
-    ratio: Annotated[
-        float | None, Percent("Change", "median of the night against that of its baseline: above 0 is slower")
-    ]
+    ratio: Annotated[float | None, Percent("Change", "the night against its baseline: above 0 is slower")]
     low: Annotated[
         float | None,
         Percent("95 % interval", "of the change; it includes how much the series moves from night to night"),
@@ -65,11 +73,13 @@ class VerdictRow(CellRow):
     baseline_nights: Annotated[int, Number("Nights", "", "earlier nights that it was compared with")]
     since: Annotated[date | None, Words("Since", meaning="first night of the change")]
     cause: Annotated[
-        str | None, Words("Cause", meaning="operators that changed, beside what all operators share", wraps=True)
+        str | None, Words("Cause", meaning="operators that changed, with what each adds to one run", wraps=True)
     ]
     """Operators, their names in back quotes."""
     changed: Annotated[str | None, Words("What changed", meaning="what differs from the last good night", wraps=True)]
     reason: str
+    sessions: int
+    """Of the night, those that count."""
 
     def figure(self, value: float | None) -> str | None:
         """Write a value of the metric with its unit."""
@@ -79,6 +89,21 @@ class VerdictRow(CellRow):
     def is_of_file(self) -> bool:
         """Whether the figure is one of the .pte file, the same on every device."""
         return METRICS[self.metric].is_exact
+
+    @property
+    def is_of_comparison(self) -> bool:
+        """Whether the ratio and its interval are those of a comparison of the same night, as the reason states."""
+        return ALTERNATELY in self.reason
+
+    @property
+    def evidence(self) -> str:
+        """What the change is made from: `eight sessions, 95 % interval +2.8 to +3.6 %`; empty for a file's figure."""
+        if self.is_of_file:
+            return ""
+        basis = ALTERNATELY if self.is_of_comparison else counted(self.sessions, "session")
+        if self.low is None or self.high is None:
+            return f"{basis}, below {LEAST_SESSIONS} there is no interval" if self.sessions < LEAST_SESSIONS else basis
+        return f"{basis}, 95 % interval {change_of(self.low)} to {change_of(self.high)} %"
 
     @cells_of("ratio")
     def _change_cell(self, cell: Cell) -> Cell:
@@ -101,7 +126,7 @@ class HistoryRow(CellRow):
 
     query = "drift"
     nights: list[date]
-    medians_ns: list[float]
+    times_ns: list[float]
 
 
 def verdicts(answers: Answers) -> Section:
@@ -128,7 +153,7 @@ def verdicts(answers: Answers) -> Section:
 def _drifts(answers: Answers) -> list[Block]:
     """Each series whose level moved slowly; nothing without one, and where the extra `drift` is not installed."""
     rows = answers.rows(HistoryRow)
-    found = [(row, drift) for row in rows if (drift := slow_drift(row.nights, row.medians_ns))]
+    found = [(row, drift) for row in rows if (drift := slow_drift(row.nights, row.times_ns))]
     if not found:
         return []
     title = "Moved slowly over weeks; this is information and fails no sweep:"
@@ -175,7 +200,7 @@ def _reason(row: VerdictRow) -> Text:
 def _summary(rows: list[VerdictRow]) -> Iterator[Text]:
     for verdict, title in _TITLES.items():
         named: list[Text] = [
-            (Code(row.model), f" {row.precision} {where(row)} ({change_of(row.ratio or 1.0)} %)")
+            (Code(row.model), f" {row.precision} {where(row)} ({change_of(row.ratio or 1.0)} %; {row.evidence})")
             for row in rows
             if row.verdict == verdict
         ]

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
-from multiprocessing import forkserver
+from multiprocessing import forkserver, util
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 from tasks.prepare.export.process.child import SERVER_LOG, Request, export
 from tasks.prepare.export.process.memory import out_of_memory
 from tasks.prepare.export.process.places import export_places
+from tasks.store.files import remove_with_unfinished
 
 _PRELOADED = ["tasks.prepare.export.process.server"]
 _TRIES = 2
@@ -93,6 +94,7 @@ def _started(request: Request, limit_bytes: int, sender: "Connection[Any, Any]")
         _context.set_forkserver_preload(_PRELOADED)
         with _environment_of_server(_server_log(request)):
             forkserver.ensure_running()
+        remove_with_unfinished(Path(util.get_temp_dir()))  # with the server's socket; multiprocessing's end may not run
         process.start()
     return process
 

@@ -106,7 +106,15 @@ def test_a_wrong_bundle_is_refused_in_one_sentence_and_the_others_are_loaded(mak
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"executions": 7}, "contains 2 executions, but session.json states 7"),
         ({"executions": 1}, "contains 2 executions, but session.json states 1"),
-        ({"sweep__night": "yesterday"}, "Invalid isoformat string: 'yesterday'"),
+        (
+            {"sweep__night": "yesterday"},
+            "`sweep_id` is smoke-2026-11-20, but the name is smoke and the night yesterday",
+        ),
+        (
+            {"sweep__night": "2026-11-21"},
+            "`sweep_id` is smoke-2026-11-20, but the name is smoke and the night 2026-11-21",
+        ),
+        ({"sweep__name": "nightly"}, "`sweep_id` is smoke-2026-11-20, but the name is nightly"),
         ({"files": {}}, "model.etdump is missing although the session succeeded"),
         ({"threads": 2**40}, "`threads`: Input should be less than or equal to 2147483647"),
     ]
@@ -196,6 +204,18 @@ def test_what_sessions_share_is_stored_once(maker: BundleMaker) -> None:
         assert maker.ask(f"SELECT count(*) FROM {table}") == [(count,)], table
     assert maker.ask("SELECT operator, placement, count, reason FROM operator_delegation") == [
         ("aten.convolution.default", "delegated", 2, None)
+    ]
+
+
+def test_operators_on_shapes_and_numbers_are_listed_as_scalar_and_not_as_portable(maker: BundleMaker) -> None:
+    portable = ["aten.mean.dim", "aten.sym_size.int", "<built-in function mul>", "aten._local_scalar_dense.default"]
+    maker.session([(100, {MEAN: 5})], model__portable=[{"operator": name, "count": 1} for name in portable])
+    maker.load()
+    assert maker.ask("SELECT operator, placement FROM operator_delegation ORDER BY ALL") == [
+        ("<built-in function mul>", "scalar"),
+        ("aten._local_scalar_dense.default", "scalar"),
+        ("aten.mean.dim", "portable"),
+        ("aten.sym_size.int", "scalar"),
     ]
 
 

@@ -9,51 +9,15 @@ from typing import Any
 import pytest
 
 from tasks.analyse.load import parse as parsing
-from tasks.analyse.load.sums import sums_of_nodes, sums_of_runs
 from tasks.etdump.reader import read_etdump
-from tasks.etdump.tree import Runs, runs_of
+from tasks.etdump.tree import runs_of
 from tasks.rows.kernels import kernel_names
 from tasks.rows.record_rows import with_hash
 from tasks.rows.rows import Rows, rows_of_bundle, rows_of_etdump, session_id_of
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
-from tests.fixtures.warehouse import CONVOLUTION, MEAN, BundleMaker, edit, profile_of
+from tests.fixtures.warehouse import BundleMaker, edit, profile_of
 
 GEMM = "xnn_f32_gemm_minmax_ukernel_6x8__neonfma"
-
-
-def runs_with_all_kinds() -> Runs:
-    """Three runs: a delegate, a portable operator and a scope, whose times differ from run to run."""
-    given = []
-    for scale in (5, 1, 2):
-        events = [
-            Profile(text=CONVOLUTION, start=0, end=10 * scale, instruction=0),
-            Profile("DELEGATE_CALL", 0, 13 * scale, instruction=0),
-            Profile(MEAN, 20 * scale, 27 * scale, instruction=1),
-            Profile("OPERATOR_CALL", 20 * scale, 29 * scale, instruction=1),
-            Profile("my stage", 30 * scale, 31 * scale, chain=-1, instruction=0),
-        ]
-        given.append(Run([*events, Profile(METHOD, 0, 50 * scale, chain=-1, instruction=0)]))
-    return runs_of(read_etdump(build_etdump(given)))
-
-
-def test_the_time_of_a_run_is_split_into_its_kinds_of_operators_and_the_rest() -> None:
-    sums = {name: values.tolist() for name, values in sums_of_runs(runs_with_all_kinds()).items()}
-    assert sums == {
-        "delegated_ns": [50, 10, 20],
-        "portable_ns": [35, 7, 14],
-        "other_ns": [5, 1, 2],
-        "unattributed_ns": [160, 32, 64],
-    }
-
-
-@pytest.mark.parametrize(("warmup_executions", "calls", "times"), [(0, 3, 8), (1, 2, 3), (2, 1, 2), (3, 0, 0)])
-def test_the_time_of_an_operator_is_that_of_measured_runs(warmup_executions: int, calls: int, times: int) -> None:
-    runs = runs_with_all_kinds()
-    nodes, columns = sums_of_nodes(runs, warmup_executions)
-    found = {runs.tree[node].name: columns["self_ns"][at] for at, node in enumerate(nodes)}
-    own_ns = {METHOD: 27, CONVOLUTION: 10, "DELEGATE_CALL": 3, MEAN: 7, "OPERATOR_CALL": 2, "my stage": 1}
-    assert found == ({name: times * ns for name, ns in own_ns.items()} if calls else {})
-    assert set(columns["calls"].tolist()) == ({calls} if calls else set())
 
 
 def test_the_cost_of_tracing_is_that_of_measured_executions_and_known_only_with_both_clocks(

@@ -11,19 +11,19 @@ TWO_MODES = [run + 300_000 * (index % 2) for index, run in enumerate(STEADY)]
 SLOW_START_AND_OUTLIER = [run + 200_000 * (index in (0, 1, 2, 20)) for index, run in enumerate(STEADY)]
 
 
-def test_the_median_is_that_of_the_sessions_medians_and_the_sessions_are_counted(maker: BundleMaker) -> None:
+def test_the_time_is_that_of_the_session_in_the_middle_and_the_sessions_are_counted(maker: BundleMaker) -> None:
     maker.session([10 * MS, 10 * MS, 11 * MS], index=0)
     maker.session([20 * MS] * 3, index=1)
     maker.session([12 * MS] * 3, index=2)
     report = report_of(maker)
     latency = report["latency"]
-    assert latency.column("Median") == ["12.000"]
+    assert latency.column("Time") == ["12.000"]
     assert latency.column("Between") == ["2.000"]
     assert latency.column("Sessions") == ["3"]
     assert latency.column("Runs") == ["9"]
     # and scatter of a sixth is highlighted
     assert "**2.000**" in report.markdown
-    assert report.contains("Scatter above 5 % of the median is highlighted", "latency")
+    assert report.contains("Scatter above 5 % of the time is highlighted, in one cell.", "latency")
 
 
 def test_what_the_runner_reports_is_shown(maker: BundleMaker) -> None:
@@ -39,7 +39,58 @@ def test_what_the_runner_reports_is_shown(maker: BundleMaker) -> None:
     latency = report["latency"]
     assert (latency.column("Load"), latency.column("Peak")) == (["5.0"] * 3, ["3.0", "9.0", "9.0"])
     assert latency.column("ETDump") == ["1.6", "–", "73.0"]  # noqa: RUF001
-    assert report.contains("Recording the ETDump adds more than 5 % to the runs of one cell", "latency")
+    assert report.contains("Recording the ETDump took more than 5 % of a run in one cell", "latency")
+    # and one session is no ground for what the times are without it
+    assert report.contains(
+        "It was measured in one session of each cell, so its scatter is not known and the times without recording are "
+        "not either.",
+        "latency",
+    )
+
+
+def test_a_cost_of_recording_from_several_sessions_has_their_number(maker: BundleMaker) -> None:
+    for index in range(2):
+        stats = {"execution_ns": [MS, 1730], "untraced_execution_ns": [MS, 1000]}
+        maker.session([MS, MS], index=index, stats=stats)
+    report = report_of(maker)
+    assert report.contains("It was measured in two sessions of each cell. Compare these cells only", "latency")
+    assert not report.contains("scatter is not known", "latency")
+
+
+@pytest.mark.parametrize(
+    ("times_ms", "sentence"),
+    [
+        ((10, 20, 12), "Below 5 sessions there is no interval: differences of one of these cells are not tested."),
+        ((10, 20, 12, 15, 30), None),
+    ],
+)
+def test_nothing_is_claimed_of_differences_that_have_no_test(
+    maker: BundleMaker, times_ms: tuple[int, ...], sentence: str | None
+) -> None:
+    for index, ms in enumerate(times_ms):
+        maker.session([ms * MS] * 3, index=index)
+    report = report_of(maker)
+    assert report.contains("Scatter above 5 % of the time is highlighted", "latency")
+    assert report.contains(sentence or "Below 5 sessions", "latency") == (sentence is not None)
+    assert "significant" not in report["latency"].text
+
+
+@pytest.mark.parametrize(
+    ("times_ms", "evidence"),
+    [
+        ((10,), "one session"),
+        ((10, 12), "two sessions, 10.0 to 12.0 ms"),
+        ((10, 12, 11, 13, 10), "five sessions, 10.0 to 13.0 ms"),
+        ((10, 12, 11, 13, 10, 12, 14, 11), "eight sessions, 95 % interval 10.5 to 13.0 ms"),
+    ],
+)
+def test_the_time_at_the_head_of_the_report_has_its_sessions_and_their_spread(
+    maker: BundleMaker, times_ms: tuple[int, ...], evidence: str
+) -> None:
+    for index, ms in enumerate(times_ms):
+        maker.session([ms * MS] * 3, index=index)
+    head = report_of(maker)
+    assert head.contains(f" ms ({evidence}) for toy.")
 
 
 @pytest.mark.parametrize(
@@ -66,7 +117,7 @@ def test_a_device_whose_times_mean_nothing_is_marked_and_they_are_not_shown(
         )
     report = report_of(maker)
     # then its rows are marked, and a sentence states what it is
-    assert report["latency"].column("Median") == ["–", "–"]  # noqa: RUF001
+    assert report["latency"].column("Time") == ["–", "–"]  # noqa: RUF001
     assert report["latency"].column("Device") == [f"device-1 {mark}"] * 2
     assert report.contains(sentence, "latency")
     assert report.contains("there are no times to base advice on", "advice")
@@ -80,7 +131,7 @@ def test_a_device_whose_times_mean_nothing_is_marked_and_they_are_not_shown(
 def test_one_session_of_a_fast_model_has_a_fourth_decimal_and_no_distance_to_others(maker: BundleMaker) -> None:
     maker.session([12_300])
     latency = report_of(maker)["latency"]
-    assert (latency.column("Median"), latency.column("Between")) == (["0.0123"], ["–"])  # noqa: RUF001
+    assert (latency.column("Time"), latency.column("Between")) == (["0.0123"], ["–"])  # noqa: RUF001
 
 
 def test_the_flags_of_a_session_are_in_its_row_and_unusual_sessions_are_counted(maker: BundleMaker) -> None:

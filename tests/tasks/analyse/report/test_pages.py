@@ -4,7 +4,7 @@ import pytest
 
 from tasks.analyse.report.markdown import inline
 from tasks.analyse.report.page import Code, Text
-from tasks.analyse.report.sections.failures import next_step
+from tasks.bundle.next_step import next_step
 from tests.fixtures.report import CODE_SPAN, MS, Report, fill_every_section, markdown_tables, report_of
 from tests.fixtures.warehouse import CONVOLUTION, BundleMaker
 
@@ -96,7 +96,7 @@ def test_a_warehouse_with_only_failures_has_a_report(maker: BundleMaker) -> None
     assert report.contains("runner_crashed on host: one session failed", "failures")
     assert report.contains("The runner was ended by signal 11 (SIGSEGV).", "failures")
     assert report.contains("last words", "failures")
-    assert report.contains(f"Next: {''.join(next_step('runner_crashed'))}", "failures")
+    assert report.contains(f"Next: {next_step('runner_crashed')}", "failures")
     assert "<pre>loading\nlast words</pre>" in report.html
     assert "```text\nloading\nlast words\n```" in report.markdown
 
@@ -111,7 +111,7 @@ def test_what_needs_nobody_is_counted_apart_and_not_listed(maker: BundleMaker) -
     failures = report["failures"]
     assert "Every planned session has a result." in failures.words
     assert "One attempt failed and succeeded when repeated:" in failures.words
-    assert not report.contains("No result yet")
+    assert not report.contains("No result for")
     assert "One additional session, the first on its device, was discarded automatically" in failures.words
     assert "d" * 16 not in failures.text
 
@@ -128,7 +128,7 @@ def test_similar_failures_are_one_entry_with_each_log_once(maker: BundleMaker) -
 
 @pytest.mark.parametrize("reason_code", ["thermal", "export_failed", "device_lost", "never heard of", None])
 def test_every_reason_has_a_next_step(reason_code: str | None) -> None:
-    step = "".join(next_step(reason_code))
+    step = next_step(reason_code)
     assert step[0].isupper()
     assert step.endswith(".")
     assert len(step) > 20

@@ -1,6 +1,7 @@
 """The report: given sessions, what it states about them."""
 
 import contextlib
+import json
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -9,7 +10,7 @@ import pytest
 
 from sql.warehouse import writing
 from tasks.analyse.report.render import ReportError, render_report
-from tests.fixtures.report import MS, Report, markdown_tables, report_of
+from tests.fixtures.report import LAYERS, MS, Report, markdown_tables, qnn_etdump, report_of
 from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, TRANSPOSE, BundleMaker, etdump_of
 
 SWEEP = "smoke-2026-11-20"
@@ -53,7 +54,7 @@ def test_contents_that_share_a_name_are_listed_apart_with_what_differs(maker: Bu
     report = report_of(maker)
     # then every section has two rows, each with its own figures, and nothing in between
     latency = report["latency"]
-    assert latency.column("Median") == ["90.000", "2.000"]
+    assert latency.column("Time") == ["90.000", "2.000"]
     assert latency.column("Sessions") == ["2", "2"]
     assert latency.column("What differs") == ["pte changed0", "pte p1"]
     assert report["time"].column("Convolution") == ["88.9", "50.0"]
@@ -86,6 +87,15 @@ def test_operators_over_5_percent_are_highlighted(maker: BundleMaker) -> None:
     assert table[1] == ["Convolution (NHWC, F32) IGEMM", "delegated", "Convolution", "1", "90.000", "90.0"]
     assert "**90.0**" in report.markdown
     assert "**4.0**" not in report.markdown
+
+
+def test_a_delegate_without_usable_times_is_explained_beside_its_share(maker: BundleMaker) -> None:
+    # given cycles of QNN in a call of 8 of 10 ms
+    maker.session([10 * MS], files={"model.etdump": qnn_etdump()})
+    report = report_of(maker)
+    assert report.contains("QNN delegate: shown as the total of its calls; QNN reports cycles", "time")
+    assert report["operators"].column("Operator") == ["QNN delegate"]
+    assert report["operators"].column("Share") == ["80.0"]
 
 
 def test_an_operator_without_a_category_is_named(maker: BundleMaker) -> None:
@@ -149,7 +159,7 @@ def test_the_head_counts_how_sessions_ended(maker: BundleMaker) -> None:
     assert report.contains(
         "Three sessions of one model ran on one device: 1 succeeded, 1 failed and 1 was discarded automatically."
     )
-    assert report.contains("No result yet: host (runner_crashed).")
+    assert report.contains("No result for one session: host (runner_crashed).")
 
 
 def test_the_newest_sweep_is_taken_without_an_id(maker: BundleMaker) -> None:
@@ -166,7 +176,7 @@ def test_a_loose_etdump_has_a_report_too(maker: BundleMaker, tmp_path: Path) -> 
     )
     maker.load(tmp_path / "mine.etdump")
     report = Report(maker.warehouse, tmp_path / "reports")
-    assert report["latency"].column("Median") == ["6.000"]
+    assert report["latency"].column("Time") == ["5.000"]
     assert report["latency"].column("SME2") == ["–"]  # noqa: RUF001
     assert report.contains("night not known")
 
@@ -262,3 +272,34 @@ def test_bundles_that_could_not_be_loaded_are_named(loaded: Loaded) -> None:
         assert "a/model.etdump: the file is missing" in text
         assert "Every planned session has a result" not in text
     assert "<b>restore" not in page
+
+
+@pytest.mark.parametrize(
+    ("snr_db", "finding"),
+    [
+        # small differences of large values lose digits, which nothing after them needs
+        ([130.0, 50.0, 128.0], "no sudden loss in 3 layers"),
+        # a loss that stays, but above the limit of fp32, is rounding
+        ([130.0, 61.0, 62.0], "no sudden loss in 3 layers"),
+        ([130.0, 59.0, 62.0], "first fault at layer 1"),
+        # less than 20 dB below the layer before
+        ([75.0, 55.1, 55.0], "no sudden loss in 3 layers"),
+        ([75.1, 55.0, 54.0], "first fault at layer 1"),
+    ],
+)
+def test_a_loss_of_precision_is_a_fault_if_it_stays_and_is_below_the_limit(
+    maker: BundleMaker, snr_db: list[float], finding: str
+) -> None:
+    layers = [{**json.loads(LAYERS)["layers"][0], "layer": at, "snr_db": each} for at, each in enumerate(snr_db)]
+    files = {"layer_drift.json": json.dumps({"layers": layers}).encode()}
+    maker.session(mode="numerics", variant="sme2_off", files=files)
+    assert report_of(maker).contains(finding, "layers")
+
+
+def test_a_layer_that_is_finite_in_the_fp32_model_alone_is_a_fault(maker: BundleMaker) -> None:
+    [layer] = json.loads(LAYERS)["layers"]
+    layers = [layer, {**layer, "layer": 1, "lost_fp32": 1}]
+    maker.session(
+        mode="numerics", variant="sme2_off", files={"layer_drift.json": json.dumps({"layers": layers}).encode()}
+    )
+    assert report_of(maker).contains("first fault at layer 1", "layers")

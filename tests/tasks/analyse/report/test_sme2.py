@@ -23,9 +23,15 @@ def both_ways(maker: BundleMaker, sessions: int, *, emulated: bool = False) -> N
             maker.session([run], variant=variant, index=index, device__facts=WITH_SME2, device__emulated=emulated)
 
 
-@pytest.mark.parametrize(("sessions", "interval"), [(5, "2.50 to 2.50"), (4, "insufficient data")])
+@pytest.mark.parametrize(
+    ("sessions", "interval", "basis"),
+    [
+        (5, "2.50 to 2.50", "of five sessions on each side; 95 % interval 2.50 to 2.50"),
+        (4, "insufficient data", "of four sessions on each side; below 5 there is no interval"),
+    ],
+)
 def test_a_speed_up_comes_with_its_interval_from_five_sessions_a_side(
-    maker: BundleMaker, sessions: int, interval: str
+    maker: BundleMaker, sessions: int, interval: str, basis: str
 ) -> None:
     both_ways(maker, sessions)
     report = report_of(maker)
@@ -33,7 +39,7 @@ def test_a_speed_up_comes_with_its_interval_from_five_sessions_a_side(
     assert sme2.column("Speed-up") == ["2.50"]
     assert sme2.column("95 %") == [interval]
     assert (sme2.column("Sessions off"), sme2.column("Sessions on")) == ([str(sessions)], [str(sessions)])
-    assert report.contains("With SME2 on, runs are 2.50 times as fast as with SME2 off (one comparison).")
+    assert report.contains(f"With SME2 on, runs are 2.50 times as fast as with SME2 off (one comparison {basis}).")
 
 
 def test_the_interval_of_a_speed_up_is_the_exact_one_of_every_comparison(maker: BundleMaker) -> None:
@@ -129,9 +135,12 @@ def test_advice_is_ordered_and_each_item_has_its_figures_and_a_step(maker: Bundl
     slow = {"native_call_mean.out": 10 * MS, TRANSPOSE: 15 * MS, LINEAR: 50 * MS}
     for variant in ("sme2_off", "sme2_on"):
         maker.session([(100 * MS, slow)], variant=variant, device__facts=WITH_SME2)
-    text = report_of(maker)["advice"].words
+    report = report_of(maker)
+    assert report.contains("Portable operators take more than 5 % of the time in toy fp32 (10.0 %, one session).")
+    text = report["advice"].words
     delegate = text.index(
-        "toy fp32: portable operators take 10.0 % of the time (10.0 ms of 100 ms on host with SME2 off and one thread; "
+        "toy fp32: portable operators take 10.0 % of the time (10.0 ms of 100 ms on host with SME2 off and one thread, "
+        "one session; "
         "over the bound in 2 of 2 cells). mean (up to 10.0 %): The partitioner gave no reason. No rewrite is known"
     )
     movement = text.index(

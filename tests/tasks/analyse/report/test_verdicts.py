@@ -15,7 +15,9 @@ def test_a_regression_is_the_first_thing_that_a_reader_meets(maker: BundleMaker)
     # when the report of the last night is written
     report = report_of(maker)
     # then its head and its first section name the model, the change, since when and what changed
-    assert report.contains("Slower: toy fp32 on host with SME2 off and one thread (+10.0 %).")
+    assert report.contains(
+        "Slower: toy fp32 on host with SME2 off and one thread (+10.0 %; eight sessions, 95 % interval +"
+    )
     assert report.contains("regression")
     part = report["verdicts"]
     assert part.words.startswith("1 Did it get slower?")
@@ -31,10 +33,14 @@ def test_a_regression_is_the_first_thing_that_a_reader_meets(maker: BundleMaker)
 def test_a_change_is_listed_with_the_operator_that_caused_it(maker: BundleMaker) -> None:
     # given a night on which one of two operators takes twice as long
     for day, factor in ((1, 1), (2, 2)):
-        night_of_operators(maker, day, {CONVOLUTION: 6_000_000 * factor, LINEAR: 4_000_000})
+        night_of_operators(
+            maker, day, {CONVOLUTION: 6_000_000 * factor, LINEAR: 4_000_000}, model__pte_sha256=f"p{day}"
+        )
     # then its name is beside the verdict
     part = report_of(maker)["verdicts"]
-    assert part.column("Cause") == ["Convolution (NHWC, F32) IGEMM +100.0 %, 100 % of the change"]
+    assert part.column("Cause") == [
+        "Convolution (NHWC, F32) IGEMM +6.000 ms (+100.0 %), against 2026-11-01 and with what the device did since"
+    ]
 
 
 def test_a_first_night_has_nothing_to_compare_with(maker: BundleMaker) -> None:

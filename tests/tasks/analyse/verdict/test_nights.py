@@ -1,14 +1,16 @@
 """The verdict on one night: what is suspected, what confirms or refutes it, and what there is too little of."""
 
-import math
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.stats import norm
 from scipy.stats import t as student_t
 
 from tasks.analyse.verdict.comparison import compare
-from tasks.analyse.verdict.nights import Night, NightVerdict, judge, judge_all
+from tasks.analyse.verdict.night import Night, NightVerdict
+from tasks.analyse.verdict.nights import judge, judge_all
 from tasks.analyse.verdict.shift import student
 from tests.fixtures.series import SESSIONS, WEEKS, compared, night, series, verdicts
 
@@ -68,7 +70,7 @@ SUSPECTED, QUIET = "suspected", "no change"
         pytest.param((10.8, 10.0, 10.0, 10.8), (SUSPECTED, QUIET, QUIET, SUSPECTED), id="not two clear nights of four"),
         pytest.param((10.8, 9.2), (SUSPECTED, SUSPECTED), id="not opposite shifts"),
         # nights above the noise floor, though not far
-        pytest.param((10.35, 10.36, 10.35), (SUSPECTED, SUSPECTED, "regression"), id="three small shifts, not two"),
+        pytest.param((10.35, 10.36, 10.42), (SUSPECTED, SUSPECTED, "regression"), id="three small shifts, not two"),
         pytest.param(
             (10.35, 10.0, 10.36, 10.0, 10.35),
             (SUSPECTED, QUIET, SUSPECTED, QUIET, "regression"),
@@ -110,10 +112,10 @@ def test_a_comparison_that_leaves_it_open_keeps_the_suspicion() -> None:
 def test_equal_content_names_the_device_and_cannot_be_confirmed_by_itself() -> None:
     # given the same model and runner as on the last good night
     last = replace(night(14, 10.8), content="content 13")
-    # then a comparison of them adds nothing, and the reason names the device
+    # then a comparison of them adds nothing, one night is no alarm, and the reason names the device
     for measured in (last, compared(last, 1.0), compared(last, 1.08)):
         found = judge([*series(*WEEKS), measured])
-        assert found.verdict == "suspected"
+        assert found.verdict == "no change"
         assert "neither model nor runner changed since 2026-10-14, so the device did" in found.reason
     # and unknown contents are not taken as equal
     unknown = [replace(each, content="") for each in series(*WEEKS, 10.8)]
@@ -182,12 +184,61 @@ def test_changes_below_three_percent_are_not_suspected_in_a_quiet_series_either(
 
 
 def test_a_night_whose_sessions_scatter_a_lot_is_not_suspected() -> None:
-    # given two nights with the same median, one with sessions that scatter by 10 %
+    # given two nights with the same time, one with sessions that scatter by 10 %
     steps = (-0.15, -0.09, -0.06, -0.02, 0.02, 0.06, 0.09, 0.15)
-    scattered = Night("2026-10-15", tuple(10.7 * math.exp(step) for step in steps))
+    scattered = Night("2026-10-15", tuple(10.7 * (1 + step) for step in steps))
     assert judge([*series(*WEEKS), night(14, 10.7)]).verdict == "suspected"
     # then that one is not suspected, and its interval is wide
     found = judge([*series(*WEEKS), scattered])
     assert found.verdict == "no change"
     assert found.ratio == pytest.approx(1.07, abs=0.001)
     assert interval(found)[0] < 0.98
+
+
+def of(content: str, *levels_ms: float, start: int = 14) -> list[Night]:
+    """Nights with the same model and runner."""
+    return [replace(night(start + index, level), content=content) for index, level in enumerate(levels_ms)]
+
+
+def verdicts_after_weeks(*nights: Night) -> list[str]:
+    return [each.verdict for each in judge_all([*of("before", *WEEKS, start=0), *nights])[len(WEEKS) :]]
+
+
+def test_a_device_that_moves_alone_is_never_a_regression_of_the_model() -> None:
+    assert verdicts_after_weeks(*of("before", 10.8, 10.8, 10.8)) == [QUIET, "device slower", QUIET]
+    assert verdicts_after_weeks(*of("before", 9.2, 9.2)) == [QUIET, "device faster"]
+
+
+@pytest.mark.parametrize(("earlier", "verdict"), [(10.6, QUIET), (10.3, "device slower")])
+def test_a_state_that_the_device_was_in_before_is_not_told(earlier: float, verdict: str) -> None:
+    # given one night weeks ago on which the device was as slow as now, or not
+    nights = of("before", earlier, 10.0, 10.0, 10.0, 10.8, 10.8)
+    assert verdicts_after_weeks(*nights)[-1] == verdict
+
+
+def test_a_model_that_is_replaced_on_a_slow_device_is_compared_with_the_slow_device() -> None:
+    slow = of("before", 10.8, 10.8)
+    # when another model comes, then it is not the cause of what came before it
+    assert verdicts_after_weeks(*slow, *of("after", 10.8, 10.8, 10.8, start=16))[2:] == [QUIET] * 3
+    # and what it adds is suspected
+    assert verdicts_after_weeks(*slow, *of("after", 12.5, start=16))[2:] == [SUSPECTED]
+    # and one slow night of the device is no state: it confirms nothing
+    assert verdicts_after_weeks(*slow[:1], *of("after", 10.8, start=15)) == [QUIET, SUSPECTED]
+
+
+@pytest.mark.parametrize("first", [[13.0], [13.0, 13.2], [7.0]])
+def test_a_glitch_in_the_first_nights_makes_no_later_night_an_alarm(first: list[float]) -> None:
+    found = judge_all(series(*first, *[10.0] * 12))
+    assert {each.verdict for each in found} <= {"insufficient data", QUIET, SUSPECTED}
+    assert found[-1].verdict == QUIET
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.floats(8.0, 12.0), min_size=3, max_size=9), min_size=2, max_size=30), st.booleans())
+def test_no_alarm_has_an_interval_that_includes_no_change(figures: list[list[float]], is_same: bool) -> None:
+    # given any nights
+    nights = [Night(f"{at:02}", tuple(each), content="x" if is_same else str(at)) for at, each in enumerate(figures)]
+    for found in judge_all(nights):
+        if found.verdict in ("regression", "improvement"):
+            assert not is_same
+            assert found.low is None or found.high is None or not found.low <= 1 <= found.high

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tasks.analyse.verdict.common_factor import Group, Operator
-from tasks.analyse.verdict.operators import OperatorVerdict, OperatorVerdicts, compare_operators, judge_operators
+from tasks.analyse.verdict.operators import OperatorVerdict, OperatorVerdicts, judge_operators
 
 CONVOLUTION, POINTWISE, LINEAR, POOL = "Convolution IGEMM", "Convolution DWConv", "Fully Connected", "Pooling"
 OPERATORS = [
@@ -139,19 +139,3 @@ def test_a_night_without_a_change_rarely_has_a_suspected_operator() -> None:
     nights = [judged([*WEEK, night(number)]) for number in range(100, 200)]
     with_one = [found for found in nights if "suspected" in words(found).values()]
     assert len(with_one) <= 6  # 2 are expected; the draws are the same in every run
-
-
-def test_two_sides_measured_alternately_are_compared_per_operator() -> None:
-    # given 20 sessions a side, the second 5 % slower in all and another 3 % in one operator
-    found = compare_operators(OPERATORS, night(1, sessions=20), night(2, 1, 1, 1.03, 1, shared=1.05, sessions=20))
-    assert [name for name, verdict in words(found).items() if verdict != "no change"] == [LINEAR]
-    assert of(found, LINEAR).verdict == "regression"
-    assert of(found, LINEAR).ratio == pytest.approx(1.03, abs=0.005)
-
-
-def test_two_equal_sides_are_without_a_change_in_almost_all_operators() -> None:
-    found = [
-        compare_operators(OPERATORS, night(seed, sessions=10), night(seed + 500, sessions=10)) for seed in range(100)
-    ]
-    changed = sum(each.verdict != "no change" for both in found for each in both.operators)
-    assert changed <= 0.05 * 5 * len(found)

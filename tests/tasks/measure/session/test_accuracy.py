@@ -12,9 +12,10 @@ import pytest
 from tasks.measure.session.accuracy import ZERO_LIMIT, OutputMismatchError, References, compare_outputs
 from tasks.measure.session.difference import TensorFile, difference_of, has_choices
 from tasks.prepare.export.accuracy_limits import AccuracyLimits, limits_of
+from tasks.prepare.export.entry import AccuracyWanted
 
 INF, NAN = float("inf"), float("nan")
-LIMITS = AccuracyLimits(eager_db=30, fp32_db=20)
+LIMITS = AccuracyLimits(eager_db=30, fp32_db=20, host_db=40)
 
 
 def case(
@@ -154,7 +155,7 @@ def test_the_figures_are_those_of_the_whole_output_whatever_its_blocks(
 @pytest.mark.parametrize(("got", "is_inaccurate"), [(10.99, False), (11.0, False), (11.01, True)])
 def test_an_output_is_inaccurate_below_its_limit(tmp_path: Path, got: float, is_inaccurate: bool) -> None:
     references, collected = case(tmp_path, [10.0], [got], "float64")
-    limits = AccuracyLimits(eager_db=20, fp32_db=90)
+    limits = AccuracyLimits(eager_db=20, fp32_db=90, host_db=90)
     (found,) = compare_outputs(replace(references, limits=limits), collected)
     assert found.is_inaccurate == is_inaccurate
 
@@ -168,6 +169,51 @@ def test_every_output_is_compared_with_its_own_references(tmp_path: Path) -> Non
     assert [
         (each.output, each.reference, each.max_abs_error, each.least_snr_db, each.is_inaccurate) for each in found
     ] == [(0, "eager", 0.0, 30, False), (0, "fp32", 0.5, 20, True), (1, "eager", 2.0, 30, True)]
+
+
+def test_a_device_that_computes_something_else_than_the_same_program_is_inaccurate(tmp_path: Path) -> None:
+    # given an output that is near enough to eager, as the recipe is coarse, and 1 % from the same program on the host
+    for name, got in (("as the host", 10.09), ("otherwise", 10.11)):
+        (tmp_path / name).mkdir()
+        references, collected = case(tmp_path / name, [10.5], [got], "float64")
+        host = [entry(references.folder, "host-0.bin", [10.0], "float64")]
+        limits = AccuracyLimits(eager_db=20, fp32_db=5, host_db=40)
+        found = compare_outputs(replace(references, limits=limits, host=host), collected)
+        judged = [(each.reference, each.least_snr_db, each.is_inaccurate) for each in found]
+        assert judged == [("host", 40, name == "otherwise"), ("eager", 20, False)]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "is_inaccurate"),
+    [({"min_snr_db": 19.0}, False), ({"min_snr_db": 21.0}, True), ({"top1": 0.5}, False), ({"top1": 0.51}, True)],
+)
+def test_the_entry_in_the_sweep_file_decides_what_is_enough_against_fp32(
+    tmp_path: Path, wanted: dict[str, float], is_inaccurate: bool
+) -> None:
+    # given 20 dB against fp32, the limit of the recipe, and one of two rows with the same choice
+    got = [[1.0, 0.1], [0.1, 0.1001]]
+    references, collected = case(tmp_path, got, got, fp32=[[1.0, 0.2015], [0.1001, 0.1]])
+    eager, fp32 = compare_outputs(replace(references, wanted=AccuracyWanted(**wanted)), collected)
+    assert fp32.snr_db == pytest.approx(20.2, abs=0.1)
+    assert (fp32.is_inaccurate, eager.is_inaccurate) == (is_inaccurate, False)
+    assert (fp32.least_top1, eager.least_top1) == (wanted.get("top1"), None)
+
+
+@pytest.mark.parametrize(
+    ("precision", "types", "fp32_db"),
+    [
+        ("as_is", frozenset(), 60),
+        ("as_is", frozenset({"fp16"}), 30),
+        ("module:recipe", frozenset({"int8_dynamic"}), 10),
+        ("module:recipe", frozenset({"int8_static", "fp16"}), 5),
+        ("as_is", None, 5),
+        ("fp16 except layer_norm", None, 30),
+    ],
+)
+def test_a_program_of_no_listed_recipe_has_the_limits_of_its_coarsest_type(
+    precision: str, types: frozenset[str] | None, fp32_db: float
+) -> None:
+    assert limits_of(precision, types).fp32_db == fp32_db
 
 
 def test_only_small_floating_point_tensors_have_a_choice() -> None:
@@ -189,7 +235,7 @@ def test_a_wrong_layout_and_a_missing_scale_are_inaccurate_in_every_recipe(tmp_p
         (tmp_path / name).mkdir()
         references, collected = case(tmp_path / name, image, got)
         for precision in ("fp32", "fp16", "int8_static", "int8_dynamic", "int4_weight_only"):
-            (found,) = compare_outputs(replace(references, limits=limits_of(precision)), collected)
+            (found,) = compare_outputs(replace(references, limits=limits_of(precision, None)), collected)
             # then no limit lets it pass
             assert found.is_inaccurate, (name, precision)
 

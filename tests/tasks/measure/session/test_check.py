@@ -59,9 +59,16 @@ def test_of_a_long_last_line_the_reason_has_only_the_beginning(tmp_path: Path) -
     assert 200 < len(reason) < 400
 
 
-def test_a_runner_that_ended_by_itself_with_0_has_not_failed(tmp_path: Path) -> None:
+def test_only_a_runner_that_ended_by_itself_with_0_has_not_failed(tmp_path: Path) -> None:
     (tmp_path / "stderr.txt").write_text(CRASHED, encoding="utf-8")
-    check_end(JobResult(0, None, False, 1.0), 1, tmp_path, None)
+    ends = [JobResult(0, None, False, 1.0), JobResult(1, None, False, 1.0), JobResult(None, 9, False, 1.0)]
+    failed = []
+    for end in ends:
+        try:
+            check_end(end, 1, tmp_path, None)
+        except Unsuccessful:
+            failed.append(end)
+    assert failed == ends[1:]
 
 
 def result(

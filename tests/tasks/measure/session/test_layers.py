@@ -91,6 +91,19 @@ def test_a_fault_shows_first_at_the_layer_that_has_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.torch
+def test_a_layer_beyond_the_range_of_fp16_is_a_fault_although_eager_overflows_too(tmp_path: Path) -> None:
+    # given a layer that is infinite in fp16, on the device and in eager PyTorch
+    layers = {layer.module or layer.operator: layer for layer in layers_of(tmp_path, tapped("huge", "fp16"))}
+    # then it is finite in the fp32 model alone, and the layer before it is near that model
+    assert (layers[FAULTY].lost_fp32 or 0) > 0
+    first = next(iter(layers.values()))
+    assert (first.lost_fp32, (first.snr_fp32_db or 0) > 40) == (0, True)
+    warehouse = tmp_path / "warehouse.duckdb"
+    load_paths([tmp_path / "bundles"], warehouse)
+    assert Report(warehouse, tmp_path / "reports", NIGHT.sweep_id).contains(f"part from eager PyTorch at {FAULTY}")
+
+
+@pytest.mark.torch
 def test_an_output_of_a_layer_that_is_missing_fails_the_session(tmp_path: Path) -> None:
     untapped = export_model("tests.fixtures.drifting:straight", "fp32", EXPORTS)
     record = in_numerics(tmp_path, with_program_of(tapped("straight", "fp32"), untapped, tmp_path))

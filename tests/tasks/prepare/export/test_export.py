@@ -72,6 +72,25 @@ def test_the_program_agrees_with_the_eager_reference(toys: dict[str, Export], pr
     assert error < {"fp32": 1e-5, "fp16": 5e-3}.get(precision, 5e-2)
 
 
+def test_the_outputs_of_the_program_on_this_machine_are_kept_beside_those_of_eager(toys: dict[str, Export]) -> None:
+    for precision, export in toys.items():
+        [host] = [_values(export, entry).astype(np.float64) for entry in export.case.outputs_host]
+        [eager] = [_values(export, entry).astype(np.float64) for entry in export.outputs]
+        assert 10 * np.log10((eager**2).sum() / ((host - eager) ** 2).sum()) > 30, precision
+
+
+def test_the_types_of_a_program_are_those_of_its_recipe(toys: dict[str, Export]) -> None:
+    assert {
+        precision: sorted(export.data_types or ["?"]) for precision, export in toys.items() if precision != "fp32"
+    } == {
+        "fp16": ["fp16"],
+        "int8_static": ["int8_static"],
+        "int8_dynamic": ["int8_dynamic"],
+        "int4_dynamic": ["int4_dynamic", "int8_dynamic"],
+    }
+    assert toys["fp32"].data_types == frozenset()
+
+
 def test_every_file_is_as_export_json_says(toys: dict[str, Export]) -> None:
     for precision, export in toys.items():
         assert (export.model, export.precision, export.seed) == ("toy_cnn", precision, 0)

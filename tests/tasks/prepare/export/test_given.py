@@ -1,5 +1,6 @@
 """A .pte file that the user brings: its methods, its inputs by name or by seed, and what is refused."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,17 @@ def test_methods_and_inputs_are_read_from_the_program(tmp_path: Path) -> None:
     tensors = [(each.dtype, each.shape) for each in forward.inputs if isinstance(each, ProgramTensor)]
     assert tensors == [("int64", (1, 4)), ("float32", (2,)), ("float32", ())]
     assert (forward.name, len(forward.outputs), reset.name, reset.inputs) == ("forward", 1, "reset", ("number",))
+
+
+def test_the_backend_of_each_delegate_call_is_read_from_the_program(tmp_path: Path) -> None:
+    # given two chains, with calls of portable operators between those of two backends
+    both = Signature(chains=[[None, "CoreMLBackend", None, "XnnpackBackend"], ["CoreMLBackend"]])
+    mixed, portable = given(tmp_path, {"mixed": both, "portable": Signature(chains=[[None]])})
+    assert mixed.delegate_calls == ((0, 1, "CoreMLBackend"), (0, 3, "XnnpackBackend"), (1, 0, "CoreMLBackend"))
+    assert portable.delegate_calls == ()
+    # and those of a file that is gone are not known, which is not the same as none
+    mixed.pte.unlink()
+    assert replace(mixed).delegate_calls is None
 
 
 def test_a_number_is_a_constant_of_the_program_and_has_no_file(tmp_path: Path) -> None:

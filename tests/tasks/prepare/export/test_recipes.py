@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from devices.errors import FarmError
-from tasks.bundle.cell import backend_of
 from tasks.measure.spec import read_sweep
 from tasks.prepare.export.recipes import recipe_name, recipe_of
 
@@ -35,7 +34,3 @@ def test_an_exception_is_written_as_text_or_as_a_list(tmp_path: Path) -> None:
 def test_an_unknown_recipe_is_refused_in_one_sentence(written: Any, sentence: str) -> None:
     with pytest.raises(FarmError, match=sentence):
         recipe_name(written)
-
-
-def test_a_program_from_elsewhere_has_an_unknown_backend() -> None:
-    assert (backend_of("fp16 except layer_norm"), backend_of("as_is")) == ("xnnpack", "unknown")

@@ -1,0 +1,13 @@
+#!/bin/sh
+# Arguments: MACHINE_FOLDER
+# Print `held HOLDER` if the machine is held, then for each waiter
+#     PRIORITY SINCE TOKEN HOLDER
+# needs: lease_common
+
+start_lease "$1" ""
+record() { head -c 4096 "$1" | head -n 1; }
+newest
+if valid "$newest" && [ -f "$name" ]; then printf 'held %s\n' "$(record "$name")"; fi
+for file in wait-*; do
+    ! waiter "$file" || { owner=${file#wait-*.*.}; printf '%s %s %s %s\n' "$rank" "$came" "${owner%%.*}" "$(record "$file")"; }
+done

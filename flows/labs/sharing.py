@@ -1,0 +1,126 @@
+"""What one start of a sweep shares with all its labs: exports as they become ready, and the runners of each device."""
+
+import contextlib
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+from devices.errors import FarmError
+from flows.labs.messages import POLL_S, Admitted, Exported, Mailbox
+from flows.live_exports import Pair, Snapshot
+from flows.part import Part
+from flows.prepare import Probe
+from flows.progress import board
+from tasks.measure.alternate import Round
+from tasks.measure.plan import planned_of
+from tasks.prepare.export.shared import share_export
+from tasks.prepare.runner.manifest import Runner
+from tasks.prepare.runner.shared import share_runner
+
+_log = logging.getLogger(__name__)
+
+
+class Sharing:
+    """Shares exports and runners, each once; what a message names is shared first."""
+
+    def __init__(self, part: Part) -> None:
+        self.name = f"{part.sweep.sweep_id}/{uuid.uuid4().hex[:8]}"
+        """Of this start; a sweep that is started again never meets messages of an earlier start."""
+        self.bundles = part.bundles
+        self._part = part
+        self.heard = time.monotonic()
+        """When the last bundle of a lab came."""
+        self._titles: dict[str, str] = {}
+        self._shown = set(part.bundles.session_ids(part.sweep.sweep_id))
+        self._mailbox = Mailbox(self.bundles.shelf, f"labs/{self.name}")
+        self._written: set[Pair] = set()
+        self._runners: dict[Path, str] = {}
+        self._sharing = threading.Lock()
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Share exports and show what labs have measured while the block runs; remove all messages at its end."""
+        has_ended = threading.Event()
+
+        def share() -> None:
+            pause_s = POLL_S
+            while not has_ended.wait(pause_s):
+                self._share_exports()
+                begun = time.monotonic()
+                self._show()
+                pause_s = max(POLL_S, 5 * (time.monotonic() - begun))  # listing ten thousand bundles takes a second
+
+        thread = threading.Thread(target=share, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            has_ended.set()
+            thread.join()
+            self._show()
+            with contextlib.suppress(FarmError):
+                self._mailbox.remove()
+
+    def answer(self, probe: Probe) -> Admitted | None:
+        """Return the answer to a probe, and open the bar of the device; None if it has to wait.
+
+        Raises BundleError if the storage does not answer.
+        """
+        if (admission := self._part.admit(probe)) is None:
+            return None
+        job, runners, ordered = self._part.admitted(probe, admission), admission.runners, admission.round or Round()
+        self._titles[probe.device.name] = job.title
+        board.expect(job.title, len(job.planned(job.facts, job.exports.now())), lab=probe.device.site or "")
+        return Admitted(
+            uses=[(variant, mode, self._shared(runner)) for (variant, mode), runner in runners.by_use.items()],
+            error=runners.error,
+            refused=admission.refused,
+            sessions=ordered.sessions,
+            exports=sorted({share_export(self.bundles.shelf, export.folder) for export in ordered.exports.values()}),
+            runners=sorted({self._shared(runner) for runner in ordered.runners.values()}),
+        )
+
+    def _show(self) -> None:
+        """Show the sessions of labs that have ended since, by their bundles; each record is read once."""
+        sweep_id = self._part.sweep.sweep_id
+        try:
+            for session_id in set(self.bundles.session_ids(sweep_id)) - self._shown:
+                self._shown.add(session_id)
+                record = self.bundles.record(sweep_id, session_id)
+                if title := self._titles.get(record.device.name):
+                    self.heard = time.monotonic()
+                    why = f": {record.reason}" if record.reason else ""
+                    line = f"{planned_of(record).title}: {record.status}{why}"
+                    board.done(title, line, failed=record.status == "failed")
+        except FarmError as error:
+            _log.warning("%s", error)
+
+    def _share_exports(self) -> None:
+        now = self._part.exports.now()
+        ended = {*now.ready, *now.errors}
+        for pair in ended - self._written:
+            try:
+                self._mailbox.write(f"exports/{len(self._written)}", self._exported(pair, now))
+                self._written.add(pair)
+            except FarmError as error:
+                _log.warning("%s", error)
+
+    def _exported(self, pair: Pair, now: Snapshot) -> Exported:
+        cases = now.ready.get(pair)
+        if not cases:
+            return Exported(pair=pair, skipped=now.skipped.get(pair), error=now.errors.get(pair))
+        try:
+            keys = [share_export(self.bundles.shelf, each.folder) for each in (cases[0], cases[0].tapped) if each]
+        except OSError as error:  # such as a full disk here: nothing may wait for it
+            return Exported(pair=pair, error=f"it cannot be shared with the labs: {error}")
+        return Exported(pair=pair, keys=keys, tapped_error=cases[0].tapped_error)
+
+    def _shared(self, runner: Runner) -> str:
+        """Return the name of a runner that is shared now."""
+        with self._sharing:  # several labs ask for the same one
+            if runner.folder not in self._runners:
+                self._runners[runner.folder] = share_runner(self.bundles.shelf, runner)
+            return self._runners[runner.folder]

@@ -1,0 +1,25 @@
+"""What the log in Prefect's UI shows: every line of the farm, and nothing twice about a run that ended as Failed."""
+
+import logging
+
+ROOMS = ("flows", "tasks", "devices", "sql")
+# About a state that a task or a flow returned: their own last line has the same message, without a dump or a trace.
+_REPEATED_TASK = "Task run failed with state: "
+_REPEATED_FLOW = "Engine execution exited with unexpected exception"
+_RETURNED = ("FailedRun: ", "TypeError: Unexpected result for failed state: ")
+
+
+def set_up_shown_log() -> None:
+    """Let the farm's lines reach Prefect, which gives its extra loggers a handler but no level."""
+    for room in ROOMS:
+        logging.getLogger(room).setLevel(logging.INFO)
+    for name in ("prefect.task_runs", "prefect.flow_runs"):
+        logging.getLogger(name).addFilter(_is_news)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    text = str(record.msg)
+    if text == _REPEATED_FLOW and record.exc_info:
+        error = record.exc_info[1]
+        return not f"{type(error).__name__}: {error}".startswith(_RETURNED)
+    return not text.startswith(_REPEATED_TASK)

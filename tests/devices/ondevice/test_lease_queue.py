@@ -1,0 +1,285 @@
+"""Who is next on a device: the highest priority, then who came first by the device's clock; not who was killed."""
+
+import contextlib
+import os
+import subprocess
+import sys
+import uuid
+from concurrent.futures import Future
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from devices.device import Device
+from devices.errors import DeviceBusy, DeviceLost
+from devices.local import LocalDevice
+from devices.ondevice import lease as leases
+from devices.ondevice.job import run_job
+from devices.ondevice.lease import acquire, current_holder, device_queue
+from devices.shell import run_script
+from tests.fixtures.jobs import in_background
+from tests.fixtures.leases import BOOT, held_file, now_s, put_waiter, waiters
+from tests.fixtures.paths import ROOT
+from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
+
+WAIT = """
+import sys
+from devices.local import LocalDevice
+from devices.ondevice.lease import acquire
+acquire(LocalDevice("local", sys.argv[1]), "killed sweep", wait_s=600)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leases, "POLL_S", 0.02)
+    monkeypatch.setattr(leases, "LONGEST_POLL_S", 0.02)
+
+
+def came_earlier(device: Device, name: str, seconds: int) -> None:
+    """Let a process that waits have come so much earlier."""
+
+    def is_moved() -> bool:
+        with contextlib.suppress(FileNotFoundError):  # it was refreshed in between
+            for path in waiters(device):
+                if f'"{name}"' in path.read_text(encoding="utf-8"):
+                    priority, since, rest = path.name.split(".", 2)
+                    path.rename(path.with_name(f"{priority}.{int(since) - seconds}.{rest}"))
+                    return True
+        return False
+
+    wait_for(is_moved, f"{name} to wait")
+
+
+def test_the_highest_priority_gets_the_device_first_then_who_came_first_by_the_devices_clock(
+    local_device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    got: list[str] = []
+
+    def use(name: str, priority: int) -> None:
+        device = LocalDevice("the same", local_device.root)
+        with acquire(device, name, priority=priority, wait_s=ENOUGH_S):
+            got.append(name)
+
+    def start(name: str, priority: int, seconds: int) -> "Future[None]":
+        started = in_background(lambda: use(name, priority))
+        came_earlier(local_device, name, seconds)
+        return started
+
+    # given a device in use, and sweeps that wait for it; the clock of the last one's host is years behind
+    with acquire(local_device, "holder"):
+        started = [start("first", 0, 90), start("idle", -1, 99), start("urgent", 10, 60), start("second", 0, 50)]
+        monkeypatch.setattr(leases, "datetime", SimpleNamespace(now=lambda _: datetime(2020, 1, 2, tzinfo=UTC)))
+        started.append(start("third", 0, 40))
+        # then they are in this order
+        order = [("urgent", 10), ("first", 0), ("second", 0), ("third", 0), ("idle", -1)]
+        waiting = wait_for(lambda: found if len(found := device_queue(local_device)[1]) == 5 else [], "all of them")
+        assert [(each.holder, each.priority) for each in waiting] == order
+        assert waiting[3].since.startswith("2020")
+    # and they get the device in it
+    for each in started:
+        each.result(ENOUGH_S)
+    assert got == [name for name, _ in order]
+    # and nothing is left
+    assert device_queue(local_device) == (None, [])
+    assert waiters(local_device) == []
+
+
+@pytest.mark.fault(
+    stage="lease",
+    done="a farm that waits for a device is killed (SIGKILL) or cut off",
+    holds="it delays the others for 30 s at most",
+)
+def test_a_killed_process_that_waited_delays_others_for_half_a_minute_only(local_device: Device) -> None:
+    with acquire(local_device, "holder"):
+        with subprocess.Popen([sys.executable, "-c", WAIT, local_device.root], cwd=ROOT) as process:
+            wait_for(lambda: device_queue(local_device)[1], "the other process to wait")
+            process.kill()
+        (left,) = waiters(local_device)
+        # then its file is about to expire
+        assert int(left.suffix[1:]) <= now_s() + 30
+    # and until then, a caller of the same priority does not get the device
+    with pytest.raises(DeviceBusy, match="is held by another process, 1 before this sweep in the queue"):
+        acquire(local_device, "this farm")
+    left.rename(left.with_suffix(f".{now_s() - 1}"))
+    with acquire(local_device, "this farm"):
+        assert waiters(local_device) == []
+
+
+def test_a_caller_that_does_not_wait_gives_way_to_who_waits_with_the_same_or_a_higher_priority(device: Device) -> None:
+    waiting = put_waiter(device, priority=3)
+    for priority in (2, 3):
+        with pytest.raises(DeviceBusy):
+            acquire(device, "this farm", priority=priority)
+    with acquire(device, "this farm", priority=4):
+        assert current_holder(device) is not None
+    assert waiters(device) == [waiting]
+
+
+MV = """#!/bin/sh
+PATH=${{PATH#*:}}
+rm -rf lease-1
+{winner}
+exec mv "$@"
+"""
+WINNER = "mkdir lease-2; echo '{{}}' >lease-2/winner.{boot}.{soon}"
+
+
+@pytest.mark.fault(
+    stage="lease",
+    done="another farm that got the device removes this farm's lease while it is made",
+    holds="this farm goes on waiting",
+)
+@pytest.mark.parametrize("winner", [WINNER, ""], ids=["the other holds it", "the other has released it"])
+def test_a_caller_whose_lease_is_removed_while_it_is_made_goes_on_waiting(
+    local_device: Device, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, winner: str
+) -> None:
+    acquire(local_device, "this farm").release()
+    # given a winner that removes all other leases between the two steps in which this process makes its own
+    mv = tmp_path / "programs" / "mv"
+    mv.parent.mkdir()
+    boot = BOOT.read_text(encoding="utf-8").strip()
+    mv.write_text(MV.format(winner=winner.format(boot=boot, soon=now_s() + 60)), encoding="utf-8")
+    mv.chmod(0o755)
+    with monkeypatch.context() as with_winner:
+        with_winner.setenv("PATH", f"{mv.parent}:{os.environ['PATH']}")
+        with pytest.raises(DeviceBusy):
+            acquire(local_device, "this farm")
+    holder = current_holder(local_device)
+    assert (holder is None) == (not winner)
+
+
+@pytest.mark.fault(
+    stage="lease",
+    done="files of other boots, with impossible moments or strange names, stand beside the lease",
+    holds="they delay nobody",
+)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "wait-0.1.{token}.11111111-2222-3333-4444-555555555555.{soon}",
+        "wait-0.1.{token}.{boot}.{past}",
+        "wait-0.1.{token}.{boot}.{late}",
+        "wait-0.1.{token}.{boot}.99999999999999999999",
+        "wait-9x.1.{token}.{boot}.{soon}",
+        "wait---9.1.{token}.{boot}.{soon}",
+        "wait-0.08.{token}.{boot}.{soon}",
+        "wait-0.1.{token}.{boot}",
+        "wait-0.*.{boot}.{soon}",
+        "wait-$(id).1.{token}.{boot}.{soon}",
+        "wait-a[0].1.{token}.{boot}.{soon}",
+    ],
+)
+def test_files_that_no_process_writes_delay_nobody(local_device: Device, machine: Path, name: str) -> None:
+    machine.mkdir(parents=True)
+    moments = {"past": now_s() - 1, "soon": now_s() + 20, "late": now_s() + 3600}
+    path = machine / name.format(token=uuid.uuid4().hex, boot=BOOT.read_text("utf-8").strip(), **moments)
+    path.write_text("{}", encoding="utf-8")
+    with acquire(local_device, "this farm") as lease:
+        lease.renew()
+        assert local_device.waiting_priority is None
+        assert device_queue(local_device)[1] == []
+    assert not path.exists()
+
+
+def test_the_holder_learns_of_a_higher_priority_when_it_renews_and_when_a_job_ends(device: Device) -> None:
+    with acquire(device, "holder", priority=5) as lease:
+        assert not lease.is_outranked()
+        # given sweeps of lower and of the same priority that wait
+        for priority in (-9, 5):
+            put_waiter(device, priority=priority)
+        lease.renew()
+        assert device.waiting_priority == 5
+        assert not lease.is_outranked()
+        # when one of a higher priority comes
+        highest = put_waiter(device, priority=6)
+        # then the next job or renewal tells
+        run_job(device, f"{device.root}/session", ["true"], deadline_s=ENOUGH_S)
+        assert lease.is_outranked()
+        highest.unlink()
+        lease.renew()
+        assert not lease.is_outranked()
+        highest = put_waiter(device, priority=6)
+        lease.check()
+        assert lease.is_outranked()
+    # and who gets the device next is not
+    with acquire(device, "next", priority=7):
+        assert device.waiting_priority is None
+
+
+def test_who_waits_is_told_the_holder_and_its_place_and_leaves_the_line_when_it_gives_up(local_device: Device) -> None:
+    device = LocalDevice("the same", local_device.root)
+    told: list[str] = []
+    with acquire(local_device, "holder"):
+        first = put_waiter(local_device)
+
+        def tell(cause: str) -> None:
+            told.append(f"{cause}: {len(waiters(device))}")
+            first.unlink(missing_ok=True)
+
+        with pytest.raises(DeviceBusy):
+            acquire(device, "impatient", wait_s=SCALE, tell=tell)
+        assert waiters(device) == []
+    # then it was told again when that changed
+    assert all(each.startswith("is held by holder (process ") for each in told)
+    assert [each.partition(")")[2] for each in told] == [", 1 before this sweep in the queue: 2", ": 1"]
+
+
+@pytest.mark.fault(
+    stage="lease",
+    done="the connection breaks while a farm waits for a device",
+    holds="the farm stays in line and gets the device",
+)
+def test_a_process_that_waits_outlives_a_lost_connection(local_device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    device = LocalDevice("the same", local_device.root)
+    told: list[str] = []
+    losses = [DeviceLost("the same", "closed the connection")]
+
+    def run_or_lose(on: Device, name: str, *words: str) -> str:
+        if on is device and told and losses:
+            raise losses.pop()
+        return run_script(on, name, *words)
+
+    monkeypatch.setattr(leases, "run_script", run_or_lose)
+    with acquire(local_device, "holder"):
+        waiting = in_background(lambda: acquire(device, "waits", wait_s=ENOUGH_S, tell=told.append))
+        wait_for(lambda: not losses, "the connection to break")
+    waiting.result(ENOUGH_S).release()
+    # and a device that is lost at the first look is not waited for
+    told, losses = ["lost"], [DeviceLost("the same", "closed the connection")]
+    with pytest.raises(DeviceLost):
+        acquire(device, "waits", wait_s=ENOUGH_S)
+
+
+@pytest.mark.fault(
+    stage="lease",
+    done="the holder is killed; the process that knows it is not the next in line",
+    holds="it frees the device for the one that is",
+)
+def test_a_dead_holders_device_is_freed_for_the_first_in_line_by_who_knows_of_its_end(local_device: Device) -> None:
+    # given a lease of a process of this host that has ended, and one that waits and cannot know it
+    acquire(local_device, "holder", ttl_s=600)
+    record = held_file(local_device)
+    record.write_text(record.read_text("utf-8").replace('"started": "', '"started": "9'), encoding="utf-8")
+    put_waiter(local_device)
+    # when another one looks that may know
+    with pytest.raises(DeviceBusy):
+        acquire(local_device, "this farm")
+    # then the device is free for the first
+    assert current_holder(local_device) is None
+
+
+def test_records_of_older_farms_and_those_that_cannot_be_read_are_shown_as_they_can(local_device: Device) -> None:
+    with acquire(local_device, "holder"):
+        path = held_file(local_device)
+        path.write_text(path.read_text("utf-8").replace(', "priority": 0', ""), encoding="utf-8")
+        put_waiter(local_device, priority=7, record='{"holder": 1}')
+        put_waiter(local_device, priority=6, record="x" * 10_000)
+        put_waiter(local_device, priority=5, record="")
+        put_waiter(local_device, priority=4, record=path.read_text("utf-8").replace('"pid": ', '"pid": 9999999999'))
+        holder, waiting = device_queue(local_device)
+    assert holder is not None
+    assert (holder.holder, holder.priority) == ("holder", 0)
+    assert [(str(each), each.priority) for each in waiting] == [("another process", number) for number in (7, 6, 5, 4)]

@@ -1,0 +1,82 @@
+"""`etfarm compare A.pte B.pte`: two files are measured alternately; mistakes are told before anything starts."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tasks.prepare.export.given import exported_or_given
+from tests.fixtures.command import Command
+from tests.fixtures.farm import Farm
+from tests.fixtures.paths import INVENTORIES, LAB_INVENTORY
+from tests.fixtures.program_builder import Signature, build_program
+
+PROGRAM = build_program({"forward": Signature()})
+
+
+@pytest.mark.thorough
+@pytest.mark.torch
+def test_two_files_are_measured_in_turns_and_the_slower_one_fails_the_command(farm: Farm) -> None:
+    pytest.importorskip("executorch", reason="exports and the runner need the export extra")
+    # given two files that no folder of an export has around them, one with much more to do
+    files = []
+    for name, model in (("a.pte", "linear"), ("b.pte", "conv")):
+        exported = farm.run("export", model)
+        assert exported.returncode == 0, exported.stderr
+        shutil.copy(Path(exported.stdout.strip()) / "model.pte", farm.folder / name)
+        files.append(name)
+    # when they are compared
+    asked = ("compare", *files, "--inventory", farm.inventory, "--sessions", 5, "--fail-on", "different")
+    done = farm.run(*asked, "--format", "json")
+    # then each was measured 5 times, and the difference is the exit code
+    assert done.returncode == 1, done.stdout + done.stderr
+    (row,) = json.loads(done.stdout)
+    assert (row["A"], row["B"], row["answer"]) == ("a.pte", "b.pte", "different")
+    assert (row["A sessions"], row["B sessions"]) == (5, 5)
+    sides = farm.ask("SELECT model_a, model_b, precision_a, sessions_a, answer FROM comparison")
+    assert sides == [{"model_a": "a", "model_b": "b", "precision_a": "as_is", "sessions_a": 5, "answer": "different"}]
+    # and it is neither a night nor a sweep to report on
+    assert farm.ask("SELECT count(*) AS n FROM verdict") == [{"n": 0}]
+    assert "no sweep is loaded yet" in farm.run("report").stderr
+    # and another call measures both sides again, and counts all sessions of the day
+    again = farm.run(*asked)
+    assert "B against A: " in again.stdout
+    assert "from 10 sessions of A and 10 of B, of 2 calls since " in again.stdout
+    assert farm.ask("SELECT sessions_a, sessions_b FROM comparison") == [{"sessions_a": 5, "sessions_b": 5}] * 2
+    # and so it does where both files are the same
+    same = [farm.run("compare", "a.pte", "a.pte", *asked[3:]).stdout for _ in range(2)]
+    assert "from 10 sessions of A and 10 of B, of 2 calls since " in same[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("a.pte", "2026-11-01"), "`a.pte` is a .pte file and the other is not; name two .pte files, or none"),
+        (("a.pte", "c.pte"), "c.pte: no such file; name a .pte file"),
+        (("a.pte", "b.pte", "--model", "linear"), "--model is not for .pte files; leave it out"),
+        (("a.pte", "b.pte", "--device", "pixel"), "unknown device `pixel`; devices: "),
+        (("a.pte", "b.pte", "--inventory", LAB_INVENTORY), "name one with --device: lab-mac-1,"),
+    ],
+)
+def test_a_mistake_about_files_is_one_sentence(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[object, ...], sentence: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.pte", "b.pte"):
+        (tmp_path / name).write_bytes(PROGRAM)
+    inventory = () if "--inventory" in words else ("--inventory", INVENTORIES / "local.yaml")
+    ended = command("compare", *words, *inventory)
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert sentence in ended.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.pte", "b.pte"]
+
+
+def test_a_file_is_kept_once_under_its_name_and_content(tmp_path: Path) -> None:
+    (tmp_path / "lin.pte").write_bytes(PROGRAM)
+    first, second = (exported_or_given(tmp_path / "lin.pte", tmp_path / "exports") for _ in range(2))
+    assert first == second
+    assert (first.model, first.precision, first.pte.read_bytes()) == ("lin", "as_is", PROGRAM)
+    # when the file changes, it is another export
+    (tmp_path / "lin.pte").write_bytes(PROGRAM + b"\1")
+    assert exported_or_given(tmp_path / "lin.pte", tmp_path / "exports").export_key != first.export_key

@@ -1,0 +1,34 @@
+"""The times at the end of a sweep: each with its sessions and how far they lie apart."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.cli.measure.sweep import _print_times
+from tests.fixtures.warehouse import BundleMaker
+
+MS = 1_000_000
+EMULATED: dict[str, Any] = {"device__name": "qemu", "device__emulated": True}
+
+
+def test_each_time_is_printed_with_its_sessions_and_their_interval_or_range(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    maker = BundleMaker(tmp_path / "made")
+    # given cells of one, of three and of six sessions, and one of an emulated device
+    for model, times_ms in (("a-one", (10,)), ("b-three", (10, 12, 11)), ("c-six", (10, 11, 12, 13, 14, 15))):
+        for index, ms in enumerate(times_ms):
+            maker.session([ms * MS] * 3, model__name=model, index=index)
+    maker.session([10 * MS] * 3, **EMULATED)
+    maker.load()
+    # when the times are printed
+    _print_times("smoke-2026-11-20", maker.warehouse.parent, maker.warehouse)
+    # then
+    head, _rule, *rows = capsys.readouterr().out.splitlines()
+    assert head.split()[5:] == ["sessions", "runs", "time", "ms", "MAD", "ms", "95", "%", "interval", "or", "range"]
+    one, three, six, emulated = (row.split()[5:] for row in rows[:4])
+    assert one == ["1", "3", "10", "0"]
+    assert three == ["3", "9", "11", "0", "10.0", "to", "12.0", "ms"]
+    assert six == ["6", "18", "12.5", "0", "95", "%", "interval", "10.0", "to", "15.0", "ms"]
+    assert emulated[-1] == "3"

@@ -1,0 +1,86 @@
+"""What a lab refuses or corrects: orders that it cannot follow, clocks that differ, devices that have two names."""
+
+from datetime import datetime
+from importlib.metadata import version
+
+import pytest
+
+from devices.ondevice.facts import read_facts
+from flows.labs import deployment, farm_side
+from flows.labs.lab import lab
+from flows.labs.messages import Order
+from tests.fixtures.lab_farm import LabFarm
+from tests.fixtures.waiting import ENOUGH_S
+
+
+@pytest.fixture
+def farm(farm_with_labs: LabFarm) -> LabFarm:
+    return farm_with_labs
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        (
+            {"version": 1, "etfarm": "0.0.1"},
+            f"the order was written by etfarm 0.0.1 and read by etfarm {version('etfarm')} ",
+        ),
+        ({"clock_ahead_s": -7200.0}, "this lab's clock is 7200 s ahead of the sweep's; set both clocks"),
+    ],
+    ids=["version", "clock"],
+)
+def test_a_lab_that_cannot_follow_an_order_measures_nothing_and_the_farm_is_told(
+    farm: LabFarm, monkeypatch: pytest.MonkeyPatch, changes: dict[str, object], reason: str
+) -> None:
+    # given a farm of another version, or one whose clock differs by hours
+    monkeypatch.setattr(deployment, "clock_ahead_s", lambda: 0.0)
+    monkeypatch.setattr(farm_side, "Order", lambda **fields: Order.model_construct(**fields | changes))
+    # when it measures
+    jobs, tallies = farm.sweep(farm.device("far"))
+    # then the device was not touched, and its sessions failed with the lab's reason
+    assert reason in str(tallies["far"].unusable)
+    assert (tallies["far"].failed, jobs[0].facts.os) == (7, None)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("ahead_s", "recorded_s"), [(4.0, 0.0), (-600.0, -600.0)])
+def test_the_times_of_a_lab_whose_clock_differs_are_corrected_and_marked(
+    farm: LabFarm, monkeypatch: pytest.MonkeyPatch, ahead_s: float, recorded_s: float
+) -> None:
+    # given a farm whose clock is 7 s ahead of the server's, and a lab that is that far ahead of the farm
+    told = iter([7.0, 7.0 + ahead_s])
+    monkeypatch.setattr(deployment, "clock_ahead_s", lambda: next(told))
+    # when a session is measured there
+    begun = datetime.now().astimezone()
+    farm.sweep(farm.device("far"))
+    # then its times are those of the farm's clock, and its record has the difference
+    for each in farm.succeeded("far"):
+        assert each.clock_ahead_s == recorded_s
+        corrected_s = (datetime.fromisoformat(each.started_at) - begun).total_seconds()
+        assert -recorded_s - 1 < corrected_s < -recorded_s + ENOUGH_S
+
+
+@pytest.mark.thorough
+def test_a_phone_that_has_a_name_in_two_labs_is_measured_under_the_first(
+    farm: LabFarm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given two devices with one serial number: one here, one in a lab
+    monkeypatch.setattr(
+        "flows.prepare.read_facts", lambda device: read_facts(device).model_copy(update={"serial": "8A1X"})
+    )
+    # when both are measured
+    _, tallies = farm.sweep(farm.device("here", None), farm.device("far"))
+    # then one is, and the other names both
+    second, first = sorted(tallies.values(), key=lambda tally: tally.succeeded)
+    assert (first.succeeded, second.succeeded) == (4, 0)
+    shown = {"here": "here (no site)", "far": "far (berlin)"}
+    both = f"{shown[first.device]} and {shown[second.device]}"
+    assert second.unusable == f"{both} are the same device, serial 8A1X; remove one of them from the inventory"
+
+
+@pytest.mark.thorough
+def test_an_order_that_is_in_another_store_is_refused_in_one_sentence(farm: LabFarm) -> None:
+    state = lab("night/0/berlin-1", str(farm.folder / "elsewhere"), return_state=True)
+    assert state.is_failed()
+    assert "the order night/0/berlin-1 is not in the store that this lab uses" in str(state.message)

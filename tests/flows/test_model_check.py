@@ -1,0 +1,148 @@
+"""A check of a model: one time with its spread, under the lease of this machine, and which operators are portable."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from devices.device import Device
+from devices.errors import DeviceBusy
+from devices.local import LocalDevice
+from devices.ondevice import lease as leases
+from devices.ondevice.lease import acquire, current_holder
+from flows import model_check
+from flows.model_check import SESSIONS, CheckedCase, check_model
+from tests.fixtures.command import Command
+from tests.fixtures.jobs import in_background
+from tests.fixtures.waiting import ENOUGH_S, wait_for
+from tests.fixtures.warehouse import CONVOLUTION, MEAN, etdump_of
+
+US = 1000
+LISTED = [
+    {"operator": "aten.mean.dim", "count": 2, "reason": None},
+    {"operator": "<built-in function mul>", "count": 1, "reason": None},
+    {"operator": "aten.sym_size.int", "count": 1, "reason": None},
+]
+
+
+class StandIn:
+    """Takes the place of an export, of a runner and of sessions; `portable_us` are those of the sessions."""
+
+    def __init__(self, machine: Path) -> None:
+        self.portable_us = [2] * SESSIONS
+        self.measured = 0
+        self.holders: list[str] = []
+        self.device = LocalDevice("here", str(machine))
+
+    def measure(self, session: Any, bench: Any, store: Any) -> Any:
+        """Write the ETDump of a session whose convolution takes 80 us and the rest 10 us."""
+        self.holders.append(str(current_holder(self.device)))
+        portable_us = self.portable_us[self.measured]
+        self.measured += 1
+        if portable_us < 0:
+            return SimpleNamespace(status="failed", reason="it crashed", log_tail="", files={}, session_id="x")
+        folder = Path(store.location) / session.sweep.sweep_id / session.session_id
+        folder.mkdir(parents=True)
+        run = ((90 + portable_us) * US, {CONVOLUTION: 80 * US, MEAN: portable_us * US})
+        (folder / "model.etdump").write_bytes(etdump_of([run] * 12))
+        return SimpleNamespace(
+            status="succeeded",
+            reason=None,
+            session_id=session.session_id,
+            files={"model.etdump": ""},
+            model=SimpleNamespace(backends=None),
+            accuracy=None,
+        )
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
+    monkeypatch.setattr(Device, "machine_folder", str(tmp_path / "machine"))
+    monkeypatch.setattr(leases, "LONGEST_POLL_S", 0.1)
+    export = SimpleNamespace(
+        model="toy", precision="fp32", seed=0, pte_sha256="p", inputs_sha256="i", pte_bytes=1000, export_s=1.0,
+        portable=LISTED, delegated=[{"operator": "aten.convolution.default", "count": 1}],
+    )  # fmt: skip
+    made = StandIn(tmp_path / "root")
+    monkeypatch.setattr(model_check, "export_cases", lambda *_, **__: [export])
+    monkeypatch.setattr(model_check, "build_runner", lambda *_: SimpleNamespace(runner_sha256="r"))
+    monkeypatch.setattr(model_check, "measure", made.measure)
+    return made
+
+
+@pytest.fixture
+def check(tmp_path: Path) -> Callable[..., Iterator[CheckedCase]]:
+    return lambda **options: check_model("toy", "fp32", tmp_path / "var", **options)
+
+
+def test_one_disturbed_session_shows_in_the_range_and_not_in_the_share(
+    stand_in: StandIn, command: Command, tmp_path: Path
+) -> None:
+    # given five sessions of one file, in one of which the portable operator dominates
+    stand_in.portable_us = [2, 1, 2, 910, 2]
+    ended = command("model", "check", "toy", "--var", tmp_path / "var")
+    # then the shares are those of the sessions in the middle, with the range of all
+    assert ended.code == 0
+    assert "time: 0.0920 ms (five sessions, 0.0910 to 1.0000 ms), 1 thread, SME2 off" in ended.lines
+    assert (
+        "of that: 87.0 % (8.0 to 87.9 %) delegated, 2.2 % (1.1 to 91.0 %) portable, 10.9 % unattributed" in ended.lines
+    )
+    assert "  aten.mean.dim x 2: 2.2 % (1.1 to 91.0 %)" in ended.lines
+
+
+@pytest.mark.parametrize(("limit", "code"), [(2, 1), (3, 0)])
+def test_a_limit_is_compared_with_the_share_of_the_middle(
+    stand_in: StandIn, command: Command, tmp_path: Path, limit: int, code: int
+) -> None:
+    stand_in.portable_us = [2, 1, 2, 910, 2]
+    ended = command("model", "check", "toy", "--var", tmp_path / "var", "--max-portable", limit)
+    assert ended.code == code
+    told = f"portable operators take 2.2 % (1.1 to 91.0 %) of the time, more than {limit} %"
+    assert (told in ended.out) == (code == 1)
+
+
+def test_operators_on_shapes_and_numbers_are_not_portable(stand_in: StandIn, command: Command, tmp_path: Path) -> None:
+    printed = command("model", "check", "toy", "--var", tmp_path / "var").out
+    assert "operators: 1 delegated to XNNPACK, 2 portable\n" in printed
+    assert "sym_size" not in printed
+    assert "built-in" not in printed
+
+
+def test_a_session_that_fails_ends_the_check(stand_in: StandIn, check: Callable[..., Iterator[CheckedCase]]) -> None:
+    stand_in.portable_us = [2, -1]
+    (case,) = check()
+    assert (case.problem, case.time_ms, stand_in.measured) == ("failed: it crashed", None, 2)
+
+
+def test_a_check_holds_the_machine_while_it_measures_and_releases_it(
+    stand_in: StandIn, check: Callable[..., Iterator[CheckedCase]]
+) -> None:
+    list(check())
+    assert [holder.partition(" (")[0] for holder in stand_in.holders] == ["check of toy fp32"] * SESSIONS
+    assert current_holder(stand_in.device) is None
+
+
+def test_a_check_waits_for_a_sweep_that_measures_here_and_tells_so(
+    stand_in: StandIn, check: Callable[..., Iterator[CheckedCase]]
+) -> None:
+    # given a sweep on this machine
+    told: list[str] = []
+    with acquire(stand_in.device, "nightly-2026-01-02"):
+        # when a model is checked, then it waits, and names the sweep
+        cases = in_background(lambda: list(check(tell=told.append)))
+        wait_for(lambda: bool(told), "the check to wait")
+        assert " is held by nightly-2026-01-02 (process " in told[0]
+        assert stand_in.measured == 0
+    # and it measures as soon as the sweep has ended
+    assert cases.result(ENOUGH_S)[0].problem is None
+    assert stand_in.measured == SESSIONS
+
+
+def test_a_check_that_has_waited_long_enough_is_an_error(
+    stand_in: StandIn, check: Callable[..., Iterator[CheckedCase]]
+) -> None:
+    with acquire(stand_in.device, "nightly-2026-01-02"), pytest.raises(DeviceBusy, match="is held by nightly"):
+        list(check(wait_s=0.3))
+    assert stand_in.measured == 0
