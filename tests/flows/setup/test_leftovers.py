@@ -25,6 +25,15 @@ def scratch(farm: Farm) -> Path:
     return folder
 
 
+@pytest.fixture
+def far_away(scratch: Path, farm: Farm) -> Path:
+    """A folder for temporary files in which the address of a socket would be too long."""
+    folder = scratch / ("x" * 100)
+    folder.mkdir()
+    farm.environment["TMPDIR"] = str(folder)
+    return folder
+
+
 def files_in(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir())
 
@@ -46,12 +55,12 @@ def unfinished_in(folder: Path) -> list[Path]:
     holds="no scratch folder, no unfinished file, no server, no job is left, its runs are cancelled",
 )
 def test_a_sweep_that_is_stopped_leaves_nothing(
-    farm: Farm, scratch: Path, prefect_api: str, how: signal.Signals
+    farm: Farm, far_away: Path, prefect_api: str, how: signal.Signals
 ) -> None:
     # given a sweep that has exported a model and is in the middle of a session, with a large file in its scratch folder
     new = uuid.uuid4().int % 2**31  # so no earlier export is used
     process = farm.start_until_held(1, sweep_of("linear", name=f"stopped-{how.name.lower()}", seed=new))
-    (folder,) = scratch.glob("etfarm-scratch-*/.part-*")
+    (folder,) = far_away.glob("etfarm-scratch-*/.part-*")
     (folder / "large").write_bytes(b"x" * 1_000_000)
     (note,) = farm.var.glob("prefect/own-runs/*.json")
     # when it is stopped
@@ -60,8 +69,8 @@ def test_a_sweep_that_is_stopped_leaves_nothing(
     # then nothing of it is left
     assert process.returncode == 128 + how
     assert "Traceback" not in err
-    assert files_in(scratch) == []
-    assert not unfinished_in(scratch)
+    assert files_in(far_away) == []
+    assert not unfinished_in(far_away)
     assert not unfinished_in(farm.var)
     # and the server shows the sweep and its device's part as cancelled
     assert asked(f"{prefect_api}/flow_runs/{note.stem}")["state_name"] == "Cancelled"

@@ -4,6 +4,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import tempfile
 import threading
 from collections.abc import Iterator
 from multiprocessing import forkserver, util
@@ -21,6 +22,8 @@ _PRELOADED = ["tasks.prepare.export.process.server"]
 _TRIES = 2
 _SERVER_GONE = 255
 """What multiprocessing states as the exit code of a process whose server has ended."""
+_LONGEST_TMPDIR_BYTES = 103 - len("/pymp-12345678/listener-12345678")
+"""The address of a socket has 103 bytes on macOS and 107 on Linux (sun_path of unix(4) and unix(7))."""
 _context = multiprocessing.get_context("forkserver")
 # multiprocessing asks for the end of each process whenever it starts one, and two threads must not ask at once.
 _processes = threading.Lock()
@@ -92,11 +95,19 @@ def _started(request: Request, limit_bytes: int, sender: "Connection[Any, Any]")
     with _processes:
         process = _context.Process(target=export, args=(request, limit_bytes, dict(os.environ), sender))
         _context.set_forkserver_preload(_PRELOADED)
+        _make_folder_of_sockets()
         with _environment_of_server(_server_log(request)):
             forkserver.ensure_running()
-        remove_with_unfinished(Path(util.get_temp_dir()))  # with the server's socket; multiprocessing's end may not run
         process.start()
     return process
+
+
+def _make_folder_of_sockets() -> None:
+    """Make multiprocessing's folder, in /tmp where a socket's address in TMPDIR would be too long."""
+    settings = multiprocessing.current_process()._config  # type: ignore[attr-defined]
+    if "tempdir" not in settings and len(os.fsencode(tempfile.gettempdir())) > _LONGEST_TMPDIR_BYTES:
+        settings["tempdir"] = tempfile.mkdtemp(prefix="pymp-", dir="/tmp")
+    remove_with_unfinished(Path(util.get_temp_dir()))  # multiprocessing's end may not run
 
 
 def _received(receiver: "Connection[Any, Any]") -> dict[str, Any] | None:
