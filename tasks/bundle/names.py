@@ -5,6 +5,8 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
+from devices.device import FILE_LIMIT_BYTES
+
 RECORD = "session.json"
 ETDUMP = "model.etdump"
 STATS = "stats.json"
@@ -12,11 +14,18 @@ PROFILE = "kernel_profile.json"
 SELECTED = "selected_kernels.json"
 LAYER_DRIFT = "layer_drift.json"
 SOURCES = "sources.json"
+MOST_RECORD_BYTES = 16 << 20
+"""Of a session.json, which has some 10 kB."""
+MOST_FILE_BYTES = FILE_LIMIT_BYTES
+"""Of each other file of a bundle: what a device may send."""
 _MOST_NAME_BYTES = 200  # file systems take 255; the store puts part of a hash in front
 
 
-def _plain_name(name: str) -> str:
-    """Return `name` if a file or folder can have it; others would lead out of the folder of a bundle."""
+def plain_name(name: str) -> str:
+    """Return `name` if a file or folder can have it; others would lead out of the folder of a bundle.
+
+    Raises PydanticCustomError, a ValueError.
+    """
     is_path = "/" in name or "\\" in name or name.startswith(".")
     has_room = 0 < len(name.encode()) <= _MOST_NAME_BYTES
     if is_path or not has_room or not name.isprintable():
@@ -25,5 +34,6 @@ def _plain_name(name: str) -> str:
 
 
 SessionId = Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
-FileName = Annotated[str, AfterValidator(_plain_name)]
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+FileName = Annotated[str, AfterValidator(plain_name)]
 """The plain name of a file or folder, without a path and not hidden."""

@@ -12,7 +12,7 @@ from devices.ondevice.conditions import Conditions
 from devices.ondevice.facts import Facts
 from devices.platform import SIMULATED
 from tasks.bundle.cell import Mode, Purpose, Status, Variant
-from tasks.bundle.names import FileName, SessionId
+from tasks.bundle.names import MOST_FILE_BYTES, FileName, SessionId, Sha256
 from tasks.bundle.runner_stats import Stats
 from tasks.bundle.values import (
     MOST_INT,
@@ -152,8 +152,8 @@ class Accuracy(_Record):
 class FileRecord(_Record):
     """A file of the bundle."""
 
-    sha256: str
-    bytes: Count
+    sha256: Sha256
+    bytes: Annotated[int, Field(ge=0, le=MOST_FILE_BYTES)]
 
 
 class GateRecord(_Record):

@@ -6,6 +6,8 @@ event of an execution. Delegates use other clocks, so parents are found by instr
 events mean is decided in delegate_calls.py.
 """
 
+import os
+import sys
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +22,7 @@ from tasks.etdump.event_kind import EventKind
 from tasks.etdump.executions import find_executions, leave_out_aborted, unfinished_events
 from tasks.etdump.flatbuffer import Buffer, CorruptTables, Tables
 from tasks.etdump.nesting import Timeline, parents_by_instruction
+from tasks.store.foreign import ForeignFileError, open_foreign
 
 _IDENTIFIER = b"ED00"
 _HEADER_BYTES = 12  # size prefix, root offset, identifier
@@ -98,26 +101,33 @@ def read_etdump(source: Path | bytes, *, name: str | None = None, backends: Back
         EtdumpError: one sentence with the file and the cause.
     """
     shown = name or (str(source) if isinstance(source, Path) else "ETDump")
+    content = read_content(source, name=shown) if isinstance(source, Path) else source
     try:
-        if isinstance(source, Path):
-            source = _read_file(source)
-        _require_complete(source[:_HEADER_BYTES], len(source))
-        return _read_columns(Buffer(source), backends)
-    except OSError as error:
-        raise EtdumpError(f"{shown}: cannot be read ({error.strerror})") from error
+        _require_complete(content[:_HEADER_BYTES], len(content))
+        return _read_columns(Buffer(content), backends)
     except CorruptTables as error:
         raise EtdumpError(f"{shown} {error}") from None
 
 
-def _read_file(path: Path) -> bytes:
-    """Return the bytes of a file; raises CorruptTables, without reading it, if it cannot be a complete ETDump."""
-    if path.exists() and not path.is_file():  # a pipe or a device may never end
-        raise CorruptTables("is not a regular file; pass an .etdump file")
-    with path.open("rb") as file:
-        header, size_bytes = file.read(_HEADER_BYTES), path.stat().st_size
-        _require_complete(header, size_bytes)
-        file.seek(0)  # two parts would be in memory twice while they are joined
-        return file.read(size_bytes)
+def read_content(path: Path, *, name: str | None = None, most_bytes: int = sys.maxsize) -> bytes:
+    """Return the bytes of an ETDump's file; what cannot be a complete ETDump is not read further than its header.
+
+    Raises:
+        EtdumpError: one sentence with the file, or its `name`, and the cause.
+    """
+    shown = name or str(path)
+    try:
+        with open_foreign(path, most_bytes) as file:
+            header, size_bytes = file.read(_HEADER_BYTES), os.fstat(file.fileno()).st_size
+            _require_complete(header, size_bytes)
+            file.seek(0)  # two parts would be in memory twice while they are joined
+            return file.read(size_bytes)
+    except ForeignFileError as error:
+        raise EtdumpError(str(error).replace(str(path), shown, 1)) from None
+    except OSError as error:
+        raise EtdumpError(f"{shown}: cannot be read ({error.strerror})") from error
+    except CorruptTables as error:
+        raise EtdumpError(f"{shown} {error}") from None
 
 
 def _require_complete(header: bytes, size_bytes: int) -> None:

@@ -11,8 +11,8 @@ from sql.schema import sql_files
 from tasks.analyse.load.statistics import add_session_statistics
 from tasks.analyse.verdict.refresh import judge_series
 from tasks.keep.checksum import checksum
-from tasks.store.files import sha256_of
-from tasks.store.folder import Verified, bundle_sha256
+from tasks.store.folder import Verified, content_sha256
+from tasks.store.foreign import ForeignFileError
 
 _REBUILD = "rebuild the warehouse with `etfarm warehouse rebuild`"
 _OF_CELLS = ("session_time", "cell_operator", "series_night")
@@ -104,6 +104,6 @@ def _empty(connection: duckdb.DuckDBPyConnection, stored: Mapping[str, str], tab
 def _is_there(path: Path, sha256: str) -> bool:
     """Return whether a bundle or a loose ETDump outside the store still has the content that was loaded."""
     try:
-        return (bundle_sha256(path) if path.is_dir() else sha256_of(path)) == sha256
-    except OSError:
+        return content_sha256(path) == sha256
+    except (OSError, ForeignFileError):
         return False

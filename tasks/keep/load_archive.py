@@ -7,7 +7,7 @@ from pathlib import Path
 from sql.warehouse import writing
 from tasks.analyse.load.load import LoadResult, judge_missing, load_paths, loaded_contents
 from tasks.bundle.record import BundleError
-from tasks.store.archives import SUFFIX, packed_records, unpack, verify_archive
+from tasks.store.archives import SUFFIX, packed_records, unpack_bundles, verify_archive
 from tasks.store.base import Known
 from tasks.store.files import work_folder
 
@@ -66,7 +66,8 @@ def _packed_hashes(
 def _load(archive: Path, wanted: Container[str], warehouse: Path) -> LoadResult:
     with work_folder(warehouse.parent) as folder:
         try:
-            unpack(archive, folder, wanted)
+            texts = {session_id: text for session_id, text in packed_records(archive) if session_id in wanted}
+            unpack_bundles(archive, folder, texts)
         except BundleError as error:
             return LoadResult(refused=[(archive, str(error))])
         result = load_paths([folder], warehouse, judges=False)

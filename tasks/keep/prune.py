@@ -13,9 +13,9 @@ from sql.warehouse import open_read_only, writing
 from tasks.bundle.names import RECORD
 from tasks.bundle.record import BundleError, SessionRecord
 from tasks.prepare.runner.manifest import MANIFEST, RunnerError, read_runner
-from tasks.store.archives import SUFFIX, archive_of, pack_bundles, packed_records, unpack, verify_archive
+from tasks.store.archives import SUFFIX, archive_of, pack_bundles, packed_records, unpack_bundles, verify_archive
 from tasks.store.files import UNFINISHED, complete_file, remove_at_once, remove_leftovers, size_bytes, work_folder
-from tasks.store.folder import bundle_sha256, read_bundle
+from tasks.store.folder import content_sha256, read_bundle
 
 _log = logging.getLogger(__name__)
 _OLD = """
@@ -61,11 +61,11 @@ def pack_sweep(root: Path, sweep_id: str) -> Packed:
     before = size_bytes(folder)
     try:
         with work_folder(root) as scratch:
-            packed = {session_id for session_id, _ in packed_records(archive)}
-            older = {session_id: scratch / sweep_id / session_id for session_id in packed - set(bundles)}
+            texts = {session_id: text for session_id, text in packed_records(archive) if session_id not in bundles}
+            older = {session_id: scratch / sweep_id / session_id for session_id in texts}
             if older:
-                unpack(archive, scratch, older)
-            wanted |= {session_id: bundle_sha256(path) for session_id, path in older.items()}
+                unpack_bundles(archive, scratch, texts)
+            wanted |= {session_id: content_sha256(path) for session_id, path in older.items()}
             _log.info("packing %s: %d bundles", sweep_id, len(bundles))
             with complete_file(archive) as stream:
                 pack_bundles(stream, sweep_id, {**older, **bundles})
@@ -93,7 +93,7 @@ def _checked(bundle: Path) -> str:
         raise BundleError(
             f"{bundle / others[0]}: not a file of its bundle, so its sweep is not packed; move it elsewhere"
         )
-    return bundle_sha256(bundle)
+    return content_sha256(bundle)
 
 
 def _require_complete(archive: Path, sweep_id: str, wanted: dict[str, str]) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from devices.errors import FarmError
 from tasks.bundle.layer_drift import read_layer_drift
-from tasks.bundle.names import ETDUMP, LAYER_DRIFT, RECORD
+from tasks.bundle.names import ETDUMP, LAYER_DRIFT, MOST_FILE_BYTES, MOST_RECORD_BYTES, RECORD
 from tasks.bundle.record import BundleError, SessionRecord
 from tasks.etdump.consistent import contradiction
-from tasks.etdump.reader import Etdump, read_etdump
+from tasks.etdump.reader import Etdump, read_content, read_etdump
 from tasks.etdump.tree import Runs, runs_of
 from tasks.rows.kernels import kernels_of
 from tasks.rows.record_rows import (
@@ -30,8 +30,8 @@ from tasks.rows.record_rows import (
     with_hash,
 )
 from tasks.rows.sources import Sources, read_sources
-from tasks.store.files import sha256_of
-from tasks.store.folder import bundle_sha256, read_bundle
+from tasks.store.folder import content_sha256, read_bundle
+from tasks.store.foreign import ForeignFileError, read_foreign
 
 LOOSE_SWEEP = "loose"
 _SESSION_ID = re.compile(r"[0-9a-f]{16}(?![0-9a-f])")
@@ -79,7 +79,7 @@ def rows_of_bundle(folder: Path, runs: Runs | None = None) -> Rows:
     Raises BundleError, EtdumpError or LoadError, each with one sentence.
     """
     record = read_bundle(folder)
-    sha256 = bundle_sha256(folder)
+    sha256 = content_sha256(folder)
     if not _has_events(folder, record):
         runs = None
     elif runs is None:
@@ -126,9 +126,9 @@ def _has_events(folder: Path, record: SessionRecord) -> bool:
 def rows_of_etdump(path: Path) -> Rows:
     """Return the rows of an ETDump without a bundle; its first run counts as warm-up.
 
-    Raises EtdumpError, LoadError if it does not contain an execution, or OSError if it cannot be read.
+    Raises EtdumpError, or LoadError if it does not contain an execution.
     """
-    content = path.read_bytes()
+    content = read_content(path, most_bytes=MOST_FILE_BYTES)
     sha256 = hashlib.sha256(content).hexdigest()
     runs = _consistent_runs(read_etdump(content, name=str(path)), str(path), warmup_executions=1)
     if not len(runs.execute_ns):
@@ -162,9 +162,9 @@ def session_id_of(path: Path) -> str | None:
     """
     try:
         if not path.is_dir():
-            return _loose_id(sha256_of(path))
-        return str(json.loads((path / RECORD).read_bytes())["session_id"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return _loose_id(content_sha256(path))
+        return str(json.loads(read_foreign(path / RECORD, MOST_RECORD_BYTES))["session_id"])
+    except (OSError, ForeignFileError, ValueError, KeyError, TypeError, RecursionError):
         found = _SESSION_ID.match(path.name)
         return found[0] if found else None
 

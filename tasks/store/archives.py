@@ -2,16 +2,16 @@
 
 An archive carries an export or a runner between machines, or keeps the bundles of a sweep. `<sweep_id>.tar.zst` then
 contains `<sweep_id>/<session_id>/<file>`, every session.json first, so that the records of a sweep are read without its
-other files. `tar --zstd -xf` in the folder of the bundles restores the folders that were packed.
+other files. `tar --zstd -xf` in the folder of the bundles restores the folders that were packed, and an archive that
+`tar --zstd -cf` made of them is read as well, to its end. tasks/store/tar.py reads them within limits.
 """
 
-import contextlib
 import hashlib
-import io
+import shutil
 import tarfile
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 from backports import zstd
 
@@ -19,17 +19,9 @@ from tasks.bundle.names import RECORD
 from tasks.bundle.record import BundleError, parse_record
 from tasks.store.find import find_results
 from tasks.store.folder import Verified
+from tasks.store.tar import RECORDS_FIRST, ArchiveError, files_of_bundles, members, reading
 
 SUFFIX = ".tar.zst"
-_BLOCK_BYTES = 1 << 20
-
-
-class ArchiveError(BundleError):
-    """An archive is damaged; `cause` is why."""
-
-    def __init__(self, archive: Path, error: Exception) -> None:
-        self.cause = f"the archive is damaged ({error})"
-        super().__init__(f"{archive}: {self.cause}; restore it from a backup")
 
 
 def pack(folder: Path, archive: Path) -> None:
@@ -49,15 +41,29 @@ def pack_bundles(target: BinaryIO, sweep_id: str, bundles: Mapping[str, Path]) -
     _write(target, ((name, path) for _, name, path in sorted(files)))
 
 
-def unpack(archive: Path, folder: Path, sessions: Container[str] | None = None) -> None:
-    """Write the files of an archive to `folder`, or only the bundles of some `sessions`; they are not checked.
+def unpack(archive: Path, folder: Path) -> None:
+    """Write the files of an archive to `folder`; they are not checked.
 
     Raises ArchiveError if the archive is damaged or has entries outside the folder.
     """
-    with _damage(archive):
-        for tar, member in _members(archive):
-            if sessions is None or _session_and_file(member)[0] in sessions:
-                tar.extract(member, folder, filter="data")
+    with reading(archive):
+        for tar, member in members(archive):
+            tar.extract(member, folder, filter="data")
+
+
+def unpack_bundles(archive: Path, folder: Path, texts: Mapping[str, bytes]) -> None:
+    """Write the bundles whose session.json files are `texts`, by session id: the files that these list, and no others.
+
+    The files are not checked. Raises ArchiveError if the archive is damaged.
+    """
+    listed = {session_id: _listed(text) for session_id, text in texts.items()}
+    with reading(archive):
+        for each in files_of_bundles(archive):
+            if each.name in listed.get(each.session_id, ()):
+                target = folder / each.sweep_id / each.session_id / each.name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with target.open("wb") as stream:
+                    shutil.copyfileobj(each.stream, stream)
 
 
 def archive_of(root: Path, sweep_id: str) -> Path:
@@ -80,13 +86,17 @@ def archives_and_others(paths: list[Path]) -> tuple[list[Path], list[Path]]:
 
 
 def packed_records(archive: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the id of each session and the content of its session.json; nothing if there is no archive."""
+    """Yield the id of each session and the content of its session.json; nothing if there is no archive.
+
+    Raises ArchiveError if the archive is damaged as far as it is read: to the other files, if the farm packed it.
+    """
     if archive.is_file():
-        with _damage(archive):
-            for session_id, name, stream in _packed_files(archive):
-                if name != RECORD:
+        with reading(archive):
+            for each in files_of_bundles(archive):
+                if each.name == RECORD:
+                    yield each.session_id, each.stream.read()
+                elif each.comes_after_all_records:
                     return
-                yield session_id, stream.read()
 
 
 def verify_archive(archive: Path, sweep_id: str) -> Iterator[Verified]:
@@ -94,12 +104,13 @@ def verify_archive(archive: Path, sweep_id: str) -> Iterator[Verified]:
     texts: dict[str, bytes] = {}
     found: dict[str, dict[str, str]] = {}
     try:
-        with _damage(archive):
-            for session_id, name, stream in _packed_files(archive):
-                if name == RECORD:
-                    texts[session_id] = stream.read()
+        with reading(archive):
+            for each in files_of_bundles(archive):
+                if each.name == RECORD:
+                    texts[each.session_id] = each.stream.read()
                 else:
-                    found.setdefault(session_id, {})[name] = hashlib.file_digest(stream, "sha256").hexdigest()
+                    of_session = found.setdefault(each.session_id, {})
+                    of_session[each.name] = hashlib.file_digest(each.stream, "sha256").hexdigest()
     except ArchiveError as error:
         yield Verified(archive.name, sweep_id, None, str(error))
     for session_id, text in texts.items():
@@ -115,38 +126,19 @@ def verify_archive(archive: Path, sweep_id: str) -> Iterator[Verified]:
         yield Verified(session_id, sweep_id, sha256, damage, len(files))
 
 
+def _listed(text: bytes) -> frozenset[str]:
+    """Return the files that a session.json lists, and itself; only that if it is damaged, which the load reports."""
+    try:
+        return frozenset({RECORD, *parse_record(text, RECORD).files})
+    except BundleError:
+        return frozenset({RECORD})
+
+
 def _write(target: BinaryIO, files: Iterable[tuple[str, Path]]) -> None:
     options: dict[int, int] = {zstd.CompressionParameter.checksum_flag: 1}
-    with zstd.open(target, "wb", options=options) as stream, tarfile.open(fileobj=stream, mode="w|") as tar:
+    with (
+        zstd.open(target, "wb", options=options) as stream,
+        tarfile.open(fileobj=stream, mode="w|", pax_headers=RECORDS_FIRST) as tar,
+    ):
         for name, path in files:
             tar.add(path, name, recursive=False)
-
-
-def _members(archive: Path) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]:
-    """Yield each entry with the tar that it is read from; call it inside `_damage`, and read the entry there."""
-    with zstd.open(archive, "rb") as stream, tarfile.open(fileobj=stream, mode="r|") as tar:
-        for member in tar:
-            yield tar, member
-        while stream.read(_BLOCK_BYTES):  # to the end, where a truncated archive shows
-            pass
-
-
-def _packed_files(archive: Path) -> Iterator[tuple[str, str, io.BufferedReader]]:
-    """Yield session id, name and content of each file in an archive of bundles; as `_members`."""
-    for tar, member in _members(archive):
-        yield *_session_and_file(member), cast(io.BufferedReader, tar.extractfile(member))
-
-
-def _session_and_file(member: tarfile.TarInfo) -> tuple[str, str]:
-    steps = member.name.split("/")
-    if not member.isreg() or len(steps) != 3 or ".." in steps or not all(steps):
-        raise tarfile.ReadError(f"unexpected entry {member.name}")
-    return steps[1], steps[2]
-
-
-@contextlib.contextmanager
-def _damage(archive: Path) -> Iterator[None]:
-    try:
-        yield
-    except (tarfile.TarError, zstd.ZstdError, EOFError) as error:
-        raise ArchiveError(archive, error) from None

@@ -52,7 +52,8 @@ def find_results(path: Path) -> Iterator[Path]:
     its ETDump is not a loose one, since it is one session of a cell and may already be loaded from a copy.
     """
     if path.is_file():
-        yield path.parent if path.name == RECORD else path
+        found = path.resolve() if path.is_symlink() else path  # a link that the user names, unlike one below a folder
+        yield found.parent if found.name == RECORD else found
     for folder, names, files in os.walk(path):
         names[:] = sorted(name for name in names if not name.startswith(UNFINISHED))
         if RECORD in files:

@@ -1,13 +1,16 @@
 """The bundle of a session in a folder: published in one step, never changed, checked on every read."""
 
 import contextlib
+import hashlib
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.bundle.names import RECORD
+from tasks.bundle.names import MOST_FILE_BYTES, MOST_RECORD_BYTES, RECORD
 from tasks.bundle.record import BundleError, FileRecord, SessionRecord, parse_record, record_text
 from tasks.store.files import publish_folder, sha256_of
+from tasks.store.foreign import ForeignFileError, open_foreign, read_foreign, sha256_of_foreign
 
 
 @dataclass(frozen=True)
@@ -50,10 +53,12 @@ def read_record(folder: Path) -> SessionRecord:
     """Read and check session.json alone; raises BundleError with one sentence."""
     path = folder / RECORD
     try:
-        return parse_record(path.read_bytes(), str(path))
+        return parse_record(read_foreign(path, MOST_RECORD_BYTES), str(path))
     except FileNotFoundError:
         way_on = "restore it from a backup, or name its .etdump file to load it without its session"
         raise BundleError(f"{folder}: damaged bundle: session.json is missing; {way_on}") from None
+    except ForeignFileError as error:
+        raise BundleError(str(error)) from None
     except OSError as error:
         raise BundleError(f"{path}: cannot be read ({error.strerror})") from None
 
@@ -70,14 +75,30 @@ def read_bundle(folder: Path) -> SessionRecord:
     """Read session.json and check every file's size and hash against it; raises BundleError with one sentence."""
     record = read_record(folder)
     for name, wanted in record.files.items():
-        path = folder / name
-        if not path.is_file():
-            raise BundleError(f"{path}: the file is missing from its bundle; restore the bundle from a backup")
-        if path.stat().st_size != wanted.bytes or sha256_of(path) != wanted.sha256:
-            raise BundleError(f"{path}: the file does not match its hash in session.json; restore it from a backup")
+        if not _matches(folder / name, wanted):
+            cause = "the file does not match its hash in session.json; restore it from a backup"
+            raise BundleError(f"{folder / name}: {cause}")
     return record
 
 
-def bundle_sha256(folder: Path) -> str:
-    """Return the hash of session.json, which holds the hashes of all other files; raises OSError."""
-    return sha256_of(folder / RECORD)
+def _matches(path: Path, wanted: FileRecord) -> bool:
+    """Return whether a file has the size and the hash that session.json states; raises BundleError without one."""
+    try:
+        with open_foreign(path, MOST_FILE_BYTES) as stream:
+            has_size = os.fstat(stream.fileno()).st_size == wanted.bytes
+            return has_size and hashlib.file_digest(stream, "sha256").hexdigest() == wanted.sha256
+    except FileNotFoundError:
+        cause = "the file is missing from its bundle; restore the bundle from a backup"
+        raise BundleError(f"{path}: {cause}") from None
+    except ForeignFileError as error:
+        raise BundleError(str(error)) from None
+
+
+def content_sha256(path: Path) -> str:
+    """Return the hash that a bundle's folder or a loose ETDump is known by; raises OSError and ForeignFileError.
+
+    That of a bundle is its session.json's, which holds the hashes of all other files.
+    """
+    if path.is_dir():
+        return sha256_of_foreign(path / RECORD, MOST_RECORD_BYTES)
+    return sha256_of_foreign(path, MOST_FILE_BYTES)

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from tasks.bundle.names import RECORD
 from tasks.bundle.record import BundleError, SessionRecord, parse_record, parse_records
-from tasks.store.archives import SUFFIX, archive_of, find_archives, packed_records, unpack, verify_archive
+from tasks.store.archives import SUFFIX, archive_of, find_archives, packed_records, unpack_bundles, verify_archive
 from tasks.store.base import NOT_SWEEPS, BundleStore, Found, Known
-from tasks.store.files import publish_folder, sha256_of, work_folder
+from tasks.store.files import publish_folder, work_folder
 from tasks.store.find import bundles_of, find_results
-from tasks.store.folder import Verified, bundle_sha256, publish_bundle, read_bundle
+from tasks.store.folder import Verified, content_sha256, publish_bundle, read_bundle
+from tasks.store.foreign import ForeignFileError
 from tasks.store.shelf import Shelf
 
 _SHARED = ".shared"
@@ -69,7 +70,7 @@ class LocalStore(BundleStore):
         for archive in find_archives(self.root):
             for packed_id, text in packed_records(archive):
                 if packed_id == session_id:
-                    return self._unpacked(archive, session_id, hashlib.sha256(text).hexdigest())
+                    return self._unpacked(archive, session_id, text)
         return None
 
     def local_folders(self, sweep_id: str | None, known: Known) -> Found:
@@ -87,20 +88,21 @@ class LocalStore(BundleStore):
         for path in find_results(self.root / sweep_id):
             sha256 = None
             try:
-                sha256 = bundle_sha256(path) if path.is_dir() else sha256_of(path)
+                sha256 = content_sha256(path)
                 count = len(read_bundle(path).files) if path.is_dir() else 1
                 yield Verified(path.name if path.is_dir() else sha256[:16], sweep_id, sha256, files=count)
-            except BundleError as error:
+            except (BundleError, ForeignFileError) as error:
                 yield Verified(path.name, sweep_id, sha256, str(error))
             except OSError as error:
                 cause = f"cannot be read ({error.strerror}); restore the bundle from a backup"
                 yield Verified(path.name, sweep_id, sha256, f"{path}: {cause}")
 
-    def _unpacked(self, archive: Path, session_id: str, sha256: str) -> Path:
-        final = self._cache / archive.name.removesuffix(SUFFIX) / f"{session_id}-{sha256[:16]}"
+    def _unpacked(self, archive: Path, session_id: str, text: bytes) -> Path:
+        content = hashlib.sha256(text).hexdigest()[:16]
+        final = self._cache / archive.name.removesuffix(SUFFIX) / f"{session_id}-{content}"
         if not final.is_dir():
             with work_folder(final.parent) as folder, publish_folder(final) as aside:
-                unpack(archive, folder, {session_id})
+                unpack_bundles(archive, folder, {session_id: text})
                 for path in folder.glob("*/*/*"):
                     path.rename(aside / path.name)
         return final

@@ -23,7 +23,7 @@ def inspect_etdump(file: Path) -> None:
     methods are not summarized.
     """
     record = record_beside(file)
-    dump = read_etdump(file, backends=record.model.backends if record else None)
+    dump = read_etdump(file.resolve(), name=str(file), backends=record.model.backends if record else None)
     warmup = min(record.warmup_executions if record else 1, max(dump.executions - 1, 0))
     measured = dump.execute_ns[warmup:]
     typer.echo(f"{file}: {dump.executions} executions, {len(dump.name_id)} events")

@@ -59,7 +59,7 @@ def _source(session: str, bundles: BundleStore) -> _Source:
     path = Path(session)
     if path.is_file() and path.name != RECORD:
         record = record_beside(path)
-        dump = read_etdump(path, backends=record.model.backends if record else None)
+        dump = read_etdump(path.resolve(), name=str(path), backends=record.model.backends if record else None)
         return _Source(path.name, record.warmup_executions if record else 1, {"etdump": path.name}, dump)
     folder = path.parent if path.name == RECORD else path
     return _bundle_source(folder if folder.is_dir() else _find_bundle(session, bundles))

@@ -13,9 +13,9 @@ from tasks.analyse.load.parse import parse
 from tasks.analyse.verdict.refresh import judge_series
 from tasks.rows.rows import Rows, session_id_of
 from tasks.store.base import Known
-from tasks.store.files import sha256_of
 from tasks.store.find import find_results
-from tasks.store.folder import bundle_sha256
+from tasks.store.folder import content_sha256
+from tasks.store.foreign import ForeignFileError
 
 _log = logging.getLogger(__name__)
 _BATCH_EVENTS = 1_000_000  # about one second and 50 MB; a killed load loses at most one batch
@@ -127,8 +127,8 @@ def _without_loaded(found: list[Path], known: Known, result: LoadResult) -> list
     """Return the paths whose content is not in the ledger yet."""
     hashes: dict[Path, str] = {}
     for path in found:
-        with contextlib.suppress(OSError):  # reported when it is read again
-            hashes[path] = bundle_sha256(path) if path.is_dir() else sha256_of(path)
+        with contextlib.suppress(OSError, ForeignFileError):  # reported when it is read again
+            hashes[path] = content_sha256(path)
     loaded = known(hashes.values())
     fresh = [path for path in found if hashes.get(path) not in loaded]
     result.already += len(found) - len(fresh)

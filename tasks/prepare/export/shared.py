@@ -5,9 +5,10 @@ from pathlib import Path
 
 from devices.errors import FarmError
 from tasks.prepare.export.exported import Export, ExportError, read_complete
-from tasks.store.archives import SUFFIX, ArchiveError, pack, unpack
+from tasks.store.archives import SUFFIX, pack, unpack
 from tasks.store.files import work_folder
 from tasks.store.shelf import Shelf
+from tasks.store.tar import ArchiveError
 
 _log = logging.getLogger(__name__)
 

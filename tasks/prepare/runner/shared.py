@@ -3,9 +3,10 @@
 from pathlib import Path
 
 from tasks.prepare.runner.manifest import Runner, RunnerError, read_runner
-from tasks.store.archives import SUFFIX, ArchiveError, pack, unpack
+from tasks.store.archives import SUFFIX, pack, unpack
 from tasks.store.files import publish_folder, sha256_of, work_folder
 from tasks.store.shelf import Shelf
+from tasks.store.tar import ArchiveError
 
 
 def share_runner(shelf: Shelf, runner: Runner) -> str:

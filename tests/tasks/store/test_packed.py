@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tasks.bundle.record import BundleError
-from tasks.store.archives import archive_of, pack_bundles, packed_records, unpack, verify_archive
+from tasks.store.archives import archive_of, pack_bundles, packed_records, unpack_bundles, verify_archive
 from tests.fixtures.warehouse import BundleMaker
 
 SWEEP = "smoke-2026-01-02"
@@ -26,7 +26,7 @@ def archive(tmp_path: Path) -> Path:
 
 
 def unpacked(archive: Path, folder: Path) -> dict[str, bytes]:
-    unpack(archive, folder, [session_id for session_id, _ in packed_records(archive)])
+    unpack_bundles(archive, folder, dict(packed_records(archive)))
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 

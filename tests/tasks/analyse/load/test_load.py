@@ -151,10 +151,12 @@ def test_a_file_that_may_not_be_read_is_refused(
     path = tmp_path / "secret.etdump"
     path.write_bytes(etdump_of([(9, {}), (5, {})]))
 
-    def refuse(self: Path) -> bytes:
+    def refuse(_path: str, _flags: int, _mode: int = 0) -> int:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)  # root may read everything, so the mode of the file has no effect
+    monkeypatch.setattr(
+        "tasks.store.foreign.os.open", refuse
+    )  # root may read everything, so the mode of the file has no effect
     assert load_paths([path], maker.warehouse).refused == [(path, f"{path}: cannot be read (Permission denied)")]
 
 

@@ -1,0 +1,155 @@
+"""Archives that strangers made: read in any order and within limits, or refused in one sentence."""
+
+import io
+import tarfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+from backports import zstd
+
+from tasks.bundle.names import MOST_FILE_BYTES, MOST_RECORD_BYTES
+from tasks.keep.load_archive import load_archives
+from tests.fixtures.warehouse import BundleMaker
+
+SWEEP = "smoke-2026-11-20"
+Entry = tuple[tarfile.TarInfo, bytes]
+
+
+def entry(name: str, content: bytes = b"", **more: object) -> Entry:
+    member = tarfile.TarInfo(name)
+    member.size = len(content)
+    for key, value in more.items():
+        setattr(member, key, value)
+    return member, content
+
+
+def archive_with(path: Path, entries: Iterable[Entry]) -> Path:
+    with zstd.open(path, "wb") as stream:
+        for member, content in entries:
+            stream.write(member.tobuf(tarfile.GNU_FORMAT))
+            stream.write(content + bytes(-len(content) % 512))
+        stream.write(bytes(1024))
+    return path
+
+
+def entries_of(folder: Path) -> list[Entry]:
+    return [entry(f"{SWEEP}/{folder.name}/{path.name}", path.read_bytes()) for path in sorted(folder.iterdir())]
+
+
+@pytest.fixture
+def archived(maker: BundleMaker, tmp_path: Path) -> list[Entry]:
+    """The entries of an archive of two bundles, each session.json behind its other files."""
+    folders = [maker.session([100], index=index) for index in range(2)]
+    return [each for folder in folders for each in entries_of(folder)]
+
+
+def refusal(maker: BundleMaker, archive: Path) -> str:
+    result = load_archives([archive], maker.warehouse, ())
+    [(path, sentence)] = result.refused
+    assert (path, result.loaded) == (archive, 0)
+    assert "\n" not in sentence
+    assert sentence.startswith(str(archive))
+    return sentence
+
+
+@pytest.mark.parametrize("order", [sorted, lambda names: sorted(names, reverse=True)], ids=["sorted", "reversed"])
+def test_an_archive_in_any_order_with_folders_and_a_leading_dot_is_loaded(
+    maker: BundleMaker, archived: list[Entry], tmp_path: Path, order: Callable[[list[str]], list[str]]
+) -> None:
+    # given an archive as tar makes it of a folder: in the order of that, with entries for the folders
+    by_name = {member.name: (member, content) for member, content in archived}
+    entries = [entry("./", type=tarfile.DIRTYPE), *(by_name[name] for name in order(list(by_name)))]
+    for member, _ in entries[1:]:
+        member.name = f"./{member.name}"
+    # then all of it is loaded
+    result = load_archives([archive_with(tmp_path / "a.tar.zst", entries)], maker.warehouse, ())
+    assert (result.loaded, result.refused) == (2, [])
+
+
+ENTRIES: dict[str, tuple[Entry, str]] = {
+    "a huge record": (
+        entry(f"{SWEEP}/{'a' * 16}/session.json", size=8 << 30),
+        f"has {8 << 30} bytes; the limit for such a file is {MOST_RECORD_BYTES}",
+    ),
+    "a huge file that no record lists": (
+        entry(f"{SWEEP}/{'a' * 16}/extra", size=6 << 30),
+        f"has {6 << 30} bytes; the limit for such a file is {MOST_FILE_BYTES}",
+    ),
+    "a way out": (entry("../../etc/x", b"1"), "unexpected entry ../../etc/x"),
+    "a parent as session": (entry(f"{SWEEP}/../x", b"1"), "unexpected entry"),
+    "an absolute name": (entry(f"/{SWEEP}/x", b"1"), "unexpected entry"),
+    "a deep name": (entry(f"{SWEEP}/a/b/c", b"1"), "unexpected entry"),
+    "a link": (entry(f"{SWEEP}/a/x", type=tarfile.SYMTYPE, linkname="/etc/passwd"), "unexpected entry"),
+    "a hard link": (entry(f"{SWEEP}/a/x", type=tarfile.LNKTYPE, linkname=f"{SWEEP}/a/y"), "unexpected entry"),
+    "a device": (entry(f"{SWEEP}/a/x", type=tarfile.CHRTYPE), "unexpected entry"),
+    "a pipe": (entry(f"{SWEEP}/a/x", type=tarfile.FIFOTYPE), "unexpected entry"),
+    "a file of holes": (entry(f"{SWEEP}/a/x", type=tarfile.GNUTYPE_SPARSE), "unexpected entry"),
+    "a long name": (
+        entry("x", b"n" * 100_000, type=tarfile.GNUTYPE_LONGNAME),
+        "the name of an entry has 100000 bytes",
+    ),
+    "an endless description": (
+        entry("x", size=8 << 30, type=tarfile.XHDTYPE),
+        f"the name of an entry has {8 << 30} bytes",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", ENTRIES)
+def test_an_archive_with_such_an_entry_is_refused_unread(
+    maker: BundleMaker, archived: list[Entry], tmp_path: Path, kind: str
+) -> None:
+    # given an archive with such an entry behind two bundles
+    bad, cause = ENTRIES[kind]
+    archive = archive_with(tmp_path / "a.tar.zst", [*archived, bad])
+    # then nothing of it is loaded, and the sentence names the entry's fault
+    assert cause in refusal(maker, archive)
+
+
+def test_nested_descriptions_are_damage(maker: BundleMaker, tmp_path: Path) -> None:
+    description = b"30 comment=" + b"x" * 18 + b"\n"
+    entries = [entry("x", description, type=tarfile.XHDTYPE) for _ in range(5000)]
+    assert "(the headers of an entry are nested)" in refusal(maker, archive_with(tmp_path / "a.tar.zst", entries))
+
+
+def test_an_archive_that_expands_without_end_is_refused(maker: BundleMaker, tmp_path: Path) -> None:
+    # given a small archive of 1.2 GB of zeros
+    member = entry(f"{SWEEP}/{'a' * 16}/x", size=200_000_000)[0]
+    archive = tmp_path / "a.tar.zst"
+    with zstd.open(archive, "wb") as stream:
+        for _ in range(6):
+            stream.write(member.tobuf())
+            for _ in range(member.size // 1_000_000):
+                stream.write(bytes(1_000_000))
+            stream.write(bytes(-member.size % 512))
+    assert archive.stat().st_size < 200_000
+    # then reading it ends early
+    assert "(it expands to more than 1000 times its size)" in refusal(maker, archive)
+
+
+def test_files_that_no_record_lists_are_not_written(maker: BundleMaker, archived: list[Entry], tmp_path: Path) -> None:
+    # given an archive with a file more
+    name = archived[0][0].name.rpartition("/")[0] + "/more.txt"
+    archive = archive_with(tmp_path / "a.tar.zst", [entry(name, b"more"), *archived])
+    # when it is loaded
+    result = load_archives([archive], maker.warehouse, ())
+    # then so is the bundle, without it
+    assert (result.loaded, result.refused) == (2, [])
+    assert not list(tmp_path.rglob("more.txt"))
+
+
+@pytest.mark.parametrize("is_first", [False, True], ids=["both", "one"])
+def test_an_archive_that_only_claims_to_be_the_farms_is_refused(
+    maker: BundleMaker, archived: list[Entry], tmp_path: Path, is_first: bool
+) -> None:
+    # given a stranger's archive with the farm's header, and the session.json of one or both bundles behind other files
+    archived.sort(key=lambda each: not (is_first and each[0].name == archived[-1][0].name))
+    target = io.BytesIO()
+    comment = {"comment": "every session.json is before the other files"}
+    with tarfile.open(fileobj=target, mode="w", pax_headers=comment) as tar:
+        for member, content in archived:
+            tar.addfile(member, io.BytesIO(content))
+    (archive := tmp_path / "a.tar.zst").write_bytes(zstd.compress(target.getvalue()))
+    # then none of it is loaded, rather than what its beginning shows
+    assert "is not before the other files" in refusal(maker, archive)
