@@ -31,6 +31,10 @@ class BundleError(FarmError):
     """A bundle is missing, incomplete or does not match its session.json; the text is one sentence."""
 
 
+Text = bytes | BundleError
+"""The content of a session.json, or why it is not believed without having been parsed."""
+
+
 class _Record(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -246,8 +250,10 @@ class SessionRecord(_Record):
         return self
 
 
-def parse_record(content: bytes, path: str) -> SessionRecord:
+def parse_record(content: Text, path: str) -> SessionRecord:
     """Check the content of a session.json, which errors call `path`; raises BundleError with one sentence."""
+    if isinstance(content, BundleError):
+        raise content
     try:
         return SessionRecord.model_validate_json(content)
     except ValidationError as error:
@@ -256,7 +262,7 @@ def parse_record(content: bytes, path: str) -> SessionRecord:
 
 
 def parse_records(
-    texts: Iterable[tuple[str, bytes]], *, device: str | None = None, skip_damaged: bool
+    texts: Iterable[tuple[str, Text]], *, device: str | None = None, skip_damaged: bool
 ) -> Iterator[SessionRecord]:
     """Yield the record of each session.json, or of those of one device, given as their paths and contents.
 

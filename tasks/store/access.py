@@ -3,8 +3,9 @@
 import contextlib
 import os
 import shutil
+import sys
 import urllib.parse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from devices.errors import InputError
 from tasks.bundle.record import BundleError
 from tasks.store.files import write_complete
+from tasks.store.foreign import ForeignFileError, open_foreign
 
 
 @contextlib.contextmanager
@@ -19,6 +21,8 @@ def reported(location: str, what: str) -> Iterator[None]:
     """Turn an error of the storage into a BundleError."""
     try:
         yield
+    except ForeignFileError as error:
+        raise BundleError(str(error)) from None
     except _storage_errors() as error:
         cause = getattr(error, "strerror", None) or " ".join(str(error).split()) or type(error).__name__
         is_remote = "://" in location
@@ -57,6 +61,20 @@ def file_system(location: str) -> tuple[Any, str]:
     return file_system, str(path).rstrip("/")
 
 
+def read_files(fs: Any, sizes: Mapping[str, int], most_bytes: int) -> dict[str, bytes | Exception]:
+    """Return the content of each file by its path, no longer than its listed size, or why it cannot be read.
+
+    A file of more than `most_bytes` is not read; the errors of the storage are returned as well.
+    """
+    some = {path: size for path, size in sizes.items() if 0 < size <= most_bytes}  # nothing can be asked of 0 bytes
+    got = fs.cat_ranges(list(some), [0] * len(some), list(some.values())) if some else []
+    contents: dict[str, bytes | Exception] = dict.fromkeys(sizes, b"") | dict(zip(some, got, strict=True))
+    too_large = {path: size for path, size in sizes.items() if size > most_bytes}
+    for path, size in too_large.items():
+        contents[path] = BundleError(f"{path}: has {size} bytes; the limit for such a file is {most_bytes}")
+    return contents
+
+
 def _storage_errors() -> tuple[type[Exception], ...]:
     try:
         from botocore.exceptions import BotoCoreError, ClientError
@@ -81,16 +99,20 @@ class _Folder:
     def pipe_file(self, path: str, content: bytes) -> None:
         write_complete(Path(path), content)
 
-    def cat_file(self, path: str) -> bytes:
-        return Path(path).read_bytes()
+    def cat_file(self, path: str, start: int, end: int) -> bytes:
+        with open_foreign(Path(path), sys.maxsize) as stream:
+            stream.seek(start)
+            return stream.read(end - start)
 
-    def cat(self, paths: Sequence[str], on_error: str) -> dict[str, bytes | Exception]:
-        contents: dict[str, bytes | Exception] = {}
-        for path in paths:
+    def cat_ranges(self, paths: Sequence[str], starts: Sequence[int], ends: Sequence[int]) -> list[bytes | Exception]:
+        contents: list[bytes | Exception] = []
+        for path, start, end in zip(paths, starts, ends, strict=True):
             try:
-                contents[path] = self.cat_file(path)
+                contents.append(self.cat_file(path, start, end))
+            except ForeignFileError as error:
+                contents.append(BundleError(str(error)))
             except OSError as error:
-                contents[path] = error
+                contents.append(error)
         return contents
 
     def isfile(self, path: str) -> bool:
@@ -101,8 +123,8 @@ class _Folder:
             return False
         return True
 
-    def find(self, folder: str) -> list[str]:
-        return [str(path) for path in Path(folder).rglob("[!.]*")]
+    def find(self, folder: str, detail: bool = False) -> dict[str, dict[str, int]]:
+        return {str(path): {"size": path.lstat().st_size if detail else 0} for path in Path(folder).rglob("[!.]*")}
 
     def rm(self, folder: str, recursive: bool) -> None:
         shutil.rmtree(folder)

@@ -89,6 +89,8 @@ class BundleStore(ABC):
         """Return the reason of each forgotten session, by its id; raises BundleError if a record is damaged."""
         reasons: dict[str, str] = {}
         for path, content in self._files.contents(FOLDER).items():
+            if isinstance(content, BundleError):
+                raise content
             if isinstance(content, Exception):
                 cause = getattr(content, "strerror", None) or type(content).__name__
                 raise BundleError(f"{path}: cannot be read ({cause}); restore the file from a backup") from content

@@ -10,12 +10,22 @@ import contextlib
 import hashlib
 import logging
 import posixpath
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
-from tasks.bundle.names import RECORD
-from tasks.bundle.record import BundleError, FileRecord, SessionRecord, parse_record, parse_records, record_text
-from tasks.store.access import checked_location, file_system, reported
+from tasks.bundle.names import MOST_FILE_BYTES, MOST_RECORD_BYTES, RECORD
+from tasks.bundle.record import (
+    BundleError,
+    FileRecord,
+    SessionRecord,
+    Text,
+    parse_record,
+    parse_records,
+    record_text,
+)
+from tasks.store.access import checked_location, file_system, read_files, reported
 from tasks.store.base import NOT_SWEEPS, BundleStore, Found, Known
 from tasks.store.files import publish_folder, sha256_of, wait_if_ending
 from tasks.store.folder import Verified, read_bundle
@@ -23,6 +33,7 @@ from tasks.store.shelf import SHARED, Shelf
 
 _log = logging.getLogger(__name__)
 _HASH_DIGITS = 16
+_RECORD_PATH = re.compile(rf"/[^/]+/{re.escape(RECORD)}")
 
 
 class ObjectStore(BundleStore):
@@ -66,11 +77,12 @@ class ObjectStore(BundleStore):
         complete = record.model_copy(update={"files": files})
         with reported(self.location, f"bundle {record.session_id} cannot be written"):
             if sources:
-                self._fs.put([str(path) for path in sources], _keys(folder, complete))
+                self._fs.put([str(path) for path in sources], list(_sizes(folder, complete)))
             # Another writer of the session may be first; the session then has its result.
             with contextlib.suppress(FileExistsError):
                 self._fs.pipe_file(f"{folder}/{RECORD}", record_text(complete), mode="create")
-            stored = parse_record(self._fs.cat_file(f"{folder}/{RECORD}"), f"{folder}/{RECORD}")
+            content = self._fs.cat_file(f"{folder}/{RECORD}", start=0, end=MOST_RECORD_BYTES)
+            stored = parse_record(content, f"{folder}/{RECORD}")
             self._remove_leftovers(folder, stored)
         return stored
 
@@ -80,19 +92,19 @@ class ObjectStore(BundleStore):
         if not session_id or not candidates:
             return None
         with reported(self.location, f"session {session_id} cannot be read"):
-            texts: dict[str, bytes] = self._fs.cat(candidates, on_error="omit")
-        return next((self._fetch(path, content) for path, content in texts.items()), None)
+            texts = self._texts(dict.fromkeys(candidates, MOST_RECORD_BYTES), MOST_RECORD_BYTES)
+        return next((self._fetch(path, text) for path, text in texts.items()), None)
 
     def local_folders(self, sweep_id: str | None, known: Known) -> Found:
         """Return local copies of the bundles that are not `known`; only their session.json files are read otherwise."""
-        texts: dict[str, bytes] = {}
+        texts: dict[str, Text] = {}
         for each in [sweep_id] if sweep_id else self.sweep_ids():
             texts |= self._record_texts(each)
-        hashes = {path: hashlib.sha256(content).hexdigest() for path, content in texts.items()}
+        hashes = {path: hashlib.sha256(text).hexdigest() for path, text in texts.items() if isinstance(text, bytes)}
         loaded = set(known(list(hashes.values())))
         folders, refused = [], []
         for path, content in texts.items():
-            if hashes[path] in loaded:
+            if hashes.get(path) in loaded:
                 continue
             try:
                 folders.append(self._fetch(path, content))
@@ -104,13 +116,16 @@ class ObjectStore(BundleStore):
     def verify(self, sweep_id: str) -> Iterator[Verified]:
         """Read every file of a sweep's bundles and compare it with its hash; needs no space on disk."""
         for path, content in self._record_texts(sweep_id).items():
-            folder, sha256 = posixpath.dirname(path), hashlib.sha256(content).hexdigest()
+            folder = posixpath.dirname(path)
+            sha256 = hashlib.sha256(content).hexdigest() if isinstance(content, bytes) else None
             session_id, damage = posixpath.basename(folder), None
             try:
                 record = parse_record(content, path)
+                # Of a file that is longer than stated, a byte more is read, which changes its hash.
+                sizes = {key: size and size + 1 for key, size in _sizes(folder, record).items()}
                 with reported(self.location, f"bundle {session_id} cannot be read"):
-                    texts = self._fs.cat(_keys(folder, record), on_error="omit") if record.files else {}
-                present = {hashlib.sha256(text).hexdigest() for text in texts.values()}
+                    texts = self._texts(sizes, MOST_FILE_BYTES + 1).values()
+                present = {hashlib.sha256(text).hexdigest() for text in texts if isinstance(text, bytes)}
                 if wrong := sorted(name for name, file in record.files.items() if file.sha256 not in present):
                     cause = "missing, or not matching its hash in session.json; restore it from a backup"
                     damage = f"{folder}: {', '.join(wrong)}: {cause}"
@@ -118,44 +133,60 @@ class ObjectStore(BundleStore):
                 damage = str(error)
             yield Verified(session_id, sweep_id, sha256, damage, 0 if damage else len(record.files))
 
-    def _record_paths(self, sweep_id: str) -> list[str]:
-        return [path for path in self._fs.find(f"{self._root}/{sweep_id}") if path.endswith(f"/{RECORD}")]
+    def _record_paths(self, sweep_id: str) -> dict[str, int]:
+        """Return the path of each session.json of a sweep, in the order of the session ids, with its size in bytes."""
+        folder = f"{self._root}/{sweep_id}"
+        sizes = {path: int(entry["size"]) for path, entry in sorted(self._fs.find(folder, detail=True).items())}
+        return {path: size for path, size in sizes.items() if _RECORD_PATH.fullmatch(path.removeprefix(folder))}
 
-    def _record_texts(self, sweep_id: str) -> dict[str, bytes]:
+    def _record_texts(self, sweep_id: str) -> dict[str, Text]:
         """Return the content of each session.json of a sweep, by path, in the order of the session ids."""
         with reported(self.location, f"the bundles of {sweep_id} cannot be read"):
-            paths = self._record_paths(sweep_id)
-            texts: dict[str, bytes] = self._fs.cat(paths) if paths else {}
-            return dict(sorted(texts.items()))
+            return self._texts(self._record_paths(sweep_id), MOST_RECORD_BYTES)
 
-    def _fetch(self, path: str, content: bytes) -> Path:
+    def _texts(self, sizes: dict[str, int], most_bytes: int) -> dict[str, Text]:
+        """Return the content of each file that exists, or why it is not read; raises the errors of the storage."""
+        texts: dict[str, Text] = {}
+        for path, content in read_files(self._fs, sizes, most_bytes).items():
+            if isinstance(content, bytes | BundleError):
+                texts[path] = content
+            elif not isinstance(content, FileNotFoundError):
+                raise content
+        return texts
+
+    def _fetch(self, path: str, content: Text) -> Path:
         """Return the local folder of the bundle whose session.json is `content`; fetched once, by content."""
         record = parse_record(content, path)
+        content = cast(bytes, content)  # it was parsed
         name = f"{record.session_id}-{hashlib.sha256(content).hexdigest()[:_HASH_DIGITS]}"
         final = self._cache / record.sweep.sweep_id / name
+        from tasks.store.within import Within  # a farm without object storage does not import fsspec
+
         if not final.is_dir():
             with (
                 reported(self.location, f"bundle {record.session_id} cannot be fetched"),
                 publish_folder(final) as aside,
             ):
-                keys = _keys(posixpath.dirname(path), record)
-                if keys:
-                    self._fs.get(keys, [str(aside / name) for name in sorted(record.files)])
+                sizes = _sizes(posixpath.dirname(path), record)
+                if sizes:
+                    targets = [str(aside / name) for name in sorted(record.files)]
+                    self._fs.get(list(sizes), targets, callback=Within(sizes))
                 (aside / RECORD).write_bytes(content)
                 _require_complete(aside, posixpath.dirname(path))
         return final
 
     def _remove_leftovers(self, folder: str, stored: SessionRecord) -> None:
         """Remove what other writers of this session uploaded; theirs can no longer become complete."""
-        wanted = {*_keys(folder, stored), f"{folder}/{RECORD}"}
+        wanted = {*_sizes(folder, stored), f"{folder}/{RECORD}"}
         leftovers = [path for path in self._fs.find(folder) if path not in wanted]
         if leftovers:
             self._fs.rm(leftovers)
 
 
-def _keys(folder: str, record: SessionRecord) -> list[str]:
-    """Return where the files of a bundle are, in the order of their names."""
-    return [f"{folder}/{file.sha256[:_HASH_DIGITS]}-{name}" for name, file in sorted(record.files.items())]
+def _sizes(folder: str, record: SessionRecord) -> dict[str, int]:
+    """Return where the files of a bundle are, in the order of their names, with their stated sizes in bytes."""
+    files = sorted(record.files.items())
+    return {f"{folder}/{file.sha256[:_HASH_DIGITS]}-{name}": file.bytes for name, file in files}
 
 
 def _require_complete(fetched: Path, shown: str) -> None:

@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasks.store.access import file_system, reported
+from tasks.bundle.record import BundleError
+from tasks.store.access import file_system, read_files, reported
 
 SHARED = frozenset({"exports", "runners", "labs"})
 """The first folders of all names."""
+_MOST_BYTES = 64 << 20
+"""Of what is read whole; an order of 300 exports has some 10 MB."""
 
 
 @dataclass(frozen=True)
@@ -48,29 +51,30 @@ class Shelf:
         """Return the content of this name; None if there is none."""
         with reported(self.location, f"{name} cannot be read"):
             try:
-                return bytes(self._fs.cat_file(self._path(name)))
+                content = bytes(self._fs.cat_file(self._path(name), start=0, end=_MOST_BYTES + 1))
             except FileNotFoundError:
                 return None
+        if len(content) > _MOST_BYTES:
+            raise BundleError(f"{self.location}/{name}: has more than {_MOST_BYTES} bytes, the limit for such a file")
+        return content
 
     def names(self, folder: str) -> list[str]:
         """Return the names of all JSON files below `folder`, relative to it."""
         with reported(self.location, f"{folder} cannot be listed"):
-            return sorted(path.rpartition(f"{folder}/")[2] for path in self._json_paths(folder))
+            found = self._fs.find(self._path(folder))
+            return sorted(path.rpartition(f"{folder}/")[2] for path in found if path.endswith(".json"))
 
     def contents(self, folder: str) -> dict[str, bytes | Exception]:
         """Return the content of each JSON file in `folder` by its path, or the error of reading it."""
         with reported(self.location, f"{folder} cannot be read"):
-            paths = self._json_paths(folder)
-            contents: dict[str, bytes | Exception] = self._fs.cat(paths, on_error="return") if paths else {}
-        return dict(sorted(contents.items()))
+            found = self._fs.find(self._path(folder), detail=True)
+            sizes = {path: int(found[path]["size"]) for path in sorted(found) if path.endswith(".json")}
+            return read_files(self._fs, sizes, _MOST_BYTES)
 
     def remove(self, folder: str) -> None:
         """Remove all files whose name begins with `folder`/."""
         with reported(self.location, f"{folder} cannot be removed"), contextlib.suppress(FileNotFoundError):
             self._fs.rm(self._path(folder), recursive=True)
-
-    def _json_paths(self, folder: str) -> list[str]:
-        return [path for path in self._fs.find(self._path(folder)) if path.endswith(".json")]
 
     @property
     def _fs(self) -> Any:

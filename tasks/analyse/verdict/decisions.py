@@ -147,7 +147,7 @@ def _in_order(records: Iterable[Decision]) -> tuple[Decision, ...]:
 def _parse(content: bytes | Exception, path: str) -> Decision | str:
     """Return the decision in a file's content, or the sentence why there is none."""
     if isinstance(content, Exception):
-        cause = getattr(content, "strerror", None) or type(content).__name__
+        cause = getattr(content, "strerror", None) or str(content) or type(content).__name__
         return f"{path}: cannot be read ({cause}); the decision does not count until the file can be read"
     try:
         decision = Decision.model_validate_json(content)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tasks.prepare.runner.manifest import Runner, RunnerError, read_runner
+from tasks.prepare.runner.manifest import MANIFEST, Runner, RunnerError, read_runner
 from tasks.store.archives import SUFFIX, pack, unpack
 from tasks.store.files import publish_folder, sha256_of, work_folder
 from tasks.store.shelf import Shelf
@@ -11,7 +11,7 @@ from tasks.store.tar import ArchiveError
 
 def share_runner(shelf: Shelf, runner: Runner) -> str:
     """Share a runner unless it is; return its name. Raises BundleError if the storage does not answer."""
-    name = f"runners/{runner.platform}/{runner.folder.name}-{sha256_of(runner.folder / 'manifest.json')[:16]}{SUFFIX}"
+    name = f"runners/{runner.platform}/{runner.folder.name}-{_manifest_hash(runner)}{SUFFIX}"
     if not shelf.has(name):
         with work_folder(runner.folder.parent) as aside:
             pack(runner.folder, aside / "archive")
@@ -38,6 +38,13 @@ def fetch_runner(shelf: Shelf, name: str, cache: Path) -> Runner:
     return read_runner(final)
 
 
+def _manifest_hash(runner: Runner) -> str:
+    """Return the part of a runner's name that says what is in it: its manifest has the hashes of all its files."""
+    return sha256_of(runner.folder / MANIFEST)[:16]
+
+
 def _require_complete(runner: Runner, name: str) -> None:
+    if not name.endswith(f"-{_manifest_hash(runner)}{SUFFIX}"):
+        raise RunnerError(f"the shared runner {name} is another one than its name says; run the sweep again")
     if wrong := [each for each, file in runner.files.items() if sha256_of(runner.folder / each) != file["sha256"]]:
         raise RunnerError(f"the shared runner {name} is damaged: {', '.join(wrong)}; run the sweep again")

@@ -1,0 +1,129 @@
+"""What strangers put into a bucket: it is refused within limits, and everything else is loaded."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.bundle.names import MOST_FILE_BYTES, MOST_RECORD_BYTES
+from tasks.bundle.record import BundleError, FileRecord, record_text
+from tasks.store import shelf
+from tasks.store.base import BundleStore, Found
+from tasks.store.store import open_store
+from tasks.store.var import Var
+from tests.fixtures.plans import NIGHT, a_spec, ended, planned
+from tests.fixtures.s3 import s3_client
+
+SESSIONS = planned(a_spec())
+PREFIX = f"farm/bundles/{NIGHT.sweep_id}"
+
+
+@pytest.fixture
+def store(bucket: str, tmp_path: Path) -> BundleStore:
+    """A store with one sound bundle."""
+    store = open_store(f"s3://{bucket}/farm/bundles", Var(tmp_path / "var"))
+    (collected := tmp_path / "collected").mkdir()
+    store.publish(ended(SESSIONS[1], "succeeded"), collected)
+    return store
+
+
+def put(bucket: str, path: str, content: bytes) -> None:
+    s3_client().put_object(Bucket=bucket, Key=path, Body=content)
+
+
+def put_bundle(bucket: str, files: dict[str, tuple[bytes, int]], at: str = PREFIX) -> str:
+    """Put a bundle whose files are given by their content and by the size that its session.json states."""
+    record: dict[str, Any] = json.loads(record_text(ended(SESSIONS[2], "succeeded")))
+    folder = f"{at}/{SESSIONS[2].session_id}"
+    for name, (content, size_bytes) in files.items():
+        file = FileRecord(sha256=hashlib.sha256(content).hexdigest(), bytes=size_bytes)
+        record["files"][name] = file.model_dump()
+        put(bucket, f"{folder}/{file.sha256[:16]}-{name}", content)
+    put(bucket, f"{folder}/session.json", json.dumps(record).encode())
+    return folder
+
+
+def refusal(found: Found) -> str:
+    [(_, sentence)] = found.refused
+    assert len(found.folders) == 1, "the sound bundle is fetched"
+    return sentence
+
+
+def all_of(store: BundleStore) -> Found:
+    return store.local_folders(None, lambda _hashes: set())
+
+
+def test_a_record_beyond_the_limit_is_named_and_not_read(bucket: str, store: BundleStore) -> None:
+    # given a session.json of a byte more than the limit
+    path = f"{PREFIX}/{'a' * 16}/session.json"
+    put(bucket, path, b" " * (MOST_RECORD_BYTES + 1))
+    cause = f"{bucket}/{path}: has {MOST_RECORD_BYTES + 1} bytes; the limit for such a file is {MOST_RECORD_BYTES}"
+    # then the load, the check and the sweep's records name it
+    assert refusal(all_of(store)) == cause
+    assert [each.damage for each in store.verify(NIGHT.sweep_id) if each.damage] == [cause]
+    assert len(list(store.records(NIGHT.sweep_id, skip_damaged=True))) == 1
+    with pytest.raises(BundleError, match="the limit for such a file"):
+        list(store.records(NIGHT.sweep_id))
+
+
+@pytest.mark.parametrize("stated", [5, 7])
+def test_a_file_of_another_size_than_stated_is_damage(
+    bucket: str, store: BundleStore, tmp_path: Path, stated: int
+) -> None:
+    # given a file of 6 bytes that is stated to have 5 or 7
+    folder = put_bundle(bucket, {"stdout.txt": (b"123456", stated)})
+    # then the load refuses its bundle, and a check names it
+    sentence = refusal(all_of(store))
+    assert sentence.startswith(f"{bucket}/{folder}")
+    assert ("has 6 bytes or more; its session.json states 5" in sentence) == (stated == 5)
+    # and nothing of it is left in the cache
+    assert not list((tmp_path / "var").rglob("stdout.txt"))
+
+
+def test_a_check_finds_a_file_that_is_longer_than_stated(bucket: str, store: BundleStore) -> None:
+    # given a file with the stated content and more behind it
+    folder = put_bundle(bucket, {"stdout.txt": (b"123456", 6)})
+    assert not [each.damage for each in store.verify(NIGHT.sweep_id) if each.damage]
+    put(bucket, f"{folder}/{hashlib.sha256(b'123456').hexdigest()[:16]}-stdout.txt", b"123456" + bytes(1_000_000))
+    # then the check names it
+    [damage] = [each.damage for each in store.verify(NIGHT.sweep_id) if each.damage]
+    assert damage is not None
+    assert "stdout.txt: missing, or not matching its hash" in damage
+
+
+def test_a_bundle_that_states_a_file_beyond_the_limit_is_not_fetched(bucket: str, store: BundleStore) -> None:
+    put_bundle(bucket, {})
+    path = f"{PREFIX}/{SESSIONS[2].session_id}/session.json"
+    text = s3_client().get_object(Bucket=bucket, Key=path)["Body"].read()
+    files = {"model.etdump": {"sha256": "0" * 64, "bytes": MOST_FILE_BYTES + 1}}
+    put(bucket, path, json.dumps(json.loads(text) | {"files": files}).encode())
+    assert "`files.model.etdump.bytes`: Input should be less than or equal to" in refusal(all_of(store))
+
+
+def test_records_in_other_depths_are_no_bundles(bucket: str, store: BundleStore) -> None:
+    # given a session.json that is too deep, and one that is not deep enough
+    put_bundle(bucket, {}, at=f"{PREFIX}/deep/deeper")
+    put(bucket, f"{PREFIX}/session.json", b"{}")
+    # then only the sound bundle is found
+    assert store.session_ids(NIGHT.sweep_id) == [SESSIONS[1].session_id]
+    assert (len(all_of(store).folders), all_of(store).refused) == (1, ())
+
+
+@pytest.mark.parametrize("where", ["bucket", "folder"])
+def test_a_shared_file_beyond_the_limit_is_not_read(
+    bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    # given a shelf with a file of exactly the limit, one of a byte more, and an empty one
+    monkeypatch.setattr(shelf, "_MOST_BYTES", 10)
+    shared = shelf.Shelf(f"s3://{bucket}/x" if where == "bucket" else str(tmp_path / "x"))
+    for name, size_bytes in {"most": 10, "more": 11, "none": 0}.items():
+        shared.write(f"labs/{name}.json", b"x" * size_bytes)
+    # then the second one is named and the others are read
+    assert shared.read("labs/most.json") == b"x" * 10
+    with pytest.raises(BundleError, match=r"labs/more\.json: has more than 10 bytes"):
+        shared.read("labs/more.json")
+    more, most, none = shared.contents("labs").values()
+    assert (most, none) == (b"x" * 10, b"")
+    assert "labs/more.json: has 11 bytes; the limit for such a file is 10" in str(more)
