@@ -100,6 +100,7 @@ class _SessionRuns:
         self.have_ended = False
         self._is_cleared = False
         self._failed_in_a_row = 0
+        self._etdumps: dict[str, str] = {}
 
     def run(self, renew_lease: Callable[[], None], is_outranked: Callable[[], bool]) -> None:
         """Run the sessions until they `have_ended`, or until another sweep comes first (`is_outranked`).
@@ -187,6 +188,7 @@ class _SessionRuns:
             settle_s=job.spec.settle_s,
             registry=job.places.registry,
             wanted=wanted_accuracy(job.spec, export.model),
+            etdumps=self._etdumps,
         )
         return measure(session, bench, job.bundles)
 

@@ -7,7 +7,7 @@ import shutil
 import socket
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from devices.device import Device
@@ -21,7 +21,7 @@ from devices.ondevice.lease import lease_ttl_s
 from devices.ondevice.prepare import prepare_job
 from devices.ondevice.store import Content, blob_path, tree_path
 from devices.reconnect import retry_after_reconnect
-from tasks.bundle.names import PROFILE, SELECTED, SOURCES
+from tasks.bundle.names import ETDUMP, PROFILE, SELECTED, SOURCES
 from tasks.bundle.record import GateRecord, SessionRecord, SweepNight
 from tasks.measure.plan import PlannedSession
 from tasks.measure.session.accuracy import OutputMismatchError, References, compare_outputs
@@ -33,7 +33,7 @@ from tasks.measure.session.layers import write_layer_drift
 from tasks.measure.session.logcat import collect_logcat, logcat_moment, recording_pid
 from tasks.measure.session.ready import settle, with_readiness
 from tasks.measure.session.record import Findings, code_of, log_tail, now, session_record
-from tasks.measure.session.story import contradiction_between
+from tasks.measure.session.story import Known, contradiction_between, etdump_of_another
 from tasks.prepare.export.accuracy_limits import limits_of
 from tasks.prepare.export.entry import AccuracyWanted
 from tasks.prepare.export.exported import FORWARD, Case, Export, Tensors
@@ -67,6 +67,8 @@ class Bench:
     """Where the farm keeps the health of devices, and their calibrations."""
     wanted: AccuracyWanted | None = None
     """What the sweep file states about the outputs; None for the limits of the recipe."""
+    etdumps: dict[str, str] = field(default_factory=dict)
+    """The sessions of this device so far, by the hash of their ETDump."""
 
 
 def measure(session: PlannedSession, bench: Bench, bundles: BundleStore) -> SessionRecord:
@@ -165,7 +167,11 @@ def _judge(session: PlannedSession, bench: Bench, found: Findings, job: JobResul
             raise found.refused[0]
         backends = {(chain, number): backend for chain, number, backend in bench.export.delegate_calls or ()}
         found.runs = check_result(session, bench.runner, found.stats, collected, backends)
-        if cause := contradiction_between(found.runs, found.stats, job.wall_s, bench.runner.platform):
+        known = Known(job.wall_s, bench.runner.platform, bench.facts, bench.export.program_method)
+        cause = contradiction_between(found.runs, found.stats, known) or etdump_of_another(
+            bench.etdumps, session.session_id, collected / ETDUMP
+        )
+        if cause:
             raise Unsuccessful("failed", "contradiction", f"{cause}; check the runner")
         if session.cell.mode == "numerics":
             export = bench.export

@@ -15,7 +15,7 @@ from typing import Any
 
 from devices.errors import FarmError, InputError
 from tasks.prepare.export.data_types import DataType, data_types
-from tasks.prepare.export.program import read_program
+from tasks.prepare.export.program import ProgramMethod, read_program
 from tasks.store.files import sha256_of
 
 logger = logging.getLogger(__name__)
@@ -132,12 +132,17 @@ class Export:
         return hashlib.sha256(text.encode()).hexdigest()
 
     @cached_property
-    def delegate_calls(self) -> tuple[tuple[int, int, str], ...] | None:
-        """Chain, instruction and backend of each delegate call of the case's method; None if they cannot be read."""
+    def program_method(self) -> ProgramMethod | None:
+        """The case's method in the program; None if it cannot be read."""
         try:
-            return next(each.delegate_calls for each in read_program(self.pte) if each.name == self.case.method)
+            return next(each for each in read_program(self.pte) if each.name == self.case.method)
         except (InputError, StopIteration):
             return None
+
+    @property
+    def delegate_calls(self) -> tuple[tuple[int, int, str], ...] | None:
+        """Chain, instruction and backend of each delegate call of the case's method; None if they cannot be read."""
+        return self.program_method.delegate_calls if self.program_method else None
 
     @cached_property
     def data_types(self) -> frozenset[DataType] | None:

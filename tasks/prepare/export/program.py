@@ -1,6 +1,5 @@
 """Read the methods and inputs of a .pte file, without torch: a FlatBuffers file (`program.fbs` of the wheel)."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -14,7 +13,7 @@ from tasks.etdump.flatbuffer import Buffer, CorruptTables, Positions, Tables
 
 _MAGIC, _MAGIC_AT = b"ET12", 4
 _INT, _BOOL, _DOUBLE, _TENSOR = 2, 3, 4, 5  # in the union KernelTypes
-_DELEGATE_CALL = 2  # in the union InstructionArguments
+_KERNEL_CALL, _DELEGATE_CALL, _JUMP = 1, 2, 4  # in the union InstructionArguments
 _DTYPES = {
     0: "uint8", 1: "int8", 2: "int16", 3: "int32", 4: "int64", 5: "float16", 6: "float32", 7: "float64", 11: "bool",
 }  # fmt: skip
@@ -54,16 +53,35 @@ Value = ProgramTensor | Literal["number"] | None
 
 
 @dataclass(frozen=True)
+class Call:
+    """An instruction that calls a delegate or a portable operator."""
+
+    chain: int
+    instruction: int
+    delegate: str | None = None
+    """The backend; None of an operator."""
+    operator: str | None = None
+    """Name and overload, such as `aten::add.out`; None of a delegate."""
+
+
+@dataclass(frozen=True)
 class ProgramMethod:
     """A method of a program; an input that is a number is a constant of it."""
 
     name: str
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
-    delegate_calls: tuple[tuple[int, int, str], ...] = ()
-    """Chain, instruction and backend of each call of a delegate."""
+    calls: tuple["Call", ...] = ()
+    """Of delegates and of operators, in their order."""
+    has_branches: bool = False
+    """Whether an execution may leave out calls."""
     values: tuple[Value, ...] = ()
     """All values outside delegates, inputs and outputs included."""
+
+    @property
+    def delegate_calls(self) -> tuple[tuple[int, int, str], ...]:
+        """Chain, instruction and backend of each call of a delegate."""
+        return tuple((each.chain, each.instruction, each.delegate) for each in self.calls if each.delegate is not None)
 
 
 def read_program(pte: Path) -> list[ProgramMethod]:
@@ -108,25 +126,49 @@ def _method(buffer: Buffer, at: Positions) -> ProgramMethod:
     inputs = _integers(buffer, plan.references(3, "its inputs"))
     outputs = _integers(buffer, plan.references(4, "its outputs"))
     given, returned = (tuple(values[index] for index in indices) for indices in (inputs, outputs))
-    return ProgramMethod(name.decode(), given, returned, tuple(_delegate_calls(buffer, plan)), values)
+    kinds, calls = _instructions(buffer, plan)
+    return ProgramMethod(name.decode(), given, returned, tuple(calls), _JUMP in kinds, values)
 
 
-def _delegate_calls(buffer: Buffer, plan: Tables) -> Iterator[tuple[int, int, str]]:
-    backends = []
-    for _, block in buffer.offset_vectors(plan.references(7, "its delegates"), "delegates"):
-        text_of, texts = buffer.strings(Tables(buffer, block, "a delegate").references(0, "its id"), "an id")
-        backends += [texts[place].decode() for place in text_of]
+def _instructions(buffer: Buffer, plan: Tables) -> tuple[set[int], list[Call]]:
+    """Return the kinds of all instructions of a method, and its calls."""
+    backends = _texts(buffer, plan.references(7, "its delegates"), 0, "a delegate")
+    operators = plan.references(6, "its operators")
+    overloads = _texts(buffer, operators, 1, "an operator")
+    names = [
+        f"{name}.{more}" if more else name
+        for name, more in zip(_texts(buffer, operators, 0, "an operator"), overloads, strict=True)
+    ]
+    kinds: set[int] = set()
+    calls: list[Call] = []
     chains = [each for _, block in buffer.offset_vectors(plan.references(5, "its chains"), "chains") for each in block]
     for chain, at in enumerate(chains):
         lists_at = Tables(buffer, np.array([at], np.int64), "a chain").references(2, "its instructions")
         first = 0
         for _, block in buffer.offset_vectors(lists_at, "instructions"):
             instructions = Tables(buffer, block, "an instruction")
-            calls = np.flatnonzero(instructions.numbers(0, "u1", 0) == _DELEGATE_CALL)
-            called = Tables(buffer, instructions.references(1, "an instruction")[calls], "a call").numbers(0, "<i4", 0)
-            for number, delegate in zip((first + calls).tolist(), called.tolist(), strict=True):
-                yield chain, number, backends[delegate]
+            kind = instructions.numbers(0, "u1", 0)
+            kinds.update(kind.tolist())
+            at_calls = np.flatnonzero((kind == _KERNEL_CALL) | (kind == _DELEGATE_CALL))
+            called = Tables(buffer, instructions.references(1, "an instruction")[at_calls], "a call")
+            for index, number in zip(at_calls.tolist(), called.numbers(0, "<i4", 0).tolist(), strict=True):
+                if kind[index] == _DELEGATE_CALL:
+                    calls.append(Call(chain, first + index, delegate=backends[number]))
+                else:
+                    calls.append(Call(chain, first + index, operator=names[number]))
             first += len(block)
+    return kinds, calls
+
+
+def _texts(buffer: Buffer, at: Positions, slot: int, what: str) -> list[str]:
+    """Return field `slot`, a text, of each table of the vector at a position; empty where it is absent."""
+    found: list[str] = []
+    for _, block in buffer.offset_vectors(at, what):
+        places = Tables(buffer, block, what).references(slot, "a name")
+        text_of, texts = buffer.strings(places[places > 0], "a name")
+        present = iter(texts[place].decode() for place in text_of)
+        found += [next(present) if place > 0 else "" for place in places.tolist()]
+    return found
 
 
 def _value(buffer: Buffer, at: int) -> Value:

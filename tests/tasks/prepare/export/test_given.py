@@ -38,6 +38,8 @@ def test_the_backend_of_each_delegate_call_is_read_from_the_program(tmp_path: Pa
     mixed, portable = given(tmp_path, {"mixed": both, "portable": Signature(chains=[[None]])})
     assert mixed.delegate_calls == ((0, 1, "CoreMLBackend"), (0, 3, "XnnpackBackend"), (1, 0, "CoreMLBackend"))
     assert portable.delegate_calls == ()
+    [first, *_] = read_program(mixed.pte)[0].calls
+    assert (first.chain, first.instruction, first.operator, first.delegate) == (0, 0, "aten::add.out", None)
     # and those of a file that is gone are not known, which is not the same as none
     mixed.pte.unlink()
     assert replace(mixed).delegate_calls is None
