@@ -43,7 +43,7 @@ class Known:
     """How long the device ran the job."""
     platform: str
     """That of the runner."""
-    facts: Facts = Facts()
+    facts: Facts
     method: ProgramMethod | None = None
     """What was to be executed; None if the program cannot be read."""
 

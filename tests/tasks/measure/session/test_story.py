@@ -16,6 +16,7 @@ from tasks.prepare.export.program import Call, ProgramMethod
 from tests.fixtures.stand_in import farm_bench, measured
 
 US, MS = 1_000, 1_000_000
+NO_FACTS = Facts()
 NOTHING = np.zeros(0, np.int64)
 HONEST: dict[str, Any] = {
     "execution_ns": [2 * MS + 300, MS + 300, MS + 300],
@@ -36,14 +37,14 @@ def told(
     start: tuple[int, ...] = (0, 10 * MS, 20 * MS),
     wall_s: float = 0.02,
     platform: str = "linux-x86_64",
-    facts: Facts | None = None,
+    facts: Facts = NO_FACTS,
     method: ProgramMethod | None = None,
     **changes: Any,
 ) -> str | None:
     """What contradicts in an honest session with these changes."""
     stats = Stats.model_validate(HONEST | changes)
     return contradiction_between(
-        runs(*(execute_ns or (2 * MS, MS, MS)), start=start), stats, Known(wall_s, platform, facts or Facts(), method)
+        runs(*(execute_ns or (2 * MS, MS, MS)), start=start), stats, Known(wall_s, platform, facts, method)
     )
 
 
@@ -95,9 +96,9 @@ def test_recording_may_take_longer_than_a_tiny_model(around_us: int, is_told: bo
 
 
 def test_a_registered_runner_is_compared_with_its_job_alone() -> None:
-    assert contradiction_between(runs(MS, MS, MS), None, Known(0.0, "linux-aarch64")) is None
+    assert contradiction_between(runs(MS, MS, MS), None, Known(0.0, "linux-aarch64", NO_FACTS)) is None
     assert "0.102 s" in str(
-        contradiction_between(runs(100 * MS, MS, MS, start=(0, MS * 200, MS * 300)), None, Known(0, "x"))
+        contradiction_between(runs(100 * MS, MS, MS, start=(0, MS * 200, MS * 300)), None, Known(0, "x", NO_FACTS))
     )
 
 
@@ -129,7 +130,7 @@ def test_executions_that_are_identical_to_the_step_of_the_clock_are_no_measureme
     seen = Runs(
         np.array(times), np.arange(len(times)) * 10 * MS, tree, zeros, np.ones(1, np.int64), zeros, durations, zeros
     )
-    told = contradiction_between(seen, None, Known(1.0, "x"))
+    cause = contradiction_between(seen, None, Known(1.0, "x", NO_FACTS))
     assert told == (
         f"all {len(times)} executions in the ETDump last 1000000 ns, on a clock of 1 ns" if is_told else None
     )
@@ -140,7 +141,7 @@ FACTS = [("SME", Facts(sme=True), Facts(sme=False)), ("SME2", Facts(sme2=True), 
 
 @pytest.mark.parametrize(("name", "honest", "lie"), FACTS)
 def test_a_processor_that_is_not_the_device_s_is_told(name: str, honest: Facts, lie: Facts) -> None:
-    stats = {f"{name.lower()}_hardware": True, "platform": "macos-arm64"}
+    stats: dict[str, Any] = {f"{name.lower()}_hardware": True, "platform": "macos-arm64"}
     assert told(facts=honest, **stats) is None
     assert told(facts=Facts(), **stats) is None
     cause = f"stats.json states a processor with {name}, but the device's facts one without {name}"
@@ -166,8 +167,8 @@ SHOWN = [
         ),
         (
             [*SHOWN, ("operator_call", "OPERATOR_CALL", 3)],
-            "the ETDump shows a call of an operator, OPERATOR_CALL at instruction 3 of chain 0, where the program calls "
-            "nothing",
+            "the ETDump shows a call of an operator, OPERATOR_CALL at instruction 3 of chain 0, where the program "
+            "calls nothing",
         ),
         (
             [*SHOWN[:2], ("portable", "native_call_sub.out", 2)],
@@ -186,11 +187,11 @@ def test_operators_that_are_not_the_program_s_are_told(shown: list[tuple[str, st
     honest = runs(2 * MS, MS, MS)
     seen = replace(honest, tree=tree)
     stats = Stats.model_validate(HONEST)
-    assert contradiction_between(seen, stats, Known(0.02, "linux-x86_64", method=METHOD)) == cause
+    assert contradiction_between(seen, stats, Known(0.02, "linux-x86_64", NO_FACTS, METHOD)) == cause
     # and a program with branches may leave out calls
     branching = replace(METHOD, has_branches=True)
-    told = contradiction_between(seen, stats, Known(0.02, "linux-x86_64", method=branching))
-    assert told == (None if shown == SHOWN[:1] else cause)
+    left = contradiction_between(seen, stats, Known(0.02, "linux-x86_64", NO_FACTS, branching))
+    assert left == (None if shown == SHOWN[:1] else cause)
 
 
 def test_the_etdump_of_an_earlier_session_is_recognised(tmp_path: Path) -> None:
