@@ -131,7 +131,7 @@ def test_executions_that_are_identical_to_the_step_of_the_clock_are_no_measureme
         np.array(times), np.arange(len(times)) * 10 * MS, tree, zeros, np.ones(1, np.int64), zeros, durations, zeros
     )
     cause = contradiction_between(seen, None, Known(1.0, "x", NO_FACTS))
-    assert told == (
+    assert cause == (
         f"all {len(times)} executions in the ETDump last 1000000 ns, on a clock of 1 ns" if is_told else None
     )
 
