@@ -215,15 +215,15 @@ def test_a_processor_that_stays_slow_makes_the_session_invalid(tmp_path: Path) -
     assert (record.status, record.reason_code) == ("invalid", "slowdown")
     reason = "before the session, slowdown: slowdown of the calibration load is 10 %, the limit is 5 %"
     assert record.reason == reason
-    # and the warehouse tells why, beside one of the five, whose ETDumps are the same
+    # and the warehouse tells why, beside the other five
     warehouse = tmp_path / "warehouse.duckdb"
     load_paths([tmp_path / "bundles"], warehouse)
     asked = "SELECT session_id, is_outside, value FROM session_readiness WHERE is_outside"
     assert query(warehouse, asked)[1] == [(record.session_id, True, 10.0)]
     asked = "SELECT sessions, outside_sessions, unread_sessions, worst, bound FROM device_wait"
-    assert query(warehouse, asked)[1] == [(2, 1, 1, 10.0, 5.0)]
+    assert query(warehouse, asked)[1] == [(6, 1, 5, 10.0, 5.0)]
     calibrated = f"SELECT count(calibration_ns) FROM session_conditions WHERE sweep_id = '{NIGHT.sweep_id}'"
-    assert query(warehouse, calibrated)[1] == [(1,)]
+    assert query(warehouse, calibrated)[1] == [(5,)]
 
 
 @pytest.mark.parametrize(
