@@ -113,12 +113,12 @@ def test_only_an_answer_to_cpuinfo_counts_as_told_to_xnnpack(qemu: str, tmp_path
     library, platform = library_of(cpuinfo, tmp_path, compiler), ROOT / "devices/runner/platform"
     (tmp_path / "asking.cpp").write_text(_ASKING)
     sources = [tmp_path / "asking.cpp", platform / "sme2_linux.cpp"]
-    command = [compiler, "-std=c++17", "-rdynamic", f"-I{platform}", "-o", tmp_path / "asking", *sources, library]
-    subprocess.run(command, check=True)
-    sysroot = ["-L", SYSROOT] if host_platform() != "linux-aarch64" else []
-    asking = subprocess.run([qemu, "-cpu", SME2_CPU, *sysroot, tmp_path / "asking"], capture_output=True, check=True)
+    flags = ["-std=c++17", "-rdynamic", f"-I{platform}", "-o", str(tmp_path / "asking")]
+    subprocess.run([compiler, *flags, *sources, library], check=True)
+    sysroot = ["-L", str(SYSROOT)] if host_platform() != "linux-aarch64" else []
+    asking = Program([qemu, "-cpu", SME2_CPU, *sysroot, str(tmp_path / "asking")])
     # then only the second answer counts
-    assert asking.stdout == b"0 1"
+    assert asking().out == "0 1"
 
 
 def test_sme2_on_is_refused_on_a_processor_without(qemu: str, aarch64_runner: Runner, models: Path) -> None:

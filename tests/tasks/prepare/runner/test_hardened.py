@@ -66,7 +66,7 @@ def test_an_error_that_loading_recovered_from_is_not_the_cause_of_a_later_failur
     run: Program, models: Path, tmp_path: Path
 ) -> None:
     # given a runtime that logs an error whenever it reads the model's file, and a model that fails
-    log = '#include <executorch/runtime/platform/log.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n'
+    log = "#include <executorch/runtime/platform/log.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n"
     read = 'ssize_t pread(int file, void* to, size_t bytes, off_t at) { ET_LOG(Error, "a harmless warning");'
     library = library_of(f'{log}extern "C" {read} return syscall(SYS_pread64, file, to, bytes, at); }}', tmp_path)
     np.full(3, 10, np.int64).tofile(tmp_path / "beyond.bin")
