@@ -135,7 +135,6 @@ class _SessionRuns:
 
     def _run(self, session: PlannedSession, sessions: DeviceSessions, renew_lease: Callable[[], None]) -> None:
         """Run one session; after a failed one the device is recovered."""
-        board.doing(self.job.title, session.title)
         record = self._record_of(session)
         self.tally.count(record)
         self._report(session, record)
@@ -184,6 +183,7 @@ class _SessionRuns:
             return record_unmeasured(session, job.device, self.facts, runner, code, reason, job.bundles)
         if cause := why_no_backend(export, runner):
             return record_unmeasured(session, job.device, self.facts, runner, "no_backend", cause, job.bundles)
+        board.doing(job.title, session.title)
         bench = Bench(
             device=self.device,
             spec=job.device,
