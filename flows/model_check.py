@@ -21,10 +21,11 @@ from tasks.etdump.event_kind import EventKind
 from tasks.etdump.reader import read_etdump
 from tasks.measure.night import sweep_night
 from tasks.measure.plan import PlannedSession
+from tasks.measure.session.capability import why_no_backend
 from tasks.measure.session.measure import Bench, measure
 from tasks.prepare.advice.advice import HEAVY_SHARE, advice_text, word_of
 from tasks.prepare.export.export import export_cases
-from tasks.prepare.export.exported import Export
+from tasks.prepare.export.exported import Export, ExportError
 from tasks.prepare.runner.build import build_runner
 from tasks.prepare.runner.manifest import Runner
 from tasks.prepare.runner.toolchain import host_platform
@@ -90,6 +91,8 @@ def check_model(
     places = Var(var.absolute())
     exports = export_cases(model, precision, places.exports, seed=seed)
     runner = build_runner(host_platform(), places.runners)
+    if cause := next(filter(None, (why_no_backend(export, runner) for export in exports)), None):
+        raise ExportError(cause)
     spec = DeviceSpec(name=platform.node() or "this-machine", transport="local")
     ttl_s = lease_ttl_s(_DEADLINE_S)
     with work_folder(places.root) as folder, open_device(spec) as device:

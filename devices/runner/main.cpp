@@ -1,5 +1,7 @@
 // executor_runner: loads a method of an ExecuTorch program, executes it and writes measurements.
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <optional>
 #include <string>
@@ -19,6 +21,12 @@
 #include "threads.h"
 
 namespace {
+
+// A full disk is reported only when the text is flushed. Throws RunError.
+void print(const std::string& text) {
+  if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return;
+  throw RunError(std::string("cannot write to standard output: ") + std::strerror(errno));
+}
 
 void check_sme_possible(const Flags& flags) {
   if (flags.sme2.value_or(Sme::none) <= sme_hardware()) return;
@@ -84,9 +92,7 @@ void measure(const Flags& flags, Stats& stats) {
   if (!flags.setup_method.empty()) stats.setup_ns = model.set_up(flags.setup_method, flags.setup_inputs);
   execute_all(flags, model, stats);
   now_doing("wrote the results");
-  if (flags.print_output != PrintOutput::none) {
-    std::fputs(model.describe_outputs(flags.print_output == PrintOutput::all).c_str(), stdout);
-  }
+  if (flags.print_output != PrintOutput::none) print(model.describe_outputs(flags.print_output == PrintOutput::all));
   if (!flags.output_file.empty()) model.write_outputs(flags.output_file);
   if (!flags.etdump_path.empty()) model.write_etdump(flags.etdump_path);
   if (flags.untraced_executions > 0) execute_untraced(flags, model, stats);
@@ -127,11 +133,15 @@ int run(const Flags& flags) {
 int main(int argc, char** argv) {
   try {
     const Flags flags = parse_flags(argc, argv);
-    if (flags.help || flags.version) return std::fputs((flags.help ? usage() : version_json()).c_str(), stdout) < 0;
-    if (flags.calibrate) return std::printf("%lld\n", static_cast<long long>(calibration_ns())) < 0;
+    if (flags.help || flags.version || flags.calibrate) {
+      print(flags.help ? usage() : flags.version ? version_json() : std::to_string(calibration_ns()) + "\n");
+      return 0;
+    }
     report_crashes();
     return run(flags);
   } catch (const UsageError& error) {
     return report_error(error, 2);
+  } catch (const RunError& error) {
+    return report_error(error, 1);
   }
 }

@@ -14,13 +14,29 @@
 using executorch::aten::ScalarType;
 using executorch::extension::Module;
 using executorch::runtime::Error;
+using executorch::runtime::EValue;
 using executorch::runtime::Program;
 
 namespace {
 
-template <typename Failure>
-void require(Error error, const std::string& what) {
+// Does one step of the runtime; throws Failure with the first error that the step logged.
+template <typename Failure, typename Step>
+void require(const std::string& what, Step step) {
+  forget_runtime_errors();
+  const Error error = step();
   if (error != Error::Ok) throw Failure(what + ": " + first_runtime_error(executorch::runtime::to_string(error)));
+}
+
+// Whether both are the same bit for bit.
+bool is_same(const EValue& one, const EValue& other) {
+  if (one.tag != other.tag) return false;
+  if (one.isInt()) return one.toInt() == other.toInt();
+  if (one.isBool()) return one.toBool() == other.toBool();
+  if (one.isDouble()) return std::memcmp(&one.payload, &other.payload, sizeof(double)) == 0;
+  if (!one.isTensor()) return true;
+  const auto &first = one.toTensor(), &last = other.toTensor();
+  return first.sizes() == last.sizes() &&
+         std::memcmp(first.const_data_ptr(), last.const_data_ptr(), first.nbytes()) == 0;
 }
 
 template <typename Value>
@@ -66,8 +82,8 @@ Model::Model(const std::string& path, const std::vector<std::string>& data, cons
   check_readable(path, "model");  // the runtime does not report the cause
   for (const std::string& file : data) check_readable(file, "data");
   module_ = std::make_unique<Module>(path, data, Module::LoadMode::File, nullptr, nullptr, nullptr, with_setup);
-  const Error loaded = module_->load(Program::Verification::InternalConsistency);
-  require<UsageError>(loaded, path + (data.empty() ? "" : " with its data") + " is not a program that can be loaded");
+  require<UsageError>(path + (data.empty() ? "" : " with its data") + " is not a program that can be loaded",
+                      [&] { return module_->load(Program::Verification::InternalConsistency); });
   load(method, tracer_.get());
 }
 
@@ -80,28 +96,36 @@ void Model::load(const std::string& method, Tracer* tracer) {
     }
     throw UsageError("unknown method '" + method + "' of " + path_ + "; use one of " + names);
   }
-  const Error loaded = module_->load_method(method, nullptr, tracer);
-  require<UsageError>(loaded, "cannot load method '" + method + "' of " + path_);
+  require<UsageError>("cannot load method '" + method + "' of " + path_,
+                      [&] { return module_->load_method(method, nullptr, tracer); });
 }
 
 void Model::set_inputs(const InputSource& source) { inputs_.emplace(*module_, method_, source); }
 
 int64_t Model::set_up(const std::string& method, const InputSource& source) {
   load(method, nullptr);
-  return execute(method, Inputs(*module_, method, source));
+  const Inputs inputs(*module_, method, source);
+  if (tracer_) tracer_->pause(true);  // the measured method is loaded with the tracer
+  const int64_t wall_ns = execute(method, inputs);
+  if (tracer_) tracer_->pause(false);
+  return wall_ns;
 }
 
 int64_t Model::execute() { return execute(method_, *inputs_); }
 
 int64_t Model::execute(const std::string& method, const Inputs& inputs) {
   // Set before each execution: a method may reuse its inputs' memory after reading them.
-  require<RunError>(module_->set_inputs(method, inputs.values()), "cannot set the inputs of method '" + method + "'");
-  const int64_t start = now_ns();
-  auto outputs = module_->execute(method);
-  const int64_t end = now_ns();
-  require<RunError>(outputs.error(), "method '" + method + "' failed");
-  outputs_ = std::move(*outputs);
-  return end - start;
+  require<RunError>("cannot set the inputs of method '" + method + "'",
+                    [&] { return module_->set_inputs(method, inputs.values()); });
+  int64_t wall_ns = 0;
+  require<RunError>("method '" + method + "' failed", [&] {
+    const int64_t start = now_ns();
+    auto outputs = module_->execute(method);
+    wall_ns = now_ns() - start;
+    if (outputs.ok()) outputs_ = std::move(*outputs);
+    return outputs.error();
+  });
+  return wall_ns;
 }
 
 void Model::keep_outputs() {
@@ -109,20 +133,12 @@ void Model::keep_outputs() {
   kept_tensors_.clear();
   for (const auto& output : outputs_) {
     if (output.isTensor()) kept_tensors_.push_back(executorch::extension::clone_tensor_ptr(output.toTensor()));
-    kept_.push_back(output.isTensor() ? executorch::runtime::EValue(*kept_tensors_.back()) : output);
+    kept_.push_back(output.isTensor() ? EValue(*kept_tensors_.back()) : output);
   }
 }
 
 bool Model::repeats_outputs() const {
-  return std::equal(kept_.begin(), kept_.end(), outputs_.begin(), outputs_.end(), [](const auto& a, const auto& b) {
-    if (a.isTensor() != b.isTensor() || a.isInt() != b.isInt() || a.isDouble() != b.isDouble()) return false;
-    if (a.isInt()) return a.toInt() == b.toInt();
-    if (a.isDouble()) return std::memcmp(&a.payload, &b.payload, sizeof(double)) == 0;
-    if (!a.isTensor()) return true;
-    const auto &first = a.toTensor(), &last = b.toTensor();
-    return first.sizes() == last.sizes() &&
-           std::memcmp(first.const_data_ptr(), last.const_data_ptr(), first.nbytes()) == 0;
-  });
+  return std::equal(kept_.begin(), kept_.end(), outputs_.begin(), outputs_.end(), is_same);
 }
 
 void Model::write_outputs(const std::string& prefix) const {
@@ -139,6 +155,7 @@ std::string Model::describe_outputs(bool all_values) const {
     text << "Output " << i << ": ";
     if (kept_[i].isTensor()) text << tensor_text(kept_[i].toTensor(), all_values);
     else if (kept_[i].isInt()) text << kept_[i].toInt();
+    else if (kept_[i].isBool()) text << (kept_[i].toBool() ? "true" : "false");
     else if (kept_[i].isDouble()) text << kept_[i].toDouble();
     else text << "not a tensor";
     text << "\n";

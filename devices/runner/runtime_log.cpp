@@ -25,6 +25,11 @@ void catch_runtime_log() {
   executorch::runtime::register_pal(executorch::runtime::PalImpl::create(keep, __FILE__));
 }
 
+void forget_runtime_errors() {
+  const std::lock_guard<std::mutex> lock(guard);
+  first_error.clear();
+}
+
 std::string first_runtime_error(const std::string& otherwise) {
   const std::lock_guard<std::mutex> lock(guard);
   return first_error.empty() ? otherwise : first_error;

@@ -6,5 +6,8 @@
 // Redirects the runtime's log to this module; call before any other function of the runtime.
 void catch_runtime_log();
 
-// Returns the first error that the runtime logged, which is closest to the cause, or `otherwise`.
+// Forgets the errors so far: what a step recovered from is not the cause of a later step's failure.
+void forget_runtime_errors();
+
+// Returns the first error that the runtime logged since then, which is closest to the cause, or `otherwise`.
 std::string first_runtime_error(const std::string& otherwise);

@@ -21,6 +21,23 @@ from tasks.store.store import BundleStore
 from tasks.store.var import Var
 
 COUNTED = ("succeeded", "failed", "invalid", "discarded", "already_done", "not_needed", "dropped")
+_COULD_NOT_START = ("export_failed", "no_runner", "no_backend")
+
+
+class Reported:
+    """The causes that the user has read: of a model or a runner, which all its sessions share."""
+
+    def __init__(self, exports: LiveExports) -> None:
+        self._exports = exports
+        self._causes: set[str | None] = set()
+
+    def has(self, record: SessionRecord) -> bool:
+        """Return whether an export, or the record of another session that could not start, has reported its cause."""
+        if record.reason_code not in _COULD_NOT_START:
+            return False
+        is_known = record.reason in self._causes or record.reason in self._exports.now().errors.values()
+        self._causes.add(record.reason)
+        return is_known
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from devices.inventory import open_device
 from devices.ondevice.job import kill_leftovers
 from devices.ondevice.lease import lease_ttl_s
 from devices.reconnect import probe_until
-from flows.device.job import DeviceJob, DeviceTally
+from flows.device.job import DeviceJob, DeviceTally, Reported
 from flows.device.lease import held
 from flows.device.sessions import DeviceSessions
 from flows.json_log import log_context
@@ -20,7 +20,7 @@ from tasks.measure import metrics
 from tasks.measure.finish_by import FinishBy
 from tasks.measure.health import STRIKES, Registry
 from tasks.measure.plan import FIRST_SESSION, PlannedSession
-from tasks.measure.session.capability import with_answer_of
+from tasks.measure.session.capability import why_no_backend, with_answer_of
 from tasks.measure.session.finish import record_unmeasured
 from tasks.measure.session.measure import Bench, clear_stale_jobs, measure
 from tasks.measure.session.record import code_of
@@ -101,6 +101,7 @@ class _SessionRuns:
         self._is_cleared = False
         self._failed_in_a_row = 0
         self._etdumps: dict[str, str] = {}
+        self._reported = Reported(job.exports)
 
     def run(self, renew_lease: Callable[[], None], is_outranked: Callable[[], bool]) -> None:
         """Run the sessions until they `have_ended`, or until another sweep comes first (`is_outranked`).
@@ -135,11 +136,9 @@ class _SessionRuns:
 
     def _run(self, session: PlannedSession, sessions: DeviceSessions, renew_lease: Callable[[], None]) -> None:
         """Run one session; after a failed one the device is recovered."""
-        step = self.job.title
-        board.doing(step, session.title)
         record = self._record_of(session)
         self.tally.count(record)
-        board.done(step, _line_of(session, record), failed=record.status == "failed")
+        self._report(session, record)
         sessions.end(session, record)
         if record.status == "failed":
             self._recover_device(record, renew_lease)
@@ -161,15 +160,21 @@ class _SessionRuns:
         seconds = metrics.seconds("etfarm_session_seconds", device=self.job.device.name)
         try:
             with log_context(session=session.session_id), seconds:
-                record = self._measure(session)
-                _log.info("%s", _line_of(session, record))
+                return self._measure(session)
         except Exception as error:
             # Nothing was recorded, for example because the disk of this machine is full: do not measure further.
             cause = str(error) if isinstance(error, FarmError) else one_line(f"{type(error).__name__}: {error}")
             raise FarmError(f"{session.title}: the bundle could not be written: {cause}") from error
-        if record.status != "succeeded" and record.reason_code != FIRST_SESSION:
-            self._show(session.title, record)
-        return record
+
+    def _report(self, session: PlannedSession, record: SessionRecord) -> None:
+        """Report how a session ended; one that could not start is only counted if its cause has been reported."""
+        line = "" if self._reported.has(record) else _line_of(session, record)
+        if line:
+            with log_context(session=session.session_id):
+                _log.info("%s", line)
+            if record.status != "succeeded" and record.reason_code != FIRST_SESSION:
+                self._show(session.title, record)
+        board.done(self.job.title, line, failed=record.status == "failed")
 
     def _measure(self, session: PlannedSession) -> SessionRecord:
         job = self.job
@@ -177,6 +182,9 @@ class _SessionRuns:
         if export is None or runner is None:
             code, reason = _missing(job, session)
             return record_unmeasured(session, job.device, self.facts, runner, code, reason, job.bundles)
+        if cause := why_no_backend(export, runner):
+            return record_unmeasured(session, job.device, self.facts, runner, "no_backend", cause, job.bundles)
+        board.doing(job.title, session.title)
         bench = Bench(
             device=self.device,
             spec=job.device,

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from devices.errors import FarmError
+from flows.device.job import Reported
 from flows.labs.messages import POLL_S, Admitted, Exported, Mailbox
 from flows.live_exports import Pair, Snapshot
 from flows.part import Part
@@ -35,6 +36,7 @@ class Sharing:
         """When the last bundle of a lab came."""
         self._titles: dict[str, str] = {}
         self._shown = set(part.bundles.session_ids(part.sweep.sweep_id))
+        self._reported = Reported(part.exports)
         self._mailbox = Mailbox(self.bundles.shelf, f"labs/{self.name}")
         self._written: set[Pair] = set()
         self._runners: dict[Path, str] = {}
@@ -93,7 +95,7 @@ class Sharing:
                 if title := self._titles.get(record.device.name):
                     self.heard = time.monotonic()
                     why = f": {record.reason}" if record.reason else ""
-                    line = f"{planned_of(record).title}: {record.status}{why}"
+                    line = "" if self._reported.has(record) else f"{planned_of(record).title}: {record.status}{why}"
                     board.done(title, line, failed=record.status == "failed")
         except FarmError as error:
             _log.warning("%s", error)

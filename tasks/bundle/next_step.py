@@ -28,6 +28,7 @@ _NEXT_STEPS = {
     "no_conditions": f"Check the device for a full disk, then {_AGAIN}",
     "export_failed": "Run `etfarm export MODEL` and fix the error it reports",
     "no_runner": "Build a runner with `etfarm runner build` or register one with `etfarm runner register`",
+    "no_backend": "Lower the model to XNNPACK, or register a runner that has its backend with `etfarm runner register`",
     "device_too_old": "Build the runner on a machine with the version that the device has, and register it here",
     "device_lost": f"Check the device's cable, network and power with `etfarm devices`, then {_AGAIN}",
     "device_refused": f"Grant the access that the reason names, then {_AGAIN}",

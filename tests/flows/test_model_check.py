@@ -32,6 +32,7 @@ class StandIn:
 
     def __init__(self, machine: Path) -> None:
         self.portable_us = [2] * SESSIONS
+        self.delegate_calls = [(0, 0, "XnnpackBackend")]
         self.measured = 0
         self.holders: list[str] = []
         self.device = LocalDevice("here", str(machine))
@@ -61,13 +62,15 @@ class StandIn:
 def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
     monkeypatch.setattr(Device, "machine_folder", str(tmp_path / "machine"))
     monkeypatch.setattr(leases, "LONGEST_POLL_S", 0.1)
+    made = StandIn(tmp_path / "root")
     export = SimpleNamespace(
         model="toy", precision="fp32", seed=0, pte_sha256="p", inputs_sha256="i", pte_bytes=1000, export_s=1.0,
-        portable=LISTED, delegated=[{"operator": "aten.convolution.default", "count": 1}],
+        portable=LISTED, delegate_calls=made.delegate_calls,
+        delegated=[{"operator": "aten.convolution.default", "count": 1}],
     )  # fmt: skip
-    made = StandIn(tmp_path / "root")
     monkeypatch.setattr(model_check, "export_cases", lambda *_, **__: [export])
-    monkeypatch.setattr(model_check, "build_runner", lambda *_: SimpleNamespace(runner_sha256="r"))
+    runner = SimpleNamespace(runner_sha256="r", platform="linux-x86_64", backends=frozenset({"XnnpackBackend"}))
+    monkeypatch.setattr(model_check, "build_runner", lambda *_: runner)
     monkeypatch.setattr(model_check, "measure", made.measure)
     return made
 
@@ -114,6 +117,16 @@ def test_a_session_that_fails_ends_the_check(stand_in: StandIn, check: Callable[
     stand_in.portable_us = [2, -1]
     (case,) = check()
     assert (case.problem, case.time_ms, stand_in.measured) == ("failed: it crashed", None, 2)
+
+
+def test_a_model_for_a_backend_that_the_farms_runner_lacks_fails_before_anything_is_run(
+    stand_in: StandIn, command: Command, tmp_path: Path
+) -> None:
+    stand_in.delegate_calls.append((0, 1, "CoreMLBackend"))
+    ended = command("model", "check", "toy", "--var", tmp_path / "var")
+    told = "failed: toy: its program calls CoreMLBackend, which the farm's runner for linux-x86_64 does not have; "
+    assert (ended.code, stand_in.measured) == (1, 0)
+    assert told in ended.out
 
 
 def test_a_check_holds_the_machine_while_it_measures_and_releases_it(

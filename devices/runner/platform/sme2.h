@@ -12,5 +12,5 @@ enum class Sme { none, sme1, sme2 };
 // What the processor and the operating system support.
 Sme sme_hardware();
 
-// What the last answer to XNNPACK was; empty if it did not ask.
+// What the last answer to XNNPACK was; empty if it did not ask. Other libraries may ask the same function.
 std::optional<Sme> sme_told();

@@ -6,6 +6,7 @@
 
 #include <sys/auxv.h>
 
+#include "cpuinfo_caller.h"
 #include "selected_kernels.h"
 #include "sme2_request.h"
 
@@ -40,7 +41,7 @@ extern "C" unsigned long getauxval(unsigned long type) noexcept {
   if (type != AT_HWCAP2) return answer;
   if (limit == Sme::none) answer &= ~kSmeFamily;
   if (limit == Sme::sme1) answer &= ~kSme2AndLater;
-  told = level_of(answer);
+  if (is_in_cpuinfo(__builtin_return_address(0))) told = level_of(answer);
   return answer;
 }
 

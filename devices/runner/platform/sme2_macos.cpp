@@ -9,6 +9,7 @@
 
 #include <cstring>
 
+#include "cpuinfo_caller.h"
 #include "sme2_request.h"
 
 namespace {
@@ -43,6 +44,7 @@ int answer(const char* name, void* value, size_t* size, void* new_value, size_t 
   const int status = sysctlbyname(name, value, size, new_value, new_size);
   if (status != 0 || value == nullptr || !begins_with_one_of(name, kSmeFamily)) return status;
   if (hides(name)) std::memset(value, 0, *size);
+  if (!is_in_cpuinfo(__builtin_return_address(0))) return status;
   int reported = 0;
   std::memcpy(&reported, value, *size < sizeof reported ? *size : sizeof reported);
   if (std::strcmp(name, kSme) == 0) told_sme = reported != 0;

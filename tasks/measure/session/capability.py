@@ -1,4 +1,4 @@
-"""Which matrix extension a device has, as reported by the runner on the device."""
+"""What the runner can do: which matrix extension it finds on a device, and which backends it has."""
 
 from pydantic import BaseModel, ValidationError
 
@@ -6,6 +6,8 @@ from devices.device import CommandResult, Device
 from devices.inventory import DeviceSpec, launch_prefix
 from devices.ondevice.facts import Facts
 from devices.ondevice.store import put_tree
+from tasks.bundle.cell import XNNPACK
+from tasks.prepare.export.exported import Export
 from tasks.prepare.runner.floor import why_too_old
 from tasks.prepare.runner.manifest import Runner
 
@@ -47,3 +49,15 @@ def run_version(runner: Runner, device: Device, spec: DeviceSpec, facts: Facts) 
     folder = put_tree(device, runner.tree(), runner.runner_sha256)
     command = [*launch_prefix(spec, facts.os), *runner.command(folder), "--version"]
     return device.run(command, deadline_s=_DEADLINE_S)
+
+
+def why_no_backend(export: Export, runner: Runner) -> str | None:
+    """Return why a runner cannot load a program: it lacks a backend; None if it has all, or if they are unknown."""
+    called = {backend for _, _, backend in export.delegate_calls or ()}
+    missing = sorted(called if runner.backends is None else called - runner.backends)
+    if runner.backends is None or not missing:
+        return None
+    return (
+        f"{export.model}: its program calls {missing[0]}, which the farm's runner for {runner.platform} does not have; "
+        f"lower the model to {XNNPACK}, or register a runner that has it with `etfarm runner register`"
+    )

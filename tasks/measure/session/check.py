@@ -35,8 +35,9 @@ class Unsuccessful(FarmError):
         self.code = code
 
 
-def check_end(job: JobResult, deadline_s: float, collected: Path, pte_sha256: str | None) -> None:
+def check_end(job: JobResult, deadline_s: float, collected: Path, session: PlannedSession) -> None:
     """Raise Unsuccessful unless the runner ended by itself with exit code 0; it names a program that crashes it."""
+    model, pte_sha256 = session.cell.model, session.pte_sha256
     if job.deadline_exceeded:
         raise Unsuccessful(
             "failed", "deadline_exceeded", f"the runner was killed after its deadline of {deadline_s:g} s"
@@ -45,16 +46,15 @@ def check_end(job: JobResult, deadline_s: float, collected: Path, pte_sha256: st
         printed = last_lines(collected / "stderr.txt", 1)
         if printed and (crash := _CRASH.search(printed[0])):
             reason = (
-                f"ExecuTorch crashed with {_signal_name(job.signal)} while it {crash['doing']} whose .pte file has "
-                f"SHA-256 {pte_sha256}; the file is damaged or ExecuTorch cannot run it, so export the model again"
+                f"ExecuTorch crashed with {_signal_name(job.signal)} while it {crash['doing']} {model}, whose .pte "
+                f"file has SHA-256 {pte_sha256}; it is damaged or ExecuTorch cannot run it, so export the model again"
             )
             raise Unsuccessful("failed", "model_crashed", reason)
         raise Unsuccessful("failed", "runner_crashed", f"the runner was killed by {_signal_name(job.signal)}")
     if job.exit_code != 0:
-        printed = last_lines(collected / "stderr.txt", 1) or ["it printed nothing to standard error"]
-        raise Unsuccessful(
-            "failed", "runner_failed", f"the runner exited with code {job.exit_code}: {printed[0][:300]}"
-        )
+        line = (last_lines(collected / "stderr.txt", 1) or ["it printed nothing to standard error"])[0]
+        cause = re.sub(rf"\S*/blobs/{pte_sha256}", f"the model {model}", line)[:300]  # where it is on the device
+        raise Unsuccessful("failed", "runner_failed", f"the runner exited with code {job.exit_code}: {cause}")
 
 
 def check_result(

@@ -162,7 +162,7 @@ def _judge(session: PlannedSession, bench: Bench, found: Findings, job: JobResul
             found.stats = read_stats(collected)
         except Unsuccessful as end:
             found.refused.append(end)
-        check_end(job, bench.deadline_s, collected, session.pte_sha256)
+        check_end(job, bench.deadline_s, collected, session)
         if found.refused:
             raise found.refused[0]
         backends = {(chain, number): backend for chain, number, backend in bench.export.delegate_calls or ()}

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from tasks.prepare.export.exported import EXPORT_VERSION, Export, Tensors, read_
 from tasks.prepare.export.program import ProgramMethod, ProgramTensor, read_program
 from tasks.prepare.export.sources import sources_of_given
 from tasks.store.files import publish_folder, sha256_of
+
+_ETRECORD = "ETRECORD_V0"  # an entry of every ETRecord, which is a zip file
 
 
 def exported_or_given(pte: Path, exports_dir: Path) -> Export:
@@ -46,6 +49,8 @@ def given_export(entry: ModelEntry, exports_dir: Path, seed: int) -> tuple[Expor
     pte = entry.pte
     assert pte is not None
     methods = read_program(pte)
+    if entry.etrecord:
+        _check_etrecord(entry.etrecord)
     if len(methods) > 1 and entry.inputs:
         raise InputError(f"{pte}: has {len(methods)} methods, so `inputs` cannot belong to all; leave them out")
     cases = [_case(entry, method, method.name if len(methods) > 1 else "", seed) for method in methods]
@@ -135,13 +140,31 @@ def _expected(entry: ModelEntry, method: ProgramMethod, prefix: str, content: di
         data = path.read_bytes()
         if not isinstance(output, ProgramTensor):
             raise InputError(f"{path}: output {number} of {method.name} is not a tensor; leave `expected` out")
-        if len(data) > output.size_bytes or len(data) % output.element_bytes:
-            has = f"{output.dtype} {list(output.shape)}"
-            raise InputError(f"{path}: has {len(data)} bytes; output {number} of {method.name} has {has}")
+        if not _fits(data, output):
+            most = "at most " if output.is_dynamic else ""
+            has = f"{most}{output.size_bytes} for {output.dtype} {list(output.shape)}"
+            way_on = "write all elements and no header"
+            raise InputError(f"{path}: has {len(data)} bytes; output {number} of {method.name} has {has}; {way_on}")
         name = f"{prefix}output-{number}.bin"
         shape = output.shape if len(data) == output.size_bytes else (len(data) // output.element_bytes,)
         found.append(_tensor(name, data, output.dtype, shape, content))
     return found
+
+
+def _fits(data: bytes, output: ProgramTensor) -> bool:
+    if not output.is_dynamic:
+        return len(data) == output.size_bytes
+    return len(data) <= output.size_bytes and len(data) % output.element_bytes == 0
+
+
+def _check_etrecord(path: Path) -> None:
+    try:
+        with zipfile.ZipFile(path) as content:
+            is_etrecord = _ETRECORD in content.namelist()
+    except zipfile.BadZipFile:
+        is_etrecord = False
+    if not is_etrecord:
+        raise InputError(f"{path}: not an ETRecord; name the file of the model's export, or leave `etrecord` out")
 
 
 def _tensor(name: str, data: bytes, dtype: str, shape: tuple[int, ...], content: dict[str, bytes]) -> dict[str, Any]:

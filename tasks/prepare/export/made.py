@@ -36,17 +36,22 @@ def methods_of(made: Any, factory: str) -> list[Method]:
     """Return the methods in what the function `factory` returned; raises FarmError if it has another form."""
     match made:
         case (module, inputs):
-            return [_method(FORWARD, {"module": module, "inputs": inputs}, factory)]
+            described: Mapping[Any, Any] = {FORWARD: {"module": module, "inputs": inputs}}
         case {"methods": Mapping() as methods} if methods and set(made) == {"methods"}:
-            found = [_method(name, each, factory) for name, each in methods.items()]
-            names = {method.name for method in found}
-            for method in found:
-                if method.setup and method.setup[0] not in names:
-                    raise FarmError(f"{factory}: the setup of {method.name} names {method.setup[0]}, not a method")
-            return found
+            described = methods
         case Mapping():
-            return [_method(FORWARD, made, factory)]
-    raise FarmError(f"{factory} must return (torch.nn.Module, tuple of tensors) or a dict, not {_types_of(made)}")
+            described = {FORWARD: made}
+        case _:
+            raise FarmError(
+                f"{factory} must return (torch.nn.Module, tuple of tensors) or a dict, not {_types_of(made)}"
+            )
+    found = [_method(name, each, factory) for name, each in described.items()]
+    names = [method.name for method in found]
+    for method in found:
+        if method.setup and method.setup[0] not in names:
+            known = f"use one of its methods: {', '.join(names)}"
+            raise FarmError(f"{factory}: the setup of {method.name} names {method.setup[0]}; {known}")
+    return found
 
 
 def _method(name: Any, made: Any, factory: str) -> Method:

@@ -1,5 +1,6 @@
 """Read the methods and inputs of a .pte file, without torch: a FlatBuffers file (`program.fbs` of the wheel)."""
 
+import struct
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -12,6 +13,8 @@ from devices.errors import InputError
 from tasks.etdump.flatbuffer import Buffer, CorruptTables, Positions, Tables
 
 _MAGIC, _MAGIC_AT = b"ET12", 4
+# The extended header: magic, its size, that of the program, where segments begin, and their size (of an old one: none).
+_HEADER, _HEADER_MAGIC, _HEADER_AT = struct.Struct("<4sIQQQ"), b"eh00", 8
 _INT, _BOOL, _DOUBLE, _TENSOR = 2, 3, 4, 5  # in the union KernelTypes
 _KERNEL_CALL, _DELEGATE_CALL, _JUMP = 1, 2, 4  # in the union InstructionArguments
 _DTYPES = {
@@ -94,6 +97,8 @@ def read_program(pte: Path) -> list[ProgramMethod]:
         raise InputError(f"{pte}: cannot be read ({error.strerror})") from None
     if content[_MAGIC_AT : _MAGIC_AT + len(_MAGIC)] != _MAGIC:
         raise InputError(f"{pte}: not an ExecuTorch program; name a .pte file")
+    if len(content) < (needed := _stated_bytes(content)):
+        raise InputError(f"{pte}: truncated: {len(content)} of {needed} bytes; copy or export it again")
     try:
         methods = _methods(Buffer(content))
     except (CorruptTables, IndexError, UnicodeDecodeError) as error:
@@ -101,6 +106,18 @@ def read_program(pte: Path) -> list[ProgramMethod]:
     if not methods:
         raise InputError(f"{pte}: the program has no methods; export it again")
     return methods
+
+
+def _stated_bytes(content: bytes) -> int:
+    """Return the size that a program states in its extended header; 0 if it has none."""
+    header = content[_HEADER_AT : _HEADER_AT + _HEADER.size]
+    if not header.startswith(_HEADER_MAGIC):
+        return 0
+    if len(header) < _HEADER.size:
+        return _HEADER_AT + _HEADER.size
+    _, header_bytes, program_bytes, segments_at, segments_bytes = _HEADER.unpack(header)
+    has_segments_bytes = header_bytes >= _HEADER.size
+    return int(max(program_bytes, segments_at + has_segments_bytes * segments_bytes))
 
 
 def _methods(buffer: Buffer) -> list[ProgramMethod]:

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 from devices.errors import FarmError
 from devices.platform import Platform
 from devices.suggest import did_you_mean
-from tasks.bundle.cell import Mode, Variant
+from tasks.bundle.cell import XNNPACK, Mode, Variant
 from tasks.store.files import publish_folder, sha256_of, write_complete
 
 _log = logging.getLogger(__name__)
@@ -61,6 +61,11 @@ class Runner(Manifest):
     def supports_farm_flags(self) -> bool:
         """Whether it takes --stats_path, --sme2 and --kernel_profile_path; a registered one takes stock flags only."""
         return self.kind != "registered"
+
+    @property
+    def backends(self) -> frozenset[str] | None:
+        """The backends of delegates that it has; None if they are unknown: a registered one may have any."""
+        return None if self.kind == "registered" else frozenset({XNNPACK})
 
     def command(self, folder: str) -> list[str]:
         """Return the start of the command line, for a bundle that is in `folder` (absolute) on a device."""

@@ -71,9 +71,9 @@ def test_a_device_is_measured_the_same_whether_a_lab_or_this_machine_reaches_it(
     assert [job.facts.platform for job in jobs] == ["linux-x86_64"] * 2
     # and the lab has nothing but what was shared with it
     assert (farm.folder / "lab" / "exports" / "key-of-conv" / "model.pte").is_file()
-    # and the terminal of the sweep shows the sessions of the lab
+    # and the terminal of the sweep shows the sessions of the lab that ran: the export has reported its failure
     lines = [line for line in terminal.getvalue().splitlines() if line.startswith("far: ")]
-    assert (lines[0], len(lines)) == ("far: 7 to do", 1 + 7)
+    assert (lines[0], len(lines)) == ("far: 7 to do", 1 + 5)
     assert f"far: {QUICK} fp32 sme2_off t1 #1 on far: succeeded" in lines
     # and its table shows the lab, and how many of them failed
     assert table["far"] == {"step": "far", "lab": SITE, "done": 7, "of": 7, "failed": 2, "doing": ""}

@@ -46,15 +46,24 @@ def test_a_runner_that_did_not_end_by_itself_with_0_has_failed(
 ) -> None:
     (tmp_path / "stderr.txt").write_text(printed, encoding="utf-8")
     job = JobResult(exit_code, number, is_late, 1.0)
-    found = unsuccessful(check_end, job, 2.5, tmp_path, "c0ffee")
+    session = replace(a_session(), pte_sha256="c0ffee")
+    found = unsuccessful(check_end, job, 2.5, tmp_path, session)
     assert found[:2] == ("failed", code)
     assert reason in found[2]
-    assert ("c0ffee" in found[2]) == (code == "model_crashed")
+    assert ("model linear, whose .pte file has SHA-256 c0ffee" in found[2]) == (code == "model_crashed")
+
+
+def test_a_program_that_the_runner_refuses_is_named_as_the_user_names_it(tmp_path: Path) -> None:
+    # given the path of the model on the device, which has its hash
+    (tmp_path / "stderr.txt").write_text("executor_runner: /data/farm/blobs/c0ffee is not a program", encoding="utf-8")
+    session = replace(a_session(), pte_sha256="c0ffee")
+    _, _, reason = unsuccessful(check_end, JobResult(2, None, False, 1.0), 1, tmp_path, session)
+    assert reason == "the runner exited with code 2: executor_runner: the model linear is not a program"
 
 
 def test_of_a_long_last_line_the_reason_has_only_the_beginning(tmp_path: Path) -> None:
     (tmp_path / "stderr.txt").write_text("beginning" + "x" * 1000, encoding="utf-8")
-    _, _, reason = unsuccessful(check_end, JobResult(1, None, False, 1.0), 1, tmp_path, None)
+    _, _, reason = unsuccessful(check_end, JobResult(1, None, False, 1.0), 1, tmp_path, a_session())
     assert "beginning" in reason
     assert 200 < len(reason) < 400
 
@@ -65,7 +74,7 @@ def test_only_a_runner_that_ended_by_itself_with_0_has_not_failed(tmp_path: Path
     failed = []
     for end in ends:
         try:
-            check_end(end, 1, tmp_path, None)
+            check_end(end, 1, tmp_path, a_session())
         except Unsuccessful:
             failed.append(end)
     assert failed == ends[1:]

@@ -1,5 +1,7 @@
 """A .pte file that the user brings: its methods, its inputs by name or by seed, and what is refused."""
 
+import struct
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ from tasks.prepare.export.entry import ModelEntry
 from tasks.prepare.export.exported import Export
 from tasks.prepare.export.given import given_export
 from tasks.prepare.export.program import ProgramTensor, read_program
-from tests.fixtures.program_builder import INT64, Integer, Signature, Tensor, Unknown, build_program
+from tests.fixtures.program_builder import INT8, INT64, Integer, Signature, Tensor, Unknown, build_program
 
 THREE_INPUTS = Signature([Tensor((1, 4), INT64), Tensor((2,)), Tensor(())], [Tensor((2, 2))])
 DYNAMIC = Signature([Tensor((4, 8), is_dynamic=True)], [Tensor((4, 8), is_dynamic=True)])
@@ -22,6 +24,14 @@ def given(folder: Path, methods: dict[str, Signature], seed: int = 0, **entry: A
     (folder / "lin.pte").write_bytes(build_program(methods))
     written = {"name": "lin", "pte": "lin.pte", **entry}
     return given_export(ModelEntry.model_validate(written, context={"folder": folder}), folder / "exports", seed)
+
+
+def with_segments(program: bytes, segments: bytes, header_bytes: int = 32) -> bytes:
+    """Return a program with the extended header, which states its size, and with segments after it."""
+    sizes = (len(program) + header_bytes, len(program) + header_bytes, len(segments))
+    header = struct.pack("<4sIQQQ", b"eh00", header_bytes, *sizes)[:header_bytes]
+    root = int.from_bytes(program[:4], "little") + header_bytes
+    return root.to_bytes(4, "little") + program[4:8] + header + program[8:] + segments
 
 
 def test_methods_and_inputs_are_read_from_the_program(tmp_path: Path) -> None:
@@ -101,15 +111,53 @@ def test_a_dynamic_program_is_measured_at_its_largest_shape(tmp_path: Path) -> N
         ({"forward": THREE_INPUTS}, {"inputs": ["in.bin"]}, "lists 1 files; the method has 3 inputs"),
         ({"forward": Signature([Unknown()])}, {}, "input 0 of forward is neither a tensor nor a number"),
         ({}, {}, "the program has no methods"),
+        (
+            {"forward": Signature(outputs=[Tensor((4, 5), INT8)])},
+            {"inputs": ["float.bin"], "expected": ["in.bin"]},
+            r"in\.bin: has 3 bytes; output 0 of forward has 20 for int8 \[4, 5\]; ",
+        ),
+        (
+            {"forward": Signature(outputs=[Tensor((4,), is_dynamic=True)])},
+            {"inputs": ["float.bin"], "expected": ["in.bin"]},
+            r"in\.bin: has 3 bytes; output 0 of forward has at most 16 for float32 \[4\]; ",
+        ),
+        ({"forward": Signature()}, {"etrecord": "in.bin"}, r"in\.bin: not an ETRecord; .*, or leave `etrecord` out"),
+        ({"forward": Signature()}, {"etrecord": "other.zip"}, r"other\.zip: not an ETRecord; "),
     ],
 )
 def test_a_mistake_is_one_sentence_and_leaves_nothing(
     tmp_path: Path, methods: dict[str, Signature], entry: dict[str, Any], sentence: str
 ) -> None:
     (tmp_path / "in.bin").write_bytes(b"abc")
+    (tmp_path / "float.bin").write_bytes(bytes(24))
+    with zipfile.ZipFile(tmp_path / "other.zip", "w") as other:
+        other.writestr("a.txt", "")
     with pytest.raises(InputError, match=sentence):
         given(tmp_path, methods, **entry)
     assert not (tmp_path / "exports").exists()
+
+
+def test_an_expected_output_of_a_dynamic_shape_may_be_smaller_than_the_largest(tmp_path: Path) -> None:
+    (tmp_path / "in.bin").write_bytes(bytes(24))
+    (tmp_path / "ref.bin").write_bytes(bytes(12))
+    dynamic = Signature(outputs=[Tensor((4,), is_dynamic=True)])
+    (export,) = given(tmp_path, {"forward": dynamic}, inputs=["in.bin"], expected=["ref.bin"])
+    assert export.outputs[0]["shape"] == [3]
+
+
+@pytest.mark.parametrize("header_bytes", [24, 32])
+def test_a_truncated_program_is_refused_with_its_name(tmp_path: Path, header_bytes: int) -> None:
+    # given a program whose header states the size of what follows; without that of the segments if it is an old one
+    path = tmp_path / "lin.pte"
+    program = build_program({"forward": Signature()})
+    complete = with_segments(program, bytes(100), header_bytes)
+    stated = len(complete) if header_bytes == 32 else len(complete) - 100
+    path.write_bytes(complete[:stated])
+    assert read_program(path)
+    path.write_bytes(complete[: stated - 1])
+    with pytest.raises(InputError) as refused:
+        read_program(path)
+    assert str(refused.value) == f"{path}: truncated: {stated - 1} of {stated} bytes; copy or export it again"
 
 
 def test_a_damaged_program_is_refused_wherever_it_is_damaged(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,8 @@ from tasks.prepare.runner.manifest import Runner, RunnerError
 from tasks.prepare.runner.toolchain import host_platform
 from tasks.prepare.runner.wheel import WheelError
 from tests.fixtures.emulator import PLAIN_CPU, SME2_CPU, SYSROOT
-from tests.fixtures.paths import KEPT
-from tests.fixtures.runner import Program, assert_close, stats_of
+from tests.fixtures.paths import KEPT, ROOT
+from tests.fixtures.runner import Program, assert_close, library_of, stats_of
 
 pytestmark = [pytest.mark.torch, pytest.mark.lab, pytest.mark.timeout(900)]
 
@@ -88,6 +89,36 @@ def test_sme2_is_switched_in_one_program_and_shows_in_operator_names(
 def test_without_the_flag_xnnpack_sees_what_the_processor_has(linux: Program, models: Path, tmp_path: Path) -> None:
     stats = linux.stats(tmp_path, f"--model_path={models / 'convolved.pte'}")
     assert (stats["sme2_requested"], stats["sme2_told"]) == (None, True)
+
+
+_ASKING = """
+#include <cstdio>
+#include <sys/auxv.h>
+#include "sme2.h"
+bool cpuinfo_initialize() asm("cpuinfo_initialize");
+void track_operators(int, char**) {}
+int main() {
+  getauxval(AT_HWCAP2);
+  std::printf("%d ", sme_told().has_value());
+  cpuinfo_initialize();
+  std::printf("%d", sme_told() == Sme::sme2);
+}
+"""
+
+
+def test_only_an_answer_to_cpuinfo_counts_as_told_to_xnnpack(qemu: str, tmp_path: Path) -> None:
+    # given a program that asks for its own use before cpuinfo, a library, does
+    compiler = "g++" if host_platform() == "linux-aarch64" else "aarch64-linux-gnu-g++"
+    cpuinfo = '#include <sys/auxv.h>\nextern "C" bool cpuinfo_initialize() { return getauxval(AT_HWCAP2) != 0; }'
+    library, platform = library_of(cpuinfo, tmp_path, compiler), ROOT / "devices/runner/platform"
+    (tmp_path / "asking.cpp").write_text(_ASKING)
+    sources = [tmp_path / "asking.cpp", platform / "sme2_linux.cpp"]
+    flags = ["-std=c++17", "-rdynamic", f"-I{platform}", "-o", str(tmp_path / "asking")]
+    subprocess.run([compiler, *flags, *sources, library], check=True)
+    sysroot = ["-L", str(SYSROOT)] if host_platform() != "linux-aarch64" else []
+    asking = Program([qemu, "-cpu", SME2_CPU, *sysroot, str(tmp_path / "asking")])
+    # then only the second answer counts
+    assert asking().out == "0 1"
 
 
 def test_sme2_on_is_refused_on_a_processor_without(qemu: str, aarch64_runner: Runner, models: Path) -> None:

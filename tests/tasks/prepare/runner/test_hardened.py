@@ -4,14 +4,17 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from tasks.etdump.reader import read_etdump
 from tests.fixtures.program_builder import Signature, Tensor, Unknown, build_program
-from tests.fixtures.runner import Program, assert_close, stats_of
+from tests.fixtures.runner import Program, assert_close, library_of, stats_of
 
 pytestmark = pytest.mark.torch
 OVER_2_GB = 100_000_000
@@ -32,6 +35,68 @@ def test_a_model_that_changes_its_state_is_compared_by_its_first_execution(
 
 def test_a_model_without_state_repeats_its_outputs(run: Program, model: str, tmp_path: Path) -> None:
     assert run.stats(tmp_path, model, "--num_executions=3")["outputs_repeat"] is True
+
+
+@pytest.mark.parametrize(("executions", "repeats"), [(1, True), (2, False)])
+def test_an_output_that_is_true_or_false_is_compared_and_printed(
+    run: Program, models: Path, tmp_path: Path, executions: int, repeats: bool
+) -> None:
+    # given a model whose output is false at first, and true from the second execution on
+    case = [f"--model_path={models / 'grown.pte'}", f"--inputs={models / 'grown-input.bin'}"]
+    stats = run.stats(tmp_path, *case, f"--num_executions={executions}")
+    assert stats["outputs_repeat"] is repeats
+    assert run(*case).out == "Output 0: false\n"
+
+
+def test_a_setup_by_the_measured_method_is_not_recorded(run: Program, models: Path, tmp_path: Path) -> None:
+    # given a method that adds its input to what it returned before, and that fills its own state first
+    example = models / "summed-input.bin"
+    case = [f"--model_path={models / 'summed.pte'}", f"--inputs={example}", f"--output_file={tmp_path / 'output'}"]
+    setup = ["--setup_method=forward", f"--setup_inputs={example}"]
+    stats = run.stats(tmp_path, *case, *setup, "--num_executions=2", "--untraced_executions=1")
+    # then only the two measured executions are recorded, and the first one begins with the filled state
+    read = read_etdump(tmp_path / "model.etdump")
+    assert (read.executions, read.loaded_methods, len(stats["execution_ns"])) == (2, 1, 2)
+    once, twice = (np.fromfile(path, np.float32) for path in (models / "summed-output.bin", tmp_path / "output-0.bin"))
+    np.testing.assert_allclose(twice, 2 * once, atol=1e-5)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="LD_PRELOAD is for Linux")
+def test_an_error_that_loading_recovered_from_is_not_the_cause_of_a_later_failure(
+    run: Program, models: Path, tmp_path: Path
+) -> None:
+    # given a runtime that logs an error whenever it reads the model's file, and a model that fails
+    log = "#include <executorch/runtime/platform/log.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n"
+    read = 'ssize_t pread(int file, void* to, size_t bytes, off_t at) { ET_LOG(Error, "a harmless warning");'
+    library = library_of(f'{log}extern "C" {read} return syscall(SYS_pread64, file, to, bytes, at); }}', tmp_path)
+    np.full(3, 10, np.int64).tofile(tmp_path / "beyond.bin")
+    noisy = replace(run, command=["env", f"LD_PRELOAD={library}", *run.command])
+    case = [f"--model_path={models / 'lookup.pte'}", f"--inputs={tmp_path / 'beyond.bin'}"]
+    assert "method 'forward' failed: Check failed (indices_ptr" in noisy(*case).sentence(1)
+    # and the error is the cause where it was logged by the step that failed
+    cut = tmp_path / "cut.pte"
+    cut.write_bytes((models / "lookup.pte").read_bytes()[:1000])
+    assert noisy(f"--model_path={cut}").sentence().endswith("a harmless warning")
+
+
+# Beside letters of all lengths: a byte alone, a longer form of `/`, half of a pair, beyond the last, and a beginning.
+@pytest.mark.parametrize("damaged", [b"\xff", b"\xc0\xaf", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xe2\x82"])
+def test_a_path_that_is_not_utf_8_leaves_valid_statistics(run: Program, tmp_path: Path, damaged: bytes) -> None:
+    path = os.fsencode(tmp_path) + "/é€😀-".encode() + damaged
+    run(os.fsdecode(b"--model_path=" + path), f"--stats_path={tmp_path / 'stats.json'}")
+    reason = json.loads((tmp_path / "stats.json").read_bytes())["exit_reason"]
+    name = "é€😀-" + len(damaged) * "\N{REPLACEMENT CHARACTER}"
+    assert reason == f"cannot read model {tmp_path}/{name}: No such file or directory"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/dev/full is a device of Linux")
+@pytest.mark.parametrize("flag", ["--version", "--help", "--calibrate", "--print_output=all"])
+def test_a_standard_output_that_is_full_is_reported(run: Program, model: str, flag: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [*run.command, model, flag]
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ended.stderr == "executor_runner: cannot write to standard output: No space left on device\n"
+    assert ended.returncode == 1
 
 
 def test_weights_may_lie_outside_the_program(run: Program, models: Path, tmp_path: Path) -> None:

@@ -1,0 +1,72 @@
+"""A cause that all sessions of a model share is reported once, and each session is recorded with it."""
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from devices.device import Device
+from flows.device.job import DeviceJob
+from flows.device.measure import measure_device
+from flows.live_exports import LiveExports
+from flows.progress import board
+from tasks.bundle.record import SessionRecord
+from tests.fixtures.program_builder import Signature, build_program
+from tests.fixtures.stand_in import GOOD, write_export
+from tests.fixtures.stand_in_job import stand_in_job
+
+BROKEN = "cannot export linear as fp32: ValueError: the weights are missing; the full log is export.log"
+
+
+@pytest.fixture(autouse=True)
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Device, "machine_folder", str(tmp_path / "machine"))
+
+
+def measured(job: DeviceJob) -> tuple[list[SessionRecord], list[str], str]:
+    """Return the records of a job, the titles of the sessions that were shown, and what was printed."""
+    shown: list[str] = []
+    printed = io.StringIO()
+    with board.shown(Console(file=printed, width=1000)):
+        measure_device(job, lambda title, _: shown.append(title))
+    return list(job.records()), shown, printed.getvalue()
+
+
+def test_a_model_that_cannot_be_exported_is_not_reported_again_for_its_sessions(tmp_path: Path) -> None:
+    # given an export that failed, which its step has reported
+    exports = LiveExports([("linear", "fp32")])
+    exports.fail(("linear", "fp32"), BROKEN)
+    records, shown, printed = measured(replace(stand_in_job(tmp_path), exports=exports))
+    # then every session is recorded with the cause
+    assert len(records) == 4
+    assert {(record.status, record.reason_code, record.reason) for record in records} == {
+        ("failed", "export_failed", BROKEN)
+    }
+    # and none repeats it, or seems to run
+    assert (shown, BROKEN in printed, "linear" in printed) == ([], False, False)
+
+
+def test_a_backend_that_the_farms_runner_lacks_is_reported_once_and_nothing_is_run(tmp_path: Path) -> None:
+    # given a program with two delegates, of which one is not in the runner that the farm builds
+    content = build_program({"forward": Signature(chains=[["XnnpackBackend", "CoreMLBackend"]])})
+    job = stand_in_job(tmp_path, f'case "$*" in *--etdump_path=*) : >"{tmp_path}/ran";; esac\n{GOOD}')
+    export = write_export(tmp_path / "mixed", content)
+    job = replace(job, exports=LiveExports(ready={("linear", "fp32"): (export,)}))
+    job = replace(job, runners={use: replace(runner, kind="wheel") for use, runner in job.runners.items()})
+    records, shown, printed = measured(job)
+    # then every session names the model and the backend, and the cause is reported once
+    cause = "linear: its program calls CoreMLBackend, which the farm's runner for linux-x86_64 does not have; "
+    assert {(record.status, record.reason_code) for record in records} == {("failed", "no_backend")}
+    assert all(str(record.reason).startswith(cause) for record in records)
+    assert (len(shown), printed.count(cause)) == (1, 1)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_registered_runner_may_have_any_backend(tmp_path: Path) -> None:
+    job = stand_in_job(tmp_path)
+    content = build_program({"forward": Signature(chains=[["CoreMLBackend"]])})
+    export = write_export(tmp_path / "mixed", content)
+    records, _, _ = measured(replace(job, exports=LiveExports(ready={("linear", "fp32"): (export,)})))
+    assert "no_backend" not in {record.reason_code for record in records}
