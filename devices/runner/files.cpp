@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -111,4 +112,18 @@ void write_complete(const std::string& path, const void* data, size_t size) {
 
 void write_complete(const std::string& path, const std::string& text) {
   write_complete(path, text.data(), text.size());
+}
+
+uint32_t crc32(const void* data, size_t size) {
+  constexpr uint32_t kPolynomial = 0xEDB88320;
+  std::array<uint32_t, 256> table{};
+  for (uint32_t i = 0; i < table.size(); ++i) {
+    uint32_t value = i;
+    for (int bit = 0; bit < 8; ++bit) value = (value >> 1) ^ (value & 1 ? kPolynomial : 0);
+    table[i] = value;
+  }
+  uint32_t crc = ~uint32_t{0};
+  const auto* bytes = static_cast<const unsigned char*>(data);
+  for (size_t i = 0; i < size; ++i) crc = table[(crc ^ bytes[i]) & 0xFF] ^ (crc >> 8);
+  return ~crc;
 }

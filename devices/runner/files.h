@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,3 +16,6 @@ std::vector<char> read_file(const std::string& path, const std::string& what);
 // it is and receives the bytes. Throws RunError.
 void write_complete(const std::string& path, const void* data, size_t size);
 void write_complete(const std::string& path, const std::string& text);
+
+// Returns the CRC-32 of some bytes, as zlib and gzip compute it.
+uint32_t crc32(const void* data, size_t size);

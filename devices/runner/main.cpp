@@ -94,7 +94,7 @@ void measure(const Flags& flags, Stats& stats) {
   now_doing("wrote the results");
   if (flags.print_output != PrintOutput::none) print(model.describe_outputs(flags.print_output == PrintOutput::all));
   if (!flags.output_file.empty()) model.write_outputs(flags.output_file);
-  if (!flags.etdump_path.empty()) model.write_etdump(flags.etdump_path);
+  if (!flags.etdump_path.empty()) stats.etdump_crc32 = model.write_etdump(flags.etdump_path);
   if (flags.untraced_executions > 0) execute_untraced(flags, model, stats);
 }
 

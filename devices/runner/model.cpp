@@ -163,11 +163,12 @@ std::string Model::describe_outputs(bool all_values) const {
   return text.str();
 }
 
-void Model::write_etdump(const std::string& path) {
+uint32_t Model::write_etdump(const std::string& path) {
   const auto dump = tracer_->get_etdump_data();
   const std::unique_ptr<void, decltype(&std::free)> owner(dump.buf, std::free);
   if (dump.buf == nullptr || dump.size == 0) throw RunError("cannot write " + path + ": the ETDump is empty");
   write_complete(path, dump.buf, dump.size);
+  return crc32(dump.buf, dump.size);
 }
 
 void Model::stop_tracing() {

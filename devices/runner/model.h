@@ -47,7 +47,8 @@ class Model {
   const Tracer* tracer() const { return tracer_.get(); }
 
   // Writes the recorded events: one run_data for loading, then one for each execution.
-  void write_etdump(const std::string& path);
+  // Returns the CRC-32 of the file.
+  uint32_t write_etdump(const std::string& path);
 
   // Loads the method again, with fresh state, and records nothing from here on.
   void stop_tracing();

@@ -44,6 +44,7 @@ std::string stats_json(const Stats& stats) {
   json << ", \"setup_ns\": " << or_null(stats.setup_ns);
   json << ", \"execution_ns\": " << list_json(stats.execution_ns);
   json << ", \"untraced_execution_ns\": " << list_json(stats.untraced_execution_ns);
+  json << ", \"etdump_crc32\": " << or_null(stats.etdump_crc32);
   json << ", \"model_peak_resident_bytes\": " << or_null(stats.model_peak_resident_bytes);
   json << ", \"peak_resident_bytes\": " << or_null(stats.peak_resident_bytes);
   json << ", \"outputs_repeat\": " << (stats.outputs_repeat ? json_bool(*stats.outputs_repeat) : "null");

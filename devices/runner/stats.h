@@ -13,6 +13,7 @@ struct Stats {
   std::optional<int64_t> setup_ns;    // execution of the setup method; empty without one
   std::vector<int64_t> execution_ns;  // wall time of each successful execution
   std::vector<int64_t> untraced_execution_ns;
+  std::optional<uint32_t> etdump_crc32;  // of the file that was written; empty without one
   std::optional<int64_t> model_peak_resident_bytes;  // after the first execution; empty if none succeeded
   std::optional<int64_t> peak_resident_bytes;        // after the last one, with all that was recorded
   std::optional<bool> outputs_repeat;                // the last execution returned what the first did

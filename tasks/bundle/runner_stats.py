@@ -33,6 +33,8 @@ class Stats(SessionColumns):
     setup_ns: Count | None = None
     execution_ns: list[Count] | None = None
     untraced_execution_ns: list[Count] | None = None
+    etdump_crc32: Count | None = None
+    """CRC-32 of the ETDump that the runner wrote, as zlib computes it; None of a runner of an older farm."""
     threads_requested: SmallInt | None = None
     sme2_requested: Literal["on", "sme1", "off"] | None = None
     exit_reason: str | None = None

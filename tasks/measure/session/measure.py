@@ -169,7 +169,7 @@ def _judge(session: PlannedSession, bench: Bench, found: Findings, job: JobResul
         found.runs = check_result(session, bench.runner, found.stats, collected, backends)
         known = Known(job.wall_s, bench.runner.platform, bench.facts, bench.export.program_method)
         cause = contradiction_between(found.runs, found.stats, known) or etdump_of_another(
-            bench.etdumps, session.session_id, collected / ETDUMP
+            collected / ETDUMP, found.stats, session.session_id, bench.etdumps
         )
         if cause:
             raise Unsuccessful("failed", "contradiction", f"{cause}; check the runner")

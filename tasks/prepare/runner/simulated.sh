@@ -16,6 +16,9 @@ record() {
     escaped=$(printf '\\%03o' $((size & 255)) $((size >> 8 & 255)) $((size >> 16 & 255)) $((size >> 24 & 255)))
     # shellcheck disable=SC2059 # four bytes as escapes
     printf "$escaped" 1<>"$part/model.etdump"
+    if [ -f "$part/stats.json" ]; then
+        sed 's/"etdump_crc32": [0-9]*/"etdump_crc32": null/' <stats.json >"$part/stats.json" || exit 1
+    fi
     mv "$part" "$recording" || exit 1
     rm -rf "${recording:?}/${part##*/}"
 }

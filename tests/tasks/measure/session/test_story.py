@@ -53,9 +53,9 @@ def told(
     [
         ({}, {"execution_ns": [2 * MS + 300, MS + 300]}, "stats.json states 2 times of executions, and the ETDump 3"),
         (
-            {"execution_ns": [2 * MS, MS, MS - US]},
-            {"execution_ns": [2 * MS, MS, MS - US - 1]},
-            "execution 2 lasts 1000000 ns in the ETDump, and 998999 ns around it in stats.json",
+            {"execution_ns": [2 * MS, MS, MS - 100]},
+            {"execution_ns": [2 * MS, MS, MS - 101]},
+            "execution 2 lasts 1000000 ns in the ETDump, and 999899 ns around it in stats.json",
         ),
         (
             {"execution_ns": [3 * MS, 5 * MS // 4, 5 * MS // 4]},
@@ -196,11 +196,24 @@ def test_operators_that_are_not_the_program_s_are_told(shown: list[tuple[str, st
 
 def test_the_etdump_of_an_earlier_session_is_recognised(tmp_path: Path) -> None:
     # given the ETDump of a session
-    (tmp_path / "model.etdump").write_bytes(b"x")
+    (etdump := tmp_path / "model.etdump").write_bytes(b"x")
     seen: dict[str, str] = {}
-    assert etdump_of_another(seen, "first", tmp_path / "model.etdump") is None
+    assert etdump_of_another(etdump, None, "first", seen) is None
     # then it may be judged again, and is not that of another session
-    assert etdump_of_another(seen, "first", tmp_path / "model.etdump") is None
-    assert "its ETDump is that of session first: both have SHA-256 2d7116" in str(
-        etdump_of_another(seen, "second", tmp_path / "model.etdump")
+    assert etdump_of_another(etdump, None, "first", seen) is None
+    cause = (
+        "its ETDump is that of session first: both have SHA-256 2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db0225"
+    )
+    assert str(etdump_of_another(etdump, None, "second", seen)).startswith(cause)
+
+
+def test_an_etdump_that_is_not_the_one_that_the_runner_wrote_is_recognised(tmp_path: Path) -> None:
+    # given an ETDump and statistics that state its CRC-32, another one, or none
+    (etdump := tmp_path / "model.etdump").write_bytes(b"123456789")
+    right, other, none = (Stats(etdump_crc32=crc) for crc in (0xCBF43926, 1, None))
+    # then only the second is told
+    assert etdump_of_another(etdump, right, "s", {}) is None
+    assert etdump_of_another(etdump, none, "s", {}) is None
+    assert etdump_of_another(etdump, other, "s", {}) == (
+        "model.etdump has CRC-32 cbf43926, and stats.json states 00000001"
     )
