@@ -29,8 +29,8 @@ from flows.part import Admission, Part
 from flows.prepare import Probe, Runners
 from tasks.bundle.record import BundleError
 from tasks.measure.alternate import Round
+from tasks.measure.clock import clock_ahead_s
 from tasks.measure.health import Registry
-from tasks.measure.session.record import clock_ahead_s
 from tasks.prepare.export.exported import Export
 from tasks.prepare.export.shared import fetch_export
 from tasks.prepare.runner.manifest import Runner

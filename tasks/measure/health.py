@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
@@ -20,6 +20,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from devices.errors import FarmError
 from tasks.bundle.values import first_mistake
+from tasks.measure.clock import farm_time
 from tasks.store.files import write_complete
 
 STRIKES = 3
@@ -56,7 +57,7 @@ class HealthError(FarmError):
 class Registry:
     """The health of every device below one folder; several processes may use it at once."""
 
-    def __init__(self, folder: Path, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(self, folder: Path, now: Callable[[], datetime] = farm_time) -> None:
         self._folder = folder
         self._now = now
 
