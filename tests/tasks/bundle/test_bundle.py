@@ -17,6 +17,13 @@ from tests.fixtures.plans import NIGHT, a_spec, ended, planned
 from tests.fixtures.warehouse import edit
 
 FILE = {"sha256": "0" * 64, "bytes": 1}
+NO_TIME = "is not a time with its UTC offset, such as 2026-01-31T07:00:00+00:00"
+BACKWARDS = "`ended_at` is 2026-01-02T03:04:04+00:00, before `started_at`, 2026-01-02T03:04:05+00:00"
+EARLY = "`sweep.night` is {}, after `started_at`, 2026-01-02T03:04:05+00:00"
+
+
+def sweep_of(night: str) -> dict[str, str]:
+    return {"sweep_id": f"smoke-{night}", "name": "smoke", "night": night}
 
 
 @pytest.fixture
@@ -72,6 +79,14 @@ def test_an_edited_record_is_refused_with_its_key(published: Path) -> None:
         ("reason_code", "thermal", "`status` is succeeded, but `reason_code` is 'thermal'"),
         ("reason", "too\nhot", "`status` is succeeded, but `reason` is 'too\\nhot'"),
         ("session_id", "../0123456789abcdef", "`session_id`: String should match pattern '^[0-9a-f]{16}$'"),
+        ("ended_at", "2026-01-02T03:04:04+00:00", BACKWARDS),
+        ("started_at", "2026-01-02T03:04:05", f"`started_at`: '2026-01-02T03:04:05' {NO_TIME}"),
+        ("started_at", "yesterday", f"`started_at`: 'yesterday' {NO_TIME}"),
+        ("ended_at", "0001-01-01T00:00:00+14:00", f"`ended_at`: '0001-01-01T00:00:00+14:00' {NO_TIME}"),
+        ("sweep", sweep_of("2026-02-30"), "`sweep.night`: '2026-02-30' is not an existing date, such as 2026-01-31"),
+        ("sweep", sweep_of("20260102"), "`sweep.night`: '20260102' is not an existing date, such as 2026-01-31"),
+        ("sweep", sweep_of("2026-01-04"), EARLY.format("2026-01-04")),
+        ("sweep", sweep_of("9999-01-01"), EARLY.format("9999-01-01")),
         ("sweep.sweep_id", "/etc", "`sweep.sweep_id`: '/etc' is not the name of a file or folder"),
         ("sweep.sweep_id", "..", "`sweep.sweep_id`: '..' is not the name of a file or folder"),
     ],
@@ -99,6 +114,14 @@ def test_a_bundle_has_no_file_that_would_lie_outside_or_be_hidden(published: Pat
 def test_a_bundle_may_have_a_file_of_any_plain_name(published: Path, name: str) -> None:
     edit(published, files={name: FILE})
     assert list(read_record(published).files) == [name]
+
+
+@pytest.mark.parametrize("night", ["2025-01-01", "2026-01-02", "2026-01-03"])
+def test_a_session_may_be_of_a_night_long_ago_or_of_the_next_date_of_another_time_zone(
+    published: Path, night: str
+) -> None:
+    edit(published, sweep=sweep_of(night))
+    assert read_record(published).sweep.night == night
 
 
 def test_the_least_values_and_the_end_of_a_failure_are_read(published: Path) -> None:
