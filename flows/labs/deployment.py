@@ -4,7 +4,6 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
@@ -73,15 +72,6 @@ def state_of(run: UUID) -> State | None:
     """Return the state of a flow run; None if the server does not answer."""
     with _unanswered(), client_without_retries() as client:
         return client.read_flow_run(run).state
-    return None
-
-
-def clock_ahead_s() -> float | None:
-    """Return how far this machine's clock is ahead of the server's, to a second; None if that does not answer."""
-    with _unanswered(), client_without_retries() as client:
-        asked = time.time()
-        date = client.request("GET", "/admin/version").headers["date"]
-        return (asked + time.time()) / 2 - parsedate_to_datetime(date).timestamp()  # half way: it may be slow
     return None
 
 

@@ -25,6 +25,7 @@ from flows.labs.sharing import Sharing
 from flows.part import Part
 from flows.prepare import Probe
 from flows.progress import board
+from flows.server import clock
 from flows.server.states import end_state
 from flows.server.worker import online_labs
 from tasks.bundle.record import BundleError
@@ -207,7 +208,7 @@ def _measured(lab: Lab, part: Part, sharing: Sharing) -> list[DeviceTally]:
         unloadable=dict(part.unloadable),
         health=before,
         finish_by=part.finish_by,
-        clock_ahead_s=deployment.clock_ahead_s(),
+        clock_ahead_s=clock.ahead_of_server_s(),
     )
     lab.measure(order, sharing)
     for name, after in lab.health.items():

@@ -27,6 +27,7 @@ from flows.labs.messages import (
 from flows.live_exports import LiveExports
 from flows.part import Admission, Part
 from flows.prepare import Probe, Runners
+from flows.server import clock
 from tasks.bundle.record import BundleError
 from tasks.measure.alternate import Round
 from tasks.measure.clock import clock_ahead_s
@@ -175,7 +176,9 @@ class Work:
 
 def _ahead_s(of_farm: float | None) -> float:
     """Return how far this clock is ahead of the farm's, 0 for little; raises InputError if that is beyond an hour."""
-    here = deployment.clock_ahead_s()
+    here = clock.ahead_of_server_s()
+    if warning := clock.clock_warning(here):
+        _log.warning("%s", warning)
     ahead_s = 0.0 if here is None or of_farm is None else here - of_farm
     if abs(ahead_s) > _MOST_APART_S:
         apart = f"{abs(ahead_s):.0f} s {'ahead of' if ahead_s > 0 else 'behind'}"
