@@ -19,7 +19,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from devices.errors import FarmError
-from tasks.bundle.values import first_mistake
+from tasks.bundle.values import Moment, SmallCount, first_mistake
 from tasks.measure.clock import farm_time
 from tasks.store.files import write_complete
 
@@ -33,9 +33,9 @@ class Health:
 
     state: Literal["good", "suspect", "quarantined", "retired"] = "good"
     reason: str | None = None
-    since: str | None = None
-    until: str | None = None
-    strikes: int = 0
+    since: Moment | None = None
+    until: Moment | None = None
+    strikes: SmallCount = 0
 
     @property
     def usable(self) -> bool:

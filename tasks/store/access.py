@@ -84,6 +84,9 @@ class _Folder:
     def cat_file(self, path: str) -> bytes:
         return Path(path).read_bytes()
 
+    def size(self, path: str) -> int:
+        return Path(path).stat().st_size
+
     def cat(self, paths: Sequence[str], on_error: str) -> dict[str, bytes | Exception]:
         contents: dict[str, bytes | Exception] = {}
         for path in paths:

@@ -52,6 +52,14 @@ class Shelf:
             except FileNotFoundError:
                 return None
 
+    def size_bytes(self, name: str) -> int:
+        """Return the size of the file of this name; 0 if there is none."""
+        with reported(self.location, f"{name} cannot be read"):
+            try:
+                return int(self._fs.size(self._path(name)))
+            except FileNotFoundError:
+                return 0
+
     def names(self, folder: str) -> list[str]:
         """Return the names of all JSON files below `folder`, relative to it."""
         with reported(self.location, f"{folder} cannot be listed"):

@@ -6,11 +6,11 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from prefect.client.orchestration import get_client
 
 from flows.labs import deployment
 from flows.labs.lab import lab
 from flows.server.worker import LABS_POOL
+from tests.fixtures.prefect_server import asked
 
 
 class Restarting:
@@ -65,9 +65,8 @@ def test_a_worker_whose_clock_is_behind_takes_the_run_of_a_sweep(server: str) ->
     try:
         # when a worker asks for what is due now by its clock, which is 25 hours behind
         behind = datetime.now(UTC) - timedelta(hours=25)
-        with get_client(sync_client=True) as client:
-            body = {"work_queue_names": ["behind"], "scheduled_before": behind.isoformat()}
-            due = client.request("POST", f"/work_pools/{LABS_POOL}/get_scheduled_flow_runs", json=body).json()
+        body = {"work_queue_names": ["behind"], "scheduled_before": behind.isoformat()}
+        due = asked(f"{server}/work_pools/{LABS_POOL}/get_scheduled_flow_runs", body)
         # then it gets the run
         assert [each["flow_run"]["id"] for each in due] == [str(run)]
     finally:

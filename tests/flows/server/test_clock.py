@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from flows import sweep as sweeps
+from flows.progress import board
 from flows.server import clock
 from tests.fixtures.stand_in_farm import StandInFarm
 from tests.fixtures.waiting import ENOUGH_S
@@ -38,7 +39,7 @@ def test_a_sweep_begins_with_a_sentence_about_a_clock_that_is_wrong(
     # given a farm whose clock is an hour ahead
     monkeypatch.setattr(sweeps, "ahead_of_server_s", lambda: 3600.0)
     told: list[str] = []
-    monkeypatch.setattr(sweeps.board, "tell", told.append)
+    monkeypatch.setattr(board, "tell", told.append)
     # when a sweep is run, then it says so and measures
     assert stand_in_farm.sweep().is_completed()
     both = "this machine's clock is 3600 s ahead of the Prefect server's"

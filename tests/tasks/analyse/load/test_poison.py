@@ -147,9 +147,7 @@ def test_values_that_fit_no_column_are_refused_before_the_warehouse_sees_them(
     holds="it is refused in one sentence and the others are loaded; one that is a day ahead at most is loaded",
 )
 @pytest.mark.parametrize(("ahead", "is_refused"), [(timedelta(hours=23), False), (timedelta(hours=25), True)])
-def test_sessions_of_the_future_are_refused_by_the_load(
-    maker: BundleMaker, ahead: timedelta, is_refused: bool
-) -> None:
+def test_sessions_of_the_future_are_refused_by_the_load(maker: BundleMaker, ahead: timedelta, is_refused: bool) -> None:
     # given a sound bundle, and one of a machine whose clock is about a day ahead
     good, moment = maker.session([5]), datetime.now(UTC) + ahead
     early = maker.session([6], started_at=moment.isoformat(), ended_at=moment.isoformat())
