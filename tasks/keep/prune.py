@@ -117,13 +117,12 @@ def events_of_old_nights(warehouse: Path, before: date) -> dict[date, int]:
     SELECT night, count(*) FROM event JOIN run USING (run_id) JOIN ({_OLD}) USING (session_key)
     GROUP BY night ORDER BY night
     """
-    try:
-        with open_read_only(warehouse) as connection:
+    with open_read_only(warehouse) as connection:
+        try:
             return dict(connection.execute(query, [before]).fetchall())
-    except duckdb.CatalogException:
-        raise WarehouseError(
-            f"{warehouse}: an older etfarm made this warehouse; run `etfarm load` to bring it up to date"
-        ) from None
+        except duckdb.CatalogException:
+            way_on = "run `etfarm load` to bring it up to date"
+            raise WarehouseError(f"{warehouse}: an older etfarm made this warehouse; {way_on}") from None
 
 
 def thin_old_nights(warehouse: Path, before: date) -> None:
