@@ -87,8 +87,8 @@ def sweep(
             spec = spec.model_copy(update={"priority": priority})
         chosen = choose_devices(spec, inventory_file)
         places = Var(Path(var).absolute())
-        clear_leftovers(places)
         store = stated_store(bundles, places)
+        clear_leftovers(places, store)
         this_night = sweep_night(spec.name, night_or_today(night, date.today()), store.sweep_ids(), again=again)
         this_night = this_night.model_copy(update={"source": source_of(Path(sweep_file))})
         warehouse_file = Path(warehouse) if warehouse else None

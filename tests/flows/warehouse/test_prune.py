@@ -149,6 +149,25 @@ def test_a_session_that_arrives_after_packing_joins_the_archive(farm: Kept, etfa
     assert etfarm("warehouse", "check")[0] == 0
 
 
+@pytest.mark.fault(
+    stage="bundle",
+    done="a process was killed while it wrote a bundle of an old sweep, on this machine or on another",
+    holds="the sweep is packed once; what another machine may be writing stays",
+)
+@pytest.mark.parametrize(("left", "stays"), [(".part-999999999-x", False), (".part-1-x@elsewhere", True)])
+def test_what_a_killed_process_left_keeps_no_sweep_from_being_packed(
+    farm: Kept, etfarm: Etfarm, left: str, stays: bool
+) -> None:
+    # given an unfinished bundle in the folder of an old sweep
+    (farm.bundles / OLD / left).mkdir()
+    (farm.bundles / OLD / left / "model.etdump").write_bytes(b"half")
+    # when it is pruned, then the sweep is packed, and not again
+    assert f"packed {OLD}: 4 bundles" in etfarm("prune", "--yes")[1]
+    assert (farm.bundles / OLD / left).exists() is stays
+    assert (farm.bundles / OLD).exists() is stays
+    assert etfarm("prune", "--yes") == (0, "nothing to prune\n")
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("moment", ["packing", "verified", "removing", "packed", "thinned"])
 def test_a_prune_that_is_killed_loses_nothing(farm: Kept, etfarm: Etfarm, moment: str) -> None:

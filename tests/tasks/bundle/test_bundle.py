@@ -1,18 +1,22 @@
 """A bundle is complete or absent, and is refused where its files differ from their hashes."""
 
 import os
+import re
 import shutil
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
 from tasks.bundle.record import BundleError, DeviceRecord
-from tasks.store.files import publish_folder, remove_leftovers, scratch_folder
+from tasks.store.files import leftovers_below, publish_folder, remove_leftovers, scratch_folder
 from tasks.store.find import find_results
 from tasks.store.folder import publish_bundle, read_bundle, read_record
+from tasks.store.store import LocalStore
 from tests.fixtures.plans import NIGHT, a_spec, ended, planned
 from tests.fixtures.warehouse import edit
 
@@ -173,10 +177,35 @@ def test_what_a_killed_process_left_is_removed_and_what_a_living_one_writes_is_n
     os.waitpid(child, 0)
     (tmp_path / f".part-{child}-abc").mkdir()
     (tmp_path / f".part-{os.getpid()}-abc").mkdir()
+    # and those of another machine that shares the folder: a young one, one of which a part is young, and an old one
+    for name, age_h in (("young", 23), ("slow", 25), ("old", 25)):
+        foreign = tmp_path / f".part-{child}-{name}@elsewhere"
+        foreign.mkdir()
+        if name == "slow":
+            (foreign / "large").touch()
+        os.utime(foreign, (time.time() - age_h * 3600,) * 2)
     # when somebody comes to write there
     remove_leftovers(tmp_path)
-    # then only the living one's is left
-    assert [path.name for path in tmp_path.iterdir()] == [f".part-{os.getpid()}-abc"]
+    # then only the living one's is left, and what another machine wrote to within a day
+    kept = {f".part-{os.getpid()}-abc", f".part-{child}-young@elsewhere", f".part-{child}-slow@elsewhere"}
+    assert {path.name for path in tmp_path.iterdir()} == kept
+
+
+def test_leftovers_are_found_in_the_var_folder_and_in_a_folder_of_bundles_that_is_elsewhere(tmp_path: Path) -> None:
+    # given the leftovers of a killed process at every depth at which the farm writes
+    name, store = f".part-{2**31 - 1}-x", LocalStore(tmp_path / "bundles")
+    var = [tmp_path / "var" / place / name for place in (".", "exports", "bundles/smoke-2026-01-02")]
+    of_store = [tmp_path / "bundles" / place / name for place in (".", "smoke-2026-01-02", ".shared/exports")]
+    for path in (*var, *of_store):
+        path.mkdir(parents=True)
+    # then all of them are found, and nothing else
+    found = [path for path in leftovers_below(tmp_path / "var", store.folders) if tmp_path in path.parents]
+    assert sorted(found) == sorted([*var, *of_store])
+
+
+def test_the_names_of_unfinished_folders_tell_the_process_and_the_machine(tmp_path: Path) -> None:
+    with publish_folder(tmp_path / "final") as aside:
+        assert re.fullmatch(rf"\.part-{os.getpid()}-[0-9a-f]{{8}}@{re.escape(socket.gethostname())}", aside.name)
 
 
 def test_a_scratch_folder_goes_with_its_block_and_with_its_process() -> None:
