@@ -88,7 +88,7 @@ def session_record(
         warmup_executions=cell.warmup_executions,
         index=session.index,
         device=DeviceRecord(**spec.model_dump(include=_OF_DEVICE), facts=facts),
-        conditions={"before": found.before, "after": found.after},
+        conditions={"before": _by_farm_time(found.before), "after": _by_farm_time(found.after)},
         gates=found.gates,
         command=found.command,
         exit_code=job.exit_code if job else None,
@@ -123,6 +123,12 @@ def now() -> str:
 
 def _text_of(moment: datetime | None = None) -> str:
     return farm_time(moment).isoformat(timespec="milliseconds")
+
+
+def _by_farm_time(seen: Conditions | None) -> Conditions | None:
+    if seen is None or seen.taken_at is None:
+        return seen
+    return seen.model_copy(update={"taken_at": farm_time(seen.taken_at)})
 
 
 def _model_record(session: PlannedSession, export: Export | None) -> ModelRecord:

@@ -1,6 +1,6 @@
 """What a lab refuses or corrects: orders that it cannot follow, clocks that differ, devices that have two names."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from importlib.metadata import version
 
 import pytest
@@ -60,6 +60,11 @@ def test_the_times_of_a_lab_whose_clock_differs_are_corrected_and_marked(
         assert each.clock_ahead_s == recorded_s
         corrected_s = (datetime.fromisoformat(each.started_at) - begun).total_seconds()
         assert -recorded_s - 1 < corrected_s < -recorded_s + ENOUGH_S
+        # and so are those of its conditions
+        before = each.conditions["before"]
+        assert before is not None
+        assert before.taken_at is not None
+        assert abs(before.taken_at - datetime.fromisoformat(each.started_at)) < timedelta(milliseconds=1)
 
 
 @pytest.mark.thorough
