@@ -32,6 +32,7 @@ def test_the_newest_content_of_a_name_stays_until_its_folder_is_removed(shelf: S
         shelf.write("labs/night/order.json", content)
     shelf.write("labs/other/order.json", b"other")
     assert shelf.read("labs/night/order.json") == b"second"
+    assert (shelf.size_bytes("labs/night/order.json"), shelf.size_bytes("labs/night/none.json")) == (6, 0)
     shelf.remove("labs/night")
     assert (shelf.read("labs/night/order.json"), shelf.read("labs/other/order.json")) == (None, b"other")
     shelf.remove("labs/night")
