@@ -19,6 +19,7 @@ from flows.device.job import DeviceJob, dropped_in_words
 from flows.ending import Ending, notify_end, notify_of_error
 from flows.json_log import log_context
 from flows.progress import board
+from flows.server.clock import ahead_of_server_s, clock_warning
 from flows.server.states import data_of, end_state, given_name, listed, outcome
 from flows.setup.leftovers import clear_leftovers
 from flows.shutdown import shutdown_handler
@@ -86,8 +87,8 @@ def sweep(
             spec = spec.model_copy(update={"priority": priority})
         chosen = choose_devices(spec, inventory_file)
         places = Var(Path(var).absolute())
-        clear_leftovers(places)
         store = stated_store(bundles, places)
+        clear_leftovers(places, store)
         this_night = sweep_night(spec.name, night_or_today(night, date.today()), store.sweep_ids(), again=again)
         this_night = this_night.model_copy(update={"source": source_of(Path(sweep_file))})
         warehouse_file = Path(warehouse) if warehouse else None
@@ -107,6 +108,9 @@ def measure_and_report(
     sweep_id = night.sweep_id
     with log_context(sweep=sweep_id), shown_progress():
         _log.info("sweep %s on %s", sweep_id, ", ".join(device.name for device in chosen.devices))
+        if warning := clock_warning(ahead_of_server_s()):
+            _log.warning("%s", warning)
+            board.tell(warning)
         finish_by = finish_moment(spec.finish_by)
         unloadable = outcome(check_step(sweep_id, store, places, warehouse, return_state=True))
         jobs, tallies, exports = measure_as_ready(

@@ -133,16 +133,13 @@ class DeviceTally:
 
     def count(self, record: SessionRecord) -> None:
         """Count a session that has ended."""
-        end = "discarded" if record.reason_code == FIRST_SESSION else record.status
+        end = end_of(record)
         metrics.record("etfarm_sessions", device=self.device, end=end, reason=record.reason_code or "")
         ended_at = datetime.fromisoformat(record.ended_at).timestamp()
         metrics.record("etfarm_newest_bundle_timestamp_seconds", ended_at)
-        if end == "discarded":
-            self.discarded += 1
-        else:
-            setattr(self, record.status, getattr(self, record.status) + 1)
-            if record.status != "succeeded":
-                self.first_reason = self.first_reason or record.reason
+        setattr(self, end, getattr(self, end) + 1)
+        if end in ("failed", "invalid"):
+            self.first_reason = self.first_reason or record.reason
 
     def drop(self, sessions: int, finish_by: datetime) -> None:
         """Count sessions that would not have ended in time; the next start of the sweep runs them."""
@@ -164,6 +161,11 @@ class DeviceTally:
         """The counts, and the first reason of what went wrong: `3 succeeded, 1 failed; exit code 134`."""
         reason = self.stopped_by or self.unusable or self.first_reason
         return counts_in_words([self]) + (f"; {reason}" if reason else "")
+
+
+def end_of(record: SessionRecord) -> str:
+    """Return how a session is counted: as its status, or as `discarded`."""
+    return "discarded" if record.reason_code == FIRST_SESSION else record.status
 
 
 def counts_in_words(tallies: Sequence[DeviceTally]) -> str:

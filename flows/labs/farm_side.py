@@ -14,17 +14,19 @@ from prefect import runtime, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 
-from devices.errors import FarmError
+from devices.errors import FarmError, InputError, one_line
 from devices.inventory import DeviceSpec
 from flows.device.job import DeviceTally
 from flows.device.measure import measure_device
 from flows.labs import deployment
+from flows.labs.belief import require_facts
 from flows.labs.lab import lab as lab_flow
-from flows.labs.messages import ASK_S, LONGEST_S, POLL_S, Ended, Mailbox, Order, Probed, parsed
+from flows.labs.messages import ASK_S, LONGEST_S, POLL_S, Ended, Mailbox, Order, Probed
 from flows.labs.sharing import Sharing
 from flows.part import Part
 from flows.prepare import Probe
 from flows.progress import board
+from flows.server import clock
 from flows.server.states import end_state
 from flows.server.worker import online_labs
 from tasks.bundle.record import BundleError
@@ -83,13 +85,17 @@ class _Run:
         self._lab, self._sharing = lab, sharing
         self._order_name = f"{sharing.name}/{name}"
         self._mailbox = Mailbox(sharing.bundles.shelf, f"labs/{self._order_name}")
+        self._specs: dict[str, DeviceSpec] = {}
+        self._before: dict[str, Health] = {}
         self._unprobed: set[str] = set()
         self._unanswered: list[Probe] = []
+        self._unchecked: dict[str, Ended | InputError] = {}
         self._begun = self._alive = self._heard = time.monotonic()
 
     def follow(self, order: Order) -> None:
         """Return when the lab has measured all devices of the order; raises FarmError if it does not."""
-        self._unprobed = {device.name for device in order.devices}
+        self._specs, self._before = {device.name: device for device in order.devices}, order.health
+        self._unprobed = set(self._specs)
         self._mailbox.write("order", order)
         run = deployment.start(self._lab.site, self._order_name, self._sharing.bundles.location)
         asked = time.monotonic()
@@ -108,30 +114,69 @@ class _Run:
     def _hear(self) -> None:
         """Take what the lab has found since, and admit its devices; if the storage does not answer, the next time."""
         try:
-            awaited = ["probes", "ended"] if self._unprobed else ["ended"]
-            for name, content in self._mailbox.new(*awaited):
-                self._alive = self._heard = time.monotonic()
-                kind, _, device = name.partition("/")
-                if kind == "probes":
-                    self._take_probe(device, parsed(Probed, content))
-                else:
-                    ended = parsed(Ended, content)
-                    self._lab.tallies[device], self._lab.health[device] = ended.tally, ended.health
+            for name in self._mailbox.unread(*(["probes", "ended"] if self._unprobed else ["ended"])):
+                try:
+                    self._take(name)
+                    self._alive = self._heard = time.monotonic()
+                except InputError as error:
+                    self._refuse(name, error)
             for probe in list(self._unanswered):
                 if answer := self._sharing.answer(probe):
                     self._mailbox.write(f"admitted/{probe.device.name}", answer)
                     self._unanswered.remove(probe)
+            for name, ended in list(self._unchecked.items()):
+                self._take_end(name, ended)
         except BundleError as error:
             _log.warning("lab %s: %s", self._lab.site, error)
 
-    def _take_probe(self, name: str, probed: Probed) -> None:
-        lab = self._lab
-        spec = next(device for device in lab.devices if device.name == name)
-        lab.probes[name] = Probe(spec, probed.facts, probed.unusable)
+    def _take(self, name: str) -> None:
+        """Take a message over; raises InputError if it is wrong, or about a device that is not in the order."""
+        folder, _, device = name.partition("/")
+        message = self._mailbox.read(name, Probed if folder == "probes" else Ended)
+        if device not in self._specs:
+            raise InputError(f"it sent a message about {one_line(device, 100)}, which is not a device of its order")
+        if isinstance(message, Probed):
+            require_facts(self._specs[device], message)
+            self._take_probe(Probe(self._specs[device], message.facts, message.unusable))
+        elif isinstance(message, Ended):
+            self._unchecked[device] = message
+
+    def _take_probe(self, probe: Probe) -> None:
+        lab, name = self._lab, probe.device.name
+        lab.probes[name] = probe
         self._unprobed.discard(name)
-        self._unanswered.append(lab.probes[name])
+        self._unanswered.append(probe)
         if len(lab.probes) == len(lab.devices):
             lab.probed.set()
+
+    def _take_end(self, name: str, ended: Ended | InputError) -> None:
+        """Take over how a device ended; if that cannot be, what the store has of it."""
+        try:
+            if isinstance(ended, InputError):
+                raise ended
+            self._lab.tallies[name] = self._sharing.believed(name, ended, self._before.get(name, Health()))
+            self._lab.health[name] = ended.health
+        except InputError as error:
+            counts: dict[str, Any] = self._sharing.counted(name)
+            self._lab.tallies[name] = DeviceTally(name, stopped_by=f"{name}: {self._reported(error)}", **counts)
+        del self._unchecked[name]
+
+    def _refuse(self, name: str, error: InputError) -> None:
+        """Leave a message out; if it is about a device of the order, that is measured no further."""
+        folder, _, device = name.partition("/")
+        if device not in self._specs:
+            self._reported(error)
+        elif folder == "probes":
+            self._take_probe(Probe(self._specs[device], unusable=f"{device}: {self._reported(error)}"))
+        else:
+            self._unchecked[device] = error
+
+    def _reported(self, error: InputError) -> str:
+        """Report why a message is not taken over; return the sentence."""
+        sentence = f"lab {self._lab.site}: {error}; check the machine of the lab"
+        _log.error("%s", sentence)
+        board.tell(sentence)
+        return sentence
 
     def _require_alive(self, run: UUID, state: State) -> None:
         """Raise FarmError if nothing more is to be expected, by what the server tells of the run and its worker."""
@@ -207,7 +252,7 @@ def _measured(lab: Lab, part: Part, sharing: Sharing) -> list[DeviceTally]:
         unloadable=dict(part.unloadable),
         health=before,
         finish_by=part.finish_by,
-        clock_ahead_s=deployment.clock_ahead_s(),
+        clock_ahead_s=clock.ahead_of_server_s(),
     )
     lab.measure(order, sharing)
     for name, after in lab.health.items():

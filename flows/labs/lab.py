@@ -37,8 +37,8 @@ def lab(order: str, bundles: str) -> State[Any]:
     """
     with shutdown_handler(runtime.flow_run.id), shown_progress():
         places = Var(Path(os.environ.get("ETFARM_VAR", "var")).absolute())
-        clear_leftovers(places)
         store = open_store(os.environ.get("ETFARM_BUNDLES") or bundles, places)
+        clear_leftovers(places, store)
         tallies = Work(order, store, places).measured()
         message = "; ".join(f"{tally.device}: {tally.in_words()}" for tally in tallies)
         return end_state(None, message, is_bad=any(tally.is_bad for tally in tallies))

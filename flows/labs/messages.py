@@ -1,12 +1,11 @@
 """What a farm and a lab tell each other: small files in the store of the bundles, each written once."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Self, TypeVar
 from uuid import UUID
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError, field_serializer
+from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError, field_serializer, model_validator
 from pydantic_core import from_json
 
 from devices.errors import InputError
@@ -15,12 +14,12 @@ from devices.ondevice.facts import Facts
 from flows.device.job import DeviceTally
 from tasks.bundle.cell import Mode, Variant
 from tasks.bundle.record import SweepNight
-from tasks.bundle.values import first_mistake
+from tasks.bundle.values import first_mistake, require_counts
 from tasks.measure.health import Health
 from tasks.measure.plan import PlannedSession
 from tasks.measure.spec import SweepSpec
 from tasks.prepare.export.entry import ELSEWHERE
-from tasks.store.shelf import Shelf
+from tasks.store.shelf import Shelf, TooLargeError
 
 POLL_S = 2.0
 """How often each side looks for new messages."""
@@ -81,6 +80,11 @@ class Probed(Message):
     facts: Facts
     unusable: str | None = None
 
+    @model_validator(mode="after")
+    def _has_possible_counts(self) -> Self:
+        require_counts("facts", self.facts.model_dump())
+        return self
+
 
 class Admitted(Message):
     """The farm's answer to a probe: the names of shared runners, and why one could not be built."""
@@ -100,15 +104,23 @@ class Ended(Message):
     tally: DeviceTally
     health: Health
 
+    @model_validator(mode="after")
+    def _has_possible_counts(self) -> Self:
+        require_counts("tally.count", list(self.tally.counts.values()))
+        return self
+
 
 def parsed(kind: type[_Kind], text: bytes) -> _Kind:
-    """Return a message; files that it names are elsewhere. Raises InputError if it is of another version of etfarm."""
+    """Return a message; files that it names are elsewhere. Raises InputError if it is of another version or wrong."""
     try:
         return kind.model_validate_json(text, context={ELSEWHERE: True})
     except ValidationError as error:
+        name, writer, mistake = kind.__name__.lower(), _writer_of(text), first_mistake(error)
+        if writer == _ETFARM:
+            raise InputError(f"the message `{name}` has an impossible value ({mistake})") from None
         raise InputError(
-            f"the {kind.__name__.lower()} was written by etfarm {_writer_of(text)} and read by etfarm {_ETFARM} "
-            f"({first_mistake(error)}); install the same version of etfarm at the sweep and in its labs"
+            f"the {name} was written by etfarm {writer} and read by etfarm {_ETFARM} "
+            f"({mistake}); install the same version of etfarm at the sweep and in its labs"
         ) from None
 
 
@@ -129,7 +141,10 @@ def run_name(order: str) -> str:
 
 @dataclass
 class Mailbox:
-    """Messages by name, such as `probes/pixel-1`; methods raise BundleError if the storage does not answer."""
+    """Messages by name, such as `probes/pixel-1`, each read once.
+
+    Methods raise BundleError if the storage does not answer.
+    """
 
     shelf: Shelf
     folder: str
@@ -139,14 +154,25 @@ class Mailbox:
         """Write a message, once."""
         self.shelf.write(f"{self.folder}/{name}.json", message.model_dump_json().encode())
 
-    def new(self, *folders: str) -> Iterator[tuple[str, bytes]]:
-        """Yield the name and the content of each message in these folders that was not read before."""
-        for folder in folders:
-            listed = {f"{folder}/{file}" for file in self.shelf.names(f"{self.folder}/{folder}")}
-            for path in sorted(listed - self._read):
-                if content := self.shelf.read(f"{self.folder}/{path}"):
-                    self._read.add(path)
-                    yield path.removesuffix(".json"), content
+    def unread(self, *folders: str) -> list[str]:
+        """Return the names of the messages in these folders that were not read before."""
+        files = (f"{folder}/{file}" for folder in folders for file in self.shelf.names(f"{self.folder}/{folder}"))
+        return sorted({file.removesuffix(".json") for file in files} - self._read)
+
+    def read(self, name: str, kind: type[_Kind]) -> _Kind | None:
+        """Return a message, which then counts as read; None if there is none.
+
+        Raises InputError if it is too large, of another version of etfarm, or has an impossible value.
+        """
+        try:
+            text = self.shelf.read(f"{self.folder}/{name}.json")
+        except TooLargeError as error:
+            self._read.add(name)
+            raise InputError(str(error)) from None
+        if not text:
+            return None
+        self._read.add(name)
+        return parsed(kind, text)
 
     def remove(self) -> None:
         """Remove all messages."""

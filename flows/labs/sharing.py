@@ -5,17 +5,21 @@ import logging
 import threading
 import time
 import uuid
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 from devices.errors import FarmError
-from flows.device.job import Reported
-from flows.labs.messages import POLL_S, Admitted, Exported, Mailbox
+from flows.device.job import DeviceJob, DeviceTally, Reported, end_of
+from flows.labs.belief import ENDS, Stored, believed
+from flows.labs.messages import POLL_S, Admitted, Ended, Exported, Mailbox
 from flows.live_exports import Pair, Snapshot
 from flows.part import Part
 from flows.prepare import Probe
 from flows.progress import board
+from tasks.bundle.record import BundleError, SessionRecord
 from tasks.measure.alternate import Round
+from tasks.measure.health import Health
 from tasks.measure.plan import planned_of
 from tasks.prepare.export.shared import share_export
 from tasks.prepare.runner.manifest import Runner
@@ -34,7 +38,10 @@ class Sharing:
         self._part = part
         self.heard = time.monotonic()
         """When the last bundle of a lab came."""
-        self._titles: dict[str, str] = {}
+        self._jobs: dict[str, DeviceJob] = {}
+        self._ends: dict[str, Counter[str]] = defaultdict(Counter)
+        self._unread = 0
+        self._showing = threading.Lock()
         self._shown = set(part.bundles.session_ids(part.sweep.sweep_id))
         self._reported = Reported(part.exports)
         self._mailbox = Mailbox(self.bundles.shelf, f"labs/{self.name}")
@@ -52,7 +59,10 @@ class Sharing:
             while not has_ended.wait(pause_s):
                 self._share_exports()
                 begun = time.monotonic()
-                self._show()
+                try:
+                    self._show()
+                except BundleError as error:
+                    _log.warning("%s", error)
                 pause_s = max(POLL_S, 5 * (time.monotonic() - begun))  # listing ten thousand bundles takes a second
 
         thread = threading.Thread(target=share, daemon=True)
@@ -62,7 +72,8 @@ class Sharing:
         finally:
             has_ended.set()
             thread.join()
-            self._show()
+            with contextlib.suppress(FarmError):
+                self._show()
             with contextlib.suppress(FarmError):
                 self._mailbox.remove()
 
@@ -74,31 +85,53 @@ class Sharing:
         if (admission := self._part.admit(probe)) is None:
             return None
         job, runners, ordered = self._part.admitted(probe, admission), admission.runners, admission.round or Round()
-        self._titles[probe.device.name] = job.title
+        self._jobs[probe.device.name] = job
         board.expect(job.title, len(job.planned(job.facts, job.exports.now())), lab=probe.device.site or "")
         return Admitted(
             uses=[(variant, mode, self._shared(runner)) for (variant, mode), runner in runners.by_use.items()],
             error=runners.error,
-            refused=admission.refused,
+            refused=probe.unusable or admission.refused,
             sessions=ordered.sessions,
             exports=sorted({share_export(self.bundles.shelf, export.folder) for export in ordered.exports.values()}),
             runners=sorted({self._shared(runner) for runner in ordered.runners.values()}),
         )
 
+    def believed(self, name: str, ended: Ended, before: Health) -> DeviceTally:
+        """Return how a device ended; raises InputError if that cannot be, BundleError if the storage does not answer.
+
+        `before` is its health before the sweep.
+        """
+        return believed(name, ended, before, self._jobs.get(name), Stored(self.counted(name), self._unread))
+
+    def counted(self, name: str) -> dict[str, int]:
+        """Return how many sessions of a device ended how since the start.
+
+        Raises BundleError if the storage does not answer.
+        """
+        self._show()
+        return {end: self._ends[name][end] for end in ENDS}
+
     def _show(self) -> None:
         """Show the sessions of labs that have ended since, by their bundles; each record is read once."""
         sweep_id = self._part.sweep.sweep_id
-        try:
+        with self._showing:
             for session_id in set(self.bundles.session_ids(sweep_id)) - self._shown:
                 self._shown.add(session_id)
-                record = self.bundles.record(sweep_id, session_id)
-                if title := self._titles.get(record.device.name):
-                    self.heard = time.monotonic()
-                    why = f": {record.reason}" if record.reason else ""
-                    line = "" if self._reported.has(record) else f"{planned_of(record).title}: {record.status}{why}"
-                    board.done(title, line, failed=record.status == "failed")
-        except FarmError as error:
-            _log.warning("%s", error)
+                try:
+                    record = self.bundles.record(sweep_id, session_id)
+                except BundleError as error:
+                    self._unread += 1
+                    _log.warning("%s", error)
+                else:
+                    self._ends[record.device.name][end_of(record)] += 1
+                    self._show_end(record)
+
+    def _show_end(self, record: SessionRecord) -> None:
+        if job := self._jobs.get(record.device.name):
+            self.heard = time.monotonic()
+            why = f": {record.reason}" if record.reason else ""
+            line = "" if self._reported.has(record) else f"{planned_of(record).title}: {record.status}{why}"
+            board.done(job.title, line, failed=record.status == "failed")
 
     def _share_exports(self) -> None:
         now = self._part.exports.now()

@@ -22,15 +22,15 @@ from flows.labs.messages import (
     Message,
     Order,
     Probed,
-    parsed,
 )
 from flows.live_exports import LiveExports
 from flows.part import Admission, Part
 from flows.prepare import Probe, Runners
+from flows.server import clock
 from tasks.bundle.record import BundleError
 from tasks.measure.alternate import Round
+from tasks.measure.clock import clock_ahead_s
 from tasks.measure.health import Registry
-from tasks.measure.session.record import clock_ahead_s
 from tasks.prepare.export.exported import Export
 from tasks.prepare.export.shared import fetch_export
 from tasks.prepare.runner.manifest import Runner
@@ -50,13 +50,13 @@ class Work:
 
     def __init__(self, name: str, store: BundleStore, places: Var) -> None:
         """Raises InputError if an order is missing or cannot be measured here, BundleError without the store."""
-        text = store.shelf.read(f"labs/{name}/order.json")
-        if text is None:
+        order = Mailbox(store.shelf, f"labs/{name}").read("order", Order)
+        if order is None:
             raise InputError(
                 f"the order {name} is not in the store that this lab uses; "
                 "give both sides the same --bundles (ETFARM_BUNDLES)"
             )
-        self._order = order = parsed(Order, text)
+        self._order = order
         clock_ahead_s.set(_ahead_s(order.clock_ahead_s))
         start, _, self._own = name.rpartition("/")
         self._mailbox = Mailbox(store.shelf, f"labs/{start}")
@@ -105,9 +105,9 @@ class Work:
         heard = asked = time.monotonic()
         while self._awaits_anything() and not self._has_ended.wait(POLL_S):
             try:
-                for name, content in self._mailbox.new("exports", f"{self._own}/admitted"):
+                for name in self._mailbox.unread("exports", f"{self._own}/admitted"):
+                    self._take(name)
                     heard = time.monotonic()
-                    self._take(name, content)
             except FarmError as error:
                 _log.warning("%s", error)
             if time.monotonic() - asked > ASK_S:
@@ -120,12 +120,13 @@ class Work:
         is_complete = not self._exports.now().pending and len(self._admissions) == len(self._order.devices)
         return not is_complete and not self._is_farm_gone
 
-    def _take(self, name: str, content: bytes) -> None:
+    def _take(self, name: str) -> None:
         folder, _, file = name.rpartition("/")
         if folder == "exports":
-            self._take_export(parsed(Exported, content))
-        else:
-            self._admissions[file] = self._admission(parsed(Admitted, content))
+            if exported := self._mailbox.read(name, Exported):
+                self._take_export(exported)
+        elif admitted := self._mailbox.read(name, Admitted):
+            self._admissions[file] = self._admission(admitted)
 
     def _admission(self, admitted: Admitted) -> Admission:
         try:
@@ -175,7 +176,9 @@ class Work:
 
 def _ahead_s(of_farm: float | None) -> float:
     """Return how far this clock is ahead of the farm's, 0 for little; raises InputError if that is beyond an hour."""
-    here = deployment.clock_ahead_s()
+    here = clock.ahead_of_server_s()
+    if warning := clock.clock_warning(here):
+        _log.warning("%s", warning)
     ahead_s = 0.0 if here is None or of_farm is None else here - of_farm
     if abs(ahead_s) > _MOST_APART_S:
         apart = f"{abs(ahead_s):.0f} s {'ahead of' if ahead_s > 0 else 'behind'}"

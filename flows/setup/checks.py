@@ -23,6 +23,7 @@ import prefect
 from devices.errors import FarmError
 from devices.inventory import load_inventory
 from devices.platform import PLATFORMS, Platform
+from flows.server.clock import ahead_of_server_s, clock_warning
 from flows.server.watch import ServerGoneError, check_server, client_without_retries
 from flows.server.worker import POOL, online_labs
 from flows.setup.connections import Devices, adb, ssh
@@ -155,6 +156,14 @@ def disk(places: Var, _devices: Devices) -> list[Finding]:
     return [fix(f"{text}, {_MIN_FREE_BYTES / 1e9:g} GB needed; free space, for example with `etfarm prune`")]
 
 
+def server_clock(_places: Var, _devices: Devices) -> list[Finding]:
+    """Whether this machine's clock agrees with the Prefect server's; nothing if there is no server to ask."""
+    if (ahead_s := ahead_of_server_s()) is None:
+        return []
+    warning = clock_warning(ahead_s)
+    return [fix(warning) if warning else ok("the clock agrees with the Prefect server's")]
+
+
 def clock(places: Var, _devices: Devices) -> list[Finding]:
     """Whether this machine's clock is behind the newest bundle; nothing without bundles."""
     written = [path.stat().st_mtime for path in places.bundles.glob("[!.]*/[!.]*/session.json")]
@@ -189,6 +198,7 @@ CHECKS: tuple[Callable[[Var, Devices], list[Finding]], ...] = (
     adb,
     ssh,
     disk,
+    server_clock,
     clock,
     compilers,
 )

@@ -19,7 +19,8 @@ from flows.server.run_notes import dead_notes
 from sql.errors import WarehouseError
 from tasks.analyse.snapshot import newest_snapshot
 from tasks.measure.health import HealthError, Registry
-from tasks.store.files import leftovers_below, size_bytes
+from tasks.store.files import leftovers_below, machine_of, size_bytes, unfinished_elsewhere
+from tasks.store.store import stated_store
 from tasks.store.var import Var
 
 _AT_ONCE = 64
@@ -49,11 +50,19 @@ def findings(places: Var, inventory: Path) -> list[Finding]:
 
 
 def unfinished_files(places: Var, _inventory: Path) -> list[Finding]:
-    """Scratch folders and unfinished files of processes that have ended."""
-    return [
-        Finding(f"{path}: left by a killed process ({_size(path)}); the next sweep removes it", needs_user=False)
-        for path in leftovers_below(places.root)
+    """Scratch folders and unfinished files of processes that have ended, or may have on other machines."""
+    given = (places.root, stated_store(None, places).folders)
+    lines = [
+        f"{path}: left by a killed process ({_size(path)}); the next sweep removes it"
+        for path in leftovers_below(*given)
     ]
+    for path in unfinished_elsewhere(*given):
+        writer = machine_of(path)
+        lines.append(
+            f"{path}: {writer} is writing it, or left it ({_size(path)}); "
+            f"the next sweep on {writer} removes it, and any sweep after a day"
+        )
+    return [Finding(line, needs_user=False) for line in lines]
 
 
 def servers_of_killed_sweeps(places: Var, _inventory: Path) -> list[Finding]:

@@ -68,7 +68,8 @@ def plan_prune(rules: Rules, bundles: BundleStore, var: Path, warehouse: Path | 
         sweeps=[
             sweep_id
             for sweep_id, night in nights.items()
-            if night and night < pack_before and isinstance(bundles, LocalStore) and (bundles.root / sweep_id).is_dir()
+            if night and night < pack_before and isinstance(bundles, LocalStore)
+            if any((bundles.root / sweep_id).glob("[!.]*"))  # not only unfinished ones
         ],
         unused=unused_folders(places.exports, places.runners, records, before_s=written_before_s) + archives,
     )

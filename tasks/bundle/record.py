@@ -17,11 +17,14 @@ from tasks.bundle.runner_stats import Stats
 from tasks.bundle.values import (
     MOST_INT,
     Count,
+    Moment,
+    Night,
     Positive,
     SmallCount,
     SmallInt,
     first_mistake,
     require_counts,
+    require_order,
 )
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -52,7 +55,7 @@ class SweepNight(_Record):
 
     sweep_id: FileName
     name: str
-    night: str
+    night: Night
     source: Source | None = None
     """The commit of the sweep file when this session was started: a sweep that is started again may have another."""
     on_demand: bool = False
@@ -208,8 +211,8 @@ class SessionRecord(_Record):
     reason_code: str | None = None
     reason: str | None = None
     log_tail: str | None = None
-    started_at: str
-    ended_at: str
+    started_at: Moment
+    ended_at: Moment
     clock_ahead_s: Finite = 0
     """How far the clock that was read was ahead of the farm's; both times are corrected by it."""
     model: ModelRecord
@@ -238,6 +241,7 @@ class SessionRecord(_Record):
 
     @model_validator(mode="after")
     def _without_contradictions(self) -> "SessionRecord":
+        require_order(self.sweep.night, self.started_at, self.ended_at)
         for key in ("exit_code", "signal", "reason_code", "reason"):
             value = getattr(self, key)
             if self.status == "succeeded" and value:

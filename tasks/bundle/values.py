@@ -1,22 +1,57 @@
-"""What a number in session.json may be, so that everything that is read fits the columns of the warehouse."""
+"""What a number or a time in session.json may be, so that all that is read fits the columns of the warehouse."""
 
+from datetime import UTC, date, datetime, timedelta
 from typing import Annotated
 
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
 from devices.errors import one_line
+
+# A night is a date at the farm and a time is UTC: the date may be a day ahead.
+_ZONES_APART = timedelta(days=1)
+_SHOWN = 40
+
+
+def _checked_moment(text: str) -> str:
+    try:
+        if datetime.fromisoformat(text).tzinfo is not None and _utc(text):
+            return text
+    except (ValueError, OverflowError):
+        pass
+    raise _unreadable(text, "a time with its UTC offset, such as 2026-01-31T07:00:00+00:00")
+
+
+def _checked_night(text: str) -> str:
+    try:
+        if date.fromisoformat(text).isoformat() == text:
+            return text
+    except ValueError:
+        pass
+    raise _unreadable(text, "an existing date, such as 2026-01-31")
+
+
+def _unreadable(text: str, wanted: str) -> PydanticCustomError:
+    return PydanticCustomError("time", "{text} is not {wanted}", {"text": _shown(text), "wanted": wanted})
+
+
+def _utc(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)
+
 
 MOST_INT = 2**31 - 1
 MOST_BIGINT = 2**63 - 1
 Count = Annotated[int, Field(ge=0, le=MOST_BIGINT)]
 SmallCount = Annotated[int, Field(ge=0, le=MOST_INT)]
 Positive = Annotated[int, Field(ge=1, le=MOST_INT)]
+Moment = Annotated[str, AfterValidator(_checked_moment)]
+"""A time in ISO 8601 with its UTC offset."""
+Night = Annotated[str, AfterValidator(_checked_night)]
+"""An existing date in ISO 8601."""
 SmallInt = Annotated[int, Field(ge=-MOST_INT, le=MOST_INT)]
 # How keys of counts, sizes and durations end in the parts of session.json that have no schema.
 _COUNTS = ("_ns", "bytes", "count", "cores", "threads_used")
 _SMALL = ("cores", "threads_used")
-_SHOWN = 40
 
 
 def require_counts(key: str, value: object) -> None:
@@ -32,6 +67,17 @@ def require_counts(key: str, value: object) -> None:
             raise PydanticCustomError("negative", f"`{key}` is {value}, which is negative")
         if not abs(value) <= (MOST_INT if key.endswith(_SMALL) else MOST_BIGINT):  # nor is NaN
             raise PydanticCustomError("too_large", f"`{key}` is {_shown(value)}, which is out of range")
+
+
+def require_order(night: str, started_at: str, ended_at: str) -> None:
+    """Raise PydanticCustomError if a session ended before it started, or is of a night that had not begun.
+
+    It may be of a night long ago: a sweep can be resumed at any time.
+    """
+    if _utc(ended_at) < _utc(started_at):
+        raise PydanticCustomError("contradiction", f"`ended_at` is {ended_at}, before `started_at`, {started_at}")
+    if date.fromisoformat(night) - _utc(started_at).date() > _ZONES_APART:
+        raise PydanticCustomError("contradiction", f"`sweep.night` is {night}, after `started_at`, {started_at}")
 
 
 def first_mistake(error: ValidationError) -> str:

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 
+import duckdb
+
 from devices.errors import FarmError
+from sql.errors import WarehouseError
 from sql.warehouse import open_read_only, writing
 from tasks.bundle.names import RECORD
 from tasks.bundle.record import BundleError, SessionRecord
@@ -104,15 +107,22 @@ def _require_complete(archive: Path, sweep_id: str, wanted: dict[str, str]) -> N
 
 
 def events_of_old_nights(warehouse: Path, before: date) -> dict[date, int]:
-    """Return the number of events of each night before `before`, except the newest night; creates no warehouse."""
+    """Return the number of events of each night before `before`, except the newest night; changes nothing.
+
+    Raises WarehouseError for a warehouse without the table of thinned sessions.
+    """
     if not warehouse.is_file():
         return {}
+    query = f"""
+    SELECT night, count(*) FROM event JOIN run USING (run_id) JOIN ({_OLD}) USING (session_key)
+    GROUP BY night ORDER BY night
+    """
     with open_read_only(warehouse) as connection:
-        query = f"""
-        SELECT night, count(*) FROM event JOIN run USING (run_id) JOIN ({_OLD}) USING (session_key)
-        GROUP BY night ORDER BY night
-        """
-        return dict(connection.execute(query, [before]).fetchall())
+        try:
+            return dict(connection.execute(query, [before]).fetchall())
+        except duckdb.CatalogException:
+            way_on = "run `etfarm load` to bring it up to date"
+            raise WarehouseError(f"{warehouse}: an older etfarm made this warehouse; {way_on}") from None
 
 
 def thin_old_nights(warehouse: Path, before: date) -> None:

@@ -3,6 +3,9 @@
 import math
 import statistics
 from datetime import datetime, time, timedelta
+from time import monotonic
+
+from tasks.measure.clock import farm_time
 
 
 def finish_moment(finish_by: str | None) -> datetime | None:
@@ -25,8 +28,8 @@ def would_not_end(moment: datetime) -> str:
 
 
 def clock() -> datetime:
-    """Return the present time."""
-    return datetime.now().astimezone()
+    """Return the present time by the farm's clock, in the time zone of this machine."""
+    return farm_time().astimezone()
 
 
 class FinishBy:
@@ -38,7 +41,7 @@ class FinishBy:
 
     def __init__(self, moment: datetime | None) -> None:
         self._moment = moment
-        self._begun = clock()
+        self._begun = monotonic()
         self._took_s: list[float] = []
 
     @property
@@ -53,8 +56,8 @@ class FinishBy:
 
     def begin(self) -> None:
         """Note that a session starts now."""
-        self._begun = clock()
+        self._begun = monotonic()
 
     def end(self) -> None:
         """Note that the session has ended."""
-        self._took_s.append((clock() - self._begun).total_seconds())
+        self._took_s.append(monotonic() - self._begun)

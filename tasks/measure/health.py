@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
@@ -19,7 +19,8 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from devices.errors import FarmError
-from tasks.bundle.values import first_mistake
+from tasks.bundle.values import Moment, SmallCount, first_mistake
+from tasks.measure.clock import farm_time
 from tasks.store.files import write_complete
 
 STRIKES = 3
@@ -32,9 +33,9 @@ class Health:
 
     state: Literal["good", "suspect", "quarantined", "retired"] = "good"
     reason: str | None = None
-    since: str | None = None
-    until: str | None = None
-    strikes: int = 0
+    since: Moment | None = None
+    until: Moment | None = None
+    strikes: SmallCount = 0
 
     @property
     def usable(self) -> bool:
@@ -56,7 +57,7 @@ class HealthError(FarmError):
 class Registry:
     """The health of every device below one folder; several processes may use it at once."""
 
-    def __init__(self, folder: Path, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(self, folder: Path, now: Callable[[], datetime] = farm_time) -> None:
         self._folder = folder
         self._now = now
 

@@ -43,6 +43,11 @@ class BundleStore(ABC):
         """The files that farms and labs with this store share."""
         self._files = Shelf(location)
 
+    @property
+    def folders(self) -> list[Path]:
+        """The folders in which this machine may have left unfinished files."""
+        return []
+
     @abstractmethod
     def sweep_ids(self) -> list[str]:
         """Return the ids of all sweeps with bundles."""

@@ -6,10 +6,12 @@ import hashlib
 import io
 import os
 import shutil
+import socket
 import tempfile
 import threading
+import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,6 +21,8 @@ UNFINISHED = ".part-"
 _TREE = "etfarm-tree-"
 _BLOCK_BYTES = 1 << 22
 _TRIES = 5
+# Another machine that shares the folder is writing what is younger: nothing takes a tenth of this.
+_ABANDONED_S = 86_400.0
 # What this process is writing now.
 _own: set[Path] = set()
 _is_ending = threading.Event()
@@ -81,19 +85,48 @@ def write_complete(path: Path, data: bytes | BinaryIO) -> None:
         shutil.copyfileobj(io.BytesIO(data) if isinstance(data, bytes) else data, stream, _BLOCK_BYTES)
 
 
-def leftovers_below(root: Path) -> list[Path]:
-    """Return what killed processes left unfinished in the var folder `root` and in the farm's temporary folders."""
-    folders = {path.parent for depth in ("*", "*/*") for path in root.glob(f"{depth}/{UNFINISHED}*")}
-    found = [path for folder in sorted({root, _scratch_parent(), *folders}) for path in leftovers(folder)]
+def leftovers_below(root: Path, stores: Sequence[Path]) -> list[Path]:
+    """Return what killed processes left unfinished in the var folder `root` and in the farm's temporary folders.
+
+    `stores` are the folders of the bundles, which may be elsewhere.
+    """
+    folders = {_scratch_parent(), *(path.parent for path in _unfinished_below(root, stores))}
+    found = [path for folder in sorted(folders) for path in leftovers(folder)]
     return found + [path for path in _trees() if _is_of_dead_process(path, _TREE)]
 
 
+def unfinished_elsewhere(root: Path, stores: Sequence[Path]) -> list[Path]:
+    """Return what processes of other machines write there, or left: only those machines know which."""
+    here = socket.gethostname()
+    return [path for path in _unfinished_below(root, stores) if machine_of(path) != here and not _is_left(path)]
+
+
+def _unfinished_below(root: Path, stores: Sequence[Path]) -> list[Path]:
+    places = [(root, ""), (root, "*/"), (root, "*/*/"), *((store, depth) for store in stores for depth in ("", "*/"))]
+    return sorted({path for place, depth in places for path in place.glob(f"{depth}{UNFINISHED}*")})
+
+
 def leftovers(folder: Path) -> list[Path]:
-    """Return the partial files and folders in `folder` that killed processes of this machine left."""
+    """Return the partial files and folders in `folder` that killed processes left: of this machine, or a day old."""
     # With thousands of bundles beside them, a path for each would take ten times as long.
     names = os.listdir(folder) if folder.is_dir() else []  # noqa: PTH208
-    names = sorted(name for name in names if name.startswith(UNFINISHED))
-    return [path for name in names if _is_of_dead_process(path := folder / name, UNFINISHED)]
+    return [folder / name for name in sorted(names) if name.startswith(UNFINISHED) and _is_left(folder / name)]
+
+
+def machine_of(path: Path) -> str:
+    """Return the name of the machine that began to write an unfinished file or folder."""
+    return path.name.rpartition("@")[2] if "@" in path.name else socket.gethostname()
+
+
+def _is_left(path: Path) -> bool:
+    """Return whether a process of this machine that wrote it has ended, or another machine has long written nothing."""
+    if machine_of(path) == socket.gethostname():
+        return _is_of_dead_process(path, UNFINISHED)
+    try:
+        newest = max(each.lstat().st_mtime for each in (path, *path.rglob("*")))
+    except FileNotFoundError:  # it was finished meanwhile
+        return False
+    return time.time() - newest > _ABANDONED_S
 
 
 def _is_of_dead_process(path: Path, prefix: str) -> bool:
@@ -103,7 +136,7 @@ def _is_of_dead_process(path: Path, prefix: str) -> bool:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove partial files and folders in `folder` that killed processes of this machine left."""
+    """Remove partial files and folders in `folder` that killed processes left."""
     for leftover in leftovers(folder):
         remove(leftover)
 
@@ -133,7 +166,7 @@ def remove(path: Path) -> None:
 
 def remove_at_once(path: Path) -> None:
     """Remove a file or a folder; others see it complete or not at all."""
-    aside = path.with_name(f"{UNFINISHED}{os.getpid()}-{path.name}")
+    aside = path.with_name(_unfinished_name(path.name))
     path.rename(aside)
     remove(aside)
 
@@ -175,9 +208,14 @@ def work_folder(parent: Path) -> Iterator[Path]:
 
 def _unfinished_in(parent: Path) -> Path:
     """Return a new name in `parent` for what this process begins to write."""
-    aside = parent / f"{UNFINISHED}{os.getpid()}-{uuid.uuid4().hex[:8]}"
+    aside = parent / _unfinished_name(uuid.uuid4().hex[:8])
     _own.add(aside)
     return aside
+
+
+def _unfinished_name(name: str) -> str:
+    """Return a name that tells the process and the machine, because machines may share the folder."""
+    return f"{UNFINISHED}{os.getpid()}-{name}@{socket.gethostname()}"
 
 
 def _trees() -> Iterator[Path]:

@@ -30,6 +30,11 @@ class LocalStore(BundleStore):
         self.root = root
         self._cache = cache or root.parent / "cache" / "bundles"
 
+    @property
+    def folders(self) -> list[Path]:
+        """The folder of the bundles, and that of what farms and labs share."""
+        return [self.root, Path(self.shelf.location)]
+
     def sweep_ids(self) -> list[str]:
         """Return the names of the folders in `root` and of the archives."""
         if not self.root.is_dir():

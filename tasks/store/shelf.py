@@ -17,6 +17,10 @@ _MOST_BYTES = 64 << 20
 """Of what is read whole; an order of 300 exports has some 10 MB."""
 
 
+class TooLargeError(BundleError):
+    """A file is larger than any that farms and labs write, and was not read."""
+
+
 @dataclass(frozen=True)
 class Shelf:
     """Files by name, below a folder or a URL; every method raises BundleError if the storage does not answer."""
@@ -48,14 +52,14 @@ class Shelf:
             self._fs.pipe_file(self._path(name), content)
 
     def read(self, name: str) -> bytes | None:
-        """Return the content of this name; None if there is none."""
+        """Return the content of this name; None if there is none. Raises TooLargeError."""
         with reported(self.location, f"{name} cannot be read"):
             try:
                 content = bytes(self._fs.cat_file(self._path(name), start=0, end=_MOST_BYTES + 1))
             except FileNotFoundError:
                 return None
         if len(content) > _MOST_BYTES:
-            raise BundleError(f"{self.location}/{name}: has more than {_MOST_BYTES} bytes, the limit for such a file")
+            raise TooLargeError(f"{self.location}/{name}: has more than {_MOST_BYTES} bytes, the limit for such a file")
         return content
 
     def names(self, folder: str) -> list[str]:

@@ -16,7 +16,7 @@ from flows.device.sessions import DeviceSessions
 from flows.server.states import data_of
 from tasks.bundle.record import SessionRecord
 from tasks.measure.session.measure import measure
-from tests.fixtures.clock import Clock
+from tests.fixtures.clock import Clock, set_clock
 from tests.fixtures.plans import ended
 from tests.fixtures.stand_in_farm import SWEEP, StandInFarm
 from tests.fixtures.stand_in_job import stand_in_job
@@ -28,9 +28,7 @@ START = datetime(2026, 1, 2, 6, 30, tzinfo=UTC)
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The clock of the farm; it shows half past six, UTC."""
-    made = Clock(START)
-    monkeypatch.setattr("tasks.measure.finish_by.clock", made)
-    return made
+    return set_clock(monkeypatch, START)
 
 
 def test_a_sweep_drops_what_would_not_end_in_time_and_the_next_start_measures_it(

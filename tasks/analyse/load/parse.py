@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from datetime import UTC, datetime, timedelta
 from multiprocessing import connection
 from pathlib import Path
 
@@ -21,6 +22,8 @@ _ETDUMP = "model.etdump"
 _WORTH_BYTES = 300 << 20  # about 4 million events; below, starting processes costs two cores more than it saves
 _MOST_PROCESSES = 8  # one process inserts about as fast as this many read
 _MOST_CAUSE = 300
+# Far more than the clocks of a farm and its labs may differ, and less than what would be a wrong night.
+_MOST_AHEAD = timedelta(days=1)
 _AHEAD = 4  # bundles per process that are read before they are needed
 
 
@@ -44,7 +47,8 @@ def parse(paths: Sequence[Path]) -> Iterator[tuple[Path, Rows | str]]:
 
 def _parse(path: Path) -> Rows | str:
     try:
-        return rows_of_bundle(path) if path.is_dir() else rows_of_etdump(path)
+        rows = rows_of_bundle(path) if path.is_dir() else rows_of_etdump(path)
+        return _refusal_of_the_future(rows) or rows
     except FarmError as error:
         return str(error)
     except OSError as error:
@@ -53,6 +57,15 @@ def _parse(path: Path) -> Rows | str:
         _log.debug("%s", path, exc_info=True)
         cause = " ".join(f"{type(error).__name__}: {error}".split())[:_MOST_CAUSE]
         return f"{path}: cannot be loaded ({cause}); report this error and measure again"
+
+
+def _refusal_of_the_future(rows: Rows) -> str | None:
+    """Return why a session is refused that ended more than a day after now; None for any other."""
+    ended_at, now = rows.session.get("ended_at"), datetime.now(UTC).replace(tzinfo=None)
+    if ended_at is None or ended_at - now <= _MOST_AHEAD:
+        return None
+    both = f"its session ended at {ended_at:%Y-%m-%d %H:%M} UTC, but now it is {now:%Y-%m-%d %H:%M} UTC"
+    return f"{rows.path}: {both}; set the clock that is wrong, then measure or load again"
 
 
 def _processes() -> int:

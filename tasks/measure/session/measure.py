@@ -23,6 +23,7 @@ from devices.ondevice.store import Content, blob_path, tree_path
 from devices.reconnect import retry_after_reconnect
 from tasks.bundle.names import ETDUMP, PROFILE, SELECTED, SOURCES
 from tasks.bundle.record import GateRecord, SessionRecord, SweepNight
+from tasks.measure.clock import ClockWatch
 from tasks.measure.plan import PlannedSession
 from tasks.measure.session.accuracy import OutputMismatchError, References, compare_outputs
 from tasks.measure.session.calibration import calibration_of
@@ -77,13 +78,14 @@ def measure(session: PlannedSession, bench: Bench, bundles: BundleStore) -> Sess
     Raises BundleError if the bundle cannot be written; the finished job then stays on the device, and the next call
     with the same session collects its results instead of running it again.
     """
-    started_at = now()
+    started_at, clock = now(), ClockWatch()
     found = Findings()
     job_folder = f"{bench.device.root}/sessions/{session.session_id}"
     with scratch_folder() as collected:
         try:
             job = _run(session, bench, job_folder, bundles.location, found, collected)
             _judge(session, bench, found, job, collected)
+            _check_clock(clock)
         except Unsuccessful as end:
             found.end = end
         except OutputMismatchError as error:
@@ -209,6 +211,12 @@ def _check_own_conditions(bench: Bench, job: JobResult) -> None:
     if job.beside is not None:
         reason = f"another farm, with the root {job.beside}, ran a job on {bench.device.name} at the same time"
         raise Unsuccessful("invalid", "not_alone", reason)
+
+
+def _check_clock(clock: ClockWatch) -> None:
+    """Raise Unsuccessful if this machine's clock jumped during the session: its times would be wrong."""
+    if cause := clock.contradiction():
+        raise Unsuccessful("invalid", "clock", cause)
 
 
 def _job_identity(session: PlannedSession, bench: Bench, command: list[str], location: str) -> str:

@@ -1,9 +1,8 @@
 """Build session.json of a session from its plan, its findings and its end."""
 
 import re
-from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -16,14 +15,13 @@ from devices.ondevice.job import JobResult
 from tasks.bundle.record import Accuracy, ArmRecord, DeviceRecord, GateRecord, ModelRecord, RunnerRecord, SessionRecord
 from tasks.bundle.runner_stats import Stats
 from tasks.etdump.tree import Runs
+from tasks.measure.clock import clock_ahead_s, farm_time
 from tasks.measure.plan import PlannedSession
 from tasks.measure.session.check import Unsuccessful
 from tasks.measure.session.logs import last_lines
 from tasks.prepare.export.exported import Export
 from tasks.prepare.runner.manifest import Runner
 
-clock_ahead_s = ContextVar("clock_ahead_s", default=0.0)
-"""How far the clock of this machine is ahead of the farm's; a lab sets it."""
 _TAIL_LINES = 20
 # The fields of session.json that have the same name where they come from.
 _OF_EXPORT = (
@@ -64,9 +62,12 @@ def session_record(
 ) -> SessionRecord:
     """Return the record of a session that ends now; `tail` (of the runner's standard error) is kept if it failed.
 
-    Its times are those of the job; `started_at` is used if no job has ended.
+    Its times are those of the job; `started_at` is used if no job has ended. A session whose clock was set back
+    meanwhile starts when it ends.
     """
     end, job, cell = found.end, found.job, session.cell
+    ended_at = _text_of(job.ended_at) if job and job.ended_at else now()
+    started_at = _text_of(job.started_at) if job and job.started_at else started_at
     return SessionRecord(
         session_id=session.session_id,
         attempt=session.attempt,
@@ -75,8 +76,8 @@ def session_record(
         reason_code=end.code if end else None,
         reason=str(end) if end else None,
         log_tail=tail if end and end.status == "failed" else None,
-        started_at=_text_of(job.started_at) if job and job.started_at else started_at,
-        ended_at=_text_of(job.ended_at) if job and job.ended_at else now(),
+        started_at=min(started_at, ended_at),
+        ended_at=ended_at,
         clock_ahead_s=clock_ahead_s.get(),
         model=_model_record(session, export),
         runner=RunnerRecord.model_validate(runner, from_attributes=True) if runner else None,
@@ -87,7 +88,7 @@ def session_record(
         warmup_executions=cell.warmup_executions,
         index=session.index,
         device=DeviceRecord(**spec.model_dump(include=_OF_DEVICE), facts=facts),
-        conditions={"before": found.before, "after": found.after},
+        conditions={"before": _by_farm_time(found.before), "after": _by_farm_time(found.after)},
         gates=found.gates,
         command=found.command,
         exit_code=job.exit_code if job else None,
@@ -117,11 +118,17 @@ def log_tail(collected: Path) -> str | None:
 
 def now() -> str:
     """Return the current time by the farm's clock: UTC, ISO 8601, milliseconds."""
-    return _text_of(datetime.now(UTC))
+    return _text_of()
 
 
-def _text_of(moment: datetime) -> str:
-    return (moment - timedelta(seconds=clock_ahead_s.get())).isoformat(timespec="milliseconds")
+def _text_of(moment: datetime | None = None) -> str:
+    return farm_time(moment).isoformat(timespec="milliseconds")
+
+
+def _by_farm_time(seen: Conditions | None) -> Conditions | None:
+    if seen is None or seen.taken_at is None:
+        return seen
+    return seen.model_copy(update={"taken_at": farm_time(seen.taken_at)})
 
 
 def _model_record(session: PlannedSession, export: Export | None) -> ModelRecord:

@@ -5,9 +5,6 @@ import errno
 import hashlib
 import json
 import logging
-import os
-import shutil
-import uuid
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +13,7 @@ from typing import Any
 from devices.errors import FarmError, InputError
 from tasks.prepare.export.data_types import DataType, data_types
 from tasks.prepare.export.program import ProgramMethod, read_program
-from tasks.store.files import sha256_of
+from tasks.store.files import remove_at_once, sha256_of
 
 logger = logging.getLogger(__name__)
 EXPORT_VERSION = 2
@@ -216,10 +213,8 @@ def read_complete(folder: Path) -> tuple[Export, ...] | None:
     except (ExportError, OSError, TypeError, KeyError) as error:
         cause = first_line(error)
     logger.warning("the export in %s is damaged and will be made again: %s", folder, cause)
-    aside = folder.with_name(f".part-{os.getpid()}-{uuid.uuid4().hex[:8]}")
     with contextlib.suppress(FileNotFoundError):  # another process may have moved it first
-        folder.rename(aside)
-    shutil.rmtree(aside, ignore_errors=True)
+        remove_at_once(folder)
     return None
 
 

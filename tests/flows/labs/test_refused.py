@@ -1,14 +1,15 @@
 """What a lab refuses or corrects: orders that it cannot follow, clocks that differ, devices that have two names."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from importlib.metadata import version
 
 import pytest
 
 from devices.ondevice.facts import read_facts
-from flows.labs import deployment, farm_side
+from flows.labs import farm_side
 from flows.labs.lab import lab
 from flows.labs.messages import Order
+from flows.server import clock
 from tests.fixtures.lab_farm import LabFarm
 from tests.fixtures.waiting import ENOUGH_S
 
@@ -34,7 +35,7 @@ def test_a_lab_that_cannot_follow_an_order_measures_nothing_and_the_farm_is_told
     farm: LabFarm, monkeypatch: pytest.MonkeyPatch, changes: dict[str, object], reason: str
 ) -> None:
     # given a farm of another version, or one whose clock differs by hours
-    monkeypatch.setattr(deployment, "clock_ahead_s", lambda: 0.0)
+    monkeypatch.setattr(clock, "ahead_of_server_s", lambda: 0.0)
     monkeypatch.setattr(farm_side, "Order", lambda **fields: Order.model_construct(**fields | changes))
     # when it measures
     jobs, tallies = farm.sweep(farm.device("far"))
@@ -50,7 +51,7 @@ def test_the_times_of_a_lab_whose_clock_differs_are_corrected_and_marked(
 ) -> None:
     # given a farm whose clock is 7 s ahead of the server's, and a lab that is that far ahead of the farm
     told = iter([7.0, 7.0 + ahead_s])
-    monkeypatch.setattr(deployment, "clock_ahead_s", lambda: next(told))
+    monkeypatch.setattr(clock, "ahead_of_server_s", lambda: next(told))
     # when a session is measured there
     begun = datetime.now().astimezone()
     farm.sweep(farm.device("far"))
@@ -59,6 +60,11 @@ def test_the_times_of_a_lab_whose_clock_differs_are_corrected_and_marked(
         assert each.clock_ahead_s == recorded_s
         corrected_s = (datetime.fromisoformat(each.started_at) - begun).total_seconds()
         assert -recorded_s - 1 < corrected_s < -recorded_s + ENOUGH_S
+        # and so are those of its conditions
+        before = each.conditions["before"]
+        assert before is not None
+        assert before.taken_at is not None
+        assert abs(before.taken_at - datetime.fromisoformat(each.started_at)) < timedelta(milliseconds=1)
 
 
 @pytest.mark.thorough

@@ -88,6 +88,23 @@ def test_the_disk_of_the_var_folder_needs_space(
     assert text_of(setup_checks.disk(places, [HERE])).startswith(line.format(places.root))
 
 
+@pytest.mark.parametrize(
+    ("ahead_s", "line"),
+    [
+        (None, None),
+        (120.0, "ok: the clock agrees with the Prefect server's"),
+        (-121.0, "fix: this machine's clock is 121 s behind the Prefect server's; set the one that is wrong, for "),
+        (3600.0, "fix: this machine's clock is 3600 s ahead of the Prefect server's; set the one that is wrong, for "),
+    ],
+)
+def test_the_clock_may_differ_from_the_server_s_by_two_minutes(
+    places: Var, monkeypatch: pytest.MonkeyPatch, ahead_s: float | None, line: str | None
+) -> None:
+    monkeypatch.setattr(setup_checks, "ahead_of_server_s", lambda: ahead_s)
+    found = setup_checks.server_clock(places, [HERE])
+    assert [each.text[: len(line or "")] for each in found] == ([line] if line else [])
+
+
 def test_a_bundle_from_the_future_means_a_wrong_clock(places: Var) -> None:
     assert setup_checks.clock(places, [HERE]) == []
     record = places.bundles / "smoke" / "one" / "session.json"

@@ -67,6 +67,9 @@ def test_what_the_next_sweep_clears_is_listed_and_needs_nobody(
     part, tree = places.bundles / f".part-{DEAD}-x", tmp_path / "tmp" / f"etfarm-tree-{DEAD}-x"
     part.mkdir(parents=True)
     (part / "large").write_bytes(b"x" * 2_000_000)
+    # and what another machine may be writing
+    far = places.bundles / "smoke" / ".part-1-x@far"
+    far.mkdir(parents=True)
     tree.mkdir(parents=True)
     (places.prefect_home / "own-servers").mkdir(parents=True)
     (places.prefect_home / "own-servers" / str(DEAD)).write_text(str(orphan.pid), encoding="utf-8")
@@ -79,6 +82,7 @@ def test_what_the_next_sweep_clears_is_listed_and_needs_nobody(
     assert ended.lines == [
         f"{part}: left by a killed process (2.0 MB); the next sweep removes it",
         f"{tree}: left by a killed process (0.0 MB); the next sweep removes it",
+        f"{far}: far is writing it, or left it (0.0 MB); the next sweep on far removes it, and any sweep after a day",
         f"process {orphan.pid}: the Prefect server of a killed sweep; the next sweep ends it",
         f"flow run {A_RUN}: its process {DEAD} ended in the sweep of 2026-11-21; the next sweep sets it to Crashed",
         "here: 1 job of a killed sweep; the next sweep that uses it ends them",

@@ -11,7 +11,8 @@ import duckdb
 import pytest
 from backports import zstd
 
-from sql.warehouse import query
+from sql.schema import migrations
+from sql.warehouse import query, writing
 from tasks.bundle.record import BundleError
 from tasks.keep.prune import only_one, pack_sweep
 from tests.fixtures.command import Etfarm, Kept
@@ -64,6 +65,27 @@ def test_a_dry_run_lists_what_it_would_do_and_changes_nothing(farm: Kept, etfarm
     assert contents(farm.bundles) == before
     assert events_by_sweep(farm) == events
     assert farm.warehouse.read_bytes() == stored
+
+
+@pytest.mark.parametrize("applied", [3, len(migrations()) - 1], ids=["long ago", "the last version"])
+def test_a_dry_run_never_brings_an_older_warehouse_up_to_date(
+    kept: Kept, etfarm: Etfarm, monkeypatch: pytest.MonkeyPatch, applied: int
+) -> None:
+    # given a warehouse that an older etfarm made
+    kept.warehouse.parent.mkdir(parents=True)
+    with monkeypatch.context() as older:
+        known = migrations()[:applied]
+        older.setattr("sql.schema.migrations", lambda: known)
+        older.setattr("sql.schema._refresh", lambda _: None)
+        with writing(kept.warehouse):
+            pass
+    stored = kept.warehouse.read_bytes()
+    # when it is pruned without --yes, then one sentence tells what is to be done, and nothing was changed
+    code, printed = etfarm("prune", "--thin-after", 30)
+    way_on = "an older etfarm made this warehouse; run `etfarm load` to bring it up to date"
+    why = f"etfarm: {kept.warehouse}: {way_on}"
+    assert (code, printed) == ((2, f"{why}\n") if applied == 3 else (0, "nothing to prune\n"))
+    assert kept.warehouse.read_bytes() == stored
 
 
 @pytest.mark.thorough
@@ -125,6 +147,25 @@ def test_a_session_that_arrives_after_packing_joins_the_archive(farm: Kept, etfa
     assert late.name in farm.store.session_ids(OLD)
     assert len(farm.store.session_ids(OLD)) == 5
     assert etfarm("warehouse", "check")[0] == 0
+
+
+@pytest.mark.fault(
+    stage="bundle",
+    done="a process was killed while it wrote a bundle of an old sweep, on this machine or on another",
+    holds="the sweep is packed once; what another machine may be writing stays",
+)
+@pytest.mark.parametrize(("left", "stays"), [(".part-999999999-x", False), (".part-1-x@elsewhere", True)])
+def test_what_a_killed_process_left_keeps_no_sweep_from_being_packed(
+    farm: Kept, etfarm: Etfarm, left: str, stays: bool
+) -> None:
+    # given an unfinished bundle in the folder of an old sweep
+    (farm.bundles / OLD / left).mkdir()
+    (farm.bundles / OLD / left / "model.etdump").write_bytes(b"half")
+    # when it is pruned, then the sweep is packed, and not again
+    assert f"packed {OLD}: 4 bundles" in etfarm("prune", "--yes")[1]
+    assert (farm.bundles / OLD / left).exists() is stays
+    assert (farm.bundles / OLD).exists() is stays
+    assert etfarm("prune", "--yes") == (0, "nothing to prune\n")
 
 
 @pytest.mark.thorough

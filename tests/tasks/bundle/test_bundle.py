@@ -1,22 +1,33 @@
 """A bundle is complete or absent, and is refused where its files differ from their hashes."""
 
 import os
+import re
 import shutil
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
 from tasks.bundle.record import BundleError, DeviceRecord
-from tasks.store.files import publish_folder, remove_leftovers, scratch_folder
+from tasks.store.files import leftovers_below, publish_folder, remove_leftovers, scratch_folder
 from tasks.store.find import find_results
 from tasks.store.folder import publish_bundle, read_bundle, read_record
+from tasks.store.store import LocalStore
 from tests.fixtures.plans import NIGHT, a_spec, ended, planned
 from tests.fixtures.warehouse import edit
 
 FILE = {"sha256": "0" * 64, "bytes": 1}
+NO_TIME = "is not a time with its UTC offset, such as 2026-01-31T07:00:00+00:00"
+BACKWARDS = "`ended_at` is 2026-01-02T03:04:04+00:00, before `started_at`, 2026-01-02T03:04:05+00:00"
+EARLY = "`sweep.night` is {}, after `started_at`, 2026-01-02T03:04:05+00:00"
+
+
+def sweep_of(night: str) -> dict[str, str]:
+    return {"sweep_id": f"smoke-{night}", "name": "smoke", "night": night}
 
 
 @pytest.fixture
@@ -72,6 +83,14 @@ def test_an_edited_record_is_refused_with_its_key(published: Path) -> None:
         ("reason_code", "thermal", "`status` is succeeded, but `reason_code` is 'thermal'"),
         ("reason", "too\nhot", "`status` is succeeded, but `reason` is 'too\\nhot'"),
         ("session_id", "../0123456789abcdef", "`session_id`: String should match pattern '^[0-9a-f]{16}$'"),
+        ("ended_at", "2026-01-02T03:04:04+00:00", BACKWARDS),
+        ("started_at", "2026-01-02T03:04:05", f"`started_at`: '2026-01-02T03:04:05' {NO_TIME}"),
+        ("started_at", "yesterday", f"`started_at`: 'yesterday' {NO_TIME}"),
+        ("ended_at", "0001-01-01T00:00:00+14:00", f"`ended_at`: '0001-01-01T00:00:00+14:00' {NO_TIME}"),
+        ("sweep", sweep_of("2026-02-30"), "`sweep.night`: '2026-02-30' is not an existing date, such as 2026-01-31"),
+        ("sweep", sweep_of("20260102"), "`sweep.night`: '20260102' is not an existing date, such as 2026-01-31"),
+        ("sweep", sweep_of("2026-01-04"), EARLY.format("2026-01-04")),
+        ("sweep", sweep_of("9999-01-01"), EARLY.format("9999-01-01")),
         ("sweep.sweep_id", "/etc", "`sweep.sweep_id`: '/etc' is not the name of a file or folder"),
         ("sweep.sweep_id", "..", "`sweep.sweep_id`: '..' is not the name of a file or folder"),
     ],
@@ -99,6 +118,14 @@ def test_a_bundle_has_no_file_that_would_lie_outside_or_be_hidden(published: Pat
 def test_a_bundle_may_have_a_file_of_any_plain_name(published: Path, name: str) -> None:
     edit(published, files={name: FILE})
     assert list(read_record(published).files) == [name]
+
+
+@pytest.mark.parametrize("night", ["2025-01-01", "2026-01-02", "2026-01-03"])
+def test_a_session_may_be_of_a_night_long_ago_or_of_the_next_date_of_another_time_zone(
+    published: Path, night: str
+) -> None:
+    edit(published, sweep=sweep_of(night))
+    assert read_record(published).sweep.night == night
 
 
 def test_the_least_values_and_the_end_of_a_failure_are_read(published: Path) -> None:
@@ -150,10 +177,35 @@ def test_what_a_killed_process_left_is_removed_and_what_a_living_one_writes_is_n
     os.waitpid(child, 0)
     (tmp_path / f".part-{child}-abc").mkdir()
     (tmp_path / f".part-{os.getpid()}-abc").mkdir()
+    # and those of another machine that shares the folder: a young one, one of which a part is young, and an old one
+    for name, age_h in (("young", 23), ("slow", 25), ("old", 25)):
+        foreign = tmp_path / f".part-{child}-{name}@elsewhere"
+        foreign.mkdir()
+        if name == "slow":
+            (foreign / "large").touch()
+        os.utime(foreign, (time.time() - age_h * 3600,) * 2)
     # when somebody comes to write there
     remove_leftovers(tmp_path)
-    # then only the living one's is left
-    assert [path.name for path in tmp_path.iterdir()] == [f".part-{os.getpid()}-abc"]
+    # then only the living one's is left, and what another machine wrote to within a day
+    kept = {f".part-{os.getpid()}-abc", f".part-{child}-young@elsewhere", f".part-{child}-slow@elsewhere"}
+    assert {path.name for path in tmp_path.iterdir()} == kept
+
+
+def test_leftovers_are_found_in_the_var_folder_and_in_a_folder_of_bundles_that_is_elsewhere(tmp_path: Path) -> None:
+    # given the leftovers of a killed process at every depth at which the farm writes
+    name, store = f".part-{2**31 - 1}-x", LocalStore(tmp_path / "bundles")
+    var = [tmp_path / "var" / place / name for place in (".", "exports", "bundles/smoke-2026-01-02")]
+    of_store = [tmp_path / "bundles" / place / name for place in (".", "smoke-2026-01-02", ".shared/exports")]
+    for path in (*var, *of_store):
+        path.mkdir(parents=True)
+    # then all of them are found, and nothing else
+    found = [path for path in leftovers_below(tmp_path / "var", store.folders) if tmp_path in path.parents]
+    assert sorted(found) == sorted([*var, *of_store])
+
+
+def test_the_names_of_unfinished_folders_tell_the_process_and_the_machine(tmp_path: Path) -> None:
+    with publish_folder(tmp_path / "final") as aside:
+        assert re.fullmatch(rf"\.part-{os.getpid()}-[0-9a-f]{{8}}@{re.escape(socket.gethostname())}", aside.name)
 
 
 def test_a_scratch_folder_goes_with_its_block_and_with_its_process() -> None:

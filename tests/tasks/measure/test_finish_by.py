@@ -6,8 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from tasks.measure.clock import clock_ahead_s
 from tasks.measure.finish_by import FinishBy, finish_moment
-from tests.fixtures.clock import Clock
+from tests.fixtures.clock import set_clock
+from tests.fixtures.waiting import ENOUGH_S
 
 EVENING = datetime(2026, 1, 2, 22, 0, tzinfo=UTC)
 
@@ -34,7 +36,7 @@ def test_a_time_is_the_next_one_that_the_clock_of_this_machine_shows(
     berlin: None, monkeypatch: pytest.MonkeyPatch, written: str, moment: datetime
 ) -> None:
     # given a machine whose clock shows 23:00
-    monkeypatch.setattr("tasks.measure.finish_by.clock", Clock(EVENING))
+    set_clock(monkeypatch, EVENING)
     # then a time that has passed, or is now, is tomorrow's
     assert finish_moment(written) == moment
     assert f"{finish_moment(written):%H:%M}" == written
@@ -42,8 +44,7 @@ def test_a_time_is_the_next_one_that_the_clock_of_this_machine_shows(
 
 def test_a_session_starts_if_one_of_median_length_would_end_before(monkeypatch: pytest.MonkeyPatch) -> None:
     # given a device that must have ended in an hour
-    clock = Clock(EVENING)
-    monkeypatch.setattr("tasks.measure.finish_by.clock", clock)
+    clock = set_clock(monkeypatch, EVENING)
     finish = FinishBy(EVENING + timedelta(hours=1))
     # then its first session starts, however long it may take
     assert finish.allows_next
@@ -56,6 +57,19 @@ def test_a_session_starts_if_one_of_median_length_would_end_before(monkeypatch: 
     assert not finish.allows_next
     # and nothing starts after the moment on a device without any session
     assert not FinishBy(clock()).allows_next
+
+
+@pytest.mark.parametrize(("ahead_s", "is_allowed"), [(600.0, True), (-600.0, False)], ids=["ahead", "behind"])
+def test_a_lab_whose_clock_differs_ends_when_the_farm_s_clock_shows_the_time(ahead_s: float, is_allowed: bool) -> None:
+    # given a lab that knows how far its clock is ahead of the farm's, and a sweep that ends when the lab's shows now
+    moment = datetime.now(UTC)
+    token = clock_ahead_s.set(ahead_s)
+    try:
+        # then it has ten minutes left, or is ten minutes late, by the farm's clock
+        assert FinishBy(moment).allows_next is is_allowed
+        assert FinishBy(moment).left_s == pytest.approx(max(ahead_s, 0.0), abs=ENOUGH_S)
+    finally:
+        clock_ahead_s.reset(token)
 
 
 def test_without_a_time_every_session_starts() -> None:

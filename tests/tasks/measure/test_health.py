@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tasks.measure.clock import clock_ahead_s
 from tasks.measure.health import QUARANTINE, Health, HealthError, Registry
 from tests.fixtures.clock import Clock
+from tests.fixtures.waiting import ENOUGH_S
 
 
 @pytest.fixture
@@ -117,3 +119,16 @@ def test_a_file_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
 def test_a_name_that_is_a_path_is_refused(registry: Registry) -> None:
     with pytest.raises(HealthError, match="not a valid device name"):
         registry.strike("../phone", "lost")
+
+
+def test_a_quarantine_in_a_lab_whose_clock_is_ahead_ends_by_the_farm_s_clock(tmp_path: Path) -> None:
+    # given a lab that knows that its clock is an hour ahead of the farm's
+    token = clock_ahead_s.set(3600.0)
+    try:
+        quarantined = Registry(tmp_path).quarantine("phone", "hot")
+    finally:
+        clock_ahead_s.reset(token)
+    # then its end is twelve hours from now by the farm's clock, which shows an hour less
+    assert quarantined.until is not None
+    left = datetime.fromisoformat(quarantined.until) - datetime.now(UTC)
+    assert QUARANTINE - timedelta(hours=1, seconds=ENOUGH_S) < left <= QUARANTINE - timedelta(hours=1)

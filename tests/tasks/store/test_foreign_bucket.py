@@ -122,7 +122,7 @@ def test_a_shared_file_beyond_the_limit_is_not_read(
         shared.write(f"labs/{name}.json", b"x" * size_bytes)
     # then the second one is named and the others are read
     assert shared.read("labs/most.json") == b"x" * 10
-    with pytest.raises(BundleError, match=r"labs/more\.json: has more than 10 bytes"):
+    with pytest.raises(shelf.TooLargeError, match=r"labs/more\.json: has more than 10 bytes"):
         shared.read("labs/more.json")
     more, most, none = shared.contents("labs").values()
     assert (most, none) == (b"x" * 10, b"")

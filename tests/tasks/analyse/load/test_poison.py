@@ -2,12 +2,13 @@
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tasks.analyse.load.load import load_paths
+from tasks.analyse.load.load import load_paths, refusals
 from tasks.rows.rows import Rows, rows_of_bundle
 from tests.fixtures.warehouse import BundleMaker, edit, profile_of
 
@@ -138,6 +139,26 @@ def test_values_that_fit_no_column_are_refused_before_the_warehouse_sees_them(
     edit(poisoned, **changes)
     # when they are loaded, then one is refused when it is read
     assert "does not match its schema" in refusal(maker, poisoned, good)
+
+
+@pytest.mark.fault(
+    stage="load",
+    done="a session that ended tomorrow, by the clock that measured it",
+    holds="it is refused in one sentence and the others are loaded; one that is a day ahead at most is loaded",
+)
+@pytest.mark.parametrize(("ahead", "is_refused"), [(timedelta(hours=23), False), (timedelta(hours=25), True)])
+def test_sessions_of_the_future_are_refused_by_the_load(maker: BundleMaker, ahead: timedelta, is_refused: bool) -> None:
+    # given a sound bundle, and one of a machine whose clock is about a day ahead
+    good, moment = maker.session([5]), datetime.now(UTC) + ahead
+    early = maker.session([6], started_at=moment.isoformat(), ended_at=moment.isoformat())
+    # when they are loaded, then only a clock that is more than a day ahead is refused, with both times
+    if not is_refused:
+        assert maker.load().loaded == 2
+        return
+    sentence = refusal(maker, early, good)
+    assert sentence.startswith(f"{early}: its session ended at {moment:%Y-%m-%d %H:%M} UTC, but now it is ")
+    assert sentence.endswith(" UTC; set the clock that is wrong, then measure or load again")
+    assert [path for path, _ in refusals([maker.bundles], lambda _: set())] == [early]
 
 
 @pytest.mark.fault(
