@@ -18,6 +18,7 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import ArtifactUpdate
 from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
+from devices.foreign_text import plain_line
 from flows.device.states import DeviceState
 from flows.progress import board
 from flows.server.watch import watch
@@ -77,8 +78,11 @@ def show_report(html: Path) -> None:
 
 
 def show_table(rows: list[dict[str, Any]], key: str, description: str) -> None:
-    """Show a table."""
-    _sent(partial(create_table_artifact, rows, key=key, description=description))
+    """Show a table; of text from outside, only what cannot act where it is shown."""
+    plain_rows = [
+        {name: plain_line(value) if isinstance(value, str) else value for name, value in row.items()} for row in rows
+    ]
+    _sent(partial(create_table_artifact, plain_rows, key=key, description=description))
 
 
 def _sent(send: Callable[[], Any]) -> Any:

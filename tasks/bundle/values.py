@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field, ValidationError
 from pydantic_core import PydanticCustomError
 
-from devices.errors import one_line
+from devices.foreign_text import one_line
 
 MOST_INT = 2**31 - 1
 MOST_BIGINT = 2**63 - 1

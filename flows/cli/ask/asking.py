@@ -15,6 +15,7 @@ from flows.cli.options import (
     WarehouseOption,
     opened_store,
 )
+from flows.terminal import show, show_pieces
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -28,7 +29,7 @@ def report(
     """Write a sweep's report (HTML and Markdown); print its path."""
     from flows.warehouse.publish import write_report
 
-    typer.echo(write_report(sweep_id, var, warehouse))
+    show(write_report(sweep_id, var, warehouse))
 
 
 @app.command(
@@ -63,7 +64,7 @@ def sql(
     from flows.cli.ask.sql import ask
 
     if list_questions:
-        typer.echo(question_list(), nl=False)
+        show_pieces([question_list()])
         return
     if query is None:
         raise InputError("name a question, or pass SQL or a .sql file; list the questions with `etfarm sql --list`")
@@ -148,7 +149,7 @@ def trace(
     """Write a trace of a session's runs for Perfetto."""
     from flows.cli.ask.trace import write_trace
 
-    typer.echo(write_trace(session, run, output, opened_store(bundles, var)))
+    show(write_trace(session, run, output, opened_store(bundles, var)))
 
 
 @app.command(epilog="Example: etfarm queue --inventory deployments/inventories/local.yaml")
@@ -165,5 +166,4 @@ def queue(
     """
     from flows.cli.ask.queue import queue_text
 
-    for piece in queue_text(inventory, format):
-        typer.echo(piece, nl=False)
+    show_pieces(queue_text(inventory, format))

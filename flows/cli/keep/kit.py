@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from flows.cli.options import DEFAULT_VAR, BundlesOption, VarOption
+from flows.terminal import show
 
 app = typer.Typer(help="Import from Arm's SME2 ExecuTorch profiling kit.", no_args_is_help=True)
 
@@ -26,4 +27,4 @@ def import_(
     from flows.kit import import_results
 
     for line in import_results(folder, device, precision, var, bundles):
-        typer.echo(line)
+        show(line)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from devices.errors import FarmError, one_line
+from devices.errors import FarmError
+from devices.foreign_text import one_line
 from devices.inventory import DeviceSpec
 from devices.ondevice.facts import Facts
 from tasks.bundle.names import RECORD
