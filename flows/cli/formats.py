@@ -31,8 +31,8 @@ Blocks = Iterable[Sequence[tuple[Any, ...]]]
 def as_text(columns: Sequence[str], blocks: Blocks, form: str) -> Iterator[str]:
     """Yield the rows in pieces, as `table`, `csv`, `json` or `markdown`.
 
-    No text can act on a terminal that shows them: JSON escapes every character outside ASCII, the others replace control
-    characters and marks of direction by U+FFFD.
+    No text can act on a terminal that shows them: JSON escapes every character outside ASCII, the other formats replace
+    control characters and marks of direction with U+FFFD.
     """
     writers = {"csv": _as_csv, "json": _as_json, "markdown": _as_markdown, "table": table_lines}
     return writers[form](columns, blocks)

@@ -3,6 +3,7 @@
 import io
 import os
 import sys
+import traceback
 from pathlib import Path
 from typing import Annotated
 
@@ -75,7 +76,8 @@ def main() -> None:
     except Exception as error:
         message = error_message(error)
         if message is None:
-            raise
+            show_pieces([traceback.format_exc()], err=True)
+            sys.exit(1)
         _drop_output()
         show(f"etfarm: {message}", err=True)
         sys.exit(2)

@@ -1,5 +1,6 @@
 """What the log in Prefect's UI shows: every line of the farm, and nothing twice about a run that ended as Failed."""
 
+import contextlib
 import logging
 from typing import Any
 
@@ -28,7 +29,8 @@ def set_up_shown_log() -> None:
 def _plain_record(name: str, *args: Any, **fields: Any) -> logging.LogRecord:
     record = logging.LogRecord(name, *args, **fields)
     if name.partition(".")[0] in (*ROOMS, "prefect"):
-        record.msg, record.args = plain(record.getMessage()), None
+        with contextlib.suppress(TypeError, ValueError):  # arguments that do not fit: the handler reports them
+            record.msg, record.args = plain(record.getMessage()), None
         if record.exc_info:
             record.exc_text = plain(logging.Formatter().formatException(record.exc_info))
     return record

@@ -5,6 +5,8 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
+from devices.foreign_text import plain_line
+
 RECORD = "session.json"
 ETDUMP = "model.etdump"
 STATS = "stats.json"
@@ -19,7 +21,7 @@ def _plain_name(name: str) -> str:
     """Return `name` if a file or folder can have it; others would lead out of the folder of a bundle."""
     is_path = "/" in name or "\\" in name or name.startswith(".")
     has_room = 0 < len(name.encode()) <= _MOST_NAME_BYTES
-    if is_path or not has_room or not name.isprintable():
+    if is_path or not has_room or plain_line(name) != name:
         raise PydanticCustomError("name", "{name} is not the name of a file or folder", {"name": repr(name)})
     return name
 

@@ -57,6 +57,9 @@ def sql(
 ) -> None:
     """Query the warehouse with SQL or a named question.
 
+    Names and logs come from devices and files. Tables, CSV and Markdown replace their control characters and marks of
+    direction with U+FFFD; JSON escapes them, and .parquet and .arrow keep them.
+
     List the views and their descriptions with: etfarm sql "SELECT view_name, comment FROM duckdb_views()"
     """
     from devices.errors import InputError
