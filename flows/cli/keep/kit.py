@@ -23,8 +23,13 @@ def import_(
     var: VarOption = DEFAULT_VAR,
     bundles: BundlesOption = None,
 ) -> None:
-    """Turn results into bundles."""
+    """Turn results into bundles.
+
+    A file that cannot be used is left out: it is named on standard error, and the command exits with 1.
+    """
     from flows.kit import import_results
 
-    for line in import_results(folder, device, precision, var, bundles):
-        show(line)
+    lines, left_out = import_results(folder, device, precision, var, bundles)
+    show(*lines)
+    show(*(f"left out: {sentence}" for sentence in left_out), err=True)
+    raise typer.Exit(1 if left_out else 0)
