@@ -20,7 +20,7 @@ from tasks.keep.kit.config import measured_at
 from tasks.keep.kit.results import End, KitResult, judge
 from tasks.measure.session.finish import check_loadable
 from tasks.store.files import scratch_folder, sha256_of
-from tasks.store.foreign import MOST_BYTES, open_foreign, read_foreign
+from tasks.store.foreign import MOST_BYTES, ForeignFileError, open_foreign, read_foreign
 from tasks.store.store import BundleStore
 
 KIT = "sme-executorch-profiling"
@@ -62,7 +62,7 @@ def import_kit(
                 if store.find(session_id) is not None:
                     continue
                 record = _loadable_record(result, copies, session_id, name, folder)
-            except FarmError as error:
+            except (ForeignFileError, InputError) as error:
                 left_out.append(str(error))
                 continue
             published.append(store.publish(record, collected))
