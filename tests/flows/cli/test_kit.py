@@ -320,16 +320,17 @@ def test_a_manifest_states_a_time_in_which_something_was_measured(
         assert (code, records(tmp_path)["mac_sme2_on"].sweep.night) == (0, night)
 
 
-def test_a_trace_whose_log_cannot_be_loaded_is_a_failed_session(etfarm: Etfarm, kit: KitFolder, tmp_path: Path) -> None:
-    # given the log of a trace that names a kernel with a name that no kernel has
-    kit.trace("mac_sme2_on_trace")
-    kit.write()
-    log = kit.output / f"{kit.model}_mac_sme2_on_trace_t1_xnntrace.log"
-    log.write_text("nothing of XNNPACK\n", encoding="utf-8")
-    code, printed = etfarm("kit", "import", kit.root)
+def test_a_result_that_the_warehouse_would_refuse_is_a_failed_session(
+    etfarm: Etfarm, kit: KitFolder, tmp_path: Path
+) -> None:
+    # given an ETDump whose executions did not execute the same operators
+    kit.timing("mac_sme2_on_x", [(9_000_000, ON), (2_000_000, ON), (2_200_000, {CONVOLUTION_SME2: 1_000_000})])
+    code, printed = etfarm("kit", "import", kit.write())
     assert (code, "(2 succeeded, 1 failed)" in printed) == (0, True), printed
-    record = records(tmp_path)["mac_sme2_on_trace"]
+    # then its session has failed with the reason, without the ETDump, and all are loaded
+    record = records(tmp_path)["mac_sme2_on_x"]
     assert (record.status, record.reason_code, list(record.files)) == ("failed", "not_loadable", ["stdout.txt"])
+    assert (record.reason or "").startswith("the warehouse would refuse it: model.etdump: ")
     assert etfarm("load")[1].startswith("3 loaded, 0 already in the warehouse, 0 refused")
 
 
