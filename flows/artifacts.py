@@ -51,7 +51,7 @@ def _show_steps(ended: threading.Event) -> None:
         steps = board.steps()
         if steps == shown:
             continue
-        if sent := _sent(partial(_send_steps, table, steps)):
+        if sent := _sent(partial(_send_steps, table, _plain_rows(steps))):
             table, shown = sent, steps
 
 
@@ -78,11 +78,13 @@ def show_report(html: Path) -> None:
 
 
 def show_table(rows: list[dict[str, Any]], key: str, description: str) -> None:
-    """Show a table; of text from outside, only what cannot act where it is shown."""
-    plain_rows = [
-        {name: plain_line(value) if isinstance(value, str) else value for name, value in row.items()} for row in rows
-    ]
-    _sent(partial(create_table_artifact, plain_rows, key=key, description=description))
+    """Show a table."""
+    _sent(partial(create_table_artifact, _plain_rows(rows), key=key, description=description))
+
+
+def _plain_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows without characters that could act where they are shown."""
+    return [{key: plain_line(value) if isinstance(value, str) else value for key, value in row.items()} for row in rows]
 
 
 def _sent(send: Callable[[], Any]) -> Any:

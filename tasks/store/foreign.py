@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from devices.errors import FarmError
 
-MOST_BYTES = {"kit": 2 << 20, "json": 16 << 20, "log": 16 << 20, "etdump": 256 << 20}
+MOST_BYTES = {"kit": 2 << 20, "log": 16 << 20, "etdump": 256 << 20}
 """Limits by kind. Those of logs and ETDumps are the limits of what a device sends; parsed JSON takes 40 times as much
 memory as its text, and the configurations of the profiling kit (`kit`) have some kilobytes."""
 
