@@ -70,7 +70,7 @@ def import_kit(
 
 
 def _copied(result: KitResult, folder: Path) -> _Copies:
-    """Copy the files of a result, with their names in a bundle; raises ForeignFileError."""
+    """Copy the files of a result, with their names in a bundle; raises ForeignFileError and InputError."""
     log = read_foreign(result.log, MOST_BYTES["log"]) if result.log else None
     if log is not None:
         (folder / "stdout.txt").write_bytes(log)
@@ -97,7 +97,7 @@ def _session_id(result: KitResult, copies: _Copies) -> str:
 def _loadable_record(result: KitResult, copies: _Copies, session_id: str, device: str, folder: Path) -> SessionRecord:
     """Return the record of a result; one that the warehouse would refuse has failed.
 
-    Leaves the files in the folder of `copies` that the bundle keeps. Raises FarmError if there is no valid record.
+    Leaves the files in the folder of `copies` that the bundle keeps. Raises InputError if there is no valid record.
     """
     end = judge(result, (copies.log or b"").decode(errors="replace"), copies.etdump)
     try:

@@ -12,7 +12,7 @@ from tests.fixtures.command import run_python
 )
 @pytest.mark.parametrize(("seed", "cases"), [(0, 200), pytest.param(1, 3000, marks=pytest.mark.thorough)])
 def test_hostile_folders_are_imported_or_refused_in_one_sentence(seed: int, cases: int) -> None:
-    ended = run_python("-m", "tests.fixtures.kit_fuzz", "--seed", seed, "--cases", cases, "--minutes", 4)
+    ended = run_python("-m", "tests.fixtures.kit_fuzz", "--seed", seed, "--cases", cases, "--minutes", 3)
     assert (ended.returncode, ended.stderr) == (0, ""), ended.stdout
     # then neither all were accepted nor all refused
     assert all(f" {code}: " in ended.stdout.replace("{", " ") for code in (0, 1, 2)), ended.stdout
