@@ -173,7 +173,7 @@ def test_an_unforeseen_error_ends_that_session_with_its_class_and_text(
     record = measured(tmp_path, bench)
     # then there is a bundle with the reason and the trace, the log has the sentence, and no job is left to collect
     assert (record.status, record.reason_code) == ("failed", "farm_error")
-    assert "unexpected error (ZeroDivisionError: lone ? and more)" in str(record.reason)
+    assert "unexpected error (ZeroDivisionError: lone \ufffd and more)" in str(record.reason)
     trace = tmp_path / "bundles" / NIGHT.sweep_id / record.session_id / "farm_error.txt"
     assert b"in fail\n" in trace.read_bytes()
     assert "ZeroDivisionError: lone" in caplog.text
