@@ -10,7 +10,8 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from devices.errors import InputError, one_line
+from devices.errors import InputError
+from devices.foreign_text import one_line
 from devices.suggest import did_you_mean
 
 Model = TypeVar("Model", bound=BaseModel)

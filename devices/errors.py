@@ -65,9 +65,3 @@ class OutputTooLong(DeviceError):
 
 class FileMissing(TransferFailed):
     """The file to fetch is not on the device."""
-
-
-def one_line(text: str, most_letters: int = 300) -> str:
-    """Return text from a file or a device as a part of a sentence: without control characters, cut if it is long."""
-    plain = "".join(letter if letter.isprintable() else "?" for letter in " ".join(text[: 4 * most_letters].split()))
-    return plain if len(plain) <= most_letters else f"{plain[:most_letters]}..."

@@ -18,6 +18,7 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import ArtifactUpdate
 from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
+from devices.foreign_text import plain_line
 from flows.device.states import DeviceState
 from flows.progress import board
 from flows.server.watch import watch
@@ -50,7 +51,7 @@ def _show_steps(ended: threading.Event) -> None:
         steps = board.steps()
         if steps == shown:
             continue
-        if sent := _sent(partial(_send_steps, table, steps)):
+        if sent := _sent(partial(_send_steps, table, _plain_rows(steps))):
             table, shown = sent, steps
 
 
@@ -78,7 +79,12 @@ def show_report(html: Path) -> None:
 
 def show_table(rows: list[dict[str, Any]], key: str, description: str) -> None:
     """Show a table."""
-    _sent(partial(create_table_artifact, rows, key=key, description=description))
+    _sent(partial(create_table_artifact, _plain_rows(rows), key=key, description=description))
+
+
+def _plain_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows without characters that could act where they are shown."""
+    return [{key: plain_line(value) if isinstance(value, str) else value for key, value in row.items()} for row in rows]
 
 
 def _sent(send: Callable[[], Any]) -> Any:

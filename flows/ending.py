@@ -15,7 +15,8 @@ from typing import Any
 from prefect.client.schemas.objects import State
 from pydantic import BaseModel
 
-from devices.errors import FarmError, one_line
+from devices.errors import FarmError
+from devices.foreign_text import one_line
 from flows.artifacts import report_link
 from flows.device.job import COUNTED, DeviceTally, counts_in_words
 from flows.live_exports import Snapshot

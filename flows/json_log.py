@@ -8,7 +8,6 @@ import contextvars
 import logging
 import os
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from logging.handlers import WatchedFileHandler
 from pathlib import Path
@@ -18,6 +17,7 @@ from pythonjsonlogger.core import LogData
 from pythonjsonlogger.json import JsonFormatter
 
 from flows.server.logs import ROOMS
+from flows.terminal import show
 
 _HANDLER = "etfarm json"
 _SECRET_NAME = re.compile(r"NOTIFY|AUTH|PASSWORD|SECRET|TOKEN|API_KEY")
@@ -55,7 +55,7 @@ def set_up_json_log() -> None:
             handler = WatchedFileHandler(wanted)
     except OSError as error:
         way_on = "name a file that can be written, or `json` for standard error"
-        sys.stderr.write(f"etfarm: ETFARM_LOG {wanted}: {error.strerror}; {way_on}\n")
+        show(f"etfarm: ETFARM_LOG {wanted}: {error.strerror}; {way_on}", err=True)
         return
     handler.set_name(_HANDLER)
     handler.setFormatter(_Formatter())

@@ -1,10 +1,10 @@
 """Import results of the profiling kit into the store of bundles."""
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 from devices.errors import InputError
+from devices.inventory import check_name
 from tasks.bundle.record import SessionRecord
 from tasks.keep.kit.bundles import import_kit
 from tasks.keep.kit.config import read_configs
@@ -16,22 +16,36 @@ from tasks.store.var import Var
 
 def import_results(
     folder: Path, device: str | None, precision: str | None, var: Path, bundles: str | None
-) -> Iterator[str]:
-    """Publish bundles; yield lines that describe the outcome. Raises InputError."""
+) -> tuple[list[str], list[str]]:
+    """Publish bundles; return lines that describe the outcome, and a sentence for each file that was left out.
+
+    Raises InputError, also if every result was left out, or BundleError.
+    """
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; pass a results folder of the kit or its checkout")
     known = next((each for each in RECIPES if each == precision), None)
     if precision and known is None:
         raise InputError(f"--precision {precision}: unknown precision; use one of {', '.join(RECIPES)}")
-    configs = read_configs(folder)
-    results = find_kit_results(folder, configs, known)
+    if device is not None:
+        _check_device(device)
+    configs, unread = read_configs(folder)
+    results, unknown = find_kit_results(folder, configs, known)
     if not results:
-        raise InputError(f"{folder}: contains no results of the kit (*_t<threads>.etdump or *_xnntrace.log)")
+        nothing = f"{folder}: contains no results of the kit (*_t<threads>.etdump or *_xnntrace.log)"
+        raise InputError([*unknown, *unread, nothing][0])
     store = open_store(bundles, Var(var))
-    new = import_kit(results, folder, store, device=device)
-    yield f"{len(new)} bundles written to {store.location} ({_ends(new)}), {len(results) - len(new)} already there"
-    yield from (f"{each.imported.files[0]}: {each.reason}" for each in new if each.imported and each.reason)
-    yield "load them with: etfarm load"
+    new, refused = import_kit(results, folder, store, device=device)
+    present = len(results) - len(new) - len(refused)
+    lines = [f"{len(new)} bundles written to {store.location} ({_ends(new)}), {present} already there"]
+    lines += [f"{each.imported.files[0]}: {each.reason}" for each in new if each.imported and each.reason]
+    return [*lines, "load them with: etfarm load"], [*unread, *unknown, *refused]
+
+
+def _check_device(device: str) -> None:
+    try:
+        check_name(device, "device")
+    except ValueError as error:
+        raise InputError(f"--device {device}: {error}; rename it") from None
 
 
 def _ends(records: list[SessionRecord]) -> str:

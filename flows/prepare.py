@@ -15,6 +15,7 @@ from prefect.futures import PrefectFuture, as_completed
 from prefect.states import Completed, Failed
 
 from devices.errors import DeviceError, FarmError
+from devices.foreign_text import one_line
 from devices.inventory import DeviceSpec, open_device
 from devices.ondevice.facts import Facts, read_facts
 from devices.reconnect import probe_until
@@ -229,4 +230,4 @@ def _runners_of(platform: str, future: PrefectFuture[Any]) -> Runners:
 
 
 def _one_line(error: object) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())
+    return one_line(f"{type(error).__name__}: {error}")

@@ -6,6 +6,15 @@ from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, Task, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from devices.foreign_text import plain_line
+from flows.terminal import show_above
+
+
+class _PlainColumn(TextColumn):
+    def render(self, task: Task) -> Text:
+        return Text(plain_line(super().render(task)))
 
 
 class Board:
@@ -17,7 +26,7 @@ class Board:
     @contextlib.contextmanager
     def shown(self, console: Console) -> Iterator[None]:
         """Draw the bars on `console` (standard error) while the block runs; a log file gets a line per change."""
-        title, doing = (TextColumn(text, markup=False) for text in ("{task.description}", "{task.fields[doing]}"))
+        title, doing = (_PlainColumn(text, markup=False) for text in ("{task.description}", "{task.fields[doing]}"))
         columns = (title, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), doing)
         # Drawing a hundred bars takes as much time as the farm's other work.
         is_drawn = console.is_terminal
@@ -90,7 +99,7 @@ class Board:
     def _print(self, line: str, *, always: bool = False) -> None:
         """Print a line; without a terminal (a log file, CI) lines replace the bars."""
         if not self._progress.disable and (always or not self._progress.console.is_terminal):
-            self._progress.console.print(line, highlight=False, markup=False, soft_wrap=True)
+            show_above(self._progress.console, line)
 
 
 board = Board()

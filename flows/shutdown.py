@@ -4,7 +4,6 @@ import contextlib
 import logging
 import os
 import signal
-import sys
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -18,6 +17,7 @@ from flows.device.lease import release_all
 from flows.progress import board
 from flows.server.embedded import stop_server
 from flows.server.run_notes import end_runs, noted
+from flows.terminal import show
 from tasks.measure import metrics
 from tasks.store.files import end_publishing, remove_unfinished
 
@@ -60,8 +60,7 @@ def _on_signal(flow_run_id: str | None, number: int, _frame: FrameType | None) -
     end_publishing()
     logging.disable()  # the other threads would log the loss of their jobs and server
     board.close()
-    sys.stderr.write("etfarm: stopping; the running session is abandoned. Run the same command to resume\n")
-    sys.stderr.flush()
+    show("etfarm: stopping; the running session is abandoned. Run the same command to resume", err=True)
     cancelling = threading.Thread(target=_cancel_run, args=(flow_run_id, signal.Signals(number).name), daemon=True)
     counting = threading.Thread(target=metrics.flush, daemon=True)  # this thread may be in it already
     for thread in (cancelling, counting):

@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from typing import cast
 
 from devices.adb.server import DEFAULT_PORT, START_SERVER_S, AdbServer
-from devices.errors import DeadlineExceeded, DeviceError, DeviceLost, DeviceRefused, one_line
+from devices.errors import DeadlineExceeded, DeviceError, DeviceLost, DeviceRefused
+from devices.foreign_text import one_line
 from devices.ssh.config import SshAddress
 from devices.ssh.forward import shared_host
 

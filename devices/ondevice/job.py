@@ -25,7 +25,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from devices.device import CommandResult, Device
-from devices.errors import DeadlineExceeded, DeviceError, DeviceLost, DeviceRefused, LeaseLost, one_line
+from devices.errors import DeadlineExceeded, DeviceError, DeviceLost, DeviceRefused, LeaseLost
+from devices.foreign_text import one_line
 from devices.ondevice.conditions import Conditions, conditions_at
 from devices.ondevice.facts import sections
 from devices.reconnect import reconnect

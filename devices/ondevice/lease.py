@@ -28,7 +28,8 @@ from typing import Annotated, Self
 from pydantic import Field, TypeAdapter, ValidationError
 
 from devices.device import Device
-from devices.errors import DeviceBusy, DeviceError, LeaseLost, one_line
+from devices.errors import DeviceBusy, DeviceError, LeaseLost
+from devices.foreign_text import one_line
 from devices.local import LocalDevice
 from devices.ondevice.job import HOUSEKEEPING_S, MOST_FOLDERS, integer_in, kill_leftovers
 from devices.reconnect import retry_after_reconnect

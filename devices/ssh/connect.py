@@ -14,7 +14,8 @@ from paramiko.config import SSH_PORT
 from paramiko.hostkeys import InvalidHostKey
 from pydantic import ValidationError
 
-from devices.errors import DeviceLost, DeviceRefused, one_line
+from devices.errors import DeviceLost, DeviceRefused
+from devices.foreign_text import one_line
 from devices.ssh.config import Hop, SshAddress, place_of, resolve
 
 # Every error is raised as one of ours; paramiko's log would also print stack traces to the terminal.

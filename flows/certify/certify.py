@@ -8,7 +8,8 @@ from datetime import UTC, date, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from devices.errors import DeviceError, FarmError, one_line
+from devices.errors import DeviceError, FarmError
+from devices.foreign_text import one_line
 from devices.inventory import DeviceSpec
 from flows.certify.kill import kill_and_reattach
 from flows.certify.measured import noise, sme_proof

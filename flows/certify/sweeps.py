@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from devices.errors import FarmError, one_line
+from devices.errors import FarmError
+from devices.foreign_text import one_line
 from tasks.analyse.certify.subject import Subject
 from tasks.bundle.record import SessionRecord
 from tasks.measure.night import sweep_night

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from devices.errors import InputError
+from devices.foreign_text import plain
 from flows.cli.table import short_text, table_lines
 from sql.answer import Answer, distinct_names
 from tasks.analyse.report.markdown import escaped
@@ -28,7 +29,11 @@ Blocks = Iterable[Sequence[tuple[Any, ...]]]
 
 
 def as_text(columns: Sequence[str], blocks: Blocks, form: str) -> Iterator[str]:
-    """Yield the rows in pieces, as `table`, `csv`, `json` or `markdown`."""
+    """Yield the rows in pieces, as `table`, `csv`, `json` or `markdown`.
+
+    No text can act on a terminal that shows them: JSON escapes every character outside ASCII, the other formats replace
+    control characters and marks of direction with U+FFFD.
+    """
     writers = {"csv": _as_csv, "json": _as_json, "markdown": _as_markdown, "table": table_lines}
     return writers[form](columns, blocks)
 
@@ -84,10 +89,10 @@ def _as_csv(columns: Sequence[str], blocks: Blocks) -> Iterator[str]:
     writer.writerow(columns)
     for block in blocks:
         writer.writerows(block)
-        yield text.getvalue()
+        yield plain(text.getvalue())
         text.seek(0)
         text.truncate()
-    yield text.getvalue()
+    yield plain(text.getvalue())
 
 
 def _as_json(columns: Sequence[str], blocks: Blocks) -> Iterator[str]:
@@ -95,9 +100,13 @@ def _as_json(columns: Sequence[str], blocks: Blocks) -> Iterator[str]:
     before = "[\n"
     for block in blocks:
         rows = (dict(zip(names, map(_for_json, row), strict=True)) for row in block)
-        yield before + ",\n".join(textwrap.indent(json.dumps(row, indent=1, default=str), " ") for row in rows)
+        yield before + ",\n".join(textwrap.indent(_json(row), " ") for row in rows)
         before = ",\n"
     yield "[]\n" if before == "[\n" else "\n]\n"
+
+
+def _json(row: dict[str, Any]) -> str:
+    return json.dumps(row, indent=1, default=str).replace("\x7f", "\\u007f")  # the one that json leaves
 
 
 def _for_json(value: Any) -> Any:

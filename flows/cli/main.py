@@ -1,17 +1,21 @@
 """The command line: the same words as the flows, one sentence for every error, an example for every command."""
 
+import io
 import os
 import sys
+import traceback
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer.exceptions import TyperException
 
 from flows.cli.ask import asking
 from flows.cli.farm import devices, doctor, servers
 from flows.cli.keep import bundles, decisions, kit, warehouse
 from flows.cli.measure import bisect, export, lab, model, runner, sweep
 from flows.cli.options import error_message
+from flows.terminal import show, show_pieces
 
 app = typer.Typer(
     help="Measure ExecuTorch models on a farm of devices.",
@@ -36,7 +40,7 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        typer.echo(f"etfarm {version('etfarm')}")
+        show(f"etfarm {version('etfarm')}")
         raise typer.Exit
 
 
@@ -60,19 +64,34 @@ def main() -> None:
     """Run the command line; an error of the user ends it with one sentence and exit code 2."""
     try:
         try:
-            app()
+            code = app(standalone_mode=False)
         finally:
             sys.stdout.flush()  # a full disk shows here, not after the exit code is decided
+        sys.exit(code)
+    except (typer.Abort, TyperException) as error:
+        sys.exit(_show_usage(error))
     except BrokenPipeError:
         _drop_output()
         sys.exit(1)
     except Exception as error:
         message = error_message(error)
         if message is None:
-            raise
+            show_pieces([traceback.format_exc()], err=True)
+            sys.exit(1)
         _drop_output()
-        typer.echo(f"etfarm: {message}", err=True)
+        show(f"etfarm: {message}", err=True)
         sys.exit(2)
+
+
+def _show_usage(error: typer.Abort | TyperException) -> int:
+    """Print what is wrong with the words of a command, of which a shell's `*` may have made some; return its code."""
+    if isinstance(error, typer.Abort):
+        show("Aborted!", err=True)
+        return 1
+    words = io.StringIO()
+    error.show(words)  # type: ignore[attr-defined]
+    show_pieces([words.getvalue()], err=True)
+    return error.exit_code
 
 
 def _drop_output() -> None:

@@ -5,13 +5,13 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import typer
 from rich.console import Console
 
 from devices.errors import FarmError
 from flows.cli.options import error_message
 from flows.progress import board
 from flows.server.settings import prepare_prefect
+from flows.terminal import show
 from tasks.store.var import Var
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ _T = TypeVar("_T")
 def announce(what: str, kind: str, var: Path) -> None:
     """Print what is about to start, a `kind` of work such as `sweep`, and where its results go; set up Prefect."""
     prepare_prefect(Var(var.absolute()).prefect_home)
-    typer.echo(f"etfarm: {what}; results go to {var}", err=True)
+    show(f"etfarm: {what}; results go to {var}", err=True)
     if "PREFECT_API_URL" not in os.environ:
-        typer.echo(f"starting a Prefect server for this {kind} (set PREFECT_API_URL to use a running one)", err=True)
+        show(f"starting a Prefect server for this {kind} (set PREFECT_API_URL to use a running one)", err=True)
 
 
 def run_with_server(

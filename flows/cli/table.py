@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from devices.foreign_text import plain_line
+
 WIDEST_CELL = 60
 
 
@@ -44,5 +46,5 @@ def short_text(value: Any, widest_cell: int | None = None) -> str:
     """Return a value in one line, numbers with 6 digits, NULL as nothing, and long text cut with an ellipsis."""
     if value is None:
         return ""
-    text = f"{value:.6g}" if isinstance(value, float) else " ".join(str(value).splitlines())
+    text = f"{value:.6g}" if isinstance(value, float) else plain_line(value)
     return text if widest_cell is None or len(text) <= widest_cell else text[: widest_cell - 1] + "…"

@@ -5,7 +5,8 @@ import time
 from collections.abc import Callable
 
 from devices.device import Device
-from devices.errors import DeviceBusy, DeviceError, FarmError, LeaseLost, one_line
+from devices.errors import DeviceBusy, DeviceError, FarmError, LeaseLost
+from devices.foreign_text import one_line
 from devices.inventory import open_device
 from devices.ondevice.job import kill_leftovers
 from devices.ondevice.lease import lease_ttl_s

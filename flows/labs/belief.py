@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
-from devices.errors import InputError, one_line
+from devices.errors import InputError
+from devices.foreign_text import one_line
 from devices.inventory import DeviceSpec
 from flows.device.job import DeviceJob, DeviceTally
 from flows.labs.messages import Ended, Probed

@@ -14,7 +14,8 @@ from prefect import runtime, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 
-from devices.errors import FarmError, InputError, one_line
+from devices.errors import FarmError, InputError
+from devices.foreign_text import one_line
 from devices.inventory import DeviceSpec
 from flows.device.job import DeviceTally
 from flows.device.measure import measure_device

@@ -1,6 +1,10 @@
 """What the log in Prefect's UI shows: every line of the farm, and nothing twice about a run that ended as Failed."""
 
+import contextlib
 import logging
+from typing import Any
+
+from devices.foreign_text import plain
 
 ROOMS = ("flows", "tasks", "devices", "sql")
 # About a state that a task or a flow returned: their own last line has the same message, without a dump or a trace.
@@ -10,11 +14,26 @@ _RETURNED = ("FailedRun: ", "TypeError: Unexpected result for failed state: ")
 
 
 def set_up_shown_log() -> None:
-    """Let the farm's lines reach Prefect, which gives its extra loggers a handler but no level."""
+    """Let the farm's lines reach Prefect, which gives its extra loggers a handler but no level.
+
+    Every handler gets them, and Prefect's about its runs, without characters that could act on a terminal.
+    """
+    if logging.getLogRecordFactory() is not _plain_record:
+        logging.setLogRecordFactory(_plain_record)
     for room in ROOMS:
         logging.getLogger(room).setLevel(logging.INFO)
     for name in ("prefect.task_runs", "prefect.flow_runs"):
         logging.getLogger(name).addFilter(_is_news)
+
+
+def _plain_record(name: str, *args: Any, **fields: Any) -> logging.LogRecord:
+    record = logging.LogRecord(name, *args, **fields)
+    if name.partition(".")[0] in (*ROOMS, "prefect"):
+        with contextlib.suppress(TypeError, ValueError):  # arguments that do not fit: the handler reports them
+            record.msg, record.args = plain(record.getMessage()), None
+        if record.exc_info:
+            record.exc_text = plain(logging.Formatter().formatException(record.exc_info))
+    return record
 
 
 def _is_news(record: logging.LogRecord) -> bool:

@@ -10,6 +10,7 @@ from prefect.settings import PREFECT_SERVER_API_HOST, PREFECT_SERVER_API_PORT
 
 from devices.errors import InputError
 from flows.server.embedded import command
+from flows.terminal import show
 
 
 def run_shared_server() -> NoReturn:
@@ -17,8 +18,7 @@ def run_shared_server() -> NoReturn:
     host, port = PREFECT_SERVER_API_HOST.value(), PREFECT_SERVER_API_PORT.value()
     _require_free(host, port)
     url = f"http://{host}:{port}"
-    sys.stderr.write(f"etfarm: Prefect server at {url}; set PREFECT_API_URL={url}/api for sweeps and workers\n")
-    sys.stderr.flush()
+    show(f"etfarm: Prefect server at {url}; set PREFECT_API_URL={url}/api for sweeps and workers", err=True)
     os.environ["PREFECT_SERVER_LOGGING_LEVEL"] = "WARNING"
     os.execv(sys.executable, command(host, port, "warning"))
 

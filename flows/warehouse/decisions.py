@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from devices.errors import InputError
+from devices.foreign_text import plain_line
 from devices.suggest import did_you_mean
 from flows.warehouse.publish import publish_of
 from tasks.analyse.verdict.decision_table import known_series
 from tasks.analyse.verdict.decisions import Decision, Selector, SeriesNight, read_decisions
 from tasks.keep.decisions import store_decisions
 from tasks.measure.night import parse_night
-from tasks.rows.rows import printable
 from tasks.store.store import BundleStore
 from tasks.store.var import Var
 
@@ -90,7 +90,7 @@ class DecisionBook:
         )
 
     def _write(self, **fields: Any) -> Decision:
-        fields["reason"] = printable(fields["reason"].strip())
+        fields["reason"] = plain_line(fields["reason"].strip())
         if not fields["reason"]:
             raise InputError("--reason: the text is empty; state why")
         now = datetime.now(UTC).replace(microsecond=0)

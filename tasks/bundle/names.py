@@ -6,6 +6,7 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from devices.device import FILE_LIMIT_BYTES
+from devices.foreign_text import plain_line
 
 RECORD = "session.json"
 ETDUMP = "model.etdump"
@@ -18,6 +19,8 @@ MOST_RECORD_BYTES = 16 << 20
 """Of a session.json, which has some 10 kB."""
 MOST_FILE_BYTES = FILE_LIMIT_BYTES
 """Of each other file of a bundle: what a device may send."""
+MOST_LOG_BYTES = 16 << 20
+"""Of a log; what is more is cut out of its middle."""
 _MOST_NAME_BYTES = 200  # file systems take 255; the store puts part of a hash in front
 
 
@@ -28,7 +31,7 @@ def plain_name(name: str) -> str:
     """
     is_path = "/" in name or "\\" in name or name.startswith(".")
     has_room = 0 < len(name.encode()) <= _MOST_NAME_BYTES
-    if is_path or not has_room or not name.isprintable():
+    if is_path or not has_room or plain_line(name) != name:
         raise PydanticCustomError("name", "{name} is not the name of a file or folder", {"name": repr(name)})
     return name
 

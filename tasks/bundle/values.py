@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
-from devices.errors import one_line
+from devices.foreign_text import one_line
 
 # A night is a date at the farm and a time is UTC: the date may be a day ahead.
 _ZONES_APART = timedelta(days=1)

@@ -124,8 +124,6 @@ def read_content(path: Path, *, name: str | None = None, most_bytes: int = sys.m
             return file.read(size_bytes)
     except ForeignFileError as error:
         raise EtdumpError(str(error).replace(str(path), shown, 1)) from None
-    except OSError as error:
-        raise EtdumpError(f"{shown}: cannot be read ({error.strerror})") from error
     except CorruptTables as error:
         raise EtdumpError(f"{shown} {error}") from None
 

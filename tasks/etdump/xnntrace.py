@@ -19,7 +19,7 @@ from devices.errors import InputError
 IsaFamily = Literal["SME2", "SME", "NEON", "other"]
 
 # xnn_<types>_<operation>[_minmax..]_ukernel[_<tile>]__<isa, variant, sometimes the tile>
-_XNNPACK_NAME = re.compile(r"xnn_(?P<what>\w+?)_+ukernel(?:_(?P<tile>[^_]+))?__(?P<how>\w+)")
+_XNNPACK_NAME = re.compile(r"xnn_(?P<what>\w+?)_ukernel(?:_(?P<tile>[^_]+))?__(?P<how>\w+)")
 _XNNPACK_TYPE = re.compile(r"xx|p?[a-z]{1,2}\d+(?:u?w|acc)?")
 _XNNPACK_TILE = re.compile(r"\d+x\d+|[uc]\d+v?")
 _XNNPACK_ISA = re.compile(r"(?:neon|sme|sve|sse|ssse|avx|wasm|rvv|hvx|xop|f16c|fma|vfp|armsimd|fp16arith|scalar)\w*")
@@ -35,11 +35,15 @@ _KLEIDIAI_ISA = re.compile(r"(?:neon|sme|sve)\w*")
 
 _PRODUCT = re.compile(r"i?(gemm|matmul)")
 
-_LOGCAT = re.compile(r"(?:\d{4}-)?\d\d-\d\d [\d:.]+\s+(?P<pid>\d+)\s+\d+ [A-Z] (?P<tag>.*?)\s*: (?P<message>.*)")
+# Each takes a time in proportion to the line, which may be anything: no two parts of a pattern match the same letters.
+_LOGCAT = re.compile(r"(?:\d{4}-)?\d\d-\d\d [\d:.]+\s+(?P<pid>\d{1,9})\s+\d+ [A-Z] (?P<tag>.*?): (?P<message>.*)")
 _STDIO = re.compile(r"(?:Note|Debug) \(XNNPACK\): (?P<message>.*)")
 _SELECTED = re.compile(r"Using (?P<kind>\w+) microkernel '(?P<name>[^']*)'")
-_ASSUMED = re.compile(r"Setting assumed_datatype=(?P<datatype>\w+) for node #(?P<node>\d+) \((?P<operator>.*?)\)\. \(")
-_RUNNING = re.compile(r"running operator \d+:\d+ \((?P<operator>.*)\) \(\w+, .*:\d+\)")
+_ASSUMED = re.compile(
+    r"Setting assumed_datatype=(?P<datatype>\w+) for node #(?P<node>\d{1,9}) \((?P<operator>.*?)\)\. \("
+)
+_RUNNING = re.compile(r"running operator \d+:\d+ \((?P<operator_and_place>.*):\d+\)")
+_PLACE = re.compile(r"\) \(\w+, ")
 
 
 @dataclass(frozen=True)
@@ -116,7 +120,7 @@ def parse_kernel(name: str) -> Kernel | None:
 
 
 def _xnnpack_kernel(name: str, match: re.Match[str]) -> Kernel:
-    types, operation = [], match["what"].split("_minmax")[0].split("_")
+    types, operation = [], match["what"].rstrip("_").split("_minmax")[0].split("_")
     while len(operation) > 1 and (operation[0] == "to" or _XNNPACK_TYPE.fullmatch(operation[0])):
         types.append(operation.pop(0))
     how = match["how"].split("_")
@@ -189,14 +193,21 @@ def read_xnntrace(source: str | Path, *, pid: int | None = None) -> Xnntrace:
                 unparsed.append(message)
         elif match := _ASSUMED.match(message):
             assumed.append(AssumedDatatype(int(match["node"]), match["operator"], match["datatype"]))
-        elif match := _RUNNING.fullmatch(message):
-            running[match["operator"]] += 1
+        elif operator := _running_operator(message):
+            running[operator] += 1
         elif message.startswith(("Using ", "Setting assumed_datatype", "running operator")):
             unparsed.append(message)
         else:
             ignored_lines += 1
     selections = (Selection(kind, kernel, count) for (kind, kernel), count in selected.items())
     return Xnntrace(tuple(selections), tuple(assumed), dict(running), ignored_lines, tuple(unparsed))
+
+
+def _running_operator(message: str) -> str | None:
+    """Return the operator that a message reports as running; its place in the sources, after it, is left out."""
+    match = _RUNNING.fullmatch(message)
+    places = list(_PLACE.finditer(match["operator_and_place"])) if match else []
+    return match["operator_and_place"][: places[-1].start()] if match and places else None
 
 
 def _messages(source: str | Path, pid: int | None) -> Iterator[str]:
@@ -208,7 +219,7 @@ def _messages(source: str | Path, pid: int | None) -> Iterator[str]:
             raise InputError(f"{source}: cannot be read ({error.strerror})") from error
     for line in source.splitlines():
         if match := _LOGCAT.fullmatch(line):
-            is_ours = match["tag"] == "XNNPACK" and pid in (None, int(match["pid"]))
+            is_ours = match["tag"].rstrip() == "XNNPACK" and pid in (None, int(match["pid"]))
             yield match["message"] if is_ours else ""
         else:
             stdio = _STDIO.search(line) if pid is None else None

@@ -105,5 +105,5 @@ def _is_there(path: Path, sha256: str) -> bool:
     """Return whether a bundle or a loose ETDump outside the store still has the content that was loaded."""
     try:
         return content_sha256(path) == sha256
-    except (OSError, ForeignFileError):
+    except ForeignFileError:
         return False

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from devices.errors import FarmError
+from devices.foreign_text import plain_line
 from tasks.bundle.layer_drift import read_layer_drift
 from tasks.bundle.names import ETDUMP, LAYER_DRIFT, MOST_FILE_BYTES, MOST_RECORD_BYTES, RECORD
 from tasks.bundle.record import BundleError, SessionRecord
@@ -139,7 +140,7 @@ def rows_of_etdump(path: Path) -> Rows:
         sha256=sha256,
         sweep={"sweep_id": f"{LOOSE_SWEEP}-{session_id}", "name": LOOSE_SWEEP, "night": None},
         device=with_hash({"name": "unknown"}),
-        model=with_hash({"name": printable(path.stem), "precision": "unknown"}, extra=sha256),
+        model=with_hash({"name": plain_line(path.stem), "precision": "unknown"}, extra=sha256),
         session={
             "session_id": session_id,
             "attempt": 1,
@@ -164,14 +165,9 @@ def session_id_of(path: Path) -> str | None:
         if not path.is_dir():
             return _loose_id(content_sha256(path))
         return str(json.loads(read_foreign(path / RECORD, MOST_RECORD_BYTES))["session_id"])
-    except (OSError, ForeignFileError, ValueError, KeyError, TypeError, RecursionError):
+    except (ForeignFileError, ValueError, KeyError, TypeError, RecursionError):
         found = _SESSION_ID.match(path.name)
         return found[0] if found else None
-
-
-def printable(text: object) -> str:
-    """Return text that can be stored: bytes of a file's name that are not UTF-8 become question marks."""
-    return str(text).encode("utf-8", "replace").decode()
 
 
 def _layer_rows(folder: Path, record: SessionRecord) -> list[Row]:

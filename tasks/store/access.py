@@ -21,8 +21,6 @@ def reported(location: str, what: str) -> Iterator[None]:
     """Turn an error of the storage into a BundleError."""
     try:
         yield
-    except ForeignFileError as error:
-        raise BundleError(str(error)) from None
     except _storage_errors() as error:
         cause = getattr(error, "strerror", None) or " ".join(str(error).split()) or type(error).__name__
         is_remote = "://" in location
@@ -71,7 +69,7 @@ def read_files(fs: Any, sizes: Mapping[str, int], most_bytes: int) -> dict[str, 
     contents: dict[str, bytes | Exception] = dict.fromkeys(sizes, b"") | dict(zip(some, got, strict=True))
     too_large = {path: size for path, size in sizes.items() if size > most_bytes}
     for path, size in too_large.items():
-        contents[path] = BundleError(f"{path}: has {size} bytes; the limit for such a file is {most_bytes}")
+        contents[path] = BundleError(f"{path}: has {size} bytes; the limit is {most_bytes}")
     return contents
 
 
@@ -100,18 +98,21 @@ class _Folder:
         write_complete(Path(path), content)
 
     def cat_file(self, path: str, start: int, end: int) -> bytes:
-        with open_foreign(Path(path), sys.maxsize) as stream:
-            stream.seek(start)
-            return stream.read(end - start)
+        try:
+            with open_foreign(Path(path), sys.maxsize) as stream:
+                stream.seek(start)
+                return stream.read(end - start)
+        except ForeignFileError as error:
+            if error.is_missing:
+                raise FileNotFoundError(path) from None
+            raise BundleError(str(error)) from None
 
     def cat_ranges(self, paths: Sequence[str], starts: Sequence[int], ends: Sequence[int]) -> list[bytes | Exception]:
         contents: list[bytes | Exception] = []
         for path, start, end in zip(paths, starts, ends, strict=True):
             try:
                 contents.append(self.cat_file(path, start, end))
-            except ForeignFileError as error:
-                contents.append(BundleError(str(error)))
-            except OSError as error:
+            except (BundleError, OSError) as error:
                 contents.append(error)
         return contents
 

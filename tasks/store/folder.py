@@ -54,13 +54,11 @@ def read_record(folder: Path) -> SessionRecord:
     path = folder / RECORD
     try:
         return parse_record(read_foreign(path, MOST_RECORD_BYTES), str(path))
-    except FileNotFoundError:
+    except ForeignFileError as error:
+        if not error.is_missing:
+            raise BundleError(str(error)) from None
         way_on = "restore it from a backup, or name its .etdump file to load it without its session"
         raise BundleError(f"{folder}: damaged bundle: session.json is missing; {way_on}") from None
-    except ForeignFileError as error:
-        raise BundleError(str(error)) from None
-    except OSError as error:
-        raise BundleError(f"{path}: cannot be read ({error.strerror})") from None
 
 
 def record_beside(file: Path) -> SessionRecord | None:
@@ -87,15 +85,13 @@ def _matches(path: Path, wanted: FileRecord) -> bool:
         with open_foreign(path, MOST_FILE_BYTES) as stream:
             has_size = os.fstat(stream.fileno()).st_size == wanted.bytes
             return has_size and hashlib.file_digest(stream, "sha256").hexdigest() == wanted.sha256
-    except FileNotFoundError:
-        cause = "the file is missing from its bundle; restore the bundle from a backup"
-        raise BundleError(f"{path}: {cause}") from None
     except ForeignFileError as error:
-        raise BundleError(str(error)) from None
+        cause = f"{path}: the file is missing from its bundle; restore the bundle from a backup"
+        raise BundleError(cause if error.is_missing else str(error)) from None
 
 
 def content_sha256(path: Path) -> str:
-    """Return the hash that a bundle's folder or a loose ETDump is known by; raises OSError and ForeignFileError.
+    """Return the hash that a bundle's folder or a loose ETDump is known by; raises ForeignFileError.
 
     That of a bundle is its session.json's, which holds the hashes of all other files.
     """

@@ -14,56 +14,58 @@ from pathlib import Path
 
 from devices.errors import FarmError
 
-_OF_LINKS_AND_SOCKETS = {errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.EOPNOTSUPP}
-
-
-class _NotRegularError(Exception):
-    pass
-
 
 class ForeignFileError(FarmError):
-    """A file is not regular or larger than its limit; the text is one sentence that begins with its path."""
+    """A file cannot be read, or is not a regular file of at most its limit; the text is one sentence."""
+
+    def __init__(self, text: str, *, is_missing: bool = False) -> None:
+        super().__init__(text)
+        self.is_missing = is_missing
 
 
 @contextlib.contextmanager
 def open_foreign(path: Path, most_bytes: int) -> Iterator[io.BufferedReader]:
-    """Yield the content of a regular file of at most `most_bytes`; links are not followed.
+    """Yield the content of a regular file of at most `most_bytes`; raises ForeignFileError.
 
-    Raises ForeignFileError, or OSError if the file cannot be opened.
+    A link is refused, since it can lead out of the folder; a pipe is not waited for.
     """
     try:
         with open(path, "rb", opener=_open_regular) as stream:
             size_bytes = os.fstat(stream.fileno()).st_size
             if size_bytes > most_bytes:
-                raise ForeignFileError(f"{path}: has {size_bytes} bytes; the limit for such a file is {most_bytes}")
+                raise ForeignFileError(f"{path}: has {size_bytes} bytes; the limit is {most_bytes}")
             yield stream
-    except _NotRegularError:
-        cause = "is not a regular file but a link, a folder, a pipe or a device; replace it"
-        raise ForeignFileError(f"{path}: {cause}") from None
+    except OSError as error:
+        raise ForeignFileError(
+            f"{path}: {_CAUSES.get(error.errno or 0, f'cannot be read ({error.strerror})')}",
+            is_missing=isinstance(error, FileNotFoundError),
+        ) from None
 
 
 def read_foreign(path: Path, most_bytes: int) -> bytes:
-    """Return the content of a regular file of at most `most_bytes`; raises as `open_foreign`."""
+    """Return the content of a regular file of at most `most_bytes`; raises ForeignFileError."""
     with open_foreign(path, most_bytes) as stream:
-        return stream.read(most_bytes)
+        content = stream.read(most_bytes + 1)
+    if len(content) > most_bytes:  # it has grown since it was opened
+        raise ForeignFileError(f"{path}: has more than {most_bytes} bytes, which is the limit")
+    return content
 
 
 def sha256_of_foreign(path: Path, most_bytes: int) -> str:
-    """Return the SHA-256 of a regular file of at most `most_bytes`; raises as `open_foreign`."""
+    """Return the SHA-256 of a regular file of at most `most_bytes`; raises ForeignFileError."""
     with open_foreign(path, most_bytes) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+_NOT_REGULAR = errno.EOPNOTSUPP
+_CAUSES = {errno.ELOOP: "is a link; copy the file in its place", _NOT_REGULAR: "is not a regular file; move it away"}
+
+
 def _open_regular(path: str, flags: int) -> int:
-    """Open a file as `open` asks for; raises _NotRegularError if it is not regular."""
-    try:
-        # Opening a pipe would otherwise wait for somebody who writes to it.
-        descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError as error:
-        if error.errno in _OF_LINKS_AND_SOCKETS:
-            raise _NotRegularError from None
-        raise
+    """Open a file as `open` asks for; raises OSError, with _NOT_REGULAR for what is none."""
+    # Opening a pipe would otherwise wait for somebody who writes to it.
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise _NotRegularError
+        raise OSError(_NOT_REGULAR, os.strerror(_NOT_REGULAR))
     return descriptor

@@ -59,7 +59,7 @@ class Shelf:
             except FileNotFoundError:
                 return None
         if len(content) > _MOST_BYTES:
-            raise TooLargeError(f"{self.location}/{name}: has more than {_MOST_BYTES} bytes, the limit for such a file")
+            raise TooLargeError(f"{self.location}/{name}: has more than {_MOST_BYTES} bytes, which is the limit")
         return content
 
     def names(self, folder: str) -> list[str]:

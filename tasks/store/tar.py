@@ -104,7 +104,7 @@ def files_of_bundles(archive: Path) -> Iterator[PackedFile]:
         is_record = name == RECORD
         most_bytes = MOST_RECORD_BYTES if is_record else MOST_FILE_BYTES
         if member.size > most_bytes:
-            raise tarfile.ReadError(f"{member.name} has {member.size} bytes; the limit for such a file is {most_bytes}")
+            raise tarfile.ReadError(f"{member.name} has {member.size} bytes; the limit is {most_bytes}")
         is_packed_here = tar.pax_headers.get("comment") == RECORDS_FIRST["comment"]
         has_other |= not is_record
         if is_record:

@@ -15,6 +15,7 @@ from flows.cli.options import (
     WarehouseOption,
     opened_store,
 )
+from flows.terminal import show, show_pieces
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -28,7 +29,7 @@ def report(
     """Write a sweep's report (HTML and Markdown); print its path."""
     from flows.warehouse.publish import write_report
 
-    typer.echo(write_report(sweep_id, var, warehouse))
+    show(write_report(sweep_id, var, warehouse))
 
 
 @app.command(
@@ -56,6 +57,9 @@ def sql(
 ) -> None:
     """Query the warehouse with SQL or a named question.
 
+    Names and logs come from devices and files. Tables, CSV and Markdown replace their control characters and marks of
+    direction with U+FFFD; JSON escapes them, and .parquet and .arrow keep them.
+
     List the views and their descriptions with: etfarm sql "SELECT view_name, comment FROM duckdb_views()"
     """
     from devices.errors import InputError
@@ -63,7 +67,7 @@ def sql(
     from flows.cli.ask.sql import ask
 
     if list_questions:
-        typer.echo(question_list(), nl=False)
+        show_pieces([question_list()])
         return
     if query is None:
         raise InputError("name a question, or pass SQL or a .sql file; list the questions with `etfarm sql --list`")
@@ -148,7 +152,7 @@ def trace(
     """Write a trace of a session's runs for Perfetto."""
     from flows.cli.ask.trace import write_trace
 
-    typer.echo(write_trace(session, run, output, opened_store(bundles, var)))
+    show(write_trace(session, run, output, opened_store(bundles, var)))
 
 
 @app.command(epilog="Example: etfarm queue --inventory deployments/inventories/local.yaml")
@@ -165,5 +169,4 @@ def queue(
     """
     from flows.cli.ask.queue import queue_text
 
-    for piece in queue_text(inventory, format):
-        typer.echo(piece, nl=False)
+    show_pieces(queue_text(inventory, format))

@@ -5,11 +5,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from devices.errors import InputError
 from devices.suggest import did_you_mean
 from flows.cli.ask.compare_page import data, page
+from flows.terminal import show, show_pieces
 from flows.warehouse.publish import readable_warehouse
 from sql.answer import answered
 from sql.schema import sql_files
@@ -41,12 +40,11 @@ def run_compare(
         raise InputError(f"nothing to compare: {cause}; name two that have a series in common")
     pairs = [compare_cells(a, b, margin) for a, b in matched.pairs]
     is_data = form in ("csv", "json")
-    for piece in data(pairs, matched, form) if is_data else page(arms, pairs, matched, margin, form):
-        typer.echo(piece, nl=False)
+    show_pieces(data(pairs, matched, form) if is_data else page(arms, pairs, matched, margin, form))
     lacking = len(matched.only_a) + len(matched.only_b)
     causes = [failed for reason in dict.fromkeys(fail_on) if (failed := _cause(reason, pairs, lacking, margin))]
     if causes:
-        typer.echo(f"etfarm: compare failed: {'; '.join(causes)}", err=True)
+        show(f"etfarm: compare failed: {'; '.join(causes)}", err=True)
     return 1 if causes else 0
 
 

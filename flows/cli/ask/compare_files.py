@@ -6,10 +6,9 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from devices.errors import InputError
 from flows.cli.formats import as_text
+from flows.terminal import show, show_pieces
 from tasks.bundle.enough import LEAST_SESSIONS
 from tasks.bundle.record import SweepNight
 from tasks.measure.night import sweep_night, sweeps_of_night
@@ -68,7 +67,7 @@ def run_compare_files(
     answer, note, is_server_lost = run_with_server(compare_files, parameters, var, "comparison")
     _print(answer, files, spec.name, form)
     if note:
-        typer.echo(note, err=True)
+        show(note, err=True)
     code = 1 if _fails(answer, fail_on, margin) else 0
     if is_server_lost:
         exit_at_once(code)
@@ -89,19 +88,18 @@ def _print(answer: Any, files: tuple[Path, Path], device: str, form: str) -> Non
     times = [each / 1e6 if each is not None else None for each in (found.time_a, found.time_b)]
     figures = (*counts, *times, found.ratio, found.low, found.high, answer.word, answer.since)
     row = (device, *map(str, files), *figures)
-    for piece in as_text(_COLUMNS, [[row]], form):
-        typer.echo(piece, nl=False)
+    show_pieces(as_text(_COLUMNS, [[row]], form))
     if form != "table":
         return
-    typer.echo(f"B against A: {answer.in_words()}")
+    show(f"B against A: {answer.in_words()}")
     if answer.calls > 1:
         since = answer.since.isoformat(" ", "minutes")
-        typer.echo(f"from {counts[0]} sessions of A and {counts[1]} of B, of {answer.calls} calls since {since} UTC")
+        show(f"from {counts[0]} sessions of A and {counts[1]} of B, of {answer.calls} calls since {since} UTC")
     if answer.word == "unknown" and found.more_sessions:
         more = max(found.more_sessions, LEAST_SESSIONS)
         lacking = f"{found.more_sessions} more session{'' if found.more_sessions == 1 else 's'}"
         settled = f"about {lacking} of each side would settle it"
-        typer.echo(f"{settled}; compare again with --sessions {more}, which adds them to these")
+        show(f"{settled}; compare again with --sessions {more}, which adds them to these")
 
 
 def _fails(answer: Any, fail_on: Collection[str], margin: float) -> bool:

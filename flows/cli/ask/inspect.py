@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import numpy as np
-import typer
 
-from flows.cli.table import as_table
+from flows.cli.table import table_lines
+from flows.terminal import show, show_pieces
 from tasks.bundle.middle_half import middle_mean
 from tasks.etdump.consistent import clock_without_time, negative_time, several_methods, unfinished_execution
 from tasks.etdump.reader import Etdump, read_etdump
@@ -26,31 +26,32 @@ def inspect_etdump(file: Path) -> None:
     dump = read_etdump(file.resolve(), name=str(file), backends=record.model.backends if record else None)
     warmup = min(record.warmup_executions if record else 1, max(dump.executions - 1, 0))
     measured = dump.execute_ns[warmup:]
-    typer.echo(f"{file}: {dump.executions} executions, {len(dump.name_id)} events")
+    show(f"{file}: {dump.executions} executions, {len(dump.name_id)} events")
     if unfinished := unfinished_execution(dump):
-        typer.echo(unfinished)
+        show(unfinished)
     if not dump.executions:
-        typer.echo("0 complete executions: the runner was stopped, or did not execute the model; run it again")
+        show("0 complete executions: the runner was stopped, or did not execute the model; run it again")
         return
     runs = runs_of(dump)
     if different := several_methods(dump, runs):
-        typer.echo(different)
+        show(different)
         return
-    typer.echo(f"first execution {dump.execute_ns[0] / 1e6:.3f} ms (cold)")
+    show(f"first execution {dump.execute_ns[0] / 1e6:.3f} ms (cold)")
     if warmup:
         kind = "the others" if warmup == 1 else f"the {len(measured)} after {warmup} warm-up runs"
-        typer.echo(
+        show(
             f"{kind}: {middle_mean(measured) / 1e6:.3f} ms, the mean of their middle half "
             f"(median {np.median(measured) / 1e6:.3f}, min {measured.min() / 1e6:.3f}, max {measured.max() / 1e6:.3f})"
         )
     if without_time := clock_without_time(measured):
-        typer.echo(without_time)
+        show(without_time)
     if contradiction := negative_time(runs):
-        typer.echo(contradiction)
+        show(contradiction)
         return
     for note in dump.delegate_notes:
-        typer.echo(note)
-    typer.echo(as_table(("operator", "calls per run", "self ms per run", "share %"), _heaviest(dump, warmup)))
+        show(note)
+    columns = ("operator", "calls per run", "self ms per run", "share %")
+    show_pieces(table_lines(columns, [_heaviest(dump, warmup)]))
 
 
 def _heaviest(dump: Etdump, warmup: int) -> list[tuple[str, float, float, float | str]]:

@@ -5,7 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from devices.errors import DeviceError, one_line
+from devices.errors import DeviceError
+from devices.foreign_text import one_line
 from devices.inventory import SITE_VARIABLE, DeviceSpec, load_inventory, open_device
 from devices.ondevice.lease import Holder, device_queue, has_ended
 from devices.reconnect import probe

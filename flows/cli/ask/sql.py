@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import typer
-
 from devices.errors import InputError
 from flows.cli.ask.questions import check_names, named_question, parameters_of
 from flows.cli.formats import as_text, output_file, write_rows
+from flows.terminal import show, show_pieces
 from flows.warehouse.publish import readable_warehouse
 from sql.answer import answered
 
@@ -34,12 +33,11 @@ def ask(
         query = question.text if question else _query_text(text)
         if output is None:
             with answered(readable, query, parameters) as answer:
-                for piece in as_text(answer.columns, answer.blocks(), form or "table"):
-                    typer.echo(piece, nl=False)
+                show_pieces(as_text(answer.columns, answer.blocks(), form or "table"))
             return
         with output_file(output) as stream, answered(readable, query, parameters) as answer:
             write_rows(answer, stream, output)
-    typer.echo(f"{output}: {answer.rows} row{'' if answer.rows == 1 else 's'}")
+    show(f"{output}: {answer.rows} row{'' if answer.rows == 1 else 's'}")
 
 
 def _query_text(text_or_file: str) -> str:

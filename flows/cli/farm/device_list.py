@@ -35,15 +35,15 @@ def device_table(inventory: Path, var: Path) -> tuple[str, bool]:
     return text, not any(device.unreachable for device in states)
 
 
-def probe_lines(inventory: Path, name: str) -> str:
+def probe_lines(inventory: Path, name: str) -> list[str]:
     """Return the facts and conditions of one device, one per line; raises DeviceError if it cannot be reached."""
     with open_device(reached_device(inventory, name)) as device:
         probe(device)
         known = {**read_facts(device).model_dump(), **read_conditions(device).model_dump()}
-    return "\n".join(f"{key}: {'unknown' if value is None else value}" for key, value in known.items())
+    return [f"{key}: {'unknown' if value is None else value}" for key, value in known.items()]
 
 
-def why_lines(inventory: Path, selector: list[str], var: Path) -> str:
+def why_lines(inventory: Path, selector: list[str], var: Path) -> list[str]:
     """Return one line per device: `would be used`, or all reasons why not."""
     for word in selector:
         if "=" not in word:
@@ -55,7 +55,7 @@ def why_lines(inventory: Path, selector: list[str], var: Path) -> str:
         health = registry.health(spec.name)
         reasons = matches(wanted, spec.selectable_labels()) + ([] if health.usable else [f"it is {health}"])
         lines.append(f"{spec.name}: {'; '.join(reasons) or 'would be used'}")
-    return "\n".join(lines)
+    return lines
 
 
 def change_health(inventory: Path, name: str, var: Path, change: Callable[[Registry], Health]) -> str:

@@ -12,6 +12,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from flows.cli.options import DEFAULT_INVENTORY, DEFAULT_VAR, InventoryOption, VarOption
+from flows.terminal import show, show_pieces
 
 app = typer.Typer(
     help="List devices with their state and health.",
@@ -36,7 +37,7 @@ def devices(
         from flows.cli.farm.device_list import device_table
 
         text, all_reached = device_table(inventory, var)
-        typer.echo(text, nl=False)
+        show_pieces([text])
         raise typer.Exit(0 if all_reached else 1)
 
 
@@ -45,7 +46,7 @@ def probe(name: NameArgument, inventory: InventoryOption = DEFAULT_INVENTORY, va
     """Print the facts and current conditions of one device."""
     from flows.cli.farm.device_list import probe_lines
 
-    typer.echo(probe_lines(inventory, name))
+    show(*probe_lines(inventory, name))
 
 
 @app.command(epilog="Example: etfarm devices certify this-machine -o page.md")
@@ -84,10 +85,10 @@ def certify(
         for position, line in enumerate(checks, 1):
             statuses[line.partition(":")[0]] += 1
             lines.append(f"{position} {line}")
-            typer.echo(lines[-1])
+            show(lines[-1])
     lines.append(", ".join(f"{statuses[status]} {status}" for status in ("passed", "failed", "not tried")))
     write_complete(file, acceptance.page(name, lines, places.root / "logs").encode())
-    typer.echo(f"{lines[-1]}; page: {file}")
+    show(f"{lines[-1]}; page: {file}")
     raise typer.Exit(1 if statuses["failed"] else 0)
 
 
@@ -107,7 +108,7 @@ def why(
     """Show which devices a selector matches, and why not the others."""
     from flows.cli.farm.device_list import why_lines
 
-    typer.echo(why_lines(inventory, selector, var))
+    show(*why_lines(inventory, selector, var))
 
 
 @app.command(epilog='Example: etfarm devices quarantine pixel-1 --hours 24 --reason "swollen battery"')
@@ -121,9 +122,7 @@ def quarantine(
     """Keep a device out of sweeps for some hours."""
     from flows.cli.farm.device_list import change_health
 
-    typer.echo(
-        change_health(inventory, name, var, lambda known: known.quarantine(name, reason, timedelta(hours=hours)))
-    )
+    show(change_health(inventory, name, var, lambda known: known.quarantine(name, reason, timedelta(hours=hours))))
 
 
 @app.command(epilog="Example: etfarm devices release pixel-1")
@@ -131,7 +130,7 @@ def release(name: NameArgument, inventory: InventoryOption = DEFAULT_INVENTORY, 
     """Clear a device's quarantine or retirement."""
     from flows.cli.farm.device_list import change_health
 
-    typer.echo(change_health(inventory, name, var, lambda known: known.release(name)))
+    show(change_health(inventory, name, var, lambda known: known.release(name)))
 
 
 @app.command(epilog='Example: etfarm devices retire pixel-1 --reason "given back"')
@@ -144,4 +143,4 @@ def retire(
     """Keep a device out of sweeps permanently."""
     from flows.cli.farm.device_list import change_health
 
-    typer.echo(change_health(inventory, name, var, lambda known: known.retire(name, reason)))
+    show(change_health(inventory, name, var, lambda known: known.retire(name, reason)))

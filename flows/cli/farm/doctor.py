@@ -3,6 +3,7 @@
 import typer
 
 from flows.cli.options import DEFAULT_INVENTORY, DEFAULT_VAR, InventoryOption, VarOption
+from flows.terminal import show
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -25,7 +26,7 @@ def doctor(inventory: InventoryOption = DEFAULT_INVENTORY, var: VarOption = DEFA
     left, setup = findings(places, inventory), check_setup(places, inventory)
     needs_user = any(finding.needs_user for finding in left + setup)
     if not left and not needs_user:
-        typer.echo("nothing found")
+        show("nothing found")
     for finding in left + setup:
-        typer.echo(finding.text)
+        show(finding.text)
     raise typer.Exit(int(needs_user))

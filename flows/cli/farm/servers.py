@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from flows.cli.options import DEFAULT_AUTOMATIONS, DEFAULT_VAR, VarOption
+from flows.terminal import show
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -34,7 +35,7 @@ def automate(
     from flows.server.automations import deploy_automations
 
     for line in deploy_automations(file, os.environ.get("ETFARM_NOTIFY", "")):
-        typer.echo(line)
+        show(line)
 
 
 @app.command(epilog="Example: etfarm server")

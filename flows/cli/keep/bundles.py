@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from flows.cli.options import DEFAULT_VAR, BundlesOption, VarOption, WarehouseOption, opened_store, progress_on_stderr
+from flows.terminal import show
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -28,9 +29,9 @@ def load(
     result = load_and_publish(paths, var, warehouse, store) if paths else load_store(store, None, var, warehouse)
     forgotten = f", {result.forgotten} forgotten (left out)" if result.forgotten else ""
     counts = f"{result.loaded} loaded, {result.already} already in the warehouse, {len(result.refused)} refused"
-    typer.echo(counts + forgotten)
+    show(counts + forgotten)
     for _, sentence in result.refused:
-        typer.echo(sentence, err=True)
+        show(sentence, err=True)
     raise typer.Exit(1 if result.refused else 0)
 
 
@@ -48,7 +49,7 @@ def forget(
     """
     from flows.warehouse.forget import forget_target
 
-    typer.echo(forget_target(target, reason, opened_store(bundles, var), var, warehouse))
+    show(forget_target(target, reason, opened_store(bundles, var), var, warehouse))
 
 
 @app.command(epilog="Example: etfarm prune --pack-after 60 --yes")
@@ -78,16 +79,16 @@ def prune(
     store = opened_store(bundles, var)
     plan = plan_prune(rules, store, var, warehouse, date.today())
     if plan.is_empty:
-        typer.echo("nothing to prune")
+        show("nothing to prune")
         return
     if not yes:
         for line in describe(plan, store):
-            typer.echo(line)
-        typer.echo("nothing was changed; run the command again with --yes")
+            show(line)
+        show("nothing was changed; run the command again with --yes")
         return
     failed = False
     with progress_on_stderr():
         for line in carry_out(plan, store, var, warehouse):
-            typer.echo(line)
+            show(line)
             failed |= line.startswith("not packed")
     raise typer.Exit(int(failed))

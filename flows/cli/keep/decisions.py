@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli.options import DEFAULT_VAR, BundlesOption, VarOption, WarehouseOption, opened_store
+from flows.terminal import show, show_pieces
 
 if TYPE_CHECKING:
     from flows.warehouse.decisions import DecisionBook
@@ -47,7 +48,7 @@ def reset(
     from tasks.analyse.verdict.decisions import Selector
 
     series = Selector(model=model, precision=precision, device=device, variant=variant)
-    typer.echo(_book(bundles, var, warehouse).reset_baseline(night, series, reason))
+    show(_book(bundles, var, warehouse).reset_baseline(night, series, reason))
 
 
 @night.command(epilog='Example: etfarm night exclude 2026-11-20 --reason "air conditioning failed"')
@@ -67,7 +68,7 @@ def exclude(
     from tasks.analyse.verdict.decisions import Selector
 
     series = Selector(device=device, model=model)
-    typer.echo(_book(bundles, var, warehouse).exclude_night(night, series, reason))
+    show(_book(bundles, var, warehouse).exclude_night(night, series, reason))
 
 
 @app.callback()
@@ -79,9 +80,9 @@ def decisions(context: typer.Context, var: VarOption = DEFAULT_VAR, bundles: Bun
     from tasks.analyse.verdict.decisions import read_decisions
 
     found = read_decisions(opened_store(bundles, var))
-    typer.echo(as_table(_COLUMNS, _rows(found)), nl=False)
+    show_pieces([as_table(_COLUMNS, _rows(found))])
     for sentence in found.damaged:
-        typer.echo(sentence, err=True)
+        show(sentence, err=True)
     raise typer.Exit(1 if found.damaged else 0)
 
 
@@ -94,7 +95,7 @@ def revoke(
     warehouse: WarehouseOption = None,
 ) -> None:
     """Take a decision back; its record stays."""
-    typer.echo(_book(bundles, var, warehouse).revoke(decision_id, reason))
+    show(_book(bundles, var, warehouse).revoke(decision_id, reason))
 
 
 def _book(bundles: str | None, var: Path, warehouse: Path | None) -> "DecisionBook":

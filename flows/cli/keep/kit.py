@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from flows.cli.options import DEFAULT_VAR, BundlesOption, VarOption
+from flows.terminal import show
 
 app = typer.Typer(help="Import from Arm's SME2 ExecuTorch profiling kit.", no_args_is_help=True)
 
@@ -22,8 +23,13 @@ def import_(
     var: VarOption = DEFAULT_VAR,
     bundles: BundlesOption = None,
 ) -> None:
-    """Turn results into bundles."""
+    """Turn results into bundles.
+
+    A file that cannot be used is left out: it is named on standard error, and the command exits with 1.
+    """
     from flows.kit import import_results
 
-    for line in import_results(folder, device, precision, var, bundles):
-        typer.echo(line)
+    lines, left_out = import_results(folder, device, precision, var, bundles)
+    show(*lines)
+    show(*(f"left out: {sentence}" for sentence in left_out), err=True)
+    raise typer.Exit(1 if left_out else 0)

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from flows.cli.options import DEFAULT_VAR, BundlesOption, VarOption, WarehouseOption, opened_store, progress_on_stderr
+from flows.terminal import show, show_pieces
 from tasks.store.var import Var
 
 app = typer.Typer(help="Find, check and rebuild the warehouse; its documentation.", no_args_is_help=True)
@@ -16,7 +17,7 @@ def path(var: VarOption = DEFAULT_VAR) -> None:
     """Print the path of the newest snapshot, to open read-only."""
     from tasks.analyse.snapshot import newest_snapshot
 
-    typer.echo(newest_snapshot(Var(var).snapshots).absolute())
+    show(newest_snapshot(Var(var).snapshots).absolute())
 
 
 @app.command(epilog="Example: etfarm warehouse docs -o sql/DICTIONARY.md")
@@ -28,10 +29,10 @@ def docs(
     from tasks.store.files import write_complete
 
     if output is None:
-        typer.echo(data_dictionary(), nl=False)
+        show_pieces([data_dictionary()])
         return
     write_complete(output, data_dictionary().encode())
-    typer.echo(output)
+    show(output)
 
 
 @app.command(epilog="Example: etfarm warehouse rebuild --bundles s3://bucket/prefix")
@@ -46,13 +47,13 @@ def rebuild(var: VarOption = DEFAULT_VAR, bundles: BundlesOption = None, warehou
     with progress_on_stderr():
         done = rebuild_warehouse(opened_store(bundles, var), var, warehouse)
     for line in done.differing:
-        typer.echo(line)
+        show(line)
     compared = "nothing to compare with" if not done.compared else f"{len(done.differing)} views differ"
     compared = "all views are identical" if done.compared and not done.differing else compared
     thinned = f"; events of {done.thinned} thinned sessions are back" if done.thinned else ""
-    typer.echo(f"{done.sessions} sessions, {compared}{thinned}")
+    show(f"{done.sessions} sessions, {compared}{thinned}")
     for sentence in done.refused:
-        typer.echo(sentence, err=True)
+        show(sentence, err=True)
     raise typer.Exit(1 if done.refused else 0)
 
 
@@ -67,7 +68,7 @@ def check(var: VarOption = DEFAULT_VAR, bundles: BundlesOption = None, warehouse
     with progress_on_stderr():
         checked = check_warehouse(opened_store(bundles, var), var, warehouse)
     for finding in checked.findings:
-        typer.echo(finding)
+        show(finding)
     if not checked.findings:
-        typer.echo(checked.counts)
+        show(checked.counts)
     raise typer.Exit(1 if checked.findings else 0)

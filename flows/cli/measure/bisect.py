@@ -13,6 +13,7 @@ from flows.cli.options import (
     VarOption,
     WarehouseOption,
 )
+from flows.terminal import show
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -61,9 +62,9 @@ def bisect(
     parameters = {"series": found_series, "good": first, "contents": contents, "device": spec, "results": results}
     found, note, is_server_lost = run_with_server(bisect_flow, parameters, var, "bisection")
     for line in [*found.steps, *found.conclusion()]:
-        typer.echo(line)
+        show(line)
     if note:
-        typer.echo(note)
+        show(note)
     code = 0 if found.first_bad else 1
     if is_server_lost:
         exit_at_once(code)

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from flows.cli.options import DEFAULT_VAR, VarOption
+from flows.terminal import show
 from tasks.prepare.export.recipes import RECIPES
 
 app = typer.Typer(rich_markup_mode=None)
@@ -22,4 +23,4 @@ def export(
     from tasks.store.var import Var
 
     done = export_model(model, precision, Var(var).exports, seed=seed)
-    typer.echo(done.folder)
+    show(done.folder)

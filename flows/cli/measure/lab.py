@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from flows.cli.options import DEFAULT_VAR, BundlesOption, VarOption
+from flows.terminal import show
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -40,5 +41,5 @@ def lab(
     if bundles:
         open_store(bundles, places).sweep_ids()
         os.environ["ETFARM_BUNDLES"] = bundles if "://" in bundles else str(Path(bundles).absolute())
-    typer.echo(f"etfarm: lab {site} waits for sweeps; results go to {bundles or 'the store of each sweep'}", err=True)
+    show(f"etfarm: lab {site} waits for sweeps; results go to {bundles or 'the store of each sweep'}", err=True)
     raise typer.Exit(run_worker(LABS_POOL, site))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flows.cli.options import DEFAULT_VAR, VarOption
+from flows.terminal import show
 
 if TYPE_CHECKING:
     from flows.model_check import CheckedCase
@@ -37,16 +38,16 @@ def check(
     started = time.monotonic()
     problems = []
     try:
-        for case in check_model(model, precision, var, tell=lambda cause: typer.echo(f"waiting: {cause}", err=True)):
-            typer.echo("\n".join(_lines(case)))
+        for case in check_model(model, precision, var, tell=lambda cause: show(f"waiting: {cause}", err=True)):
+            show(*_lines(case))
             problems += [f"{case.export.model}: {case.problem}"] if case.problem else _too_portable(case, max_portable)
     except ExportError as error:
         problems = [str(error)]
     except FarmError as error:
-        typer.echo(f"etfarm: {error}", err=True)
+        show(f"etfarm: {error}", err=True)
         raise typer.Exit(2) from None
-    typer.echo(f"{'failed: ' + '; '.join(problems) if problems else 'ready for a sweep'}")
-    typer.echo(f"time: {time.monotonic() - started:.1f} s")
+    show(f"{'failed: ' + '; '.join(problems) if problems else 'ready for a sweep'}")
+    show(f"time: {time.monotonic() - started:.1f} s")
     raise typer.Exit(1 if problems else 0)
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from flows.cli.options import DEFAULT_VAR, VarOption
+from flows.terminal import show
 
 app = typer.Typer(help="Build or register the runners of devices.", no_args_is_help=True)
 
@@ -38,9 +39,9 @@ def build(
     if source is None:
         done = build_runner(name, runners)
     else:
-        tell = partial(typer.echo, err=True)
+        tell = partial(show, err=True)
         done = build_from_source(source, runners, platform=name, variant=variant, trace=trace, tell=tell)
-    typer.echo(done.folder)
+    show(done.folder)
 
 
 @app.command(
@@ -64,4 +65,4 @@ def register(
     done = register_runner(
         program, Var(var).runners, platform=platform, variant=variant, mode=mode, provenance=provenance
     )
-    typer.echo(done.folder)
+    show(done.folder)

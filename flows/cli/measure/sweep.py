@@ -15,6 +15,7 @@ from flows.cli.options import (
     VarOption,
     WarehouseOption,
 )
+from flows.terminal import show, show_pieces
 
 if TYPE_CHECKING:
     from flows.ending import SweepEnd
@@ -85,7 +86,7 @@ def sweep(
     end = cast("SweepEnd", data_of(state))
     _print_times(end.sweep_id, var, warehouse)
     _print_verdicts(end.sweep_id, var, warehouse)
-    typer.echo("; ".join(filter(None, [end.message, note])))
+    show("; ".join(filter(None, [end.message, note])))
     code = 1 if state.is_failed() else 0
     if is_server_lost:
         exit_at_once(code)
@@ -97,13 +98,13 @@ def _print_verdicts(sweep_id: str, var: Path, warehouse: Path | None) -> None:
 
     for row in verdicts_of(sweep_id, var, warehouse):
         if row.verdict not in _QUIET:
-            typer.echo(line_of(row))
+            show(line_of(row))
     for line in noise_lines(sweep_id, var, warehouse):
-        typer.echo(line)
+        show(line)
 
 
 def _print_times(sweep_id: str, var: Path, warehouse: Path | None) -> None:
-    from flows.cli.table import as_table
+    from flows.cli.table import table_lines
     from flows.warehouse.publish import readable_warehouse
     from sql.warehouse import open_read_only
     from tasks.analyse.report.text import spread
@@ -115,4 +116,4 @@ def _print_times(sweep_id: str, var: Path, warehouse: Path | None) -> None:
     rows = [(*row[:-2], spread(row[-2] or []) or None, row[-1]) for row in rows]
     if not any(row[-1] for row in rows):  # every name has one content
         columns, rows = columns[:-1], [row[:-1] for row in rows]
-    typer.echo(as_table(columns, rows))
+    show_pieces([*table_lines(columns, [rows]), "\n"])

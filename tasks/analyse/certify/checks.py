@@ -6,7 +6,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from devices.errors import DeviceError, FarmError, NoSpaceOnDevice, one_line
+from devices.errors import DeviceError, FarmError, NoSpaceOnDevice
+from devices.foreign_text import one_line
 from devices.ondevice.facts import Facts, read_facts
 from devices.ondevice.lease import current_holder
 from devices.ondevice.leftovers import read_leftovers

@@ -12,13 +12,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from devices.foreign_text import plain_line
 from sql.insert import insert_rows
 from sql.schema import sql_files
 from tasks.analyse.load.dimensions import Dimension, NodeIds
 from tasks.analyse.load.statistics import add_session_statistics
 from tasks.etdump.tree import Runs
 from tasks.rows.record_rows import Row
-from tasks.rows.rows import Rows, printable
+from tasks.rows.rows import Rows
 from tasks.rows.sources import node_sources
 
 _STATEMENTS = {file.name: file.text for file in sql_files("loading")}
@@ -116,7 +117,7 @@ class Loader:
                 {
                     "sha256": sha256,
                     "kind": kind,
-                    "path": printable(rows.path),
+                    "path": plain_line(rows.path),
                     "session_key": self._last_session,
                     "loaded_at": datetime.now(UTC).replace(tzinfo=None),
                 }

@@ -127,7 +127,7 @@ def _without_loaded(found: list[Path], known: Known, result: LoadResult) -> list
     """Return the paths whose content is not in the ledger yet."""
     hashes: dict[Path, str] = {}
     for path in found:
-        with contextlib.suppress(OSError, ForeignFileError):  # reported when it is read again
+        with contextlib.suppress(ForeignFileError):  # reported when it is read again
             hashes[path] = content_sha256(path)
     loaded = known(hashes.values())
     fresh = [path for path in found if hashes.get(path) not in loaded]

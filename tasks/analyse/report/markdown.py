@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from devices.foreign_text import plain, plain_line
 from tasks.analyse.report.page import (
     Block,
     Cell,
@@ -18,7 +19,6 @@ from tasks.analyse.report.page import (
     Text,
     parts_of,
 )
-from tasks.analyse.report.text import printable
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&$])")
 
@@ -37,7 +37,7 @@ def as_markdown(page: Page) -> str:
 
 def escaped(text: str) -> str:
     """Return text with every character escaped that Markdown or HTML would interpret."""
-    return _SPECIAL.sub(r"\\\1", printable(text))
+    return _SPECIAL.sub(r"\\\1", plain_line(text))
 
 
 def inline(text: Text, *, in_table: bool = False) -> str:
@@ -53,7 +53,7 @@ def _part(part: str, *, in_table: bool) -> str:
 
 def _code_span(text: str, *, in_table: bool) -> str:
     """A code span escapes only a table's bar; its fence is longer than any run of backticks inside."""
-    shown = printable(text).replace("|", "\\|") if in_table else printable(text)
+    shown = plain_line(text).replace("|", "\\|") if in_table else plain_line(text)
     fence = _fence(shown, shortest=1)
     pad = " " if shown.startswith("`") or shown.endswith("`") or not shown.strip() else ""
     return f"{fence}{pad}{shown}{pad}{fence}"
@@ -76,8 +76,9 @@ def _block(block: Block) -> Iterator[str]:
         case Table():
             yield from _table(block)
         case Log(text=text):
-            fence = _fence(text, shortest=3)
-            yield f"{fence}text\n{text.rstrip()}\n{fence}"
+            shown = plain(text.rstrip())
+            fence = _fence(shown, shortest=3)
+            yield f"{fence}text\n{shown}\n{fence}"
         case Fold(title=title, blocks=blocks, in_markdown=in_markdown):
             yield f"**{inline(title)}**" + ("" if in_markdown else " (listed in the HTML report)")
             for inner in blocks if in_markdown else ():

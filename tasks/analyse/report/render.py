@@ -7,13 +7,14 @@ from importlib.metadata import version
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
+from devices.foreign_text import plain, plain_line
 from tasks.analyse.report import head
 from tasks.analyse.report.data import Answers, ReportError, open_answers
 from tasks.analyse.report.markdown import as_markdown
 from tasks.analyse.report.page import Code, Page, Tag, parts_of
 from tasks.analyse.report.sections.section_list import SECTIONS
-from tasks.analyse.report.text import printable
 from tasks.store.files import write_complete
 
 __all__ = ["ReportError", "keep_dropped", "render_report"]
@@ -89,8 +90,9 @@ def _as_html(page: Page) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        finalize=lambda value: plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value,
     )
-    environment.filters |= {"printable": printable, "parts": parts_of}
+    environment.filters |= {"plain_line": plain_line, "parts": parts_of}
     environment.tests["code"] = lambda part: isinstance(part, Code)
     environment.tests["tag"] = lambda part: isinstance(part, Tag)
     return environment.get_template("report.html.j2").render(page=page)

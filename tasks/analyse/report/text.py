@@ -117,9 +117,4 @@ def sentence(text: str) -> str:
     return stripped[:1].upper() + stripped[1:].rstrip(".") + "." if stripped else ""
 
 
-def printable(text: str) -> str:
-    """Text on one line: white space becomes a blank, other control characters become a replacement mark."""
-    return "".join(" " if letter.isspace() else letter if letter.isprintable() else "\ufffd" for letter in text)
-
-
 NOTHING = Cell(DASH, tone="quiet")

@@ -1,17 +1,26 @@
 """Turn results of the profiling kit into bundles that state where they come from and nothing that the kit does not."""
 
 import hashlib
+import os
 import re
 import shutil
-from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
+from pydantic import ValidationError
+
+from devices.errors import FarmError, InputError
 from devices.ondevice.facts import Facts
+from tasks.bundle.names import ETDUMP, MOST_FILE_BYTES, MOST_LOG_BYTES
 from tasks.bundle.record import DeviceRecord, ImportRecord, ModelRecord, RunnerRecord, SessionRecord, SweepNight
+from tasks.bundle.values import first_mistake
+from tasks.keep.kit.config import measured_at
 from tasks.keep.kit.results import End, KitResult, judge
+from tasks.measure.session.finish import check_loadable
 from tasks.store.files import scratch_folder, sha256_of
+from tasks.store.foreign import ForeignFileError, open_foreign, read_foreign
 from tasks.store.store import BundleStore
 
 KIT = "sme-executorch-profiling"
@@ -20,46 +29,97 @@ _BUILDS = {"mac-arm64": ("macos", "macos-arm64"), "android-arm64": ("android", "
 _TAIL_BYTES = 4000
 
 
+@dataclass(frozen=True)
+class _Copies:
+    """A result's files in a folder of the farm, where nobody changes them; `moment` is when the newest was written."""
+
+    folder: Path
+    log: bytes | None
+    etdump: Path | None
+    moment: datetime
+
+    @property
+    def tail(self) -> str | None:
+        """The end of the log."""
+        return self.log[-_TAIL_BYTES:].decode(errors="replace") if self.log is not None else None
+
+
 def import_kit(
     results: list[KitResult], folder: Path, store: BundleStore, *, device: str | None
-) -> list[SessionRecord]:
-    """Publish a bundle for each result of the kit below `folder`, and return the records.
+) -> tuple[list[SessionRecord], list[str]]:
+    """Publish a bundle for each result of the kit below `folder`; return the records, and why results were left out.
 
     A result that was imported before is skipped. The kit does not record which device it measured: without a name,
-    devices of different folders have different names.
+    devices of different folders have different names. Raises BundleError if the store cannot be written.
     """
-    name = device or f"unknown-{hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:8]}"
-    published = []
+    name = device or f"unknown-{hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:8]}"
+    published, left_out = [], []
     for result in results:
-        session_id = _session_id(result)
-        if store.find(session_id) is not None:
-            continue
-        end = judge(result)
-        record = _record(result, end, session_id, name, folder)
         with scratch_folder() as collected:
-            for source, target in _files(result, end):
-                shutil.copyfile(source, collected / target)
+            try:
+                copies = _copied(result, collected)
+                session_id = _session_id(result, copies)
+                if store.find(session_id) is not None:
+                    continue
+                record = _loadable_record(result, copies, session_id, name, folder)
+            except (ForeignFileError, InputError) as error:
+                left_out.append(str(error))
+                continue
             published.append(store.publish(record, collected))
-    return published
+    return published, left_out
 
 
-def _session_id(result: KitResult) -> str:
+def _copied(result: KitResult, folder: Path) -> _Copies:
+    """Copy the files of a result, with their names in a bundle; raises ForeignFileError and InputError."""
+    log = read_foreign(result.log, MOST_LOG_BYTES) if result.log else None
+    if log is not None:
+        (folder / "stdout.txt").write_bytes(log)
+    copy = folder / ETDUMP
+    if result.etdump:
+        with open_foreign(result.etdump, MOST_FILE_BYTES) as source, copy.open("wb") as target:
+            shutil.copyfileobj(source, target)
+    files = [path for path in (result.etdump, result.log) if path]
+    try:
+        moment = measured_at(datetime.fromtimestamp(max(path.lstat().st_mtime for path in files), UTC))
+    except (ValueError, OverflowError, OSError):
+        raise InputError(f"{files[0]}: nothing was measured at its modification time; `touch` it") from None
+    return _Copies(folder, log, copy if result.etdump else None, moment)
+
+
+def _session_id(result: KitResult, copies: _Copies) -> str:
     """Return an id of the content: the same result has the same id in any folder."""
-    contents = [sha256_of(path) for path in (result.etdump, result.log) if path]
+    contents = [sha256_of(copies.etdump)] if copies.etdump else []
+    contents += [hashlib.sha256(copies.log).hexdigest()] if copies.log is not None else []
     what = [KIT, result.model, result.precision, result.experiment.name, result.mode, str(result.threads)]
     return hashlib.sha256("\n".join([*what, *contents]).encode()).hexdigest()[:16]
 
 
-def _files(result: KitResult, end: End) -> Iterator[tuple[Path, str]]:
-    """Yield the files to keep, with their names in a bundle; an ETDump of another run is not kept."""
-    if result.log:
-        yield result.log, "stdout.txt"
-    if result.etdump and result.mode == "timing" and end.status != "failed":
-        yield result.etdump, "model.etdump"
+def _loadable_record(result: KitResult, copies: _Copies, session_id: str, device: str, folder: Path) -> SessionRecord:
+    """Return the record of a result; one that the warehouse would refuse has failed.
+
+    Leaves the files in the folder of `copies` that the bundle keeps. Raises InputError if there is no valid record.
+    """
+    end = judge(result, (copies.log or b"").decode(errors="replace"), copies.etdump)
+    try:
+        if result.mode != "timing" or end.status == "failed":  # an ETDump of another run is not kept
+            (copies.folder / ETDUMP).unlink(missing_ok=True)
+        record = _record(result, end, copies, session_id, device, folder)
+        try:
+            check_loadable(record, copies.folder)
+            return record
+        except FarmError as error:
+            cause = str(error).replace(f"{copies.folder}/", "")
+        (copies.folder / ETDUMP).unlink(missing_ok=True)
+        refused = End(result.experiment.runs, "failed", "not_loadable", f"the warehouse would refuse it: {cause}")
+        return _record(result, refused, copies, session_id, device, folder)
+    except ValidationError as error:
+        raise InputError(f"{result.etdump or result.log}: not a result of the kit ({first_mistake(error)})") from None
 
 
-def _record(result: KitResult, end: End, session_id: str, device: str, folder: Path) -> SessionRecord:
-    moment = _moment(result)
+def _record(result: KitResult, end: End, copies: _Copies, session_id: str, device: str, folder: Path) -> SessionRecord:
+    # The kit records no time for each result.
+    stated = next((config.generated_at for config in result.configs if config.generated_at), None)
+    moment = stated or copies.moment
     files = [path for path in (result.etdump, result.log) if path]
     return SessionRecord(
         session_id=session_id,
@@ -68,7 +128,7 @@ def _record(result: KitResult, end: End, session_id: str, device: str, folder: P
         status=end.status,
         reason_code=end.code,
         reason=end.reason,
-        log_tail=_tail(result) if end.status == "failed" else None,
+        log_tail=copies.tail if end.status == "failed" else None,
         started_at=moment.isoformat(timespec="seconds"),
         ended_at=moment.isoformat(timespec="seconds"),
         # Not the hash of the .pte: the kit records none, and the file may have been exported again since.
@@ -90,7 +150,7 @@ def _record(result: KitResult, end: End, session_id: str, device: str, folder: P
             experiment=result.experiment.name,
             files=[str(path.relative_to(folder)) for path in files],
             stated_by=[str(config.path.relative_to(folder)) for config in result.configs],
-            moment_is="generated_at of the manifest" if _stated_moment(result) else "modification time of the files",
+            moment_is="generated_at of the manifest" if stated else "modification time of the files",
         ),
     )
 
@@ -99,22 +159,6 @@ def _sweep(result: KitResult, moment: datetime) -> SweepNight:
     slug = "".join(letter if letter.isalnum() else "-" for letter in result.model.lower())
     night = moment.date().isoformat()
     return SweepNight(sweep_id=f"kit-{slug}-{night}", name=f"kit-{slug}", night=night)
-
-
-def _stated_moment(result: KitResult) -> datetime | None:
-    for config in result.configs:
-        if config.generated_at:
-            stated = datetime.fromisoformat(config.generated_at)
-            return stated.astimezone(UTC) if stated.tzinfo else stated.replace(tzinfo=UTC)
-    return None
-
-
-def _moment(result: KitResult) -> datetime:
-    """Return the best known time of the result: the kit records none per result."""
-    if stated := _stated_moment(result):
-        return stated
-    times = [path.stat().st_mtime for path in (result.etdump, result.log) if path]
-    return datetime.fromtimestamp(max(times), UTC)
 
 
 def _runner(result: KitResult) -> RunnerRecord:
@@ -144,7 +188,3 @@ def _build(result: KitResult) -> tuple[str | None, str]:
 def _facts(result: KitResult) -> Facts:
     system, platform = _build(result)
     return Facts(os=system, platform=platform) if system else Facts()
-
-
-def _tail(result: KitResult) -> str | None:
-    return result.log.read_bytes()[-_TAIL_BYTES:].decode(errors="replace") if result.log else None

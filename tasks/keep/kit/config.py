@@ -3,83 +3,170 @@
 import json
 import os
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Annotated, Any, NoReturn
 
-from pydantic import BaseModel, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, FailFast, Field, ValidationError
+from pydantic_core import PydanticCustomError
 
 from devices.errors import InputError
+from devices.foreign_text import one_line, plain_line
+from tasks.bundle.names import FileName
+from tasks.bundle.values import MOST_INT, first_mistake
+from tasks.store.foreign import ForeignFileError, read_foreign
 
 _OTHERS = {".git", ".venv", "executorch"}
+_MOST_EXPERIMENTS = 10_000
+_MOST_BYTES = 2 << 20  # parsed JSON takes 40 times as much memory as its text; a configuration has some kilobytes
+_MOST_LETTERS = 1000
+_MOST_STEM_BYTES = 100
+_YEARS = range(2000, 2100)
+
+
+def _line(text: str) -> str:
+    if len(text) > _MOST_LETTERS or plain_line(text) != text:
+        raise PydanticCustomError("line", "must be a line of at most {most} letters", {"most": _MOST_LETTERS})
+    return text
+
+
+def _pte(path: str) -> str:
+    if not 0 < len(_stem(path).encode()) <= _MOST_STEM_BYTES:
+        text = "must be the path of a .pte file whose name has 1 to {most} bytes"
+        raise PydanticCustomError("pte", text, {"most": _MOST_STEM_BYTES})
+    return path
+
+
+def _stem(path: str) -> str:
+    return PurePosixPath(path.replace("\\", "/")).name.removesuffix(".pte")
+
+
+def _moment(stated: object) -> datetime:
+    try:
+        moment = datetime.fromisoformat(stated if isinstance(stated, str) else "")
+        return measured_at(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+    except (ValueError, OverflowError):
+        raise PydanticCustomError("moment", "must be a time such as 2026-01-20T10:00:00+00:00") from None
+
+
+Line = Annotated[str, AfterValidator(_line)]
 
 
 class Experiment(BaseModel, frozen=True):
     """One entry of `experiments`, or of a manifest's results."""
 
-    name: str
-    runner_path: str | None = None
-    mode: str = "timing"
-    runs: int = 100
+    name: FileName
+    runner_path: Line | None = None
+    mode: Line = "timing"
+    runs: Annotated[int, Field(strict=True, ge=1, le=MOST_INT)] = 100
 
 
 class KitConfig(BaseModel, frozen=True):
     """A configuration or a manifest of the kit; the last three fields are a manifest's."""
 
     path: Path
-    model: str
-    experiments: list[Experiment]
-    generated_at: str | None = None
-    executorch_sha: str | None = None
+    model: Annotated[Line, AfterValidator(_pte)]
+    experiments: Annotated[list[Experiment], FailFast(), Field(max_length=_MOST_EXPERIMENTS)]
+    generated_at: Annotated[datetime, BeforeValidator(_moment)] | None = None
+    """In UTC."""
+    executorch_sha: Line | None = None
     is_manifest: bool = False
 
     @property
     def model_stem(self) -> str:
         """The name of the .pte without its ending."""
-        return PurePosixPath(self.model.replace("\\", "/")).name.removesuffix(".pte")
+        return _stem(self.model)
 
 
-def read_configs(folder: Path) -> list[KitConfig]:
-    """Return the configurations and manifests below `folder`, in the order of their paths; other JSON is ignored.
+def measured_at(moment: datetime) -> datetime:
+    """Return the time in UTC; raises ValueError or OverflowError if nothing can have been measured then."""
+    moment = moment.astimezone(UTC)
+    if moment.year not in _YEARS:
+        raise ValueError(f"the year is {moment.year}")
+    return moment
 
-    Raises InputError if one of them cannot be read.
+
+def read_configs(folder: Path) -> tuple[list[KitConfig], list[str]]:
+    """Return the configurations and manifests below `folder`, in the order of their paths, and why files were left out.
+
+    JSON that is neither is ignored. Raises InputError if a configuration is damaged, or a folder cannot be read.
     """
-    return [config for path in kit_files(folder) if path.suffix == ".json" for config in _read(path)]
+    configs: list[KitConfig] = []
+    left_out: list[str] = []
+    for path in kit_files(folder):
+        if path.suffix == ".json":
+            try:
+                config = _read(path, folder)
+                configs += [config] if config else []
+            except ForeignFileError as error:
+                left_out.append(str(error))
+    return configs, left_out
 
 
 def kit_files(folder: Path) -> Iterator[Path]:
-    """Yield the files below `folder` in the order of their paths, without those of tools that the kit checks out."""
-    for root, names, files in os.walk(folder):
+    """Yield the files below `folder` in the order of their paths, without those of tools that the kit checks out.
+
+    Raises InputError if a folder cannot be read.
+    """
+
+    def refuse(error: OSError) -> NoReturn:
+        raise InputError(f"{error.filename}: cannot be read ({error.strerror}); correct its permissions")
+
+    for root, names, files in os.walk(folder, onerror=refuse):
         names[:] = sorted(name for name in names if name not in _OTHERS)
         yield from (Path(root, name) for name in sorted(files))
 
 
-def _read(path: Path) -> Iterator[KitConfig]:
-    try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        return
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    results = raw.get("results", raw.get("runs")) if isinstance(raw, dict) else None
-    try:
-        if isinstance(raw, dict) and "model" in raw and "experiments" in raw:
-            yield KitConfig(path=path, model=raw["model"], experiments=raw["experiments"])
-        elif isinstance(raw, dict) and "model" in raw and isinstance(results, list):
-            yield _manifest(path, raw, results)
-    except (ValidationError, AttributeError, TypeError) as error:
-        cause = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
-        raise InputError(f"{path}: not a configuration of the kit ({cause}); correct it or move it away") from None
+def name_in(folder: Path, path: Path) -> str:
+    """Return the path relative to `folder`, as it is recorded; raises ForeignFileError if that is no plain text."""
+    name = str(path.relative_to(folder))
+    if plain_line(name) != name:
+        raise ForeignFileError(f"{path}: its name has characters that cannot be shown; rename it")
+    return name
 
 
-def _manifest(path: Path, raw: dict[str, Any], results: list[dict[str, Any]]) -> KitConfig:
-    executorch = raw.get("executorch") or {}
-    # Newer manifests state the runs of a result, older ones in its metrics.
-    flat = [{**(each.get("metrics") or {}), **each, "name": each.get("experiment")} for each in results]
+def _read(path: Path, folder: Path) -> KitConfig | None:
+    content = read_foreign(path, _MOST_BYTES)
+    try:
+        raw = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        if b'"model"' in content and any(key in content for key in (b'"experiments"', b'"results"', b'"runs"')):
+            cause = one_line(str(error), 100)
+            raise InputError(f"{path}: not valid JSON ({cause}); correct it or move it away") from None
+        return None
+    if not isinstance(raw, dict) or "model" not in raw:
+        return None
+    is_config = "experiments" in raw
+    if not is_config and not isinstance(raw.get("results", raw.get("runs")), list):
+        return None
+    name_in(folder, path)
+    try:
+        if is_config:
+            return KitConfig(path=path, model=raw["model"], experiments=raw["experiments"])
+        return _manifest(path, raw)
+    except ValidationError as error:
+        raise InputError(
+            f"{path}: not a configuration of the kit ({first_mistake(error)}); correct it or move it away"
+        ) from None
+
+
+def _manifest(path: Path, raw: dict[str, Any]) -> KitConfig:
+    results = raw.get("results", raw.get("runs", ()))
+    executorch = raw.get("executorch")
+    shas = executorch if isinstance(executorch, dict) else {}
     return KitConfig(
         path=path,
         model=raw["model"],
-        experiments=[Experiment.model_validate(each) for each in flat],
-        generated_at=raw.get("generated_at"),
-        executorch_sha=executorch.get("actual_sha") or executorch.get("sha"),
+        experiments=[_flat(each) for each in results[: _MOST_EXPERIMENTS + 1]],
+        generated_at=raw.get("generated_at") or None,
+        executorch_sha=shas.get("actual_sha") or shas.get("sha"),
         is_manifest=True,
     )
+
+
+def _flat(result: Any) -> Any:
+    """Newer manifests state the runs of a result, older ones in its metrics."""
+    if not isinstance(result, dict):
+        return result
+    metrics = result.get("metrics")
+    return {**(metrics if isinstance(metrics, dict) else {}), **result, "name": result.get("experiment")}

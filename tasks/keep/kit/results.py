@@ -10,23 +10,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from devices.errors import InputError
+from pydantic import ValidationError
+
+from devices.errors import FarmError, InputError
+from devices.foreign_text import one_line
 from tasks.bundle.cell import Mode, Variant
+from tasks.bundle.values import MOST_INT, first_mistake
 from tasks.etdump.event_kind import EventKind
 from tasks.etdump.reader import Etdump, EtdumpError, read_etdump
-from tasks.keep.kit.config import Experiment, KitConfig, kit_files
+from tasks.keep.kit.config import Experiment, KitConfig, kit_files, name_in
 from tasks.measure.session.sme2 import variant_contradiction
 from tasks.prepare.export.recipes import RECIPES
 
 # `<model>_<experiment>_t<threads>`, where the model may be missing, and one of the endings.
-_FILE = re.compile(r"(?P<prefix>.+)_t(?P<threads>\d+)(?P<ending>\.etdump|_latency\.log|_xnntrace\.log|\.log)")
+_FILE = re.compile(r"(?P<prefix>.+)_t(?P<threads>\d+)(?P<ending>\.etdump|_latency\.log|_xnntrace\.log|\.log)", re.S)
 _USUAL_EXPERIMENT = re.compile(r"(?:(?P<model>.+)_)?(?P<experiment>(?:mac|android)_sme2_(?:on|off)(?:_\w+)?)")
 _MODEL = re.compile(rf"(?P<name>.+?)(?:_xnnpack)?_(?P<precision>{'|'.join(RECIPES)}|q8|int8)")
-_FAILED = re.compile(r"Command failed with exit code (-?\d+)")
+# The numbers are as long as those that are meant: a log may contain anything.
+_FAILED = re.compile(r"Command failed with exit code (-?\d{1,9})")
 _CRASHED = re.compile(
-    r"^.*\b(?:Unexpected error:|Segmentation fault|Aborted|Bus error|Illegal instruction|Killed|Fatal signal).*$", re.M
+    r"\b(?:Unexpected error:|Segmentation fault|Aborted|Bus error|Illegal instruction|Killed|Fatal signal)"
 )
-_EXECUTED = re.compile(r"executed successfully (\d+) time\(s\) in ([\d.]+) ms")
+_EXECUTED = re.compile(r"executed successfully (\d{1,9}) time\(s\) in (\d{1,15}(?:\.\d{1,9})?) ms")
 
 
 @dataclass(frozen=True)
@@ -56,10 +61,13 @@ class End:
     signal: int | None = None
 
 
-def find_kit_results(folder: Path, configs: Sequence[KitConfig], precision: str | None) -> list[KitResult]:
-    """Return the results below `folder`; `precision` is for models whose file name does not contain it.
+def find_kit_results(
+    folder: Path, configs: Sequence[KitConfig], precision: str | None
+) -> tuple[list[KitResult], list[str]]:
+    """Return the results below `folder`, and for each that is left out the file, why, and what to do.
 
-    Raises InputError, with the file and what to do, if a result's experiment, variant or precision is unknown.
+    `precision` is for models whose file name does not contain it. A result is left out if its experiment, variant,
+    precision or number of threads is unknown. Raises InputError if a folder cannot be read.
     """
     files: dict[tuple[Path, str, int, str], dict[str, Path]] = {}
     for path in kit_files(folder):
@@ -67,28 +75,38 @@ def find_kit_results(folder: Path, configs: Sequence[KitConfig], precision: str 
             is_trace = match["ending"] == "_xnntrace.log"
             key = (path.parent, match["prefix"], int(match["threads"]), "trace" if is_trace else "timing")
             files.setdefault(key, {})["etdump" if match["ending"] == ".etdump" else "log"] = path
-    results = (_result(prefix, threads, found, configs, precision) for (_, prefix, threads, _), found in files.items())
-    # The log is the result of a trace; the times of its ETDump, if there is one, include the logging.
-    return [result for result in results if result.mode == "timing" or result.log]
+    results, left_out = [], []
+    for (_, prefix, threads, _), found in files.items():
+        try:
+            for path in found.values():
+                name_in(folder, path)
+            result = _result(prefix, threads, found, configs, precision)
+        except FarmError as error:
+            left_out.append(str(error))
+            continue
+        # The log is the result of a trace; the times of its ETDump, if there is one, include the logging.
+        if result.mode == "timing" or result.log:
+            results.append(result)
+    return results, left_out
 
 
-def judge(result: KitResult) -> End:
-    """Decide how a result ended, from its log and its ETDump."""
-    log = result.log.read_text(encoding="utf-8", errors="replace") if result.log else ""
-    configured = max(result.experiment.runs, 1)
+def judge(result: KitResult, log: str, etdump: Path | None) -> End:
+    """Decide how a result ended, from its log and a copy of its ETDump."""
+    configured = result.experiment.runs
     if failed := _FAILED.search(log):
         code = int(failed[1])
         if code < 0:
             return End(configured, "failed", "runner_crashed", f"the runner was killed by signal {-code}", signal=-code)
         return End(configured, "failed", "runner_failed", f"the runner exited with code {code}", code)
     if crashed := _CRASHED.search(log):
-        return End(configured, "failed", "runner_crashed", f"the runner crashed: {crashed[0].strip()[:300]}")
+        line = log[log.rfind("\n", 0, crashed.start()) + 1 :][:1000].partition("\n")[0]
+        return End(configured, "failed", "runner_crashed", f"the runner crashed: {one_line(line)}")
     if result.mode == "trace":
         return End(1)
-    if result.etdump is None:
+    if etdump is None:
         return End(configured, "failed", "no_etdump", "the runner did not write an ETDump")
     try:
-        dump = read_etdump(result.etdump, name=result.etdump.name)
+        dump = read_etdump(etdump, name=result.etdump.name if result.etdump else None)
     except EtdumpError as error:
         return End(configured, "failed", "bad_etdump", str(error))
     if stale := _stale(result, dump, log):
@@ -126,6 +144,8 @@ def _result(
     precision: str | None,
 ) -> KitResult:
     shown = next(iter(files.values()))
+    if not 1 <= threads <= MOST_INT:
+        raise InputError(f"{shown}: `_t{threads}` in its name is not a number of threads; rename it")
     stem, experiment, known = _identify(shown, prefix, configs)
     match = _MODEL.fullmatch(stem)
     stated = match["precision"] if match else None
@@ -159,7 +179,9 @@ def _identify(shown: Path, prefix: str, configs: Sequence[KitConfig]) -> tuple[s
     nearest = [each for each in candidates if each[0].path.parent in shown.parents and each[0].is_manifest]
     stems = {config.model_stem for config, _ in nearest or candidates}
     if len(stems) > 1:
-        raise InputError(f"{shown}: the model may be {' or '.join(sorted(stems))}; import each results folder alone")
+        raise InputError(
+            f"{shown}: the model may be {' or '.join(sorted(stems)[:3])}; import each results folder alone"
+        )
     if stems:
         stem = stems.pop()
         known = [each for each in candidates if each[0].model_stem == stem]
@@ -168,7 +190,10 @@ def _identify(shown: Path, prefix: str, configs: Sequence[KitConfig]) -> tuple[s
     usual = _USUAL_EXPERIMENT.fullmatch(prefix)
     if not usual or not usual["model"]:
         raise InputError(f"{shown}: no configuration or manifest states its model; copy the kit's JSON beside it")
-    return usual["model"], Experiment(name=usual["experiment"]), ()
+    try:
+        return usual["model"], Experiment(name=usual["experiment"]), ()
+    except ValidationError as error:
+        raise InputError(f"{shown}: not an experiment of the kit ({first_mistake(error)}); rename it") from None
 
 
 def _merged(experiments: Iterable[Experiment]) -> Experiment:

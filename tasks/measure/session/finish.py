@@ -8,7 +8,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from devices.errors import FarmError, one_line
+from devices.errors import FarmError
+from devices.foreign_text import one_line
 from devices.inventory import DeviceSpec
 from devices.ondevice.facts import Facts
 from tasks.bundle.names import RECORD
@@ -43,7 +44,7 @@ def checked_record(
     """Return the record of a session from `build`, or that of a failure if the load would refuse its bundle."""
     try:
         record = build(found, facts)
-        _check_loadable(record, collected, found.runs)
+        check_loadable(record, collected, found.runs)
         return record
     except ValidationError as error:
         end = _not_loadable(first_mistake(error))
@@ -55,7 +56,7 @@ def checked_record(
     bare = Findings(command=found.command, gates=found.gates, end=found.end or end)
     with contextlib.suppress(Exception):
         record = build(bare, facts)
-        _check_loadable(record, collected, None)
+        check_loadable(record, collected)
         return record
     return build(bare, Facts())
 
@@ -64,8 +65,11 @@ def _not_loadable(cause: str) -> Unsuccessful:
     return Unsuccessful("failed", "not_loadable", f"the warehouse would refuse its bundle: {cause}")
 
 
-def _check_loadable(record: SessionRecord, collected: Path, runs: Runs | None) -> None:
-    """Read the bundle as the load will; raises FarmError with the reason why it would be refused."""
+def check_loadable(record: SessionRecord, collected: Path, runs: Runs | None = None) -> None:
+    """Read the bundle as the load will; raises FarmError with the reason why it would be refused.
+
+    `collected` are its files; `runs` are those of its ETDump if this process has just read them.
+    """
     files = {
         path.name: FileRecord(sha256=sha256_of(path), bytes=path.stat().st_size)
         for path in collected.iterdir()

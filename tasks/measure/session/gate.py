@@ -12,17 +12,16 @@ from pydantic import ValidationError
 from devices.bounded import save
 from devices.device import Device
 from devices.errors import FileMissing, FileRefused
-from tasks.bundle.names import ETDUMP, PROFILE, SELECTED, STATS
+from tasks.bundle.names import ETDUMP, MOST_FILE_BYTES, MOST_LOG_BYTES, PROFILE, SELECTED, STATS
 from tasks.bundle.runner_stats import Stats
 from tasks.bundle.values import first_mistake
 from tasks.measure.plan import PlannedSession
 from tasks.measure.session.check import Unsuccessful
-from tasks.measure.session.logs import LIMIT_BYTES, LOGS, fetch_cut
+from tasks.measure.session.logs import LOGS, fetch_cut
 from tasks.prepare.export.exported import Export
 from tasks.prepare.runner.manifest import Runner
 
 _log = logging.getLogger(__name__)
-_MOST_ETDUMP_BYTES = 256 << 20
 _MOST_STATS_BYTES = 64 << 20
 _PROFILE_BYTES = 16 << 20
 _EMPTY_BYTES = 1 << 20
@@ -36,7 +35,7 @@ _DURATION_BYTES = 32  # of one execution in stats.json
 def file_limits(session: PlannedSession, export: Export, runner: Runner) -> dict[str, int]:
     """Return the names of the files that a run may leave, each with its limit in bytes."""
     executions = session.cell.executions
-    limits = dict.fromkeys(LOGS, LIMIT_BYTES)
+    limits = dict.fromkeys(LOGS, MOST_LOG_BYTES)
     limits[ETDUMP] = _etdump_limit(executions, export)
     for number, entry in enumerate([*export.outputs, *export.case.taps]):
         limits[f"output-{number}.bin"] = (export.folder / entry["file"]).stat().st_size
@@ -93,4 +92,4 @@ def read_stats(collected: Path) -> Stats | None:
 def _etdump_limit(executions: int, export: Export) -> int:
     operators = sum(int(entry["count"]) for entry in (*export.delegated, *export.portable))
     events = executions * (_EVENTS_PER_EXECUTION + _EVENTS_PER_OPERATOR * operators)
-    return min(_EMPTY_BYTES + events * _EVENT_BYTES, _MOST_ETDUMP_BYTES)
+    return min(_EMPTY_BYTES + events * _EVENT_BYTES, MOST_FILE_BYTES)

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 from devices.device import Device
+from tasks.bundle.names import MOST_LOG_BYTES
 
 LOGS = ("stdout.txt", "stderr.txt")
-LIMIT_BYTES = 16 << 20
 _END_BYTES = 1 << 20
 _TAIL_BYTES = 4000
 _DEADLINE_S = 60.0
-_CUT_HERE = f"\n[etfarm: this log has more than {LIMIT_BYTES} bytes; its middle was cut here]\n"
+_CUT_HERE = f"\n[etfarm: this log has more than {MOST_LOG_BYTES} bytes; its middle was cut here]\n"
 _SCRIPT = '[ -f "$1" ] && [ ! -L "$1" ] || exit 3; head -c "$2" "$1" && printf %s "$4" && tail -c "$3" "$1"'
 
 
@@ -18,7 +18,7 @@ def fetch_cut(device: Device, remote: str, local: Path) -> bool:
 
     Returns False if the device did not print it, for example because it is a link. Raises DeviceError.
     """
-    sizes = [str(LIMIT_BYTES - _END_BYTES), str(_END_BYTES)]
+    sizes = [str(MOST_LOG_BYTES - _END_BYTES), str(_END_BYTES)]
     result = device.run(["sh", "-c", _SCRIPT, "sh", remote, *sizes, _CUT_HERE], deadline_s=_DEADLINE_S)
     if result.exit_code != 0:
         return False

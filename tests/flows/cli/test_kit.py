@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from devices.foreign_text import plain_line
 from tasks.bundle.record import SessionRecord
 from tasks.store.find import bundles_of
 from tests.fixtures.command import Etfarm
@@ -188,3 +189,151 @@ def test_a_precision_that_the_user_states_is_used(etfarm: Etfarm, kit: KitFolder
     assert "unknown precision; use one of fp32" in etfarm("kit", "import", folder, "--precision", "int4")[1]
     assert etfarm("kit", "import", folder, "--precision", "int8_static")[0] == 0
     assert records(tmp_path)["mac_sme2_on"].model.precision == "int8_static"
+
+
+def replaced(path: Path, make: Callable[[Path], Any]) -> None:
+    path.unlink()
+    make(path)
+
+
+def holes(size: int) -> Callable[[Path], None]:
+    """Make a file of this size that uses no disk."""
+
+    def make(path: Path) -> None:
+        path.touch()
+        os.truncate(path, size)
+
+    return make
+
+
+@pytest.mark.fault(
+    stage="import",
+    done="a result of the kit is a pipe, a link, a folder's neighbour or a file of 2 or 30 GB",
+    holds="it is named, the other results are imported",
+)
+@pytest.mark.parametrize(
+    ("ending", "make", "cause"),
+    [
+        (".etdump", os.mkfifo, "is not a regular file; move it away"),
+        ("_latency.log", os.mkfifo, "is not a regular file; move it away"),
+        (".etdump", lambda path: path.symlink_to("/dev/zero"), "is a link; copy the file in its place"),
+        (".etdump", holes(30 << 30), f"has {30 << 30} bytes; the limit is {256 << 20}"),
+        ("_latency.log", holes(2 << 30), f"has {2 << 30} bytes; the limit is {16 << 20}"),
+    ],
+)
+def test_a_file_that_cannot_be_read_leaves_only_its_result_out(
+    etfarm: Etfarm, kit: KitFolder, tmp_path: Path, ending: str, make: Callable[[Path], Any], cause: str
+) -> None:
+    kit.write()
+    path = kit.output / f"{kit.model}_mac_sme2_off_t1{ending}"
+    replaced(path, make)
+    code, printed = etfarm("kit", "import", kit.root)
+    assert (code, "1 bundles written" in printed) == (1, True), printed
+    assert printed.endswith(f"left out: {path}: {cause}\n")
+    assert list(records(tmp_path)) == ["mac_sme2_on"]
+
+
+@pytest.mark.parametrize(
+    ("name", "cause"),
+    [
+        ("other_t1.log", "no configuration or manifest states its model; copy the kit's JSON beside it"),
+        ("toy_cnn_xnnpack_fp16_mac_sme2_on_t0.log", "`_t0` in its name is not a number of threads; rename it"),
+        (f"toy_fp16_mac_sme2_on_t{2**31}.log", f"`_t{2**31}` in its name is not a number of threads; rename it"),
+        (f"toy_fp16_mac_sme2_on_{'x' * 190}_t1.log", "not an experiment of the kit (`name`: 'mac_sme2_on_x"),
+        ("toy_fp16_mac_sme2_on\x1b_t1.log", "its name has characters that cannot be shown; rename it"),
+        ("toy_fp16_mac_sme2_on\udcff_t1.log", "its name has characters that cannot be shown; rename it"),
+    ],
+)
+def test_a_result_that_is_not_known_is_left_out_and_named(
+    etfarm: Etfarm, kit: KitFolder, tmp_path: Path, name: str, cause: str
+) -> None:
+    kit.write()
+    (kit.output / name).touch()
+    code, printed = etfarm("kit", "import", kit.root)
+    assert (code, "2 bundles written" in printed) == (1, True), printed
+    assert printed.count("left out: ") == 1
+    assert f"{plain_line(kit.output / name)}: {cause}" in printed
+    # and without the others, nothing is imported
+    for path in kit.output.glob(f"{kit.model}_*"):
+        if path.name != name:
+            path.unlink()
+    code, printed = etfarm("kit", "import", kit.root)
+    assert (code, printed.count("\n"), cause in printed) == (2, 1, True), printed
+
+
+NINES = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "cause"),
+    [
+        ('"runs": 3', '"runs": 0', "`experiments.0.runs`: Input should be greater than or equal to 1"),
+        ('"runs": 3', '"runs": 2147483648', "`experiments.0.runs`: Input should be less than or equal to 2147483647"),
+        ('"runs": 3', '"runs": true', "`experiments.0.runs`: Input should be a valid integer"),
+        ('"runs": 3', '"runs": "5"', "`experiments.0.runs`: Input should be a valid integer"),
+        ('"runs": 3', f'"runs": {NINES}', "not valid JSON (Exceeds the limit"),
+        ('"runs": 3', '"runs": ', "not valid JSON (Expecting value: line 1 column"),
+        ('"runs": 3', f'"runs": {"[" * 100_000}', "not valid JSON (maximum recursion depth exceeded"),
+        ('"mac_sme2_on"', '"mac/sme2_on"', "`experiments.0.name`: 'mac/sme2_on' is not the name of a file or folder"),
+        ('"mac_sme2_on"', "5", "`experiments.0.name`: Input should be a valid string"),
+        ('_fp16.pte"', '_fp16.pte\\nx: 1"', "`model`: must be a line of at most 1000 letters"),
+        ('_fp16.pte"', f'{"x" * 100}.pte"', "`model`: must be the path of a .pte file whose name has 1 to 100 bytes"),
+    ],
+)
+def test_a_configuration_with_a_wrong_value_is_refused_with_its_key(
+    etfarm: Etfarm, kit: KitFolder, tmp_path: Path, old: str, new: str, cause: str
+) -> None:
+    # given a configuration in which a value is replaced
+    config = kit.write(manifest=False) / "my_run.json"
+    config.write_text(config.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
+    code, printed = etfarm("kit", "import", kit.root)
+    assert (code, printed.count("\n")) == (2, 1), printed
+    assert printed.startswith(f"etfarm: {config}: not ")
+    assert cause in printed
+    assert printed.endswith("; correct it or move it away\n")
+    assert not (tmp_path / "var" / "bundles").exists()
+
+
+@pytest.mark.parametrize(
+    ("moment", "night"),
+    [
+        ("9999-99-99", None),
+        ("0001-01-01", None),
+        ("9999-12-31T23:59:59-12:00", None),
+        ("1999-12-31T23:59:59+00:00", None),
+        ("2000-01-01T00:00:00+00:00", "2000-01-01"),
+        ("2099-12-31T23:59:59+00:00", "2099-12-31"),
+        ("2099-12-31T23:59:59-01:00", None),
+        ("2026-01-20", "2026-01-20"),
+    ],
+)
+def test_a_manifest_states_a_time_in_which_something_was_measured(
+    etfarm: Etfarm, kit: KitFolder, tmp_path: Path, moment: str, night: str | None
+) -> None:
+    manifest = kit.write() / "runs/mac/manifest.json"
+    manifest.write_text(manifest.read_text(encoding="utf-8").replace("2026-01-20T10:00:00+00:00", moment))
+    code, printed = etfarm("kit", "import", kit.root)
+    if night is None:
+        cause = "not a configuration of the kit (`generated_at`: must be a time such as 2026-01-20T10:00:00+00:00)"
+        assert (code, printed) == (2, f"etfarm: {manifest}: {cause}; correct it or move it away\n")
+    else:
+        assert (code, records(tmp_path)["mac_sme2_on"].sweep.night) == (0, night)
+
+
+def test_a_result_that_the_warehouse_would_refuse_is_a_failed_session(
+    etfarm: Etfarm, kit: KitFolder, tmp_path: Path
+) -> None:
+    # given an ETDump whose executions take no time
+    kit.timing("mac_sme2_on_x", [(9_000_000, ON), (0, {}), (0, {})])
+    code, printed = etfarm("kit", "import", kit.write())
+    assert (code, "(2 succeeded, 1 failed)" in printed) == (0, True), printed
+    # then its session has failed with the reason, without the ETDump, and all are loaded
+    record = records(tmp_path)["mac_sme2_on_x"]
+    assert (record.status, record.reason_code, list(record.files)) == ("failed", "not_loadable", ["stdout.txt"])
+    assert (record.reason or "").startswith("the warehouse would refuse it: model.etdump: ")
+    assert etfarm("load")[1].startswith("3 loaded, 0 already in the warehouse, 0 refused")
+
+
+def test_a_device_has_a_name_that_an_inventory_allows(etfarm: Etfarm, kit: KitFolder) -> None:
+    code, printed = etfarm("kit", "import", kit.write(), "--device", "a\x1b/b")
+    assert (code, printed.startswith("etfarm: --device a\ufffd/b: a device's name consists of letters")) == (2, True)

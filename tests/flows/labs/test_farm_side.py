@@ -262,5 +262,5 @@ def test_a_message_of_a_gigabyte_is_refused_unread(tmp_path: Path, monkeypatch: 
     lab = runs.measure(monkeypatch, "bad", "good")
     stopped_by = str(lab.tallies["bad"].stopped_by)
     assert stopped_by.startswith("bad: lab berlin: ")
-    assert "ended/bad.json: has more than 67108864 bytes, the limit for such a file; check the machine" in stopped_by
+    assert "ended/bad.json: has more than 67108864 bytes, which is the limit; check the machine" in stopped_by
     assert lab.tallies["good"].succeeded == 1

@@ -80,3 +80,10 @@ def test_what_is_not_a_url_of_apprise_is_named_without_its_secret(
     (warning,) = send(url, MESSAGE)
     assert warning == f"notification to {name} not sent: apprise does not accept its URL; correct it in ETFARM_NOTIFY"
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_message_cannot_act_where_it_is_read() -> None:
+    with webhook() as hook:
+        assert send(hook.url, Message("a\nb\x1b[31m", "x\u202e\ny\r", is_bad=False)) == []
+    (received,) = hook.received
+    assert (received["title"], received["message"]) == ("a b\ufffd[31m", "x\ufffd\ny\ufffd")

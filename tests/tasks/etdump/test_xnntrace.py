@@ -159,3 +159,29 @@ def test_a_file_reads_like_its_text_whatever_else_it_holds(tmp_path: Path) -> No
 def test_a_missing_log_is_refused_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"stderr\.txt: cannot be read \(No such file or directory\)"):
         read_xnntrace(tmp_path / "stderr.txt")
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.fault(
+    stage="read", done="a log of 4 MB is one line: {start} {repeated}", holds="read within 60 s, nothing is counted"
+)
+@pytest.mark.parametrize(
+    ("start", "repeated"),
+    [
+        ("Debug (XNNPACK): running operator 1:1 (", ") (a, "),
+        ("Debug (XNNPACK): running operator 1:1 (", ":1"),
+        ("Debug (XNNPACK): Setting assumed_datatype=A for node #1 (", "). "),
+        ("Debug (XNNPACK): Setting assumed_datatype=A for node #", "9"),
+        ("Note (XNNPACK): Using gemm microkernel 'xnn_", "_"),
+        ("Note (XNNPACK): Using gemm microkernel 'xnn_", "a_ukernel_"),
+        ("Note (XNNPACK): Using gemm microkernel 'kai_run_a_", "f32_"),
+        ("Note (XNNPACK): Using gemm microkernel 'kai_run_", "q"),
+        ("11-20 03:12:55.123 4242 4250 I ", " "),
+        ("11-20 03:12:55.123 ", "9"),
+        ("11-20 ", ":1 "),
+        ("", "(XNNPACK): "),
+    ],
+)
+def test_any_line_is_read_in_a_time_in_proportion_to_its_length(start: str, repeated: str) -> None:
+    trace = read_xnntrace(start + repeated * (4_000_000 // len(repeated)))
+    assert (trace.selected, trace.assumed, trace.running) == ((), (), {})

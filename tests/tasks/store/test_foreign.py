@@ -1,106 +1,63 @@
-"""What strangers put into a folder of bundles: it is refused in one sentence, at once, and the others are loaded."""
+"""Files of others are opened without waiting, without following a link, and up to a limit."""
 
 import os
+import socket
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tasks.bundle.names import MOST_FILE_BYTES, MOST_RECORD_BYTES
 from tasks.store.foreign import ForeignFileError, open_foreign, read_foreign
-from tests.fixtures.warehouse import BundleMaker, edit, etdump_of
 
 
-def holes(path: Path, size_bytes: int) -> None:
-    with path.open("wb") as stream:
-        stream.truncate(size_bytes)
+@pytest.mark.parametrize("size", [0, 9, 10])
+def test_a_file_up_to_the_limit_is_read(tmp_path: Path, size: int) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"a" * size)
+    assert read_foreign(path, 10) == b"a" * size
+    with open_foreign(path, 10) as stream:
+        assert stream.read(1) == b"a"[:size]
 
 
-NOT_REGULAR: dict[str, Callable[[Path], object]] = {
-    "pipe": lambda path: os.mkfifo(path),
-    "link to an endless device": lambda path: path.symlink_to("/dev/zero"),
-    "link to a file of this machine": lambda path: path.symlink_to("/etc/passwd"),
-    "link to itself": lambda path: path.symlink_to(path),
-    "folder": lambda path: path.mkdir(),
-}
+def test_a_larger_file_is_refused_without_reading_it(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.touch()
+    os.truncate(path, 30 << 30)
+    with pytest.raises(ForeignFileError, match=rf"^{path}: has {30 << 30} bytes; the limit is 10$"):
+        read_foreign(path, 10)
 
 
-def test_a_file_is_read_up_to_its_limit_and_not_beyond(tmp_path: Path) -> None:
-    # given a file of exactly the limit, and one of a byte more
-    (tmp_path / "most").write_bytes(b"12345")
-    (tmp_path / "more").write_bytes(b"123456")
-    # then the first is read and the second is refused with both numbers
-    assert read_foreign(tmp_path / "most", 5) == b"12345"
-    with pytest.raises(ForeignFileError, match="more: has 6 bytes; the limit for such a file is 5"):
-        read_foreign(tmp_path / "more", 5)
+def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"a" * 11)
+    monkeypatch.setattr("tasks.store.foreign.open_foreign", lambda path, _most_bytes: path.open("rb"))
+    with pytest.raises(ForeignFileError, match=rf"^{path}: has more than 10 bytes, which is the limit$"):
+        read_foreign(path, 10)
 
 
-@pytest.mark.parametrize("kind", NOT_REGULAR)
-def test_what_is_not_a_regular_file_is_refused_without_waiting(tmp_path: Path, kind: str) -> None:
-    NOT_REGULAR[kind](path := tmp_path / "x")
-    with pytest.raises(ForeignFileError, match="x: is not a regular file"), open_foreign(path, 100):
-        pass
+def made_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made, pytest.MonkeyPatch.context() as patch:
+        patch.chdir(path.parent)  # the address of a socket is short
+        made.bind(path.name)
 
 
-@pytest.mark.parametrize("name", ["session.json", "model.etdump"])
-@pytest.mark.parametrize("kind", NOT_REGULAR)
-def test_a_bundle_with_a_file_that_is_not_regular_is_refused_and_the_others_are_loaded(
-    maker: BundleMaker, kind: str, name: str
-) -> None:
-    # given a sound bundle and one in which something else is in the place of a file
-    maker.session([100])
-    bad = maker.session([200])
-    (bad / name).unlink()
-    NOT_REGULAR[kind](bad / name)
-    # when both are loaded
-    result = maker.load()
-    # then only the sound one is, and the sentence names the other
-    [(path, sentence)] = result.refused
-    assert (path, result.loaded) == (bad, 1)
-    assert sentence.startswith(str(bad))
-    assert "not a regular file" in sentence or "is missing" in sentence
-
-
-@pytest.mark.parametrize(("name", "most"), [("session.json", MOST_RECORD_BYTES), ("model.etdump", MOST_FILE_BYTES)])
-def test_a_bundle_with_a_file_of_holes_is_refused(maker: BundleMaker, name: str, most: int) -> None:
-    bad = maker.session([200])
-    holes(bad / name, 30 << 30)
-    [(_, sentence)] = maker.load().refused
-    assert sentence == f"{bad / name}: has {30 << 30} bytes; the limit for such a file is {most}"
-
-
-def test_a_bundle_that_states_more_than_the_limit_is_refused(maker: BundleMaker) -> None:
-    bad = maker.session([200])
-    edit(bad, files={"model.etdump": {"sha256": "0" * 64, "bytes": MOST_FILE_BYTES + 1}})
-    [(_, sentence)] = maker.load().refused
-    assert f"`files.model.etdump.bytes`: Input should be less than or equal to {MOST_FILE_BYTES}" in sentence
-
-
-@pytest.mark.parametrize("sha256", ["../../../../etc/passwd", "0" * 63, "0" * 65, "G" * 64, ""])
-def test_a_hash_that_is_none_is_refused_where_the_record_is_parsed(maker: BundleMaker, sha256: str) -> None:
-    bad = maker.session([200])
-    edit(bad, files={"model.etdump": {"sha256": sha256, "bytes": 1}})
-    [(_, sentence)] = maker.load().refused
-    assert "`files.model.etdump.sha256`" in sentence
-
-
-@pytest.mark.parametrize("kind", ["pipe", "link to an endless device", "link to a file of this machine"])
-def test_a_loose_etdump_that_is_not_a_regular_file_is_refused(maker: BundleMaker, kind: str) -> None:
-    # given a link, a pipe or a device among loose ETDumps
-    loose = maker.bundles / "loose"
-    loose.mkdir(parents=True)
-    (loose / "good.etdump").write_bytes(etdump_of([(9, {}), (5, {})]))
-    NOT_REGULAR[kind](loose / "bad.etdump")
-    # then only the ETDump is loaded
-    result = maker.load()
-    [(path, sentence)] = result.refused
-    assert (path.name, result.loaded) == ("bad.etdump", 1)
-    assert "is not a regular file" in sentence
-
-
-def test_a_link_that_the_user_names_is_followed(maker: BundleMaker, tmp_path: Path) -> None:
-    # given a link to an ETDump
-    (tmp_path / "a.etdump").write_bytes(etdump_of([(9, {}), (5, {})]))
-    (tmp_path / "newest.etdump").symlink_to("a.etdump")
-    # when it is the argument of the load, then it is loaded
-    assert maker.load(tmp_path / "newest.etdump").loaded == 1
+@pytest.mark.parametrize(
+    ("make", "cause"),
+    [
+        (os.mkfifo, "is not a regular file; move it away"),
+        (Path.mkdir, "is not a regular file; move it away"),
+        (made_socket, r"cannot be read \(.+\)"),
+        (lambda path: path.symlink_to("/dev/zero"), "is a link; copy the file in its place"),
+        (lambda path: path.symlink_to(path.name), "is a link; copy the file in its place"),
+        (lambda _path: None, r"cannot be read \(No such file or directory\)"),
+    ],
+    ids=["pipe", "folder", "socket", "link to a device", "link to itself", "nothing"],
+)
+def test_what_is_not_a_regular_file_is_refused_at_once(tmp_path: Path, make: Callable[[Path], Any], cause: str) -> None:
+    path = tmp_path / "x"
+    make(path)
+    before = len(os.listdir("/dev/fd"))  # noqa: PTH208
+    with pytest.raises(ForeignFileError, match=rf"^{path}: {cause}$"):
+        read_foreign(path, 10)
+    assert len(os.listdir("/dev/fd")) == before  # noqa: PTH208

@@ -59,12 +59,12 @@ def test_a_record_beyond_the_limit_is_named_and_not_read(bucket: str, store: Bun
     # given a session.json of a byte more than the limit
     path = f"{PREFIX}/{'a' * 16}/session.json"
     put(bucket, path, b" " * (MOST_RECORD_BYTES + 1))
-    cause = f"{bucket}/{path}: has {MOST_RECORD_BYTES + 1} bytes; the limit for such a file is {MOST_RECORD_BYTES}"
+    cause = f"{bucket}/{path}: has {MOST_RECORD_BYTES + 1} bytes; the limit is {MOST_RECORD_BYTES}"
     # then the load, the check and the sweep's records name it
     assert refusal(all_of(store)) == cause
     assert [each.damage for each in store.verify(NIGHT.sweep_id) if each.damage] == [cause]
     assert len(list(store.records(NIGHT.sweep_id, skip_damaged=True))) == 1
-    with pytest.raises(BundleError, match="the limit for such a file"):
+    with pytest.raises(BundleError, match="the limit is"):
         list(store.records(NIGHT.sweep_id))
 
 
@@ -126,4 +126,4 @@ def test_a_shared_file_beyond_the_limit_is_not_read(
         shared.read("labs/more.json")
     more, most, none = shared.contents("labs").values()
     assert (most, none) == (b"x" * 10, b"")
-    assert "labs/more.json: has 11 bytes; the limit for such a file is 10" in str(more)
+    assert "labs/more.json: has 11 bytes; the limit is 10" in str(more)

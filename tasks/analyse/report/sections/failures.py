@@ -8,7 +8,7 @@ from tasks.analyse.report.cells import AttemptRow
 from tasks.analyse.report.columns import table_of
 from tasks.analyse.report.data import Answers
 from tasks.analyse.report.page import Block, Code, Fold, Log, Paragraph, Points, Section, Text
-from tasks.analyse.report.text import counted, joined, printable, sentence, separated, with_code
+from tasks.analyse.report.text import counted, joined, sentence, separated, with_code
 from tasks.bundle.next_step import next_step
 
 _MOST_SESSIONS = 50
@@ -78,7 +78,7 @@ def _not_loaded(reasons: Sequence[str]) -> Iterator[Block]:
         yield Paragraph(f"{_bundles(reasons)} could not be loaded and {verb} in no figure:", tone="bad")
         rest = len(reasons) - _MOST_BUNDLES
         more = [f"\u2026 and {rest} more; `etfarm load` names them."] if rest > 0 else []
-        yield Points([*(f"{printable(reason)}." for reason in reasons[:_MOST_BUNDLES]), *more])
+        yield Points([*(f"{reason}." for reason in reasons[:_MOST_BUNDLES]), *more])
 
 
 def _bundles(reasons: Sequence[str]) -> str:

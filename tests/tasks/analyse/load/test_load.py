@@ -50,7 +50,7 @@ def test_a_file_that_is_named_is_read_under_any_name(maker: BundleMaker, tmp_pat
     path = tmp_path / 'it\'s "odd" \udcff name'
     path.write_bytes(etdump_of([(9, {}), (5, {})]))
     assert maker.load(path).loaded == 1
-    assert maker.ask("SELECT DISTINCT model FROM run_latency") == [('it\'s "odd" ? name',)]
+    assert maker.ask("SELECT DISTINCT model FROM run_latency") == [('it\'s "odd" \ufffd name',)]
 
 
 def test_a_bundle_replaces_its_loose_etdump(maker: BundleMaker) -> None:

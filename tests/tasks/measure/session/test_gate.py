@@ -11,8 +11,9 @@ import pytest
 
 from devices.local import LocalDevice
 from tasks.analyse.load.load import load_paths
+from tasks.bundle.names import MOST_LOG_BYTES
 from tasks.bundle.record import SessionRecord
-from tasks.measure.session import logs, measure
+from tasks.measure.session import measure
 from tasks.measure.session.check import Unsuccessful
 from tasks.measure.session.gate import collect_files, file_limits, read_stats
 from tests.fixtures.plans import NIGHT
@@ -155,7 +156,7 @@ def test_a_long_log_is_cut_with_a_line_that_states_it(tmp_path: Path) -> None:
         assert log.startswith(b"begin\n")
         assert log.endswith(b"end\n")
         assert b"\n[etfarm: this log has more than 16777216 bytes; its middle was cut here]\n" in log
-        assert len(log) < logs.LIMIT_BYTES + 200
+        assert len(log) < MOST_LOG_BYTES + 200
 
 
 @pytest.mark.fault(
@@ -173,7 +174,7 @@ def test_an_unforeseen_error_ends_that_session_with_its_class_and_text(
     record = measured(tmp_path, bench)
     # then there is a bundle with the reason and the trace, the log has the sentence, and no job is left to collect
     assert (record.status, record.reason_code) == ("failed", "farm_error")
-    assert "unexpected error (ZeroDivisionError: lone ? and more)" in str(record.reason)
+    assert "unexpected error (ZeroDivisionError: lone \ufffd and more)" in str(record.reason)
     trace = tmp_path / "bundles" / NIGHT.sweep_id / record.session_id / "farm_error.txt"
     assert b"in fail\n" in trace.read_bytes()
     assert "ZeroDivisionError: lone" in caplog.text

@@ -1,0 +1,203 @@
+"""Nothing that a file, a device or a server wrote acts on the terminal, whichever way it gets there."""
+
+import csv
+import io
+import json
+import logging
+import re
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyarrow import parquet
+from rich.console import Console
+
+from flows.progress import Board
+from flows.server.logs import set_up_shown_log
+from tests.fixtures.command import Command, Etfarm, Kept, run_python
+from tests.fixtures.paths import ROOT
+from tests.fixtures.report import report_of
+from tests.fixtures.warehouse import BundleMaker, edit, etdump_of
+
+BAD = "a\x1b[31mred\x1b]0;title\x07\u202ebad\r"
+SHOWN = "a\ufffd[31mred\ufffd]0;title\ufffd\ufffdbad"
+ACTING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+# What ways to the terminal there are besides flows/terminal.py. A device runs no Python of ours, so none is exempt.
+PRINTS = re.compile(r"\bprint\(|\becho\(|\bsecho\(|console\.print|sys\.std(out|err)\.(write|buffer)|__stderr__")
+MS = 1_000_000
+
+
+def test_only_one_module_prints() -> None:
+    files = [path for room in ("flows", "tasks", "devices", "sql") for path in sorted((ROOT / room).rglob("*.py"))]
+    prints = [path for path in files if PRINTS.search(path.read_text(encoding="utf-8"))]
+    assert [path.relative_to(ROOT).as_posix() for path in prints] == ["flows/terminal.py"]
+
+
+@pytest.fixture
+def loaded(kept: Kept, etfarm: Etfarm) -> Kept:
+    """A warehouse of sessions whose names act: of a model, of a device, of operators and of a file."""
+    kept.session([(20 * MS, {f"native_call_{BAD}": 4 * MS})], model__name=BAD, device__name=BAD)
+    kept.session(status="failed", reason_code="runner_crashed", reason=BAD, log_tail=f"{BAD}\n{BAD}", model__name=BAD)
+    loose = kept.var.root / f"{BAD}.etdump"
+    loose.write_bytes(etdump_of([(9 * MS, {BAD: MS}), (8 * MS, {BAD: MS})]))
+    assert etfarm("load", kept.bundles, loose)[0] == 0
+    return kept
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "markdown"])
+def test_rows_of_the_warehouse_are_shown_without_what_acts(loaded: Kept, etfarm: Etfarm, form: str) -> None:
+    code, printed = etfarm("sql", "SELECT DISTINCT model FROM session_overview", "--format", form)
+    assert (code, ACTING.search(printed)) == (0, None)
+    assert "red" in printed
+    assert "title" in printed
+
+
+def test_csv_replaces_what_acts_and_keeps_lines_and_letters(etfarm: Etfarm, loaded: Kept, tmp_path: Path) -> None:
+    query = "SELECT chr(27) || '[2J' || chr(8238) || chr(13) AS bad, 'é模' || chr(10) || chr(9) || 'b' AS good"
+    expected = [["bad", "good"], ["\ufffd[2J\ufffd\ufffd", "é模\n\tb"]]
+    # when it is printed and written to a file, then both are the same
+    printed = etfarm("sql", query, "--format", "csv")[1]
+    assert etfarm("sql", query, "--output", tmp_path / "rows.csv")[0] == 0
+    written = (tmp_path / "rows.csv").read_bytes().decode()
+    assert list(csv.reader(io.StringIO(printed))) == list(csv.reader(io.StringIO(written))) == expected
+
+
+def test_json_escapes_what_acts_and_loses_nothing(etfarm: Etfarm, loaded: Kept) -> None:
+    names = "SELECT DISTINCT model || chr(127) || chr(155) AS model FROM session_overview ORDER BY 1"
+    printed = etfarm("sql", names, "--format", "json")[1]
+    assert ACTING.search(printed) is None
+    assert {"model": f"{BAD}\x7f\x9b"} in json.loads(printed)
+
+
+def test_parquet_keeps_text_as_it_is(etfarm: Etfarm, loaded: Kept, tmp_path: Path) -> None:
+    file = tmp_path / "rows.parquet"
+    etfarm("sql", "SELECT DISTINCT model FROM session_overview", "--output", file)
+    assert BAD in parquet.read_table(file).column("model").to_pylist()
+
+
+def test_an_etdump_is_inspected_without_what_acts(etfarm: Etfarm, command: Command, tmp_path: Path) -> None:
+    file = tmp_path / f"{BAD}.etdump"
+    file.write_bytes(etdump_of([(9 * MS, {f"{BAD}\nx": MS}), (8 * MS, {f"{BAD}\nx": MS})]))
+    ended = command("inspect", file)
+    assert (ended.code, ACTING.search(ended.out)) == (0, None)
+    assert f"{SHOWN}" in ended.out
+
+
+@pytest.mark.parametrize("words", [["inspect"], ["load"], ["trace", "-o", "x.json"], ["sql", "--warehouse"]])
+def test_an_error_names_a_file_in_one_line_without_what_acts(
+    command: Command, tmp_path: Path, words: list[str]
+) -> None:
+    # given a file that is none of these, with a line end in its name
+    file = tmp_path / f"{BAD}\nx.etdump"
+    file.write_bytes(b"garbage")
+    rest = ["SELECT 1"] if words[0] == "sql" else []
+    var = [] if words[0] == "inspect" else ["--var", tmp_path / "var"]
+    ended = command(*words, file, *rest, *var)
+    assert (ended.code in (1, 2), ACTING.search(ended.out + ended.err)) == (True, None)
+    assert [line for line in ended.err.splitlines() if "red" in line and "x.etdump" in line], ended.err
+
+
+def test_words_of_a_command_that_are_names_of_files_do_not_act(command: Command) -> None:
+    # when a shell's `*` stands for a file that looks like an option, or for one more than the command takes
+    for words in ((f"--{BAD}",), ("a.etdump", BAD)):
+        ended = command("inspect", *words)
+        # then the usage is shown
+        assert (ended.code, ACTING.search(ended.err)) == (2, None)
+        assert "Usage: " in ended.err
+        assert "red" in ended.err
+
+
+def test_records_of_a_damaged_bundle_do_not_act(loaded: Kept, etfarm: Etfarm) -> None:
+    folder = loaded.session([MS])
+    edit(folder, **{f"{BAD}\nkey": 1})
+    code, printed = etfarm("load", folder)
+    assert (code, ACTING.search(printed), printed.count("\n")) == (1, None, 2)
+
+
+def test_a_device_cannot_have_a_name_that_acts(command: Command, tmp_path: Path) -> None:
+    inventory = tmp_path / "inventory.yaml"
+    inventory.write_text(json.dumps({"devices": [{"name": BAD, "transport": "local"}]}), encoding="utf-8")
+    ended = command("devices", "--inventory", inventory, "--var", tmp_path / "var")
+    assert (ended.code, ACTING.search(ended.err)) == (2, None)
+    assert "a device's name consists of letters, digits, dots, dashes and underscores" in ended.err
+
+
+@pytest.fixture
+def greeting() -> Iterator[int]:
+    """The port of a server that greets as no SSH server may, and hangs up."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def greet() -> None:
+            while True:
+                try:
+                    connection = server.accept()[0]
+                except OSError:
+                    return
+                with connection:
+                    connection.sendall(f"SSH-9.9-{BAD}\n".encode())
+
+        thread = threading.Thread(target=greet, daemon=True)
+        thread.start()
+        yield server.getsockname()[1]
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+def test_the_greeting_of_an_ssh_server_does_not_act(command: Command, tmp_path: Path, greeting: int) -> None:
+    inventory, known = tmp_path / "inventory.yaml", tmp_path / "known_hosts"
+    known.touch()
+    device = {"name": "mac", "transport": "ssh", "address": "127.0.0.1", "port": greeting, "known_hosts": str(known)}
+    inventory.write_text(json.dumps({"devices": [device]}), encoding="utf-8")
+    ended = command("devices", "probe", "mac", "--inventory", inventory, "--var", tmp_path / "var")
+    assert (ended.code, ACTING.search(ended.out + ended.err), ended.err.count("\n")) == (2, None, 1)
+
+
+def test_a_report_shows_logs_and_names_without_what_acts(tmp_path: Path) -> None:
+    maker = BundleMaker(tmp_path)
+    maker.session([(20 * MS, {f"native_call_{BAD}": 4 * MS})], model__name=BAD, device__name=BAD)
+    maker.session(status="failed", reason_code=BAD, reason=BAD, log_tail=f"é模\n{BAD}", model__name=BAD)
+    report = report_of(maker)
+    for text in (report.html, report.markdown):
+        assert ACTING.search(text) is None
+        assert f"é模\n{SHOWN}" in text
+
+
+def test_the_log_and_its_traces_do_not_act(caplog: pytest.LogCaptureFixture) -> None:
+    set_up_shown_log()
+    set_up_shown_log()
+    log, stream = logging.getLogger("tasks.measure"), io.StringIO()
+    handler = logging.StreamHandler(stream)
+    log.addHandler(handler)
+    try:
+        log.warning("%s printed %s", BAD, "é模\nb")
+        try:
+            raise ValueError(BAD)
+        except ValueError:
+            log.exception("it failed")
+    finally:
+        log.removeHandler(handler)
+    assert ACTING.search(stream.getvalue()) is None
+    assert stream.getvalue().startswith(f"{SHOWN}\ufffd printed é模\nb\n")
+    assert f"ValueError: {SHOWN}" in stream.getvalue()
+
+
+def test_an_error_of_the_farm_itself_does_not_act() -> None:
+    code = f"from flows.cli import main\ndef bug(**_): raise ValueError({BAD!r})\nmain.app = bug\nmain.main()"
+    ended = run_python("-c", code)
+    assert (ended.returncode, ACTING.search(ended.stderr)) == (1, None)
+    assert ended.stderr.startswith("Traceback")
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_progress_shows_names_without_what_acts(is_terminal: bool) -> None:
+    stream, board = io.StringIO(), Board()
+    with board.shown(Console(file=stream, force_terminal=is_terminal, width=200)):
+        board.expect("export", 2)
+        board.doing("export", BAD)
+        board.done("export", f"{BAD}: failed", failed=True)
+    assert "\x1b[31mred" not in stream.getvalue()
+    assert "\x1b]0;" not in stream.getvalue()
+    assert "\u202e" not in stream.getvalue()
+    assert f"{SHOWN}" in stream.getvalue()
