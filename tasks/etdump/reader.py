@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devices.errors import FarmError
+from devices.foreign_file import ForeignFileError, open_foreign
 from tasks.etdump.delegate_calls import Backends, DelegateCalls
 from tasks.etdump.event_columns import INIT, read_event_columns
 from tasks.etdump.event_kind import EventKind
 from tasks.etdump.executions import find_executions, leave_out_aborted, unfinished_events
 from tasks.etdump.flatbuffer import Buffer, CorruptTables, Tables
 from tasks.etdump.nesting import Timeline, parents_by_instruction
-from tasks.store.foreign import ForeignFileError, open_foreign
 
 _IDENTIFIER = b"ED00"
 _HEADER_BYTES = 12  # size prefix, root offset, identifier

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import duckdb
 
+from devices.foreign_file import ForeignFileError
 from sql.quoting import identifier
 from sql.schema import sql_files
 from tasks.analyse.load.statistics import add_session_statistics
 from tasks.analyse.verdict.refresh import judge_series
 from tasks.keep.checksum import checksum
 from tasks.store.folder import Verified, content_sha256
-from tasks.store.foreign import ForeignFileError
 
 _REBUILD = "rebuild the warehouse with `etfarm warehouse rebuild`"
 _OF_CELLS = ("session_time", "cell_operator", "series_night")

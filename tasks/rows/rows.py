@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from devices.errors import FarmError
+from devices.foreign_file import ForeignFileError, read_foreign
 from devices.foreign_text import plain_line
 from tasks.bundle.layer_drift import read_layer_drift
 from tasks.bundle.names import ETDUMP, LAYER_DRIFT, MOST_FILE_BYTES, MOST_RECORD_BYTES, RECORD
@@ -32,7 +33,6 @@ from tasks.rows.record_rows import (
 )
 from tasks.rows.sources import Sources, read_sources
 from tasks.store.folder import content_sha256, read_bundle
-from tasks.store.foreign import ForeignFileError, read_foreign
 
 LOOSE_SWEEP = "loose"
 _SESSION_ID = re.compile(r"[0-9a-f]{16}(?![0-9a-f])")

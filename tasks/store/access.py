@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from devices.errors import InputError
+from devices.foreign_file import ForeignFileError, open_foreign
 from tasks.bundle.record import BundleError
 from tasks.store.files import write_complete
-from tasks.store.foreign import ForeignFileError, open_foreign
 
 
 @contextlib.contextmanager

@@ -7,10 +7,10 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from devices.foreign_file import ForeignFileError, open_foreign, read_foreign, sha256_of_foreign
 from tasks.bundle.names import MOST_FILE_BYTES, MOST_RECORD_BYTES, RECORD
 from tasks.bundle.record import BundleError, FileRecord, SessionRecord, parse_record, record_text
 from tasks.store.files import publish_folder, sha256_of
-from tasks.store.foreign import ForeignFileError, open_foreign, read_foreign, sha256_of_foreign
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from heapq import merge
 from pathlib import Path
 
+from devices.foreign_file import ForeignFileError
 from tasks.bundle.names import RECORD
 from tasks.bundle.record import BundleError, SessionRecord, parse_record, parse_records
 from tasks.store.archives import SUFFIX, archive_of, find_archives, packed_records, unpack_bundles, verify_archive
@@ -12,7 +13,6 @@ from tasks.store.base import NOT_SWEEPS, BundleStore, Found, Known
 from tasks.store.files import publish_folder, work_folder
 from tasks.store.find import bundles_of, find_results
 from tasks.store.folder import Verified, content_sha256, publish_bundle, read_bundle
-from tasks.store.foreign import ForeignFileError
 from tasks.store.shelf import Shelf
 
 _SHARED = ".shared"

@@ -13,9 +13,9 @@ from typing import IO, Any, Self, cast
 
 from backports import zstd
 
+from devices.foreign_file import ForeignFileError, open_foreign
 from tasks.bundle.names import MOST_FILE_BYTES, MOST_RECORD_BYTES, RECORD, plain_name
 from tasks.bundle.record import BundleError
-from tasks.store.foreign import ForeignFileError, open_foreign
 
 RECORDS_FIRST = {"comment": "every session.json is before the other files"}
 """The header of archives that the farm packs: reading ends where the other files begin."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from devices.foreign_file import ForeignFileError
 from sql.warehouse import RowsRefused, WarehouseError, writing
 from tasks.analyse.load.commit import Loader, known_contents, known_sessions
 from tasks.analyse.load.parse import parse
@@ -15,7 +16,6 @@ from tasks.rows.rows import Rows, session_id_of
 from tasks.store.base import Known
 from tasks.store.find import find_results
 from tasks.store.folder import content_sha256
-from tasks.store.foreign import ForeignFileError
 
 _log = logging.getLogger(__name__)
 _BATCH_EVENTS = 1_000_000  # about one second and 50 MB; a killed load loses at most one batch

@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, StringConstraints, ValidationError, model_validator
 
+from tasks.bundle.record import BundleError
 from tasks.store.store import BundleStore
 
 Kind = Literal["baseline_reset", "night_exclusion", "revocation"]
@@ -147,8 +148,9 @@ def _in_order(records: Iterable[Decision]) -> tuple[Decision, ...]:
 def _parse(content: bytes | Exception, path: str) -> Decision | str:
     """Return the decision in a file's content, or the sentence why there is none."""
     if isinstance(content, Exception):
-        cause = getattr(content, "strerror", None) or str(content) or type(content).__name__
-        return f"{path}: cannot be read ({cause}); the decision does not count until the file can be read"
+        cause = getattr(content, "strerror", None) or type(content).__name__
+        shown = str(content) if isinstance(content, BundleError) else f"{path}: cannot be read ({cause})"
+        return f"{shown}; the decision does not count until the file can be read"
     try:
         decision = Decision.model_validate_json(content)
     except ValidationError as error:

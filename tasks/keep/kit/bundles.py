@@ -12,6 +12,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from devices.errors import FarmError, InputError
+from devices.foreign_file import ForeignFileError, open_foreign, read_foreign
 from devices.ondevice.facts import Facts
 from tasks.bundle.names import ETDUMP, MOST_FILE_BYTES, MOST_LOG_BYTES
 from tasks.bundle.record import DeviceRecord, ImportRecord, ModelRecord, RunnerRecord, SessionRecord, SweepNight
@@ -20,7 +21,6 @@ from tasks.keep.kit.config import measured_at
 from tasks.keep.kit.results import End, KitResult, judge
 from tasks.measure.session.finish import check_loadable
 from tasks.store.files import scratch_folder, sha256_of
-from tasks.store.foreign import ForeignFileError, open_foreign, read_foreign
 from tasks.store.store import BundleStore
 
 KIT = "sme-executorch-profiling"

@@ -11,10 +11,10 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, FailFast, Field
 from pydantic_core import PydanticCustomError
 
 from devices.errors import InputError
+from devices.foreign_file import ForeignFileError, read_foreign
 from devices.foreign_text import one_line, plain_line
 from tasks.bundle.names import FileName
 from tasks.bundle.values import MOST_INT, first_mistake
-from tasks.store.foreign import ForeignFileError, read_foreign
 
 _OTHERS = {".git", ".venv", "executorch"}
 _MOST_EXPERIMENTS = 10_000

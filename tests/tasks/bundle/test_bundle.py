@@ -73,7 +73,11 @@ def test_an_edited_record_is_refused_with_its_key(published: Path) -> None:
         ("index", -2, "`index`: Input should be greater than or equal to -1"),
         ("model.pte_bytes", -5, "`model.pte_bytes`: Input should be greater than or equal to 0"),
         ("model.delegated", [{"operator": "a", "count": -2}], "`model.delegated.count` is -2, which is negative"),
-        ("files", {"a": {"sha256": "b", "bytes": -1}}, "`files.a.bytes`: Input should be greater than or equal to 0"),
+        (
+            "files",
+            {"a": {"sha256": "b" * 64, "bytes": -1}},
+            "`files.a.bytes`: Input should be greater than or equal to 0",
+        ),
         ("stats", {"load_ns": -7}, "`stats.load_ns`: Input should be greater than or equal to 0"),
         ("stats", {"execution_ns": [5, -7]}, "`stats.execution_ns.1`: Input should be greater than or equal to 0"),
         ("stats", {"newer_ns": -7}, "`stats`: `newer_ns` is -7, which is negative"),

@@ -108,7 +108,7 @@ def test_a_wrong_bundle_is_refused_in_one_sentence_and_the_others_are_loaded(mak
         ({"executions": 1}, "contains 2 executions, but session.json states 1"),
         (
             {"sweep__night": "yesterday"},
-            "`sweep_id` is smoke-2026-11-20, but the name is smoke and the night yesterday",
+            "`sweep.night`: 'yesterday' is not an existing date, such as 2026-01-31",
         ),
         (
             {"sweep__night": "2026-11-21"},
@@ -155,7 +155,7 @@ def test_a_file_that_may_not_be_read_is_refused(
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(
-        "tasks.store.foreign.os.open", refuse
+        "devices.foreign_file.os.open", refuse
     )  # root may read everything, so the mode of the file has no effect
     assert load_paths([path], maker.warehouse).refused == [(path, f"{path}: cannot be read (Permission denied)")]
 

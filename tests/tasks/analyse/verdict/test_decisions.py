@@ -117,4 +117,4 @@ def test_a_file_that_cannot_be_read_is_named_and_stops_no_other(tmp_path: Path) 
     (tmp_path / "decisions" / "00000002.json").mkdir()
     found = read_decisions(store)
     assert is_excluded(found, SERIES)
-    assert "00000002.json: cannot be read (Is a directory)" in found.damaged[0]
+    assert "00000002.json: is not a regular file; move it away; the decision does not count" in found.damaged[0]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tasks.store.foreign import ForeignFileError, open_foreign, read_foreign
+from devices.foreign_file import ForeignFileError, open_foreign, read_foreign
 
 
 @pytest.mark.parametrize("size", [0, 9, 10])
@@ -31,7 +31,7 @@ def test_a_larger_file_is_refused_without_reading_it(tmp_path: Path) -> None:
 def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"a" * 11)
-    monkeypatch.setattr("tasks.store.foreign.open_foreign", lambda path, _most_bytes: path.open("rb"))
+    monkeypatch.setattr("devices.foreign_file.open_foreign", lambda path, _most_bytes: path.open("rb"))
     with pytest.raises(ForeignFileError, match=rf"^{path}: has more than 10 bytes, which is the limit$"):
         read_foreign(path, 10)
 
