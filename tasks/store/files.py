@@ -5,6 +5,7 @@ import getpass
 import hashlib
 import io
 import os
+import re
 import shutil
 import socket
 import tempfile
@@ -20,6 +21,7 @@ UNFINISHED = ".part-"
 # Archives of runners on their way to a device; see devices/ondevice/store.py.
 _TREE = "etfarm-tree-"
 _BLOCK_BYTES = 1 << 22
+_PID = re.compile(r"([1-9][0-9]{0,9})-")
 _TRIES = 5
 # Another machine that shares the folder is writing what is younger: nothing takes a tenth of this.
 _ABANDONED_S = 86_400.0
@@ -131,8 +133,8 @@ def _is_left(path: Path) -> bool:
 
 def _is_of_dead_process(path: Path, prefix: str) -> bool:
     """Return whether a name is `prefix`, the id of a process that has ended, and a dash with more."""
-    pid = path.name.removeprefix(prefix).split("-")[0]
-    return pid.isdigit() and not _alive(int(pid))
+    pid = _PID.match(path.name.removeprefix(prefix))
+    return pid is not None and not _alive(int(pid[1]))
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -225,7 +227,7 @@ def _trees() -> Iterator[Path]:
 def _alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):  # no process has so large a number
         return False
     except PermissionError:
         return True

@@ -188,10 +188,14 @@ def test_what_a_killed_process_left_is_removed_and_what_a_living_one_writes_is_n
         if name == "slow":
             (foreign / "large").touch()
         os.utime(foreign, (time.time() - age_h * 3600,) * 2)
+    # and names that no process of the farm gave
+    strange = {".part-\u00b2-x", ".part-0-x", f".part-{'9' * 200}-x", ".part-", ".part--1-x"}
+    for name in (*strange, ".part-9999999999-x"):
+        (tmp_path / name).mkdir()
     # when somebody comes to write there
     remove_leftovers(tmp_path)
     # then only the living one's is left, and what another machine wrote to within a day
-    kept = {f".part-{os.getpid()}-abc", f".part-{child}-young@elsewhere", f".part-{child}-slow@elsewhere"}
+    kept = strange | {f".part-{os.getpid()}-abc", f".part-{child}-young@elsewhere", f".part-{child}-slow@elsewhere"}
     assert {path.name for path in tmp_path.iterdir()} == kept
 
 
