@@ -21,8 +21,9 @@ from tasks.etdump.event_kind import EventKind
 from tasks.etdump.reader import read_etdump
 from tasks.measure.night import sweep_night
 from tasks.measure.plan import PlannedSession
+from tasks.measure.session.bench import Bench
 from tasks.measure.session.capability import why_no_backend
-from tasks.measure.session.measure import Bench, measure
+from tasks.measure.session.measure import measure
 from tasks.prepare.advice.advice import HEAVY_SHARE, advice_text, word_of
 from tasks.prepare.export.export import export_cases
 from tasks.prepare.export.exported import Export, ExportError

@@ -21,9 +21,10 @@ from tasks.measure import metrics
 from tasks.measure.finish_by import FinishBy
 from tasks.measure.health import STRIKES, Registry
 from tasks.measure.plan import FIRST_SESSION, PlannedSession
+from tasks.measure.session.bench import Bench
 from tasks.measure.session.capability import why_no_backend, with_answer_of
 from tasks.measure.session.finish import record_unmeasured
-from tasks.measure.session.measure import Bench, clear_stale_jobs, measure
+from tasks.measure.session.measure import clear_stale_jobs, measure
 from tasks.measure.session.record import code_of
 from tasks.measure.spec import SweepSpec, Terms
 from tasks.prepare.export.entry import AccuracyWanted

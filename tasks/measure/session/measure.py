@@ -7,25 +7,23 @@ import shutil
 import socket
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from devices.device import Device
 from devices.errors import DeviceError
-from devices.inventory import DeviceSpec, launch_prefix
-from devices.limits import Limits
 from devices.ondevice.conditions import Conditions
 from devices.ondevice.facts import Facts
 from devices.ondevice.job import JobResult, clear_jobs, run_job
 from devices.ondevice.lease import lease_ttl_s
 from devices.ondevice.prepare import prepare_job
-from devices.ondevice.store import Content, blob_path, tree_path
+from devices.ondevice.store import tree_path
 from devices.reconnect import retry_after_reconnect
-from tasks.bundle.names import ETDUMP, PROFILE, SELECTED, SOURCES
+from tasks.bundle.names import ETDUMP, SOURCES
 from tasks.bundle.record import GateRecord, SessionRecord, SweepNight
 from tasks.measure.clock import ClockWatch
 from tasks.measure.plan import PlannedSession
 from tasks.measure.session.accuracy import OutputMismatchError, References, compare_outputs
+from tasks.measure.session.bench import Bench, command_of, contents_of
 from tasks.measure.session.calibration import calibration_of
 from tasks.measure.session.check import Unsuccessful, check_conditions, check_end, check_inside, check_result
 from tasks.measure.session.finish import checked_record, unexpected
@@ -36,10 +34,7 @@ from tasks.measure.session.ready import settle, with_readiness
 from tasks.measure.session.record import Findings, code_of, log_tail, now, session_record
 from tasks.measure.session.story import Known, contradiction_between, etdump_of_another
 from tasks.prepare.export.accuracy_limits import limits_of
-from tasks.prepare.export.entry import AccuracyWanted
-from tasks.prepare.export.exported import FORWARD, Case, Export, Tensors
 from tasks.prepare.runner.floor import why_too_old
-from tasks.prepare.runner.manifest import Runner
 from tasks.store.files import scratch_folder
 from tasks.store.store import BundleStore
 
@@ -48,28 +43,6 @@ _log = logging.getLogger(__name__)
 RECONNECT_S = 120.0
 # With less free space than this after a run, its failure is attributed to the full disk.
 _FULL_BYTES = 1 << 20
-# Executions without an ETDump that count: enough for a median.
-_UNTRACED = 25
-
-
-@dataclass(frozen=True)
-class Bench:
-    """What a session needs in addition to its plan: the device, its inventory entry, and what is pushed to it."""
-
-    device: Device
-    spec: DeviceSpec
-    facts: Facts
-    export: Export
-    runner: Runner
-    limits: Limits
-    deadline_s: float
-    settle_s: float
-    registry: Path
-    """Where the farm keeps the health of devices, and their calibrations."""
-    wanted: AccuracyWanted | None = None
-    """What the sweep file states about the outputs; None for the limits of the recipe."""
-    etdumps: dict[str, str] = field(default_factory=dict)
-    """The sessions of this device so far, by the hash of their ETDump."""
 
 
 def measure(session: PlannedSession, bench: Bench, bundles: BundleStore) -> SessionRecord:
@@ -116,7 +89,7 @@ def _run(
     if reason := why_too_old(bench.runner, device.name, bench.facts):
         raise Unsuccessful("failed", "device_too_old", reason)
     logs_to_logcat = session.cell.mode == "trace" and bench.facts.os == "android"
-    found.command = _command(session, bench, folder)
+    found.command = command_of(session, bench, folder)
     command = recording_pid(found.command) if logs_to_logcat else found.command
     identity = _job_identity(session, bench, command, location)
     if logs_to_logcat:
@@ -124,7 +97,7 @@ def _run(
 
     def prepare() -> None:
         ttl_s = lease_ttl_s(bench.settle_s + bench.deadline_s)
-        prepared = prepare_job(device, folder, identity, _contents(bench), ttl_s=ttl_s)
+        prepared = prepare_job(device, folder, identity, contents_of(bench), ttl_s=ttl_s)
         if not prepared.has_ended:
             found.before = _settled(bench, found.gates, prepared.conditions)
 
@@ -244,62 +217,3 @@ def clear_stale_jobs(
     stale = clear_jobs(device, _job_group(sweep, bundles.location), {session.session_id for session in planned})
     if stale:
         _log.info("%s: removed the files of %d sessions that are not planned any more", device.name, len(stale))
-
-
-def _contents(bench: Bench) -> list[Content]:
-    """Return what a session needs on the device: the runner's folder, the model and its inputs."""
-    export = bench.export
-    entries = (*export.data, *export.inputs, *(export.case.setup or {"inputs": []})["inputs"])
-    return [
-        Content(bench.runner.runner_sha256, bench.runner.tree()),
-        Content(export.pte_sha256, export.pte),
-        *(Content(entry["sha256"], export.folder / entry["file"]) for entry in entries),
-    ]
-
-
-def _command(session: PlannedSession, bench: Bench, folder: str) -> list[str]:
-    """Return the runner's command line; a registered runner gets only the flags of the stock runner."""
-    device = bench.device
-    tree = tree_path(device, bench.runner.runner_sha256)
-    model = blob_path(device, bench.export.pte_sha256)
-    cell = session.cell
-    command = [
-        *launch_prefix(bench.spec, bench.facts.os),
-        *bench.runner.command(tree),
-        f"--model_path={model}",
-        f"--num_executions={cell.executions}",
-        f"--cpu_threads={cell.threads}",
-        *([f"--data_path={_paths(bench.export.data, device)}"] if bench.export.data else []),
-        *_case_flags(bench.export.case, device),
-        f"--output_file={folder}/output",
-        f"--etdump_path={folder}/model.etdump",
-    ]
-    if bench.runner.supports_farm_flags:
-        command += [f"--stats_path={folder}/stats.json", f"--sme2={cell.variant.removeprefix('sme2_')}"]
-        if session.shows_tracing_cost:
-            command.append(f"--untraced_executions={min(cell.executions, cell.warmup_executions + _UNTRACED)}")
-        if cell.mode == "profile":
-            command.append(f"--kernel_profile_path={folder}/{PROFILE}")
-        if cell.mode == "selected":
-            command.append(f"--selected_kernels_path={folder}/{SELECTED}")
-    return command
-
-
-def _case_flags(case: Case, device: Device) -> list[str]:
-    """Return the flags for the method, its inputs and its set-up; those that the stock runner lacks only if needed."""
-    flags = [f"--inputs={_paths(case.inputs, device)}"]
-    flags += [f"--method_name={case.method}"] if case.method != FORWARD else []
-    flags += [f"--input_shapes={_shapes(case.inputs)}"] if case.is_dynamic else []
-    if case.setup:
-        inputs = case.setup["inputs"]
-        flags += [f"--setup_method={case.setup['method']}", f"--setup_inputs={_paths(inputs, device)}"]
-        flags += [f"--setup_input_shapes={_shapes(inputs)}"] if case.is_dynamic else []
-    return flags
-
-
-def _paths(tensors: Tensors, device: Device) -> str:
-    return ",".join(blob_path(device, entry["sha256"]) for entry in tensors)
-
-
-def _shapes(tensors: Tensors) -> str:
-    return ",".join("x".join(map(str, entry["shape"])) or "scalar" for entry in tensors)

@@ -55,6 +55,11 @@ def all_of(store: BundleStore) -> Found:
     return store.local_folders(None, lambda _hashes: set())
 
 
+@pytest.mark.fault(
+    stage="load",
+    done="a session.json in a bucket is larger than its limit",
+    holds="it is refused unread, the others are fetched",
+)
 def test_a_record_beyond_the_limit_is_named_and_not_read(bucket: str, store: BundleStore) -> None:
     # given a session.json of a byte more than the limit
     path = f"{PREFIX}/{'a' * 16}/session.json"
@@ -68,6 +73,11 @@ def test_a_record_beyond_the_limit_is_named_and_not_read(bucket: str, store: Bun
         list(store.records(NIGHT.sweep_id))
 
 
+@pytest.mark.fault(
+    stage="load",
+    done="a file in a bucket is longer or shorter than its session.json states",
+    holds="its bundle is refused before more arrives, nothing is left in the cache",
+)
 @pytest.mark.parametrize("stated", [5, 7])
 def test_a_file_of_another_size_than_stated_is_damage(
     bucket: str, store: BundleStore, tmp_path: Path, stated: int

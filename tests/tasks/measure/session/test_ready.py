@@ -21,9 +21,9 @@ from sql.warehouse import query
 from tasks.analyse.load.load import load_paths
 from tasks.bundle.record import GateRecord, SessionRecord
 from tasks.measure.session import ready
+from tasks.measure.session.bench import Bench
 from tasks.measure.session.calibration import Calibration
 from tasks.measure.session.check import Unsuccessful
-from tasks.measure.session.measure import Bench
 from tests.fixtures.plans import NIGHT
 from tests.fixtures.stand_in import GOOD, a_bench, a_session, farm_bench, measured
 from tests.fixtures.waiting import ENOUGH_S
