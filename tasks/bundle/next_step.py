@@ -25,6 +25,7 @@ _NEXT_STEPS = {
     "memory": "End other programs on the device or restart it, or change the limit that the reason names",
     "slowdown": "Cool the device and end other programs; `etfarm sql longest-waits` shows its waits",
     "not_alone": f"Wait until the other farm has finished, then {_AGAIN}",
+    "contradiction": "Build the runner again with `etfarm runner build`: two of its statements cannot both be true",
     "clock": f"Let NTP set the clock of the machine that measures and keep it from sleeping, then {_AGAIN}",
     "no_conditions": f"Check the device for a full disk, then {_AGAIN}",
     "export_failed": "Run `etfarm export MODEL` and fix the error it reports",
