@@ -20,7 +20,7 @@ def ahead_of_server_s() -> float | None:
             asked = time.time()
             date = client.request("GET", "/admin/version").headers["date"]
             return (asked + time.time()) / 2 - parsedate_to_datetime(date).timestamp()  # half way: it may be slow
-    except httpx.HTTPError:
+    except (httpx.HTTPError, OSError):  # or the file of the CA cannot be read
         return None
 
 

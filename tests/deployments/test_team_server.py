@@ -102,9 +102,10 @@ def test_only_the_health_of_the_server_can_be_asked_without_the_password(team_se
 
 
 def test_doctor_finds_the_server_and_names_the_missing_worker(team_server: TeamServer, tmp_path: Path) -> None:
-    server, worker = doctor(team_server.client(), tmp_path)
+    server, worker, clock = doctor(team_server.client(), tmp_path)
     assert server.startswith("ok: Prefect server 3.")
     assert worker.startswith("fix: 0 workers of the work pool `etfarm` online")
+    assert clock == "ok: the clock agrees with the Prefect server's"
 
 
 NOT_TRUSTED = "its TLS certificate is not trusted ("
