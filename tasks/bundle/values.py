@@ -1,5 +1,6 @@
 """What a number or a time in session.json may be, so that all that is read fits the columns of the warehouse."""
 
+import contextlib
 from datetime import UTC, date, datetime, timedelta
 from typing import Annotated
 
@@ -14,20 +15,16 @@ _SHOWN = 40
 
 
 def _checked_moment(text: str) -> str:
-    try:
+    with contextlib.suppress(ValueError, OverflowError):
         if datetime.fromisoformat(text).tzinfo is not None and _utc(text):
             return text
-    except (ValueError, OverflowError):
-        pass
     raise _unreadable(text, "a time with its UTC offset, such as 2026-01-31T07:00:00+00:00")
 
 
 def _checked_night(text: str) -> str:
-    try:
+    with contextlib.suppress(ValueError):
         if date.fromisoformat(text).isoformat() == text:
             return text
-    except ValueError:
-        pass
     raise _unreadable(text, "an existing date, such as 2026-01-31")
 
 
