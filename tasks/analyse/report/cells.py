@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
 from devices.platform import SIMULATED
+from tasks.analyse.report.addresses import device_page, model_page, session_page
 from tasks.analyse.report.columns import Name, Number, Words
 from tasks.analyse.report.data import Row
-from tasks.analyse.report.page import BarChart, Block, Cell, Code, Fold, StackChart, Tag
+from tasks.analyse.report.page import BarChart, Block, Cell, Code, CodeLink, Fold, Link, StackChart, Tag
 from tasks.analyse.report.text import NOTHING, counted
 from tasks.prepare.export.recipes import RECIPES
 
@@ -32,7 +33,24 @@ class Device(Words):
 
     def cell_in(self, row: Any, name: str) -> Cell:
         """The cell of a field of a row."""
-        return Cell((getattr(row, name), *tags_of(row.without_times)))
+        device = getattr(row, name)
+        return Cell((Link(device, device_page(device)), *tags_of(row.without_times)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model(Name):
+    """A model, which leads to its page."""
+
+    def _write(self, value: Any) -> Cell:
+        return Cell((CodeLink(str(value), model_page(str(value))),))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionId(Name):
+    """A session's id, which leads to its page."""
+
+    def _write(self, value: Any) -> Cell:
+        return Cell((CodeLink(str(value), session_page(str(value))),))
 
 
 @dataclass(frozen=True)
@@ -40,7 +58,7 @@ class NamedRow(Row):
     """A row about a cell or a pair of cells; `differs` tells it from others of its name, None if there are none."""
 
     naming = ("model", "device", "precision", "variant", "threads", "differs")
-    model: Annotated[str, Name("Model")]
+    model: Annotated[str, Model("Model")]
     device: Annotated[str, Device("Device")]
     without_times: str | None
     """emulated or simulated if the times of the device mean nothing."""
@@ -68,8 +86,8 @@ class CellRow(NamedRow):
 class AttemptRow(Row):
     """A row about one session."""
 
-    session_id: Annotated[str, Name("Session")]
-    model: Annotated[str, Name("Model")]
+    session_id: Annotated[str, SessionId("Session")]
+    model: Annotated[str, Model("Model")]
     precision: Annotated[str, Words("Precision")]
     variant: Annotated[str, Variant("SME2")]
     threads: Annotated[int | None, Number("Threads")]

@@ -2,17 +2,19 @@
 
 import contextlib
 import functools
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from datetime import date, datetime
 from pathlib import Path
-from typing import ClassVar, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 import duckdb
 
 from devices.errors import FarmError
 from sql.schema import sql_files
 from sql.warehouse import first_line, open_read_only
+from tasks.analyse.report.names import shown_names
 
 _MOST_IDS_NAMED = 10
 
@@ -25,6 +27,7 @@ class ReportError(FarmError):
 class Row:
     """One row of an answer. A subclass names its query and has one field per column, of the same name and type."""
 
+    subject: ClassVar[str] = "report"
     query: ClassVar[str]
     """`latency` for sql/queries/report_latency.sql."""
     naming: ClassVar[tuple[str, ...]] = ()
@@ -52,22 +55,74 @@ class SweepRow(Row):
     ended_at: datetime | None
 
 
-class Answers:
-    """The rows of any query for one sweep; each query is run once, when its rows are first requested."""
+class Reader:
+    """Runs the queries of pages; rows show each model by its short name, `./voice.py:make` as `voice`."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, sweep: SweepRow) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+
+    @functools.cached_property
+    def names(self) -> dict[str, str]:
+        """The name that is shown for each model."""
+        models = self._connection.execute("SELECT DISTINCT name FROM model").fetchall()
+        return shown_names(name for (name,) in models)
+
+    @functools.cached_property
+    def models(self) -> dict[str, str]:
+        """The name of a model in the warehouse by the one that is shown."""
+        return {shown: name for name, shown in self.names.items()}
+
+    def rows(
+        self,
+        row_class: type[RowT],
+        parameters: Mapping[str, Any] | None = None,
+        scope: Mapping[str, str | int] | None = None,
+    ) -> list[RowT]:
+        """Return the rows of a class's query, which gets those of the parameters that it names.
+
+        A `scope` gives values of fields: rows with others are left out, unless the class has no such field.
+        """
+        text = _queries()[f"{row_class.subject}_{row_class.query}"]
+        known = {field.name for field in fields(row_class)}
+        limits = {name: value for name, value in (scope or {}).items() if name in known}
+        given = {name: value for name, value in (parameters or {}).items() if re.search(rf"\${name}\b", text)}
+        if limits:
+            conditions = " AND ".join(f"{name} = $scope_{name}" for name in limits)
+            text = f"SELECT * FROM ({text.rstrip().removesuffix(';')}\n) WHERE {conditions}"
+            given |= {f"scope_{name}": value for name, value in limits.items()}
+        answer = self._connection.execute(text, given)
+        columns = [name for name, *_ in answer.description or []]
+        model = columns.index("model") if "model" in columns else None
+        rows = (self._shown(values, model) for values in answer.fetchall())
+        return [row_class(**dict(zip(columns, row, strict=True))) for row in rows]
+
+    def _shown(self, values: tuple[Any, ...], model: int | None) -> tuple[Any, ...]:
+        if model is None or values[model] is None:
+            return values
+        return (*values[:model], self.names.get(values[model], values[model]), *values[model + 1 :])
+
+
+class Answers:
+    """The rows of any query for one sweep; each query is run once, when its rows are first requested.
+
+    A `scope` limits them: `{"model": "voice"}` leaves only rows of that model, where rows name one.
+    """
+
+    def __init__(self, reader: Reader, sweep: SweepRow, scope: Mapping[str, str | int] | None = None) -> None:
         self.sweep = sweep
         self.not_loaded: Sequence[str] = ()
         """Why bundles of the sweep are in no figure of the report, a sentence each."""
         self.dropped: str | None = None
         """How many sessions the newest start of the sweep dropped, and why: `8 dropped (...)`."""
-        self._connection = connection
+        self._reader = reader
+        self._scope = scope or {}
         self._known: dict[type[Row], Sequence[Row]] = {}
 
     def rows(self, row_class: type[RowT]) -> list[RowT]:
         """The rows of the class's query."""
         if row_class not in self._known:
-            self._known[row_class] = _read(self._connection, row_class, self.sweep.sweep_id)
+            parameters = {"sweep_id": self.sweep.sweep_id}
+            self._known[row_class] = self._reader.rows(row_class, parameters, self._scope)
         return cast(list[RowT], self._known[row_class])
 
 
@@ -78,15 +133,21 @@ def open_answers(snapshot: Path, sweep_id: str | None) -> Iterator[Answers]:
     Raises ReportError if the file does not contain the sweep or its views are too old, WarehouseError if it cannot be
     read.
     """
-    with open_read_only(snapshot) as connection:
-        try:
-            sweep = _chosen(_read(connection, SweepRow), sweep_id, snapshot)
-            yield Answers(connection, sweep)
-        except (duckdb.CatalogException, duckdb.BinderException) as error:
-            raise ReportError(
-                f"{snapshot}: its views do not match this version of etfarm ({first_line(error)}); load any bundle "
-                "with `etfarm load` to update them"
-            ) from None
+    with open_read_only(snapshot) as connection, view_errors(snapshot):
+        reader = Reader(connection)
+        yield Answers(reader, _chosen(reader.rows(SweepRow), sweep_id, snapshot))
+
+
+@contextlib.contextmanager
+def view_errors(snapshot: Path) -> Iterator[None]:
+    """Raise a ReportError if the views of a warehouse file are older than the queries inside the block."""
+    try:
+        yield
+    except (duckdb.CatalogException, duckdb.BinderException) as error:
+        raise ReportError(
+            f"{snapshot}: its views do not match this version of etfarm ({first_line(error)}); load any bundle "
+            "with `etfarm load` to update them"
+        ) from None
 
 
 def _chosen(sweeps: list[SweepRow], sweep_id: str | None, snapshot: Path) -> SweepRow:
@@ -100,13 +161,6 @@ def _chosen(sweeps: list[SweepRow], sweep_id: str | None, snapshot: Path) -> Swe
     ids = [sweep.sweep_id for sweep in sweeps]
     rest = f" and {len(ids) - _MOST_IDS_NAMED} more" if len(ids) > _MOST_IDS_NAMED else ""
     raise ReportError(f"{snapshot}: unknown sweep `{sweep_id}`; available: {', '.join(ids[:_MOST_IDS_NAMED])}{rest}")
-
-
-def _read(connection: duckdb.DuckDBPyConnection, row_class: type[RowT], sweep_id: str | None = None) -> list[RowT]:
-    text = _queries()[f"report_{row_class.query}"]
-    answer = connection.execute(text, {"sweep_id": sweep_id} if "$sweep_id" in text else {})
-    columns = [name for name, *_ in answer.description or []]
-    return [row_class(**dict(zip(columns, values, strict=True))) for values in answer.fetchall()]
 
 
 @functools.cache

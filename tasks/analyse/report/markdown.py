@@ -26,7 +26,7 @@ _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&$])")
 def as_markdown(page: Page) -> str:
     """Return the page as GitHub-flavoured Markdown; charts are left out, their numbers are in the tables."""
     figures = " · ".join(f"{escaped(figure.value)} {escaped(figure.label)}" for figure in page.figures)
-    blocks = [f"# {escaped(page.title)}", escaped(page.subtitle), f"**{figures}**"]
+    blocks = [f"# {escaped(page.title)}", inline(page.subtitle), f"**{figures}**"]
     blocks.append(" ".join(inline(sentence) for sentence in page.summary))
     for position, section in enumerate(page.sections, 1):
         blocks.append(f"## {position}. {escaped(section.title)}")

@@ -4,16 +4,33 @@ Both outputs are made from the same page, so their contents agree. Text is plain
 model, an operator, a file) is a `Code`, and both outputs escape every text.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
 
-Tone = Literal["", "flag", "quiet", "bad"]
-"""flag: needs attention; quiet: of minor importance, or not measured; bad: something went wrong."""
+Tone = Literal["", "flag", "quiet", "bad", "good"]
+"""flag: needs attention; quiet: of minor importance, or not measured; bad: something went wrong; good: it got better."""
 
 
 class Code(str):
     """Text shown as code: names, ids and paths."""
+
+
+class Link(str):
+    """Text that leads to a page of the site; where there is no site, it is text and nothing more."""
+
+    to: str
+    """The address of the page, relative to the home page, or a URL."""
+
+    def __new__(cls, text: str, to: str) -> "Link":
+        """Return `text` that leads to the page `to`."""
+        link = super().__new__(cls, text)
+        link.to = to
+        return link
+
+
+class CodeLink(Link, Code):
+    """A name that leads to a page of the site."""
 
 
 class Tag(str):
@@ -31,12 +48,16 @@ def parts_of(text: Text) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a table: its text, the number that it sorts by, and a share from 0 to 1 drawn behind it (HTML only)."""
+    """A cell of a table: its text, the number that it sorts by, and what HTML alone draws in it.
+
+    `share`, 0 to 1, is drawn behind the text; `line`, a value for each night, beside it.
+    """
 
     text: Text
     sort: float | None = None
     tone: Tone = ""
     share: float | None = None
+    line: tuple[float | None, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -50,6 +71,8 @@ class Column:
     numeric: bool = field(default=False, kw_only=True)
     wraps: bool = field(default=False, kw_only=True)
     """Whether its cells may break into several lines."""
+    to: str = field(default="", kw_only=True)
+    """The page of the site that its head leads to."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +101,22 @@ class Table:
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell]]
     caption: str = ""
+    hidden: str = ""
+    """How many rows are not shown, and where they are."""
+    filters: Sequence[str] = ()
+    """Titles of columns by whose values readers choose rows (HTML only)."""
 
     def with_columns(self, columns: Sequence[Column], cells: Sequence[Sequence[Cell]]) -> "Table":
         """This table with more columns on its right, and the cells of each row under them."""
         rows = [[*left, *right] for left, right in zip(self.rows, cells, strict=True)]
-        return Table([*self.columns, *columns], rows, self.caption)
+        return replace(self, columns=[*self.columns, *columns], rows=rows)
+
+    def shortened(self, most: int, where: Text) -> "Table":
+        """This table with at most `most` rows; what is hidden is counted, and `where` names the place to find it."""
+        hidden = len(self.rows) - most
+        if hidden <= 0:
+            return self
+        return replace(self, rows=self.rows[:most], hidden=f"{hidden:,} more rows: {where}")
 
 
 @dataclass(frozen=True)
@@ -125,6 +159,21 @@ class StackChart:
 
 
 @dataclass(frozen=True)
+class Chart:
+    """A chart that a browser draws (HTML only), and the table of its values behind it.
+
+    `spec` is a Vega-Lite specification without its data; `values` are the rows that it draws, and `columns` are the
+    fields that the table shows, with their heads.
+    """
+
+    kind: ClassVar[str] = "chart"
+    title: str
+    spec: Mapping[str, Any]
+    values: Sequence[Mapping[str, Any]]
+    columns: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Log:
     """Lines as a program printed them."""
 
@@ -151,7 +200,7 @@ class Heading:
     text: Text
 
 
-Block = Paragraph | Points | Table | BarChart | StackChart | Log | Fold | Heading
+Block = Paragraph | Points | Table | BarChart | StackChart | Chart | Log | Fold | Heading
 
 
 @dataclass(frozen=True)
@@ -175,11 +224,26 @@ class Figure:
 
 @dataclass(frozen=True)
 class Page:
-    """A complete report."""
+    """A complete page."""
 
     title: str
-    subtitle: str
+    subtitle: Text
     figures: Sequence[Figure]
     summary: Sequence[Text]
     sections: Sequence[Section]
     footer: str
+    address: str | None = None
+    """Where the page is in a site, such as `nights/2026-11-22.html`; None for a file that stands alone."""
+    answer: Text = ()
+    """The sentence that answers first."""
+    tone: Tone = ""
+    """Of the answer."""
+
+    @property
+    def has_charts(self) -> bool:
+        """Whether a browser has to draw anything."""
+        return any(_has_chart(section.blocks) for section in self.sections)
+
+
+def _has_chart(blocks: Sequence[Block]) -> bool:
+    return any(isinstance(block, Chart) or (isinstance(block, Fold) and _has_chart(block.blocks)) for block in blocks)

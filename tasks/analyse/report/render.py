@@ -6,14 +6,11 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
-
-from devices.foreign_text import plain, plain_line
 from tasks.analyse.report import head
 from tasks.analyse.report.data import Answers, ReportError, open_answers
+from tasks.analyse.report.html import as_html
 from tasks.analyse.report.markdown import as_markdown
-from tasks.analyse.report.page import Code, Page, Tag, parts_of
+from tasks.analyse.report.page import Page
 from tasks.analyse.report.sections.section_list import SECTIONS
 from tasks.store.files import write_complete
 
@@ -54,7 +51,7 @@ def render_report(
     html = folder / "report.html"
     try:
         write_complete(html.with_suffix(".md"), as_markdown(page).encode())
-        write_complete(html, _as_html(page).encode())
+        write_complete(html, as_html(page).encode())
     except OSError as error:
         raise ReportError(
             f"{folder}: cannot write the report: {error.strerror or error}; fix this and run `etfarm report` again"
@@ -79,20 +76,3 @@ def _dropped_of(folder: Path) -> str | None:
     """Return what was kept; None if nothing was dropped."""
     kept = folder / _DROPPED
     return kept.read_text(encoding="utf-8") if kept.is_file() else None
-
-
-def _as_html(page: Page) -> str:
-    """Return the page as HTML: every text is escaped; styles, charts and the script for sorting are included."""
-    environment = Environment(
-        loader=PackageLoader("tasks.analyse.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        finalize=lambda value: plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value,
-    )
-    environment.filters |= {"plain_line": plain_line, "parts": parts_of}
-    environment.tests["code"] = lambda part: isinstance(part, Code)
-    environment.tests["tag"] = lambda part: isinstance(part, Tag)
-    return environment.get_template("report.html.j2").render(page=page)

@@ -18,7 +18,7 @@ from tasks.bundle.enough import LEAST_SESSIONS
 
 _HEADING = "Did it get slower?"
 _MOST_NAMED = 3
-_TONES: dict[str, Tone] = {
+TONES: dict[str, Tone] = {
     "regression": "bad",
     "inaccurate": "bad",
     "suspected": "flag",
@@ -38,6 +38,17 @@ _TITLES = {
 }
 
 
+_COUNTED = {
+    "outputs inaccurate": ("inaccurate",),
+    "suspected": ("suspected",),
+    "slower with its device, model and runner unchanged": ("device slower",),
+    "faster": ("improvement", "device faster"),
+    "cannot be judged, too little data": ("insufficient data",),
+    "cannot be judged, conditions not met": ("invalid environment",),
+}
+"""How the answer counts verdicts on latency beside regression and no change."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Value(Words):
     """A value of the metric of its row, with its unit."""
@@ -53,7 +64,7 @@ class VerdictRow(CellRow):
     """The verdict on one metric of one series on one device in the night."""
 
     query = "verdicts"
-    verdict: Annotated[str, Words("Verdict", tone=lambda verdict: _TONES.get(verdict, ""))]
+    verdict: Annotated[str, Words("Verdict", tone=lambda verdict: TONES.get(verdict, ""))]
     metric: Annotated[
         str, Words("Figure", meaning="the size of a .pte file is listed once, with the first series that runs it")
     ]
@@ -80,10 +91,21 @@ class VerdictRow(CellRow):
     reason: str
     sessions: int
     """Of the night, those that count."""
+    night: date
+    baseline_to: date | None
+    """The last good night."""
+    series_id: str
 
     def figure(self, value: float | None) -> str | None:
         """Write a value of the metric with its unit."""
         return None if value is None else METRICS[self.metric].text(value)
+
+    @property
+    def impact_ms(self) -> float:
+        """What the change adds to one run, in milliseconds; 0 without a baseline, and for other figures than times."""
+        if METRICS[self.metric].unit != "ns" or self.value is None or self.baseline_value is None:
+            return 0.0
+        return (self.value - self.baseline_value) / 1e6
 
     @property
     def is_of_file(self) -> bool:
@@ -176,16 +198,42 @@ def _is_compared(rows: list[VerdictRow]) -> bool:
 
 
 def headline(every: list[VerdictRow]) -> str:
-    """How many series of the night got which verdict on their latency, in one sentence."""
+    """The answer of a night in one sentence: what got slower, and how many series got which other verdict.
+
+    The numbers in it add up to the number of series; figures other than latency are counted after them.
+    """
     rows = [row for row in every if row.metric == LATENCY.name]
     if not rows:
         return "Nothing to judge: no series of a real device was measured."
-    count = counted(len(rows), "series", "series")
     if not _is_compared(every) and all(row.verdict != "inaccurate" for row in rows):
+        count = counted(len(rows), "series", "series")
         return f"Nothing to compare with: {count} without an earlier night that counts."
-    found = Counter(row.verdict for row in rows)
-    counts = ", ".join(f"{times} {verdict}" for verdict, times in found.items())
-    return f"{count.capitalize()} of this night compared with earlier ones: {counts}."
+    worse = sum(row.verdict == "regression" for row in every) - len(_of(rows, "regression"))
+    parts = [_slower(rows), *_other_counts(rows), *([f"other figures worse: {worse:,}"] if worse else [])]
+    return f"{'; '.join(parts)}."
+
+
+def _of(rows: list[VerdictRow], *verdicts: str) -> list[VerdictRow]:
+    return [row for row in rows if row.verdict in verdicts]
+
+
+def _slower(rows: list[VerdictRow]) -> str:
+    """The part of the answer about what got slower, or about what did not change."""
+    if not (slower := _of(rows, "regression")):
+        return f"No series slower: {len(_of(rows, 'no change')):,} of {len(rows):,} without a change"
+    worst = max(slower, key=lambda row: row.impact_ms)
+    since = f" since {worst.since}" if worst.since else ""
+    change = f"{change_of(worst.ratio or 1.0)} %"
+    lead = "" if len(slower) == 1 else "worst "
+    return f"{len(slower):,} of {len(rows):,} series slower: {lead}{worst.model} {worst.precision} {where(worst)} {change}{since}"
+
+
+def _other_counts(rows: list[VerdictRow]) -> Iterator[str]:
+    if _of(rows, "regression") and (same := _of(rows, "no change")):
+        yield f"without a change: {len(same):,}"
+    for words, verdicts in _COUNTED.items():
+        if found := _of(rows, *verdicts):
+            yield f"{words}: {len(found):,}"
 
 
 def regressions(answers: Answers) -> list[VerdictRow]:

@@ -1,0 +1,25 @@
+-- One cell: what was measured alike.
+SELECT
+    cell,
+    sweep_id,
+    night,
+    device,
+    _without_times(emulated, transport) AS without_times,
+    model,
+    precision,
+    variant,
+    mode,
+    threads,
+    pair,
+    pte_sha256,
+    runner_sha256,
+    executorch_version,
+    build,
+    source_commit
+FROM cell
+LEFT JOIN (
+    SELECT cell, max_by(_commit_name(source_commit, source_is_dirty), started_at) AS source_commit
+    FROM _session
+    GROUP BY cell
+) AS commits USING (cell)
+WHERE cell = $cell;

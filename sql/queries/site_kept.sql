@@ -1,0 +1,32 @@
+-- Cells and sessions whose pages are published: those of series that changed in the newest 14 nights, and of sessions
+-- that failed in them, the newest first; at most 1000 of each.
+WITH
+nights AS (
+    SELECT DISTINCT night
+    FROM series_verdict
+    ORDER BY night DESC
+    LIMIT 14
+),
+changed AS (
+    SELECT DISTINCT cell, night
+    FROM series_verdict
+    WHERE metric = 'latency' AND night IN (FROM nights) AND verdict NOT IN ('no change', 'insufficient data')
+        AND cell IS NOT NULL
+    ORDER BY night DESC, cell
+    LIMIT 1000
+),
+sessions AS (
+    SELECT session_id, _session.night
+    FROM _session
+    WHERE cell IN (SELECT cell FROM changed)
+    UNION
+    SELECT session_id, night
+    FROM failed_session
+    WHERE night IN (FROM nights) AND NOT superseded
+    ORDER BY night DESC, session_id
+    LIMIT 1000
+)
+SELECT 'cell' AS kind, cell AS name FROM changed
+UNION ALL
+SELECT 'session', session_id FROM sessions
+ORDER BY kind, name;

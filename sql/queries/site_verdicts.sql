@@ -1,0 +1,30 @@
+-- The verdicts on a night, worst first.
+SELECT
+    verdict.model,
+    verdict.device,
+    NULL::VARCHAR AS without_times,
+    verdict.precision,
+    verdict.threads,
+    NULL::VARCHAR AS differs,
+    coalesce(verdict.cell, series_id) AS cell,
+    verdict.variant,
+    metric,
+    verdict,
+    baseline_value,
+    value,
+    ratio,
+    low,
+    high,
+    verdict.sessions,
+    noise_floor,
+    baseline_nights,
+    since,
+    changed,
+    reason,
+    cause,
+    night,
+    baseline_to,
+    series_id
+FROM _shown_verdict AS verdict
+WHERE night = $night
+ORDER BY place;

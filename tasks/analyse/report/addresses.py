@@ -1,0 +1,55 @@
+"""Where each page of the site is: its address relative to the home page, the same live and in a published folder."""
+
+import hashlib
+import re
+from datetime import date
+
+_PLAIN = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
+
+
+def slug(name: str) -> str:
+    """Return a name as part of an address: no two names share one, on file systems without capitals neither."""
+    if _PLAIN.fullmatch(name):
+        return name
+    readable = re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-.")[:50]
+    return f"{readable}~{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
+def night_page(night: date) -> str:
+    """Return the address of a night."""
+    return f"nights/{night}.html"
+
+
+def sweep_page(sweep_id: str) -> str:
+    """Return the address of a sweep."""
+    return f"sweeps/{slug(sweep_id)}.html"
+
+
+def model_page(model: str) -> str:
+    """Return the address of a model, given the name that pages show."""
+    return f"models/{slug(model)}.html"
+
+
+def device_page(device: str) -> str:
+    """Return the address of a device."""
+    return f"devices/{slug(device)}.html"
+
+
+def series_page(series_id: str, device: str) -> str:
+    """Return the address of a series on a device."""
+    return f"series/{series_id}/{slug(device)}.html"
+
+
+def cell_page(cell: str) -> str:
+    """Return the address of a cell: where its time goes."""
+    return f"cells/{cell}.html"
+
+
+def session_page(session_id: str) -> str:
+    """Return the address of a session."""
+    return f"sessions/{session_id}.html"
+
+
+def comparison_page(before: date, after: date) -> str:
+    """Return the address of the comparison of two nights."""
+    return f"comparisons/{before}..{after}.html"

@@ -1,0 +1,109 @@
+"""A page as HTML: a file that stands alone, or a page of the site, whose links, style and script are files beside it."""
+
+import functools
+import json
+from collections.abc import Container, Mapping, Sequence
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template, pass_context
+from jinja2.runtime import Context
+from markupsafe import Markup
+
+from devices.foreign_text import plain, plain_line
+from tasks.analyse.report.page import Chart, Code, Link, Page, Tag, parts_of
+
+NAVIGATION = (
+    ("This morning", "index.html"),
+    ("Nights", "nights.html"),
+    ("Models", "models.html"),
+    ("Devices", "devices.html"),
+    ("SME2", "sme2.html"),
+    ("Runners", "runners.html"),
+)
+"""Title and address of the pages that every page leads to."""
+
+
+def as_html(page: Page, published: Container[str] | None = None) -> str:
+    """Return the page as HTML: every text is escaped. Links lead to `published` addresses only; None: to any."""
+    return template("page.html").render(page=page, pages=NAVIGATION, published=published)
+
+
+def template(name: str) -> Template:
+    """Return the template of pages (`page.html`), of their style or script, or of the feed."""
+    return _environment().get_template(f"{name}.j2")
+
+
+@functools.cache
+def vega_script() -> str:
+    """Return the script that draws charts: vega-embed with all that it needs, 0.9 MB."""
+    from vl_convert import javascript_bundle
+
+    bundle: str = javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return bundle
+
+
+@functools.cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("tasks.analyse.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        finalize=lambda value: plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value,
+    )
+    environment.filters |= {
+        "plain_line": plain_line,
+        "parts": parts_of,
+        "from_page": _from_page,
+        "linked": _linked,
+        "as_json": _as_json,
+        "drawn": _drawn,
+    }
+    environment.tests["code"] = lambda part: isinstance(part, Code)
+    environment.tests["link"] = lambda part: isinstance(part, Link)
+    environment.tests["tag"] = lambda part: isinstance(part, Tag)
+    return environment
+
+
+@pass_context
+def _from_page(context: Context, address: str) -> str:
+    """Return an address of the site as seen from the present page; nothing where the page stands alone.
+
+    Addresses outside of the site stay as they are.
+    """
+    if "://" in address:
+        return address
+    page: Page = context["page"]
+    published: Container[str] | None = context["published"]
+    if page.address is None or not (published is None or not address or address in published):
+        return ""
+    return "../" * page.address.count("/") + address
+
+
+@pass_context
+def _linked(context: Context, values: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows of a chart with the addresses in `to` as seen from the present page."""
+    return [
+        {name: value for name, value in row.items() if name != "to"}
+        | ({"href": href} if (href := _from_page(context, row["to"])) else {})
+        if "to" in row
+        else dict(row)
+        for row in values
+    ]
+
+
+def _as_json(value: Any) -> Markup:
+    """Return JSON for a script element, in which no text can end the element."""
+    text = json.dumps(value, default=str, separators=(",", ":"), allow_nan=False)
+    return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
+
+
+def _drawn(chart: Chart) -> Markup:
+    """Return a chart as SVG."""
+    from vl_convert import vegalite_to_svg
+
+    values = [{key: value for key, value in row.items() if key != "to"} for row in chart.values]
+    spec = json.loads(json.dumps({**chart.spec, "data": {"values": values}}, default=str))
+    return Markup(vegalite_to_svg(spec))

@@ -1,0 +1,53 @@
+"""The page of a cell: where the time goes in what was measured alike, and its sessions."""
+
+from tasks.analyse.report.addresses import cell_page, device_page, model_page, night_page, sweep_page
+from tasks.analyse.report.cells import variant_word
+from tasks.analyse.report.columns import table_of
+from tasks.analyse.report.data import Reader
+from tasks.analyse.report.page import Code, CodeLink, Link, Page, Points, Section, Text
+from tasks.analyse.report.text import counted
+from tasks.analyse.site.about import scoped, sections_of
+from tasks.analyse.site.rows import CellFactsRow, CellSessionRow
+
+_SECTIONS = ("latency", "categories", "modules", "operators", "portable", "sme2", "accuracy")
+
+
+def cell_of(reader: Reader, row: CellFactsRow, footer: str) -> Page:
+    """Return the page of a cell."""
+    sessions = reader.rows(CellSessionRow, {"cell": row.cell})
+    scope = {"cell": row.cell, "pair": row.pair, "model": reader.models.get(row.model, row.model), "device": row.device}
+    return Page(
+        title=f"{row.model} {row.precision} on {row.device}",
+        subtitle=_subtitle(row),
+        figures=(),
+        summary=(),
+        sections=[
+            *sections_of(scoped(reader, row.sweep_id, scope), _SECTIONS),
+            Section("sessions", "Sessions", [table_of(sessions).shortened(200, "etfarm sql lists them in session_latency")]),
+            Section("origin", "Where it comes from", [Points(_origin(row))]),
+        ],
+        footer=footer,
+        address=cell_page(row.cell),
+        answer=f"{counted(len(sessions), 'session').capitalize()} that were measured alike.",
+    )
+
+
+def _subtitle(row: CellFactsRow) -> Text:
+    night = (Link(str(row.night), night_page(row.night)),) if row.night else ("no night",)
+    threads = f" · {row.threads} threads" if row.threads is not None else ""
+    return (
+        CodeLink(row.model, model_page(row.model)),
+        f" · {row.precision} · SME2 {variant_word(row.variant)}{threads} · ",
+        Link(row.device, device_page(row.device)),
+        " · ",
+        *night,
+    )
+
+
+def _origin(row: CellFactsRow) -> list[Text]:
+    return [
+        ("Sweep ", CodeLink(row.sweep_id, sweep_page(row.sweep_id)), f", mode {row.mode}."),
+        (".pte file ", Code(row.pte_sha256 or "none"), "."),
+        ("Runner ", Code(row.runner_sha256 or "none"), f", ExecuTorch {row.executorch_version or 'unknown'}."),
+        f"OS build {row.build or 'unknown'}, commit of the sweep file {row.source_commit or 'unknown'}.",
+    ]

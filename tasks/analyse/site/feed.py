@@ -1,0 +1,33 @@
+"""The Atom feed of verdicts: an entry for each of the newest nights, and for each series that got slower in them."""
+
+from datetime import UTC, datetime, time
+
+from devices.foreign_text import plain_line
+from tasks.analyse.report.addresses import night_page, series_page
+from tasks.analyse.report.data import Reader
+from tasks.analyse.report.html import template
+from tasks.analyse.report.sections.verdicts import headline
+from tasks.analyse.site.rows import NightRow, NightVerdictRow
+
+_MOST_NIGHTS = 14
+_MOST_ENTRIES = 20
+_TOLD = ("regression", "inaccurate", "device slower")
+
+
+def feed(reader: Reader) -> str:
+    """Return the feed; ids are those of nights and series, so that a reader shows each entry once."""
+    entries = []
+    for night in [row.night for row in reader.rows(NightRow)[:_MOST_NIGHTS]]:
+        rows = reader.rows(NightVerdictRow, {"night": night})
+        updated = datetime.combine(night, time(), UTC).isoformat()
+        entries.append({"id": f"night:{night}", "title": headline(rows), "updated": updated, "to": night_page(night)})
+        entries += [
+            {
+                "id": f"verdict:{night}:{row.series_id}:{row.device}:{row.metric}",
+                "title": plain_line(f"{row.verdict}: {row.model} {row.precision} on {row.device}: {row.reason}"),
+                "updated": updated,
+                "to": series_page(row.series_id, row.device),
+            }
+            for row in [row for row in rows if row.verdict in _TOLD][:_MOST_ENTRIES]
+        ]
+    return template("feed.atom").render(entries=entries)

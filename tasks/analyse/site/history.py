@@ -1,0 +1,187 @@
+"""The page of a series on a device: its history, every session of it, and what was decided and changed meanwhile."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+from tasks.analyse.report.addresses import device_page, model_page, night_page, series_page, session_page
+from tasks.analyse.report.cells import conditions_of
+from tasks.analyse.report.columns import table_of
+from tasks.analyse.report.data import Reader
+from tasks.analyse.report.page import Block, Chart, CodeLink, Link, Page, Paragraph, Section, Text
+from tasks.analyse.report.sections.verdicts import change_of
+from tasks.analyse.report.text import counted, in_ms, sentence
+from tasks.analyse.site.rows import DecisionRow, SeriesNightRow, SeriesRow, SeriesSessionRow
+
+def series_page_of(reader: Reader, row: SeriesRow, footer: str) -> Page:
+    """Return the page of a series; `row` is its newest verdict."""
+    asked = {"series_id": row.series_id, "device": row.device}
+    nights = reader.rows(SeriesNightRow, asked)
+    sessions = reader.rows(SeriesSessionRow, asked)
+    blocks: list[Block] = [history_chart(nights, sessions)] if any(night.time_ms for night in nights) else []
+    blocks += _notes(reader, row)
+    newest = nights[0]
+    sections = [
+        Section("history", "History", blocks),
+        Section("nights", "Nights", [table_of(nights)]),
+    ]
+    return Page(
+        title=f"{row.model} {row.precision} on {row.device}",
+        subtitle=_subtitle(row),
+        figures=(),
+        summary=(),
+        sections=sections,
+        footer=footer,
+        address=series_page(row.series_id, row.device),
+        answer=_answer(newest),
+        tone="bad" if newest.verdict in ("regression", "inaccurate") else "",
+    )
+
+
+def _subtitle(row: SeriesRow) -> Text:
+    conditions = "".join(f" · {each}" for each in conditions_of(row))
+    return (
+        CodeLink(row.model, model_page(row.model)),
+        f" · {row.precision} · ",
+        Link(row.device, device_page(row.device)),
+        f"{conditions} · {counted(row.nights, 'night')}",
+    )
+
+
+def _answer(night: SeriesNightRow) -> Text:
+    """The newest verdict in a sentence."""
+    link = Link(str(night.night), night_page(night.night))
+    if night.time_ms is None:
+        return (link, f": {night.verdict}. {sentence(night.reason)}")
+    change = f", {change_of(night.ratio)} % against its baseline" if night.ratio is not None else ""
+    since = f" since {night.since}" if night.since else ""
+    return (link, f": {in_ms(night.time_ms)}{change}: {night.verdict}{since}. {sentence(night.reason)}")
+
+
+def history_chart(nights: Sequence[SeriesNightRow], sessions: Sequence[SeriesSessionRow]) -> Chart:
+    """Return the chart of a series: a point for each session, the time of each night with its interval, and events.
+
+    Times below 0.1 ms are in microseconds.
+    """
+    times = [night.time_ms for night in nights if night.time_ms is not None]
+    scale, unit = (1000.0, "µs") if max(times) < 0.1 else (1.0, "ms")
+    values: list[dict[str, Any]] = [
+        {
+            "kind": "session",
+            "night": str(each.night),
+            "time": round(each.time_ms * scale, 6),
+            "name": each.session_id,
+            "verdict": "counts" if each.is_typical else "left out of the night",
+            "to": session_page(each.session_id),
+        }
+        for each in sessions
+    ]
+    values += [_point(night, scale) for night in nights if night.time_ms is not None]
+    values += [{"kind": "event", "night": each, "name": text} for each, text in _events(nights)]
+    columns = {"night": "Night", "kind": "Point of", "name": "Name", "time": f"Time ({unit})", "low": "Interval from"}
+    columns |= {"high": "to", "verdict": "Verdict"}
+    return Chart("Time of each night and of every session", _history_spec(unit), values, columns)
+
+
+def _point(night: SeriesNightRow, scale: float) -> dict[str, Any]:
+    """The time of a night; its interval is that of its change, applied to its baseline."""
+    assert night.time_ms is not None
+    point: dict[str, Any] = {
+        "kind": "night",
+        "night": str(night.night),
+        "time": round(night.time_ms * scale, 6),
+        "name": str(night.night),
+        "verdict": night.verdict,
+        "to": night_page(night.night),
+    }
+    if night.ratio and night.low is not None and night.high is not None:
+        baseline = night.time_ms * scale / night.ratio
+        point |= {"low": round(baseline * night.low, 6), "high": round(baseline * night.high, 6)}
+    return point
+
+
+def _events(nights: Sequence[SeriesNightRow]) -> Iterator[tuple[str, str]]:
+    """What was changed between nights: another ExecuTorch, another build of the operating system."""
+    for later, earlier in pairwise(nights):
+        for name, before, after in (
+            ("ExecuTorch", earlier.executorch_version, later.executorch_version),
+            ("OS build", earlier.build, later.build),
+        ):
+            if before and after and before != after:
+                yield str(later.night), f"{name} {before} -> {after}"
+
+
+def _history_spec(unit: str) -> dict[str, Any]:
+    x = {"field": "night", "type": "temporal", "title": None, "axis": {"format": "%b %d", "labelOverlap": True}}
+    y = {"field": "time", "type": "quantitative", "title": f"time of one run ({unit})", "scale": {"zero": False}}
+    told = [{"field": name, "type": "nominal"} for name in ("name", "verdict")] + [{"field": "time", "format": ".5~g"}]
+    link = {"field": "href"}
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "width": "container",
+        "height": 300,
+        "layer": [
+            {
+                "transform": [{"filter": "datum.kind == 'event'"}],
+                "mark": {"type": "rule", "strokeDash": [4, 3], "color": "#8a97a6"},
+                "encoding": {"x": x, "tooltip": {"field": "name"}},
+            },
+            {
+                "transform": [{"filter": "datum.kind == 'event'"}],
+                "mark": {"type": "text", "align": "left", "dx": 4, "y": 8, "fontSize": 11},
+                "encoding": {"x": x, "text": {"field": "name"}},
+            },
+            {
+                "transform": [{"filter": "datum.kind == 'session'"}],
+                "params": [{"name": "zoom", "select": "interval", "bind": "scales"}],
+                "mark": {"type": "point", "filled": True, "size": 22, "opacity": 0.45, "color": "#56b4e9"},
+                "encoding": {"x": x, "y": y, "href": link, "tooltip": told},
+            },
+            {
+                "transform": [{"filter": "datum.kind == 'night' && isValid(datum.low)"}],
+                "mark": {"type": "rule", "color": "#0072b2", "strokeWidth": 2},
+                "encoding": {"x": x, "y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"}},
+            },
+            {
+                "transform": [{"filter": "datum.kind == 'night'"}],
+                "mark": {"type": "line", "color": "#0072b2", "strokeWidth": 1.5},
+                "encoding": {"x": x, "y": y},
+            },
+            {
+                "transform": [{"filter": "datum.kind == 'night'"}],
+                "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1},
+                "encoding": {
+                    "x": x,
+                    "y": y,
+                    "href": link,
+                    "tooltip": told,
+                    "shape": _scale(["circle", "triangle-up", "triangle-up", "triangle-down", "diamond"]),
+                    "color": _scale(["#0072b2", "#d55e00", "#e69f00", "#009e73", "#8a97a6"]),
+                },
+            },
+        ],
+    }
+
+
+def _scale(range_: list[str]) -> dict[str, Any]:
+    """Colour or shape by verdict; every other verdict looks like the last one."""
+    verdicts = ["no change", "regression", "suspected", "improvement"]
+    return {
+        "condition": [
+            {"test": f"datum.verdict == '{verdict}'", "value": value}
+            for verdict, value in zip(verdicts, range_, strict=False)
+        ],
+        "value": range_[-1],
+    }
+
+
+def _notes(reader: Reader, row: SeriesRow) -> Iterator[Block]:
+    """Decisions and notes on the series."""
+    model = reader.models.get(row.model, row.model)
+    about = {"model": model, "device": row.device, "precision": row.precision, "variant": row.variant}
+    for decision in reader.rows(DecisionRow):
+        given = {name: getattr(decision, name) for name in about}
+        if all(value is None or value in (about[name], row.model) for name, value in given.items()):
+            night = f" {decision.night}" if decision.night else ""
+            words = f"{decision.reason} ({decision.decided_by}, {decision.decided_at:%Y-%m-%d})"
+            yield Paragraph(f"{decision.kind.replace('_', ' ').capitalize()}{night}: {words}", tone="flag")

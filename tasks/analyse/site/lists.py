@@ -1,0 +1,123 @@
+"""The pages that list: nights, models, devices, runners, what SME2 gained, and two nights side by side."""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from datetime import date
+
+from tasks.analyse.report.addresses import comparison_page, model_page, night_page
+from tasks.analyse.report.columns import table_of
+from tasks.analyse.report.data import Reader
+from tasks.analyse.report.page import Block, Cell, Code, CodeLink, Column, Link, Page, Paragraph, Section, Table, Text
+from tasks.analyse.report.text import counted, joined
+from tasks.analyse.site.rows import ComparedRow, FarmDeviceRow, FarmRunnerRow, GainRow, NightRow, NightSweepRow, SeriesRow
+
+_MOST_ROWS = 400
+_IN_SQL = "etfarm sql lists all"
+
+
+def _page(title: str, address: str, answer: Text, blocks: Sequence[Block], footer: str) -> Page:
+    sections = [Section("all", "All", blocks)] if blocks else []
+    return Page(title, "", (), (), sections, footer, address, answer=answer)
+
+
+def nights(reader: Reader, footer: str) -> Page:
+    """Return the page of all nights and their sweeps."""
+    rows = reader.rows(NightRow)
+    sweeps = reader.rows(NightSweepRow, {"night": None})
+    answer = f"{counted(len(rows), 'night').capitalize()} judged, {counted(len(sweeps), 'sweep')}."
+    blocks: list[Block] = [
+        table_of(rows).shortened(_MOST_ROWS, f"{_IN_SQL}: verdict"),
+        Paragraph("Sweeps of these nights:"),
+        table_of(sweeps).shortened(_MOST_ROWS, f"{_IN_SQL}: sweep_overview"),
+    ]
+    return _page("Nights", "nights.html", answer, blocks, footer)
+
+
+def models(rows: Sequence[SeriesRow], footer: str) -> Page:
+    """Return the page of all models: how many series each has, and their newest verdicts."""
+    of_model: dict[str, list[SeriesRow]] = defaultdict(list)
+    for row in rows:
+        of_model[row.model].append(row)
+    verdicts = list(dict.fromkeys(row.verdict for row in rows))
+    columns = [
+        Column("Model"),
+        Column("Series", numeric=True),
+        Column("Devices", numeric=True),
+        Column("Precisions"),
+        *(Column(verdict.capitalize(), numeric=True) for verdict in verdicts),
+    ]
+    lines = []
+    for model, series in of_model.items():
+        counts = Counter(row.verdict for row in series)
+        lines.append(
+            [
+                Cell((CodeLink(model, model_page(model)),)),
+                Cell(f"{len(series):,}", sort=len(series)),
+                Cell(str(len({row.device for row in series}))),
+                Cell(", ".join(sorted({row.precision for row in series}))),
+                *(_count(counts[verdict], verdict) for verdict in verdicts),
+            ]
+        )
+    answer = f"{counted(len(of_model), 'model').capitalize()}, {len(rows):,} series."
+    return _page("Models", "models.html", answer, [Table(columns, lines)], footer)
+
+
+def _count(count: int, verdict: str) -> Cell:
+    is_bad = verdict in ("regression", "inaccurate") and count
+    return Cell(f"{count:,}", sort=count, tone="bad" if is_bad else "" if count else "quiet")
+
+
+def devices(reader: Reader, footer: str) -> Page:
+    """Return the page of all devices."""
+    rows = reader.rows(FarmDeviceRow)
+    answer = f"{counted(len(rows), 'device').capitalize()}."
+    return _page("Devices", "devices.html", answer, [table_of(rows)], footer)
+
+
+def runners(reader: Reader, footer: str) -> Page:
+    """Return the page of all runners."""
+    rows = reader.rows(FarmRunnerRow)
+    answer = f"{counted(len(rows), 'runner').capitalize()}."
+    return _page("Runners", "runners.html", answer, [table_of(rows).shortened(_MOST_ROWS, f"{_IN_SQL}: runner_overview")], footer)
+
+
+def sme2(reader: Reader, footer: str) -> Page:
+    """Return the page about what SME2 gained in the newest night of every sweep."""
+    rows = reader.rows(GainRow)
+    if not rows:
+        step = (
+            "No model was measured with SME2 on and off on a real device. Add both variants to the sweep file: ",
+            Code("variants: [sme2_on, sme2_off]"),
+            ".",
+        )
+        return _page("SME2", "sme2.html", step, [], footer)
+    known = [row for row in rows if row.speedup is not None]
+    answer = f"{counted(len(rows), 'pair').capitalize()} with SME2 on and off"
+    if known:
+        best, least = known[0], known[-1]
+        answer += (
+            f"; largest speed-up {best.speedup:.2f}\u00d7 ({best.model} {best.precision} on {best.device}), "
+            f"least {least.speedup:.2f}\u00d7 ({least.model} {least.precision} on {least.device})"
+        )
+    blocks: list[Block] = [
+        table_of(rows).shortened(_MOST_ROWS, f"{_IN_SQL}: sme2_speedup"),
+        Paragraph("Coverage, kernels and the shift of the bottleneck of a model are on its page."),
+    ]
+    return _page("SME2", "sme2.html", f"{answer}.", blocks, footer)
+
+
+def comparison(reader: Reader, before: date, after: date, footer: str) -> Page:
+    """Return the page of two nights side by side."""
+    rows = reader.rows(ComparedRow, {"before": before, "after": after})
+    both = [row for row in rows if row.ratio is not None]
+    only = len(rows) - len(both)
+    answer = joined(
+        (Link(str(after), night_page(after)), " beside ", Link(str(before), night_page(before))),
+        f": {counted(len(both), 'series', 'series')} in both nights"
+        + (f", {only:,} in one of them." if only else ".")
+        + " One night beside another says little alone: the verdict judges with all nights before.",
+    )
+    blocks: list[Block] = [
+        table_of(rows).shortened(_MOST_ROWS, f"`etfarm compare {before} {after}` lists all, with intervals")
+    ]
+    return _page(f"{before} and {after}", comparison_page(before, after), answer, blocks, footer)

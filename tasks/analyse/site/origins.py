@@ -1,0 +1,67 @@
+"""Which pages are published, and from what each is made: a page is made again only if that changed."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from tasks.analyse.report import addresses
+from tasks.analyse.report.html import NAVIGATION
+from tasks.analyse.site.rows import SiteRow
+
+if TYPE_CHECKING:
+    from tasks.analyse.site.site import Site
+
+ASSETS = ("assets/page.css", "assets/page.js", "assets/vega.js", "assets/names.js")
+ALWAYS = ""
+"""The origin of pages that are made in every publication."""
+
+
+@dataclass(frozen=True)
+class FingerprintRow(SiteRow):
+    """A number that changes with the content of a night, series, model, device or sweep."""
+
+    query = "fingerprints"
+    kind: str
+    name: str
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class KeptRow(SiteRow):
+    """A cell or a session that has a published page."""
+
+    query = "kept"
+    kind: str
+    name: str
+
+
+def origins_of(site: "Site") -> dict[str, str]:
+    """Return the address of each published page with what identifies its content."""
+    return dict(_origins(site))
+
+
+def _origins(site: "Site") -> Iterator[tuple[str, str]]:
+    rows = site.reader.rows(FingerprintRow)
+    prints = {(row.kind, row.name): row.fingerprint for row in rows}
+    decisions = prints["decisions", ""]
+    for address in (*ASSETS, "feed.atom", *(address for _, address in NAVIGATION)):
+        yield address, ALWAYS
+    nights = [str(row.night) for row in site.nights]
+    of_night = {night: prints["night", night] for night in nights}
+    for after, night, before in zip([None, *nights], nights, [*nights[1:], None], strict=False):
+        yield f"nights/{night}.html", f"{of_night[night]} {before} {after}"
+    for later, earlier in pairwise(site.nights):
+        origin = f"{of_night[str(earlier.night)]} {of_night[str(later.night)]}"
+        yield addresses.comparison_page(earlier.night, later.night), origin
+    for name, sweep in site.sweeps.items():
+        yield f"sweeps/{name}.html", f"{prints['sweep', sweep.sweep_id]} {of_night.get(str(sweep.night))}"
+    for row in site.series:
+        model = site.reader.models.get(row.model, row.model)
+        yield addresses.model_page(row.model), prints["model", model]
+        yield row.page, f"{prints['series', f'{row.series_id}/{row.device}']} {decisions}"
+    for name, device in site.devices.items():
+        yield f"devices/{name}.html", f"{prints.get(('device', device.device))} {device.night}"
+    for kept in site.reader.rows(KeptRow):
+        page = addresses.cell_page if kept.kind == "cell" else addresses.session_page
+        yield page(kept.name), "kept"

@@ -1,0 +1,130 @@
+"""The pages of the site as files, for any web server, for object storage or to open without one.
+
+`published.json` states from which content each page was made. A page is made again only if that changed, and written
+only if the page did; pages that are no longer of the site are removed. It is written last, so that an interrupted
+publication is completed by the next one. Pages of single sessions and cells are kept for what changed or failed most
+recently; where a page was not published, its name is no link.
+"""
+
+import hashlib
+import json
+import multiprocessing
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from sql.warehouse import open_read_only
+from tasks.analyse.report.data import view_errors
+from tasks.analyse.site.origins import ALWAYS, origins_of
+from tasks.analyse.site.site import Site
+from tasks.store.access import file_system, reported
+
+STATE = "published.json"
+_BATCH = 40
+# Of a published file: what the state of a stranger's folder names is removed at times, so no name may lead elsewhere.
+_NAME = re.compile(r"(?:[a-z0-9][\w.~-]*/){0,2}[a-z0-9][\w.~-]*")
+
+
+@dataclass(frozen=True)
+class Published:
+    """What a publication did, in numbers of files."""
+
+    pages: int
+    written: int
+    removed: int
+
+
+def publish(snapshot: Path, location: str, told: Callable[[str], None] = lambda _line: None) -> Published:
+    """Write the pages of a warehouse file to a folder or a URL; `told` gets a line while it lasts.
+
+    Raises WarehouseError if the file cannot be read, BundleError if the location cannot be written.
+    """
+    with open_read_only(snapshot) as connection, view_errors(snapshot):
+        wanted = origins_of(Site(connection, snapshot.name))
+    with reported(location, "the pages cannot be written"):
+        before = _read_state(location)
+        stale = [name for name, origin in wanted.items() if origin == ALWAYS or before.get(name, ("",))[0] != origin]
+        state: dict[str, list[str]] = {name: before[name] for name in wanted.keys() - set(stale)}
+        written = 0
+        for count, made in _made(snapshot, stale, frozenset(wanted)):
+            changed = {}
+            for address, content in made.items():
+                sha256 = hashlib.sha256(content).hexdigest()
+                state[address] = [wanted[address], sha256]
+                if before.get(address, [None, None])[1] != sha256:
+                    changed[address] = content
+            _write(location, changed)
+            written += len(changed)
+            told(f"{count} of {len(stale)} pages made, {written} written")
+        gone = before.keys() - wanted.keys()
+        _remove(location, sorted(gone))
+        _write(location, {STATE: json.dumps({"etfarm": version("etfarm"), "pages": state}).encode()})
+    return Published(len(wanted), written, len(gone))
+
+
+def _made(snapshot: Path, stale: Sequence[str], wanted: frozenset[str]) -> Iterator[tuple[int, dict[str, bytes]]]:
+    """Yield batches of pages, and how many are made so far; processes side by side make them."""
+    workers = max(1, min(os.cpu_count() or 1, 8, len(stale) // _BATCH))
+    context = multiprocessing.get_context("spawn")
+    count = 0
+    with ProcessPoolExecutor(workers, context, _open, (snapshot, wanted)) as pool:
+        batches = [stale[start : start + _BATCH] for start in range(0, len(stale), _BATCH)]
+        for made in pool.map(_make, batches):
+            count += len(made)
+            yield count, made
+
+
+_of_process: dict[str, Any] = {}
+
+
+def _open(snapshot: Path, wanted: frozenset[str]) -> None:
+    """Open the warehouse file for the life of this process."""
+    opened = open_read_only(snapshot)
+    connection = opened.__enter__()
+    _of_process.update(opened=opened, site=Site(connection, snapshot.name, wanted))
+
+
+def _make(addresses: Sequence[str]) -> dict[str, bytes]:
+    site: Site = _of_process["site"]
+    files = {address: site.file(address) for address in addresses}
+    return {address: file.content.encode() for address, file in files.items() if file is not None}
+
+
+def _read_state(location: str) -> dict[str, list[str]]:
+    """Return origin and hash of each published page; nothing if another version of etfarm wrote them."""
+    fs, root = file_system(location)
+    try:
+        kept = json.loads(fs.cat_file(f"{root}/{STATE}", 0, 1 << 28))
+        pages: dict[str, list[str]] = kept["pages"] if kept["etfarm"] == version("etfarm") else {}
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return {}
+    return {name: origin for name, origin in pages.items() if _NAME.fullmatch(name)}
+
+
+def _write(location: str, files: dict[str, bytes]) -> None:
+    """Write files; a page of a folder appears completely or not at all."""
+    fs, root = file_system(location)
+    if "://" in location:
+        fs.pipe({f"{root}/{name}": content for name, content in files.items()})
+        return
+    for name, content in files.items():
+        path = Path(root) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+        unfinished.write_bytes(content)
+        unfinished.replace(path)
+
+
+def _remove(location: str, names: Sequence[str]) -> None:
+    fs, root = file_system(location)
+    if "://" in location:
+        if names:
+            fs.rm([f"{root}/{name}" for name in names])
+        return
+    for name in names:
+        (Path(root) / name).unlink(missing_ok=True)

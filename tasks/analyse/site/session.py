@@ -1,0 +1,140 @@
+"""The page of a session: how it ended, its runs, its conditions, and where it came from."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tasks.analyse.report.addresses import (
+    cell_page,
+    device_page,
+    model_page,
+    night_page,
+    series_page,
+    session_page,
+    sweep_page,
+)
+from tasks.analyse.report.cells import variant_word
+from tasks.analyse.report.columns import table_of
+from tasks.analyse.report.data import Reader
+from tasks.analyse.report.page import (
+    Block,
+    Cell,
+    Chart,
+    Code,
+    CodeLink,
+    Column,
+    Link,
+    Log,
+    Page,
+    Paragraph,
+    Points,
+    Section,
+    Table,
+    Text,
+)
+from tasks.analyse.report.text import counted, duration, sentence
+from tasks.analyse.site.rows import RunRow, SessionConditionRow, SessionFactsRow
+from tasks.bundle.next_step import next_step
+
+_PERFETTO = "https://ui.perfetto.dev"
+
+
+def session_of(reader: Reader, row: SessionFactsRow, footer: str) -> Page:
+    """Return the page of a session; the times of emulated and simulated devices are not shown."""
+    asked = {"session_id": row.session_id}
+    runs = [] if row.without_times else reader.rows(RunRow, asked)
+    sections = [
+        *([Section("runs", "Runs", [runs_chart(runs)])] if runs else []),
+        Section("conditions", "Conditions", [*_conditions(reader.rows(SessionConditionRow, asked))]),
+        *([Section("log", "End of its log", [Log(row.log_tail)])] if row.log_tail else []),
+        Section("origin", "Where it comes from", [_origin(reader, row)]),
+        Section("closer", "Look closer", [Points(_closer(row))]),
+    ]
+    return Page(
+        title=f"Session {row.session_id}",
+        subtitle=_subtitle(row),
+        figures=(),
+        summary=(),
+        sections=sections,
+        footer=footer,
+        address=session_page(row.session_id),
+        answer=_answer(row, runs),
+        tone="" if row.status == "succeeded" else "bad",
+    )
+
+
+def _subtitle(row: SessionFactsRow) -> Text:
+    series = (Link("its series", series_page(row.series_id, row.device)), " · ") if row.series_id else ()
+    night = (Link(str(row.night), night_page(row.night)),) if row.night else ("no night",)
+    return (
+        CodeLink(row.model, model_page(row.model)),
+        f" {row.precision} on ",
+        Link(row.device, device_page(row.device)),
+        " · ",
+        *series,
+        *night,
+    )
+
+
+def _answer(row: SessionFactsRow, runs: Sequence[RunRow]) -> Text:
+    if row.status == "succeeded":
+        measured = sum(not run.is_warmup for run in runs)
+        took = f" in {duration(row.wall_s)}" if row.wall_s is not None else ""
+        return f"Succeeded: {counted(measured, 'measured run')}{took}." if runs else f"Succeeded{took}."
+    step = next_step(row.reason_code) if row.reason_code else None
+    reason = sentence(row.reason or "no reason recorded")
+    return (f"{row.status.capitalize()}: ", Code(row.reason_code or "unknown"), f". {reason} {step or ''}")
+
+
+def runs_chart(runs: Sequence[RunRow]) -> Chart:
+    """Return the chart of all runs of a session, warm-up included and marked; below 0.1 ms in microseconds."""
+    scale, unit = (1000.0, "µs") if max(run.execute_ms for run in runs) < 0.1 else (1.0, "ms")
+    values = [
+        {"run": run.run_index, "time": round(run.execute_ms * scale, 6), "kind": "warm-up" if run.is_warmup else "run"}
+        for run in runs
+    ]
+    kinds: dict[str, Any] = {"field": "kind", "title": None, "scale": {"domain": ["run", "warm-up"]}}
+    spec = {
+        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "width": "container",
+        "height": 220,
+        "params": [{"name": "zoom", "select": "interval", "bind": "scales"}],
+        "mark": {"type": "point", "filled": True, "size": 45, "opacity": 0.8},
+        "encoding": {
+            "x": {"field": "run", "type": "quantitative", "title": "run", "axis": {"tickMinStep": 1}},
+            "y": {"field": "time", "type": "quantitative", "title": f"time ({unit})", "scale": {"zero": False}},
+            "color": {**kinds, "scale": {"domain": ["run", "warm-up"], "range": ["#0072b2", "#8a97a6"]}},
+            "shape": {**kinds, "scale": {"domain": ["run", "warm-up"], "range": ["circle", "cross"]}},
+            "tooltip": [{"field": "run"}, {"field": "time", "format": ".5~g"}, {"field": "kind"}],
+        },
+    }
+    return Chart("Time of each run", spec, values, {"run": "Run", "kind": "Kind", "time": f"Time ({unit})"})
+
+
+def _conditions(rows: Sequence[SessionConditionRow]) -> Iterator[Block]:
+    yield table_of(rows) if rows else Paragraph("The device reported none.")
+
+
+def _origin(reader: Reader, row: SessionFactsRow) -> Table:
+    """Everything that identifies a session and what it ran."""
+    facts: list[tuple[str, Text]] = [
+        ("Sweep", (CodeLink(row.sweep_id, sweep_page(row.sweep_id)),)),
+        ("Model", (Code(reader.models.get(row.model, row.model)),)),
+        ("Measured as", f"{row.precision}, SME2 {variant_word(row.variant)}, {row.threads or 'unknown'} threads, mode {row.mode}"),
+        ("Executions", f"{row.executions}, of which {row.warmup_executions} warm-up; attempt {row.attempt}"),
+        ("Started (UTC)", f"{row.started_at:%Y-%m-%d %H:%M:%S}" if row.started_at else "unknown"),
+        ("Exit code", str(row.exit_code) if row.exit_code is not None else "none"),
+        (".pte file", (Code(row.pte_sha256 or "none"),)),
+        ("Runner", (Code(row.runner_sha256 or "none"),)),
+        ("Device", f"serial {row.serial or 'unknown'}, build {row.build or 'unknown'}"),
+        ("Where its time goes", (CodeLink(row.cell, cell_page(row.cell)),)),
+        ("Farm", row.farm_version or "unknown"),
+    ]
+    return Table([Column("What"), Column("Value", wraps=True)], [[Cell(name), Cell(value)] for name, value in facts])
+
+
+def _closer(row: SessionFactsRow) -> list[Text]:
+    """Commands that read the session's bundle."""
+    return [
+        ("Its operators: ", Code(f"etfarm sql \"FROM operator_time WHERE cell = '{row.cell}'\"")),
+        ("Trace: ", Code(f"etfarm trace {row.session_id} -o trace.json"), ", then open the file in ", Link("Perfetto", _PERFETTO)),
+    ]
