@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
+from functools import partial
 from pathlib import Path
 
 from fastapi import FastAPI, Response
@@ -10,23 +11,23 @@ from fastapi.responses import HTMLResponse
 
 from devices.errors import FarmError
 from devices.foreign_text import plain_line
+from flows.warehouse.publish import is_of_var, readable_warehouse
 from sql.errors import WarehouseError
 from sql.warehouse import open_read_only
 from tasks.analyse.report.html import as_html
 from tasks.analyse.report.page import Link, Page
 from tasks.analyse.site.site import Site
-
-Opened = Callable[[], AbstractContextManager[Path]]
-"""Yields the file of the newest snapshot, as `readable_warehouse` does."""
+from tasks.store.var import Var
 
 
 class LiveSite:
-    """The pages of the newest snapshot; the one that is open is kept until there is a newer one."""
+    """The pages of the newest snapshot; the one that is open is kept until `stated`, a file, changes."""
 
-    def __init__(self, opened: Opened) -> None:
+    def __init__(self, opened: Callable[[], AbstractContextManager[Path]], stated: Path) -> None:
         self._opened = opened
+        self._stated = stated
+        self._stamp: tuple[int, int] | None = None
         self._kept = ExitStack()
-        self._file: Path | None = None
         self._site: Site | None = None
         self._lock = threading.Lock()
 
@@ -43,13 +44,15 @@ class LiveSite:
         return Response(found.content, media_type=found.kind, headers={"Cache-Control": cached})
 
     def _newest(self) -> Site:
-        with ExitStack() as stack:
-            file = stack.enter_context(self._opened())
-            if self._site is None or file != self._file:
-                connection = stack.enter_context(open_read_only(file))
+        status = self._stated.stat() if self._stated.exists() else None
+        stamp = (status.st_mtime_ns, status.st_ino) if status else None
+        if self._site is None or stamp != self._stamp:
+            with ExitStack() as stack:
+                file = stack.enter_context(self._opened())
+                site = Site(stack.enter_context(open_read_only(file)), file.name)
                 self._kept.close()
-                self._site, self._file, self._kept = Site(connection, file.name), file, stack.pop_all()
-            return self._site
+                self._site, self._stamp, self._kept = site, stamp, stack.pop_all()
+        return self._site
 
 
 def _sorry(address: str, reason: str) -> str:
@@ -58,10 +61,11 @@ def _sorry(address: str, reason: str) -> str:
     return as_html(Page("Nothing here", "", (), (), (), "etfarm", address or "index.html", answer=home, tone="flag"))
 
 
-def app_of(opened: Opened) -> FastAPI:
-    """Return the application: it answers GET and writes nothing."""
+def app_of(var: Path, warehouse: Path | None) -> FastAPI:
+    """Return the application, which answers GET and writes nothing."""
     app = FastAPI(title="etfarm", docs_url=None, redoc_url=None, openapi_url=None)
-    site = LiveSite(opened)
+    stated = warehouse if warehouse and not is_of_var(var, warehouse) else Var(var).snapshots / "current"
+    site = LiveSite(partial(readable_warehouse, var, warehouse), stated)
 
     @app.get("/{address:path}")
     def page(address: str) -> Response:

@@ -1,21 +1,66 @@
 """`etfarm site`: the farm's pages, live or published."""
 
-from functools import partial
 from pathlib import Path
+from typing import Annotated
 
-import uvicorn
+import typer
 
-from devices.errors import InputError
-from flows.server.shared import require_free
+from flows.cli.options import DEFAULT_VAR, VarOption, WarehouseOption
 from flows.terminal import show
-from flows.warehouse.publish import readable_warehouse
-from flows.warehouse.site import app_of
+
+app = typer.Typer(rich_markup_mode=None)
+_HOST = "127.0.0.1"
 
 
-def serve(host: str, port: int, var: Path, warehouse: Path | None) -> None:
-    """Serve the pages until Ctrl-C; raises InputError if the address is in use."""
-    require_free(host, port)
-    if host not in ("127.0.0.1", "localhost", "::1"):
-        raise InputError(f"--host {host}: the pages have no password; serve them on 127.0.0.1 behind a proxy that has one")
-    show(f"etfarm: pages of {var} at http://{host}:{port}/; Ctrl-C ends it", err=True)
-    uvicorn.run(app_of(partial(readable_warehouse, var, warehouse)), host=host, port=port, log_level="warning")
+@app.command(epilog="Example: etfarm site, or: etfarm site --publish s3://bucket/farm")
+def site(
+    publish: Annotated[
+        str | None,
+        typer.Option("--publish", help="Write the pages to this folder or URL instead, only what changed."),
+    ] = None,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 lets the system choose one.")
+    ] = 4280,
+    var: VarOption = DEFAULT_VAR,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Show the farm's pages: this morning, nights, models, devices, series.
+
+    They are served from the newest snapshot, and follow it. Only this machine reaches them; a proxy with a password
+    serves them to a team (docs/operations.md). A published folder opens without a server, too.
+    """
+    if publish is not None:
+        _publish(publish, var, warehouse)
+    else:
+        _serve(port, var, warehouse)
+
+
+def _publish(location: str, var: Path, warehouse: Path | None) -> None:
+    from flows.warehouse.publish import readable_warehouse
+    from tasks.analyse.site.publish import publish
+
+    with readable_warehouse(var, warehouse) as readable:
+        done = publish(readable, location, lambda line: show(line, err=True))
+    show(f"{done.pages} pages, {done.written} files written, {done.removed} removed: {location.rstrip('/')}/index.html")
+
+
+def _serve(port: int, var: Path, warehouse: Path | None) -> None:
+    import socket
+
+    import uvicorn
+
+    from devices.errors import InputError
+    from flows.warehouse.publish import readable_warehouse
+    from flows.warehouse.site import app_of
+
+    with readable_warehouse(var, warehouse):
+        pass  # a missing warehouse is an error now, not on the first page
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((_HOST, port))
+    except OSError as error:
+        raise InputError(f"--port {port}: {error.strerror}; choose another one, or 0 for any") from None
+    show(f"etfarm: pages at http://{_HOST}:{listener.getsockname()[1]}/, Ctrl-C ends them", err=True)
+    config = uvicorn.Config(app_of(var, warehouse), log_level="warning")
+    uvicorn.Server(config).run(sockets=[listener])

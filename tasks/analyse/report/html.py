@@ -1,4 +1,4 @@
-"""A page as HTML: a file that stands alone, or a page of the site, whose links, style and script are files beside it."""
+"""A page as HTML: a file that stands alone, or a page of the site, with its style and script as files beside it."""
 
 import functools
 import json

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 Tone = Literal["", "flag", "quiet", "bad", "good"]
-"""flag: needs attention; quiet: of minor importance, or not measured; bad: something went wrong; good: it got better."""
+"""flag: needs attention; quiet: minor, or not measured; bad: something went wrong; good: it got better."""
 
 
 class Code(str):

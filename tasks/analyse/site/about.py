@@ -7,7 +7,7 @@ from tasks.analyse.report import head
 from tasks.analyse.report.addresses import device_page, model_page, night_page, sweep_page
 from tasks.analyse.report.columns import table_of
 from tasks.analyse.report.data import Answers, Reader, SweepRow
-from tasks.analyse.report.page import Block, Fold, Link, Page, Paragraph, Section, Table
+from tasks.analyse.report.page import Block, Fold, Link, Page, Paragraph, Section, Table, Tone
 from tasks.analyse.report.sections.section_list import SECTIONS
 from tasks.analyse.site.rows import DeviceNightRow, FarmDeviceRow, LatestRow, SeriesRow
 
@@ -19,7 +19,9 @@ _OF_DEVICE = ("latency", "sme2", "categories", "failures", "provenance")
 _OF_LARGE_SWEEP = ("verdicts", "latency", "failures", "provenance")
 
 
-def details_of(reader: Reader, anchors: Iterable[str], model: str | None = None, device: str | None = None) -> list[Section]:
+def details_of(
+    reader: Reader, anchors: Iterable[str], model: str | None = None, device: str | None = None
+) -> list[Section]:
     """Return sections of the report on the newest sweep that measured a model or a device, limited to it."""
     full = reader.models.get(model, model) if model else None
     latest = reader.rows(LatestRow, {"model": full, "device": device})
@@ -58,7 +60,9 @@ def _fewer(blocks: Sequence[Block]) -> list[Block]:
         else:
             kept.append(block)
     if folds > _MOST_CELLS:
-        kept.append(Paragraph(f"{folds - _MOST_CELLS:,} more cells: the pages of models and devices have them.", "quiet"))
+        kept.append(
+            Paragraph(f"{folds - _MOST_CELLS:,} more cells: the pages of models and devices have them.", "quiet")
+        )
     return kept
 
 
@@ -87,8 +91,8 @@ def device_of(reader: Reader, row: FarmDeviceRow, rows: Sequence[SeriesRow], foo
         *details_of(reader, _OF_DEVICE, device=row.device),
     ]
     return Page(
-        f"Device {row.device}", ("newest night: ", Link(str(row.night), night_page(row.night))), (), (), sections, footer,
-        device_page(row.device), answer=_counts(rows) if rows else _no_times(row), tone=_tone(rows),
+        f"Device {row.device}", ("newest night: ", Link(str(row.night), night_page(row.night))), (), (), sections,
+        footer, device_page(row.device), answer=_counts(rows) if rows else _no_times(row), tone=_tone(rows),
     )  # fmt: skip
 
 
@@ -106,7 +110,7 @@ def _counts(rows: Sequence[SeriesRow]) -> str:
     return f"{len(rows):,} series: {', '.join(f'{count:,} {verdict}' for verdict, count in counts.items())}."
 
 
-def _tone(rows: Sequence[SeriesRow]) -> str:
+def _tone(rows: Sequence[SeriesRow]) -> Tone:
     return "bad" if any(row.verdict in ("regression", "inaccurate") for row in rows) else ""
 
 

@@ -23,7 +23,9 @@ def cell_of(reader: Reader, row: CellFactsRow, footer: str) -> Page:
         summary=(),
         sections=[
             *sections_of(scoped(reader, row.sweep_id, scope), _SECTIONS),
-            Section("sessions", "Sessions", [table_of(sessions).shortened(200, "etfarm sql lists them in session_latency")]),
+            Section(
+                "sessions", "Sessions", [table_of(sessions).shortened(200, "etfarm sql lists them in session_latency")]
+            ),
             Section("origin", "Where it comes from", [Points(_origin(row))]),
         ],
         footer=footer,

@@ -13,6 +13,7 @@ from tasks.analyse.report.sections.verdicts import change_of
 from tasks.analyse.report.text import counted, in_ms, sentence
 from tasks.analyse.site.rows import DecisionRow, SeriesNightRow, SeriesRow, SeriesSessionRow
 
+
 def series_page_of(reader: Reader, row: SeriesRow, footer: str) -> Page:
     """Return the page of a series; `row` is its newest verdict."""
     asked = {"series_id": row.series_id, "device": row.device}
@@ -112,12 +113,23 @@ def _events(nights: Sequence[SeriesNightRow]) -> Iterator[tuple[str, str]]:
 
 
 def _history_spec(unit: str) -> dict[str, Any]:
-    x = {"field": "night", "type": "temporal", "title": None, "axis": {"format": "%b %d", "labelOverlap": True}}
-    y = {"field": "time", "type": "quantitative", "title": f"time of one run ({unit})", "scale": {"zero": False}}
+    x = {
+        "field": "night",
+        "type": "temporal",
+        "title": None,
+        "axis": {"format": "%b %d", "labelOverlap": True},
+        "scale": {"padding": 14},
+    }
+    y = {
+        "field": "time",
+        "type": "quantitative",
+        "title": f"time of one run ({unit})",
+        "scale": {"zero": False, "padding": 8},
+    }
     told = [{"field": name, "type": "nominal"} for name in ("name", "verdict")] + [{"field": "time", "format": ".5~g"}]
     link = {"field": "href"}
     return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "width": "container",
         "height": 300,
         "layer": [

@@ -9,7 +9,15 @@ from tasks.analyse.report.columns import table_of
 from tasks.analyse.report.data import Reader
 from tasks.analyse.report.page import Block, Cell, Code, CodeLink, Column, Link, Page, Paragraph, Section, Table, Text
 from tasks.analyse.report.text import counted, joined
-from tasks.analyse.site.rows import ComparedRow, FarmDeviceRow, FarmRunnerRow, GainRow, NightRow, NightSweepRow, SeriesRow
+from tasks.analyse.site.rows import (
+    ComparedRow,
+    FarmDeviceRow,
+    FarmRunnerRow,
+    GainRow,
+    NightRow,
+    NightSweepRow,
+    SeriesRow,
+)
 
 _MOST_ROWS = 400
 _IN_SQL = "etfarm sql lists all"
@@ -78,7 +86,9 @@ def runners(reader: Reader, footer: str) -> Page:
     """Return the page of all runners."""
     rows = reader.rows(FarmRunnerRow)
     answer = f"{counted(len(rows), 'runner').capitalize()}."
-    return _page("Runners", "runners.html", answer, [table_of(rows).shortened(_MOST_ROWS, f"{_IN_SQL}: runner_overview")], footer)
+    return _page(
+        "Runners", "runners.html", answer, [table_of(rows).shortened(_MOST_ROWS, f"{_IN_SQL}: runner_overview")], footer
+    )
 
 
 def sme2(reader: Reader, footer: str) -> Page:

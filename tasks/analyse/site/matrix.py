@@ -22,8 +22,8 @@ _MARKS = {
     "invalid environment": "?",
 }
 KEY = (
-    "Milliseconds of one run, and the change. \u25b2 slower, \u25b3 suspected, \u25b4 slower with its device, \u25bc and \u25be "
-    "faster, \u2260 outputs inaccurate, ? cannot be judged. Emulated devices have no times and are left out."
+    "Milliseconds of one run, and the change. \u25b2 slower, \u25b3 suspected, \u25b4 slower with its device, \u25bc and "
+    "\u25be faster, \u2260 outputs inaccurate, ? cannot be judged. Emulated devices have no times and are left out."
 )
 _Key = tuple[str, str, str, int | None]
 
@@ -36,7 +36,9 @@ def matrix(rows: Sequence[VerdictRow]) -> Table:
         cells[row.model, row.precision, row.variant, row.threads][row.device] = row
         changed_of_device[row.device] += row.verdict != "no change"
     devices = sorted(changed_of_device, key=lambda name: (-changed_of_device[name], name))
-    keys = sorted(cells, key=lambda key: (not any(row.verdict != "no change" for row in cells[key].values()), *map(str, key)))
+    keys = sorted(
+        cells, key=lambda key: (not any(row.verdict != "no change" for row in cells[key].values()), *map(str, key))
+    )
     shown = devices[:_MOST_DEVICES]
     columns = [
         Column("Model"),
@@ -55,13 +57,22 @@ def _hidden(rows: int, devices: int) -> str:
         parts.append(f"{devices - _MOST_DEVICES:,} more devices")
     if rows > _MOST_ROWS:
         parts.append(f"{rows - _MOST_ROWS:,} more rows")
-    return f"{' and '.join(parts)}, those with the fewest changes: the pages of models and devices have them" if parts else ""
+    return (
+        f"{' and '.join(parts)}, those with the fewest changes: the pages of models and devices have them"
+        if parts
+        else ""
+    )
 
 
 def _head(key: _Key) -> list[Cell]:
     model, precision, variant, threads = key
     name = Cell((CodeLink(model, model_page(model)),))
-    return [name, Cell(precision), Cell(variant_word(variant)), Cell(str(threads) if threads is not None else "unknown")]
+    return [
+        name,
+        Cell(precision),
+        Cell(variant_word(variant)),
+        Cell(str(threads) if threads is not None else "unknown"),
+    ]
 
 
 def _cell(row: VerdictRow | None) -> Cell:

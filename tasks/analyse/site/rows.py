@@ -314,7 +314,7 @@ class SessionConditionRow(SiteRow):
     query = "session_conditions"
     moment: Annotated[str, Words("When")]
     temperature_c: Annotated[float | None, Number("Temperature", "C", digits=1)]
-    thermal_status: Annotated[int | None, Number("Thermal status")]
+    thermal_status: Annotated[str | None, Words("Thermal status")]
     battery_percent: Annotated[float | None, Number("Battery", "%")]
     load_1m: Annotated[float | None, Number("Load", "", "processes that ran or waited, mean of a minute", digits=2)]
     governor: Annotated[str | None, Words("Governor")]

@@ -94,14 +94,19 @@ def runs_chart(runs: Sequence[RunRow]) -> Chart:
     ]
     kinds: dict[str, Any] = {"field": "kind", "title": None, "scale": {"domain": ["run", "warm-up"]}}
     spec = {
-        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "width": "container",
         "height": 220,
         "params": [{"name": "zoom", "select": "interval", "bind": "scales"}],
         "mark": {"type": "point", "filled": True, "size": 45, "opacity": 0.8},
         "encoding": {
             "x": {"field": "run", "type": "quantitative", "title": "run", "axis": {"tickMinStep": 1}},
-            "y": {"field": "time", "type": "quantitative", "title": f"time ({unit})", "scale": {"zero": False}},
+            "y": {
+                "field": "time",
+                "type": "quantitative",
+                "title": f"time ({unit})",
+                "scale": {"zero": False, "padding": 8},
+            },
             "color": {**kinds, "scale": {"domain": ["run", "warm-up"], "range": ["#0072b2", "#8a97a6"]}},
             "shape": {**kinds, "scale": {"domain": ["run", "warm-up"], "range": ["circle", "cross"]}},
             "tooltip": [{"field": "run"}, {"field": "time", "format": ".5~g"}, {"field": "kind"}],
@@ -119,7 +124,10 @@ def _origin(reader: Reader, row: SessionFactsRow) -> Table:
     facts: list[tuple[str, Text]] = [
         ("Sweep", (CodeLink(row.sweep_id, sweep_page(row.sweep_id)),)),
         ("Model", (Code(reader.models.get(row.model, row.model)),)),
-        ("Measured as", f"{row.precision}, SME2 {variant_word(row.variant)}, {row.threads or 'unknown'} threads, mode {row.mode}"),
+        (
+            "Measured as",
+            f"{row.precision}, SME2 {variant_word(row.variant)}, {row.threads or 'unknown'} threads, mode {row.mode}",
+        ),
         ("Executions", f"{row.executions}, of which {row.warmup_executions} warm-up; attempt {row.attempt}"),
         ("Started (UTC)", f"{row.started_at:%Y-%m-%d %H:%M:%S}" if row.started_at else "unknown"),
         ("Exit code", str(row.exit_code) if row.exit_code is not None else "none"),
@@ -136,5 +144,10 @@ def _closer(row: SessionFactsRow) -> list[Text]:
     """Commands that read the session's bundle."""
     return [
         ("Its operators: ", Code(f"etfarm sql \"FROM operator_time WHERE cell = '{row.cell}'\"")),
-        ("Trace: ", Code(f"etfarm trace {row.session_id} -o trace.json"), ", then open the file in ", Link("Perfetto", _PERFETTO)),
+        (
+            "Trace: ",
+            Code(f"etfarm trace {row.session_id} -o trace.json"),
+            ", then open the file in ",
+            Link("Perfetto", _PERFETTO),
+        ),
     ]

@@ -125,7 +125,9 @@ class Site:
     def _device(self, name: str) -> Page | None:
         if (row := self.devices.get(name)) is None:
             return None
-        return about.device_of(self.reader, row, [each for each in self.series if each.device == row.device], self._footer)
+        return about.device_of(
+            self.reader, row, [each for each in self.series if each.device == row.device], self._footer
+        )
 
     def _series(self, series_id: str, device: str) -> Page | None:
         for row in self.series:
@@ -150,7 +152,7 @@ class Site:
             case "vega.js":
                 return File("text/javascript", vega_script())
             case "names.js":
-                return File("text/javascript", f"window.names = {json.dumps(list(self._names()))};\n")
+                return File("text/javascript", f"window.farmNames = {json.dumps(list(self._names()))};\n")
         return None
 
     def _names(self) -> Iterator[tuple[str, str]]:

@@ -1,7 +1,6 @@
 """The report's first section: which models got slower or faster, by how much, since when, and what changed."""
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Any
@@ -193,11 +192,11 @@ def has_baseline(answers: Answers) -> bool:
     return _is_compared(answers.rows(VerdictRow))
 
 
-def _is_compared(rows: list[VerdictRow]) -> bool:
+def _is_compared(rows: Sequence[VerdictRow]) -> bool:
     return any(row.baseline_nights for row in rows)
 
 
-def headline(every: list[VerdictRow]) -> str:
+def headline(every: Sequence[VerdictRow]) -> str:
     """The answer of a night in one sentence: what got slower, and how many series got which other verdict.
 
     The numbers in it add up to the number of series; figures other than latency are counted after them.
@@ -213,11 +212,11 @@ def headline(every: list[VerdictRow]) -> str:
     return f"{'; '.join(parts)}."
 
 
-def _of(rows: list[VerdictRow], *verdicts: str) -> list[VerdictRow]:
+def _of(rows: Sequence[VerdictRow], *verdicts: str) -> list[VerdictRow]:
     return [row for row in rows if row.verdict in verdicts]
 
 
-def _slower(rows: list[VerdictRow]) -> str:
+def _slower(rows: Sequence[VerdictRow]) -> str:
     """The part of the answer about what got slower, or about what did not change."""
     if not (slower := _of(rows, "regression")):
         return f"No series slower: {len(_of(rows, 'no change')):,} of {len(rows):,} without a change"
@@ -225,10 +224,11 @@ def _slower(rows: list[VerdictRow]) -> str:
     since = f" since {worst.since}" if worst.since else ""
     change = f"{change_of(worst.ratio or 1.0)} %"
     lead = "" if len(slower) == 1 else "worst "
-    return f"{len(slower):,} of {len(rows):,} series slower: {lead}{worst.model} {worst.precision} {where(worst)} {change}{since}"
+    series = f"{worst.model} {worst.precision} {where(worst)}"
+    return f"{len(slower):,} of {len(rows):,} series slower: {lead}{series} {change}{since}"
 
 
-def _other_counts(rows: list[VerdictRow]) -> Iterator[str]:
+def _other_counts(rows: Sequence[VerdictRow]) -> Iterator[str]:
     if _of(rows, "regression") and (same := _of(rows, "no change")):
         yield f"without a change: {len(same):,}"
     for words, verdicts in _COUNTED.items():
