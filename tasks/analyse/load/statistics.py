@@ -9,12 +9,11 @@ from sql.insert import insert_rows
 from tasks.analyse.verdict.statistics import session_statistics
 
 _SESSIONS = 1000  # at a time, to bound memory: an older warehouse may contain any number
-_MISSING = f"""
+_MISSING = """
 SELECT session_key, warmup_executions
 FROM session
 WHERE status = 'succeeded' AND mode = 'timing' AND session_key NOT IN (SELECT session_key FROM session_statistic)
 ORDER BY session_key
-LIMIT {_SESSIONS}
 """
 _RUNS = """
 SELECT session_key, execute_ns
@@ -26,7 +25,9 @@ ORDER BY session_key, run_index
 
 def add_session_statistics(connection: duckdb.DuckDBPyConnection) -> None:
     """Insert the row of each timing session that has none; also of sessions whose events were thinned."""
-    while missing := connection.execute(_MISSING).fetchall():
+    all_missing = connection.execute(_MISSING).fetchall()
+    for first in range(0, len(all_missing), _SESSIONS):
+        missing = all_missing[first : first + _SESSIONS]
         keys = [session_key for session_key, _ in missing]
         runs = connection.execute(_RUNS, [keys]).fetchnumpy()
         latencies_ns = np.split(runs["execute_ns"], np.searchsorted(runs["session_key"], keys[1:]))

@@ -94,7 +94,7 @@ def _night(row: _Row, previous: _Row | None, decisions: Decisions, metric: Metri
 def _verdict_row(row: _Row, verdict: NightVerdict, cells: dict[str, str | None], metric: Metric) -> _Row:
     figures = row[metric.name]
     return {
-        **asdict(verdict),
+        **vars(verdict),
         **{name: row[name] for name in ("series_id", "device", "night", "cell", "invalid_sessions")},
         "metric": metric.name,
         "sessions": len(figures),
