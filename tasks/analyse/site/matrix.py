@@ -22,8 +22,8 @@ _MARKS = {
     "invalid environment": "?",
 }
 KEY = (
-    "Milliseconds of one run, and the change. \u25b2 slower, \u25b3 suspected, \u25b4 slower with its device, \u25bc and "
-    "\u25be faster, \u2260 outputs inaccurate, ? cannot be judged. Emulated devices have no times and are left out."
+    "Milliseconds of one run, and the change. \u25b2 slower, \u25b3 suspected, \u25b4 slower with its device, \u25bc "
+    "and \u25be faster, \u2260 outputs inaccurate, ? cannot be judged. Emulated devices have no times and are left out."
 )
 _Key = tuple[str, str, str, int | None]
 
