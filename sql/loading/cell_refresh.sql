@@ -9,6 +9,7 @@ WHERE series_id IN (
 DELETE FROM comparison_result
 WHERE comparison IN (SELECT comparison FROM cell WHERE cell_id IN (SELECT cell_id FROM touched_cell));
 DELETE FROM cell_operator WHERE cell_id IN (SELECT cell_id FROM touched_cell);
+DELETE FROM cell_made_from WHERE cell_id IN (SELECT cell_id FROM touched_cell);
 DELETE FROM series_night WHERE cell_id IN (SELECT cell_id FROM touched_cell);
 DELETE FROM cell
 WHERE cell_id IN (SELECT cell_id FROM touched_cell) AND cell_id NOT IN (SELECT cell_id FROM session_cell);
@@ -102,3 +103,20 @@ SELECT
 FROM measured
 JOIN session_time USING (session_key)
 GROUP BY series_id, night, cell_id;
+
+-- What a cell was made from and in which state its device was. Neither decides what may be pooled.
+INSERT INTO cell_made_from BY NAME
+SELECT
+    cell_id,
+    max_by(model.versions, started_at) AS versions,
+    max_by(model_source_sha256, started_at) AS source_sha256,
+    max_by(_commit_name(source_commit, source_is_dirty), started_at) AS commit_name,
+    median(temperature_c) AS temperature_c,
+    string_agg(DISTINCT governor, ', ' ORDER BY governor) AS governor,
+    CASE WHEN bool_and(charging) THEN 'charging' WHEN NOT bool_or(charging) THEN 'not charging' END AS battery
+FROM session_cell
+JOIN session USING (session_key)
+JOIN model USING (model_id)
+LEFT JOIN (SELECT * FROM device_conditions WHERE moment = 'before') USING (session_key)
+WHERE cell_id IN (SELECT cell_id FROM touched_cell) AND status = 'succeeded'
+GROUP BY cell_id;

@@ -21,7 +21,7 @@ SELECT
     END AS answer,
     more_sessions,
     superiority,
-    nullif(array_to_string(changes, ', '), '') AS changed,
+    _changes(facts_a.facts, facts_b.facts) AS changed,
     a.pte_sha256 AS pte_sha256_a,
     b.pte_sha256 AS pte_sha256_b,
     a.runner_sha256 AS runner_sha256_a,
@@ -40,7 +40,8 @@ JOIN cell AS a ON a.cell = cell_a
 JOIN cell AS b ON b.cell = cell_b
 LEFT JOIN cell_accuracy AS accuracy_a ON accuracy_a.cell = cell_a AND accuracy_a.sweep_id = a.sweep_id
 LEFT JOIN cell_accuracy AS accuracy_b ON accuracy_b.cell = cell_b AND accuracy_b.sweep_id = b.sweep_id
-LEFT JOIN _changed ON _changed.cell = cell_b AND _changed.baseline_cell = cell_a;
+LEFT JOIN _cell_facts AS facts_a ON facts_a.cell = cell_a
+LEFT JOIN _cell_facts AS facts_b ON facts_b.cell = cell_b;
 
 COMMENT ON VIEW comparison IS 'What was measured alternately on one device: side B compared with side A. Drift and heat of the device affect both, so the ratio is about the two contents.';
 COMMENT ON COLUMN comparison.purpose IS 'same_night: a suspected night, with model and runner of the last good night as A; comparison: `etfarm compare` of two files; bisection: `etfarm bisect`; noise: twice the same content.';

@@ -21,18 +21,18 @@ SELECT
     baseline_from,
     baseline_to,
     since,
-    nullif(array_to_string(changes, ', '), '') AS changed,
+    _changes(before.facts, now.facts) AS changed,
     reason,
-    sweep_id,
+    now.sweep_id,
     series_id,
-    cell,
+    series_verdict.cell,
     baseline_cell,
     series_verdict.night = newest.night AS is_newest
 FROM series_verdict
 JOIN series USING (series_id)
 JOIN _newest_night AS newest USING (series_id, device)
-LEFT JOIN (SELECT cell, sweep_id FROM cell) USING (cell)
-LEFT JOIN _changed USING (cell, baseline_cell);
+LEFT JOIN _cell_facts AS now ON now.cell = series_verdict.cell
+LEFT JOIN _cell_facts AS before ON before.cell = baseline_cell;
 
 COMMENT ON VIEW metric_verdict IS 'Whether any figure of each series on each device got worse: one row per metric and night, judged with the nights before it. The rows of the metric latency are those of `verdict`. A night without a figure has no row.';
 COMMENT ON COLUMN metric_verdict.metric IS 'latency, load time, first execution, peak memory, .pte size, portable share, SME coverage or output error (the largest absolute one against eager PyTorch).';

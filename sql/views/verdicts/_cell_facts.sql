@@ -1,0 +1,24 @@
+CREATE OR REPLACE VIEW _cell_facts AS
+SELECT
+    cell,
+    sweep_id,
+    {
+        pte_sha256: pte_sha256,
+        runner_sha256: runner_sha256,
+        executorch_version: executorch_version,
+        serial: serial,
+        os_version: os_version,
+        executions: executions,
+        warmup_executions: warmup_executions,
+        versions: versions,
+        source_sha256: source_sha256,
+        commit_name: commit_name,
+        temperature_c: temperature_c,
+        governor: governor,
+        battery: battery
+    } AS facts
+FROM cell
+LEFT JOIN cell_made_from USING (cell_id);
+
+COMMENT ON VIEW _cell_facts IS 'What `changed` compares of a judged cell and of the cell of its last good night. Private: may change with any version.';
+COMMENT ON COLUMN _cell_facts.facts IS 'What the cell consists of, what it was made from, and the state of its device.';
