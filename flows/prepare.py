@@ -149,11 +149,12 @@ def export_step(
         cases = export_cases(model, precision, exports_dir, seed=seed, shelf=shelf)
         live.ready(pair, _with_tapped(cases, model, seed, exports_dir, shelf) if taps else cases)
     except NotApplicableError as reason:
+        _log.info("%s: skipped: %s", title, reason)
         live.skip(pair, str(reason))
         board.done("export", f"{title}: skipped: {reason}")
         return Completed(name="Skipped", message=str(reason))
     except FarmError as error:
-        _log.warning("%s: %s", title, error)
+        _log.error("%s: %s", title, error)
         live.fail(pair, str(error))
         board.done("export", f"{title}: {error}", failed=True)
         return Failed(message=str(error))
@@ -206,7 +207,6 @@ def runner_step(platform: str, variants: list[Variant], modes: list[Mode], runne
         build_runner(platform, runners_dir)
     except FarmError as failure:
         error = str(failure)
-        _log.warning("%s", error)
     uses = [(variant, mode) for variant in variants for mode in modes]
     found = {use: runner for use in uses if (runner := find_runner(runners_dir, platform, *use))}
     board.done("runner", f"{platform}: {error or 'ready'}", failed=error is not None)

@@ -24,7 +24,7 @@ from flows.server.states import data_of, end_state, given_name, listed, outcome
 from flows.setup.leftovers import clear_leftovers
 from flows.shutdown import shutdown_handler
 from flows.side_by_side import measure_all, measure_as_ready
-from flows.verdicts import FailingVerdict, line_of, noise_lines, show_verdicts, verdicts_of
+from flows.verdicts import FailingVerdict, log_verdicts, noise_lines, show_verdicts, verdicts_of
 from flows.warehouse.publish import load_store, unloadable_sessions, write_report
 from flows.warehouse.unloadable import session_of
 from tasks.analyse.report.render import keep_dropped
@@ -121,11 +121,13 @@ def measure_and_report(
         if second.is_completed() and data_of(second):
             tallies += measure_all(data_of(second), chosen.labs)
             refused = outcome(load_step(sweep_id, store, places, warehouse, return_state=True))
-        verdicts = verdict_step(sweep_id, places, warehouse, return_state=True)
+        verdicts = verdict_step(sweep_id, places, warehouse, fail_on, return_state=True)
         dropped = dropped_in_words(tallies)
         report = report_step(sweep_id, places, warehouse, store, refused, dropped, return_state=True)
         ending = Ending(sweep_id, tallies, refused, second, report, verdicts, fail_on, exports)
         end = ending.state()
+        if end.is_completed():
+            _log.info("%s", end.message)
         notify_end(ending, end, places)
         return end
 
@@ -168,13 +170,11 @@ def same_night_step(sweep_id: str, jobs: list[DeviceJob], places: Var, warehouse
 
 
 @task(task_run_name="verdicts {sweep_id}", cache_policy=NO_CACHE)
-def verdict_step(sweep_id: str, places: Var, warehouse: Path | None) -> list[VerdictRow]:
+def verdict_step(sweep_id: str, places: Var, warehouse: Path | None, fail_on: FailingVerdict) -> list[VerdictRow]:
     """Return the verdicts on the sweep's night, and show them."""
     rows = verdicts_of(sweep_id, places.root, warehouse)
     show_verdicts(rows, sweep_id)
-    for row in rows:
-        if row.verdict in ("regression", "suspected", "device slower", "device worse"):
-            _log.warning("%s", line_of(row))
+    log_verdicts(rows, fail_on)
     for line in noise_lines(sweep_id, places.root, warehouse):
         _log.warning("%s", line)
     return rows

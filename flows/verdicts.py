@@ -1,5 +1,6 @@
 """The verdicts on the night of a sweep: on the terminal, in Prefect's UI, and in the sweep's end."""
 
+import logging
 from pathlib import Path
 from typing import Literal
 
@@ -18,6 +19,8 @@ _FAILING = {
     "device": {"regression", "inaccurate", "device slower", "device worse"},
     "never": set[str](),
 }
+_WORSE = _FAILING["suspected"] | _FAILING["device"]
+_log = logging.getLogger(__name__)
 
 
 def verdicts_of(sweep_id: str, var: Path, warehouse: Path | None) -> list[VerdictRow]:
@@ -42,6 +45,13 @@ def show_verdicts(rows: list[VerdictRow], sweep_id: str) -> None:
         if row.verdict == "regression":
             resource = {"prefect.resource.id": f"etfarm.cell.{row.cell}", "prefect.resource.name": title_of(row)}
             emit_event("etfarm.regression", resource=resource, payload={**_shown(row), "sweep": sweep_id})
+
+
+def log_verdicts(rows: list[VerdictRow], fail_on: FailingVerdict) -> None:
+    """Log each change for the worse: as an error if it makes a sweep Failed, otherwise as a warning."""
+    for row in rows:
+        if row.verdict in _WORSE:
+            _log.log(logging.ERROR if row.verdict in _FAILING[fail_on] else logging.WARNING, "%s", line_of(row))
 
 
 def fails(rows: list[VerdictRow], fail_on: FailingVerdict) -> list[VerdictRow]:

@@ -16,6 +16,7 @@ from flows.device.lease import held
 from flows.device.sessions import DeviceSessions
 from flows.json_log import log_context
 from flows.progress import board
+from tasks.bundle.next_step import next_step
 from tasks.bundle.record import SessionRecord
 from tasks.measure import metrics
 from tasks.measure.finish_by import FinishBy
@@ -36,11 +37,18 @@ _DEVICE_CODES = {"device_error", "device_lost", "device_refused", "transfer_fail
 _log = logging.getLogger(__name__)
 
 
+def log_failed(title: str, record: SessionRecord, *details: str | None) -> None:
+    """Log why a session failed or was invalid and what to do, with `details` on lines of their own."""
+    level = logging.ERROR if record.status == "failed" else logging.WARNING
+    why = f"{title}: {record.status}: {record.reason} (session {record.session_id}); next: "
+    _log.log(level, "%s", "\n".join(filter(None, [why + next_step(record.reason_code), *details])))
+
+
 Show = Callable[[str, SessionRecord], object]
-"""Gets the title and the record of a session that failed or was invalid."""
+"""Gets the title and the record of a session that failed or was invalid, and logs it."""
 
 
-def measure_device(job: DeviceJob, show: Show = lambda *_: None) -> DeviceTally:
+def measure_device(job: DeviceJob, show: Show = log_failed) -> DeviceTally:
     """Run all remaining sessions of this device; a failure is recorded and the next session starts.
 
     If nothing more can be recorded, such as on a full disk, the reason is in the tally's `stopped_by`.
@@ -173,9 +181,10 @@ class _SessionRuns:
         line = "" if self._reported.has(record) else _line_of(session, record)
         if line:
             with log_context(session=session.session_id):
-                _log.info("%s", line)
-            if record.status != "succeeded" and record.reason_code != FIRST_SESSION:
-                self._show(session.title, record)
+                if record.status == "succeeded" or record.reason_code == FIRST_SESSION:
+                    _log.info("%s", line)
+                else:
+                    self._show(session.title, record)
         board.done(self.job.title, line, failed=record.status == "failed")
 
     def _measure(self, session: PlannedSession) -> SessionRecord:
@@ -214,7 +223,7 @@ def _record_all(job: DeviceJob, tally: DeviceTally, code: str, reason: str, runs
 
     Those that may turn out not to be needed are not recorded: nothing would repeat them, and they would stay failed.
     """
-    _log.error("%s", reason)
+    _log.error("%s; next: %s", reason, next_step(code))
     tally.unusable = reason
     facts = runs.facts if runs else job.facts
     sessions = _rest(job, tally, runs)

@@ -16,9 +16,8 @@ from prefect.futures import PrefectFuture, wait
 from prefect.states import Failed
 
 from flows.device.job import DeviceJob, DeviceTally
-from flows.device.measure import measure_device
+from flows.device.measure import log_failed, measure_device
 from flows.server.states import end_state
-from tasks.bundle.next_step import next_step
 from tasks.bundle.record import SessionRecord
 
 _log = logging.getLogger(__name__)
@@ -36,11 +35,9 @@ def device_step(title: str, prepare: Callable[[], DeviceJob]) -> State[Any]:
 def failed_session_step(title: str, record: SessionRecord, location: str) -> State[Any]:
     """Show a session that has failed or was invalid: the task's state is its status, the message its reason.
 
-    The task's log has the end of the runner's log, the place of the bundle in the store, and what to do.
+    The task's log has the reason, what to do, the end of the runner's log, and the place of the bundle in the store.
     """
-    bundle = f"bundle: {location}/{record.sweep.sweep_id}/{record.session_id}"
-    way_on = f"next: {next_step(record.reason_code)}"
-    _log.error("%s", "\n".join(filter(None, [record.log_tail, bundle, way_on])))
+    log_failed(title, record, record.log_tail, f"bundle: {location}/{record.sweep.sweep_id}/{record.session_id}")
     return Failed(name=record.status.capitalize(), message=record.reason)
 
 

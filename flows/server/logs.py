@@ -1,4 +1,4 @@
-"""What the log in Prefect's UI shows: every line of the farm, and nothing twice about a run that ended as Failed."""
+"""What the log in Prefect's UI shows: every line of the farm, and of Prefect's engine only errors nobody foresaw."""
 
 import contextlib
 import logging
@@ -7,8 +7,8 @@ from typing import Any
 from devices.foreign_text import plain
 
 ROOMS = ("flows", "tasks", "devices", "sql")
-# About a state that a task or a flow returned: their own last line has the same message, without a dump or a trace.
-_REPEATED_TASK = "Task run failed with state: "
+# About a state that a task or a flow returned: the farm has logged its message (`end_state`), in words.
+_REPEATED_TASK = ("Finished in state ", "Task run failed with state: ")
 _REPEATED_FLOW = "Engine execution exited with unexpected exception"
 _RETURNED = ("FailedRun: ", "TypeError: Unexpected result for failed state: ")
 
@@ -37,6 +37,8 @@ def _plain_record(name: str, *args: Any, **fields: Any) -> logging.LogRecord:
 
 
 def _is_news(record: logging.LogRecord) -> bool:
+    if record.levelno <= logging.INFO:  # that a run begins, or has ended well
+        return False
     text = str(record.msg)
     if text == _REPEATED_FLOW and record.exc_info:
         error = record.exc_info[1]

@@ -1,6 +1,7 @@
 """States and names of Prefect's runs: what is green and what is red in its UI, and the data that they carry."""
 
 import functools
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any, ParamSpec
@@ -16,10 +17,13 @@ from sql.errors import WarehouseError
 
 _P = ParamSpec("_P")
 _MOST_NAMED = 3
+_log = logging.getLogger(__name__)
 
 
 def end_state(data: Any, message: str, *, is_bad: bool) -> State[Any]:
-    """Return the state in which a step ends by itself: Failed if `is_bad`; it carries `data` either way."""
+    """Return the state in which a step ends by itself, Failed and logged if `is_bad`; it carries `data` either way."""
+    if is_bad:
+        _log.error("%s", message)
     return (Failed if is_bad else Completed)(message=message, data=data)
 
 

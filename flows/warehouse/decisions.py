@@ -1,4 +1,4 @@
-"""Reset a baseline, exclude a night, revoke either: record it beside the bundles, then in the warehouse."""
+"""Reset a baseline, exclude a night, write a note, revoke one: recorded beside the bundles, then in the warehouse."""
 
 import getpass
 import logging
@@ -21,6 +21,7 @@ from tasks.measure.night import parse_night
 from tasks.store.store import BundleStore
 from tasks.store.var import Var
 
+_MOST_LETTERS = 500
 _log = logging.getLogger(__name__)
 
 
@@ -52,15 +53,17 @@ class DecisionBook:
     def exclude_night(self, night: str, series: Selector, reason: str) -> str:
         """Never compare this night of these series, and leave it out of every baseline."""
         known = known_series(self._file)
-        matching, excluded = _matching(series, known), parse_night(night)
-        nights = sorted({each.night.isoformat() for each in matching})
-        if known and excluded.isoformat() not in nights:
-            raise InputError(
-                f"{excluded}: the matching series have no sessions of that night"
-                f"{did_you_mean(excluded.isoformat(), nights) or f'; their newest night is {nights[-1]}'}"
-            )
-        of_night = [each for each in matching if each.night == excluded]
+        excluded = parse_night(night)
+        of_night = _of_night(excluded, _matching(series, known))
         return self._record(f"{excluded} excluded", "night_exclusion", excluded, series, reason, of_night)
+
+    def note(self, text: str, night: str | None, series: Selector) -> str:
+        """Keep a text with these series, or with one night of them; verdicts stay as they are."""
+        matching = _matching(series, known_series(self._file))
+        if night is None:
+            return self._record("note", "note", None, series, text, matching)
+        noted = parse_night(night)
+        return self._record(f"note on {noted}", "note", noted, series, text, _of_night(noted, matching))
 
     def revoke(self, decision_id: str, reason: str) -> str:
         """Take a decision back: its file stays, and a revocation is recorded beside it."""
@@ -72,15 +75,17 @@ class DecisionBook:
         if decision_id not in in_force:
             way_on = did_you_mean(decision_id, in_force) or "; list them with `etfarm decisions`"
             raise InputError(f"{decision_id}: not a decision of {self._bundles.location}{way_on}")
-        self._write(kind="revocation", reason=reason, revokes=decision_id)
+        self._write(kind="revocation", reason=_checked("--reason", reason), revokes=decision_id)
         return f"{decision_id}: revoked; its record stays"
 
     def _record(
-        self, what: str, kind: str, night: date, series: Selector, reason: str, matching: Iterable[SeriesNight]
+        self, what: str, kind: str, night: date | None, series: Selector, reason: str, matching: Iterable[SeriesNight]
     ) -> str:
         """Record a decision unless the same one is in force; return the line with the outcome."""
+        reason = _checked("TEXT" if kind == "note" else "--reason", reason)
         for same in read_decisions(self._bundles).in_force:
-            if (same.kind, same.night, same.series) == (kind, night, series):
+            is_same = (same.kind, same.night, same.series) == (kind, night, series)
+            if is_same and (kind != "note" or same.reason == reason):
                 return f"{same.id}: already recorded by {same.decided_by}; nothing was changed"
         record = self._write(kind=kind, reason=reason, night=night, series=series)
         count = len({(each.model, each.precision, each.variant, each.device) for each in matching})
@@ -90,9 +95,6 @@ class DecisionBook:
         )
 
     def _write(self, **fields: Any) -> Decision:
-        fields["reason"] = plain_line(fields["reason"].strip())
-        if not fields["reason"]:
-            raise InputError("--reason: the text is empty; state why")
         now = datetime.now(UTC).replace(microsecond=0)
         record = Decision(id=uuid.uuid4().hex[:8], decided_at=now, decided_by=_user(), **fields)
         self._bundles.record_decision(record.file_name, record.text())
@@ -100,6 +102,30 @@ class DecisionBook:
         store_decisions(self._file, read_decisions(self._bundles))
         publish_of(self._var, self._warehouse)
         return record
+
+
+def _checked(option: str, text: str) -> str:
+    """Return a text of the user without what could act on a terminal; raises InputError unless it is one short line."""
+    text = text.strip()
+    if not text:
+        raise InputError(f"{option}: the text is empty; state why")
+    if len(text.splitlines()) > 1:
+        raise InputError(f"{option}: the text has several lines; write one")
+    if len(text) > _MOST_LETTERS:
+        raise InputError(f"{option}: {len(text)} characters; write at most {_MOST_LETTERS}")
+    return plain_line(text)
+
+
+def _of_night(night: date, matching: list[SeriesNight]) -> list[SeriesNight]:
+    """Return what matches in one night; raises InputError if series match, but none has sessions of it."""
+    of_night = [each for each in matching if each.night == night]
+    if matching and not of_night:
+        nights = sorted({each.night.isoformat() for each in matching})
+        raise InputError(
+            f"{night}: the matching series have no sessions of that night"
+            f"{did_you_mean(night.isoformat(), nights) or f'; their newest night is {nights[-1]}'}"
+        )
+    return of_night
 
 
 def _matching(series: Selector, known: list[SeriesNight]) -> list[SeriesNight]:

@@ -29,11 +29,13 @@ class Slice:
     start_ns: int
     dur_ns: int
     args: dict[str, Any]
-    """Run, kind, chain and instruction; `recorded_start_ns` as well where the start was moved."""
+    """Run, kind, chain, instruction and what is known of the source; `recorded_start_ns` too if the start was moved."""
 
 
-def slices_of(dump: Etdump, runs: Sequence[int]) -> list[Slice]:
+def slices_of(dump: Etdump, runs: Sequence[int], sources: Mapping[int, Mapping[str, str]]) -> list[Slice]:
     """Return every event of `runs` (indexes of executions) once: on each track by start, parents before children.
+
+    `sources` are those of operators by row of `dump`, as tasks/rows/sources.py names them; others have none.
 
     `Method::execute`, its calls and portable operators are nested on the track `runtime` as recorded; one that overlaps
     another without lying inside it goes to an additional track. The operators of each delegate (chain and instruction
@@ -41,7 +43,8 @@ def slices_of(dump: Etdump, runs: Sequence[int]) -> list[Slice]:
     would overlap its predecessor or leave its call is moved. If a call is shorter than its operators together, they
     begin with the call and end after it.
     """
-    return [*_runtime_slices(dump, runs), *_delegate_slices(dump, runs)]
+    rows = [*_runtime_slices(dump, runs), *_delegate_slices(dump, runs)]
+    return [_slice(dump, row, track, start_ns, sources.get(row, {})) for row, track, start_ns in rows]
 
 
 def as_chrome_json(title: str, slices: Sequence[Slice], about: Mapping[str, object]) -> str:
@@ -98,14 +101,15 @@ class _Microseconds:
         return math.ceil((moment_ns - self._zero_ns) * self._per_ns / self._step) * self._step
 
 
-def _runtime_slices(dump: Etdump, runs: Sequence[int]) -> Iterator[Slice]:
+def _runtime_slices(dump: Etdump, runs: Sequence[int]) -> Iterator[tuple[int, str, int]]:
+    """Yield row, track and start of each slice of the runtime."""
     rows = np.flatnonzero(np.isin(dump.execution, runs) & (dump.kind != EventKind.DELEGATED))
     # Completion order: of two events with the same times, the later one contains the other.
     order = np.lexsort((-rows, -dump.dur_ns[rows], dump.start_ns[rows]))
     open_ends: list[list[int]] = []
     for row in rows[order].tolist():
         lane = _lane(open_ends, int(dump.start_ns[row]), int(dump.end_ns[row]))
-        yield _slice(dump, row, f"{RUNTIME}, overlapping {lane}" if lane else RUNTIME, int(dump.start_ns[row]))
+        yield row, f"{RUNTIME}, overlapping {lane}" if lane else RUNTIME, int(dump.start_ns[row])
 
 
 def _lane(open_ends: list[list[int]], start: int, end: int) -> int:
@@ -120,7 +124,8 @@ def _lane(open_ends: list[list[int]], start: int, end: int) -> int:
     return len(open_ends) - 1
 
 
-def _delegate_slices(dump: Etdump, runs: Sequence[int]) -> Iterator[Slice]:
+def _delegate_slices(dump: Etdump, runs: Sequence[int]) -> Iterator[tuple[int, str, int]]:
+    """Yield row, track and start of each slice of the delegates."""
     calls: dict[tuple[int, int, int], list[int]] = defaultdict(list)
     for row in np.flatnonzero(np.isin(dump.execution, runs) & (dump.kind == EventKind.DELEGATED)).tolist():
         calls[int(dump.parent[row]), int(dump.chain_index[row]), int(dump.instruction_id[row])].append(row)
@@ -132,7 +137,7 @@ def _delegate_slices(dump: Etdump, runs: Sequence[int]) -> Iterator[Slice]:
         track_ends[key] = starts[-1] + int(dump.dur_ns[rows[-1]])
         track = f"delegate at instruction {key[1]}" + (f" of chain {key[0]}" if key[0] else "")
         for row, start in zip(rows, starts, strict=True):
-            yield _slice(dump, row, track, start)
+            yield row, track, start
 
 
 def _in_sequence(recorded: list[int], durations: list[int], begin: int, end: int) -> list[int]:
@@ -154,13 +159,14 @@ def _in_sequence(recorded: list[int], durations: list[int], begin: int, end: int
     return [int(start) for start in packed]
 
 
-def _slice(dump: Etdump, row: int, track: str, start_ns: int) -> Slice:
+def _slice(dump: Etdump, row: int, track: str, start_ns: int, source: Mapping[str, str]) -> Slice:
     recorded = int(dump.start_ns[row])
     args: dict[str, Any] = {
         "run": int(dump.execution[row]),
         "kind": KIND_NAMES[EventKind(int(dump.kind[row]))],
         "chain": int(dump.chain_index[row]),
         "instruction": int(dump.instruction_id[row]),
+        **source,
     }
     if start_ns != recorded:
         args |= {"recorded_start_ns": recorded, "start_moved_by_ns": start_ns - recorded}

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 from pydantic import BaseModel, ValidationError
 
 from tasks.bundle.names import SOURCES
 from tasks.bundle.record import BundleError, SessionRecord
 from tasks.bundle.values import SmallCount, first_mistake
-from tasks.etdump.tree import TreeNode
+from tasks.etdump.consistent import several_methods
+from tasks.etdump.reader import Etdump
+from tasks.etdump.tree import TreeNode, runs_of
 from tasks.rows.align import align
 
 _NOT_ALIGNED = "the operators of the delegate do not match the nodes of XNNPACK's graph one by one"
@@ -21,6 +24,7 @@ _NOT_LISTED = "sources.json does not list the instruction"
 _OPEN = "several operators of the model match, in the order in which the delegate runs them"
 _INSERTED = "inserted by the exporter, to change a layout or a type; not an operator of the model"
 _LEFT_OUT = "did not run: XNNPACK fused it into another operator or removed it"
+_OF_EVENT = ("module_path", "file_line", "source_operator", "fused_with", "certainty")
 
 
 class _Node(BaseModel, extra="forbid", frozen=True):
@@ -115,6 +119,23 @@ def node_sources(sources: Sources, tree: Sequence[TreeNode]) -> Iterator[dict[st
             yield {**_place(node), "node": index, **_described(chosen, _NOT_LISTED)}
     for operators in inside.values():
         yield from _of_delegate(sources, tree, operators)
+
+
+def event_sources(sources: Sources, dump: Etdump) -> dict[int, dict[str, str]]:
+    """Return what is known of the source of each operator, by row of `dump`, with the column names of operator_source.
+
+    Empty if the executions are of several methods: the order of their operators is then of none.
+    """
+    runs = runs_of(dump)
+    if several_methods(dump, runs):
+        return {}
+    of_node = {
+        row["node"]: {column: row[column] for column in _OF_EVENT if row.get(column) is not None}
+        for row in node_sources(sources, runs.tree)
+        if row["node"] is not None
+    }
+    events = zip(np.flatnonzero(dump.execution >= 0).tolist(), runs.node.tolist(), strict=True)
+    return {row: of_node[node] for row, node in events if node in of_node}
 
 
 def _of_delegate(sources: Sources, tree: Sequence[TreeNode], operators: list[int]) -> Iterator[dict[str, Any]]:

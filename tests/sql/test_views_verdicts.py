@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from sql.warehouse import writing
 from tasks.analyse.verdict.decisions import Decision, Decisions, Kind
 from tasks.keep.decisions import store_decisions
 from tasks.keep.forget import forget_sessions
@@ -92,11 +93,13 @@ def test_sessions_outside_the_limits_make_the_night_invalid(maker: BundleMaker) 
     ) == [("invalid environment", 0, 8, None)]
 
 
-def decided(kind: Kind, night: date) -> Decisions:
+def decided(kind: Kind, night: date | None, revokes: str | None = None, number: str = "0000000a") -> Decisions:
     """One decision about all series."""
-    return Decisions(
-        (Decision(id="0000000a", kind=kind, reason="x", decided_at=datetime.now(UTC), decided_by="a@b", night=night),)
+    now = datetime.now(UTC)
+    decision = Decision(
+        id=number, kind=kind, reason="x", decided_at=now, decided_by="a@b", night=night, revokes=revokes
     )
+    return Decisions((decision,))
 
 
 @pytest.mark.parametrize(
@@ -121,3 +124,22 @@ def test_a_users_decision_about_the_eighth_night_decides_what_is_compared(
     store_decisions(maker.warehouse, decided(kind, date(2026, 11, 8)))
     # then
     assert maker.ask(asked) == verdicts
+
+
+def test_a_note_and_its_revocation_leave_all_verdicts_as_they_were_judged(maker: BundleMaker) -> None:
+    # given a judged series, in which a mark tells whether it is judged again
+    for day in range(1, 9):
+        night_of(maker, day, 1.0)
+    maker.load()
+    with writing(maker.warehouse) as connection:
+        connection.execute("UPDATE series_verdict SET reason = 'as judged'")
+    # when a note on a night is added, then its revocation
+    note, revocation = decided("note", date(2026, 11, 8)), decided("revocation", None, "0000000a", "0000000b")
+    both = Decisions(note.records + revocation.records)
+    assert (store_decisions(maker.warehouse, note), store_decisions(maker.warehouse, both)) == (1, 1)
+    # then nothing was judged again
+    assert maker.ask("SELECT DISTINCT reason FROM series_verdict") == [("as judged",)]
+    # but a decision that comes with a revoked note is obeyed
+    excluded = decided("night_exclusion", date(2026, 11, 8), number="0000000c")
+    store_decisions(maker.warehouse, Decisions(both.records + excluded.records))
+    assert maker.ask("SELECT count(*) FROM series_verdict WHERE reason = 'as judged'") == [(0,)]

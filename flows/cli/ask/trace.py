@@ -1,28 +1,29 @@
 """`etfarm trace`: the runs of one session as a trace for Perfetto."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from devices.errors import InputError
 from tasks.bundle.middle_half import middle_half
-from tasks.bundle.names import RECORD
+from tasks.bundle.names import ETDUMP, RECORD
 from tasks.etdump.reader import Etdump, read_etdump
 from tasks.etdump.trace import as_chrome_json, slices_of
+from tasks.rows.sources import event_sources, read_sources
 from tasks.store.files import write_complete
 from tasks.store.folder import read_bundle, record_beside
 from tasks.store.store import BundleStore
 
-_ETDUMP = "model.etdump"
-
 
 @dataclass(frozen=True)
 class _Source:
-    """An ETDump to trace: what it is called, its number of warm-up runs, and where it comes from."""
+    """An ETDump to trace: what it is called, its number of warm-up runs, and where it and its operators come from."""
 
     title: str
     warmup_runs: int
     about: dict[str, object]
     dump: Etdump
+    sources: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
 
 
 def write_trace(session: str, run: str | None, output: Path, bundles: BundleStore) -> str:
@@ -36,7 +37,7 @@ def write_trace(session: str, run: str | None, output: Path, bundles: BundleStor
     if not executions:
         raise InputError(f"{session}: the ETDump contains 0 complete runs, so there is nothing to trace; measure again")
     runs, which = _runs(run, source.dump, min(source.warmup_runs, executions - 1))
-    text = as_chrome_json(source.title, slices_of(source.dump, runs), {**source.about, "runs": which})
+    text = as_chrome_json(source.title, slices_of(source.dump, runs, source.sources), {**source.about, "runs": which})
     write_complete(output, text.encode())
     return f"{output}: {which}; open it at https://ui.perfetto.dev"
 
@@ -67,7 +68,7 @@ def _source(session: str, bundles: BundleStore) -> _Source:
 
 def _bundle_source(folder: Path) -> _Source:
     record = read_bundle(folder)
-    if _ETDUMP not in record.files:
+    if ETDUMP not in record.files:
         raise InputError(f"{folder}: the session has no ETDump ({record.reason or record.status}); trace another one")
     about = {
         "session_id": record.session_id,
@@ -76,9 +77,11 @@ def _bundle_source(folder: Path) -> _Source:
         "emulated": record.device.emulated,
         "started_at": record.started_at,
     }
-    dump = read_etdump(folder / _ETDUMP, backends=record.model.backends)
+    dump = read_etdump(folder / ETDUMP, backends=record.model.backends)
+    # The program of the mode numerics is another one: its instructions are not those of sources.json.
+    sources = None if record.mode == "numerics" else read_sources(folder, record)
     what = f"{record.model.name} {record.model.precision} {record.variant} t{record.threads} on {record.device.name}"
-    return _Source(what, record.warmup_executions, about, dump)
+    return _Source(what, record.warmup_executions, about, dump, event_sources(sources, dump) if sources else {})
 
 
 def _find_bundle(session_id: str, bundles: BundleStore) -> Path:

@@ -1,4 +1,4 @@
-"""`etfarm baseline`, `etfarm night`, `etfarm decisions`: which nights verdicts compare, decided by the user."""
+"""`etfarm baseline`, `etfarm night`, `etfarm decisions`: which nights verdicts compare, and the user's notes."""
 
 from datetime import UTC
 from pathlib import Path
@@ -16,13 +16,16 @@ if TYPE_CHECKING:
 baseline = typer.Typer(help="Start the baselines of verdicts again.", no_args_is_help=True)
 night = typer.Typer(help="Exclude nights from verdicts.", no_args_is_help=True)
 app = typer.Typer(
-    help="List and revoke decisions about nights.",
+    help="List and revoke decisions about nights; note what is known.",
     invoke_without_command=True,
     epilog="Example: etfarm decisions --bundles s3://bucket/prefix",
 )
 
 ReasonOption = Annotated[str, typer.Option("--reason", help="Why; recorded beside the bundles.")]
+NightOption = Annotated[str | None, typer.Option("--night", help="Only about this night, such as 2026-11-20.")]
 ModelOption = Annotated[str | None, typer.Option("--model", help="Only series of this model.")]
+PrecisionOption = Annotated[str | None, typer.Option("--precision", help="Only series of this precision.")]
+VariantOption = Annotated[str | None, typer.Option("--variant", help="Only series of this variant.")]
 DeviceOption = Annotated[str | None, typer.Option("--device", help="Only sessions of this device.")]
 _COLUMNS = ("id", "kind", "night", "series", "reason", "state", "when (UTC)", "by")
 
@@ -34,9 +37,9 @@ def reset(
         str | None, typer.Option("--night", help="First night of the new baseline; the newest if omitted.")
     ] = None,
     model: ModelOption = None,
-    precision: Annotated[str | None, typer.Option("--precision", help="Only series of this precision.")] = None,
+    precision: PrecisionOption = None,
     device: DeviceOption = None,
-    variant: Annotated[str | None, typer.Option("--variant", help="Only series of this variant.")] = None,
+    variant: VariantOption = None,
     var: VarOption = DEFAULT_VAR,
     bundles: BundlesOption = None,
     warehouse: WarehouseOption = None,
@@ -73,7 +76,7 @@ def exclude(
 
 @app.callback()
 def decisions(context: typer.Context, var: VarOption = DEFAULT_VAR, bundles: BundlesOption = None) -> None:
-    """List all decisions about nights, revoked ones included, the newest first."""
+    """List all decisions about nights and all notes, revoked ones included, the newest first."""
     if context.invoked_subcommand is not None:
         return
     from flows.cli.table import as_table
@@ -86,6 +89,28 @@ def decisions(context: typer.Context, var: VarOption = DEFAULT_VAR, bundles: Bun
     raise typer.Exit(1 if found.damaged else 0)
 
 
+@app.command(epilog='Example: etfarm decisions note "known, ticket 12" --model voice --device pixel-8')
+def note(
+    text: Annotated[str, typer.Argument(help="One line of at most 500 characters.")],
+    night: NightOption = None,
+    model: ModelOption = None,
+    precision: PrecisionOption = None,
+    device: DeviceOption = None,
+    variant: VariantOption = None,
+    var: VarOption = DEFAULT_VAR,
+    bundles: BundlesOption = None,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Write a note on series, or on a night of them.
+
+    Without options for the series, it is on all of them. Notes change no verdict; the view decision_overview has them.
+    """
+    from tasks.analyse.verdict.decisions import Selector
+
+    series = Selector(model=model, precision=precision, device=device, variant=variant)
+    show(_book(bundles, var, warehouse).note(text, night, series))
+
+
 @app.command(epilog='Example: etfarm decisions revoke 3f0c1a2b --reason "wrong night"')
 def revoke(
     decision_id: Annotated[str, typer.Argument(metavar="ID", help="Id of a decision, from `etfarm decisions`.")],
@@ -94,7 +119,7 @@ def revoke(
     bundles: BundlesOption = None,
     warehouse: WarehouseOption = None,
 ) -> None:
-    """Take a decision back; its record stays."""
+    """Take a decision or a note back; its record stays."""
     show(_book(bundles, var, warehouse).revoke(decision_id, reason))
 
 

@@ -1,7 +1,8 @@
-"""What people decided about nights: a baseline starts again, a night does not count, a decision is taken back.
+"""What people decided about nights: a baseline starts again, a night does not count, a decision is taken back; notes.
 
 A bundle store keeps one small file per decision in its folder `decisions`, `<id>.json`; none is ever changed or
-removed. Bundles and figures stay as they are: decisions only tell which nights a verdict may compare.
+removed. Bundles and figures stay as they are: decisions only tell which nights a verdict may compare. A note
+does not even do that.
 """
 
 from collections.abc import Iterable
@@ -16,7 +17,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, StringConstraints, Va
 from tasks.bundle.record import BundleError
 from tasks.store.store import BundleStore
 
-Kind = Literal["baseline_reset", "night_exclusion", "revocation"]
+Kind = Literal["baseline_reset", "night_exclusion", "note", "revocation"]
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,10 @@ class Selector(BaseModel):
 
 
 class Decision(BaseModel):
-    """One decision; a revocation has the id of what it takes back in `revokes`, and neither night nor series."""
+    """One decision; a revocation has the id of what it takes back in `revokes`, and neither night nor series.
+
+    A note has a night only if it is about that night.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -59,6 +63,7 @@ class Decision(BaseModel):
     id: Annotated[str, StringConstraints(pattern="^[0-9a-f]{8}$")]
     kind: Kind
     reason: str
+    """Why; the text of a note."""
     decided_at: AwareDatetime
     """UTC."""
     decided_by: str
@@ -70,8 +75,9 @@ class Decision(BaseModel):
     @model_validator(mode="after")
     def _check_fields(self) -> "Decision":
         is_revocation = self.kind == "revocation"
-        if (self.revokes is not None) != is_revocation or (self.night is None) != is_revocation:
-            raise ValueError("a revocation needs `revokes`, every other kind needs `night`")
+        has_right_night = self.kind == "note" or (self.night is None) == is_revocation
+        if (self.revokes is not None) != is_revocation or not has_right_night:
+            raise ValueError("a revocation needs `revokes`, every other kind but a note needs `night`")
         return self
 
     @property
@@ -99,7 +105,7 @@ class Decisions:
 
     @cached_property
     def in_force(self) -> tuple[Decision, ...]:
-        """The resets and exclusions that nobody revoked."""
+        """The resets, exclusions and notes that nobody revoked."""
         return tuple(r for r in self.records if r.kind != "revocation" and r.id not in self.revoked)
 
 

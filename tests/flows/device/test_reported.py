@@ -9,7 +9,7 @@ from rich.console import Console
 
 from devices.device import Device
 from flows.device.job import DeviceJob
-from flows.device.measure import measure_device
+from flows.device.measure import log_failed, measure_device
 from flows.live_exports import LiveExports
 from flows.progress import board
 from tasks.bundle.record import SessionRecord
@@ -70,3 +70,31 @@ def test_a_registered_runner_may_have_any_backend(tmp_path: Path) -> None:
     export = write_export(tmp_path / "mixed", content)
     records, _, _ = measured(replace(job, exports=LiveExports(ready={("linear", "fp32"): (export,)})))
     assert "no_backend" not in {record.reason_code for record in records}
+
+
+def test_a_session_without_a_result_is_one_line_with_its_reason_and_what_to_do(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    # given sessions of a runner that ends with an error
+    job = stand_in_job(tmp_path, "exit 3\n")
+    # when they are measured, without anything that shows them elsewhere
+    measure_device(job)
+    # then each is an error that names session, model, device, reason and next step
+    failed = [record for record in job.records() if record.status == "failed"]
+    lines = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert failed
+    for record in failed:
+        wanted = f" on {record.device.name}: failed: {record.reason} (session {record.session_id}); next: Read the last"
+        [line] = [line for line in lines if wanted in line]
+        assert line.startswith("linear fp32 ")
+    # and an invalid one is a warning
+    caplog.clear()
+    invalid = failed[0].model_copy(update={"status": "invalid", "reason": "31 C", "reason_code": "thermal"})
+    log_failed("linear on here", invalid)
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        (
+            "WARNING",
+            f"linear on here: invalid: 31 C (session {invalid.session_id}); next: Cool the device, raise `cooldown_s` "
+            "or `settle_s`, or raise the limit that the reason names.",
+        )
+    ]

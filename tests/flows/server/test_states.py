@@ -82,12 +82,15 @@ def test_failed_sessions_a_failed_build_and_damaged_bundles_are_red_and_named(
     assert all(state == "Failed" and "exit" in message for state, message in failed.values()), failed
     # with the end of the runner's log, the bundle, and what to do
     (sweep_id,) = {path.parent.parent.name for path in stand_in_farm.var.glob("bundles/*/*/session.json")}
-    told = [record.getMessage().splitlines() for record in caplog.records if record.name == "flows.device.steps"]
+    told = [record.getMessage().splitlines() for record in caplog.records if ": failed: " in record.getMessage()]
     assert len(told) == len(failed)
-    for words, bundle, way_on in told:
+    for why, words, bundle in told:
         assert words == "no such operator"
-        assert Path(bundle.removeprefix("bundle: ")).parent == stand_in_farm.var / "bundles" / sweep_id
-        assert way_on.startswith("next: Read the last line of its log and run the command ")
+        folder = Path(bundle.removeprefix("bundle: "))
+        assert folder.parent == stand_in_farm.var / "bundles" / sweep_id
+        assert why.startswith("linear fp32 sme2_off t1 ")
+        assert " on here: failed: " in why
+        assert f" (session {folder.name}); next: Read the last line of its log and run the command " in why
     assert states["runner linux-x86_64"] == ("Failed", "cannot build here: no compiler")
     by_step = {name.partition(" ")[0]: state for name, state in states.items()}
     assert by_step["check"][0] == "Failed"

@@ -89,6 +89,45 @@ def test_the_same_decision_is_recorded_once_and_found_by_an_id_like_its_own(nigh
     assert (code, f"did you mean `{number}`?" in printed) == (2, True)
 
 
+def test_a_note_on_a_series_is_recorded_shown_revoked_and_rebuilt(nights: Kept, etfarm: Etfarm) -> None:
+    # when a note is written on a series, and one on a night of it
+    given = ["--model", "toy", "--device", "phone", "--precision", "fp32"]
+    code, printed = etfarm("decisions", "note", "  known, ticket 12 ", *given)
+    number = id_of(printed)
+    # then the line states what it concerns and how to take it back
+    assert (code, printed) == (
+        0,
+        f"{number}: note for model toy, precision fp32, device phone (1 series); "
+        f"undo with: etfarm decisions revoke {number} --reason TEXT\n",
+    )
+    on_night = etfarm("decisions", "note", "fan replaced", "--device", "phone", "--night", "2026-11-20")[1]
+    assert ": note on 2026-11-20 for device phone (1 series); undo with: " in on_night
+    # and both are in the snapshot and the list
+    asked = "SELECT kind, night, model, device, reason, in_force FROM decision_overview ORDER BY reason"
+    fan = ("note", date(2026, 11, 20), None, "phone", "fan replaced", True)
+    assert nights.ask(asked) == [fan, ("note", None, "toy", "phone", "known, ticket 12", True)]
+    assert re.search(rf"{number} +note +model toy, .* +known, ticket 12 +in force", etfarm("decisions")[1])
+    # and a revoked one stays revoked in a warehouse that is built again
+    assert etfarm("decisions", "revoke", number, "--reason", "fixed")[0] == 0
+    assert etfarm("warehouse", "rebuild")[0] == 0
+    assert nights.ask(asked) == [fan, ("note", None, "toy", "phone", "known, ticket 12", False)]
+    assert etfarm("warehouse", "check")[0] == 0
+
+
+def test_a_series_can_have_several_notes_but_each_text_once(nights: Kept, etfarm: Etfarm) -> None:
+    number = id_of(etfarm("decisions", "note", "ticket 12", "--model", "toy")[1])
+    assert id_of(etfarm("decisions", "note", "ticket 13", "--model", "toy")[1]) != number
+    code, printed = etfarm("decisions", "note", "ticket 12", "--model", "toy")
+    assert (code, printed.startswith(f"{number}: already recorded by ")) == (0, True)
+    assert len(nights.ask(OVERVIEW)) == 2
+
+
+def test_a_note_has_at_most_500_characters(nights: Kept, etfarm: Etfarm) -> None:
+    assert etfarm("decisions", "note", "n" * 501) == (2, "etfarm: TEXT: 501 characters; write at most 500\n")
+    assert not (nights.bundles / "decisions").exists()
+    assert etfarm("decisions", "note", "n" * 500)[0] == 0
+
+
 TOMORROW = str(date.today() + timedelta(days=1))
 EXCLUDE = ["night", "exclude", "2026-11-20", "--reason", "x"]
 RESET = ["baseline", "reset", "--reason", "x"]
@@ -99,6 +138,11 @@ RESET = ["baseline", "reset", "--reason", "x"]
     ("words", "sentence"),
     [
         ([*EXCLUDE[:4], " "], "--reason: the text is empty; state why"),
+        ([*EXCLUDE[:4], "hot\nhumid"], "--reason: the text has several lines; write one"),
+        (["decisions", "note", " "], "TEXT: the text is empty; state why"),
+        (["decisions", "note", "one\u2028two"], "TEXT: the text has several lines; write one"),
+        (["decisions", "note", "x", "--precision", "fp31"], "--precision fp31: unknown to the warehouse"),
+        (["decisions", "note", "x", "--night", "2026-11-21"], "no sessions of that night; did you mean `2026-11-20`?"),
         (["night", "exclude", "20.11.2026", "--reason", "x"], "`20.11.2026` is not a night; write a date such as"),
         (["night", "exclude", "2026-11-21", "--reason", "x"], "no sessions of that night; did you mean `2026-11-20`?"),
         (["night", "exclude", "1999-01-01", "--reason", "x"], "no sessions of that night; their newest night is 2026"),

@@ -73,6 +73,14 @@ def test_a_revoked_decision_does_not_count_and_can_be_recorded_again() -> None:
     assert is_excluded(Decisions((*revoked.records, decision(3))), SERIES)
 
 
+@pytest.mark.parametrize("night", [NIGHT, None])
+def test_a_note_changes_what_no_verdict_compares(night: date | None) -> None:
+    noted = Decisions((decision(1, kind="note", night=night),))
+    assert not is_excluded(noted, SERIES)
+    assert not starts_baseline(noted, SERIES, previous=date(2026, 11, 19))
+    assert [each.kind for each in noted.in_force] == ["note"]
+
+
 def test_decisions_are_kept_in_the_store_and_are_not_a_sweep(store: BundleStore) -> None:
     # given an empty store
     assert read_decisions(store) == Decisions()
@@ -92,6 +100,7 @@ DAMAGED = [
     (decision(7).text(), "contains decision 00000007; rename the file to 00000007.json"),
     (decision(2).text().replace(b"2026-11-20", b"2026-02-30"), "not a decision (night: "),
     (decision(2).text().replace(b"night_exclusion", b"amnesty"), "not a decision (kind: "),
+    (decision(2).text().replace(b'"night": "2026-11-20",', b""), "every other kind but a note needs `night`"),
     (decision(2).text().replace(b"night_exclusion", b"revocation"), "a revocation needs `revokes`"),
     (decision(2).text().replace(b"08:02:00Z", b"08:02:00"), "not a decision (decided_at: "),
 ]
