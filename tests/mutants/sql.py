@@ -39,7 +39,15 @@ _FILLS = {
     "operators_to_judge": {"series_operator_verdict", "series_cause"},
     "comparisons_to_judge": {"comparison_result"},
     "session_refresh": {"typical_run", "run_summary", "session_node"},
-    "cell_refresh": {"session_time", "cell_operator", "cell_made_from", "series_night", "series_verdict", "comparison_result", "cell"},
+    "cell_refresh": {
+        "session_time",
+        "cell_operator",
+        "cell_made_from",
+        "series_night",
+        "series_verdict",
+        "comparison_result",
+        "cell",
+    },
     "cell_add": {"cell"},
 }
 """What a file of sql/loading fills, as queries name it."""

@@ -29,6 +29,7 @@ RELEASED = {
     "0022_least_top1.sql": "d2dc94a09d3d5b2c",
     "0023_layer_fp32.sql": "111410f88f92515a",
     "0024_comparison_note.sql": "d6f363463bc9b7f2",
+    "0025_cell_made_from.sql": "b09a31ce6f62dc3c",
 }
 
 
