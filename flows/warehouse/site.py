@@ -16,8 +16,10 @@ from sql.errors import WarehouseError
 from sql.warehouse import open_read_only
 from tasks.analyse.report.html import as_html
 from tasks.analyse.report.page import Link, Page
-from tasks.analyse.site.site import Site
+from tasks.analyse.site.site import File, Site
 from tasks.store.var import Var
+
+_MOST_KEPT = 500
 
 
 class LiveSite:
@@ -29,19 +31,29 @@ class LiveSite:
         self._stamp: tuple[int, int] | None = None
         self._kept = ExitStack()
         self._site: Site | None = None
+        self._made: dict[str, File | None] = {}
         self._lock = threading.Lock()
 
     def answer(self, address: str) -> Response:
         """Return what is at an address; a page that says why there is nothing, with status 404 or 503."""
         with self._lock:
             try:
-                found = self._newest().file(address or "index.html")
+                found = self._found(address or "index.html")
             except (FarmError, WarehouseError) as error:
                 return HTMLResponse(_sorry(address, str(error)), 503)
         if found is None:
             return HTMLResponse(_sorry(address, f"There is no page {address}."), 404)
         cached = "max-age=3600" if address.startswith("assets/vega") else "no-cache"
         return Response(found.content, media_type=found.kind, headers={"Cache-Control": cached})
+
+    def _found(self, address: str) -> File | None:
+        """Return a file of the newest snapshot, which does not change: each is made once."""
+        site = self._newest()
+        if address not in self._made:
+            if len(self._made) >= _MOST_KEPT:
+                self._made.clear()
+            self._made[address] = site.file(address)
+        return self._made[address]
 
     def _newest(self) -> Site:
         status = self._stated.stat() if self._stated.exists() else None
@@ -51,6 +63,7 @@ class LiveSite:
                 file = stack.enter_context(self._opened())
                 site = Site(stack.enter_context(open_read_only(file)), file.name)
                 self._kept.close()
+                self._made.clear()
                 self._site, self._stamp, self._kept = site, stamp, stack.pop_all()
         return self._site
 

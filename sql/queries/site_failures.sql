@@ -1,4 +1,4 @@
--- What failed or was invalid in a night, by device and reason.
+-- What failed or was invalid in a night, by device and reason; not what succeeded when it was repeated.
 SELECT
     device,
     status,
@@ -7,6 +7,6 @@ SELECT
     count(*) AS sessions,
     min(session_id) AS session_id
 FROM failed_session
-WHERE night = $night AND NOT superseded AND reason_code IS DISTINCT FROM 'first_session'
+WHERE night = $night AND NOT superseded
 GROUP BY device, status, reason_code
 ORDER BY sessions DESC, device, reason_code;

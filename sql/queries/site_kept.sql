@@ -1,5 +1,5 @@
 -- Cells and sessions whose pages are published: those of series that changed in the newest 14 nights, and of sessions
--- that failed in them, the newest first; at most 1000 of each.
+-- that failed in them, the newest first: 12 cells and 1000 sessions at most.
 WITH
 nights AS (
     SELECT DISTINCT night
@@ -13,7 +13,7 @@ changed AS (
     WHERE metric = 'latency' AND night IN (FROM nights) AND verdict NOT IN ('no change', 'insufficient data')
         AND cell IS NOT NULL
     ORDER BY night DESC, cell
-    LIMIT 1000
+    LIMIT 12
 ),
 sessions AS (
     SELECT session_id, _session.night
@@ -21,8 +21,8 @@ sessions AS (
     WHERE cell IN (SELECT cell FROM changed)
     UNION
     SELECT session_id, night
-    FROM failed_session
-    WHERE night IN (FROM nights) AND NOT superseded
+    FROM _session
+    WHERE night IN (FROM nights) AND status != 'succeeded' AND reason_code IS DISTINCT FROM 'first_session'
     ORDER BY night DESC, session_id
     LIMIT 1000
 )

@@ -1,8 +1,9 @@
--- Each night of a series on a device, the newest first, and what differed from the last good night.
+-- Each night of every series of a device, the newest first, and what differed from the last good night.
 SELECT
-    night,
-    cell,
-    time_ms,
+    series_id,
+    series_verdict.night,
+    series_verdict.cell,
+    value / 1e6 AS time_ms,
     ratio,
     low,
     high,
@@ -11,12 +12,15 @@ SELECT
     invalid_sessions,
     noise_floor,
     since,
-    changed,
+    _changes(before.facts, now.facts) AS changed,
     cause,
     reason,
-    build,
-    executorch_version
-FROM verdict
-LEFT JOIN (SELECT cell, build, executorch_version FROM cell) AS content USING (cell)
-WHERE series_id = $series_id AND device = $device
-ORDER BY night DESC;
+    content.build,
+    content.executorch_version
+FROM series_verdict
+LEFT JOIN series_cause USING (series_id, device, night)
+LEFT JOIN cell AS content ON content.cell = series_verdict.cell
+LEFT JOIN _cell_facts AS now ON now.cell = series_verdict.cell
+LEFT JOIN _cell_facts AS before ON before.cell = baseline_cell
+WHERE series_verdict.device = $device AND metric = 'latency'
+ORDER BY series_id, night DESC;

@@ -1,5 +1,6 @@
--- The time of every session of a series on a device that counts, and whether the time of its night is made from it.
+-- The time of every session of a device's series that counts, and whether the time of its night is made from it.
 SELECT
+    series_id,
     session_id,
     night,
     started_at,
@@ -7,5 +8,5 @@ SELECT
     is_typical
 FROM _session
 JOIN session_time USING (session_key)
-WHERE series_id = $series_id AND device = $device AND purpose IS NULL AND _has_times(emulated)
-ORDER BY night, started_at, session_id;
+WHERE device = $device AND series_id IS NOT NULL AND purpose IS NULL AND _has_times(emulated)
+ORDER BY series_id, night, started_at, session_id;

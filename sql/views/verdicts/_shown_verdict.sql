@@ -1,20 +1,29 @@
 CREATE OR REPLACE VIEW _shown_verdict AS
 WITH
 judged AS (
-    SELECT *, 'latency' AS metric, time_ms * 1e6 AS value, time_ms * 1e6 / ratio AS baseline_value
-    FROM verdict
-    UNION ALL BY NAME
-    SELECT *
-    FROM metric_verdict
-    WHERE metric != 'latency'
-        AND (
-            verdict IN ('regression', 'improvement')
-            OR starts_with(verdict, 'device')
-            OR (verdict = 'suspected' AND (value > baseline_value) = (metric != 'SME coverage'))
-        )
+    SELECT
+        series_verdict.* EXCLUDE (baseline_value),
+        model,
+        precision,
+        variant,
+        threads,
+        CASE WHEN metric = 'latency' THEN value / ratio ELSE baseline_value END AS baseline_value,
+        now.sweep_id,
+        _changes(before.facts, now.facts) AS changed,
+        CASE WHEN metric = 'latency' THEN cause END AS cause
+    FROM series_verdict
+    JOIN series USING (series_id)
+    LEFT JOIN series_cause USING (series_id, device, night)
+    LEFT JOIN _cell_facts AS now ON now.cell = series_verdict.cell
+    LEFT JOIN _cell_facts AS before ON before.cell = baseline_cell
+    WHERE metric = 'latency'
+        OR verdict IN ('regression', 'improvement')
+        OR starts_with(verdict, 'device')
+        OR (verdict = 'suspected' AND (value > series_verdict.baseline_value) = (metric != 'SME coverage'))
     QUALIFY metric != '.pte size'
         OR row_number() OVER (
-            PARTITION BY sweep_id, night, model, precision, baseline_value, value ORDER BY device, threads, variant
+            PARTITION BY now.sweep_id, night, metric, model, precision, series_verdict.baseline_value, value
+            ORDER BY device, threads, variant
         ) = 1
 )
 SELECT

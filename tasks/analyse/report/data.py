@@ -76,20 +76,23 @@ class Reader:
         self,
         row_class: type[RowT],
         parameters: Mapping[str, Any] | None = None,
-        scope: Mapping[str, str | int] | None = None,
+        scope: Mapping[str, Sequence[str]] | None = None,
     ) -> list[RowT]:
         """Return the rows of a class's query, which gets those of the parameters that it names.
 
-        A `scope` gives values of fields: rows with others are left out, unless the class has no such field.
+        A `scope` gives values of fields: rows with others are left out, unless the class has no such field. Where it
+        names cells, they decide alone: a condition on them is the one that keeps DuckDB from reading all others.
         """
         text = _queries()[f"{row_class.subject}_{row_class.query}"]
         known = {field.name for field in fields(row_class)}
-        limits = {name: value for name, value in (scope or {}).items() if name in known}
+        limits = {name: values for name, values in (scope or {}).items() if name in known}
+        limits = next(({name: limits[name]} for name in ("cell", "pair") if name in limits), limits)
         given = {name: value for name, value in (parameters or {}).items() if re.search(rf"\${name}\b", text)}
         if limits:
-            conditions = " AND ".join(f"{name} = $scope_{name}" for name in limits)
+            named = {name: [f"scope_{name}_{place}" for place in range(len(values))] for name, values in limits.items()}
+            conditions = " AND ".join(f"{name} IN ({', '.join(f'${each}' for each in named[name])})" for name in limits)
             text = f"SELECT * FROM ({text.rstrip().removesuffix(';')}\n) WHERE {conditions}"
-            given |= {f"scope_{name}": value for name, value in limits.items()}
+            given |= {each: value for name in limits for each, value in zip(named[name], limits[name], strict=True)}
         answer = self._connection.execute(text, given)
         columns = [name for name, *_ in answer.description or []]
         model = columns.index("model") if "model" in columns else None
@@ -105,10 +108,10 @@ class Reader:
 class Answers:
     """The rows of any query for one sweep; each query is run once, when its rows are first requested.
 
-    A `scope` limits them: `{"model": "voice"}` leaves only rows of that model, where rows name one.
+    A `scope` limits them: `{"model": ["voice"]}` leaves only rows of that model, where rows name one.
     """
 
-    def __init__(self, reader: Reader, sweep: SweepRow, scope: Mapping[str, str | int] | None = None) -> None:
+    def __init__(self, reader: Reader, sweep: SweepRow, scope: Mapping[str, Sequence[str]] | None = None) -> None:
         self.sweep = sweep
         self.not_loaded: Sequence[str] = ()
         """Why bundles of the sweep are in no figure of the report, a sentence each."""

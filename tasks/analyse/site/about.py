@@ -1,38 +1,35 @@
 """The pages of a model, of a device and of a sweep: parts of the report on the newest sweep, for one subject alone."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tasks.analyse.report import head
-from tasks.analyse.report.addresses import device_page, model_page, night_page, sweep_page
+from tasks.analyse.report.addresses import cell_page, device_page, model_page, night_page, sweep_page
 from tasks.analyse.report.columns import table_of
 from tasks.analyse.report.data import Answers, Reader, SweepRow
 from tasks.analyse.report.page import Block, Fold, Link, Page, Paragraph, Section, Table, Tone
 from tasks.analyse.report.sections.section_list import SECTIONS
-from tasks.analyse.site.rows import DeviceNightRow, FarmDeviceRow, LatestRow, SeriesRow
+from tasks.analyse.report.text import separated
+from tasks.analyse.site.rows import CellFactsRow, DeviceNightRow, FarmDeviceRow, SeriesRow
 
 _MOST_CELLS = 60
+_MOST_DETAILED = 6
 _MOST_ROWS = 200
-_OF_MODEL = ("latency", "sme2", "threads", "modules", "operators", "portable", "accuracy", "layers", "advice")
-_OF_DEVICE = ("latency", "sme2", "categories", "failures", "provenance")
-
-_OF_LARGE_SWEEP = ("verdicts", "latency", "failures", "provenance")
-
-
-def details_of(
-    reader: Reader, anchors: Iterable[str], model: str | None = None, device: str | None = None
-) -> list[Section]:
-    """Return sections of the report on the newest sweep that measured a model or a device, limited to it."""
-    full = reader.models.get(model, model) if model else None
-    latest = reader.rows(LatestRow, {"model": full, "device": device})
-    scope = {name: value for name, value in (("model", full), ("device", device)) if value}
-    return sections_of(scoped(reader, latest[0].sweep_id, scope), anchors) if latest else []
+_LARGE_SWEEP = 1000  # of more cells, the breakdown of one takes seconds: it is on a page of its own
+_OF_MODEL = ("advice", "modules", "operators", "portable", "sme2", "accuracy")
+_OF_LARGE_SWEEP = ("failures",)
 
 
-def scoped(reader: Reader, sweep_id: str, scope: Mapping[str, str | int]) -> Answers:
-    """Return the answers of a sweep about some of its rows; what it discarded elsewhere is not counted."""
-    (sweep,) = reader.rows(SweepRow, scope={"sweep_id": sweep_id})
-    return Answers(reader, replace(sweep, discarded=0), scope)
+def details_of(reader: Reader, cells: Sequence[CellFactsRow], anchors: Iterable[str]) -> list[Section]:
+    """Return sections of the report on a sweep, limited to some of its cells; its other sessions are not counted."""
+    (sweep,) = reader.rows(SweepRow, scope={"sweep_id": [cells[0].sweep_id]})
+    scope = {
+        "cell": [row.cell for row in cells],
+        "pair": list(dict.fromkeys(row.pair for row in cells)),
+        "model": [reader.models.get(cells[0].model, cells[0].model)],
+        "device": list(dict.fromkeys(row.device for row in cells)),
+    }
+    return sections_of(Answers(reader, replace(sweep, discarded=0), scope), anchors)
 
 
 def sections_of(answers: Answers, anchors: Iterable[str]) -> list[Section]:
@@ -67,18 +64,43 @@ def _fewer(blocks: Sequence[Block]) -> list[Block]:
 
 
 def model_of(reader: Reader, rows: Sequence[SeriesRow], footer: str) -> Page:
-    """Return the page of a model from the rows of its series."""
+    """Return the page of a model from the rows of its series, with the breakdown of a few of them."""
     model = rows[0].model
+    cells = _detailed(reader, rows)
+    is_large = bool(cells) and _size(reader, cells[0].sweep_id) > _LARGE_SWEEP
+    which = (
+        "Where the time goes, in the newest night, of ",
+        *separated([(Link(f"{row.precision} on {row.device}", cell_page(row.cell)),) for row in cells]),
+        "; the time of each night on the page of a series leads to its own.",
+    )
     sections = [
-        Section("series", "Series", [table_of(rows, without=("model",))]),
-        *details_of(reader, _OF_MODEL, model=model),
+        Section("series", "Series", [table_of(rows, without=("model",)).shortened(_MOST_ROWS, "see the devices")]),
+        *([Section("breakdown", "Where the time goes", [Paragraph(which)])] if cells else []),
+        *(details_of(reader, cells, _OF_MODEL) if cells and not is_large else []),
     ]
     name = reader.models.get(model, model)
     subtitle = f"{name} · " if name != model else ""
     return Page(
         f"Model {model}", f"{subtitle}{len(rows):,} series", (), (), sections, footer, model_page(model),
-        answer=_counts(rows), tone=_tone(rows),
+        answer=counts_of(rows), tone=_tone(rows),
     )  # fmt: skip
+
+
+def _size(reader: Reader, sweep_id: str) -> int:
+    """The number of cells of a sweep, at most."""
+    (sweep,) = reader.rows(SweepRow, scope={"sweep_id": [sweep_id]})
+    return sweep.devices * sweep.models
+
+
+def _detailed(reader: Reader, rows: Sequence[SeriesRow]) -> list[CellFactsRow]:
+    """The cells of the newest night to show in full: what changed first, then one of each precision and variant."""
+    newest = max(row.night for row in rows)
+    candidates = [row for row in rows if row.night == newest and row.time_ms is not None]
+    candidates.sort(key=lambda row: row.verdict in ("no change", "insufficient data"))
+    kinds = {(row.precision, row.variant): row for row in reversed(candidates)}
+    chosen = sorted(kinds.values(), key=candidates.index)[:_MOST_DETAILED]
+    cells = [facts for row in chosen for facts in reader.rows(CellFactsRow, {"cell": row.cell})]
+    return [facts for facts in cells if facts.sweep_id == cells[0].sweep_id]
 
 
 def device_of(reader: Reader, row: FarmDeviceRow, rows: Sequence[SeriesRow], footer: str) -> Page:
@@ -86,13 +108,18 @@ def device_of(reader: Reader, row: FarmDeviceRow, rows: Sequence[SeriesRow], foo
     nights = reader.rows(DeviceNightRow, {"device": row.device})
     sections = [
         Section("facts", "What it is", [table_of([row])]),
-        Section("series", "Series", [table_of(rows, without=("device",))] if rows else [Paragraph(_no_times(row))]),
+        Section(
+            "series",
+            "Series",
+            [table_of(rows, without=("device",)).shortened(_MOST_ROWS, "see the models")]
+            if rows
+            else [Paragraph(_no_times(row))],
+        ),
         Section("nights", "Nights", [table_of(nights).shortened(60, "etfarm sql lists them in session_overview")]),
-        *details_of(reader, _OF_DEVICE, device=row.device),
     ]
     return Page(
         f"Device {row.device}", ("newest night: ", Link(str(row.night), night_page(row.night))), (), (), sections,
-        footer, device_page(row.device), answer=_counts(rows) if rows else _no_times(row), tone=_tone(rows),
+        footer, device_page(row.device), answer=counts_of(rows) if rows else _no_times(row), tone=_tone(rows),
     )  # fmt: skip
 
 
@@ -102,8 +129,8 @@ def _no_times(row: FarmDeviceRow) -> str:
     return "No series of this device was judged yet."
 
 
-def _counts(rows: Sequence[SeriesRow]) -> str:
-    """How many series have which newest verdict."""
+def counts_of(rows: Sequence[SeriesRow]) -> str:
+    """Return how many series have which newest verdict."""
     counts: dict[str, int] = {}
     for row in rows:
         counts[row.verdict] = counts.get(row.verdict, 0) + 1

@@ -6,7 +6,7 @@ from tasks.analyse.report.columns import table_of
 from tasks.analyse.report.data import Reader
 from tasks.analyse.report.page import Code, CodeLink, Link, Page, Points, Section, Text
 from tasks.analyse.report.text import counted
-from tasks.analyse.site.about import scoped, sections_of
+from tasks.analyse.site.about import details_of
 from tasks.analyse.site.rows import CellFactsRow, CellSessionRow
 
 _SECTIONS = ("latency", "categories", "modules", "operators", "portable", "sme2", "accuracy")
@@ -15,14 +15,13 @@ _SECTIONS = ("latency", "categories", "modules", "operators", "portable", "sme2"
 def cell_of(reader: Reader, row: CellFactsRow, footer: str) -> Page:
     """Return the page of a cell."""
     sessions = reader.rows(CellSessionRow, {"cell": row.cell})
-    scope = {"cell": row.cell, "pair": row.pair, "model": reader.models.get(row.model, row.model), "device": row.device}
     return Page(
         title=f"{row.model} {row.precision} on {row.device}",
         subtitle=_subtitle(row),
         figures=(),
         summary=(),
         sections=[
-            *sections_of(scoped(reader, row.sweep_id, scope), _SECTIONS),
+            *details_of(reader, [row], _SECTIONS),
             Section(
                 "sessions", "Sessions", [table_of(sessions).shortened(200, "etfarm sql lists them in session_latency")]
             ),

@@ -9,7 +9,7 @@ from tasks.analyse.report.html import template
 from tasks.analyse.report.sections.verdicts import headline
 from tasks.analyse.site.rows import NightRow, NightVerdictRow
 
-_MOST_NIGHTS = 14
+_MOST_NIGHTS = 5
 _MOST_ENTRIES = 20
 _TOLD = ("regression", "inaccurate", "device slower")
 

@@ -1,5 +1,6 @@
 """The page of a series on a device: its history, every session of it, and what was decided and changed meanwhile."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
@@ -13,18 +14,35 @@ from tasks.analyse.report.sections.verdicts import change_of
 from tasks.analyse.report.text import counted, in_ms, sentence
 from tasks.analyse.site.rows import DecisionRow, SeriesNightRow, SeriesRow, SeriesSessionRow
 
+_MOST_NIGHTS = 14
 
-def series_page_of(reader: Reader, row: SeriesRow, footer: str) -> Page:
+
+class Histories:
+    """The nights and sessions of all series of one device, read at once."""
+
+    def __init__(self, reader: Reader, device: str) -> None:
+        self.device = device
+        self._nights: dict[str, list[SeriesNightRow]] = defaultdict(list)
+        self._sessions: dict[str, list[SeriesSessionRow]] = defaultdict(list)
+        for night in reader.rows(SeriesNightRow, {"device": device}):
+            self._nights[night.series_id].append(night)
+        for session in reader.rows(SeriesSessionRow, {"device": device}):
+            self._sessions[session.series_id].append(session)
+
+    def of(self, series_id: str) -> tuple[list[SeriesNightRow], list[SeriesSessionRow]]:
+        """Return the nights of a series, the newest first, and its sessions."""
+        return self._nights[series_id], self._sessions[series_id]
+
+
+def series_page_of(reader: Reader, row: SeriesRow, histories: Histories, footer: str) -> Page:
     """Return the page of a series; `row` is its newest verdict."""
-    asked = {"series_id": row.series_id, "device": row.device}
-    nights = reader.rows(SeriesNightRow, asked)
-    sessions = reader.rows(SeriesSessionRow, asked)
+    nights, sessions = histories.of(row.series_id)
     blocks: list[Block] = [history_chart(nights, sessions)] if any(night.time_ms for night in nights) else []
     blocks += _notes(reader, row)
     newest = nights[0]
     sections = [
         Section("history", "History", blocks),
-        Section("nights", "Nights", [table_of(nights)]),
+        Section("nights", "Nights", [table_of(nights[:_MOST_NIGHTS]), *_earlier(nights)]),
     ]
     return Page(
         title=f"{row.model} {row.precision} on {row.device}",
@@ -37,6 +55,12 @@ def series_page_of(reader: Reader, row: SeriesRow, footer: str) -> Page:
         answer=_answer(newest),
         tone="bad" if newest.verdict in ("regression", "inaccurate") else "",
     )
+
+
+def _earlier(nights: Sequence[SeriesNightRow]) -> Iterator[Block]:
+    hidden = len(nights) - _MOST_NIGHTS
+    if hidden > 0:
+        yield Paragraph(f"{counted(hidden, 'earlier night').capitalize()}: in the table below the chart.", "quiet")
 
 
 def _subtitle(row: SeriesRow) -> Text:

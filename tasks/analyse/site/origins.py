@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from tasks.analyse.site.site import Site
 
 ASSETS = ("assets/page.css", "assets/page.js", "assets/vega.js", "assets/names.js")
+_MOST_NIGHTS = 14
+"""Of older nights and their sweeps, no page is published; every series shows all of its nights."""
 ALWAYS = ""
 """The origin of pages that are made in every publication."""
 
@@ -47,14 +49,16 @@ def _origins(site: "Site") -> Iterator[tuple[str, str]]:
     decisions = prints["decisions", ""]
     for address in (*ASSETS, "feed.atom", *(address for _, address in NAVIGATION)):
         yield address, ALWAYS
-    nights = [str(row.night) for row in site.nights]
+    nights = [str(row.night) for row in site.nights[:_MOST_NIGHTS]]
     of_night = {night: prints["night", night] for night in nights}
     for after, night, before in zip([None, *nights], nights, [*nights[1:], None], strict=False):
         yield f"nights/{night}.html", f"{of_night[night]} {before} {after}"
-    for later, earlier in pairwise(site.nights):
+    for later, earlier in pairwise(site.nights[:_MOST_NIGHTS]):
         origin = f"{of_night[str(earlier.night)]} {of_night[str(later.night)]}"
         yield addresses.comparison_page(earlier.night, later.night), origin
     for name, sweep in site.sweeps.items():
+        if str(sweep.night) not in of_night:
+            continue
         yield f"sweeps/{name}.html", f"{prints['sweep', sweep.sweep_id]} {of_night.get(str(sweep.night))}"
     for row in site.series:
         model = site.reader.models.get(row.model, row.model)

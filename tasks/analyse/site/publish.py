@@ -25,7 +25,7 @@ from tasks.analyse.site.site import Site
 from tasks.store.access import file_system, reported
 
 STATE = "published.json"
-_BATCH = 40
+_BATCH = 10
 # Of a published file: what the state of a stranger's folder names is removed at times, so no name may lead elsewhere.
 _NAME = re.compile(r"(?:[a-z0-9][\w.~-]*/){0,2}[a-z0-9][\w.~-]*")
 
@@ -46,7 +46,7 @@ def publish(snapshot: Path, location: str, told: Callable[[str], None] = lambda 
     """
     with open_read_only(snapshot) as connection, view_errors(snapshot):
         wanted = origins_of(Site(connection, snapshot.name))
-    with reported(location, "the pages cannot be written"):
+    with view_errors(snapshot), reported(location, "the pages cannot be written"):
         before = _read_state(location)
         stale = [name for name, origin in wanted.items() if origin == ALWAYS or before.get(name, ("",))[0] != origin]
         state: dict[str, list[str]] = {name: before[name] for name in wanted.keys() - set(stale)}

@@ -132,6 +132,7 @@ class SeriesNightRow(SiteRow):
     """One night of a series on a device."""
 
     query = "series_nights"
+    series_id: str
     night: Annotated[date, Night("Night")]
     cell: str | None
     time_ms: Annotated[float | None, Milliseconds("Time", "leads to where it goes")]
@@ -163,6 +164,7 @@ class SeriesSessionRow(SiteRow):
     """The time of one session of a series; `is_typical` if the time of its night is made from it."""
 
     query = "series_sessions"
+    series_id: str
     session_id: str
     night: date
     started_at: datetime
@@ -212,14 +214,6 @@ class NightFailureRow(SiteRow):
     @cells_of("reason")
     def _reason_cell(self, cell: Cell) -> Cell:
         return Cell((self.reason or "", " ", CodeLink(self.session_id, session_page(self.session_id))))
-
-
-@dataclass(frozen=True)
-class LatestRow(SiteRow):
-    """The newest sweep that measured something."""
-
-    query = "latest"
-    sweep_id: str
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,8 @@ def session_of(reader: Reader, row: SessionFactsRow, footer: str) -> Page:
 
 
 def _subtitle(row: SessionFactsRow) -> Text:
-    series = (Link("its series", series_page(row.series_id, row.device)), " · ") if row.series_id else ()
+    is_judged = row.series_id is not None and row.mode == "timing" and row.without_times is None
+    series = (Link("its series", series_page(row.series_id or "", row.device)), " · ") if is_judged else ()
     night = (Link(str(row.night), night_page(row.night)),) if row.night else ("no night",)
     return (
         CodeLink(row.model, model_page(row.model)),

@@ -18,7 +18,7 @@ from tasks.analyse.report.page import Page
 from tasks.analyse.site import about, lists, morning
 from tasks.analyse.site.cell import cell_of
 from tasks.analyse.site.feed import feed
-from tasks.analyse.site.history import series_page_of
+from tasks.analyse.site.history import Histories, series_page_of
 from tasks.analyse.site.rows import CellFactsRow, FarmDeviceRow, NightRow, SeriesRow, SessionFactsRow
 from tasks.analyse.site.session import session_of
 
@@ -44,6 +44,7 @@ class Site:
     ) -> None:
         self.reader = Reader(connection)
         self._published = published
+        self._histories: Histories | None = None
         self._footer = f"etfarm {version('etfarm')}, from {source}."
 
     def file(self, address: str) -> File | None:
@@ -93,6 +94,10 @@ class Site:
         return self.reader.rows(SeriesRow)
 
     @cached_property
+    def _by_page(self) -> dict[str, SeriesRow]:
+        return {row.page: row for row in self.series}
+
+    @cached_property
     def devices(self) -> dict[str, FarmDeviceRow]:
         """Every device by its name in addresses."""
         return {slug(row.device): row for row in self.reader.rows(FarmDeviceRow)}
@@ -130,10 +135,11 @@ class Site:
         )
 
     def _series(self, series_id: str, device: str) -> Page | None:
-        for row in self.series:
-            if row.series_id == series_id and slug(row.device) == device:
-                return series_page_of(self.reader, row, self._footer)
-        return None
+        if (row := self._by_page.get(f"series/{series_id}/{device}.html")) is None:
+            return None
+        if self._histories is None or self._histories.device != row.device:
+            self._histories = Histories(self.reader, row.device)
+        return series_page_of(self.reader, row, self._histories, self._footer)
 
     def _cell(self, cell: str) -> Page | None:
         rows = self.reader.rows(CellFactsRow, {"cell": cell})

@@ -1,0 +1,206 @@
+"""The pages of the site: each answers first, its figures are those of SQL, and every link leads to a page."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from sql.warehouse import open_read_only
+from tasks.analyse.site.origins import origins_of
+from tasks.analyse.site.site import Site
+from tests.fixtures.nights import night_of
+from tests.fixtures.pages import Pages, target
+from tests.fixtures.warehouse import BundleMaker
+
+NEWEST = "2026-11-20"
+
+
+def emulated_of(connection: duckdb.DuckDBPyConnection) -> str:
+    """The emulated device of the farm."""
+    ((name,),) = connection.execute("SELECT DISTINCT device FROM device_overview WHERE emulated").fetchall()
+    return str(name)
+
+
+def test_home_answers_first_and_its_counts_are_those_of_sql(
+    pages: Pages, connection: duckdb.DuckDBPyConnection
+) -> None:
+    home = pages.read("index.html")
+    verdicts = Counter(
+        verdict for (verdict,) in connection.execute(f"SELECT verdict FROM verdict WHERE night = '{NEWEST}'").fetchall()
+    )
+    assert home.answer.startswith(f"{verdicts['regression']} of {verdicts.total()} series slower: worst ")
+    assert f"without a change: {verdicts['no change']}" in home.answer
+    counted = re.findall(r": (\d+)\b(?! ms)", home.answer.partition(";")[2])
+    assert verdicts["regression"] + sum(map(int, counted)) == verdicts.total()
+
+
+def test_home_lists_what_changed_with_the_largest_change_of_a_run_first(
+    pages: Pages, connection: duckdb.DuckDBPyConnection
+) -> None:
+    home = pages.read("index.html")
+    rows = connection.execute(
+        "SELECT round(time_ms - time_ms / ratio, 3) FROM verdict "
+        f"WHERE night = '{NEWEST}' AND verdict IN ('regression', 'suspected') ORDER BY 1 DESC"
+    ).fetchall()
+    assert [float(cell) for cell in home.column("changed", "Adds")] == [ms for (ms,) in rows]
+    assert home.column("changed", "Verdict")[0] == "regression since 2026-11-20"
+    assert "etfarm compare" in home.words["changed"]
+
+
+def test_a_slow_device_is_apart_from_the_changes_of_models(pages: Pages, connection: duckdb.DuckDBPyConnection) -> None:
+    home = pages.read("index.html")
+    assert "phone-002: " in home.words["devices"]
+    assert "Check the device, not the models." in home.words["devices"]
+    changed = connection.execute(
+        f"SELECT model FROM verdict WHERE night = '{NEWEST}' AND device = 'phone-002' AND verdict != 'device slower'"
+        " AND verdict != 'no change'"
+    ).fetchall()
+    listed = [row.split()[0] for row in home.column("changed", "Series") if "phone-002" in row]
+    assert sorted(listed) == sorted(model for (model,) in changed)
+
+
+def test_the_matrix_has_the_time_of_every_judged_series_and_no_emulated_device(
+    pages: Pages, connection: duckdb.DuckDBPyConnection
+) -> None:
+    heads, *rows = pages.read("index.html").tables["matrix"][0]
+    assert emulated_of(connection) not in heads
+    shown = [(row[0], device, cell) for row in rows for device, cell in zip(heads[4:], row[4:], strict=True)]
+    asked = f"SELECT model, device, round(time_ms, 3) FROM verdict WHERE night = '{NEWEST}' AND verdict = 'no change'"
+    expected = {(model, device, f"{time_ms:.3f}") for model, device, time_ms in connection.execute(asked).fetchall()}
+    assert len(expected) > 10
+    assert {row for row in shown if re.fullmatch(r"[\d.,]+", row[2])} == expected
+
+
+def test_every_link_of_every_page_leads_to_a_page(pages: Pages) -> None:
+    # given all pages that are published, and those of cells and sessions that they lead to
+    waiting, seen = list(origins_of(pages.site)), set()
+    while waiting:
+        address = waiting.pop()
+        if address in seen or not address.endswith(".html"):
+            continue
+        seen.add(address)
+        page = pages.read(address)
+        # then each link has a page, and nothing is loaded from elsewhere
+        for link in [
+            *page.links,
+            *(value["href"] for chart in page.charts for value in chart["values"] if "href" in value),
+        ]:
+            if (to := target(address, link)) and to not in seen and not to.startswith(("sessions/", "cells/")):
+                assert pages.html(to), f"{address} leads to {to}"
+                waiting.append(to)
+        assert all(target(address, loaded) for loaded in page.loaded if not loaded.startswith("data:"))
+    assert {address.split("/")[0] for address in seen} >= {
+        "nights",
+        "models",
+        "devices",
+        "series",
+        "sweeps",
+        "index.html",
+    }
+
+
+def test_pages_of_a_publication_lead_to_published_pages_only(connection: duckdb.DuckDBPyConnection) -> None:
+    wanted = frozenset(origins_of(Site(connection, "x")))
+    pages = Pages(Site(connection, "x", wanted))
+    for address in (each for each in wanted if each.endswith(".html")):
+        page = pages.read(address)
+        hrefs = [value["href"] for chart in page.charts for value in chart["values"] if "href" in value]
+        reached = {to for link in [*page.links, *hrefs] if (to := target(address, link))}
+        assert reached <= wanted
+
+
+def test_a_series_shows_every_session_and_night_with_the_times_of_sql(
+    pages: Pages, connection: duckdb.DuckDBPyConnection
+) -> None:
+    asked = "SELECT series_id FROM verdict WHERE is_newest AND model = 'bert_03' AND device = 'phone-001'"
+    [(series_id,)] = connection.execute(asked).fetchall()
+    page = pages.read(f"series/{series_id}/phone-001.html")
+    (chart,) = page.charts
+    of_kind = Counter(value["kind"] for value in chart["values"])
+    nights = connection.execute(
+        f"SELECT night::VARCHAR, time_ms FROM verdict WHERE series_id = '{series_id}' AND device = 'phone-001'"
+    ).fetchall()
+    assert {value["night"]: value["time"] for value in chart["values"] if value["kind"] == "night"} == {
+        night: pytest.approx(time_ms, abs=1e-5) for night, time_ms in nights
+    }
+    [(sessions,)] = connection.execute(
+        f"SELECT count(*) FROM session_latency WHERE series_id = '{series_id}' AND device = 'phone-001' AND runs > 0"
+    ).fetchall()
+    assert of_kind["session"] >= sessions > 0
+    assert "regression" in page.answer
+
+
+def test_times_of_an_emulated_device_are_on_no_page(pages: Pages, connection: duckdb.DuckDBPyConnection) -> None:
+    device = pages.read(f"devices/{emulated_of(connection)}.html")
+    assert "emulated: its times mean nothing" in device.answer
+    assert "series" not in device.tables
+
+
+def test_tiny_times_are_shown_in_microseconds(maker: BundleMaker) -> None:
+    # given a model of 50 microseconds, and one of 150
+    for day in (1, 2):
+        night_of(maker, day, 0.05, model__name="tiny")
+        night_of(maker, day, 0.15, model__name="small")
+    maker.load()
+    # then only the first one's chart has microseconds, and the same time
+    with open_read_only(maker.warehouse) as connection:
+        site = Site(connection, "x")
+        pages = Pages(site)
+        units = {}
+        for row in site.series:
+            (chart,) = pages.read(row.page).charts
+            units[row.model] = (chart["columns"]["time"], chart["values"][-1]["time"])
+    assert units == {
+        "tiny": ("Time (µs)", pytest.approx(50, rel=0.02)),
+        "small": ("Time (ms)", pytest.approx(0.15, rel=0.02)),
+    }
+
+
+def test_names_from_outside_end_no_element_and_lead_nowhere_else(maker: BundleMaker) -> None:
+    # given names that would be HTML, a script or another folder
+    evil = "</script><script>alert(1)</script>"
+    for day in (1, 2):
+        night_of(maker, day, model__name=evil, device__name="../../x")
+    maker.load()
+    # when all pages are made
+    with open_read_only(maker.warehouse) as connection:
+        site = Site(connection, "x")
+        files = {address: site.file(address) for address in origins_of(site)}
+    html = {address: file for address, file in files.items() if address.endswith(".html")}
+    # then no page contains them as such, and no address leaves the folder
+    assert [address for address, file in html.items() if file is None or "<script>alert" in file.content] == []
+    assert not any(".." in address.replace("..2026", "") for address in files)
+    assert any("alert" in file.content for file in files.values() if file)
+
+
+def test_an_empty_warehouse_says_how_to_measure(maker: BundleMaker) -> None:
+    with open_read_only(maker.warehouse) as connection:
+        pages = Pages(Site(connection, "x"))
+        assert "Start a sweep: etfarm sweep" in pages.read("index.html").answer
+        for address in ("nights.html", "models.html", "devices.html", "sme2.html", "runners.html"):
+            pages.read(address)
+
+
+def test_the_feed_is_atom_with_an_entry_for_each_night_and_regression(pages: Pages) -> None:
+    feed = ElementTree.fromstring(pages.html("feed.atom"))
+    names = {"atom": "http://www.w3.org/2005/Atom"}
+    entries = feed.findall("atom:entry", names)
+    ids = [entry.findtext("atom:id", "", names) for entry in entries]
+    assert len(set(ids)) == len(ids)
+    newest = next(entry for entry in entries if entry.findtext("atom:id", "", names).endswith(NEWEST))
+    assert newest.findtext("atom:title", "", names) == pages.read("index.html").answer
+    assert sum("regression" in (entry.findtext("atom:title", "", names)) for entry in entries) >= 2
+
+
+@pytest.mark.parametrize(
+    "address", ["nothing.html", "nights/2026-02-30.html", "models/none.html", "series/0123456789abcdef/x.html", "../x"]
+)
+def test_there_is_no_page_where_there_is_nothing(pages: Pages, address: str) -> None:
+    assert pages.site.file(address) is None
+
+
+def test_the_warehouse_is_not_needed_by_a_page_that_was_read(pages: Pages, warehouse: Path) -> None:
+    assert str(warehouse.parent) not in pages.html("index.html")
