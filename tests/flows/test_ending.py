@@ -22,7 +22,7 @@ REGRESSION = VerdictRow(
     variant="sme2_off", metric="latency", verdict="regression", baseline_value=10e6, value=11e6, ratio=1.1, low=1.08,
     high=1.12, noise_floor=0.02, baseline_nights=3, since=date(2026, 11, 20), changed=".pte file",
     reason="+10.0 % (11 ms) against 3 earlier nights", cause="`Convolution` +11.0 %",
-    sessions=8,
+    sessions=8, night=date(2026, 11, 21), baseline_to=date(2026, 11, 20), series_id="0123456789abcdef",
 )  # fmt: skip
 QUIET = replace(REGRESSION, model="conv", verdict="no change", ratio=1.0)
 
@@ -54,7 +54,8 @@ def test_the_message_has_headline_counts_regressions_devices_and_link(
     message = message_of(ending_of(places, [REGRESSION, QUIET], tally), places, is_bad=True)
     # then it states all of that, numbers first
     assert message.title == (
-        "nightly-2026-11-21 failed: Two series of this night compared with earlier ones: 1 regression, 1 no change."
+        "nightly-2026-11-21 failed: 1 of 2 series slower: linear fp32 on here with SME2 off and one thread +10.0 %"
+        " since 2026-11-20; without a change: 1."
     )
     counts, regression, lost, quarantined, link = message.body.splitlines()
     assert counts == "sessions: 5 succeeded, 2 failed"

@@ -65,7 +65,8 @@ def test_each_regression_is_an_event_that_an_automation_can_use(server: str, mon
     flow(validate_parameters=False)(show_verdicts)([REGRESSION, suspected], "nightly-2026-11-21")
     # then the table has the headline of the night
     tables = asked(f"{server}/artifacts/filter", {"artifacts": {"key": {"any_": ["verdicts"]}}})
-    headline = "Two series of this night compared with earlier ones: 1 regression, 1 suspected."
+    headline = "1 of 2 series slower: linear fp32 on here with SME2 off and one thread +10.0 % since 2026-11-20"
+    headline += "; suspected: 1."
     assert f"nightly-2026-11-21: {headline}" in [table["description"] for table in tables]
     # and the server has one event, with what a message needs
     wanted = {"filter": {"event": {"name": ["etfarm.regression"]}, "occurred": {"since": "2020-01-01T00:00:00Z"}}}

@@ -11,7 +11,7 @@ from tasks.analyse.report.columns import table_of
 from tasks.analyse.report.data import Reader
 from tasks.analyse.report.page import Block, Cell, Code, CodeLink, Column, Link, Paragraph, Points, Table, Text
 from tasks.analyse.report.sections.verdicts import VerdictRow, change_of
-from tasks.analyse.report.text import NOTHING, joined, sentence, with_code
+from tasks.analyse.report.text import DASH, NOTHING, joined, sentence, with_code
 from tasks.analyse.site.rows import HistoryRow, NightVerdictRow, tone_of
 from tasks.analyse.verdict.metrics import LATENCY
 
@@ -98,7 +98,7 @@ def _line(row: NightVerdictRow, times_ms: Sequence[float | None]) -> list[Cell]:
     )
     has_interval = row.low is not None and row.high is not None
     interval = f" ({change_of(row.low or 1.0)} to {change_of(row.high or 1.0)})" if has_interval else ""
-    before, after = row.figure(row.baseline_value) or NOTHING.text, row.figure(row.value) or NOTHING.text
+    before, after = (row.figure(value) or DASH for value in (row.baseline_value, row.value))
     return [
         Cell(series),
         Cell((row.verdict, f" since {row.since}" if row.since else ""), tone=tone_of(row.verdict)),

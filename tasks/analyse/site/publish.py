@@ -11,6 +11,7 @@ import json
 import multiprocessing
 import os
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from tasks.store.access import file_system, reported
 
 STATE = "published.json"
 _BATCH = 10
+_MOST_STATE_BYTES = 1 << 28
 # Of a published file: what the state of a stranger's folder names is removed at times, so no name may lead elsewhere.
 _NAME = re.compile(r"(?:[a-z0-9][\w.~-]*/){0,2}[a-z0-9][\w.~-]*")
 
@@ -63,7 +65,7 @@ def publish(snapshot: Path, location: str, told: Callable[[str], None] = lambda 
             told(f"{count} of {len(stale)} pages made, {written} written")
         gone = before.keys() - wanted.keys()
         _remove(location, sorted(gone))
-        _write(location, {STATE: json.dumps({"etfarm": version("etfarm"), "pages": state}).encode()})
+        _write(location, {STATE: json.dumps({"etfarm": version("etfarm"), "pages": state}, sort_keys=True).encode()})
     return Published(len(wanted), written, len(gone))
 
 
@@ -73,10 +75,20 @@ def _made(snapshot: Path, stale: Sequence[str], wanted: frozenset[str]) -> Itera
     context = multiprocessing.get_context("spawn")
     count = 0
     with ProcessPoolExecutor(workers, context, _open, (snapshot, wanted)) as pool:
-        batches = [stale[start : start + _BATCH] for start in range(0, len(stale), _BATCH)]
-        for made in pool.map(_make, batches):
+        for made in pool.map(_make, list(_batches(stale))):
             count += len(made)
             yield count, made
+
+
+def _batches(stale: Sequence[str]) -> Iterator[list[str]]:
+    """Yield what one process makes at once: all series of a device, which are read together, and ten of other pages."""
+    of_device: dict[str, list[str]] = defaultdict(list)
+    others: list[str] = []
+    for address in stale:
+        folder, _, name = address.rpartition("/")
+        (of_device[name] if folder.startswith("series/") else others).append(address)
+    yield from (others[start : start + _BATCH] for start in range(0, len(others), _BATCH))
+    yield from of_device.values()
 
 
 _of_process: dict[str, Any] = {}
@@ -99,7 +111,8 @@ def _read_state(location: str) -> dict[str, list[str]]:
     """Return origin and hash of each published page; nothing if another version of etfarm wrote them."""
     fs, root = file_system(location)
     try:
-        kept = json.loads(fs.cat_file(f"{root}/{STATE}", 0, 1 << 28))
+        size = fs.info(f"{root}/{STATE}")["size"] if "://" in location else Path(root, STATE).stat().st_size
+        kept = json.loads(fs.cat_file(f"{root}/{STATE}", start=0, end=min(size, _MOST_STATE_BYTES)) if size else b"")
         pages: dict[str, list[str]] = kept["pages"] if kept["etfarm"] == version("etfarm") else {}
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return {}

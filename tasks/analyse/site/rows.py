@@ -53,12 +53,13 @@ class NightVerdictRow(VerdictRow):
 
 @dataclass(frozen=True)
 class HistoryRow(SiteRow):
-    """The times of a series over the last 30 nights; None for a night without one."""
+    """The times of a series over the last 30 nights."""
 
     query = "history"
     series_id: str
     device: str
-    times_ms: list[float | None]
+    times_ms: list[float]
+    """None for a night without a time."""
 
 
 @dataclass(frozen=True)

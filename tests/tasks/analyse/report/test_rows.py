@@ -17,6 +17,7 @@ from tasks.analyse.report.data import Row, open_answers
 from tasks.analyse.report.page import Cell
 from tasks.analyse.report.sections.categories import CATEGORIES
 from tasks.analyse.report.sections.section_list import SECTIONS
+from tasks.analyse.site.origins import FingerprintRow
 from tests.fixtures.report import fill_every_section
 from tests.fixtures.warehouse import BundleMaker
 
@@ -34,16 +35,31 @@ PYTHON_TYPES: dict[str, object] = {
 }
 
 
+PARAMETERS: dict[str, object] = {
+    **dict.fromkeys(("sweep_id", "device", "session_id", "cell"), "none"),
+    **dict.fromkeys(("night", "before", "after"), date(2026, 11, 1)),
+    "series": [],
+}
+
+
 def row_classes(base: type[Row] = Row) -> Iterator[type[Row]]:
     """The row classes of the report's modules, which render.py imports."""
     for row_class in base.__subclasses__():
         yield from row_classes(row_class)
-        if "query" in vars(row_class) and row_class.__module__.startswith("tasks.analyse.report."):
+        if "query" in vars(row_class) and row_class.__module__.startswith("tasks.analyse."):
             yield row_class
 
 
-ROW_CLASSES = sorted(row_classes(), key=lambda row_class: row_class.query)
-every_row_class = pytest.mark.parametrize("row_class", ROW_CLASSES, ids=lambda row_class: row_class.query)
+def name_of(row_class: type[Row]) -> str:
+    """The file of a class's query."""
+    return f"{row_class.subject}_{row_class.query}"
+
+
+ROW_CLASSES = sorted(set(row_classes()), key=name_of)
+every_row_class = pytest.mark.parametrize("row_class", ROW_CLASSES, ids=name_of)
+of_the_report = pytest.mark.parametrize(
+    "row_class", [row_class for row_class in ROW_CLASSES if row_class.subject == "report"], ids=name_of
+)
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +72,8 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_query_of_the_report_has_one_row_class() -> None:
     assert SECTIONS
-    queries = [file.name for file in sql_files("queries") if file.name.startswith("report_")]
-    assert [f"report_{row_class.query}" for row_class in ROW_CLASSES] == queries
+    queries = [file.name for file in sql_files("queries") if file.name.startswith(("report_", "site_"))]
+    assert [name_of(row_class) for row_class in ROW_CLASSES] == queries
 
 
 def without_none(hint: object) -> object:
@@ -69,16 +85,17 @@ def without_none(hint: object) -> object:
 
 @every_row_class
 def test_columns_and_their_types_are_those_of_the_row_class(row_class: type[Row], maker: BundleMaker) -> None:
-    (text,) = (file.text for file in sql_files("queries") if file.name == f"report_{row_class.query}")
+    (text,) = (file.text for file in sql_files("queries") if file.name == name_of(row_class))
+    given = {name: value for name, value in PARAMETERS.items() if f"${name}" in text}
     with open_read_only(maker.warehouse) as connection:
-        answer = connection.execute(text, {"sweep_id": "none"} if "$sweep_id" in text else {})
+        answer = connection.execute(text, given)
         found = {name: PYTHON_TYPES[str(sql_type)] for name, sql_type, *_ in answer.description or []}
-        assert answer.fetchall() == []
+        assert answer.fetchall() == [] or row_class is FingerprintRow
     assert found == {name: without_none(hint) for name, hint in get_type_hints(row_class).items() if name in found}
     assert set(found) == {field.name for field in fields(row_class)}
 
 
-@every_row_class
+@of_the_report
 def test_only_optional_fields_are_null(row_class: type[Row], filled: Path) -> None:
     with open_answers(filled, None) as answers:
         rows = answers.rows(row_class)
@@ -115,5 +132,5 @@ def test_a_cell_method_is_of_a_field_that_is_shown(row_class: type[Row]) -> None
 
 
 def test_every_category_has_a_colour() -> None:
-    style = files("tasks.analyse.report").joinpath("templates/report.css.j2").read_text(encoding="utf-8")
+    style = files("tasks.analyse.report").joinpath("templates/page.css.j2").read_text(encoding="utf-8")
     assert all(f".part.hue-{place} {{" in style for place in range(len(CATEGORIES) - 1))

@@ -1,0 +1,84 @@
+"""The live pages: read-only, from the newest snapshot."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from flows.warehouse.publish import load_and_publish
+from flows.warehouse.site import app_of
+from tasks.store.store import open_store
+from tasks.store.var import Var
+from tests.fixtures.nights import night_of
+from tests.fixtures.warehouse import BundleMaker
+
+
+@pytest.fixture
+def var(tmp_path: Path) -> Path:
+    """A var folder whose snapshot has one night."""
+    folder = tmp_path / "var"
+    publish_nights(folder, 1)
+    return folder
+
+
+def publish_nights(var: Path, last: int) -> None:
+    """Measure nights in a var folder, from the first of November on."""
+    maker = BundleMaker(var.with_name(f"made{last}"))
+    for day in range(1, last + 1):
+        night_of(maker, day, model__name=f"model{day}")
+    load_and_publish([maker.bundles], var, None, open_store(None, Var(var)))
+
+
+def test_home_shows_the_newest_night_and_follows_the_snapshot(var: Path) -> None:
+    client = TestClient(app_of(var, None))
+    assert "2026-11-01" in client.get("/").text
+    # when another night is loaded
+    publish_nights(var, 2)
+    # then the same address shows it
+    assert "2026-11-02" in client.get("/index.html").text
+    assert client.get("/models/model2.html").status_code == 200
+
+
+def test_what_is_not_there_is_a_page_that_says_so(var: Path) -> None:
+    answer = TestClient(app_of(var, None)).get("/models/unknown.html")
+    assert answer.status_code == 404
+    assert "There is no page models/unknown.html." in answer.text
+
+
+def test_without_a_snapshot_the_page_says_how_to_get_one(tmp_path: Path) -> None:
+    answer = TestClient(app_of(tmp_path, None)).get("/")
+    assert answer.status_code == 503
+    assert "no snapshot was published here yet; publish one with" in answer.text
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
+def test_nothing_but_reading_is_answered(var: Path, method: str) -> None:
+    assert TestClient(app_of(var, None)).request(method, "/index.html").status_code == 405
+
+
+@pytest.mark.parametrize("address", ["%2e%2e/etc/passwd", "assets/../../x", "sessions/%27%20OR%201=1.html"])
+def test_no_address_reaches_files_or_sql(var: Path, address: str) -> None:
+    assert TestClient(app_of(var, None)).get(f"/{address}").status_code == 404
+
+
+def etfarm(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run the command line."""
+    command = [sys.executable, "-m", "flows.cli.main", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_the_command_publishes_a_folder_and_says_where(var: Path, tmp_path: Path) -> None:
+    done = etfarm("site", "--var", var, "--publish", tmp_path / "site")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith(f"{tmp_path / 'site'}/index.html\n")
+    assert (tmp_path / "site/index.html").is_file()
+
+
+def test_a_missing_warehouse_and_a_folder_that_cannot_be_written_are_one_sentence(var: Path, tmp_path: Path) -> None:
+    for arguments in (("--var", tmp_path / "none"), ("--var", var, "--publish", "/proc/none")):
+        done = etfarm("site", *arguments)
+        assert done.returncode == 2
+        assert done.stderr.count("\n") == 1, done.stderr
+        assert done.stderr.startswith("etfarm: ")

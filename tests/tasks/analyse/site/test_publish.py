@@ -1,0 +1,124 @@
+"""The published site: complete, written again only where it changed, and completed after an interruption."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tasks.analyse.site import publish as publishing
+from tasks.analyse.site.publish import STATE, publish
+from tasks.bundle.record import BundleError
+from tests.fixtures.nights import night_of
+from tests.fixtures.warehouse import BundleMaker
+
+
+@pytest.fixture
+def farm(maker: BundleMaker) -> BundleMaker:
+    """Two models on a device over three nights."""
+    for day in (1, 2, 3):
+        night_of(maker, day)
+        night_of(maker, day, model__name="other")
+    maker.load()
+    return maker
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_folder_gets_all_pages_and_what_they_need(farm: BundleMaker, tmp_path: Path) -> None:
+    done = publish(farm.warehouse, str(tmp_path / "site"))
+    files = files_of(tmp_path / "site")
+    assert len(files) == done.pages + 1 == done.written + 1
+    assert {"index.html", "feed.atom", "assets/vega.js", "nights/2026-11-03.html", STATE} <= set(files)
+
+
+def test_without_news_nothing_is_written(farm: BundleMaker, tmp_path: Path) -> None:
+    publish(farm.warehouse, str(tmp_path / "site"))
+    assert publish(farm.warehouse, str(tmp_path / "site")).written == 0
+
+
+def test_a_new_night_writes_what_it_changed_and_leaves_older_nights(farm: BundleMaker, tmp_path: Path) -> None:
+    # given a published site
+    site = tmp_path / "site"
+    publish(farm.warehouse, str(site))
+    before = files_of(site)
+    # when one of two models is measured the next night, and the site is published again
+    night_of(farm, 4)
+    farm.load()
+    publish(farm.warehouse, str(site))
+    # then the new night, the model and the pages about it are written, and nothing else
+    after = files_of(site)
+    changed = {name for name in after if before.get(name) != after[name]}
+    assert {"index.html", "nights/2026-11-04.html", "nights/2026-11-03.html", "models/toy.html"} <= changed
+    assert not {"nights/2026-11-01.html", "models/other.html", "assets/vega.js"} & changed
+    # and it is what a publication into an empty folder would be
+    publish(farm.warehouse, str(tmp_path / "fresh"))
+    assert files_of(tmp_path / "fresh") == after
+
+
+def test_an_interrupted_publication_is_completed_by_the_next_one(
+    farm: BundleMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a publication that ends after its first files
+    real = publishing._write
+    written: list[dict[str, bytes]] = []
+
+    def write(location: str, files: dict[str, bytes]) -> None:
+        if written:
+            raise OSError(28, "No space left on device")
+        written.append(files)
+        real(location, files)
+
+    monkeypatch.setattr(publishing, "_write", write)
+    with pytest.raises(BundleError, match="No space left on device"):
+        publish(farm.warehouse, str(tmp_path / "site"))
+    monkeypatch.undo()
+    # when the site is published again
+    publish(farm.warehouse, str(tmp_path / "site"))
+    # then it is complete
+    publish(farm.warehouse, str(tmp_path / "fresh"))
+    assert files_of(tmp_path / "site") == files_of(tmp_path / "fresh")
+
+
+def test_pages_that_are_no_longer_of_the_site_are_removed_and_nothing_else(farm: BundleMaker, tmp_path: Path) -> None:
+    # given a published folder with another file, and a state that names pages of the past and files elsewhere
+    site = tmp_path / "site"
+    publish(farm.warehouse, str(site))
+    (site / "models/gone.html").write_text("old")
+    (site / "notes.txt").write_text("mine")
+    (tmp_path / "outside.html").write_text("mine")
+    state = json.loads((site / STATE).read_text())
+    for name in ("models/gone.html", "../outside.html", str(tmp_path / "outside.html")):
+        state["pages"][name] = ["x", "y"]
+    (site / STATE).write_text(json.dumps(state))
+    # when it is published again
+    done = publish(farm.warehouse, str(site))
+    # then only the page is gone
+    assert done.removed == 1
+    assert not (site / "models/gone.html").exists()
+    assert (site / "notes.txt").exists()
+    assert (tmp_path / "outside.html").exists()
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"etfarm": "0", "pages": {}}', '{"pages": 3, "etfarm": 1}'])
+def test_a_damaged_state_makes_all_pages_again(farm: BundleMaker, tmp_path: Path, content: str) -> None:
+    site = tmp_path / "site"
+    done = publish(farm.warehouse, str(site))
+    (site / STATE).write_text(content)
+    assert publish(farm.warehouse, str(site)).written == done.written
+
+
+def test_a_bucket_gets_the_same_files(farm: BundleMaker, tmp_path: Path, bucket: str) -> None:
+    # given a bucket of an S3 server
+    publish(farm.warehouse, str(tmp_path / "site"))
+    publish(farm.warehouse, f"s3://{bucket}/farm")
+    # then it contains what a folder would
+    from fsspec.core import url_to_fs
+
+    fs, root = url_to_fs(f"s3://{bucket}/farm", use_listings_cache=False)
+    found = {path.removeprefix(f"{root}/"): fs.cat_file(path) for path in fs.find(root)}
+    assert found == files_of(tmp_path / "site")
+    # and nothing is written twice
+    assert publish(farm.warehouse, f"s3://{bucket}/farm").written == 0
