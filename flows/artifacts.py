@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextvars import copy_context
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -22,6 +23,7 @@ from devices.foreign_text import plain_line
 from flows.device.states import DeviceState
 from flows.progress import board
 from flows.server.watch import watch
+from tasks.analyse.report.addresses import night_page
 
 _PAUSE_S = 10.0
 # Prefect keeps each state of the table as an event, so that of a thousand devices is sent less often.
@@ -71,10 +73,21 @@ def report_link(html: Path) -> str:
     return f"{served.rstrip('/')}/{quote(html.parent.name)}/{quote(html.name)}" if served else str(html)
 
 
+def page_link(night: date) -> str | None:
+    """Return where users read the page of a night: below ETFARM_SITE_URL, which serves `etfarm site`; None if unset."""
+    served = os.environ.get("ETFARM_SITE_URL")
+    return f"{served.rstrip('/')}/{night_page(night)}" if served else None
+
+
+def show_markdown(markdown: str, key: str, description: str) -> None:
+    """Show Markdown."""
+    _sent(partial(create_markdown_artifact, markdown, key=key, description=description))
+
+
 def show_report(html: Path) -> None:
     """Show the report of a sweep, and where its page is."""
     markdown = html.with_suffix(".md").read_text(encoding="utf-8")
-    _sent(partial(create_markdown_artifact, markdown, key="report", description=f"Complete: {report_link(html)}"))
+    show_markdown(markdown, "report", f"Complete: {report_link(html)}")
 
 
 def show_table(rows: list[dict[str, Any]], key: str, description: str) -> None:

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from devices.errors import FarmError
 from devices.foreign_text import one_line
-from flows.artifacts import report_link
+from flows.artifacts import page_link, report_link
 from flows.device.job import COUNTED, DeviceTally, counts_in_words
 from flows.live_exports import Snapshot
 from flows.server.states import data_of, end_state, first_of
@@ -165,6 +165,8 @@ def message_of(ending: Ending, places: Var, *, is_bad: bool) -> Message:
     if len(worse) > _MOST_LINES:
         lines.append(f"{len(worse) - _MOST_LINES} more in the report")
     lines += [*_device_lines(ending, places), ending.report_line]
+    if ending.rows and (page := page_link(ending.rows[0].night)):
+        lines.append(f"page: {page}")
     return Message(f"{ending.sweep_id}{' failed' if is_bad else ''}: {found}", "\n".join(lines), is_bad)
 
 

@@ -6,11 +6,14 @@ from typing import Literal
 
 from prefect.events import emit_event
 
-from flows.artifacts import show_table
+from flows.artifacts import page_link, show_markdown, show_table
 from flows.warehouse.publish import ask_warehouse, readable_warehouse
 from tasks.analyse.report.cells import conditions_of
 from tasks.analyse.report.data import open_answers
+from tasks.analyse.report.markdown import escaped, table_markdown
 from tasks.analyse.report.sections.verdicts import VerdictRow, change_of, headline
+from tasks.analyse.site.matrix import KEY, matrix
+from tasks.analyse.verdict.metrics import LATENCY
 
 FailingVerdict = Literal["regression", "suspected", "device", "never"]
 _FAILING = {
@@ -39,8 +42,20 @@ def noise_lines(sweep_id: str, var: Path, warehouse: Path | None) -> list[str]:
 
 
 def show_verdicts(rows: list[VerdictRow], sweep_id: str) -> None:
-    """Show the verdicts as a table in Prefect's UI, and emit an event `etfarm.regression` for each regression."""
+    """Show the verdicts and the matrix of the night in Prefect's UI, and emit an event for each regression.
+
+    The event is `etfarm.regression`.
+    """
     show_table([_shown(row) for row in rows], "verdicts", f"{sweep_id}: {headline(rows)}")
+    if latency := [row for row in rows if row.metric == LATENCY.name]:
+        link = page_link(latency[0].night)
+        parts = [
+            escaped(headline(rows)),
+            table_markdown(matrix(latency)),
+            KEY,
+            f"[The page of the night]({link})" if link else "",
+        ]
+        show_markdown("\n\n".join(filter(None, parts)), "night", f"{sweep_id}: models and devices")
     for row in rows:
         if row.verdict == "regression":
             resource = {"prefect.resource.id": f"etfarm.cell.{row.cell}", "prefect.resource.name": title_of(row)}

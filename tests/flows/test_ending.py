@@ -47,6 +47,7 @@ def test_the_message_has_headline_counts_regressions_devices_and_link(
     # given a night with a regression, and a device that was lost for the third time
     places = Var(tmp_path)
     monkeypatch.setenv("ETFARM_REPORT_URL", "https://farm.example/reports/")
+    monkeypatch.setenv("ETFARM_SITE_URL", "https://farm.example/farm/")
     for _ in range(3):
         Registry(places.registry).strike("pixel-1", "no answer")
     tally = DeviceTally("pixel-1", succeeded=5, failed=2, unusable="pixel-1: no answer")
@@ -57,7 +58,7 @@ def test_the_message_has_headline_counts_regressions_devices_and_link(
         "nightly-2026-11-21 failed: 1 of 2 series slower: linear fp32 on here with SME2 off and one thread +10.0 %"
         " since 2026-11-20; without a change: 1."
     )
-    counts, regression, lost, quarantined, link = message.body.splitlines()
+    counts, regression, lost, quarantined, link, page = message.body.splitlines()
     assert counts == "sessions: 5 succeeded, 2 failed"
     assert regression == (
         "regression: linear fp32 on here, SME2 off, one thread: +10.0 % (11 ms) against 3 earlier nights "
@@ -66,6 +67,7 @@ def test_the_message_has_headline_counts_regressions_devices_and_link(
     assert lost == "pixel-1: no answer"
     assert quarantined.startswith("pixel-1 is quarantined until ")
     assert link == "report: https://farm.example/reports/nightly-2026-11-21/report.html"
+    assert page == "page: https://farm.example/farm/nights/2026-11-21.html"
 
 
 def test_the_end_names_three_devices_with_failed_sessions_and_counts_the_others(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def _block(block: Block) -> Iterator[str]:
             marks = [f"{position}." if ordered else "-" for position in range(1, len(items) + 1)]
             yield "\n".join(f"{mark} {inline(item)}" for mark, item in zip(marks, items, strict=True))
         case Table():
-            yield from _table(block)
+            yield table_markdown(block)
         case Log(text=text):
             shown = plain(text.rstrip())
             fence = _fence(shown, shortest=3)
@@ -85,18 +85,21 @@ def _block(block: Block) -> Iterator[str]:
                 yield from _block(inner)
 
 
-def _table(table: Table) -> Iterator[str]:
+def table_markdown(table: Table) -> str:
+    """Return a table; nothing for one without rows."""
     if not table.rows:
-        return
-    if table.caption:
-        yield escaped(table.caption)
+        return ""
     heads = [escaped(f"{column.title} ({column.unit})" if column.unit else column.title) for column in table.columns]
     rules = ["---:" if column.numeric else "---" for column in table.columns]
     lines = [_line(heads), _line(rules), *(_line([_cell(cell) for cell in row]) for row in table.rows)]
-    yield "\n".join(lines)
     meanings = [f"{escaped(column.title)}: {escaped(column.meaning)}" for column in table.columns if column.meaning]
-    if meanings:
-        yield "; ".join(meanings) + "."
+    parts = [
+        escaped(table.caption),
+        "\n".join(lines),
+        f"{'; '.join(meanings)}." if meanings else "",
+        f"{escaped(table.hidden)}." if table.hidden else "",
+    ]
+    return "\n\n".join(part for part in parts if part)
 
 
 def _cell(cell: Cell) -> str:

@@ -1,0 +1,175 @@
+"""The published folder in a real browser, opened without any server: everything works and nothing is fetched."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.analyse.site.publish import publish
+from tests.fixtures.needs import needs
+
+pytestmark = pytest.mark.thorough
+PHONE = {"width": 390, "height": 844}
+KINDS = ("index.html", "nights.html", "models.html", "devices.html", "sme2.html", "runners.html")
+ROOMS = ("nights", "sweeps", "models", "devices", "series", "sessions", "cells", "comparisons")
+
+
+@pytest.fixture(scope="module")
+def site(warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The published folder."""
+    needs("chromium")
+    folder: Path = tmp_path_factory.mktemp("site")
+    publish(warehouse, str(folder))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def chromium(site: Path) -> Iterator[Any]:
+    """The system's browser."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(chromium: Any) -> Iterator[Any]:
+    """An empty page, which notes what goes wrong and what it requests; both are checked at its end."""
+    context = chromium.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    wrong: list[str] = []
+    page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on(
+        "request", lambda request: wrong.append(request.url) if not request.url.startswith(("file:", "data:")) else None
+    )
+    yield page
+    context.close()
+    assert wrong == []
+
+
+def examples(site: Path) -> list[str]:
+    """A page of each kind."""
+    found = [next(str(path.relative_to(site)) for path in sorted((site / room).rglob("*.html"))) for room in ROOMS]
+    return [*KINDS, *found]
+
+
+def open_page(page: Any, site: Path, address: str, query: str = "") -> None:
+    """Open a page from its file, and wait until its charts are drawn."""
+    page.goto(f"file://{site / address}{query}")
+    page.wait_for_function("[...document.querySelectorAll('.drawing')].every((each) => each.querySelector('svg'))")
+
+
+def column(page: Any, place: int, table: int = 0) -> list[str]:
+    """The visible cells of a column of a table."""
+    rows = page.locator("main table").nth(table).locator("tbody tr:visible")
+    return [str(text).strip() for text in rows.locator(f"td:nth-child({place + 1})").all_inner_texts()]
+
+
+def test_no_page_has_a_violation_of_accessibility_in_light_or_dark(page: Any, site: Path) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        for address in examples(site):
+            open_page(page, site, address)
+            found = Axe().run(page, options={"preload": False}).response["violations"]
+            assert [(address, scheme, each["id"], each["nodes"][0]["html"][:200]) for each in found] == []
+
+
+def test_on_a_phone_nothing_is_wider_than_the_window_and_every_figure_is_in_sight(page: Any, site: Path) -> None:
+    page.set_viewport_size(PHONE)
+    for address in examples(site):
+        open_page(page, site, address)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), address
+        cut = page.evaluate(
+            "[...document.querySelectorAll('main section > .scroll td')].filter((cell) => cell.offsetWidth && "
+            "(cell.getBoundingClientRect().right > innerWidth + 1 || cell.scrollWidth > cell.clientWidth + 1))"
+            ".map((cell) => cell.outerHTML.slice(0, 200))"
+        )
+        assert cut == [], address
+
+
+def test_a_table_sorts_by_click_and_by_keyboard_and_the_address_keeps_it(page: Any, site: Path) -> None:
+    # given the list of nights
+    open_page(page, site, "nights.html")
+    nights = column(page, 0)
+    # when its first head is clicked
+    head = page.locator("main table").first.get_by_role("button", name="Night")
+    head.click()
+    assert column(page, 0) == sorted(nights)
+    # then the address is a link to this view
+    link = page.url
+    assert "t0.sort" in link
+    # and the keyboard does the same
+    head.focus()
+    page.keyboard.press("Enter")
+    assert column(page, 0) == sorted(nights, reverse=True)
+    # and back is the view before
+    page.go_back()
+    assert page.url == link
+    assert column(page, 0) == sorted(nights)
+    page.goto("about:blank")
+    page.goto(link)
+    assert column(page, 0) == sorted(nights)
+
+
+def test_the_matrix_is_filtered_and_says_how_many_rows_are_hidden(page: Any, site: Path) -> None:
+    open_page(page, site, "index.html")
+    matrix = page.locator("#matrix")
+    every = matrix.locator("tbody tr:visible").count()
+    # when one precision is chosen
+    matrix.get_by_label("Only this: Precision").select_option("fp16")
+    shown = matrix.locator("tbody tr:visible").count()
+    # then only its rows are shown, the others are counted, and the address keeps the choice
+    assert 0 < shown < every
+    assert f"{shown} of {every} rows, {every - shown} hidden" in matrix.get_by_role("status").inner_text()
+    link = page.url
+    page.goto("about:blank")
+    page.goto(link)
+    assert page.locator("#matrix tbody tr:visible").count() == shown
+
+
+def test_the_search_leads_to_a_model_and_says_when_nothing_has_the_name(page: Any, site: Path) -> None:
+    open_page(page, site, "nights/2026-11-20.html")
+    search = page.get_by_role("search").get_by_role("combobox")
+    search.fill("nosuchname")
+    search.press("Enter")
+    assert search.evaluate("(input) => input.validationMessage") == "nothing is named nosuchname"
+    search.fill("bert")
+    search.press("Enter")
+    page.wait_for_url("**/models/bert_03.html")
+    assert page.locator("h1").inner_text() == "Model bert_03"
+
+
+def test_a_chart_has_a_point_for_each_session_and_its_table_the_same_values(page: Any, site: Path) -> None:
+    address = next(str(path.relative_to(site)) for path in sorted((site / "series").rglob("phone-001.html")))
+    open_page(page, site, address)
+    data = page.evaluate("JSON.parse(document.querySelector('figure.chart script').textContent)")
+    sessions = [value for value in data["values"] if value["kind"] == "session"]
+    points = "[...document.querySelectorAll('.drawing path')].filter((each) => each.ariaLabel?.includes('time of'))"
+    drawn = page.evaluate(f"{points}.length")
+    assert drawn >= len(sessions) > 0
+    page.locator("figure.chart summary").click()
+    assert page.locator("figure.chart table tbody tr").count() == len(data["values"])
+
+
+def test_printed_every_fold_is_open(page: Any, site: Path) -> None:
+    open_page(page, site, "index.html")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate("[...document.querySelectorAll('details')].every((fold) => fold.open)")
+    page.emulate_media(media="print")
+    assert not page.locator("nav.site").is_visible()
+
+
+def test_the_first_key_leads_past_the_navigation(page: Any, site: Path) -> None:
+    open_page(page, site, "index.html")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
