@@ -10,7 +10,8 @@ from tasks.analyse.report.data import Answers, Reader, SweepRow
 from tasks.analyse.report.page import Block, Fold, Link, Page, Paragraph, Section, Table, Tone
 from tasks.analyse.report.sections.section_list import SECTIONS
 from tasks.analyse.report.text import separated
-from tasks.analyse.site.rows import CellFactsRow, DeviceNightRow, FarmDeviceRow, SeriesRow
+from tasks.analyse.site.rows import DeviceNightRow, FarmDeviceRow, SeriesRow
+from tasks.analyse.site.session_rows import CellFactsRow
 
 _MOST_CELLS = 60
 _MOST_DETAILED = 6

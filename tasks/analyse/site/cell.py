@@ -7,7 +7,7 @@ from tasks.analyse.report.data import Reader
 from tasks.analyse.report.page import Code, CodeLink, Link, Page, Points, Section, Text
 from tasks.analyse.report.text import counted
 from tasks.analyse.site.about import details_of
-from tasks.analyse.site.rows import CellFactsRow, CellSessionRow
+from tasks.analyse.site.session_rows import CellFactsRow, CellSessionRow
 
 _SECTIONS = ("latency", "categories", "modules", "operators", "portable", "sme2", "accuracy")
 

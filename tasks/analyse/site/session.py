@@ -32,7 +32,7 @@ from tasks.analyse.report.page import (
     Text,
 )
 from tasks.analyse.report.text import counted, duration, sentence
-from tasks.analyse.site.rows import RunRow, SessionConditionRow, SessionFactsRow
+from tasks.analyse.site.session_rows import RunRow, SessionConditionRow, SessionFactsRow
 from tasks.bundle.next_step import next_step
 
 _PERFETTO = "https://ui.perfetto.dev"

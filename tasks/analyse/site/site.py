@@ -19,8 +19,9 @@ from tasks.analyse.site import about, lists, morning
 from tasks.analyse.site.cell import cell_of
 from tasks.analyse.site.feed import feed
 from tasks.analyse.site.history import Histories, series_page_of
-from tasks.analyse.site.rows import CellFactsRow, FarmDeviceRow, NightRow, SeriesRow, SessionFactsRow
+from tasks.analyse.site.rows import FarmDeviceRow, NightRow, SeriesRow
 from tasks.analyse.site.session import session_of
+from tasks.analyse.site.session_rows import CellFactsRow, SessionFactsRow
 
 _NIGHT = r"\d{4}-\d\d-\d\d"
 
