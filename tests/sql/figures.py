@@ -40,7 +40,7 @@ def _figures(values: Iterator[Any]) -> Iterator[str]:
     filled = [value for value in values if value is not None]
     yield str(len(filled))
     yield str(len(set(map(_shown, filled))))
-    is_sorted = bool(filled) and not isinstance(filled[0], list)
+    is_sorted = bool(filled) and not isinstance(filled[0], list | dict)
     yield from (_shown(end(filled))[:40] if is_sorted else "" for end in (min, max))
     is_number = bool(filled) and isinstance(filled[0], int | float)
     yield _shown(round(math.fsum(filled), 9)) if is_number else ""

@@ -49,3 +49,13 @@ FROM judged;
 
 COMMENT ON VIEW _shown_verdict IS 'What pages show of the verdicts: every one on latency, and the changes of other metrics, suspected ones only for the worse. The size of a .pte file is listed once, not for each series that runs it. Private: may change with any version.';
 COMMENT ON COLUMN _shown_verdict.place IS 'Sorts the worst first.';
+COMMENT ON COLUMN _shown_verdict.metric IS 'latency, or another metric of metric_verdict.';
+COMMENT ON COLUMN _shown_verdict.verdict IS 'See metric_verdict.';
+COMMENT ON COLUMN _shown_verdict.baseline_value IS 'Value of the baseline, in the unit of value; NULL without one.';
+COMMENT ON COLUMN _shown_verdict.value IS 'Figure of the night: nanoseconds of a time, bytes, or a share.';
+COMMENT ON COLUMN _shown_verdict.ratio IS 'value / baseline_value; NULL without a baseline.';
+COMMENT ON COLUMN _shown_verdict.z IS 'See metric_verdict.';
+COMMENT ON COLUMN _shown_verdict.noise_floor IS 'By how much the figure moves from night to night without a change.';
+COMMENT ON COLUMN _shown_verdict.baseline_to IS 'Last night of the baseline that does not share the change.';
+COMMENT ON COLUMN _shown_verdict.changed IS 'What differs from that night; NULL if nothing does.';
+COMMENT ON COLUMN _shown_verdict.cause IS 'Operators or modules that changed, see verdict; NULL for other metrics.';

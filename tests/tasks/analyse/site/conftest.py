@@ -1,4 +1,4 @@
-"""A farm of five devices, six models and twelve nights, and every page of it."""
+"""A farm of three devices, four models and twelve nights, and every page of it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +16,7 @@ from tests.fixtures.pages import Pages
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The generated farm: two models got slower, one device did, one device is emulated."""
     path: Path = tmp_path_factory.mktemp("farm") / "warehouse.duckdb"
-    write_big_farm(path, devices=5, models=6, nights=12)
+    write_big_farm(path, devices=3, models=4, nights=12)
     return path
 
 

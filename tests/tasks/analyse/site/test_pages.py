@@ -70,7 +70,7 @@ def test_the_matrix_has_the_time_of_every_judged_series_and_no_emulated_device(
     shown = [(row[0], device, cell) for row in rows for device, cell in zip(heads[4:], row[4:], strict=True)]
     asked = f"SELECT model, device, round(time_ms, 3) FROM verdict WHERE night = '{NEWEST}' AND verdict = 'no change'"
     expected = {(model, device, f"{time_ms:.3f}") for model, device, time_ms in connection.execute(asked).fetchall()}
-    assert len(expected) > 10
+    assert len(expected) > 1
     assert {row for row in shown if re.fullmatch(r"[\d.,]+", row[2])} == expected
 
 
