@@ -37,8 +37,10 @@ class Histories:
 def series_page_of(reader: Reader, row: SeriesRow, histories: Histories, footer: str) -> Page:
     """Return the page of a series; `row` is its newest verdict."""
     nights, sessions = histories.of(row.series_id)
-    blocks: list[Block] = [history_chart(nights, sessions)] if any(night.time_ms for night in nights) else []
-    blocks += _notes(reader, row)
+    decisions = _decisions_on(reader, row)
+    has_times = any(night.time_ms is not None for night in nights)
+    blocks: list[Block] = [history_chart(nights, sessions, decisions)] if has_times else []
+    blocks += [Paragraph(_words(decision), tone="flag") for decision in decisions]
     newest = nights[0]
     sections = [
         Section("history", "History", blocks),
@@ -83,7 +85,9 @@ def _answer(night: SeriesNightRow) -> Text:
     return (link, f": {in_ms(night.time_ms)}{change}: {night.verdict}{since}. {sentence(night.reason)}")
 
 
-def history_chart(nights: Sequence[SeriesNightRow], sessions: Sequence[SeriesSessionRow]) -> Chart:
+def history_chart(
+    nights: Sequence[SeriesNightRow], sessions: Sequence[SeriesSessionRow], decisions: Sequence[DecisionRow]
+) -> Chart:
     """Return the chart of a series: a point for each session, the time of each night with its interval, and events.
 
     Times below 0.1 ms are in microseconds.
@@ -102,7 +106,7 @@ def history_chart(nights: Sequence[SeriesNightRow], sessions: Sequence[SeriesSes
         for each in sessions
     ]
     values += [_point(night, scale) for night in nights if night.time_ms is not None]
-    values += [{"kind": "event", "night": each, "name": text} for each, text in _events(nights)]
+    values += [{"kind": "event", "night": each, "name": text} for each, text in _events(nights, decisions)]
     columns = {"night": "Night", "kind": "Point of", "name": "Name", "time": f"Time ({unit})", "low": "Interval from"}
     columns |= {"high": "to", "verdict": "Verdict"}
     return Chart("Time of each night and of every session", _history_spec(unit), values, columns)
@@ -125,8 +129,11 @@ def _point(night: SeriesNightRow, scale: float) -> dict[str, Any]:
     return point
 
 
-def _events(nights: Sequence[SeriesNightRow]) -> Iterator[tuple[str, str]]:
-    """What was changed between nights: another ExecuTorch, another build of the operating system."""
+def _events(nights: Sequence[SeriesNightRow], decisions: Sequence[DecisionRow]) -> Iterator[tuple[str, str]]:
+    """What happened in nights: another ExecuTorch, another build of the operating system, a decision of a user."""
+    for decision in decisions:
+        if decision.night in {night.night for night in nights}:
+            yield str(decision.night), decision.kind.replace("_", " ")
     for later, earlier in pairwise(nights):
         for name, before, after in (
             ("ExecuTorch", earlier.executorch_version, later.executorch_version),
@@ -211,13 +218,17 @@ def _scale(range_: list[str]) -> dict[str, Any]:
     }
 
 
-def _notes(reader: Reader, row: SeriesRow) -> Iterator[Block]:
-    """Decisions and notes on the series."""
-    model = reader.models.get(row.model, row.model)
-    about = {"model": model, "device": row.device, "precision": row.precision, "variant": row.variant}
-    for decision in reader.rows(DecisionRow):
-        given = {name: getattr(decision, name) for name in about}
-        if all(value is None or value in (about[name], row.model) for name, value in given.items()):
-            night = f" {decision.night}" if decision.night else ""
-            words = f"{decision.reason} ({decision.decided_by}, {decision.decided_at:%Y-%m-%d})"
-            yield Paragraph(f"{decision.kind.replace('_', ' ').capitalize()}{night}: {words}", tone="flag")
+def _decisions_on(reader: Reader, row: SeriesRow) -> list[DecisionRow]:
+    """Decisions and notes that are about the series."""
+    about = {"model": row.model, "device": row.device, "precision": row.precision, "variant": row.variant}
+    return [
+        decision
+        for decision in reader.rows(DecisionRow)
+        if all(getattr(decision, name) in (None, value) for name, value in about.items())
+    ]
+
+
+def _words(decision: DecisionRow) -> str:
+    night = f" {decision.night}" if decision.night else ""
+    words = f"{decision.reason} ({decision.decided_by}, {decision.decided_at:%Y-%m-%d})"
+    return f"{decision.kind.replace('_', ' ').capitalize()}{night}: {words}"

@@ -3,12 +3,14 @@
 import re
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
+from datetime import date, datetime
 from pathlib import Path
 
 import duckdb
 import pytest
 
-from sql.warehouse import open_read_only
+from sql.insert import insert_rows
+from sql.warehouse import open_read_only, writing
 from tasks.analyse.site.origins import origins_of
 from tasks.analyse.site.site import Site
 from tests.fixtures.nights import night_of
@@ -131,6 +133,32 @@ def test_a_series_shows_every_session_and_night_with_the_times_of_sql(
     ).fetchall()
     assert of_kind["session"] >= sessions > 0
     assert "regression" in page.answer
+
+
+def test_notes_and_excluded_nights_are_on_the_page_of_their_series_alone(maker: BundleMaker) -> None:
+    # given two models, a note on one of them and an excluded night of it
+    for day in (1, 2, 3):
+        night_of(maker, day, model__name="./voice.py:make")
+        night_of(maker, day, model__name="other")
+    maker.load()
+    common = {"model": "./voice.py:make", "decided_at": datetime(2026, 11, 4), "decided_by": "somebody"}
+    rows = [
+        {"decision_id": "a", "kind": "note", "night": None, "reason": "known, ticket 12", **common},
+        {"decision_id": "b", "kind": "night_exclusion", "night": date(2026, 11, 2), "reason": "hot", **common},
+    ]
+    with writing(maker.warehouse) as connection:
+        insert_rows(connection, "decision", rows)
+    # when the pages of both series are read
+    with open_read_only(maker.warehouse) as connection:
+        site = Site(connection, "x")
+        pages = Pages(site)
+        read = {row.model: pages.read(row.page) for row in site.series}
+    # then only the first one has them, and its chart marks the night
+    assert "Note: known, ticket 12 (somebody, 2026-11-04)" in read["voice"].words["history"]
+    assert "Night exclusion 2026-11-02: hot" in read["voice"].words["history"]
+    events = [(each["night"], each["name"]) for each in read["voice"].charts[0]["values"] if each["kind"] == "event"]
+    assert events == [("2026-11-02", "night exclusion")]
+    assert "ticket" not in read["other"].words["history"]
 
 
 def test_times_of_an_emulated_device_are_on_no_page(pages: Pages, connection: duckdb.DuckDBPyConnection) -> None:

@@ -1,0 +1,37 @@
+"""How pages name models."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.analyse.report.names import shown_names
+
+
+def test_a_model_of_a_file_shows_as_the_file_alone() -> None:
+    models = ["./voice.py:make", "a/b/face.py:make@decode1", "mobilenet_v2", "team.models:tiny", "./enc.pte"]
+    assert list(map(shown_names(models).__getitem__, models)) == [
+        "voice", "face@decode1", "mobilenet_v2", "team.models:tiny", "enc",
+    ]  # fmt: skip
+
+
+def test_names_that_would_be_equal_show_what_tells_them_apart() -> None:
+    assert shown_names(["x/net.py:small", "x/net.py:large"]) == {
+        "x/net.py:small": "net:small",
+        "x/net.py:large": "net:large",
+    }
+    assert shown_names(["a/net.py:make", "b/net.py:make"]) == {
+        "a/net.py:make": "a/net.py:make",
+        "b/net.py:make": "b/net.py:make",
+    }
+    assert shown_names(["./net.py:make", "net"]) == {"./net.py:make": "net:make", "net": "net"}
+
+
+_NAMES = st.sampled_from(
+    ["net", "a/net.py:make", "b/net.py:make", "net.py:make", "net:make", "net.pte", "net.py:make@a", "net@a"]
+)
+
+
+@given(st.sets(_NAMES))
+def test_no_two_models_ever_show_alike(models: set[str]) -> None:
+    shown = shown_names(models)
+    assert shown.keys() == models
+    assert len(set(shown.values())) == len(models)
