@@ -156,6 +156,7 @@ def test_a_chart_has_a_point_for_each_session_and_its_table_the_same_values(page
     drawn = page.evaluate(f"{points}.length")
     assert drawn >= len(sessions) > 0
     page.locator("figure.chart summary").click()
+    page.locator("figure.chart table").wait_for()  # it is made when the fold opens
     assert page.locator("figure.chart table tbody tr").count() == len(data["values"])
 
 
