@@ -7,6 +7,7 @@ from typing import Any
 from devices.errors import InputError
 from devices.foreign_text import one_line
 from devices.inventory import DeviceSpec
+from devices.platform import SIMULATED
 from flows.device.job import DeviceJob, DeviceTally
 from flows.labs.messages import Ended, Probed
 from tasks.measure.health import Health
@@ -34,9 +35,10 @@ def require_facts(spec: DeviceSpec, probed: Probed) -> None:
         return
     if not re.fullmatch(r"[\w-]{1,64}", platform, re.ASCII):
         raise InputError(f"`platform` is {one_line(platform, 40)!r}, which is not a platform")
-    if spec.platform and platform != spec.platform:
-        raise InputError(f"`platform` is {platform}, but {spec.platform} in the inventory")
-    if not spec.platform and not platform.startswith(f"{system}-"):
+    stated = SIMULATED if spec.transport == "simulated" else spec.platform
+    if stated and platform != stated:
+        raise InputError(f"`platform` is {platform}, but {stated} in the inventory")
+    if not stated and not platform.startswith(f"{system}-"):
         raise InputError(f"`platform` is {platform}, but `os` is {one_line(str(system), 40)}")
 
 
