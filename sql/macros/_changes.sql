@@ -24,7 +24,7 @@ CREATE OR REPLACE MACRO _changes(before, now) AS
                 CASE
                     WHEN now.commit_name != before.commit_name
                     THEN 'commit ' || _was(before.commit_name, now.commit_name)
-                    WHEN now.commit_name = before.commit_name AND contains(now.commit_name, ' ')
+                    WHEN now.commit_name = before.commit_name AND ends_with(now.commit_name, ' with uncommitted changes')
                     THEN 'commit ' || now.commit_name
                 END,
                 CASE

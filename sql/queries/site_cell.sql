@@ -18,7 +18,7 @@ SELECT
     source_commit
 FROM cell
 LEFT JOIN (
-    SELECT cell, max_by(_commit_name(source_commit, source_is_dirty), started_at) AS source_commit
+    SELECT cell, max_by(_commit_name(source_commit, source_author, source_is_dirty), started_at) AS source_commit
     FROM _session
     GROUP BY cell
 ) AS commits USING (cell)

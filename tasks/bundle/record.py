@@ -48,6 +48,10 @@ class Source(_Record):
     commit: Annotated[str, Field(pattern="^[0-9a-f]{40,64}$")]
     is_dirty: bool | None = None
     """Whether tracked files differed from it; None if git did not answer in time."""
+    author: Annotated[str, Field(min_length=1, max_length=250)] | None = None
+    """Who wrote it, by name without address: whom to ask about what it changed."""
+    branch: Annotated[str, Field(min_length=1, max_length=250)] | None = None
+    """What was checked out; None where no branch is, as CI does it."""
 
 
 class SweepNight(_Record):

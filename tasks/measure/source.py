@@ -5,9 +5,11 @@ import os
 import subprocess
 from pathlib import Path
 
+from devices.foreign_text import one_line
 from tasks.bundle.record import Source
 
 _ANSWER_S = 10.0
+_MOST_NAME = 200
 # Never take the user's lock on the index, and never run a program that the repository names.
 _GIT = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false")
 _log = logging.getLogger(__name__)
@@ -16,11 +18,18 @@ _log = logging.getLogger(__name__)
 def source_of(sweep_file: Path) -> Source | None:
     """Return the commit that is checked out where a sweep file lies; None without git, a repository or a commit."""
     folder = sweep_file.absolute().parent
-    commit = _printed(folder, "rev-parse", "--verify", "HEAD")
-    if not commit:
+    newest = _printed(folder, "log", "-1", "--no-show-signature", "--format=%H %an")
+    if not newest:
         return None
+    commit, _, author = newest.strip().partition(" ")
     changes = _printed(folder, "status", "--porcelain", "--untracked-files=no")
-    return Source(commit=commit.strip(), is_dirty=None if changes is None else bool(changes))
+    branch = _printed(folder, "symbolic-ref", "--quiet", "--short", "HEAD") or ""
+    return Source(
+        commit=commit,
+        is_dirty=None if changes is None else bool(changes),
+        author=one_line(author, _MOST_NAME) or None,
+        branch=one_line(branch, _MOST_NAME) or None,
+    )
 
 
 def _printed(folder: Path, *arguments: str) -> str | None:

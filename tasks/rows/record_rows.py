@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 from tasks.bundle.cell import backend_in_series, backend_of
-from tasks.bundle.record import SessionRecord
+from tasks.bundle.record import SessionRecord, Source
 from tasks.bundle.runner_stats import SessionColumns, Stats
 from tasks.etdump.tree import Runs
 
@@ -34,8 +34,7 @@ def session_row(record: SessionRecord, runs: Runs | None) -> Row:
         "comparison": record.arm.comparison if record.arm else None,
         "arm": record.arm.side if record.arm else None,
         # It explains a change and is no part of the cell: the .pte file and the runner decide what may be pooled.
-        "source_commit": record.sweep.source.commit if record.sweep.source else None,
-        "source_is_dirty": record.sweep.source.is_dirty if record.sweep.source else None,
+        **{f"source_{name}": getattr(record.sweep.source, name, None) for name in Source.model_fields},
         "started_at": _utc(datetime.fromisoformat(record.started_at)),
         "ended_at": _utc(datetime.fromisoformat(record.ended_at)),
         "command": _json(record.command),

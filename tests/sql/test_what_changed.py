@@ -10,8 +10,8 @@ from tests.fixtures.warehouse import BundleMaker
 OLD, NEW = "1a2b3c4" + 33 * "0", "5d6e7f8" + 33 * "0"
 
 
-def source(commit: str, is_dirty: bool | None = False) -> dict[str, Any]:
-    return {"sweep__source": {"commit": commit, "is_dirty": is_dirty}}
+def source(commit: str, is_dirty: bool | None = False, author: str | None = None) -> dict[str, Any]:
+    return {"sweep__source": {"commit": commit, "is_dirty": is_dirty, "author": author}}
 
 
 def model(pte: str, source_sha256: str | None, **versions: str) -> dict[str, Any]:
@@ -36,6 +36,9 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], str | None]] = [
     (source(OLD), source(OLD), None),
     (source(OLD), source(OLD, None), None),
     (source(OLD, None), source(NEW, None), "commit 1a2b3c4 -> 5d6e7f8"),
+    (source(OLD, author="Ada"), source(NEW, author="Li Na"), "commit 1a2b3c4 by Ada -> 5d6e7f8 by Li Na"),
+    (source(OLD, author="Ada"), source(OLD, author="Ada"), None),
+    (source(OLD, True, "Ada"), source(OLD, True, "Ada"), "commit 1a2b3c4 by Ada with uncommitted changes"),
     ({}, source(NEW), None),
     (source(OLD), {}, None),
     # a changed model, told from changed versions

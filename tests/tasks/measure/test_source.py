@@ -33,7 +33,27 @@ def test_the_commit_of_the_repository_is_recorded_and_results_that_nobody_tracks
 ) -> None:
     (sweep_file.parent / "results.duckdb").touch()
     found = known_source_of(sweep_file)
-    assert found.model_dump() == {"commit": git(sweep_file.parent, "rev-parse", "HEAD"), "is_dirty": False}
+    assert found.model_dump() == {
+        "commit": git(sweep_file.parent, "rev-parse", "HEAD"),
+        "is_dirty": False,
+        "author": "Test",
+        "branch": git(sweep_file.parent, "branch", "--show-current"),
+    }
+
+
+def test_a_checkout_of_a_commit_alone_has_no_branch(sweep_file: Path) -> None:
+    git(sweep_file.parent, "checkout", "--quiet", "--detach")
+    found = known_source_of(sweep_file)
+    assert (found.author, found.branch) == ("Test", None)
+
+
+def test_an_author_can_neither_act_on_a_terminal_nor_fill_a_page(sweep_file: Path) -> None:
+    # given a commit whose author's name turns the text after it around and is long
+    name = "\u202e" + 300 * "x"
+    git(sweep_file.parent, "-c", f"user.name={name}", "-c", "user.email=a@b", "commit", "--allow-empty", "-qm", "By x")
+    author = known_source_of(sweep_file).author or ""
+    assert author.startswith("\ufffdxxx")
+    assert len(author) <= 203
 
 
 def test_a_changed_file_anywhere_in_the_repository_is_an_uncommitted_change(sweep_file: Path) -> None:

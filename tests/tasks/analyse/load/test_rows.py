@@ -41,11 +41,12 @@ def test_what_changes_a_session_is_in_its_row(maker: BundleMaker) -> None:
             started_at="2026-11-20T03:00:00+02:00",
             ended_at="2026-11-20T03:00:09+02:00",
             arm={"purpose": "noise", "comparison": "c" * 16, "side": "a"},
-            sweep__source={"commit": "f" * 40, "is_dirty": True},
+            sweep__source={"commit": "f" * 40, "is_dirty": True, "author": "Ada", "branch": "main"},
         )
     )
     expected = {**stats, "slot": 3, "executions": 3, "warmup_executions": 1, "arm": "a", "comparison": "c" * 16}
     expected |= {"purpose": "noise", "source_commit": "f" * 40, "source_is_dirty": True}
+    expected |= {"source_author": "Ada", "source_branch": "main"}
     assert rows.session.items() >= expected.items()
     assert [str(rows.session[name]) for name in ("started_at", "ended_at")] == [
         "2026-11-20 01:00:00",
