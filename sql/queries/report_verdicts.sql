@@ -31,4 +31,5 @@ JOIN (
     FROM _session
     WHERE sweep_id = $sweep_id AND mode = 'timing'
 ) AS measured USING (series_id, device, night)
+WHERE night = $night
 ORDER BY place;

@@ -1,5 +1,6 @@
--- Each night of a device: its sessions, how they ended, and its temperature.
+-- Each night of every device: its sessions, how they ended, and its temperature.
 SELECT
+    device,
     night,
     count(*) AS sessions,
     count(*) FILTER (status = 'succeeded') AS succeeded,
@@ -14,6 +15,6 @@ LEFT JOIN (
     FROM device_conditions
     GROUP BY session_key
 ) AS conditions USING (session_key)
-WHERE device = $device AND night IS NOT NULL
-GROUP BY night
-ORDER BY night DESC;
+WHERE night IS NOT NULL
+GROUP BY device, night
+ORDER BY device, night DESC;

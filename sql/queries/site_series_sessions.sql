@@ -1,6 +1,7 @@
--- The time of every session of a device's series that counts, and whether the time of its night is made from it.
+-- The time of every session of series of some devices that counts, and whether the time of its night is made from it.
 SELECT
     series_id,
+    device,
     session_id,
     night,
     started_at,
@@ -8,5 +9,5 @@ SELECT
     is_typical
 FROM _session
 JOIN session_time USING (session_key)
-WHERE device = $device AND series_id IS NOT NULL AND purpose IS NULL AND _has_times(emulated)
-ORDER BY series_id, night, started_at, session_id;
+WHERE device IN (SELECT unnest($devices::VARCHAR[])) AND series_id IS NOT NULL AND purpose IS NULL AND _has_times(emulated)
+ORDER BY series_id, device, night, started_at, session_id;

@@ -127,4 +127,6 @@ def test_the_commit_of_the_sweep_file_is_recorded_with_each_session(stand_in_far
     # then each session has the commit and that it was not all
     sources = [record.sweep.source for record in open_store(None, Var(farm.var)).records(ended.sweep_id)]
     head = git(farm.folder, "rev-parse", "HEAD")
-    assert [(source.commit, source.is_dirty, source.author) for source in sources if source] == [(head, True, "Test")] * 3
+    assert [(source.commit, source.is_dirty, source.author) for source in sources if source] == [
+        (head, True, "Test")
+    ] * 3

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, TypeVar, cast
 import duckdb
 
 from devices.errors import FarmError
+from sql.excerpt import Excerpt
 from sql.schema import sql_files
 from sql.warehouse import first_line, open_read_only
 from tasks.analyse.report.names import shown_names
@@ -58,14 +59,29 @@ class SweepRow(Row):
 class Reader:
     """Runs the queries of pages; rows show each model by its short name, `./voice.py:make` as `voice`."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, names: Mapping[str, str] | None = None) -> None:
         self._connection = connection
+        self._names = names
 
     @functools.cached_property
-    def names(self) -> dict[str, str]:
+    def names(self) -> Mapping[str, str]:
         """The name that is shown for each model."""
+        if self._names is not None:
+            return self._names
         models = self._connection.execute("SELECT DISTINCT name FROM model").fetchall()
         return shown_names(name for (name,) in models)
+
+    def excerpt(self, sweep_id: str, models: Sequence[str]) -> "Reader":
+        """Return a reader of the sessions of some models in a sweep, by their names in the warehouse.
+
+        It is much faster where a sweep has many cells, and valid until the next call.
+        """
+        self._excerpt.fill(sweep_id, models)
+        return Reader(self._excerpt.connection, self.names)
+
+    @functools.cached_property
+    def _excerpt(self) -> Excerpt:
+        return Excerpt(self._connection)
 
     @functools.cached_property
     def models(self) -> dict[str, str]:
@@ -124,7 +140,7 @@ class Answers:
     def rows(self, row_class: type[RowT]) -> list[RowT]:
         """The rows of the class's query."""
         if row_class not in self._known:
-            parameters = {"sweep_id": self.sweep.sweep_id}
+            parameters = {"sweep_id": self.sweep.sweep_id, "night": self.sweep.night}
             self._known[row_class] = self._reader.rows(row_class, parameters, self._scope)
         return cast(list[RowT], self._known[row_class])
 

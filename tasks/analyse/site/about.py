@@ -16,21 +16,22 @@ from tasks.analyse.site.session_rows import CellFactsRow
 _MOST_CELLS = 60
 _MOST_DETAILED = 6
 _MOST_ROWS = 200
-_LARGE_SWEEP = 1000  # of more cells, the breakdown of one takes seconds: it is on a page of its own
 _OF_MODEL = ("advice", "modules", "operators", "portable", "sme2", "accuracy")
 _OF_LARGE_SWEEP = ("failures",)
 
 
 def details_of(reader: Reader, cells: Sequence[CellFactsRow], anchors: Iterable[str]) -> list[Section]:
-    """Return sections of the report on a sweep, limited to some of its cells; its other sessions are not counted."""
-    (sweep,) = reader.rows(SweepRow, scope={"sweep_id": [cells[0].sweep_id]})
+    """Return sections of the report on a sweep, limited to some cells of a model; other sessions are not counted."""
+    model = reader.models.get(cells[0].model, cells[0].model)
+    part = reader.excerpt(cells[0].sweep_id, [model])
+    (sweep,) = part.rows(SweepRow)
     scope = {
         "cell": [row.cell for row in cells],
         "pair": list(dict.fromkeys(row.pair for row in cells)),
-        "model": [reader.models.get(cells[0].model, cells[0].model)],
+        "model": [model],
         "device": list(dict.fromkeys(row.device for row in cells)),
     }
-    return sections_of(Answers(reader, replace(sweep, discarded=0), scope), anchors)
+    return sections_of(Answers(part, replace(sweep, discarded=0), scope), anchors)
 
 
 def sections_of(answers: Answers, anchors: Iterable[str]) -> list[Section]:
@@ -68,7 +69,6 @@ def model_of(reader: Reader, rows: Sequence[SeriesRow], footer: str) -> Page:
     """Return the page of a model from the rows of its series, with the breakdown of a few of them."""
     model = rows[0].model
     cells = _detailed(reader, rows)
-    is_large = bool(cells) and _size(reader, cells[0].sweep_id) > _LARGE_SWEEP
     which = (
         "Where the time goes, in the newest night, of ",
         *separated([(Link(f"{row.precision} on {row.device}", cell_page(row.cell)),) for row in cells]),
@@ -77,7 +77,7 @@ def model_of(reader: Reader, rows: Sequence[SeriesRow], footer: str) -> Page:
     sections = [
         Section("series", "Series", [table_of(rows, without=("model",)).shortened(_MOST_ROWS, "see the devices")]),
         *([Section("breakdown", "Where the time goes", [Paragraph(which)])] if cells else []),
-        *(details_of(reader, cells, _OF_MODEL) if cells and not is_large else []),
+        *(details_of(reader, cells, _OF_MODEL) if cells else []),
     ]
     name = reader.models.get(model, model)
     subtitle = f"{name} · " if name != model else ""
@@ -85,12 +85,6 @@ def model_of(reader: Reader, rows: Sequence[SeriesRow], footer: str) -> Page:
         f"Model {model}", f"{subtitle}{len(rows):,} series", (), (), sections, footer, model_page(model),
         answer=counts_of(rows), tone=_tone(rows),
     )  # fmt: skip
-
-
-def _size(reader: Reader, sweep_id: str) -> int:
-    """The number of cells of a sweep, at most."""
-    (sweep,) = reader.rows(SweepRow, scope={"sweep_id": [sweep_id]})
-    return sweep.devices * sweep.models
 
 
 def _detailed(reader: Reader, rows: Sequence[SeriesRow]) -> list[CellFactsRow]:
@@ -104,9 +98,8 @@ def _detailed(reader: Reader, rows: Sequence[SeriesRow]) -> list[CellFactsRow]:
     return [facts for facts in cells if facts.sweep_id == cells[0].sweep_id]
 
 
-def device_of(reader: Reader, row: FarmDeviceRow, rows: Sequence[SeriesRow], footer: str) -> Page:
+def device_of(row: FarmDeviceRow, nights: Sequence[DeviceNightRow], rows: Sequence[SeriesRow], footer: str) -> Page:
     """Return the page of a device: its facts, its nights, its series."""
-    nights = reader.rows(DeviceNightRow, {"device": row.device})
     sections = [
         Section("facts", "What it is", [table_of([row])]),
         Section(
@@ -116,7 +109,11 @@ def device_of(reader: Reader, row: FarmDeviceRow, rows: Sequence[SeriesRow], foo
             if rows
             else [Paragraph(_no_times(row))],
         ),
-        Section("nights", "Nights", [table_of(nights).shortened(60, "etfarm sql lists them in session_overview")]),
+        Section(
+            "nights",
+            "Nights",
+            [table_of(nights, without=("device",)).shortened(60, "etfarm sql lists them in session_overview")],
+        ),
     ]
     return Page(
         f"Device {row.device}", ("newest night: ", Link(str(row.night), night_page(row.night))), (), (), sections,

@@ -1,7 +1,7 @@
 """The page of a series on a device: its history, every session of it, and what was decided and changed meanwhile."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -18,33 +18,43 @@ _MOST_NIGHTS = 14
 
 
 class Histories:
-    """The nights and sessions of all series of one device, read at once."""
+    """The nights and sessions of all series of some devices, and every decision, read at once."""
 
-    def __init__(self, reader: Reader, device: str) -> None:
-        self.device = device
-        self._nights: dict[str, list[SeriesNightRow]] = defaultdict(list)
-        self._sessions: dict[str, list[SeriesSessionRow]] = defaultdict(list)
-        for night in reader.rows(SeriesNightRow, {"device": device}):
-            self._nights[night.series_id].append(night)
-        for session in reader.rows(SeriesSessionRow, {"device": device}):
-            self._sessions[session.series_id].append(session)
+    def __init__(self, reader: Reader, devices: Collection[str]) -> None:
+        self.devices = devices
+        self._decisions = reader.rows(DecisionRow)
+        self._nights: dict[tuple[str, str], list[SeriesNightRow]] = defaultdict(list)
+        self._sessions: dict[tuple[str, str], list[SeriesSessionRow]] = defaultdict(list)
+        for night in reader.rows(SeriesNightRow, {"devices": list(devices)}):
+            self._nights[night.series_id, night.device].append(night)
+        for session in reader.rows(SeriesSessionRow, {"devices": list(devices)}):
+            self._sessions[session.series_id, session.device].append(session)
 
-    def of(self, series_id: str) -> tuple[list[SeriesNightRow], list[SeriesSessionRow]]:
-        """Return the nights of a series, the newest first, and its sessions."""
-        return self._nights[series_id], self._sessions[series_id]
+    def of(self, row: SeriesRow) -> tuple[list[SeriesNightRow], list[SeriesSessionRow]]:
+        """Return the nights of a series on a device, the newest first, and its sessions."""
+        return self._nights[row.series_id, row.device], self._sessions[row.series_id, row.device]
+
+    def decisions_on(self, row: SeriesRow) -> list[DecisionRow]:
+        """Return the decisions and notes that are about a series."""
+        about = {"model": row.model, "device": row.device, "precision": row.precision, "variant": row.variant}
+        return [
+            decision
+            for decision in self._decisions
+            if all(getattr(decision, name) in (None, value) for name, value in about.items())
+        ]
 
 
-def series_page_of(reader: Reader, row: SeriesRow, histories: Histories, footer: str) -> Page:
+def series_page_of(row: SeriesRow, histories: Histories, footer: str) -> Page:
     """Return the page of a series; `row` is its newest verdict."""
-    nights, sessions = histories.of(row.series_id)
-    decisions = _decisions_on(reader, row)
+    nights, sessions = histories.of(row)
+    decisions = histories.decisions_on(row)
     has_times = any(night.time_ms is not None for night in nights)
     blocks: list[Block] = [history_chart(nights, sessions, decisions)] if has_times else []
     blocks += [Paragraph(_words(decision), tone="flag") for decision in decisions]
     newest = nights[0]
     sections = [
         Section("history", "History", blocks),
-        Section("nights", "Nights", [table_of(nights[:_MOST_NIGHTS]), *_earlier(nights)]),
+        Section("nights", "Nights", [table_of(nights[:_MOST_NIGHTS], without=("device",)), *_earlier(nights)]),
     ]
     return Page(
         title=f"{row.model} {row.precision} on {row.device}",
@@ -216,16 +226,6 @@ def _scale(range_: list[str]) -> dict[str, Any]:
         ],
         "value": range_[-1],
     }
-
-
-def _decisions_on(reader: Reader, row: SeriesRow) -> list[DecisionRow]:
-    """Decisions and notes that are about the series."""
-    about = {"model": row.model, "device": row.device, "precision": row.precision, "variant": row.variant}
-    return [
-        decision
-        for decision in reader.rows(DecisionRow)
-        if all(getattr(decision, name) in (None, value) for name, value in about.items())
-    ]
 
 
 def _words(decision: DecisionRow) -> str:

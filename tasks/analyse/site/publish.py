@@ -27,6 +27,7 @@ from tasks.store.access import file_system, reported
 
 STATE = "published.json"
 _BATCH = 10
+_DEVICES = 10
 _MOST_STATE_BYTES = 1 << 28
 # Of a published file: what the state of a stranger's folder names is removed at times, so no name may lead elsewhere.
 _NAME = re.compile(r"(?:[a-z0-9][\w.~-]*/){0,2}[a-z0-9][\w.~-]*")
@@ -81,14 +82,16 @@ def _made(snapshot: Path, stale: Sequence[str], wanted: frozenset[str]) -> Itera
 
 
 def _batches(stale: Sequence[str]) -> Iterator[list[str]]:
-    """Yield what one process makes at once: all series of a device, which are read together, and ten of other pages."""
+    """Yield what one process makes at once: all series of some devices, which are read together; ten other pages."""
     of_device: dict[str, list[str]] = defaultdict(list)
     others: list[str] = []
     for address in stale:
         folder, _, name = address.rpartition("/")
         (of_device[name] if folder.startswith("series/") else others).append(address)
     yield from (others[start : start + _BATCH] for start in range(0, len(others), _BATCH))
-    yield from of_device.values()
+    names = sorted(of_device)
+    for start in range(0, len(names), _DEVICES):
+        yield [address for name in names[start : start + _DEVICES] for address in of_device[name]]
 
 
 _of_process: dict[str, Any] = {}
@@ -103,8 +106,7 @@ def _open(snapshot: Path, wanted: frozenset[str]) -> None:
 
 def _make(addresses: Sequence[str]) -> dict[str, bytes]:
     site: Site = _of_process["site"]
-    files = {address: site.file(address) for address in addresses}
-    return {address: file.content.encode() for address, file in files.items() if file is not None}
+    return {address: file.content.encode() for address, file in site.files(addresses).items() if file is not None}
 
 
 def _read_state(location: str) -> dict[str, list[str]]:

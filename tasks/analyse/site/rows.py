@@ -134,6 +134,7 @@ class SeriesNightRow(SiteRow):
 
     query = "series_nights"
     series_id: str
+    device: str
     night: Annotated[date, Night("Night")]
     cell: str | None
     time_ms: Annotated[float | None, Milliseconds("Time", "leads to where it goes")]
@@ -166,6 +167,7 @@ class SeriesSessionRow(SiteRow):
 
     query = "series_sessions"
     series_id: str
+    device: str
     session_id: str
     night: date
     started_at: datetime
@@ -222,6 +224,7 @@ class DeviceNightRow(SiteRow):
     """One night of a device."""
 
     query = "device_nights"
+    device: str
     night: Annotated[date, Night("Night")]
     sessions: Annotated[int, Number("Sessions")]
     succeeded: Annotated[int, Number("Succeeded")]

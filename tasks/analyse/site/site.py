@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable, Container, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -19,7 +20,7 @@ from tasks.analyse.site import about, lists, morning
 from tasks.analyse.site.cell import cell_of
 from tasks.analyse.site.feed import feed
 from tasks.analyse.site.history import Histories, series_page_of
-from tasks.analyse.site.rows import FarmDeviceRow, NightRow, SeriesRow
+from tasks.analyse.site.rows import DeviceNightRow, FarmDeviceRow, NightRow, SeriesRow
 from tasks.analyse.site.session import session_of
 from tasks.analyse.site.session_rows import CellFactsRow, SessionFactsRow
 
@@ -47,6 +48,12 @@ class Site:
         self._published = published
         self._histories: Histories | None = None
         self._footer = f"etfarm {version('etfarm')}, from {source}."
+
+    def files(self, addresses: Sequence[str]) -> dict[str, File | None]:
+        """Return what is at several addresses; the histories of series among them are read at once."""
+        if devices := {row.device for address in addresses if (row := self._by_page.get(address))}:
+            self._histories = Histories(self.reader, devices)
+        return {address: self.file(address) for address in addresses}
 
     def file(self, address: str) -> File | None:
         """Return what is at an address, such as `nights/2026-11-22.html`; None if nothing is."""
@@ -104,6 +111,14 @@ class Site:
         return {slug(row.device): row for row in self.reader.rows(FarmDeviceRow)}
 
     @cached_property
+    def _device_nights(self) -> dict[str, list[DeviceNightRow]]:
+        """The nights of each device, the newest first."""
+        nights: dict[str, list[DeviceNightRow]] = defaultdict(list)
+        for row in self.reader.rows(DeviceNightRow):
+            nights[row.device].append(row)
+        return nights
+
+    @cached_property
     def sweeps(self) -> dict[str, SweepRow]:
         """Every sweep by its name in addresses."""
         return {slug(row.sweep_id): row for row in self.reader.rows(SweepRow)}
@@ -131,16 +146,15 @@ class Site:
     def _device(self, name: str) -> Page | None:
         if (row := self.devices.get(name)) is None:
             return None
-        return about.device_of(
-            self.reader, row, [each for each in self.series if each.device == row.device], self._footer
-        )
+        series = [each for each in self.series if each.device == row.device]
+        return about.device_of(row, self._device_nights[row.device], series, self._footer)
 
     def _series(self, series_id: str, device: str) -> Page | None:
         if (row := self._by_page.get(f"series/{series_id}/{device}.html")) is None:
             return None
-        if self._histories is None or self._histories.device != row.device:
-            self._histories = Histories(self.reader, row.device)
-        return series_page_of(self.reader, row, self._histories, self._footer)
+        if self._histories is None or row.device not in self._histories.devices:
+            self._histories = Histories(self.reader, {row.device})
+        return series_page_of(row, self._histories, self._footer)
 
     def _cell(self, cell: str) -> Page | None:
         rows = self.reader.rows(CellFactsRow, {"cell": cell})

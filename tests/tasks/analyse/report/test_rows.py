@@ -39,6 +39,7 @@ PARAMETERS: dict[str, object] = {
     **dict.fromkeys(("sweep_id", "device", "session_id", "cell"), "none"),
     **dict.fromkeys(("night", "before", "after"), date(2026, 11, 1)),
     "series": [],
+    "devices": [],
 }
 
 
