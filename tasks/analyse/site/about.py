@@ -132,7 +132,7 @@ def counts_of(rows: Sequence[SeriesRow]) -> str:
     counts: dict[str, int] = {}
     for row in rows:
         counts[row.verdict] = counts.get(row.verdict, 0) + 1
-    return f"{len(rows):,} series: {', '.join(f'{count:,} {verdict}' for verdict, count in counts.items())}."
+    return f"{len(rows):,} series: {', '.join(f'{verdict} {count:,}' for verdict, count in counts.items())}."
 
 
 def _tone(rows: Sequence[SeriesRow]) -> Tone:

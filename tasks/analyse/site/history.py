@@ -15,6 +15,7 @@ from tasks.analyse.report.text import counted, in_ms, sentence
 from tasks.analyse.site.rows import DecisionRow, SeriesNightRow, SeriesRow, SeriesSessionRow
 
 _MOST_NIGHTS = 14
+_MOST_LABELS = 15
 
 
 class Histories:
@@ -119,7 +120,12 @@ def history_chart(
     values += [{"kind": "event", "night": each, "name": text} for each, text in _events(nights, decisions)]
     columns = {"night": "Night", "kind": "Point of", "name": "Name", "time": f"Time ({unit})", "low": "Interval from"}
     columns |= {"high": "to", "verdict": "Verdict"}
-    return Chart("Time of each night and of every session", _history_spec(unit), values, columns)
+    return Chart(
+        "Time of each night and of every session",
+        _history_spec(unit, max(1, len(times) // _MOST_LABELS)),
+        values,
+        columns,
+    )
 
 
 def _point(night: SeriesNightRow, scale: float) -> dict[str, Any]:
@@ -153,12 +159,13 @@ def _events(nights: Sequence[SeriesNightRow], decisions: Sequence[DecisionRow]) 
                 yield str(later.night), f"{name} {before} -> {after}"
 
 
-def _history_spec(unit: str) -> dict[str, Any]:
+def _history_spec(unit: str, step: int) -> dict[str, Any]:
+    """A specification of Vega-Lite; `step` is the number of days from one label to the next."""
     x = {
         "field": "night",
         "type": "temporal",
         "title": None,
-        "axis": {"format": "%b %d", "labelOverlap": True},
+        "axis": {"format": "%b %d", "labelOverlap": True, "tickCount": {"interval": "day", "step": step}},
         "scale": {"padding": 14},
     }
     y = {

@@ -108,7 +108,7 @@ def clearer(by_module: Cause, by_operator: Cause) -> Cause:
     """
     if any(part.is_new_or_gone for part in by_module.parts):
         return by_module
-    are_places = by_module.parts and not any(part.name in _NO_PLACES for part in by_module.parts[:_MOST_NAMED])
+    are_places = by_module.parts and by_module.parts[0].name not in _NO_PLACES
     if not are_places or any(part.is_new_or_gone or part.has_other_calls for part in by_operator.parts):
         return by_operator
     slack_ms = _UNEXPLAINED * abs(by_module.change_ms)

@@ -1,5 +1,6 @@
 """The queries of the report: their columns are the fields of their row classes, with and without results."""
 
+import re
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
@@ -17,10 +18,12 @@ from tasks.analyse.report.data import Row, open_answers
 from tasks.analyse.report.page import Cell
 from tasks.analyse.report.sections.categories import CATEGORIES
 from tasks.analyse.report.sections.section_list import SECTIONS
+from tasks.analyse.site import site
 from tasks.analyse.site.origins import FingerprintRow
 from tests.fixtures.report import fill_every_section
 from tests.fixtures.warehouse import BundleMaker
 
+assert site  # its modules define the rows
 PYTHON_TYPES: dict[str, object] = {
     "VARCHAR": str,
     "BOOLEAN": bool,
@@ -44,7 +47,7 @@ PARAMETERS: dict[str, object] = {
 
 
 def row_classes(base: type[Row] = Row) -> Iterator[type[Row]]:
-    """The row classes of the report's modules, which render.py imports."""
+    """The row classes of the report's modules, which render.py imports, and of the site's, which site.py does."""
     for row_class in base.__subclasses__():
         yield from row_classes(row_class)
         if "query" in vars(row_class) and row_class.__module__.startswith("tasks.analyse."):
@@ -87,7 +90,7 @@ def without_none(hint: object) -> object:
 @every_row_class
 def test_columns_and_their_types_are_those_of_the_row_class(row_class: type[Row], maker: BundleMaker) -> None:
     (text,) = (file.text for file in sql_files("queries") if file.name == name_of(row_class))
-    given = {name: value for name, value in PARAMETERS.items() if f"${name}" in text}
+    given = {name: value for name, value in PARAMETERS.items() if re.search(rf"\${name}\b", text)}
     with open_read_only(maker.warehouse) as connection:
         answer = connection.execute(text, given)
         found = {name: PYTHON_TYPES[str(sql_type)] for name, sql_type, *_ in answer.description or []}
