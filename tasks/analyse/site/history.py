@@ -117,15 +117,12 @@ def history_chart(
         for each in sessions
     ]
     values += [_point(night, scale) for night in nights if night.time_ms is not None]
-    values += [{"kind": "event", "night": each, "name": text} for each, text in _events(nights, decisions)]
+    events = [{"kind": "event", "night": each, "name": text} for each, text in _events(nights, decisions)]
+    values += events
     columns = {"night": "Night", "kind": "Point of", "name": "Name", "time": f"Time ({unit})", "low": "Interval from"}
     columns |= {"high": "to", "verdict": "Verdict"}
-    return Chart(
-        "Time of each night and of every session",
-        _history_spec(unit, max(1, len(times) // _MOST_LABELS)),
-        values,
-        columns,
-    )
+    spec = _history_spec(unit, max(1, len(times) // _MOST_LABELS), bool(events))
+    return Chart("Time of each night and of every session", spec, values, columns)
 
 
 def _point(night: SeriesNightRow, scale: float) -> dict[str, Any]:
@@ -159,7 +156,17 @@ def _events(nights: Sequence[SeriesNightRow], decisions: Sequence[DecisionRow]) 
                 yield str(later.night), f"{name} {before} -> {after}"
 
 
-def _history_spec(unit: str, step: int) -> dict[str, Any]:
+def _event_layers(x: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A line with its name for each event."""
+    only = [{"filter": "datum.kind == 'event'"}]
+    name = {"field": "name"}
+    line = {"type": "rule", "strokeDash": [4, 3], "color": "#8a97a6"}
+    yield {"transform": only, "mark": line, "encoding": {"x": x, "tooltip": name}}
+    text = {"type": "text", "align": "left", "dx": 4, "y": 8, "fontSize": 11}
+    yield {"transform": only, "mark": text, "encoding": {"x": x, "text": name}}
+
+
+def _history_spec(unit: str, step: int, has_events: bool) -> dict[str, Any]:
     """A specification of Vega-Lite; `step` is the number of days from one label to the next."""
     x = {
         "field": "night",
@@ -181,16 +188,7 @@ def _history_spec(unit: str, step: int) -> dict[str, Any]:
         "width": "container",
         "height": 300,
         "layer": [
-            {
-                "transform": [{"filter": "datum.kind == 'event'"}],
-                "mark": {"type": "rule", "strokeDash": [4, 3], "color": "#8a97a6"},
-                "encoding": {"x": x, "tooltip": {"field": "name"}},
-            },
-            {
-                "transform": [{"filter": "datum.kind == 'event'"}],
-                "mark": {"type": "text", "align": "left", "dx": 4, "y": 8, "fontSize": 11},
-                "encoding": {"x": x, "text": {"field": "name"}},
-            },
+            *(_event_layers(x) if has_events else ()),
             {
                 "transform": [{"filter": "datum.kind == 'session'"}],
                 "params": [{"name": "zoom", "select": "interval", "bind": "scales"}],

@@ -28,7 +28,7 @@ _NO_PLACES = {
 _FALSE_DISCOVERIES = 0.05  # share of the parts named although they did not change
 _LEAST_SHARE = 0.01  # of the time, before or after: a smaller part has no name
 _LARGE_SHARE = 0.2  # of the change: a part that is named without a test, where there are too few sessions for one
-_UNEXPLAINED = 0.05  # of the change: modules may leave so much more of it unnamed than operators
+_UNEXPLAINED = 0.15  # of the change: modules may leave so much more of it unnamed than operators
 _MOST_NAMED = 3
 _NS_PER_MS = 1e6
 
