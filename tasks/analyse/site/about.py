@@ -13,7 +13,7 @@ from tasks.analyse.report.text import separated
 from tasks.analyse.site.rows import DeviceNightRow, FarmDeviceRow, SeriesRow
 from tasks.analyse.site.session_rows import CellFactsRow
 
-_MOST_CELLS = 60
+MOST_CELLS = 60
 _MOST_DETAILED = 6
 _MOST_ROWS = 200
 _OF_MODEL = ("advice", "modules", "operators", "portable", "sme2", "accuracy")
@@ -54,13 +54,13 @@ def _fewer(blocks: Sequence[Block]) -> list[Block]:
             kept.append(block.shortened(_MOST_ROWS, "the pages of models and devices have them"))
         elif isinstance(block, Fold):
             folds += 1
-            if folds <= _MOST_CELLS:
+            if folds <= MOST_CELLS:
                 kept.append(replace(block, blocks=_fewer(block.blocks)))
         else:
             kept.append(block)
-    if folds > _MOST_CELLS:
+    if folds > MOST_CELLS:
         kept.append(
-            Paragraph(f"{folds - _MOST_CELLS:,} more cells: the pages of models and devices have them.", "quiet")
+            Paragraph(f"{folds - MOST_CELLS:,} more cells: the pages of models and devices have them.", "quiet")
         )
     return kept
 
@@ -143,7 +143,7 @@ def sweep_of(answers: Answers, footer: str) -> Page:
     """Return the page of a sweep: its report; of more cells than can be read, what is not about single cells."""
     every = [section.__name__ for section in SECTIONS]
     cells = answers.sweep.devices * answers.sweep.models
-    anchors = every if cells <= _MOST_CELLS else _OF_LARGE_SWEEP
+    anchors = every if cells <= MOST_CELLS else _OF_LARGE_SWEEP
     sections = sections_of(answers, anchors)
     return Page(
         title=f"Sweep {answers.sweep.sweep_id}",

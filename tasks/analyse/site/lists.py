@@ -1,14 +1,16 @@
 """The pages that list: nights, models, devices, runners, what SME2 gained, and two nights side by side."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import date
 
-from tasks.analyse.report.addresses import comparison_page, model_page, night_page
+from tasks.analyse.report.addresses import comparison_page, model_page, night_page, slug
 from tasks.analyse.report.columns import table_of
-from tasks.analyse.report.data import Reader
+from tasks.analyse.report.data import Answers, Reader, SweepRow
 from tasks.analyse.report.page import Block, Cell, Code, CodeLink, Column, Link, Page, Paragraph, Section, Table, Text
 from tasks.analyse.report.text import counted, joined
+from tasks.analyse.site.about import MOST_CELLS, sections_of
 from tasks.analyse.site.rows import (
     ComparedRow,
     FarmDeviceRow,
@@ -91,8 +93,11 @@ def runners(reader: Reader, footer: str) -> Page:
     )
 
 
-def sme2(reader: Reader, footer: str) -> Page:
-    """Return the page about what SME2 gained in the newest night of every sweep."""
+def sme2(reader: Reader, sweeps: Iterable[SweepRow], footer: str) -> Page:
+    """Return the page about SME2 in the newest night of every sweep: what it gained, where, and by which kernels.
+
+    Of a sweep with more cells than can be read, only the gain of each pair.
+    """
     rows = reader.rows(GainRow)
     if not rows:
         step = (
@@ -111,9 +116,19 @@ def sme2(reader: Reader, footer: str) -> Page:
         )
     blocks: list[Block] = [
         table_of(rows).shortened(_MOST_ROWS, f"{_IN_SQL}: sme2_speedup"),
-        Paragraph("Coverage, kernels and the shift of the bottleneck of a model are on its page."),
+        Paragraph("Coverage, kernels and the shift of the bottleneck of a model are on its page, too."),
     ]
-    return _page("SME2", "sme2.html", f"{answer}.", blocks, footer)
+    in_order = sorted(sweeps, key=lambda sweep: (sweep.night or date.min, sweep.sweep_id))
+    newest = {sweep.name: sweep for sweep in in_order}
+    page = _page("SME2", "sme2.html", f"{answer}.", blocks, footer)
+    parts = [_sme2_of(reader, sweep) for sweep in newest.values() if sweep.devices * sweep.models <= MOST_CELLS]
+    return replace(page, sections=[*page.sections, *parts])
+
+
+def _sme2_of(reader: Reader, sweep: SweepRow) -> Section:
+    """What the report of a sweep says about SME2."""
+    (section,) = sections_of(Answers(reader, sweep), ("sme2",))
+    return replace(section, anchor=f"sme2-{slug(sweep.sweep_id)}", title=f"{section.title}: {sweep.sweep_id}")
 
 
 def comparison(reader: Reader, before: date, after: date, footer: str) -> Page:

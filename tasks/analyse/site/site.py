@@ -71,7 +71,7 @@ class Site:
             "nights.html": lambda: lists.nights(self.reader, self._footer),
             "models.html": lambda: lists.models(self.series, self._footer),
             "devices.html": lambda: lists.devices(self.reader, self._footer),
-            "sme2.html": lambda: lists.sme2(self.reader, self._footer),
+            "sme2.html": lambda: lists.sme2(self.reader, self.sweeps.values(), self._footer),
             "runners.html": lambda: lists.runners(self.reader, self._footer),
         }
         if address in lists_of:

@@ -212,6 +212,18 @@ def test_an_empty_warehouse_says_how_to_measure(maker: BundleMaker) -> None:
             pages.read(address)
 
 
+def test_the_page_of_sme2_says_of_the_newest_sweep_what_its_report_says(pages: Pages) -> None:
+    page = pages.read("sme2.html")
+    of_sweep = [name for name in page.words if name.startswith("sme2-")]
+    assert of_sweep == [f"sme2-nightly-{NEWEST}"]
+    # the same words and figures as on the page of the sweep, under a title with its name
+    expected = pages.read(f"sweeps/nightly-{NEWEST}.html").words["sme2"]
+    words = page.words[of_sweep[0]].partition(NEWEST)[2].split()
+    expected_words = expected.partition("What SME2 did")[2].split()
+    assert len(expected_words) > 50
+    assert words[: len(expected_words)] == expected_words
+
+
 def test_the_feed_is_atom_with_an_entry_for_each_night_and_regression(pages: Pages) -> None:
     feed = ElementTree.fromstring(pages.html("feed.atom"))
     names = {"atom": "http://www.w3.org/2005/Atom"}
