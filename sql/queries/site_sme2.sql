@@ -1,4 +1,4 @@
--- What SME2 gained in each pair of cells of the newest night of each sweep's name, the most first.
+-- What SME2 gained in each pair of cells, both measured, of the newest night of each sweep's name, the most first.
 WITH
 newest AS (
     SELECT sweep_id
@@ -18,5 +18,5 @@ SELECT
     reason
 FROM sme2_speedup
 JOIN _named_pair AS named USING (pair, sweep_id)
-WHERE sweep_id IN (FROM newest) AND without_times IS NULL
+WHERE sweep_id IN (FROM newest) AND without_times IS NULL AND sessions_on > 0 AND sessions_off > 0
 ORDER BY speedup DESC NULLS LAST, place;

@@ -99,30 +99,33 @@ def sme2(reader: Reader, sweeps: Iterable[SweepRow], footer: str) -> Page:
     Of a sweep with more cells than can be read, only the gain of each pair.
     """
     rows = reader.rows(GainRow)
+    hidden = f"{_IN_SQL}: sme2_speedup"
+    page = _page(
+        "SME2", "sme2.html", _gain(rows), [table_of(rows).shortened(_MOST_ROWS, hidden)] if rows else [], footer
+    )
+    in_order = sorted(sweeps, key=lambda sweep: (sweep.night or date.min, sweep.sweep_id))
+    newest = {sweep.name: sweep for sweep in in_order}
+    parts = [_sme2_of(reader, sweep) for sweep in newest.values() if sweep.devices * sweep.models <= MOST_CELLS]
+    return replace(page, sections=[*page.sections, *parts])
+
+
+def _gain(rows: Sequence[GainRow]) -> Text:
+    """The largest and the least gain in a sentence; without a pair, how to measure one."""
     if not rows:
-        step = (
+        return (
             "No model was measured with SME2 on and off on a real device. Add both variants to the sweep file: ",
             Code("variants: [sme2_on, sme2_off]"),
             ".",
         )
-        return _page("SME2", "sme2.html", step, [], footer)
-    known = [row for row in rows if row.speedup is not None]
     answer = f"{counted(len(rows), 'pair').capitalize()} with SME2 on and off"
-    if known:
-        best, least = known[0], known[-1]
-        answer += (
-            f"; largest speed-up {best.speedup:.2f}\u00d7 ({best.model} {best.precision} on {best.device}), "
-            f"least {least.speedup:.2f}\u00d7 ({least.model} {least.precision} on {least.device})"
-        )
-    blocks: list[Block] = [
-        table_of(rows).shortened(_MOST_ROWS, f"{_IN_SQL}: sme2_speedup"),
-        Paragraph("Coverage, kernels and the shift of the bottleneck of a model are on its page, too."),
-    ]
-    in_order = sorted(sweeps, key=lambda sweep: (sweep.night or date.min, sweep.sweep_id))
-    newest = {sweep.name: sweep for sweep in in_order}
-    page = _page("SME2", "sme2.html", f"{answer}.", blocks, footer)
-    parts = [_sme2_of(reader, sweep) for sweep in newest.values() if sweep.devices * sweep.models <= MOST_CELLS]
-    return replace(page, sections=[*page.sections, *parts])
+    known = [row for row in rows if row.speedup is not None]
+    if not known:
+        return f"{answer}."
+    best, least = known[0], known[-1]
+    return (
+        f"{answer}; largest speed-up {best.speedup:.2f}\u00d7 ({best.model} {best.precision} on {best.device}), "
+        f"least {least.speedup:.2f}\u00d7 ({least.model} {least.precision} on {least.device})."
+    )
 
 
 def _sme2_of(reader: Reader, sweep: SweepRow) -> Section:

@@ -212,6 +212,18 @@ def test_an_empty_warehouse_says_how_to_measure(maker: BundleMaker) -> None:
             pages.read(address)
 
 
+def test_the_page_of_sme2_counts_a_pair_only_if_both_sides_were_measured(
+    pages: Pages, connection: duckdb.DuckDBPyConnection
+) -> None:
+    # given a farm whose sweeps ran each model with SME2 on or off, not both
+    both = "SELECT count(*) FROM sme2_speedup WHERE sessions_on > 0 AND sessions_off > 0"
+    assert connection.execute(both).fetchall() == [(0,)]
+    # then there is no pair to count, and the page says how to measure one
+    assert pages.read("sme2.html").answer.endswith(
+        "Add both variants to the sweep file: variants: [sme2_on, sme2_off]."
+    )
+
+
 def test_the_page_of_sme2_says_of_the_newest_sweep_what_its_report_says(pages: Pages) -> None:
     page = pages.read("sme2.html")
     of_sweep = [name for name in page.words if name.startswith("sme2-")]
