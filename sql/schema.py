@@ -38,6 +38,12 @@ def sql_files(folder: str) -> tuple[SqlFile, ...]:
 
 
 @functools.cache
+def query_text(name: str) -> str:
+    """Return the text of a query of `sql/queries`, named without its suffix."""
+    return next(file.text for file in sql_files("queries") if file.name == name)
+
+
+@functools.cache
 def migrations() -> tuple[SqlFile, ...]:
     """Return the migrations of this farm in order; their names start with 0001, 0002, ..."""
     return sql_files("migrations")

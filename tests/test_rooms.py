@@ -55,7 +55,8 @@ ROOMS_OF_WINGS: dict[str, set[str]] = {
     "tasks.analyse.verdict": set(),
     "tasks.analyse.load": {"tasks.analyse.verdict"},
     "tasks.analyse.report": {"tasks.analyse.verdict"},
-    "tasks.analyse.site": {"tasks.analyse.report", "tasks.analyse.verdict"},
+    "tasks.analyse.compare": {"tasks.analyse.report", "tasks.analyse.verdict"},
+    "tasks.analyse.site": {"tasks.analyse.compare", "tasks.analyse.report", "tasks.analyse.verdict"},
     "tasks.analyse.certify": set(),
     "tasks.keep.kit": set(),
 }

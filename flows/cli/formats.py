@@ -6,7 +6,7 @@ import io
 import json
 import math
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -38,16 +38,21 @@ def as_text(columns: Sequence[str], blocks: Blocks, form: str) -> Iterator[str]:
     return writers[form](columns, blocks)
 
 
+def check_output(file: Path, suffixes: Collection[str]) -> None:
+    """Raise InputError if nothing can be written to a file of this name."""
+    if file.suffix not in suffixes:
+        raise InputError(f"{file}: unknown output format; end its name in {', '.join(suffixes)}")
+    if file.is_dir():
+        raise InputError(f"{file}: is a folder; name a file")
+
+
 @contextlib.contextmanager
-def output_file(file: Path) -> Iterator[BinaryIO]:
+def output_file(file: Path, suffixes: Collection[str] = _SUFFIXES) -> Iterator[BinaryIO]:
     """Yield a stream whose content becomes `file` at the end of the block; on an error the file stays as it was.
 
     Raises InputError if rows cannot be written to a file of this name.
     """
-    if file.suffix not in _SUFFIXES:
-        raise InputError(f"{file}: unknown output format; end its name in {', '.join(_SUFFIXES)}")
-    if file.is_dir():
-        raise InputError(f"{file}: is a folder; name a file")
+    check_output(file, suffixes)
     remove_leftovers(file.parent)
     with complete_file(file) as stream:
         yield stream

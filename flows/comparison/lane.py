@@ -14,7 +14,7 @@ from flows.prepare import Probe, Runners, probe_step, runner_step
 from flows.server.states import outcome
 from flows.warehouse.publish import ask_warehouse, load_store
 from tasks.analyse.verdict.comparison import MARGIN, Comparison, compare_sessions
-from tasks.analyse.verdict.session_parts import PART_COLUMNS, cause_between
+from tasks.analyse.verdict.session_parts import cause_of_rows
 from tasks.bundle.cell import VARIANTS, Purpose, Variant
 from tasks.bundle.record import SweepNight
 from tasks.measure.alternate import Side, comparison_id, plan_round
@@ -58,6 +58,10 @@ class Answer:
     """How many calls measured the sessions."""
     since: datetime | None = None
     """When the first of them was started, UTC."""
+    cells: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    """Those of A and of B that were pooled."""
+    variant: Variant = "sme2_off"
+    """That of the runner that measured both."""
 
     @property
     def word(self) -> str:
@@ -109,16 +113,20 @@ class Lane:
         tally = measure_device(self._job(a, b, purpose, sessions))
         results.load()
         comparisons = [comparison_id(sweep, a, b, purpose) for sweep in (*results.earlier, results.sweep)]
-        cells = [cell for (cell,) in results.ask("comparison_pool", comparisons=comparisons)]
+        pool = results.ask("comparison_pool", comparisons=comparisons)
+        cells_a, cells_b = ([cell for arm, cell in pool if arm == side] for side in "ab")
+        cells = [*cells_a, *cells_b]
         sides = {side: figures for side, *figures in results.ask("comparison_figures", cells=cells)}
         for name in "ab":
             if name not in sides:
                 raise FarmError(f"side {name.upper()}: {tally.stopped_by or self._failure(comparisons[-1], name)}")
         (times_a, calls, since_a), (times_b, _, since_b) = sides["a"], sides["b"]
         result = compare_sessions(times_a, times_b, margin)
-        cause = self._cause(cells) if result.answer == "different" else None
+        cause = self._cause(cells_a, cells_b) if result.answer == "different" else None
         inaccurate = tuple(side.upper() for (side,) in results.ask("comparison_inaccurate", cells=cells))
-        return Answer(result, cause, inaccurate, calls, min(since_a, since_b))
+        return Answer(
+            result, cause, inaccurate, calls, min(since_a, since_b), (tuple(cells_a), tuple(cells_b)), self.variant
+        )
 
     def _job(self, a: Side, b: Side, purpose: Purpose, sessions: int) -> DeviceJob:
         return DeviceJob(
@@ -135,11 +143,8 @@ class Lane:
             round=plan_round(self.results.sweep, [(a, b)], purpose, sessions),
         )
 
-    def _cause(self, cells: list[str]) -> str | None:
-        sides: dict[str, list[dict[str, Any]]] = {"a": [], "b": []}
-        for arm, *values in self.results.ask("comparison_operators", cells=cells):
-            sides[arm].append(dict(zip(PART_COLUMNS, values, strict=True)))
-        return cause_between(sides["a"], sides["b"])
+    def _cause(self, cells_a: list[str], cells_b: list[str]) -> str | None:
+        return cause_of_rows(self.results.ask("comparison_operators", cells_a=cells_a, cells_b=cells_b))
 
     def _failure(self, comparison: str, side: str) -> str:
         """Return why no session of a side counts."""

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from devices.errors import InputError
 from flows.progress import board
 from flows.warehouse.unloadable import refused_by_id, session_of, unloaded_reasons
-from sql.schema import sql_files
+from sql.schema import query_text
 from sql.warehouse import (
     NotADatabase,
     WarehouseDamaged,
@@ -207,9 +207,8 @@ def ask_warehouse(
     query: str, var: Path, warehouse: Path | None, **parameters: str | list[str]
 ) -> list[tuple[Any, ...]]:
     """Return the rows of a query of `sql/queries`, named without its suffix; raises WarehouseError."""
-    text = next(file.text for file in sql_files("queries") if file.name == query)
     with readable_warehouse(var, warehouse) as readable, open_read_only(readable) as connection:
-        return connection.execute(text, parameters).fetchall()
+        return connection.execute(query_text(query), parameters).fetchall()
 
 
 def write_report(

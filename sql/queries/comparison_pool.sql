@@ -1,4 +1,4 @@
--- The cells of a comparison, the last of $comparisons, and of those before it whose both sides had the same content on the
+-- The cells of a comparison with their sides, the last of $comparisons, and of those before it whose both sides had the same content on the
 -- same device: everything that makes a cell, except the sweep and its night.
 WITH
 content AS (
@@ -21,8 +21,8 @@ call AS (
     FROM side
     GROUP BY comparison
 )
-SELECT cell
+SELECT arm, cell
 FROM side
 JOIN call USING (comparison)
 WHERE sides = (SELECT sides FROM call WHERE comparison = $comparisons[-1])
-ORDER BY cell;
+ORDER BY arm, cell;

@@ -102,13 +102,14 @@ def test_a_side_with_two_cells_counts_with_the_newest_one_only(maker: BundleMake
         arm: times for arm, times, *_ in ask_warehouse("comparison_figures", tmp_path, maker.warehouse, cells=cells)
     }
     assert (len(figures["a"]), max(figures["a"]) < 1_010_000) == (6, True)
-    operators = ask_warehouse("comparison_operators", tmp_path, maker.warehouse, cells=cells)
+    sides = {"cells_a": cells[:1], "cells_b": cells[1:]}
+    operators = ask_warehouse("comparison_operators", tmp_path, maker.warehouse, **sides)
     assert [row[0] for row in operators] == ["a"] * 6 + ["b"] * 8
 
 
 def pool(maker: BundleMaker, var: Path, *comparisons: str) -> list[str]:
     """Return the cells that are pooled with those of the last comparison."""
-    return [cell for (cell,) in ask_warehouse("comparison_pool", var, maker.warehouse, comparisons=[*comparisons])]
+    return [cell for _, cell in ask_warehouse("comparison_pool", var, maker.warehouse, comparisons=[*comparisons])]
 
 
 @pytest.mark.parametrize(

@@ -76,9 +76,12 @@ def sql(
 
 @app.command(epilog="Example: etfarm compare 2026-11-01 2026-11-02 --fail-on regression")
 def compare(
-    a: Annotated[str, typer.Argument(help="What to compare with.")],
-    b: Annotated[str, typer.Argument(help="What is compared; of the same kind as A.")],
-    model: Annotated[str | None, typer.Option(help="Only this model.")] = None,
+    a: Annotated[str | None, typer.Argument(help="What to compare with.")] = None,
+    b: Annotated[str | None, typer.Argument(help="What is compared; of the same kind as A.")] = None,
+    base: Annotated[
+        str | None, typer.Option(help="Instead of A and B: a commit whose --model is compared with the present one.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="Only this model; with --base, file.py:factory.")] = None,
     device: Annotated[str | None, typer.Option(help="Only this device.")] = None,
     precision: Annotated[str | None, typer.Option(help="Only this precision.")] = None,
     sweep_id: Annotated[
@@ -92,6 +95,10 @@ def compare(
         typer.Option(help="Exit with 1 on this result; may be repeated."),
     ] = None,
     sessions: Annotated[int, typer.Option(min=5, max=1000, help="Sessions of each .pte file in this call.")] = 8,
+    output: Annotated[
+        list[Path] | None,
+        typer.Option(help="File to write, may be repeated: .md for a pull request, .json, .xml (JUnit), .svg (badge)."),
+    ] = None,
     inventory: InventoryOption = DEFAULT_INVENTORY,
     format: Annotated[
         Literal["table", "csv", "json", "markdown"], typer.Option("--format", help="Output format.")
@@ -106,10 +113,10 @@ def compare(
     written with its kind, such as device:pixel-1. Cells are matched by everything else of their series.
 
     Two .pte files are measured alternately on one device first, with --sessions each; those of earlier calls of the day
-    count, too.
+    count, too. So are both versions of a model: etfarm compare --model ./model.py:make --base origin/main
 
-    Each pair is different, same (the 95 % interval of B / A lies inside the margin) or unknown;
-    inaccurate if the outputs of a side are too far from their references, whatever the times are.
+    Each pair is slower or faster with its 95 % interval, not slower (the interval of B / A lies inside the margin), or
+    cannot be told, with what would settle it; inaccurate if the outputs of a side are too far from their references.
 
     Exits with 0, with 1 on a result that --fail-on lists, and with 2 on a mistake. regression: B is slower than A by
     more than the margin, and the complete interval is above 1; never if only the night differs, and neither the model,
@@ -117,18 +124,30 @@ def compare(
     needed, or a cell has no counterpart.
     inaccurate: the outputs of A or B are.
     """
+    from devices.errors import InputError
     from flows.cli.ask.compare import run_compare
     from flows.cli.ask.compare_files import are_files, run_compare_files
 
-    if are_files((a, b)):
-        names = {"model": model, "precision": precision, "sweep": sweep_id}
+    if base is not None:
+        from flows.cli.ask.compare_commits import exported_sides
+
+        if a is not None:
+            raise InputError("--base is compared with the present files; leave A and B out")
+        files = exported_sides(model, precision or "fp32", base, var)
+        labels = (f"{model} at {base}", f"{model} as it is now")
+        model = precision = None
+    elif a is None or b is None:
+        raise InputError("name A and B, or --model and --base; see `etfarm compare --help`")
+    elif not are_files((a, b)):
+        only = {"model": model, "device": device, "precision": precision}
+        how = (fail_on or (), format, output or (), var, warehouse)
+        raise typer.Exit(run_compare((a, b), sweep_id, only, margin / 100, *how))
+    else:
         files = (Path(a), Path(b))
-        where = (format, var, None, warehouse)
-        raise typer.Exit(
-            run_compare_files(files, device, inventory, sessions, names, margin / 100, fail_on or (), *where)
-        )
-    only = {"model": model, "device": device, "precision": precision}
-    raise typer.Exit(run_compare((a, b), sweep_id, only, margin / 100, fail_on or (), format, var, warehouse))
+        labels = (f"file {files[0].name}", f"file {files[1].name}")
+    names = {"model": model, "precision": precision, "sweep": sweep_id}
+    where = (format, output or (), labels, var, None, warehouse)
+    raise typer.Exit(run_compare_files(files, device, inventory, sessions, names, margin / 100, fail_on or (), *where))
 
 
 @app.command(epilog="Example: etfarm inspect model.etdump")

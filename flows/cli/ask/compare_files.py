@@ -1,20 +1,29 @@
 """`etfarm compare A.pte B.pte`: measure two files alternately on a device, and print how they compare."""
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from devices.errors import InputError
-from flows.cli.formats import as_text
-from flows.terminal import show, show_pieces
+from flows.cli.ask.compare import told
+from flows.cli.ask.outputs import check_outputs
+from flows.terminal import show
+from flows.warehouse.publish import readable_warehouse
+from sql.warehouse import open_read_only
+from tasks.analyse.compare.found import besides
+from tasks.analyse.compare.outcome import SLOWER, Beside, Line, Outcome
+from tasks.analyse.report.names import shown_names
 from tasks.bundle.enough import LEAST_SESSIONS
 from tasks.bundle.record import SweepNight
 from tasks.measure.night import sweep_night, sweeps_of_night
+from tasks.prepare.export.given import exported_or_given
 from tasks.store.files import sha256_of
 
-_COLUMNS = ["device", "A", "B", "A sessions", "B sessions", "A ms", "B ms", "B / A", "low", "high", "answer", "since"]
+if TYPE_CHECKING:
+    from flows.comparison.lane import Answer, Results
 
 
 def are_files(words: tuple[str, str]) -> bool:
@@ -34,13 +43,16 @@ def run_compare_files(
     margin: float,
     fail_on: Collection[str],
     form: str,
+    outputs: Sequence[Path],
+    labels: tuple[str, str],
     var: Path,
     bundles: str | None,
     warehouse: Path | None,
 ) -> int:
     """Print how two .pte files compare; return 1 if the answer is what `fail_on` lists, else 0.
 
-    `margin` is a fraction; `only` are options that are not for files. Raises InputError before anything is measured.
+    `margin` is a fraction, `only` are options that are not for files, `labels` name A and B. Raises InputError before
+    anything is measured.
     """
     for name, value in only.items():
         if value is not None:
@@ -48,6 +60,7 @@ def run_compare_files(
     for file in files:
         if not file.is_file():
             raise InputError(f"{file}: no such file; name a .pte file")
+    check_outputs(outputs)
     from flows.cli.prefect_run import announce, run_with_server
     from flows.comparison.lane import Results, choose_device
     from tasks.store.store import open_store
@@ -65,10 +78,10 @@ def run_compare_files(
     parameters = {"a": files[0], "b": files[1], "device": spec, "results": results}
     parameters |= {"sessions": sessions, "margin": margin}
     answer, note, is_server_lost = run_with_server(compare_files, parameters, var, "comparison")
-    _print(answer, files, spec.name, form)
+    outcome = _outcome(answer, files, labels, spec.name, margin, results)
     if note:
         show(note, err=True)
-    code = 1 if _fails(answer, fail_on, margin) else 0
+    code = told(outcome, fail_on, form, outputs)
     if is_server_lost:
         exit_at_once(code)
     return code
@@ -82,27 +95,62 @@ def _sweeps_of(files: tuple[Path, Path], device: str, sweep_ids: Iterable[str]) 
     return sweep_night(name, today, known, again=True), sweeps_of_night(name, today, known)
 
 
-def _print(answer: Any, files: tuple[Path, Path], device: str, form: str) -> None:
+def _outcome(
+    answer: "Answer",
+    files: tuple[Path, Path],
+    labels: tuple[str, str],
+    device: str,
+    margin: float,
+    results: "Results",
+) -> Outcome:
+    """Return the comparison as a line; no path is in it, since folders are of this machine alone."""
+    exports = [exported_or_given(file, results.places.exports) for file in files]
+    shown = shown_names(export.model for export in exports)
+    models, precisions = [shown[export.model] for export in exports], [export.precision for export in exports]
     found = answer.result
-    counts = found.sessions_a, found.sessions_b
-    times = [each / 1e6 if each is not None else None for each in (found.time_a, found.time_b)]
-    figures = (*counts, *times, found.ratio, found.low, found.high, answer.word, answer.since)
-    row = (device, *map(str, files), *figures)
-    show_pieces(as_text(_COLUMNS, [[row]], form))
-    if form != "table":
-        return
-    show(f"B against A: {answer.in_words()}")
-    if answer.calls > 1:
+    with readable_warehouse(results.places.root, results.warehouse) as readable, open_read_only(readable) as connection:
+        known = besides(connection, [*answer.cells[0], *answer.cells[1]])
+    sides = [
+        replace(_last(known, cells), sessions=sessions, pte_bytes=file.stat().st_size)
+        for cells, sessions, file in zip(answer.cells, (found.sessions_a, found.sessions_b), files, strict=True)
+    ]
+    word = answer.word
+    if word == "different":
+        word = SLOWER if (found.low or 0) > 1 else "faster"
+    line = Line(
+        model=" -> ".join(dict.fromkeys(models)),
+        device=device,
+        precision=" -> ".join(dict.fromkeys(precisions)),
+        variant=answer.variant,
+        threads="1",
+        result=replace(found, time_a=_ms(found.time_a), time_b=_ms(found.time_b)),
+        word=word,
+        a=sides[0],
+        b=sides[1],
+        cause=answer.cause,
+        inaccurate_sides=" and ".join(answer.inaccurate_sides),
+        is_regression=found.answer == "different" and (found.low or 0) > 1 and (found.ratio or 0) > 1 + margin,
+    )
+    return Outcome(*labels, [line], margin, list(_remarks(answer)))
+
+
+def _ms(time_ns: float | None) -> float | None:
+    return None if time_ns is None else time_ns / 1e6
+
+
+def _last(known: Mapping[str, Beside], cells: Sequence[str]) -> Beside:
+    return next((known[cell] for cell in reversed(cells) if cell in known), Beside())
+
+
+def _remarks(answer: "Answer") -> Iterator[str]:
+    found = answer.result
+    yield "A and B were measured in turns on one device"
+    if found.note:
+        yield found.note
+    if answer.calls > 1 and answer.since:
         since = answer.since.isoformat(" ", "minutes")
-        show(f"from {counts[0]} sessions of A and {counts[1]} of B, of {answer.calls} calls since {since} UTC")
+        counts = f"{found.sessions_a} sessions of A and {found.sessions_b} of B"
+        yield f"from {counts}, of {answer.calls} calls since {since} UTC"
     if answer.word == "unknown" and found.more_sessions:
         more = max(found.more_sessions, LEAST_SESSIONS)
-        lacking = f"{found.more_sessions} more session{'' if found.more_sessions == 1 else 's'}"
-        settled = f"about {lacking} of each side would settle it"
-        show(f"{settled}; compare again with --sessions {more}, which adds them to these")
-
-
-def _fails(answer: Any, fail_on: Collection[str], margin: float) -> bool:
-    found = answer.result
-    is_slower = found.answer == "different" and found.low > 1 and found.ratio > 1 + margin
-    return ("regression" in fail_on and is_slower) or answer.word in fail_on
+        yield f"compare again with --sessions {more}, which adds them to these"

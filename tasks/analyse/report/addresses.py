@@ -53,3 +53,8 @@ def session_page(session_id: str) -> str:
 def comparison_page(before: date, after: date) -> str:
     """Return the address of the comparison of two nights."""
     return f"comparisons/{before}..{after}.html"
+
+
+def arms_page(kind: str, a: str, b: str) -> str:
+    """Return the address of the comparison of two devices, models, precisions or variants, as `kind` names it."""
+    return f"comparisons/{kind}/{slug(a)}..{slug(b)}.html"

@@ -18,6 +18,7 @@ NAVIGATION = (
     ("Models", "models.html"),
     ("Devices", "devices.html"),
     ("SME2", "sme2.html"),
+    ("Compare", "compare.html"),
     ("Runners", "runners.html"),
 )
 """Title and address of the pages that every page leads to."""

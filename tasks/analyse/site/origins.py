@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tasks.analyse.report import addresses
 from tasks.analyse.report.html import NAVIGATION
+from tasks.analyse.site.compared import pairs_of
 from tasks.analyse.site.rows import SiteRow
 
 if TYPE_CHECKING:
@@ -56,6 +57,9 @@ def _origins(site: "Site") -> Iterator[tuple[str, str]]:
     for later, earlier in pairwise(site.nights[:_MOST_NIGHTS]):
         origin = f"{of_night[str(earlier.night)]} {of_night[str(later.night)]}"
         yield addresses.comparison_page(earlier.night, later.night), origin
+    newest = " ".join(prints["sweep", each.sweep_id] for each in site.sweeps.values() if str(each.night) in nights[:1])
+    for kind, a, b in pairs_of(site.series):
+        yield addresses.arms_page(kind, a, b), newest
     for name, sweep in site.sweeps.items():
         if str(sweep.night) not in of_night:
             continue

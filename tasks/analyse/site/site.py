@@ -16,7 +16,7 @@ from tasks.analyse.report.addresses import slug
 from tasks.analyse.report.data import Answers, Reader, SweepRow
 from tasks.analyse.report.html import as_html, template, vega_script
 from tasks.analyse.report.page import Page
-from tasks.analyse.site import about, lists, morning
+from tasks.analyse.site import about, compared, lists, morning
 from tasks.analyse.site.cell import cell_of
 from tasks.analyse.site.feed import feed
 from tasks.analyse.site.history import Histories, series_page_of
@@ -44,6 +44,7 @@ class Site:
     def __init__(
         self, connection: duckdb.DuckDBPyConnection, source: str, published: Container[str] | None = None
     ) -> None:
+        self._connection = connection
         self.reader = Reader(connection)
         self._published = published
         self._histories: Histories | None = None
@@ -73,12 +74,14 @@ class Site:
             "devices.html": lambda: lists.devices(self.reader, self._footer),
             "sme2.html": lambda: lists.sme2(self.reader, self.sweeps.values(), self._footer),
             "runners.html": lambda: lists.runners(self.reader, self._footer),
+            "compare.html": lambda: compared.choices(self.series, self._footer),
         }
         if address in lists_of:
             return lists_of[address]()
         kinds: dict[str, Callable[..., Page | None]] = {
             rf"nights/({_NIGHT})\.html": self._night,
             rf"comparisons/({_NIGHT})\.\.({_NIGHT})\.html": self._comparison,
+            r"comparisons/(\w+)/(.+)\.\.(.+)\.html": self._arms,
             r"sweeps/(.+)\.html": self._sweep,
             r"models/(.+)\.html": self._model,
             r"devices/(.+)\.html": self._device,
@@ -133,6 +136,12 @@ class Site:
         if before not in nights or after not in nights:
             return None
         return lists.comparison(self.reader, nights[before], nights[after], self._footer)
+
+    def _arms(self, kind: str, a: str, b: str) -> Page | None:
+        values = {slug(value): value for value in compared.values_of(kind, self.series)}
+        if a not in values or b not in values or a == b:
+            return None
+        return compared.side_by_side(self._connection, kind, values[a], values[b], self._footer)
 
     def _sweep(self, name: str) -> Page | None:
         if (row := self.sweeps.get(name)) is None:

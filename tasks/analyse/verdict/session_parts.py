@@ -1,6 +1,6 @@
 """The times of sessions by operator, or by module where the export states it, from rows of the warehouse."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -73,6 +73,14 @@ def cause_between(a: Sequence[Row], b: Sequence[Row]) -> str | None:
     operators = _explained(a, b, by_operator)
     modules = by_module(a, b)
     return in_words(clearer(_explained(a, b, modules), operators) if modules else operators)
+
+
+def cause_of_rows(rows: Iterable[Sequence[Any]]) -> str | None:
+    """Name what is behind a difference, from the rows of comparison_operators.sql: side `a` or `b`, then the parts."""
+    sides: dict[str, list[Row]] = {"a": [], "b": []}
+    for arm, *values in rows:
+        sides[arm].append(dict(zip(PART_COLUMNS, values, strict=True)))
+    return cause_between(sides["a"], sides["b"])
 
 
 def _explained(a: Sequence[Row], b: Sequence[Row], keys: Keys) -> Cause:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from junitparser import Failure, JUnitXml
 
 from tests.fixtures.command import Command, Ended
 from tests.fixtures.warehouse import BundleMaker
@@ -68,16 +69,21 @@ def test_two_nights_are_compared_and_what_is_in_one_only_is_listed(maker: Bundle
     # then each pair has its sessions, times, ratio, interval and answer, and nothing is dropped
     assert ended.code == 0, ended.err
     lines = [" ".join(line.split()) for line in ended.out.splitlines()]
-    assert lines[:2] == ["A: night 2026-11-01", "B: night 2026-11-02"]
-    assert "slow host fp32 sme2_off 1 5 + 5 10 12 1.2 1.137 to 1.266 different: slower pte" in lines
-    assert "toy host fp32 sme2_off 1 5 + 5 10 10 1 0.948 to 1.055 unknown: nights differ by 5.5 %" in lines
-    assert "short host fp32 sme2_off 1 3 + 3 10 10 1 unknown: 2 more sessions each" in lines
-    assert "only in A: gone fp32 sme2_off, threads 1, on host (5 sessions)" in lines
-    assert "only in B: new fp32 sme2_off, threads 1, on host (5 sessions)" in lines
-    assert lines[-1] == "3 pairs: 1 slower, 2 unknown (B compared with A, margin 1 %)"
-    assert lines[-3].startswith("A and B were not measured in turns")
-    assert "; nights differ by 5.5 % to 6.3 %, depending on the series, without a change, which the inter" in lines[-3]
-    assert lines[-2] == "to know more, measure both in turns: `etfarm compare A.pte B.pte`"
+    assert lines[0] == (
+        "1 of 3 series slower: slow fp32, sme2_off, threads 1, on host, 20.0 % (13.7 to 26.6 %); cannot tell: 2; "
+        "sessions: 13 of A, 13 of B; margin 1 %."
+    )
+    assert lines[2:4] == ["A: night 2026-11-01", "B: night 2026-11-02"]
+    assert (
+        "slow host fp32 sme2_off 1 5 + 5 10 12 slower 20.0 % (13.7 to 26.6 %) add_op +2.000 ms (+20.0 %) pte" in lines
+    )
+    assert "toy host fp32 sme2_off 1 5 + 5 10 10 cannot tell: nights differ by 5.5 % without a change" in lines
+    assert "short host fp32 sme2_off 1 3 + 3 10 10 cannot tell: 2 more sessions of each side" in lines
+    assert "only in A: gone fp32, sme2_off, threads 1, on host (5 sessions)" in lines
+    assert "only in B: new fp32, sme2_off, threads 1, on host (5 sessions)" in lines
+    assert lines[-2].startswith("A and B were not measured in turns")
+    assert "; nights differ by 5.5 % to 6.3 %, depending on the series, without a change, which the inter" in lines[-2]
+    assert lines[-1] == "to know more, measure both in turns: `etfarm compare A.pte B.pte`"
 
 
 def test_programs_get_every_figure_and_the_cells(maker: BundleMaker, compare: Command) -> None:
@@ -110,7 +116,7 @@ def test_nights_on_a_device_with_two_states_are_compared_within_them_and_a_line_
         measure(maker, night, times_us, model__pte_sha256=night)
     # then the table has the ratio within the states, and a line below states it
     out = compare(*NIGHTS).out
-    assert "different: slower" in out
+    assert "slower 25." in out
     assert "sessions of this device have two states, 15.0 % apart: A 3 fast and 5 slow, B 5 fast and 3 slow" in out
     [row] = rows_of(compare(*NIGHTS, "--format", "json"))
     assert 1.24 < row["ratio"] < 1.26
@@ -124,17 +130,74 @@ def test_a_night_that_is_slower_with_the_same_content_is_the_device_and_no_regre
     for night, us in zip(NIGHTS, (0, 2_000), strict=True):
         measure(maker, night, [each + us for each in QUIET])
     ended = compare(*NIGHTS, "--fail-on", "regression")
-    assert (ended.code, "different: device slower" in ended.out) == (0, True), ended.err
-    assert "1 pair: 1 device slower (B compared with A" in ended.out
+    assert (ended.code, "device slower 20.0 % (" in ended.out) == (0, True), ended.err
+    assert ended.out.startswith("No series slower of 1; device slower: 1; sessions: 5 of A, 5 of B; margin 1 %.\n")
 
 
-def test_markdown_is_escaped_and_complete(maker: BundleMaker, compare: Command) -> None:
-    for night in NIGHTS:
+def test_markdown_answers_in_its_first_line_and_folds_what_did_not_change(maker: BundleMaker, compare: Command) -> None:
+    # given a model whose name is Markdown, with the same time, and one that is slower
+    for night, slow in zip(NIGHTS, (0, 3_000), strict=True):
         measure(maker, night, QUIET, model__name="a|b")
-    out = compare(*NIGHTS, "--margin", "6", "--format", "markdown").out
-    assert "- B: night 2026-11-02\n\n| model |" in out
-    assert r"| a\|b | host | fp32 |" in out
-    assert out.endswith("- 1 pair: 1 same (B compared with A, margin 6 %)\n")
+        measure(maker, night, [us + slow for us in QUIET], model__name="./voice.py:make", model__pte_sha256=night)
+    lines = compare(*NIGHTS, "--margin", "6", "--format", "markdown").out.splitlines()
+    # then the answer is first, names are those of the pages, and what did not change is folded
+    assert lines[0].startswith("**1 of 2 series slower: voice fp32, sme2\\_off, threads 1, on host, 30.0 % (")
+    assert "; not slower: 1; sessions: 10 of A, 10 of B; margin 6 %.**" in lines[0]
+    rows = [line for line in lines if line.startswith("| ")]
+    assert rows[2].startswith(r"| voice fp32, sme2\_off, 1 thr., host | 10 ms | 13 ms | slower 30.0 % (")
+    assert lines.index(rows[2]) < lines.index("<details><summary>1 without a change, and how it was measured</summary>")
+    assert rows[-1].startswith(r"| a\|b fp32, sme2\_off, 1 thr., host | 10 ms | 10 ms | not slower: at most 5.5 % |")
+
+
+def test_a_comparison_is_written_to_each_file_in_the_format_of_its_ending(
+    maker: BundleMaker, compare: Command, tmp_path: Path
+) -> None:
+    two_nights(maker)
+    files = {ending: tmp_path / f"answer.{ending}" for ending in ("md", "json", "xml", "svg")}
+    ended = compare(*NIGHTS, *(word for file in files.values() for word in ("--output", file)))
+    assert ended.code == 0, ended.err
+    # then Markdown and JSON are those of --format
+    assert files["md"].read_text() == compare(*NIGHTS, "--format", "markdown").out
+    assert json.loads(files["json"].read_text()) == rows_of(compare(*NIGHTS, "--format", "json"))
+    # and JUnit has a test per series: one failed, two without an answer
+    (suite,) = JUnitXml.fromfile(str(files["xml"]))
+    assert (suite.tests, suite.failures, suite.skipped, suite.errors) == (3, 1, 2, 0)
+    (failed,) = [case for case in suite if case.result and isinstance(case.result[0], Failure)]
+    assert (failed.name, failed.classname) == ("slow fp32 sme2_off t1", "host")
+    assert failed.result[0].message.startswith("slower 20.0 % (13.7 to 26.6 %)")
+    # and the badge counts
+    assert "1 slower, 2 cannot tell" in files["svg"].read_text()
+
+
+def test_an_ending_without_a_format_is_told_before_anything_is_compared(compare: Command, tmp_path: Path) -> None:
+    ended = compare("a", "b", "--output", tmp_path / "x.html")
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert "x.html: unknown output format; end its name in .md, .json, .xml, .svg" in ended.err
+    assert not (tmp_path / "x.html").exists()
+
+
+def test_the_size_of_a_file_is_stated_where_it_changed(maker: BundleMaker, compare: Command) -> None:
+    for night, size in zip(NIGHTS, (4_000_000, 5_000_000), strict=True):
+        changes: dict[str, Any] = {"model__pte_bytes": size, "model__pte_sha256": night}
+        measure(maker, night, QUIET, **changes)
+    out = compare(*NIGHTS, "--format", "markdown").out
+    assert r"4.00 -\> 5.00 MB (+25.0 %)" in out
+    (row,) = rows_of(compare(*NIGHTS, "--format", "json"))
+    assert (row["pte_bytes_a"], row["pte_bytes_b"]) == (4_000_000, 5_000_000)
+
+
+def test_the_markdown_of_a_large_farm_has_at_most_60_lines(maker: BundleMaker, compare: Command) -> None:
+    for night, factor in zip(NIGHTS, (1.0, 1.4), strict=True):
+        for number in range(25):
+            content = {"model__name": f"worse{number}", "model__pte_sha256": night}
+            measure(maker, night, [round(us * factor) for us in QUIET], **content)
+            measure(maker, night, QUIET, model__name=f"quiet{number}")
+        for number in range(8):
+            measure(maker, night, QUIET, model__name=f"only-{night}-{number}")
+    out = compare(*NIGHTS, "--format", "markdown").out
+    assert out.startswith("**25 of 50 series slower: worst ")
+    assert len(out.splitlines()) <= 60
+    assert "5 more: `--output x.json` has all" in out
 
 
 @pytest.mark.parametrize(
@@ -212,7 +275,7 @@ def test_emulated_and_simulated_devices_are_labelled_and_have_no_times(
     assert ended.code == 0, ended.err
     assert f"host ({kind})" in ended.out
     assert f"{kind}: no times" in ended.out
-    assert f"1 pair: 1 {kind} (" in ended.out
+    assert ended.out.startswith(f"No series slower of 1; {kind}, without times: 1; sessions: 5 of A, 5 of B;")
     (row,) = rows_of(compare(*NIGHTS, "--format", "json"))
     assert [row[name] for name in ("time_a_ms", "time_b_ms", "ratio", "low", "high", "answer")] == [None] * 6
     assert (row["sessions_a"], row["emulated"]) == (5, True)
@@ -243,7 +306,7 @@ def test_inaccurate_outputs_are_never_faster(maker: BundleMaker, compare: Comman
     measure(maker, NIGHTS[1], [each // 2 for each in QUIET], accuracy=[output])
     ended = compare(*NIGHTS)
     assert "inaccurate: B" in ended.out
-    assert "1 pair: 1 inaccurate (B compared with A, margin 1 %)" in ended.out
+    assert ended.out.startswith("No series slower of 1; inaccurate outputs: 1; ")
     (row,) = csv.DictReader(io.StringIO(compare(*NIGHTS, "--format", "csv").out))
     assert row["answer"] == "inaccurate"
     assert float(row["ratio"]) == pytest.approx(0.5, rel=1e-3)

@@ -32,8 +32,8 @@ def test_two_files_are_measured_in_turns_and_the_slower_one_fails_the_command(fa
     # then each was measured 5 times, and the difference is the exit code
     assert done.returncode == 1, done.stdout + done.stderr
     (row,) = json.loads(done.stdout)
-    assert (row["A"], row["B"], row["answer"]) == ("a.pte", "b.pte", "different")
-    assert (row["A sessions"], row["B sessions"]) == (5, 5)
+    assert (row["model"], row["answer"], row["in_words"].split()[0]) == ("a -> b", "different", "slower")
+    assert (row["sessions_a"], row["sessions_b"]) == (5, 5)
     sides = farm.ask("SELECT model_a, model_b, precision_a, sessions_a, answer FROM comparison")
     assert sides == [{"model_a": "a", "model_b": "b", "precision_a": "as_is", "sessions_a": 5, "answer": "different"}]
     # and it is neither a night nor a sweep to report on
@@ -41,7 +41,7 @@ def test_two_files_are_measured_in_turns_and_the_slower_one_fails_the_command(fa
     assert "no sweep is loaded yet" in farm.run("report").stderr
     # and another call measures both sides again, and counts all sessions of the day
     again = farm.run(*asked)
-    assert "B against A: " in again.stdout
+    assert again.stdout.startswith("1 of 1 series slower: a -> b as_is, ")
     assert "from 10 sessions of A and 10 of B, of 2 calls since " in again.stdout
     assert farm.ask("SELECT sessions_a, sessions_b FROM comparison") == [{"sessions_a": 5, "sessions_b": 5}] * 2
     # and so it does where both files are the same

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from devices.errors import InputError
 from devices.suggest import did_you_mean
-from tasks.analyse.verdict.pairs import SINGLE
+from tasks.analyse.compare.pairs import SINGLE
 
 _KINDS = {
     "night": "night",
