@@ -204,7 +204,7 @@ def readable_warehouse(var: Path, warehouse: Path | None) -> Iterator[Path]:
 
 
 def ask_warehouse(
-    query: str, var: Path, warehouse: Path | None, **parameters: str | list[str]
+    query: str, var: Path, warehouse: Path | None, **parameters: str | list[str] | None
 ) -> list[tuple[Any, ...]]:
     """Return the rows of a query of `sql/queries`, named without its suffix; raises WarehouseError."""
     with readable_warehouse(var, warehouse) as readable, open_read_only(readable) as connection:

@@ -36,15 +36,20 @@ def run_compare(
 
 def told(outcome: Outcome, fail_on: Collection[str], form: str, outputs: Sequence[Path]) -> int:
     """Print a comparison, and write it to files; return 1 if a pair is what `fail_on` lists, else 0."""
+    print_outcome(outcome, form, outputs)
+    causes = [failed for reason in dict.fromkeys(fail_on) if (failed := _cause(reason, outcome))]
+    if causes:
+        show(f"etfarm: compare failed: {'; '.join(causes)}", err=True)
+    return 1 if causes else 0
+
+
+def print_outcome(outcome: Outcome, form: str, outputs: Sequence[Path]) -> None:
+    """Print a comparison as `table`, `csv`, `json` or `markdown`, and write it to files."""
     if form == "markdown":
         show_pieces([markdown(outcome)])
     else:
         show_pieces(page(outcome) if form == "table" else data(outcome, form))
     write_outputs(outcome, outputs)
-    causes = [failed for reason in dict.fromkeys(fail_on) if (failed := _cause(reason, outcome))]
-    if causes:
-        show(f"etfarm: compare failed: {'; '.join(causes)}", err=True)
-    return 1 if causes else 0
 
 
 def _cause(reason: str, outcome: Outcome) -> str | None:

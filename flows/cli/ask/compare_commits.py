@@ -19,7 +19,9 @@ def exported_sides(model: str | None, precision: str, base: str, var: Path) -> t
     if model is None:
         raise InputError("--base: name the model, such as --model ./model.py:make")
     root = Path(_git("rev-parse", "--show-toplevel"))
-    commit = _git("rev-parse", "--verify", "--end-of-options", f"{base}^{{commit}}")
+    way_on = "name a commit that `git log` shows here, such as origin/main"
+    words = ("rev-list", "--max-count=1", "--end-of-options", f"{base}^{{commit}}", "--")
+    commit = _git(*words, told=f"--base {base}", way_on=way_on)
     var = var.absolute()
     with _worktree(root, commit) as tree:
         before = _exported(model, precision, var, tree / Path.cwd().relative_to(root), f"--base {base}")
@@ -52,12 +54,12 @@ def _exported(model: str, precision: str, var: Path, folder: Path, side: str) ->
     return Path(done.stdout.strip().splitlines()[-1], "model.pte")
 
 
-def _git(*words: str) -> str:
+def _git(*words: str, told: str = "--base", way_on: str = "run the command in the model's repository") -> str:
     try:
         done = subprocess.run(["git", *words], capture_output=True, text=True, check=False)
     except FileNotFoundError:
         raise InputError("--base needs git; install it, or compare two .pte files") from None
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or ["git failed"])[-1].removeprefix("fatal: ")
-        raise InputError(f"git {words[0]}: {reason}; name a commit that `git log` shows, such as origin/main")
+        raise InputError(f"{told}: {reason}; {way_on}")
     return done.stdout.strip()

@@ -26,7 +26,7 @@ def page(outcome: Outcome) -> Iterator[str]:
     yield "\n"
     for word, line in outcome.only:
         yield f"{word}: {line.series} ({line.a.sessions + line.b.sessions} sessions){_older(word, line)}\n"
-    for remark in outcome.remarks:
+    for remark in (*outcome.also, *outcome.remarks):
         yield f"{remark}\n"
 
 

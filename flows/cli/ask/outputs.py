@@ -28,8 +28,8 @@ _DATA_COLUMNS = [
     *(f"{name.removesuffix('_id')}_{side}" for name in _BESIDE for side in "ab"),
     "note",
 ]
-_MOST_CHANGED = 20
-_MOST_OTHERS = 15
+_MOST_CHANGED = 17
+_MOST_OTHERS = 12
 _MOST_REMARKS = 5
 _COLOURS = {"slower": "#c62828", "inaccurate": "#c62828", "unknown": "#9f6f00"}
 
@@ -80,19 +80,24 @@ def markdown(outcome: Outcome) -> str:
     parts = [f"**{escaped(outcome.headline)}**"]
     if changed:
         parts.append(_table(changed, _MOST_CHANGED))
+    parts += [_points(outcome.also, "other figures")] if outcome.also else []
     folded = [f"A: {escaped(outcome.a)}  \nB: {escaped(outcome.b)}"]
     if others:
         folded.append(_table(others, _MOST_OTHERS))
     remarks = [f"{word}: {line.series}" for word, line in outcome.only]
     remarks = [*outcome.remarks, *remarks]
-    notes = [f"- {escaped(remark)}" for remark in remarks[:_MOST_REMARKS]]
-    if len(remarks) > _MOST_REMARKS:
-        notes.append(f"- {len(remarks) - _MOST_REMARKS} more remarks: `--output x.json` has all")
-    folded += ["\n".join(notes)] if notes else []
+    folded += [_points(remarks, "remarks")] if remarks else []
     summary = f"{len(others)} without a change, and how it was measured" if others else "How it was measured"
     content = "\n\n".join(folded)
     parts.append(f"<details><summary>{summary}</summary>\n\n{content}\n\n</details>")
     return "\n\n".join(parts) + "\n"
+
+
+def _points(sentences: Sequence[str], title: str) -> str:
+    """Return the first of some sentences as a list, and how many are left out."""
+    shown = [f"- {inline(with_code(sentence))}" for sentence in sentences[:_MOST_REMARKS]]
+    hidden = len(sentences) - _MOST_REMARKS
+    return "\n".join([*shown, *([f"- {hidden} more: {title}"] if hidden > 0 else [])])
 
 
 def _table(lines: Sequence[Line], most: int) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from flows.cli.measure.fetch import fetch
 from flows.cli.options import DEFAULT_VAR, VarOption
 from flows.terminal import show
 
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
     from flows.model_check import CheckedCase
     from tasks.rows.shares import Share
 
-app = typer.Typer(help="Check a model before a sweep measures it.", no_args_is_help=True)
+app = typer.Typer(help="Check a model before a sweep, or fetch the file that a night measured.", no_args_is_help=True)
+app.command(epilog="Example: etfarm model fetch voice --precision fp16 --branch main --output baseline")(fetch)
 
 
 @app.command(epilog="Example: etfarm model check ./model.py:make --precision fp16 --max-portable 20")

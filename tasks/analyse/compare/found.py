@@ -49,7 +49,7 @@ def compare_arms(
         raise InputError(f"nothing to compare: {cause}; name two that have a series in common")
     pairs = [compare_cells(one, other, margin) for one, other in matched.pairs]
     lines = farm.lines(pairs, margin)
-    return Outcome(str(arms[0]), str(arms[1]), lines, margin, list(_remarks(pairs)), list(_only(matched)))
+    return Outcome(str(arms[0]), str(arms[1]), lines, margin, list(_remarks(pairs)), only=list(_only(matched)))
 
 
 def besides(connection: duckdb.DuckDBPyConnection, cells: Sequence[str]) -> dict[str, Beside]:

@@ -9,6 +9,7 @@ from tasks.analyse.verdict.comparison import Comparison
 SLOWER, INACCURATE = "slower", "inaccurate"
 _COUNTED = {
     "faster": "faster",
+    "suspected": "suspected",
     "device slower": "device slower",
     "device faster": "device faster",
     "same": "not slower",
@@ -17,7 +18,7 @@ _COUNTED = {
     "emulated": "emulated, without times",
     "simulated": "simulated, without times",
 }
-CHANGED = (SLOWER, INACCURATE, "device slower", "faster", "device faster")
+CHANGED = (SLOWER, INACCURATE, "suspected", "device slower", "faster", "device faster")
 """The words of what is shown first, the worst first."""
 
 
@@ -44,7 +45,8 @@ class Line:
     threads: str
     result: Comparison | None
     word: str
-    """slower, faster, device slower, device faster, same, unknown, inaccurate, emulated or simulated."""
+    """slower, faster, device slower, device faster, same, unknown, inaccurate, emulated or simulated; of a verdict also
+    suspected."""
     a: Beside
     b: Beside
     cause: str | None = None
@@ -54,6 +56,8 @@ class Line:
     emulated: bool = False
     is_regression: bool = False
     """Whether B is slower by more than the margin, whatever its outputs are, and it is not the device."""
+    stated: str = ""
+    """The answer in words where a verdict gave it, from all nights before."""
 
     @property
     def series(self) -> str:
@@ -79,6 +83,8 @@ class Line:
     def answer(self) -> str:
         """The answer in words with its numbers: `slower 12.3 % (10.1 to 14.8 %)`, `cannot tell: 14 more sessions`."""
         found = self.result
+        if self.stated:
+            return self.stated
         if self.inaccurate_sides:
             return f"inaccurate: {self.inaccurate_sides}"
         if found is None:
@@ -108,13 +114,17 @@ class Outcome:
     margin: float
     """A fraction."""
     remarks: Sequence[str] = ()
+    also: Sequence[str] = ()
+    """What else changed than times, a sentence each."""
     only: Sequence[tuple[str, Line]] = ()
     """Cells without a counterpart, and older ones: why, and the cell on its side."""
+    stated: str = ""
+    """The sentence about all where verdicts gave the answers."""
 
     @property
     def headline(self) -> str:
         """The answer in one sentence; its counts add up to the number of series."""
-        return f"{'; '.join([self._slower(), *self._counts(), *self._sessions()])}."
+        return self.stated or f"{'; '.join([self._slower(), *self._counts(), *self._sessions()])}."
 
     def ordered(self) -> list[Line]:
         """The lines by what they mean: slower first, each kind by the size of its change."""

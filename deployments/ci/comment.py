@@ -1,0 +1,90 @@
+"""Write the summary of a CI job from the answers of `etfarm compare`, and keep one comment of a pull request.
+
+The summary is written always. The comment is made when a series changed, then updated in place, also when nothing is
+left to say. Needs nothing but Python. Environment: GITHUB_STEP_SUMMARY (a file); ETFARM_COMMENTS (URL of the comments
+of the pull request, of GitHub or of GitLab); ETFARM_TOKEN; ETFARM_COMMENT_ITEM (URL of one comment without its id, as
+ETFARM_COMMENTS if unset).
+"""
+
+import json
+import os
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+MARK = "<!-- etfarm compare -->"
+_QUIET = {"same", "unknown", None}
+_MOST_LETTERS = 60_000
+_TIMEOUT_S = 30
+
+
+def main(folder: Path) -> int:
+    """Write the summary, and the comment if one is wanted; return an exit code."""
+    answers = sorted(folder.glob("*.md"))
+    title = "## Performance on devices\n\n"
+    text = title + "\n\n---\n\n".join(f"`{each.stem}`: {each.read_text(encoding='utf-8')}" for each in answers)
+    if not answers:
+        text = f"{title}Nothing was compared.\n"
+    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+        with Path(summary).open("a", encoding="utf-8") as stream:
+            stream.write(f"{text}\n")
+    else:
+        sys.stdout.write(f"{text}\n")
+    if not (url := os.environ.get("ETFARM_COMMENTS")):
+        return 0
+    try:
+        _comment(url, f"{MARK}\n{text[:_MOST_LETTERS]}", _is_worth_it(folder, answers))
+    except (urllib.error.URLError, OSError, ValueError) as error:
+        sys.stderr.write(f"the comment was not written: {error}; the summary of the job has the answer\n")
+    return 0
+
+
+def _is_worth_it(folder: Path, answers: list[Path]) -> bool:
+    """Whether a series changed, a file is new, or a comparison failed."""
+    for answer in answers:
+        data = folder / f"{answer.stem}.json"
+        if not data.is_file():
+            return True
+        rows = json.loads(data.read_text(encoding="utf-8"))
+        if any(row["answer"] not in _QUIET or row["pte_bytes_a"] != row["pte_bytes_b"] for row in rows):
+            return True
+    return False
+
+
+def _comment(url: str, body: str, is_wanted: bool) -> None:
+    """Update the comment with the mark; make one only if it is wanted."""
+    kept = next((each for each in _pages(url) if MARK in str(each.get("body"))), None)
+    if kept:
+        item = os.environ.get("ETFARM_COMMENT_ITEM", url).rstrip("/")
+        method = "PUT" if "/notes" in item else "PATCH"  # GitLab's notes are replaced, GitHub's comments patched
+        _call(method, f"{item}/{kept['id']}", {"body": body})
+    elif is_wanted:
+        _call("POST", url, {"body": body})
+
+
+def _pages(url: str) -> list[dict[str, Any]]:
+    """Return all comments; a page of 100 at a time."""
+    found: list[dict[str, Any]] = []
+    for page in range(1, 31):
+        part = _call("GET", f"{url}?per_page=100&page={page}", None)
+        found += part
+        if len(part) < 100:
+            break
+    return found
+
+
+def _call(method: str, url: str, body: dict[str, str] | None) -> Any:
+    if not url.startswith(("https://", "http://127.0.0.1:")):
+        raise ValueError(f"{url} is not an https URL")
+    token = os.environ.get("ETFARM_TOKEN", "")
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json", "Accept": "application/json"}
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data, headers, method=method)
+    with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:
+        return json.loads(answer.read() or b"null")
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

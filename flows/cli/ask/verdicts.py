@@ -1,0 +1,121 @@
+"""`etfarm verdicts`: what a night changed, for people, for pull requests and for CI."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from flows.cli.options import DEFAULT_VAR, VarOption, WarehouseOption
+
+if TYPE_CHECKING:
+    from tasks.analyse.compare.outcome import Line
+    from tasks.analyse.report.sections.verdicts import VerdictRow
+    from tasks.analyse.site.rows import NightVerdictRow
+
+app = typer.Typer(rich_markup_mode=None)
+_WORDS = {
+    "regression": "slower",
+    "improvement": "faster",
+    "no change": "same",
+    "device slower": "device slower",
+    "device faster": "device faster",
+    "inaccurate": "inaccurate",
+    "suspected": "suspected",
+}
+
+
+@app.command(epilog="Example: etfarm verdicts 2026-11-02 --output night.md --fail-on regression")
+def verdicts(
+    night: Annotated[str | None, typer.Argument(help="Night, such as 2026-11-02; the newest if omitted.")] = None,
+    fail_on: Annotated[
+        Literal["regression", "suspected", "device", "never"], typer.Option(help="Exit with 1 on this verdict.")
+    ] = "never",
+    output: Annotated[
+        list[Path] | None,
+        typer.Option(help="File to write, may be repeated: .md for a pull request, .json, .xml (JUnit), .svg (badge)."),
+    ] = None,
+    format: Annotated[
+        Literal["table", "csv", "json", "markdown"], typer.Option("--format", help="Output format.")
+    ] = "table",
+    var: VarOption = DEFAULT_VAR,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Show what a night changed: each series against the nights before it, the answer first.
+
+    Exits with 1 on a verdict that --fail-on lists: `suspected` includes regressions.
+    """
+    from flows.cli.ask.compare import print_outcome
+    from flows.cli.ask.outputs import check_outputs
+    from flows.terminal import show
+    from flows.verdicts import fails
+    from tasks.analyse.compare.outcome import Outcome
+    from tasks.analyse.report.sections.verdicts import headline
+
+    check_outputs(output or ())
+    found, rows = _rows(night, var, warehouse)
+    lines, others = list(_lines(rows)), list(_others(rows))
+    outcome = Outcome("the nights before", f"night {found}", lines, 0.0, also=others, stated=headline(rows))
+    print_outcome(outcome, format, output or ())
+    if failed := fails([*rows], fail_on):
+        show(f"etfarm: verdicts failed: {fail_on}: {len(failed)} of {len(rows)}", err=True)
+        raise typer.Exit(1)
+
+
+def _rows(night: str | None, var: Path, warehouse: Path | None) -> tuple[str, "list[NightVerdictRow]"]:
+    """Return the night and its verdicts; raises InputError if it was not judged."""
+    from devices.errors import InputError
+    from devices.suggest import did_you_mean
+    from flows.warehouse.publish import readable_warehouse
+    from sql.warehouse import open_read_only
+    from tasks.analyse.report.data import Reader, view_errors
+    from tasks.analyse.site.rows import NightRow, NightVerdictRow
+
+    with readable_warehouse(var, warehouse) as file, open_read_only(file) as connection, view_errors(file):
+        reader = Reader(connection)
+        nights = {str(row.night): row.night for row in reader.rows(NightRow)}
+        if not nights:
+            raise InputError("no night is judged yet; measure one with `etfarm sweep`")
+        wanted = night or next(iter(nights))
+        if wanted not in nights:
+            raise InputError(f"`{wanted}` is not a judged night{did_you_mean(wanted, nights)}")
+        return wanted, reader.rows(NightVerdictRow, {"night": nights[wanted]})
+
+
+def _lines(rows: "Sequence[VerdictRow]") -> "Iterator[Line]":
+    """Yield what is stated about the latency of each series."""
+    from tasks.analyse.compare.outcome import Beside, Line
+    from tasks.analyse.verdict.comparison import Comparison
+    from tasks.analyse.verdict.metrics import LATENCY
+
+    for row in rows:
+        if row.metric != LATENCY.name:
+            continue
+        before, after = (None if value is None else value / 1e6 for value in (row.baseline_value, row.value))
+        figures = (0, row.sessions, before, after, row.ratio, row.low, row.high)
+        word = _WORDS.get(row.verdict, "unknown")
+        answer: Literal["different", "same", "unknown"] = (
+            "same" if word == "same" else "unknown" if word == "unknown" else "different"
+        )
+        yield Line(
+            row.model,
+            row.device,
+            row.precision,
+            row.variant,
+            str(row.threads),
+            Comparison(*figures, answer, None, None),
+            word,
+            Beside(),
+            Beside(sessions=row.sessions, cell=row.cell),
+            cause=row.cause,
+            differs=row.changed or "",
+            is_regression=row.verdict == "regression",
+            stated=f"{row.verdict}: {row.reason}",
+        )
+
+
+def _others(rows: "Sequence[VerdictRow]") -> Iterator[str]:
+    from flows.verdicts import line_of
+    from tasks.analyse.verdict.metrics import LATENCY
+
+    yield from (line_of(row) for row in rows if row.metric != LATENCY.name)
