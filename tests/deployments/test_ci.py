@@ -127,7 +127,9 @@ def test_a_smaller_file_wrong_outputs_and_a_failed_comparison_are_worth_a_commen
 def test_a_comment_that_cannot_be_written_leaves_the_summary_and_no_token_in_the_log(tmp_path: Path) -> None:
     answer(tmp_path / "out", "voice.host", "**1 of 1 series slower**", SLOWER)
     done = comment(tmp_path / "out", "http://example.org/comments", tmp_path / "summary.md")
-    assert done.stderr.startswith("the comment was not written: http://example.org/comments is not an https URL")
+    assert done.stderr.startswith(
+        "the comment was not written: http://example.org/comments?per_page=100&page=1 is not an https URL"
+    )
     assert "secret-token" not in done.stdout + done.stderr
     assert "slower" in (tmp_path / "summary.md").read_text()
 
