@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -38,6 +38,9 @@ InventoryOption = Annotated[
     Path,
     typer.Option("--inventory", help="Inventory file: the list of devices."),
 ]
+
+
+FormatOption = Annotated[Literal["table", "csv", "json", "markdown"], typer.Option("--format", help="Output format.")]
 
 
 class FailOn(StrEnum):

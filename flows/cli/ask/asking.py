@@ -10,6 +10,7 @@ from flows.cli.options import (
     DEFAULT_VAR,
     BundlesOption,
     FailOn,
+    FormatOption,
     InventoryOption,
     VarOption,
     WarehouseOption,
@@ -100,9 +101,7 @@ def compare(
         typer.Option(help="File to write, may be repeated: .md for a pull request, .json, .xml (JUnit), .svg (badge)."),
     ] = None,
     inventory: InventoryOption = DEFAULT_INVENTORY,
-    format: Annotated[
-        Literal["table", "csv", "json", "markdown"], typer.Option("--format", help="Output format.")
-    ] = "table",
+    format: FormatOption = "table",
     var: VarOption = DEFAULT_VAR,
     warehouse: WarehouseOption = None,
 ) -> None:
@@ -177,9 +176,7 @@ def trace(
 @app.command(epilog="Example: etfarm queue --inventory deployments/inventories/local.yaml")
 def queue(
     inventory: InventoryOption = DEFAULT_INVENTORY,
-    format: Annotated[
-        Literal["table", "csv", "json", "markdown"], typer.Option("--format", help="Output format.")
-    ] = "table",
+    format: FormatOption = "table",
 ) -> None:
     """Show who holds each device and who waits.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from flows.cli.options import DEFAULT_VAR, VarOption, WarehouseOption
+from flows.cli.options import DEFAULT_VAR, FormatOption, VarOption, WarehouseOption
 
 if TYPE_CHECKING:
     from tasks.analyse.compare.outcome import Line
@@ -35,9 +35,7 @@ def verdicts(
         list[Path] | None,
         typer.Option(help="File to write, may be repeated: .md for a pull request, .json, .xml (JUnit), .svg (badge)."),
     ] = None,
-    format: Annotated[
-        Literal["table", "csv", "json", "markdown"], typer.Option("--format", help="Output format.")
-    ] = "table",
+    format: FormatOption = "table",
     var: VarOption = DEFAULT_VAR,
     warehouse: WarehouseOption = None,
 ) -> None:

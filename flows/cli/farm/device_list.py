@@ -1,28 +1,30 @@
 """The output of `etfarm devices`: the inventory with the state and health of each device."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from devices.errors import InputError
-from devices.inventory import device_named, load_inventory, open_device, reached_device
+from devices.inventory import device_named, open_device, reached_device
 from devices.ondevice.conditions import read_conditions
 from devices.ondevice.facts import read_facts
 from devices.platform import SIMULATED
 from devices.reconnect import probe
-from flows.cli.table import as_table
+from flows.cli.formats import as_text
+from flows.cli.table import table_lines
 from flows.device.states import DeviceState, device_states
 from tasks.measure.health import Health, Registry
 from tasks.measure.plan import matches
 from tasks.store.var import Var
 
 
-def device_table(inventory: Path, var: Path) -> tuple[str, bool]:
-    """Return one line per device, and whether all could be reached.
+def device_table(inventory: Path, var: Path, form: str) -> tuple[Iterator[str], bool]:
+    """Return one row per device in a format of `etfarm sql`, and whether all could be reached.
 
     The health of one that cannot be reached is not known unless somebody stated it.
     """
 
-    def line(device: DeviceState) -> tuple[str, ...]:
+    def row(device: DeviceState) -> tuple[str, ...]:
         spec = device.spec
         is_named = spec.emulated and spec.transport != SIMULATED
         kind = f"{spec.transport} via {spec.via.address}" if spec.via else spec.transport
@@ -30,9 +32,15 @@ def device_table(inventory: Path, var: Path) -> tuple[str, bool]:
         return spec.name, kind, spec.site or "", device.state, str(device.known_health or "unknown")
 
     states = device_states(inventory, var)
-    rows = [line(device) for device in states]
-    text = as_table(("device", "transport", "site", "state", "health"), rows, widest_cell=200)
-    return text, not any(device.unreachable for device in states)
+    columns = ("device", "transport", "site", "state", "health")
+    return _pieces(columns, [row(device) for device in states], form), not any(each.unreachable for each in states)
+
+
+def _pieces(columns: Sequence[str], rows: Sequence[tuple[Any, ...]], form: str) -> Iterator[str]:
+    """Rows in a format; reasons are not cut."""
+    if form == "table":
+        return table_lines(columns, [rows], widest_cell=200)
+    return as_text(columns, [rows], form)
 
 
 def probe_lines(inventory: Path, name: str) -> list[str]:
@@ -43,19 +51,24 @@ def probe_lines(inventory: Path, name: str) -> list[str]:
     return [f"{key}: {'unknown' if value is None else value}" for key, value in known.items()]
 
 
-def why_lines(inventory: Path, selector: list[str], var: Path) -> list[str]:
-    """Return one line per device: `would be used`, or all reasons why not."""
+def why_table(inventory: Path, selector: list[str], var: Path, form: str) -> tuple[Iterator[str], bool]:
+    """Return a row per device, used or not with all reasons, and whether any would be used.
+
+    Raises InputError.
+    """
     for word in selector:
         if "=" not in word:
             raise InputError(f"`{word}` is not a label; write key=value, such as tier=nightly")
     wanted = dict(word.split("=", 1) for word in selector)
-    registry = Registry(Var(var).registry)
-    lines = []
-    for spec in load_inventory(inventory).devices:
-        health = registry.health(spec.name)
-        reasons = matches(wanted, spec.selectable_labels()) + ([] if health.usable else [f"it is {health}"])
-        lines.append(f"{spec.name}: {'; '.join(reasons) or 'would be used'}")
-    return lines
+    states = device_states(inventory, var)
+    rows = []
+    for device in states:
+        spec, health = device.spec, device.known_health
+        reasons = matches(wanted, spec.selectable_labels())
+        reasons += [f"it is {health}"] if health and not health.usable else []
+        reasons += [f"unreachable: {device.unreachable}"] if device.unreachable else []
+        rows.append((spec.name, not reasons, "; ".join(reasons) or "would be used"))
+    return _pieces(("device", "used", "why"), rows, form), any(used for _, used, _ in rows)
 
 
 def change_health(inventory: Path, name: str, var: Path, change: Callable[[Registry], Health]) -> str:

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from flows.cli.options import DEFAULT_INVENTORY, DEFAULT_VAR, InventoryOption, VarOption
+from flows.cli.options import DEFAULT_INVENTORY, DEFAULT_VAR, FormatOption, InventoryOption, VarOption
 from flows.terminal import show, show_pieces
 
 app = typer.Typer(
@@ -27,7 +27,10 @@ ReasonOption = Annotated[str, typer.Option("--reason", help="Reason, shown to yo
 
 @app.callback()
 def devices(
-    context: typer.Context, inventory: InventoryOption = DEFAULT_INVENTORY, var: VarOption = DEFAULT_VAR
+    context: typer.Context,
+    inventory: InventoryOption = DEFAULT_INVENTORY,
+    format: FormatOption = "table",
+    var: VarOption = DEFAULT_VAR,
 ) -> None:
     """List every device with its state (idle, leased and by which process, unreachable) and its health.
 
@@ -36,8 +39,8 @@ def devices(
     if context.invoked_subcommand is None:
         from flows.cli.farm.device_list import device_table
 
-        text, all_reached = device_table(inventory, var)
-        show_pieces([text])
+        pieces, all_reached = device_table(inventory, var, format)
+        show_pieces(pieces)
         raise typer.Exit(0 if all_reached else 1)
 
 
@@ -103,12 +106,18 @@ def _leave(number: int, _frame: FrameType | None) -> NoReturn:
 def why(
     selector: Annotated[list[str], typer.Argument(help="Labels as key=value; also name, transport and site.")],
     inventory: InventoryOption = DEFAULT_INVENTORY,
+    format: FormatOption = "table",
     var: VarOption = DEFAULT_VAR,
 ) -> None:
-    """Show which devices a selector matches, and why not the others."""
-    from flows.cli.farm.device_list import why_lines
+    """Show which devices a selector matches and can be reached, and why not the others.
 
-    show(*why_lines(inventory, selector, var))
+    Exits with 1 if none would be used.
+    """
+    from flows.cli.farm.device_list import why_table
+
+    pieces, is_any = why_table(inventory, selector, var, format)
+    show_pieces(pieces)
+    raise typer.Exit(0 if is_any else 1)
 
 
 @app.command(epilog='Example: etfarm devices quarantine pixel-1 --hours 24 --reason "swollen battery"')

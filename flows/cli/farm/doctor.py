@@ -1,20 +1,27 @@
 """`etfarm doctor`: a line for each finding, then a line for each check of the set-up."""
 
+from typing import Annotated, Literal
+
 import typer
 
 from flows.cli.options import DEFAULT_INVENTORY, DEFAULT_VAR, InventoryOption, VarOption
-from flows.terminal import show
+from flows.terminal import show, show_pieces
 
 app = typer.Typer(rich_markup_mode=None)
 
 
 @app.command(epilog="Example: etfarm doctor --inventory deployments/inventories/local.yaml")
-def doctor(inventory: InventoryOption = DEFAULT_INVENTORY, var: VarOption = DEFAULT_VAR) -> None:
+def doctor(
+    inventory: InventoryOption = DEFAULT_INVENTORY,
+    format: Annotated[Literal["text", "json"], typer.Option("--format", help="Output format.")] = "text",
+    var: VarOption = DEFAULT_VAR,
+) -> None:
     """Check the set-up, and list what killed sweeps left.
 
     Prints a line per finding, then a line per check (`ok:` or `fix:`), with what to do; changes nothing.
     Exits with 1 if anything needs you.
     """
+    from flows.cli.formats import as_text
     from flows.server.settings import prepare_prefect
     from tasks.store.var import Var
 
@@ -25,8 +32,9 @@ def doctor(inventory: InventoryOption = DEFAULT_INVENTORY, var: VarOption = DEFA
 
     left, setup = findings(places, inventory), check_setup(places, inventory)
     needs_user = any(finding.needs_user for finding in left + setup)
-    if not left and not needs_user:
-        show("nothing found")
-    for finding in left + setup:
-        show(finding.text)
+    if format == "json":
+        rows = [(finding.text, finding.needs_user) for finding in left + setup]
+        show_pieces(as_text(("text", "needs_user"), [rows], "json"))
+    else:
+        show(*(["nothing found"] if not left and not needs_user else []), *(each.text for each in left + setup))
     raise typer.Exit(int(needs_user))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.options import DEFAULT_VAR, BundlesOption, VarOption, WarehouseOption, opened_store
+from flows.cli.options import DEFAULT_VAR, BundlesOption, FormatOption, VarOption, WarehouseOption, opened_store
 from flows.terminal import show, show_pieces
 
 if TYPE_CHECKING:
@@ -75,15 +75,20 @@ def exclude(
 
 
 @app.callback()
-def decisions(context: typer.Context, var: VarOption = DEFAULT_VAR, bundles: BundlesOption = None) -> None:
+def decisions(
+    context: typer.Context,
+    format: FormatOption = "table",
+    var: VarOption = DEFAULT_VAR,
+    bundles: BundlesOption = None,
+) -> None:
     """List all decisions about nights and all notes, revoked ones included, the newest first."""
     if context.invoked_subcommand is not None:
         return
-    from flows.cli.table import as_table
+    from flows.cli.formats import as_text
     from tasks.analyse.verdict.decisions import read_decisions
 
     found = read_decisions(opened_store(bundles, var))
-    show_pieces([as_table(_COLUMNS, _rows(found))])
+    show_pieces(as_text(_COLUMNS, [_rows(found)], format))
     for sentence in found.damaged:
         show(sentence, err=True)
     raise typer.Exit(1 if found.damaged else 0)

@@ -1,14 +1,19 @@
 """`etfarm runner`: build or register the programs that run models on devices."""
 
+import json
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from flows.cli.options import DEFAULT_VAR, VarOption
-from flows.terminal import show
+from flows.terminal import show, show_pieces
 
+if TYPE_CHECKING:
+    from tasks.prepare.runner.manifest import Runner
+
+RunnerFormat = Annotated[Literal["text", "json"], typer.Option("--format", help="Output format.")]
 app = typer.Typer(help="Build or register the runners of devices.", no_args_is_help=True)
 
 
@@ -24,9 +29,10 @@ def build(
     variant: Annotated[
         str | None, typer.Option(help="With --source: sme2_on or sme2_off; with SME2 on arm64 if omitted.")
     ] = None,
+    format: RunnerFormat = "text",
     var: VarOption = DEFAULT_VAR,
 ) -> None:
-    """Build a runner from the wheel or from sources; print its folder."""
+    """Build a runner from the wheel or from sources; print its folder, or with --format json what it is."""
     from tasks.prepare.runner.build import build_runner
     from tasks.prepare.runner.manifest import RunnerError
     from tasks.prepare.runner.source import build_from_source
@@ -41,7 +47,7 @@ def build(
     else:
         tell = partial(show, err=True)
         done = build_from_source(source, runners, platform=name, variant=variant, trace=trace, tell=tell)
-    show(done.folder)
+    _show(done, format)
 
 
 @app.command(
@@ -56,13 +62,24 @@ def register(
     provenance: Annotated[
         str, typer.Option(prompt="Provenance (source, commit, flags)", help="Source, commit and flags.")
     ],
+    format: RunnerFormat = "text",
     var: VarOption = DEFAULT_VAR,
 ) -> None:
-    """Register an executor_runner that you built; print its folder."""
+    """Register an executor_runner that you built; print its folder, or with --format json what it is."""
     from tasks.prepare.runner.register import register_runner
     from tasks.store.var import Var
 
     done = register_runner(
         program, Var(var).runners, platform=platform, variant=variant, mode=mode, provenance=provenance
     )
-    show(done.folder)
+    _show(done, format)
+
+
+def _show(runner: "Runner", form: str) -> None:
+    """Print the folder of a runner, or one JSON object about it."""
+    if form == "text":
+        show(runner.folder)
+        return
+    names = ("platform", "kind", "runner_sha256")
+    about = {name: getattr(runner, name) for name in names} | {"folder": str(runner.folder.absolute())}
+    show_pieces([json.dumps(about, indent=1) + "\n"])

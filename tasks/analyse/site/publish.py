@@ -2,7 +2,8 @@
 
 `published.json` states from which content each page was made. A page is made again only if that changed, and written
 only if the page did; pages that are no longer of the site are removed. It is written last, so that an interrupted
-publication is completed by the next one. Pages of single sessions and cells are kept for what changed or failed most
+publication is completed by the next one. What the morning needs is written first: the night, its sweeps, cells and
+sessions, then the home page; histories follow, which on a large farm takes minutes. Pages of single sessions and cells are kept for what changed or failed most
 recently; where a page was not published, its name is no link.
 """
 
@@ -28,6 +29,7 @@ from tasks.store.access import file_system, reported
 STATE = "published.json"
 _BATCH = 10
 _DEVICES = 10
+_OF_THE_MORNING = ("nights", "sweeps", "cells", "sessions")
 _MOST_STATE_BYTES = 1 << 28
 # Of a published file: what the state of a stranger's folder names is removed at times, so no name may lead elsewhere.
 _NAME = re.compile(r"(?:[a-z0-9][\w.~-]*/){0,2}[a-z0-9][\w.~-]*")
@@ -52,6 +54,7 @@ def publish(snapshot: Path, location: str, told: Callable[[str], None] = lambda 
     with view_errors(snapshot), reported(location, "the pages cannot be written"):
         before = _read_state(location)
         stale = [name for name, origin in wanted.items() if origin == ALWAYS or before.get(name, ("",))[0] != origin]
+        stale.sort(key=_turn)
         state: dict[str, list[str]] = {name: before[name] for name in wanted.keys() - set(stale)}
         written = 0
         for count, made in _made(snapshot, stale, frozenset(wanted)):
@@ -70,6 +73,12 @@ def publish(snapshot: Path, location: str, told: Callable[[str], None] = lambda 
     return Published(len(wanted), written, len(gone))
 
 
+def _turn(address: str) -> int:
+    """Return when a page is written: what the home page shows first, the home page and lists, then histories."""
+    folder, _, _ = address.rpartition("/")
+    return 0 if folder in _OF_THE_MORNING else 1 if folder in ("", "assets") else 2
+
+
 def _made(snapshot: Path, stale: Sequence[str], wanted: frozenset[str]) -> Iterator[tuple[int, dict[str, bytes]]]:
     """Yield batches of pages, and how many are made so far; processes side by side make them."""
     workers = max(1, min(os.cpu_count() or 1, 8, len(stale) // _BATCH))
@@ -82,7 +91,7 @@ def _made(snapshot: Path, stale: Sequence[str], wanted: frozenset[str]) -> Itera
 
 
 def _batches(stale: Sequence[str]) -> Iterator[list[str]]:
-    """Yield what one process makes at once: all series of some devices, which are read together; ten other pages."""
+    """Yield what one process makes at once: ten pages, then all series of some devices, which are read together."""
     of_device: dict[str, list[str]] = defaultdict(list)
     others: list[str] = []
     for address in stale:

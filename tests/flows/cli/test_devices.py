@@ -1,5 +1,6 @@
 """`etfarm devices`: state and health apart, reasons for everything, and decisions of the user that sweeps keep to."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -77,16 +78,36 @@ def test_a_quarantine_states_its_end_and_reason_and_is_ended_by_the_user(devices
     assert devices("quarantine", "here", "--reason", "swollen battery").out.startswith("here: quarantined until 2")
     assert "swollen battery" in devices("why", "tier=nightly").out
     assert devices("release", "here") == (0, "here: good\n", "")
-    assert "here: would be used\n" in devices("why", "tier=nightly").out
+    lines = [line.split(maxsplit=2) for line in devices("why", "tier=nightly").out.splitlines()]
+    assert ["here", "True", "would be used"] in lines
     # and a retired one stays out
     assert devices("retire", "here", "--reason", "given back") == (0, "here: retired: given back\n", "")
     assert "here: it is retired: given back" in devices("why", "name=here").out
 
 
-def test_why_names_every_label_that_does_not_fit(devices: Command) -> None:
-    said = devices("why", "tier=weekly", "transport=ssh").out
-    assert "here: label tier is nightly, the sweep selects weekly; label transport is local, the sweep selects" in said
+def test_why_names_every_label_that_does_not_fit_and_fails_if_nothing_matches(devices: Command) -> None:
+    ended = devices("why", "tier=weekly", "transport=ssh")
+    reasons = "label tier is nightly, the sweep selects weekly; label transport is local, the sweep selects ssh"
+    assert f"False  {reasons}" in ended.out
+    assert ended.code == 1
     assert "`tier` is not a label; write key=value" in devices("why", "tier").err
+
+
+def test_why_states_that_a_device_cannot_be_reached(devices: Command) -> None:
+    # given a device that the selector matches and that does not answer
+    ended = devices("why", "site=lab-a", "--format", "json")
+    rows = {row["device"]: row for row in json.loads(ended.out)}
+    assert ended.code == 1
+    assert (rows["gone"]["used"], rows["gone"]["why"].startswith("unreachable: cannot reach")) == (False, True)
+    # and one that answers is used
+    ended = devices("why", "tier=nightly", "--format", "json")
+    assert (ended.code, json.loads(ended.out)[0]) == (0, {"device": "here", "used": True, "why": "would be used"})
+
+
+def test_devices_are_objects_for_programs(devices: Command) -> None:
+    rows = json.loads(devices("--format", "json").out)
+    assert rows[0] == {"device": "here", "transport": "local", "site": "", "state": "idle", "health": "good"}
+    assert [set(row) for row in rows] == [{"device", "transport", "site", "state", "health"}] * 2
 
 
 def test_a_probe_prints_what_the_device_is_and_how_it_is(devices: Command) -> None:

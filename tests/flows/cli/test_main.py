@@ -187,3 +187,23 @@ def test_what_was_refused_is_reported_and_the_rest_is_loaded(command: Command, d
     assert ended.code == 1
     assert ended.out == "1 loaded, 0 already in the warehouse, 1 refused\n"
     assert "cut.etdump" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("words", "keys"),
+    [
+        (("doctor",), {"text", "needs_user"}),
+        (("queue",), {"device", "turn", "sweep", "priority", "process", "since"}),
+    ],
+)
+def test_what_commands_print_is_objects_with_fixed_keys_for_programs(
+    command: Command, tmp_path: Path, words: tuple[str, ...], keys: set[str]
+) -> None:
+    inventory = tmp_path / "inventory.yaml"
+    inventory.write_text(
+        "devices:\n  - {name: gone, transport: ssh, address: 127.0.0.1, port: 9, user: x, root: /tmp/x}\n"
+    )
+    ended = command(*words, "--inventory", inventory, "--format", "json")
+    rows = json.loads(ended.out)
+    assert rows
+    assert {frozenset(row) for row in rows} == {frozenset(keys)}

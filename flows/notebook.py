@@ -1,0 +1,94 @@
+"""The farm in a notebook: `Farm("var").view("session_latency")` is a frame of pandas. These names stay as they are.
+
+The words are those of the command line: views and columns as `etfarm sql` has them (sql/DICTIONARY.md), comparisons as
+`etfarm compare` answers. Nothing is written; each call reads the newest published warehouse.
+"""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from devices.errors import InputError
+from devices.suggest import did_you_mean
+from flows.warehouse.publish import readable_warehouse
+from sql.query import query_errors, start_query
+from sql.quoting import identifier
+from sql.warehouse import open_read_only
+from tasks.analyse.compare.found import compare_arms
+
+
+@dataclass(frozen=True)
+class Session:
+    """One session: what is known about it, and its runs and operators, a row each."""
+
+    facts: "pd.Series[Any]"
+    """The columns of session_overview."""
+    runs: pd.DataFrame
+    """The columns of run_latency; times in milliseconds."""
+    operators: pd.DataFrame
+    """The columns of operator_time for the cell of the session: of all its sessions together."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How B compares with A: the sentence of `etfarm compare`, and a row per series."""
+
+    answer: str
+    series: pd.DataFrame
+    """Series, word, answer, ratio with its 95 % interval, times in milliseconds, sessions and cause."""
+
+
+class Farm:
+    """The results in a var folder, or in one DuckDB file."""
+
+    def __init__(self, var: str | Path = "var", warehouse: str | Path | None = None) -> None:
+        self._var = Path(var)
+        self._warehouse = None if warehouse is None else Path(warehouse)
+
+    def views(self) -> pd.DataFrame:
+        """Return the name and the description of each view."""
+        return self.sql(
+            "SELECT view_name, comment FROM duckdb_views() "
+            "WHERE NOT internal AND NOT starts_with(view_name, '_') ORDER BY view_name"
+        )
+
+    def view(self, name: str) -> pd.DataFrame:
+        """Return all rows of a view; raises InputError if there is none of this name."""
+        known = list(self.views()["view_name"])
+        if name not in known:
+            raise InputError(f"unknown view `{name}`{did_you_mean(name, known) or '; `views()` lists them'}")
+        return self.sql(f"FROM {identifier(name)}")
+
+    def sql(self, text: str, **parameters: Any) -> pd.DataFrame:
+        """Return the rows of a query; `$name` in it is the parameter `name`. Raises WarehouseError."""
+        with readable_warehouse(self._var, self._warehouse) as file, open_read_only(file) as connection, query_errors():
+            return start_query(connection, text, parameters).df()
+
+    def session(self, session_id: str) -> Session:
+        """Return one session by its id; raises InputError if it is not in the warehouse."""
+        found = self.sql("FROM session_overview WHERE session_id = $id", id=session_id)
+        if found.empty:
+            raise InputError(f"no session has the id `{session_id}`; `view('session_overview')` lists all")
+        operators = "FROM operator_time WHERE cell IN (SELECT cell FROM session_latency WHERE session_id = $id)"
+        runs = self.sql("FROM run_latency WHERE session_id = $id ORDER BY run_index", id=session_id)
+        return Session(found.iloc[0], runs, self.sql(operators, id=session_id))
+
+    def compare(self, a: str, b: str, margin_percent: float = 1.0) -> Comparison:
+        """Compare two nights, sweeps, devices, models, precisions, variants or ids, as `etfarm compare A B` does.
+
+        Raises InputError if a word names nothing, or if no series is in both.
+        """
+        with readable_warehouse(self._var, self._warehouse) as file, open_read_only(file) as connection, query_errors():
+            outcome = compare_arms(connection, a, b, margin=margin_percent / 100)
+        rows = []
+        for line in outcome.lines:
+            found = asdict(line.result) if line.result else {}
+            series = {name: getattr(line, name) for name in ("model", "device", "precision", "variant", "threads")}
+            figures = {name: found.get(name) for name in ("ratio", "low", "high")}
+            times = {f"time_{side}_ms": found.get(f"time_{side}") for side in "ab"}
+            sessions = {"sessions_a": line.a.sessions, "sessions_b": line.b.sessions}
+            words = {"word": line.word, "answer": line.answer, "cause": line.cause}
+            rows.append(series | words | figures | times | sessions)
+        return Comparison(outcome.headline, pd.DataFrame(rows))
