@@ -82,7 +82,7 @@ def test_a_quarantine_states_its_end_and_reason_and_is_ended_by_the_user(devices
     assert ["here", "True", "would be used"] in lines
     # and a retired one stays out
     assert devices("retire", "here", "--reason", "given back") == (0, "here: retired: given back\n", "")
-    assert "here: it is retired: given back" in devices("why", "name=here").out
+    assert "it is retired: given back" in devices("why", "name=here").out
 
 
 def test_why_names_every_label_that_does_not_fit_and_fails_if_nothing_matches(devices: Command) -> None:
