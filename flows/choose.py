@@ -1,5 +1,6 @@
 """Which devices of an inventory a sweep measures, and who reaches them."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,11 @@ class Chosen:
 
     devices: list[DeviceSpec]
     labs: list[str]
+
+
+def stated_inventory(inventory_file: str | None) -> str:
+    """Return the inventory that a deployment states, or that of ETFARM_INVENTORY: a worker has no option for it."""
+    return inventory_file or os.environ.get("ETFARM_INVENTORY") or "deployments/inventories/local.yaml"
 
 
 def choose_devices(spec: SweepSpec, inventory_file: str) -> Chosen:

@@ -13,7 +13,7 @@ from prefect.futures import PrefectFuture
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from flows.artifacts import report_link, show_report, shown_progress
-from flows.choose import Chosen, choose_devices
+from flows.choose import Chosen, choose_devices, stated_inventory
 from flows.comparison.same_night import same_night_jobs
 from flows.device.job import DeviceJob, dropped_in_words
 from flows.ending import Ending, notify_end, notify_of_error
@@ -35,7 +35,7 @@ from tasks.measure.night import night_or_today, sweep_night
 from tasks.measure.source import source_of
 from tasks.measure.spec import SweepSpec, read_sweep
 from tasks.store.store import BundleStore, stated_store
-from tasks.store.var import Var
+from tasks.store.var import Var, stated_var
 
 _log = logging.getLogger("flows.sweep")  # a worker loads this file under another name
 # Steps that wait for one another: exports, probes, runners and devices; more pairs and devices than a sweep has.
@@ -56,10 +56,10 @@ def name_of(sweep_file: str, night: date | None) -> str:
 @flow(name="sweep", flow_run_name=_flow_run_name, task_runner=side_by_side)
 def sweep(
     sweep_file: str = "deployments/sweeps/nightly.yaml",
-    inventory_file: str = "deployments/inventories/local.yaml",
+    inventory_file: str | None = None,
     again: bool = False,
     night: date | None = None,
-    var: str = "var",
+    var: str | None = None,
     bundles: str | None = None,
     warehouse: str | None = None,
     fail_on: FailingVerdict = "regression",
@@ -69,10 +69,10 @@ def sweep(
 
     Parameters:
         sweep_file: what to measure, and how often.
-        inventory_file: the list of devices.
+        inventory_file: the list of devices; default: ETFARM_INVENTORY, or deployments/inventories/local.yaml.
         again: measure again, even what was already measured that night.
         night: the night that the results belong to, not one in the future; default: today.
-        var: the folder for all results.
+        var: the folder for all results; default: ETFARM_VAR, or ./var.
         bundles: a folder or a URL such as s3://bucket/prefix; default: ETFARM_BUNDLES, or the var folder.
         warehouse: a DuckDB file to use instead of the var folder's.
         fail_on: what makes the sweep Failed: regression; suspected or device, which include it; or never.
@@ -85,8 +85,8 @@ def sweep(
         spec = read_sweep(Path(sweep_file))
         if priority is not None:
             spec = spec.model_copy(update={"priority": priority})
-        chosen = choose_devices(spec, inventory_file)
-        places = Var(Path(var).absolute())
+        chosen = choose_devices(spec, stated_inventory(inventory_file))
+        places = stated_var(var)
         store = stated_store(bundles, places)
         clear_leftovers(places, store)
         this_night = sweep_night(spec.name, night_or_today(night, date.today()), store.sweep_ids(), again=again)

@@ -36,7 +36,7 @@ BundlesOption = Annotated[
 ]
 InventoryOption = Annotated[
     Path,
-    typer.Option("--inventory", help="Inventory file: the list of devices."),
+    typer.Option("--inventory", envvar="ETFARM_INVENTORY", help="Inventory file: the list of devices."),
 ]
 
 

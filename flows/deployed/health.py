@@ -7,22 +7,24 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 
 from flows.artifacts import show_devices
+from flows.choose import stated_inventory
 from flows.device.states import device_states
 from flows.server.states import dated_name, end_state, listed, with_sentence
+from tasks.store.var import stated_var
 
 
 @flow(name="health", flow_run_name=dated_name("health"))
 @with_sentence
-def health(inventory_file: str = "deployments/inventories/local.yaml", var: str = "var") -> State[Any]:
+def health(inventory_file: str | None = None, var: str | None = None) -> State[Any]:
     """Probe every device and record the result in its health; Failed, with their names, if any cannot be reached.
 
     Nothing heavy runs on a device, also if it is leased. Retired devices are shown, but need not be reached.
 
     Parameters:
-        inventory_file: the list of devices.
-        var: the folder for all results.
+        inventory_file: the list of devices; default: ETFARM_INVENTORY, or deployments/inventories/local.yaml.
+        var: the folder for all results; default: ETFARM_VAR, or ./var.
     """
-    states = device_states(Path(inventory_file), Path(var).absolute(), record=True)
+    states = device_states(Path(stated_inventory(inventory_file)), stated_var(var).root, record=True)
     show_devices(states)
     missed = [each for each in states if each.unreachable]
     named = [f"{each.spec.name}: {each.unreachable}" for each in missed if each.health.state != "retired"]

@@ -18,7 +18,7 @@ from tasks.measure.night import sweep_night
 from tasks.measure.source import source_of
 from tasks.measure.spec import read_sweep
 from tasks.store.store import stated_store
-from tasks.store.var import Var
+from tasks.store.var import stated_var
 
 _ROOT = Path(__file__).parents[2]
 
@@ -43,7 +43,7 @@ def on_demand(
     inventory_file: InventoryFile = "deployments/inventories/local.yaml",
     overrides: Overrides = Overrides(),  # noqa: B008  frozen
     again: bool = False,
-    var: str = "var",
+    var: str | None = None,
 ) -> State[Any]:
     """Measure a sweep now. With overrides it is a sweep of another name, which belongs to no series and no night.
 
@@ -52,9 +52,9 @@ def on_demand(
         inventory_file: the list of devices.
         overrides: what to measure instead; the same overrides continue the same sweep within a night.
         again: measure again, even what was already measured today.
-        var: the folder for all results.
+        var: the folder for all results; default: ETFARM_VAR, or ./var.
     """
-    file, places, today = Path(sweep_file), Var(Path(var).absolute()), date.today()
+    file, places, today = Path(sweep_file), stated_var(var), date.today()
     with shutdown_handler(runtime.flow_run.id), notify_of_error(name_of(sweep_file, None)):
         written = read_sweep(file)
         spec = changed_spec(written, overrides, file.parent)

@@ -10,23 +10,23 @@ from flows.artifacts import report_link, show_report
 from flows.server.states import dated_name, end_state, with_sentence
 from flows.warehouse.publish import write_report
 from tasks.store.store import stated_store
-from tasks.store.var import Var
+from tasks.store.var import Var, stated_var
 
 
 @flow(name="report", flow_run_name=dated_name("report"))
 @with_sentence
 def report(
-    sweep_id: str | None = None, var: str = "var", bundles: str | None = None, warehouse: str | None = None
+    sweep_id: str | None = None, var: str | None = None, bundles: str | None = None, warehouse: str | None = None
 ) -> State[Any]:
     """Write the report of a sweep again, and show it as an artifact.
 
     Parameters:
         sweep_id: the sweep, such as nightly-2026-11-01; default: the newest.
-        var: the folder for all results.
+        var: the folder for all results; default: ETFARM_VAR, or ./var.
         bundles: a folder or a URL such as s3://bucket/prefix; default: ETFARM_BUNDLES, or the var folder.
         warehouse: a DuckDB file to use instead of the var folder's.
     """
-    root = Path(var).absolute()
+    root = stated_var(var).root
     html = write_report(sweep_id, root, Path(warehouse) if warehouse else None, stated_store(bundles, Var(root)))
     show_report(html)
     return end_state(html, report_link(html), is_bad=False)

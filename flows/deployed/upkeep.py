@@ -13,7 +13,7 @@ from flows.server.states import dated_name, end_state, listed, with_sentence
 from flows.warehouse.check import check_warehouse
 from flows.warehouse.prune import Rules, plan_prune, prune
 from tasks.store.store import stated_store
-from tasks.store.var import Var
+from tasks.store.var import Var, stated_var
 
 _log = logging.getLogger("flows.deployed.upkeep")  # a worker loads this file under another name
 Days = Annotated[int, Field(ge=0)]
@@ -22,7 +22,7 @@ Days = Annotated[int, Field(ge=0)]
 @flow(name="upkeep", flow_run_name=dated_name("upkeep"))
 @with_sentence
 def upkeep(
-    var: str = "var",
+    var: str | None = None,
     bundles: str | None = None,
     warehouse: str | None = None,
     thin_after: Days = 180,
@@ -32,14 +32,14 @@ def upkeep(
     """Do what `etfarm prune --yes` and `etfarm warehouse check` do; Failed if a bundle is damaged or a check finds any.
 
     Parameters:
-        var: the folder for all results.
+        var: the folder for all results; default: ETFARM_VAR, or ./var.
         bundles: a folder or a URL such as s3://bucket/prefix; default: ETFARM_BUNDLES, or the var folder.
         warehouse: a DuckDB file to use instead of the var folder's.
         thin_after: days after which the events of a night are removed; figures stay.
         pack_after: days after which the bundles of a sweep become one archive.
         unused_after: days after which exports and built runners without a bundle are removed.
     """
-    root, warehouse_file = Path(var).absolute(), Path(warehouse) if warehouse else None
+    root, warehouse_file = stated_var(var).root, Path(warehouse) if warehouse else None
     store = stated_store(bundles, Var(root))
     plan = plan_prune(Rules(thin_after, pack_after, unused_after), store, root, warehouse_file, date.today())
     not_packed = []

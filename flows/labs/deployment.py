@@ -11,18 +11,16 @@ from uuid import UUID
 import httpx
 from prefect import Flow
 from prefect.client.orchestration import get_client
-from prefect.client.schemas.actions import WorkPoolCreate
 from prefect.client.schemas.objects import State
 from prefect.deployments import run_deployment
-from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
+from prefect.exceptions import ObjectNotFound
 from prefect.states import Cancelled, Cancelling, Crashed
 from prefect.types.entrypoint import EntrypointType
-from prefect.workers.process import ProcessWorker
 
 from flows.labs.messages import run_name
 from flows.server.run_notes import end_runs
 from flows.server.watch import client_without_retries
-from flows.server.worker import LABS_POOL
+from flows.server.worker import LABS_POOL, create_pool
 
 _DEPLOYMENT = "lab"
 # A server whose database is restarted answers with errors, which Prefect's clients do not repeat.
@@ -39,10 +37,7 @@ def deploy(lab: Flow[..., Any]) -> None:
 
 
 def _deploy(lab: Flow[..., Any]) -> None:
-    template = ProcessWorker.get_default_base_job_template()
-    pool = WorkPoolCreate(name=LABS_POOL, type=ProcessWorker.type, base_job_template=template)
-    with get_client(sync_client=True) as client, contextlib.suppress(ObjectAlreadyExists):
-        client.create_work_pool(pool)
+    create_pool(LABS_POOL)
     lab.to_deployment(  # type: ignore[union-attr]
         name=_DEPLOYMENT,
         work_pool_name=LABS_POOL,

@@ -1,5 +1,6 @@
 """A Prefect worker that ends its sweeps cleanly when it is stopped."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -31,6 +32,19 @@ def require_server() -> None:
     check_server()
 
 
+def create_pool(name: str) -> None:
+    """Create a work pool of processes at the server, unless it exists."""
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.actions import WorkPoolCreate
+    from prefect.exceptions import ObjectAlreadyExists
+    from prefect.workers.process import ProcessWorker
+
+    template = ProcessWorker.get_default_base_job_template()
+    pool = WorkPoolCreate(name=name, type=ProcessWorker.type, base_job_template=template)
+    with get_client(sync_client=True) as client, contextlib.suppress(ObjectAlreadyExists):
+        client.create_work_pool(pool)
+
+
 def run_worker(pool: str, queue: str = "default") -> int:
     """Run a worker for a work queue of a pool until it ends or this process gets a signal; return its exit code.
 
@@ -39,6 +53,7 @@ def run_worker(pool: str, queue: str = "default") -> int:
     Raises InputError without PREFECT_API_URL, ServerGoneError if the server cannot be used.
     """
     require_server()
+    create_pool(pool)  # before the worker is up: `prefect deploy` may be next
     end_dead_runs()  # of a worker that was killed with what it ran: sweeps wait for the runs of labs
     for setting in (HEARTBEAT, RESTARTS):
         os.environ.setdefault(*setting)

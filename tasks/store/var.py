@@ -1,5 +1,6 @@
 """The var folder, which contains all files that the farm writes."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,3 +55,8 @@ class Var:
     def prefect_home(self) -> Path:
         """Prefect's database and settings."""
         return self.root / "prefect"
+
+
+def stated_var(var: str | None) -> Var:
+    """Return the var folder that a deployment states, or that of ETFARM_VAR: a worker has no option `--var`."""
+    return Var(Path(var or os.environ.get("ETFARM_VAR") or "var").absolute())

@@ -7,7 +7,7 @@ from typing import Any
 
 from devices.foreign_text import plain_line
 from flows.cli.formats import as_text, check_output, output_file
-from tasks.analyse.compare.outcome import Line, Outcome, figures
+from tasks.analyse.compare.outcome import Line, Outcome, figures, time_text
 from tasks.analyse.report.markdown import escaped, inline
 from tasks.analyse.report.text import with_code
 
@@ -126,11 +126,8 @@ def _series(line: Line) -> str:
 
 
 def _time(line: Line, name: str) -> str:
-    """A time with three digits, below a millisecond in microseconds."""
     value = figures(line)[name]
-    if value is None:
-        return ""
-    return f"{value:.3g} ms" if 1 <= value < 1000 else f"{value:.0f} ms" if value >= 1 else f"{1000 * value:.3g} µs"
+    return "" if value is None else time_text(value)
 
 
 def _json(outcome: Outcome) -> str:

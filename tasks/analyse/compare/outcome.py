@@ -145,7 +145,11 @@ class Outcome:
 
     def _counts(self) -> list[str]:
         words = [line.word for line in self.lines]
-        return [f"{title}: {words.count(word)}" for word, title in _COUNTED.items() if words.count(word)]
+        counts = [f"{title}: {words.count(word)}" for word, title in _COUNTED.items() if words.count(word)]
+        fastest = next((line for line in self.ordered() if line.word == "faster"), None)
+        lead = f"faster: {words.count('faster')}"
+        best = f"{lead}, at best {fastest.series}, {fastest.answer.removeprefix('faster ')}" if fastest else ""
+        return [best if each == lead else each for each in counts]
 
     def _sessions(self) -> list[str]:
         of_a, of_b = (sum(side.sessions for side in sides) for sides in _sides(self.lines))
@@ -154,6 +158,13 @@ class Outcome:
 
 def _sides(lines: Sequence[Line]) -> tuple[list[Beside], list[Beside]]:
     return [line.a for line in lines], [line.b for line in lines]
+
+
+def time_text(time_ms: float) -> str:
+    """A time with three digits: `12.3 ms`, below a millisecond `812 µs`."""
+    if time_ms < 1:
+        return f"{1000 * time_ms:.3g} \u00b5s"
+    return f"{time_ms:.3g} ms" if time_ms < 1000 else f"{time_ms:,.0f} ms"
 
 
 def _lacking(found: Comparison, nights_differ_by: float | None) -> str:

@@ -7,7 +7,7 @@ import duckdb
 
 from devices.errors import InputError
 from tasks.analyse.compare.found import compare_arms
-from tasks.analyse.compare.outcome import Line, Outcome, figures
+from tasks.analyse.compare.outcome import Line, Outcome, figures, time_text
 from tasks.analyse.report.addresses import arms_page, cell_page
 from tasks.analyse.report.page import Block, Cell, Code, Column, Link, Page, Paragraph, Points, Section, Table, Tone
 from tasks.analyse.report.text import counted, with_code
@@ -70,8 +70,8 @@ def _table(outcome: Outcome) -> Table:
         Column("Precision"),
         Column("SME2"),
         Column("Threads"),
-        Column("A", "ms", "time of a run of A", numeric=True),
-        Column("B", "ms", "time of a run of B", numeric=True),
+        Column("A", meaning="time of a run of A", numeric=True),
+        Column("B", meaning="time of a run of B", numeric=True),
         Column("B against A", meaning="with the 95 % interval"),
         Column("Size of .pte"),
         Column("Peak memory"),
@@ -93,5 +93,5 @@ def _row(line: Line) -> list[Cell]:
 def _time(time_ms: float | None, cell: str | None) -> Cell:
     if time_ms is None:
         return Cell("\u2013")
-    text = f"{time_ms:.4g}" if time_ms < 1000 else f"{time_ms:,.0f}"
+    text = time_text(time_ms)
     return Cell((Link(text, cell_page(cell)),) if cell else text, sort=time_ms)

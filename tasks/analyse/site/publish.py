@@ -3,8 +3,8 @@
 `published.json` states from which content each page was made. A page is made again only if that changed, and written
 only if the page did; pages that are no longer of the site are removed. It is written last, so that an interrupted
 publication is completed by the next one. What the morning needs is written first: the night, its sweeps, cells and
-sessions, then the home page; histories follow, which on a large farm takes minutes. Pages of single sessions and cells are kept for what changed or failed most
-recently; where a page was not published, its name is no link.
+sessions, then the home page; histories follow, which takes minutes on a large farm. Pages of single sessions and cells
+are kept for what changed or failed most recently; where a page was not published, its name is no link.
 """
 
 import hashlib
