@@ -21,6 +21,12 @@ for head in "$ETFARM_HEAD"/*.pte; do
         printf '**%s is new: the baseline has no such file.**\n' "$name" >"$out/$name.md"
         continue
     fi
+    if cmp -s "$base" "$head"; then
+        found=$((found + 1))
+        printf '**%s is the same program as before; it was not measured.**\n' "$name" >"$out/$name.md"
+        echo '[]' >"$out/$name.json"
+        continue
+    fi
     for device in $ETFARM_DEVICES; do
         found=$((found + 1))
         answer=$out/$name.$device

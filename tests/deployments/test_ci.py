@@ -175,6 +175,8 @@ def test_a_pull_request_that_makes_a_model_slower_fails_and_is_told_so(farm: Far
         assert exported.returncode == 0, exported.stderr
         shutil.copy(Path(exported.stdout.strip()) / "model.pte", folders[side] / "voice.pte")
     shutil.copy(folders["head"] / "voice.pte", folders["head"] / "new.pte")
+    for side in folders.values():
+        shutil.copy(folders["head"] / "voice.pte", side / "unchanged.pte")
     (folders["head"] / "model.py").write_text("raise SystemExit('a stranger runs')", encoding="utf-8")
     # when CI runs the steps in a clean shell
     done = run_steps(farm, folders["head"], folders["base"], comments.url)
@@ -183,11 +185,13 @@ def test_a_pull_request_that_makes_a_model_slower_fails_and_is_told_so(farm: Far
     (body,) = comments.bodies
     assert "1 of 1 series slower" in body
     assert "new is new" in body
+    assert "unchanged is the same program as before; it was not measured" in body
     assert str(farm.folder) not in body
     assert "a stranger runs" not in done.stdout + done.stderr + body
     answers = farm.folder / "etfarm-answers"
     assert sorted(path.name for path in answers.iterdir() if path.suffix != ".log") == [
-        "new.md", "voice.here.json", "voice.here.md", "voice.here.svg", "voice.here.xml",
+        "new.md", "unchanged.json", "unchanged.md",
+        "voice.here.json", "voice.here.md", "voice.here.svg", "voice.here.xml",
     ]  # fmt: skip
 
 

@@ -143,7 +143,7 @@ def compare(
         raise typer.Exit(run_compare((a, b), sweep_id, only, margin / 100, *how))
     else:
         files = (Path(a), Path(b))
-        labels = (f"file {files[0].name}", f"file {files[1].name}")
+        labels = (f"{files[0].parent.name}/{files[0].name}", f"{files[1].parent.name}/{files[1].name}")
     names = {"model": model, "precision": precision, "sweep": sweep_id}
     where = (format, output or (), labels, var, None, warehouse)
     raise typer.Exit(run_compare_files(files, device, inventory, sessions, names, margin / 100, fail_on or (), *where))

@@ -1,6 +1,6 @@
 """`etfarm sweep`: run a sweep with progress bars on the terminal, then print the times."""
 
-from datetime import date
+from datetime import date, datetime
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
@@ -14,6 +14,7 @@ from flows.cli.options import (
     InventoryOption,
     VarOption,
     WarehouseOption,
+    opened_store,
 )
 from flows.terminal import show, show_pieces
 
@@ -56,14 +57,26 @@ def sweep(
             help="Instead of the file's: the highest gets a device first, between two sessions of others.",
         ),
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what would be measured where and how long; start nothing.")
+    ] = False,
 ) -> None:
     """Run a sweep and write its report; resumes where it stopped."""
-    from flows.cli.prefect_run import announce, run_with_server
     from tasks.measure.night import night_or_today, parse_night
     from tasks.measure.spec import read_sweep
 
     spec = read_sweep(file)
     night_date = night_or_today(parse_night(night), date.today()) if night is not None else None
+    if dry_run:
+        from flows.cli.measure.dry_run import dry_run as planned_of
+        from flows.cli.measure.dry_run import lines_of
+
+        store = opened_store(bundles, var)
+        planned = planned_of(spec, inventory, night_date or date.today(), again, store, var, warehouse)
+        show(*lines_of(spec, planned, datetime.now()))
+        raise typer.Exit(0 if any(not each.why_not for each in planned) else 1)
+    from flows.cli.prefect_run import announce, run_with_server
+
     announce(f"sweep {spec.name}", "sweep", var)
     from flows.choose import choose_devices
     from flows.server.embedded import exit_at_once
