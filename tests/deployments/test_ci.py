@@ -175,8 +175,8 @@ def test_a_pull_request_that_makes_a_model_slower_fails_and_is_told_so(farm: Far
         assert exported.returncode == 0, exported.stderr
         shutil.copy(Path(exported.stdout.strip()) / "model.pte", folders[side] / "voice.pte")
     shutil.copy(folders["head"] / "voice.pte", folders["head"] / "new.pte")
-    for side in folders.values():
-        shutil.copy(folders["head"] / "voice.pte", side / "unchanged.pte")
+    for folder in folders.values():
+        shutil.copy(folders["head"] / "voice.pte", folder / "unchanged.pte")
     (folders["head"] / "model.py").write_text("raise SystemExit('a stranger runs')", encoding="utf-8")
     # when CI runs the steps in a clean shell
     done = run_steps(farm, folders["head"], folders["base"], comments.url)

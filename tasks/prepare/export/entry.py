@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field, ValidationError, ValidationInfo, model_se
 
 from devices.errors import InputError
 from devices.suggest import did_you_mean
+from tasks.prepare.export.user_code import check_function
 from tasks.prepare.export.zoo import MODELS
 
 _PACKAGE_FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
@@ -129,7 +130,9 @@ def _resolved(entry: ModelEntry, folder: Path) -> dict[str, Any]:
 
 def _factory(written: str, folder: Path) -> str:
     if in_file := _FILE_FACTORY.fullmatch(written):
-        return f"{_file(Path(in_file['path']), folder)}:{in_file['factory']}"
+        path = _file(Path(in_file["path"]), folder)
+        check_function(path, in_file["factory"])
+        return f"{path}:{in_file['factory']}"
     if written in MODELS or _PACKAGE_FACTORY.fullmatch(written):
         return written
     hint = did_you_mean(written, MODELS)

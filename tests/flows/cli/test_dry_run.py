@@ -46,10 +46,16 @@ def test_the_time_is_that_of_earlier_nights_that_measured_as_much(
     # given a night of some sessions, one every 30 s
     maker = BundleMaker(tmp_path / "var")
     for number in range(sessions):
-        times = {"started_at": f"2026-11-01T01:{number // 2:02}:{30 * (number % 2):02}+00:00"}
-        times["ended_at"] = f"2026-11-01T01:{number // 2:02}:{30 * (number % 2) + 29:02}+00:00"
-        sweep = {"sweep__sweep_id": "tiny-2026-11-01", "sweep__name": "tiny", "sweep__night": "2026-11-01"}
-        maker.session([10_000] * 3, device__name="here", **sweep, **times)
+        minute, second = number // 2, 30 * (number % 2)
+        maker.session(
+            [10_000] * 3,
+            device__name="here",
+            sweep__sweep_id="tiny-2026-11-01",
+            sweep__name="tiny",
+            sweep__night="2026-11-01",
+            started_at=f"2026-11-01T01:{minute:02}:{second:02}+00:00",
+            ended_at=f"2026-11-01T01:{minute:02}:{second + 29:02}+00:00",
+        )
     maker.load()
     # then six sessions are estimated by it, 30 s each, if it measured at least three quarters of them
     first = dry("--warehouse", maker.warehouse).out.splitlines()[0]

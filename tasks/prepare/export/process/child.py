@@ -28,6 +28,7 @@ from tasks.prepare.export.made import Method, methods_of
 from tasks.prepare.export.process.memory import is_failed_allocation, memory_limit, out_of_memory
 from tasks.prepare.export.process.warm import share_node_sources
 from tasks.prepare.export.recipes import recipe_of
+from tasks.prepare.export.user_code import in_users_words
 from tasks.prepare.export.zoo import MODELS
 from tasks.store.files import publish_folder, write_complete
 
@@ -158,4 +159,4 @@ def _cause(error: Exception, exports_dir: Path) -> str:
         return str(error)
     if isinstance(error, OSError):
         return os_cause(error, exports_dir)
-    return first_line(error)
+    return in_users_words(error, first_line(error))

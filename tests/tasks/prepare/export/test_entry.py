@@ -88,5 +88,5 @@ def test_an_entry_survives_being_written(written: str) -> None:
 
 @pytest.mark.parametrize("end", ["model.py:make", "lin.pte"])
 def test_a_source_with_an_absolute_path_has_the_name_of_its_file(tmp_path: Path, end: str) -> None:
-    (tmp_path / end.partition(":")[0]).touch()
+    (tmp_path / end.partition(":")[0]).write_text("def make(): ...")
     assert entry_of(f"{tmp_path}/{end}").name == end
