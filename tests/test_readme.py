@@ -27,6 +27,7 @@ def test_the_sweep_file_and_the_inventory_of_the_readme_are_valid(tmp_path: Path
     for name in ("model.py", "lin.pte", "in0.bin", "ref.bin", "lin.etrecord", "weights/config.json"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
+    (tmp_path / "model.py").write_text("def make(): ...\ndef detector(): ...\n")
     for text, count in ((sweep, 3), (f"name: a\n{models}", 5)):
         (tmp_path / "sweep.yaml").write_text(text)
         assert len(read_sweep(tmp_path / "sweep.yaml").models) == count
