@@ -43,7 +43,7 @@ def test_every_public_view_is_in_the_readme() -> None:
 COMMANDS = sorted(
     {
         match.group(1)
-        for match in re.finditer(r"etfarm ((?:runner |devices |warehouse |model )?[a-z]+)\b", "".join(blocks("sh")))
+        for match in re.finditer(r"etfarm ((?:devices runner |devices |warehouse |model |server |decisions |site )?[a-z][a-z-]*)", "".join(blocks("sh")))
     }
 )
 

@@ -19,7 +19,7 @@ from flows.cli.measure import bisect, model, sweep
 from flows.cli.options import error_message
 from flows.terminal import show, show_pieces
 
-_MOVED = {
+MOVED = {
     "automate": "server automate",
     "baseline": "decisions reset-baseline",
     "export": "model export",
@@ -58,8 +58,8 @@ class _Root(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return the command of a name; raises InputError for one that has another name now."""
-        if cmd_name in _MOVED:
-            raise InputError(f"`etfarm {cmd_name}` is now `etfarm {_MOVED[cmd_name]}`")
+        if cmd_name in MOVED:
+            raise InputError(f"`etfarm {cmd_name}` is now `etfarm {MOVED[cmd_name]}`")
         return super().get_command(ctx, cmd_name)
 
 
