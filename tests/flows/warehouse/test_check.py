@@ -46,7 +46,10 @@ def forget_in_the_record_alone(farm: Kept) -> None:
 
 
 DAMAGES: dict[str, tuple[Callable[[Kept], object], list[str]]] = {
-    "a bundle that was not loaded": (lambda farm: farm.session([100], index=7), ["not in the warehouse; run `etfarm warehouse load`"]),
+    "a bundle that was not loaded": (
+        lambda farm: farm.session([100], index=7),
+        ["not in the warehouse; run `etfarm warehouse load`"],
+    ),
     "a changed file": (
         lambda farm: (bundle(farm) / "model.etdump").write_bytes(b"x"),
         ["model.etdump: the file does not match its hash"],
