@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from flows.cli.ask import asking, site, verdicts
+from flows.cli.ask import asking, explain, mcp, site, verdicts
 from flows.cli.farm import devices, doctor, servers
 from flows.cli.keep import bundles, decisions, kit, warehouse
 from flows.cli.measure import bisect, export, lab, model, runner, sweep
@@ -24,7 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for commands in (sweep, lab, export, bundles, doctor, asking, site, verdicts, bisect, servers):
+for commands in (sweep, lab, export, bundles, doctor, asking, explain, mcp, site, verdicts, bisect, servers):
     app.add_typer(commands.app)
 app.add_typer(runner.app, name="runner")
 app.add_typer(devices.app, name="devices")

@@ -51,7 +51,7 @@ def verdicts(
     from tasks.analyse.report.sections.verdicts import headline
 
     check_outputs(output or ())
-    found, rows = _rows(night, var, warehouse)
+    found, rows = verdicts_of_night(night, var, warehouse)
     lines, others = list(_lines(rows)), list(_others(rows))
     outcome = Outcome("the nights before", f"night {found}", lines, 0.0, also=others, stated=headline(rows))
     print_outcome(outcome, format, output or ())
@@ -60,17 +60,15 @@ def verdicts(
         raise typer.Exit(1)
 
 
-def _rows(night: str | None, var: Path, warehouse: Path | None) -> tuple[str, "list[NightVerdictRow]"]:
-    """Return the night and its verdicts; raises InputError if it was not judged."""
+def verdicts_of_night(night: str | None, var: Path, warehouse: Path | None) -> tuple[str, "list[NightVerdictRow]"]:
+    """Return a night, without one the newest, and its verdicts; raises InputError if it was not judged."""
     from devices.errors import InputError
     from devices.suggest import did_you_mean
     from flows.warehouse.publish import readable_warehouse
-    from sql.warehouse import open_read_only
-    from tasks.analyse.report.data import Reader, view_errors
+    from tasks.analyse.report.data import open_reader
     from tasks.analyse.site.rows import NightRow, NightVerdictRow
 
-    with readable_warehouse(var, warehouse) as file, open_read_only(file) as connection, view_errors(file):
-        reader = Reader(connection)
+    with readable_warehouse(var, warehouse) as file, open_reader(file) as reader:
         nights = {str(row.night): row.night for row in reader.rows(NightRow)}
         if not nights:
             raise InputError("no night is judged yet; measure one with `etfarm sweep`")
