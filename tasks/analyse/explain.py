@@ -10,6 +10,7 @@ from datetime import date
 
 from devices.errors import InputError
 from devices.suggest import did_you_mean
+from tasks.analyse.compare.outcome import Line
 from tasks.analyse.explanation import Explanation, Fact
 from tasks.analyse.report.addresses import night_page
 from tasks.analyse.report.cells import CellRow, conditions_of
@@ -54,16 +55,17 @@ def explain(reader: Reader, name: str, only: Mapping[str, str | None]) -> Explan
 
     `only` restricts device, precision and variant. Raises InputError if a name is unknown.
     """
-    first, *others = worst_first(reader, _chosen(reader.rows(SeriesRow), reader, name, only))
+    every = reader.rows(SeriesRow)
+    first, *others = worst_first(reader, _chosen(every, reader, name, only))
     newest = Histories(reader, {first.device}).of(first)[0][0]
-    made = explain_series(reader, first, newest, others)
+    made = explain_series(reader, first, newest, every)
     return replace(made, others=[joined(f"{title_of(row)}: {row.night}: ", _judged(row)) for row in others])
 
 
 def explain_series(
-    reader: Reader, row: SeriesRow, newest: SeriesNightRow, others: Sequence[SeriesRow], *, in_detail: bool = True
+    reader: Reader, row: SeriesRow, newest: SeriesNightRow, every: Sequence[SeriesRow], *, in_detail: bool = True
 ) -> Explanation:
-    """Explain a series by its newest night; `others` may contain the same content with other variants.
+    """Explain a series by its newest night; among `every` series are those of its other variants.
 
     Without detail, only what the verdict states: no other view is read.
     """
@@ -71,7 +73,7 @@ def explain_series(
     facts = [*_about_verdict(newest)]
     sessions: list[str] = []
     if cell:
-        beside = [found for each in others if _is_variant(each, row) and (found := _cell_of(reader, each))]
+        beside = [found for each in every if _is_variant(each, row) and (found := _cell_of(reader, each))]
         facts += [*_other_figures(reader, row), *facts_of_cell(reader, [cell, *beside])]
         sessions = _succeeded(reader, cell)
     names = {name: getattr(row, name) for name in ("model", "device", "precision", "variant", "threads", "series_id")}
@@ -103,6 +105,18 @@ def facts_of_cell(reader: Reader, cells: Sequence[CellFactsRow]) -> list[Fact]:
     facts.append(Fact("Conditions of the night", [*conditions_in_words(night), *waits_in_words(night)]))
     facts.append(Fact("Where it comes from", origin_of(cell)))
     return [fact for fact in facts if fact.sentences]
+
+
+def explain_line(reader: Reader, line: Line) -> list[Fact]:
+    """Return what is known about one line of a comparison, and about the cell of its B; nothing without a cell."""
+    cell = next(iter(reader.rows(CellFactsRow, {"cell": line.b.cell})), None)
+    if cell is None:
+        return []
+    facts = [Fact("Verdict", [f"{line.series}: {line.answer}."])]
+    facts += [Fact("Cause", [with_code(f"{line.cause}.")])] if line.cause else []
+    facts += [Fact("What changed", [f"{line.differs}."])] if line.differs else []
+    trace = _trace_of(_succeeded(reader, cell))
+    return [*facts, *facts_of_cell(reader, [cell]), *([Fact("Next step", [trace])] if trace else [])]
 
 
 def worst_first(reader: Reader, rows: Sequence[SeriesRow]) -> list[SeriesRow]:
@@ -207,8 +221,12 @@ def _next_step(reader: Reader, row: SeriesRow, night: SeriesNightRow, sessions: 
         yield ("Its outputs: ", Code(shlex.join(["etfarm", "sql", query])))
     elif night.verdict not in _STEPS:
         yield ("Look closer: ", Code(compare_command(reader, row, night.night, night.baseline_to)))
-    if sessions:
-        yield ("Trace of a session: ", Code(f"etfarm trace {sessions[0]} -o trace.json"))
+    if trace := _trace_of(sessions):
+        yield trace
+
+
+def _trace_of(sessions: Sequence[str]) -> Text:
+    return ("Trace of a session: ", Code(f"etfarm trace {sessions[0]} -o trace.json")) if sessions else ""
 
 
 def _plain(value: object) -> object:

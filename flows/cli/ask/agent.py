@@ -1,10 +1,11 @@
 """What `etfarm mcp` answers: the functions behind the commands, as bounded JSON in which foreign texts are marked."""
 
-import functools
 import itertools
 import json
-from collections.abc import Iterator
-from dataclasses import asdict
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,8 @@ MOST_S = 60
 _LOG_LETTERS = 8_000
 _LOGS = ("stderr.txt", "stdout.txt", "logcat.txt")
 _UNITS = {
-    "time_ms": "milliseconds of one run",
+    "_ms": "milliseconds; time_ms is that of one run, Method::execute",
+    "share": "of Method::execute, 0 to 1",
     "ratio": "after / before: above 1 is more",
     "low, high": "95 % interval of the ratio, from sessions; null below 5",
     "sessions": "n: processes of the runner that the figure is from",
@@ -53,9 +55,8 @@ class Answers:
         """The verdicts on a night, the worst first."""
         found, rows = verdicts_of_night(night, self._var, self._warehouse)
         answer = {"night": found, "answer": headline(rows)}
-        return self._from(
-            {**marked(answer), "units": _UNITS, **page_of([_verdict(row) for row in rows], offset, limit)}
-        )
+        page = page_of([_verdict(row) for row in rows], offset, limit)
+        return self._from({**marked(answer), "units": _UNITS, **page}, [row["cell"] for row in page["rows"]])
 
     def explain(self, name: str, device: str | None, precision: str | None, variant: str | None) -> dict[str, Any]:
         """What is known about a series."""
@@ -67,9 +68,11 @@ class Answers:
         """How B compares with A: every figure of `etfarm compare --format json`."""
         with readable_warehouse(self._var, self._warehouse) as file, open_read_only(file) as connection, query_errors():
             outcome = compare_arms(connection, *words, only=only, margin=margin)
-        rows = json.loads("".join(data(outcome, "json")))
+        rows = json.loads("".join(data(replace(outcome, lines=outcome.ordered()), "json")))
         answer = {"answer": outcome.headline, "a": outcome.a, "b": outcome.b, "remarks": list(outcome.remarks)}
-        return self._from({**marked(answer), "units": _UNITS, **page_of(rows, offset, limit)})
+        page = page_of(rows, offset, limit)
+        cells = [row[f"cell_{side}"] for row in page["rows"] for side in "ab"]
+        return self._from({**marked(answer), "units": _UNITS, **page}, cells)
 
     def sql(self, text: str, options: dict[str, str], offset: int, limit: int) -> dict[str, Any]:
         """The rows of a named question with its options, or of SQL."""
@@ -114,25 +117,37 @@ class Answers:
     def trace(self, session_id: str, run: str | None) -> dict[str, Any]:
         """Write a trace of a session for Perfetto, and return its path."""
         path = self._traces / f"{session_id}.json"
-        _, _, which = write_trace(session_id, run, path, self._store).partition(": ")
-        return {"path": str(path), "runs": which, "session_ids": [session_id], "open_at": "https://ui.perfetto.dev"}
+        return {"path": str(path), "answer": write_trace(session_id, run, path, self._store), "session_id": session_id}
 
     def _times(self, session_id: str, cell: str, runs: list[RunRow]) -> dict[str, Any]:
         """The figures of a session, and of all sessions of its cell by category and by operator."""
-        of_session = "FROM session_latency WHERE session_id = $id"
-        of_cell = "SELECT * EXCLUDE (sweep_id, night, device, emulated, model, precision, variant, threads) FROM"
         parts = {
-            "categories": f"{of_cell} category_share WHERE cell = $id ORDER BY share DESC",
-            "operators": f"{of_cell} operator_time WHERE cell = $id ORDER BY share DESC LIMIT 15",
+            "latency": (
+                "SELECT runs, warmup_runs, time_ms, median_ms, mad_ms, iqr_ms, p90_ms, min_ms, max_ms, load_ms, "
+                "peak_resident_bytes, has_drift, is_bimodal, accuracy FROM session_latency WHERE session_id = $id",
+                session_id,
+            ),
+            "categories": (
+                "SELECT category, time_ms, share, below_resolution, sessions FROM category_share WHERE cell = $id "
+                "ORDER BY share DESC",
+                cell,
+            ),
+            "operators": (
+                "SELECT operator, kind, category, calls_per_run, time_ms, share, below_resolution, sessions "
+                "FROM operator_time WHERE cell = $id ORDER BY share DESC LIMIT 15",
+                cell,
+            ),
         }
-        (latency,) = self._rows(of_session, session_id) or [{}]
-        measured = [[run.run_index, run.execute_ms] for run in runs if not run.is_warmup]
-        times = {"latency": latency, "run_index_and_ms": measured[:100], "runs_in_all": len(measured)}
-        return {**marked(times), **{name: marked(self._rows(text, cell)) for name, text in parts.items()}}
+        times = {name: marked(self._rows(*part)) for name, part in parts.items()}
+        return {**times, "runs_ms": marked([run.execute_ms for run in runs if not run.is_warmup]), "units": _UNITS}
 
-    def _rows(self, text: str, given: str) -> list[dict[str, Any]]:
-        frame = self._farm.sql(text, id=given).astype(object)
-        return [dict(row) for row in frame.where(frame.notna(), None).to_dict("records")]
+    def _rows(self, text: str, given: str | list[str]) -> list[dict[str, Any]]:
+        """Return the rows of a query with the parameter `id`."""
+        with (
+            readable_warehouse(self._var, self._warehouse) as file,
+            answered(file, text, {"id": given}, MOST_S) as answer,
+        ):
+            return [dict(zip(answer.columns, row, strict=True)) for block in answer.blocks() for row in block]
 
     def _log(self, session_id: str) -> str:
         """The logs in a session's bundle, one after another; empty if the bundle is elsewhere."""
@@ -140,10 +155,17 @@ class Answers:
         files = [folder / name for name in _LOGS if folder and (folder / name).is_file()]
         return "".join(f"{file.name}:\n{file.read_text(encoding='utf-8', errors='replace')}\n" for file in files)
 
-    def _from(self, answer: dict[str, Any]) -> dict[str, Any]:
-        """An answer with the snapshot that it was read from."""
+    def _from(self, answer: dict[str, Any], cells: Sequence[str | None] = ()) -> dict[str, Any]:
+        """An answer with the snapshot that it was read from, and with sweep and sessions of each cell in it."""
         with readable_warehouse(self._var, self._warehouse) as file:
-            return {**answer, "warehouse": file.name}
+            name = file.name
+        of_cells = (
+            "SELECT cell, any_value(sweep_id) AS sweep_id, list(session_id ORDER BY session_id) AS session_ids "
+            "FROM session_latency WHERE cell IN (SELECT unnest($id::VARCHAR[])) GROUP BY cell ORDER BY cell"
+        )
+        known = [cell for cell in dict.fromkeys(cells) if cell]
+        origins = {row.pop("cell"): marked(row) for row in self._rows(of_cells, known)} if known else {}
+        return {**answer, **({"cells": origins} if origins else {}), "warehouse": name}
 
 
 def views(name: str | None) -> dict[str, Any]:
@@ -176,20 +198,20 @@ def _verdict(row: VerdictRow) -> dict[str, Any]:
     return shown | {name: getattr(row, name) for name in (*figures, *words)}
 
 
-@functools.cache
-def _meanings() -> dict[str, str]:
-    """What a column means where all views that have one of its name agree."""
-    found: dict[str, set[str]] = {}
-    for _, columns in described().values():
-        for name, _, meaning in columns:
-            found.setdefault(name, set()).add(meaning)
-    return {name: meanings.pop() if len(meanings) == 1 else "" for name, meanings in found.items()}
-
-
 def _columns(names: list[str], query: str) -> Iterator[dict[str, Any]]:
-    """Name each column; one whose name is neither in a view nor in the query came from data, as by PIVOT."""
+    """Name each column, with its meaning and unit where the views of the query agree on it.
+
+    A name that is neither in one of them nor in the query came from data, as by PIVOT.
+    """
+    meanings = defaultdict[str, set[str]](set)
+    for view, (_, columns) in described().items():
+        if re.search(rf"\b{view}\b", query):
+            for name, _, meaning in columns:
+                meanings[name].add(meaning)
     for place, name in enumerate(names):
-        if name in _meanings() or name in query:
-            yield {"name": name} | ({"meaning": meaning} if (meaning := _meanings().get(name)) else {})
+        if len(meanings[name]) == 1:
+            yield {"name": name, "meaning": next(iter(meanings[name]))}
+        elif meanings[name] or name in query:
+            yield {"name": name}
         else:
             yield {"name": f"column_{place}", "title": {"foreign_text": bounded(name)}}

@@ -77,7 +77,7 @@ def page_of(rows: Sequence[Any], offset: int, limit: int, shown: Callable[[Any],
 
 def _fitting(rows: Sequence[Any]) -> list[Any]:
     """Return the first rows, up to the number of letters that an answer may have; one at least."""
-    letters, fitting = 0, []
+    letters, fitting = 0, list[Any]()
     for row in rows:
         letters += len(json.dumps(row))
         if fitting and letters > _MOST_ROW_LETTERS:

@@ -63,9 +63,9 @@ def server_of(answers: "Answers") -> "MCPServer[Any]":
                     first = cause.errors()[0]
                     message = f"{name}: argument `{'.'.join(map(str, first['loc']))}`: {first['msg']}"
                 elif isinstance(error, UnexpectedToolError):
-                    message = error_message(cause) if cause else None
-                    if message is None:
+                    if not cause or not (known := error_message(cause)):
                         raise
+                    message = known
                 else:
                     message = str(error)
                 text = to_json({"error": marked(" ".join(message.split()))}).decode()

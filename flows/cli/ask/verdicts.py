@@ -43,7 +43,7 @@ def verdicts(
 
     Exits with 1 on a verdict that --fail-on lists: `suspected` includes regressions.
     """
-    from flows.cli.ask.compare import print_outcome
+    from flows.cli.ask.compare import explained, print_outcome
     from flows.cli.ask.outputs import check_outputs
     from flows.terminal import show
     from flows.verdicts import fails
@@ -54,7 +54,7 @@ def verdicts(
     found, rows = verdicts_of_night(night, var, warehouse)
     lines, others = list(_lines(rows)), list(_others(rows))
     outcome = Outcome("the nights before", f"night {found}", lines, 0.0, also=others, stated=headline(rows))
-    print_outcome(outcome, format, output or ())
+    print_outcome(explained(outcome, format, output or (), var, warehouse), format, output or ())
     if failed := fails([*rows], fail_on):
         show(f"etfarm: verdicts failed: {fail_on}: {len(failed)} of {len(rows)}", err=True)
         raise typer.Exit(1)

@@ -177,8 +177,7 @@ class Site:
         """Explain a series; on published pages in detail only where the page of its cell is published, too."""
         newest = self._history_of(row.device).of(row)[0][0]
         in_detail = self._published is None or addresses.cell_page(row.cell) in self._published
-        others = [each for each in self.series if each.model == row.model]
-        return explain_series(self.reader, row, newest, others, in_detail=in_detail)
+        return explain_series(self.reader, row, newest, self.series, in_detail=in_detail)
 
     def _cell(self, cell: str) -> Page | None:
         rows = self.reader.rows(CellFactsRow, {"cell": cell})

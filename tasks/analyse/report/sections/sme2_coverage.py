@@ -96,7 +96,7 @@ def coverage_in_words(answers: Answers) -> Iterator[Text]:
     for row in answers.rows(CoverageRow):
         of_time = "" if row.name_share is None else f", {in_percent(row.name_share)} of their time"
         calls = f"{row.sme_calls:g} of {row.eligible_calls:g} eligible calls per run on SME by their names{of_time}"
-        proven = f"not proven (evidence: {row.evidence})"
+        proven = "not proven"
         if row.proven_share is not None:
             proven = f"{in_percent(row.proven_share)} of their time, proven by {row.evidence} kernels"
         yield f"{', '.join(conditions_of(row))}: {calls}; SME2: {proven}."
