@@ -13,7 +13,7 @@ from devices.suggest import did_you_mean
 from tasks.analyse.compare.outcome import Line
 from tasks.analyse.explanation import Explanation, Fact
 from tasks.analyse.report.addresses import night_page
-from tasks.analyse.report.cells import CellRow, conditions_of
+from tasks.analyse.report.cells import series_title
 from tasks.analyse.report.data import Answers, Reader
 from tasks.analyse.report.page import Code, Link, Text
 from tasks.analyse.report.sections.advice import other_advice, portable_advice
@@ -59,7 +59,7 @@ def explain(reader: Reader, name: str, only: Mapping[str, str | None]) -> Explan
     first, *others = worst_first(reader, _chosen(every, reader, name, only))
     newest = Histories(reader, {first.device}).of(first)[0][0]
     made = explain_series(reader, first, newest, every)
-    return replace(made, others=[joined(f"{title_of(row)}: {row.night}: ", _judged(row)) for row in others])
+    return replace(made, others=[joined(f"{series_title(row)}: {row.night}: ", _judged(row)) for row in others])
 
 
 def explain_series(
@@ -79,8 +79,9 @@ def explain_series(
     names = {name: getattr(row, name) for name in ("model", "device", "precision", "variant", "threads", "series_id")}
     figures = {name: _plain(getattr(newest, name)) for name in _FIGURES}
     ids = {"cell": newest.cell, "sweep_id": cell.sweep_id if cell else None, "session_ids": sessions}
+    names["model_in_sql"] = reader.models.get(row.model, row.model)
     return Explanation(
-        title=title_of(row),
+        title=series_title(row),
         answer=_answer(newest),
         facts=[*facts, Fact("Next step", list(_next_step(reader, row, newest, sessions)))],
         figures={**names, "night": str(newest.night), **figures, **ids},
@@ -127,11 +128,6 @@ def worst_first(reader: Reader, rows: Sequence[SeriesRow]) -> list[SeriesRow]:
         for found in reader.rows(NightVerdictRow, {"night": night}, only):
             places.setdefault((night, found.series_id, found.device), len(places))
     return sorted(rows, key=lambda row: places[row.night, row.series_id, row.device])
-
-
-def title_of(row: CellRow) -> str:
-    """Return the name of a series on a device."""
-    return ", ".join([f"{row.model} {row.precision} on {row.device}", *conditions_of(row)])
 
 
 def _chosen(

@@ -56,7 +56,7 @@ class Answers:
         found, rows = verdicts_of_night(night, self._var, self._warehouse)
         answer = {"night": found, "answer": headline(rows)}
         page = page_of([_verdict(row) for row in rows], offset, limit)
-        return self._from({**marked(answer), "units": _UNITS, **page}, [row["cell"] for row in page["rows"]])
+        return self._from({**marked(answer), "units": _UNITS, **page}, [row.get("cell") for row in page["rows"]])
 
     def explain(self, name: str, device: str | None, precision: str | None, variant: str | None) -> dict[str, Any]:
         """What is known about a series."""
@@ -71,7 +71,7 @@ class Answers:
         rows = json.loads("".join(data(replace(outcome, lines=outcome.ordered()), "json")))
         answer = {"answer": outcome.headline, "a": outcome.a, "b": outcome.b, "remarks": list(outcome.remarks)}
         page = page_of(rows, offset, limit)
-        cells = [row[f"cell_{side}"] for row in page["rows"] for side in "ab"]
+        cells = [row.get(f"cell_{side}") for row in page["rows"] for side in "ab"]
         return self._from({**marked(answer), "units": _UNITS, **page}, cells)
 
     def sql(self, text: str, options: dict[str, str], offset: int, limit: int) -> dict[str, Any]:

@@ -20,7 +20,9 @@ def explain(
     var: VarOption = DEFAULT_VAR,
     warehouse: WarehouseOption = None,
 ) -> None:
-    """Explain a series: its verdict and since when, what changed and why, where the time goes, and the next step.
+    """Explain why a series got slower or not, and the next step.
+
+    Its verdict and since when, what changed, which modules and operators cause it, SME2, and the conditions.
 
     Of several series of a model, the worst of the newest night is explained, and the others have a line each.
     """

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from datetime import date
+from decimal import Decimal
 from itertools import chain
 from typing import Any, get_args
 
@@ -35,14 +36,14 @@ def marked(value: Any) -> Any:
 
     Names of fields stay: they are the farm's.
     """
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
+    if isinstance(value, float | Decimal):
+        return float(value) if math.isfinite(value) else None
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, dict):
         return {name: marked(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [marked(inner) for inner in value[:_MOST_ITEMS]]
+        return _first(value, marked)
     text = value.isoformat() if isinstance(value, date) else str(value)
     is_ours = isinstance(value, date) or text in _WORDS or _HARMLESS.fullmatch(text)
     return text if is_ours else {"foreign_text": bounded(text)}
@@ -52,9 +53,13 @@ def marked_cell(value: Any) -> Any:
     """Return the same of a value of a query, where names inside may be anybody's."""
     if isinstance(value, dict):
         return {"foreign_text": bounded(json.dumps(value, default=str))}
-    if isinstance(value, list | tuple):
-        return [marked_cell(inner) for inner in value[:_MOST_ITEMS]]
-    return marked(value)
+    return _first(value, marked_cell) if isinstance(value, list | tuple) else marked(value)
+
+
+def _first(values: Sequence[Any], shown: Callable[[Any], Any]) -> list[Any]:
+    """Return the first items, and how many are left out."""
+    more = len(values) - _MOST_ITEMS
+    return [*map(shown, values[:_MOST_ITEMS]), *([{"items_left_out": more}] if more > 0 else [])]
 
 
 def bounded(text: str, most: int = MOST_LETTERS) -> str:
@@ -76,11 +81,12 @@ def page_of(rows: Sequence[Any], offset: int, limit: int, shown: Callable[[Any],
 
 
 def _fitting(rows: Sequence[Any]) -> list[Any]:
-    """Return the first rows, up to the number of letters that an answer may have; one at least."""
+    """Return the first rows, up to the number of letters that an answer may have; the first one is cut instead."""
     letters, fitting = 0, list[Any]()
     for row in rows:
-        letters += len(json.dumps(row))
-        if fitting and letters > _MOST_ROW_LETTERS:
-            break
+        text = json.dumps(row)
+        letters += len(text)
+        if letters > _MOST_ROW_LETTERS:
+            return fitting or [{"foreign_text": bounded(text, _MOST_ROW_LETTERS)}]
         fitting.append(row)
     return fitting

@@ -136,6 +136,10 @@ def test_answers_are_bounded_and_read_on_by_their_offset(
     long = ask("sql", query="SELECT repeat('word ', 3000) AS x FROM session_latency", limit=200)
     assert 0 < len(long["rows"]) == long["next_offset"] < 48
     assert long["rows"][0]["x"]["foreign_text"].endswith("\u2026 (13000 more letters)")
+    wide = ask("sql", query="SELECT list_transform(range(999), lambda n: repeat('word ', 3000)) AS x FROM range(3)")
+    assert len(json.dumps(wide)) < 45_000
+    assert wide["next_offset"] == 1
+    assert ask("sql", query="SELECT range(101) AS x")["rows"] == [{"x": [*range(100), {"items_left_out": 1}]}]
     monkeypatch.setattr("flows.cli.ask.agent._LOG_LETTERS", 10)
     log = ask("session", session_id=read[0])
     assert log["log_next_offset"] == 10
