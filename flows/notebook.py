@@ -17,6 +17,9 @@ from sql.query import query_errors, start_query
 from sql.quoting import identifier
 from sql.warehouse import open_read_only
 from tasks.analyse.compare.found import compare_arms
+from tasks.analyse.explain import explain
+from tasks.analyse.explanation import Explanation
+from tasks.analyse.report.data import open_reader
 
 
 @dataclass(frozen=True)
@@ -92,3 +95,14 @@ class Farm:
             words = {"word": line.word, "answer": line.answer, "cause": line.cause}
             rows.append(series | words | figures | times | sessions)
         return Comparison(outcome.headline, pd.DataFrame(rows))
+
+    def explain(
+        self, name: str, device: str | None = None, precision: str | None = None, variant: str | None = None
+    ) -> Explanation:
+        """Explain the worst series of a model, or a series by its id, as `etfarm explain` does.
+
+        Raises InputError if a name is unknown.
+        """
+        only = {"device": device, "precision": precision, "variant": variant}
+        with readable_warehouse(self._var, self._warehouse) as file, open_reader(file) as reader:
+            return explain(reader, name, only)

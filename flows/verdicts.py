@@ -8,7 +8,7 @@ from prefect.events import emit_event
 
 from flows.artifacts import page_link, show_markdown, show_table
 from flows.warehouse.publish import ask_warehouse, readable_warehouse
-from tasks.analyse.report.cells import conditions_of
+from tasks.analyse.report.cells import series_title
 from tasks.analyse.report.data import open_answers
 from tasks.analyse.report.markdown import escaped, table_markdown
 from tasks.analyse.report.sections.verdicts import VerdictRow, change_of, headline
@@ -87,7 +87,7 @@ def title_of(row: VerdictRow) -> str:
     """Return the name of a series on a device; that of the model where the figure is one of its file."""
     if row.is_of_file:
         return f"{row.model} {row.precision}"
-    return ", ".join([f"{row.model} {row.precision} on {row.device}", *conditions_of(row)])
+    return series_title(row)
 
 
 def _shown(row: VerdictRow) -> dict[str, str]:

@@ -1,8 +1,10 @@
 """The rows of a query, fetched in blocks while DuckDB computes them, so that memory stays bounded."""
 
 import contextlib
+import math
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import Any, TypeVar
 import duckdb
 import pyarrow as pa
 
+from sql.errors import WarehouseError
 from sql.query import query_errors, start_query
 from sql.warehouse import open_read_only
 
@@ -25,9 +28,13 @@ _POLL_S = 0.05
 class Answer:
     """The columns and rows of one query; fetch them once, as rows or as Arrow batches."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, pool: ThreadPoolExecutor) -> None:
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, pool: ThreadPoolExecutor, most_s: float | None = None
+    ) -> None:
         self._connection = connection
         self._pool = pool
+        self._most_s = most_s
+        self._until = time.monotonic() + (most_s or math.inf)
         self.columns: list[str] = []
         self.rows = 0
         """Rows fetched so far."""
@@ -61,12 +68,18 @@ class Answer:
         In the main thread it would keep Python from seeing the signal until it returns. An interrupt before DuckDB
         starts the query has no effect, so it is repeated. A second Ctrl-C kills the process.
         """
+        is_late = False
         with query_errors():
             with _noted_interrupt() as interrupt:
                 running = self._pool.submit(call)
                 while not wait([running], _POLL_S).done:
-                    if interrupt.is_set():
+                    if interrupt.is_set() or (is_late := time.monotonic() > self._until):
                         self._connection.interrupt()
+            if is_late:
+                limit = f"{self._most_s:g} s"
+                raise WarehouseError(
+                    f"the query took longer than {limit}; select fewer rows, or a model, device or night"
+                )
             if interrupt.is_set():
                 raise KeyboardInterrupt
             return running.result()
@@ -104,10 +117,15 @@ def _next_batch(reader: pa.RecordBatchReader) -> pa.RecordBatch | None:
 
 
 @contextlib.contextmanager
-def answered(path: Path, text: str, parameters: Mapping[str, Any] | None = None) -> Iterator[Answer]:
-    """Start one query on a warehouse file or a snapshot and yield its answer; raises WarehouseError."""
+def answered(
+    path: Path, text: str, parameters: Mapping[str, Any] | None = None, most_s: float | None = None
+) -> Iterator[Answer]:
+    """Start one query on a warehouse file or a snapshot and yield its answer; raises WarehouseError.
+
+    A query and its rows may take `most_s` seconds; None: any time.
+    """
     with open_read_only(path) as connection, ThreadPoolExecutor(max_workers=1) as pool:
-        answer = Answer(connection, pool)
+        answer = Answer(connection, pool, most_s)
         answer.start(text, parameters)
         yield answer
 

@@ -1,5 +1,6 @@
 """The data dictionary: every public view and every table with their columns, from the comments of a new warehouse."""
 
+import functools
 import re
 from collections.abc import Iterator
 from itertools import groupby
@@ -28,6 +29,18 @@ JOIN duckdb_columns() ON table_name = owner AND schema_name = 'main'
 WHERE kind = ?
 ORDER BY owner, column_index
 """
+
+
+@functools.cache
+def described() -> dict[str, tuple[str, list[tuple[str, str, str]]]]:
+    """Return the comment of each public view, and its columns with type and comment, as this farm's warehouses have."""
+    with duckdb.connect() as connection:
+        bring_up_to_date(connection, Path(":memory:"))
+        rows = connection.execute(_COLUMNS, ["view"]).fetchall()
+    views: dict[str, tuple[str, list[tuple[str, str, str]]]] = {}
+    for owner, comment, *column in rows:
+        views.setdefault(owner, (comment, []))[1].append(tuple(column))
+    return views
 
 
 def data_dictionary() -> str:

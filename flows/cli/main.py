@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
 from devices.errors import InputError
-from flows.cli.ask import asking, site, verdicts
+from flows.cli.ask import asking, explain, mcp, site, verdicts
 from flows.cli.farm import devices, doctor, runner, servers
 from flows.cli.keep import decisions, warehouse
 from flows.cli.measure import bisect, model, sweep
@@ -40,7 +40,7 @@ MOVED = {
 
 PANELS = {
     "Measure": ("sweep", "model", "compare", "bisect"),
-    "Ask": ("verdicts", "sql", "trace", "site"),
+    "Ask": ("verdicts", "explain", "sql", "trace", "site", "mcp"),
     "Devices": ("devices", "server", "doctor"),
     "Keep": ("warehouse", "decisions"),
 }
@@ -70,7 +70,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for commands in (sweep, bisect, asking, verdicts, doctor):
+for commands in (sweep, bisect, asking, explain, mcp, verdicts, doctor):
     app.add_typer(commands.app)
 for name, group in {
     "model": model,

@@ -13,6 +13,7 @@ SELECT
     invalid_sessions,
     noise_floor,
     since,
+    baseline_to,
     _changes(before.facts, now.facts) AS changed,
     cause,
     reason,

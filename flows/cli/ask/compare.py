@@ -1,6 +1,7 @@
 """`etfarm compare`: two arms side by side, a line per pair of cells, with the answer that their sessions give."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from flows.cli.ask.compare_page import page
@@ -11,6 +12,8 @@ from sql.query import query_errors
 from sql.warehouse import open_read_only
 from tasks.analyse.compare.found import compare_arms
 from tasks.analyse.compare.outcome import Outcome
+from tasks.analyse.explain import explain_line
+from tasks.analyse.report.data import open_reader
 
 
 def run_compare(
@@ -31,7 +34,16 @@ def run_compare(
     check_outputs(outputs)
     with readable_warehouse(var, warehouse) as readable, open_read_only(readable) as connection, query_errors():
         outcome = compare_arms(connection, *words, sweep_id, only, margin)
-    return told(outcome, fail_on, form, outputs)
+    return told(explained(outcome, form, outputs, var, warehouse), fail_on, form, outputs)
+
+
+def explained(outcome: Outcome, form: str, outputs: Sequence[Path], var: Path, warehouse: Path | None) -> Outcome:
+    """Add what is known about the worst change, if the comparison is written for a pull request."""
+    worst = next((line for line in outcome.ordered() if line.is_changed), None)
+    if worst is None or (form != "markdown" and all(file.suffix != ".md" for file in outputs)):
+        return outcome
+    with readable_warehouse(var, warehouse) as readable, open_reader(readable) as reader:
+        return replace(outcome, explained=explain_line(reader, worst))
 
 
 def told(outcome: Outcome, fail_on: Collection[str], form: str, outputs: Sequence[Path]) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from devices.errors import InputError
-from flows.cli.ask.compare import told
+from flows.cli.ask.compare import explained, told
 from flows.cli.ask.outputs import check_outputs
 from flows.terminal import show
 from flows.warehouse.publish import readable_warehouse
@@ -81,7 +81,7 @@ def run_compare_files(
     outcome = _outcome(answer, files, labels, spec.name, margin, results)
     if note:
         show(note, err=True)
-    code = told(outcome, fail_on, form, outputs)
+    code = told(explained(outcome, form, outputs, var, warehouse), fail_on, form, outputs)
     if is_server_lost:
         exit_at_once(code)
     return code

@@ -8,6 +8,7 @@ from typing import Any
 from devices.foreign_text import plain_line
 from flows.cli.formats import as_text, check_output, output_file
 from tasks.analyse.compare.outcome import Line, Outcome, figures, time_text
+from tasks.analyse.explanation import markdown_points
 from tasks.analyse.report.markdown import escaped, inline
 from tasks.analyse.report.text import with_code
 
@@ -28,9 +29,9 @@ _DATA_COLUMNS = [
     *(f"{name.removesuffix('_id')}_{side}" for name in _BESIDE for side in "ab"),
     "note",
 ]
-_MOST_CHANGED = 17
-_MOST_OTHERS = 12
-_MOST_REMARKS = 5
+_MOST_CHANGED = 12
+_MOST_OTHERS = 4
+_MOST_REMARKS = 3
 _COLOURS = {"slower": "#c62828", "inaccurate": "#c62828", "unknown": "#9f6f00"}
 
 
@@ -70,7 +71,7 @@ def _data_row(line: Line, answer: str | None) -> tuple[Any, ...]:
 
 
 def markdown(outcome: Outcome) -> str:
-    """Return a comparison for a pull request: the answer, a table of what changed, the rest folded.
+    """Return a comparison for a pull request: the answer and a table of what changed; the rest is folded.
 
     At most 60 lines, whatever was compared.
     """
@@ -81,6 +82,8 @@ def markdown(outcome: Outcome) -> str:
     if changed:
         parts.append(_table(changed, _MOST_CHANGED))
     parts += [_points(outcome.also, "other figures")] if outcome.also else []
+    if outcome.explained:
+        parts.append(_folded("What is known about the worst change", "\n".join(markdown_points(outcome.explained))))
     folded = [f"A: {escaped(outcome.a)}  \nB: {escaped(outcome.b)}"]
     if others:
         folded.append(_table(others, _MOST_OTHERS))
@@ -88,9 +91,12 @@ def markdown(outcome: Outcome) -> str:
     remarks = [*outcome.remarks, *remarks]
     folded += [_points(remarks, "remarks")] if remarks else []
     summary = f"{len(others)} without a change, and how it was measured" if others else "How it was measured"
-    content = "\n\n".join(folded)
-    parts.append(f"<details><summary>{summary}</summary>\n\n{content}\n\n</details>")
+    parts.append(_folded(summary, "\n\n".join(folded)))
     return "\n\n".join(parts) + "\n"
+
+
+def _folded(summary: str, content: str) -> str:
+    return f"<details><summary>{summary}</summary>\n\n{content}\n\n</details>"
 
 
 def _points(sentences: Sequence[str], title: str) -> str:

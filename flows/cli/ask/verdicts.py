@@ -43,7 +43,7 @@ def verdicts(
 
     Exits with 1 on a verdict that --fail-on lists: `suspected` includes regressions.
     """
-    from flows.cli.ask.compare import print_outcome
+    from flows.cli.ask.compare import explained, print_outcome
     from flows.cli.ask.outputs import check_outputs
     from flows.terminal import show
     from flows.verdicts import fails
@@ -51,26 +51,24 @@ def verdicts(
     from tasks.analyse.report.sections.verdicts import headline
 
     check_outputs(output or ())
-    found, rows = _rows(night, var, warehouse)
+    found, rows = verdicts_of_night(night, var, warehouse)
     lines, others = list(_lines(rows)), list(_others(rows))
     outcome = Outcome("the nights before", f"night {found}", lines, 0.0, also=others, stated=headline(rows))
-    print_outcome(outcome, format, output or ())
+    print_outcome(explained(outcome, format, output or (), var, warehouse), format, output or ())
     if failed := fails([*rows], fail_on):
         show(f"etfarm: verdicts failed: {fail_on}: {len(failed)} of {len(rows)}", err=True)
         raise typer.Exit(1)
 
 
-def _rows(night: str | None, var: Path, warehouse: Path | None) -> tuple[str, "list[NightVerdictRow]"]:
-    """Return the night and its verdicts; raises InputError if it was not judged."""
+def verdicts_of_night(night: str | None, var: Path, warehouse: Path | None) -> tuple[str, "list[NightVerdictRow]"]:
+    """Return a night, without one the newest, and its verdicts; raises InputError if it was not judged."""
     from devices.errors import InputError
     from devices.suggest import did_you_mean
     from flows.warehouse.publish import readable_warehouse
-    from sql.warehouse import open_read_only
-    from tasks.analyse.report.data import Reader, view_errors
+    from tasks.analyse.report.data import open_reader
     from tasks.analyse.site.rows import NightRow, NightVerdictRow
 
-    with readable_warehouse(var, warehouse) as file, open_read_only(file) as connection, view_errors(file):
-        reader = Reader(connection)
+    with readable_warehouse(var, warehouse) as file, open_reader(file) as reader:
         nights = {str(row.night): row.night for row in reader.rows(NightRow)}
         if not nights:
             raise InputError("no night is judged yet; measure one with `etfarm sweep`")

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tasks.analyse.explanation import Fact
 from tasks.analyse.verdict.comparison import Comparison
 
 SLOWER, INACCURATE = "slower", "inaccurate"
@@ -120,6 +121,8 @@ class Outcome:
     """Cells without a counterpart, and older ones: why, and the cell on its side."""
     stated: str = ""
     """The sentence about all where verdicts gave the answers."""
+    explained: Sequence[Fact] = ()
+    """What is known about the worst change."""
 
     @property
     def headline(self) -> str:

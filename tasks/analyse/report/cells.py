@@ -182,6 +182,11 @@ def conditions_of(row: CellRow) -> list[str]:
     return sme2 + ([counted(row.threads, "thread")] if row.threads is not None else [])
 
 
+def series_title(row: CellRow) -> str:
+    """The name of a series on a device: `voice fp16 on pixel-9, SME2 off, one thread`."""
+    return ", ".join([f"{row.model} {row.precision} on {row.device}", *conditions_of(row)])
+
+
 def where(row: CellRow) -> str:
     """A cell inside a sentence, without model and precision: `on pixel-9 with SME2 off and one thread`."""
     conditions = conditions_of(row)

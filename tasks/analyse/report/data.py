@@ -146,14 +146,20 @@ class Answers:
 
 
 @contextlib.contextmanager
+def open_reader(snapshot: Path) -> Iterator[Reader]:
+    """Open a warehouse file for pages; raises ReportError if its views are too old, WarehouseError if unreadable."""
+    with open_read_only(snapshot) as connection, view_errors(snapshot):
+        yield Reader(connection)
+
+
+@contextlib.contextmanager
 def open_answers(snapshot: Path, sweep_id: str | None) -> Iterator[Answers]:
     """Open a warehouse file for the report of one sweep, the newest without an id.
 
     Raises ReportError if the file does not contain the sweep or its views are too old, WarehouseError if it cannot be
     read.
     """
-    with open_read_only(snapshot) as connection, view_errors(snapshot):
-        reader = Reader(connection)
+    with open_reader(snapshot) as reader:
         yield Answers(reader, _chosen(reader.rows(SweepRow), sweep_id, snapshot))
 
 

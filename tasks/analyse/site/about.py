@@ -22,6 +22,11 @@ _OF_LARGE_SWEEP = ("failures",)
 
 def details_of(reader: Reader, cells: Sequence[CellFactsRow], anchors: Iterable[str]) -> list[Section]:
     """Return sections of the report on a sweep, limited to some cells of a model; other sessions are not counted."""
+    return sections_of(answers_of(reader, cells), anchors)
+
+
+def answers_of(reader: Reader, cells: Sequence[CellFactsRow]) -> Answers:
+    """Return the answers about some cells of a model in a sweep; valid until the next call."""
     model = reader.models.get(cells[0].model, cells[0].model)
     part = reader.excerpt(cells[0].sweep_id, [model])
     (sweep,) = part.rows(SweepRow)
@@ -31,7 +36,7 @@ def details_of(reader: Reader, cells: Sequence[CellFactsRow], anchors: Iterable[
         "model": [model],
         "device": list(dict.fromkeys(row.device for row in cells)),
     }
-    return sections_of(Answers(part, replace(sweep, discarded=0), scope), anchors)
+    return Answers(part, replace(sweep, discarded=0), scope)
 
 
 def sections_of(answers: Answers, anchors: Iterable[str]) -> list[Section]:
@@ -65,8 +70,11 @@ def _fewer(blocks: Sequence[Block]) -> list[Block]:
     return kept
 
 
-def model_of(reader: Reader, rows: Sequence[SeriesRow], footer: str) -> Page:
-    """Return the page of a model from the rows of its series, with the breakdown of a few of them."""
+def model_of(reader: Reader, rows: Sequence[SeriesRow], explained: Section, footer: str) -> Page:
+    """Return the page of a model from the rows of its series, with the breakdown of a few of them.
+
+    `explained` is what is known about the worst of them.
+    """
     model = rows[0].model
     cells = _detailed(reader, rows)
     which = (
@@ -75,6 +83,7 @@ def model_of(reader: Reader, rows: Sequence[SeriesRow], footer: str) -> Page:
         "; the time of each night on the page of a series leads to its own.",
     )
     sections = [
+        explained,
         Section("series", "Series", [table_of(rows, without=("model",)).shortened(_MOST_ROWS, "see the devices")]),
         *([Section("breakdown", "Where the time goes", [Paragraph(which)])] if cells else []),
         *(details_of(reader, cells, _OF_MODEL) if cells else []),

@@ -25,7 +25,7 @@ def cell_of(reader: Reader, row: CellFactsRow, footer: str) -> Page:
             Section(
                 "sessions", "Sessions", [table_of(sessions).shortened(200, "etfarm sql lists them in session_latency")]
             ),
-            Section("origin", "Where it comes from", [Points(_origin(row))]),
+            Section("origin", "Where it comes from", [Points(origin_of(row))]),
         ],
         footer=footer,
         address=cell_page(row.cell),
@@ -45,7 +45,8 @@ def _subtitle(row: CellFactsRow) -> Text:
     )
 
 
-def _origin(row: CellFactsRow) -> list[Text]:
+def origin_of(row: CellFactsRow) -> list[Text]:
+    """Return what a cell was made from, a sentence each."""
     return [
         ("Sweep ", CodeLink(row.sweep_id, sweep_page(row.sweep_id)), f", mode {row.mode}."),
         (".pte file ", Code(row.pte_sha256 or "none"), "."),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, timedelta
 
 from tasks.analyse.report.addresses import cell_page, device_page, model_page, series_page
-from tasks.analyse.report.cells import conditions_of
+from tasks.analyse.report.cells import CellRow, conditions_of
 from tasks.analyse.report.columns import table_of
 from tasks.analyse.report.data import Reader
 from tasks.analyse.report.page import Block, Cell, Code, CodeLink, Column, Link, Paragraph, Points, Table, Text
@@ -119,13 +119,16 @@ def _why(row: VerdictRow) -> Text:
 def _step(reader: Reader, row: VerdictRow) -> Text:
     """What is known about a change, and the commands that look closer."""
     name = Link(f"{row.model} {row.precision} on {row.device}", series_page(row.series_id, row.device))
-    return joined((name, f": {sentence(row.reason)} Look closer: "), (Code(_command(reader, row)),))
+    return joined(
+        (name, f": {sentence(row.reason)} Look closer: "),
+        (Code(compare_command(reader, row, row.night, row.baseline_to)),),
+    )
 
 
-def _command(reader: Reader, row: VerdictRow) -> str:
-    """Return the command that compares the night with the last good one."""
+def compare_command(reader: Reader, row: CellRow, night: date, baseline_to: date | None) -> str:
+    """Return the command that compares a series in a night with the last good one."""
     model = reader.models.get(row.model, row.model)
-    words = ["etfarm", "compare", str(row.baseline_to or row.night - timedelta(days=1)), str(row.night)]
+    words = ["etfarm", "compare", str(baseline_to or night - timedelta(days=1)), str(night)]
     return shlex.join([*words, "--model", model, "--device", row.device, "--precision", row.precision])
 
 

@@ -5,13 +5,13 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
+from tasks.analyse.explanation import Explanation
 from tasks.analyse.report.addresses import device_page, model_page, night_page, series_page, session_page
 from tasks.analyse.report.cells import conditions_of
 from tasks.analyse.report.columns import table_of
 from tasks.analyse.report.data import Reader
 from tasks.analyse.report.page import Block, Chart, CodeLink, Link, Page, Paragraph, Section, Text
-from tasks.analyse.report.sections.verdicts import change_of
-from tasks.analyse.report.text import counted, in_ms, sentence
+from tasks.analyse.report.text import counted
 from tasks.analyse.site.rows import DecisionRow, SeriesNightRow, SeriesRow, SeriesSessionRow
 
 _MOST_NIGHTS = 14
@@ -45,8 +45,8 @@ class Histories:
         ]
 
 
-def series_page_of(row: SeriesRow, histories: Histories, footer: str) -> Page:
-    """Return the page of a series; `row` is its newest verdict."""
+def series_page_of(row: SeriesRow, histories: Histories, explained: Explanation, footer: str) -> Page:
+    """Return the page of a series; `row` is its newest verdict, and `explained` what is known about it."""
     nights, sessions = histories.of(row)
     decisions = histories.decisions_on(row)
     has_times = any(night.time_ms is not None for night in nights)
@@ -54,6 +54,7 @@ def series_page_of(row: SeriesRow, histories: Histories, footer: str) -> Page:
     blocks += [Paragraph(_words(decision), tone="flag") for decision in decisions]
     newest = nights[0]
     sections = [
+        explained.section(),
         Section("history", "History", blocks),
         Section("nights", "Nights", [table_of(nights[:_MOST_NIGHTS], without=("device",)), *_earlier(nights)]),
     ]
@@ -65,7 +66,7 @@ def series_page_of(row: SeriesRow, histories: Histories, footer: str) -> Page:
         sections=sections,
         footer=footer,
         address=series_page(row.series_id, row.device),
-        answer=_answer(newest),
+        answer=explained.answer,
         tone="bad" if newest.verdict in ("regression", "inaccurate") else "",
     )
 
@@ -84,16 +85,6 @@ def _subtitle(row: SeriesRow) -> Text:
         Link(row.device, device_page(row.device)),
         f"{conditions} · {counted(row.nights, 'night')}",
     )
-
-
-def _answer(night: SeriesNightRow) -> Text:
-    """The newest verdict in a sentence."""
-    link = Link(str(night.night), night_page(night.night))
-    if night.time_ms is None:
-        return (link, f": {night.verdict}. {sentence(night.reason)}")
-    change = f", {change_of(night.ratio)} % against its baseline" if night.ratio is not None else ""
-    since = f" since {night.since}" if night.since else ""
-    return (link, f": {in_ms(night.time_ms)}{change}: {night.verdict}{since}. {sentence(night.reason)}")
 
 
 def history_chart(

@@ -146,6 +146,8 @@ class SeriesNightRow(SiteRow):
     invalid_sessions: Annotated[int, Number("Invalid", only_with="invalid_sessions")]
     noise_floor: Annotated[float | None, Percent("Noise floor")]
     since: date | None
+    baseline_to: date | None
+    """The last good night."""
     changed: Annotated[str | None, Words("What changed", wraps=True)]
     cause: Annotated[str | None, Words("Cause", wraps=True)]
     reason: str

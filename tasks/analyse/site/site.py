@@ -11,6 +11,8 @@ from importlib.metadata import version
 
 import duckdb
 
+from tasks.analyse.explain import explain_series, worst_first
+from tasks.analyse.explanation import Explanation
 from tasks.analyse.report import addresses
 from tasks.analyse.report.addresses import slug
 from tasks.analyse.report.data import Answers, Reader, SweepRow
@@ -150,7 +152,10 @@ class Site:
 
     def _model(self, name: str) -> Page | None:
         rows = [row for row in self.series if slug(row.model) == name]
-        return about.model_of(self.reader, rows, self._footer) if rows else None
+        if not rows:
+            return None
+        explained = self._explained(worst_first(self.reader, rows)[0]).section(is_named=True)
+        return about.model_of(self.reader, rows, explained, self._footer)
 
     def _device(self, name: str) -> Page | None:
         if (row := self.devices.get(name)) is None:
@@ -161,9 +166,18 @@ class Site:
     def _series(self, series_id: str, device: str) -> Page | None:
         if (row := self._by_page.get(f"series/{series_id}/{device}.html")) is None:
             return None
-        if self._histories is None or row.device not in self._histories.devices:
-            self._histories = Histories(self.reader, {row.device})
-        return series_page_of(row, self._histories, self._footer)
+        return series_page_of(row, self._history_of(row.device), self._explained(row), self._footer)
+
+    def _history_of(self, device: str) -> Histories:
+        if self._histories is None or device not in self._histories.devices:
+            self._histories = Histories(self.reader, {device})
+        return self._histories
+
+    def _explained(self, row: SeriesRow) -> Explanation:
+        """Explain a series; on published pages in detail only where the page of its cell is published, too."""
+        newest = self._history_of(row.device).of(row)[0][0]
+        in_detail = self._published is None or addresses.cell_page(row.cell) in self._published
+        return explain_series(self.reader, row, newest, self.series, in_detail=in_detail)
 
     def _cell(self, cell: str) -> Page | None:
         rows = self.reader.rows(CellFactsRow, {"cell": cell})

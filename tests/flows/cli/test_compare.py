@@ -144,7 +144,13 @@ def test_markdown_answers_in_its_first_line_and_folds_what_did_not_change(maker:
     assert "; not slower: 1; sessions: 10 of A, 10 of B; margin 6 %.**" in lines[0]
     rows = [line for line in lines if line.startswith("| ")]
     assert rows[2].startswith(r"| voice fp32, sme2\_off, 1 thr., host | 10 ms | 13 ms | slower 30.0 % (")
-    assert lines.index(rows[2]) < lines.index("<details><summary>1 without a change, and how it was measured</summary>")
+    known = lines.index("<details><summary>What is known about the worst change</summary>")
+    assert lines[known + 2].startswith(r"- Verdict: voice fp32, sme2\_off, threads 1, on host: slower 30.0 % (")
+    assert (
+        lines.index(rows[2])
+        < known
+        < lines.index("<details><summary>1 without a change, and how it was measured</summary>")
+    )
     assert rows[-1].startswith(r"| a\|b fp32, sme2\_off, 1 thr., host | 10 ms | 10 ms | not slower: at most 5.5 % |")
 
 
@@ -196,7 +202,8 @@ def test_the_markdown_of_a_large_farm_has_at_most_60_lines(maker: BundleMaker, c
     out = compare(*NIGHTS, "--format", "markdown").out
     assert out.startswith("**25 of 50 series slower: worst ")
     assert len(out.splitlines()) <= 60
-    assert "8 more: `--output x.json` has all" in out
+    assert "13 more: `--output x.json` has all" in out
+    assert "- Where it comes from: Sweep " in out.partition("What is known about the worst change")[2]
 
 
 @pytest.mark.parametrize(

@@ -43,14 +43,15 @@ def advice(answers: Answers) -> Section:
             "gives the cell with the largest value."
         )
     ]
-    items = [*_delegate(answers), *_move_less(answers), *_speed_up(answers)]
+    items = [*portable_advice(answers), *other_advice(answers)]
     blocks.append(
         Points(items, ordered=True) if items else Paragraph("No operator of this sweep is over these bounds.")
     )
     return Section("advice", title, blocks)
 
 
-def _delegate(answers: Answers) -> Iterator[Text]:
+def portable_advice(answers: Answers) -> Iterator[Text]:
+    """Portable operators over the bound: their weight, why they are portable, and what to do."""
     for worst, also in _worst(answers.rows(PortableRow), FLAGGED_SHARE):
         of_model = [
             row
@@ -74,6 +75,12 @@ def _rewrites(rows: list[PortableOperatorRow]) -> Iterator[Text]:
         named_by_text[text].append((Code(row.operator), f" (up to {in_percent(row.share or 0.0)})"))
     for text, named in named_by_text.items():
         yield joined(" ", separated(named), f": {text}")
+
+
+def other_advice(answers: Answers) -> Iterator[Text]:
+    """Data movement over its bound, then operators that SME2 did not speed up."""
+    yield from _move_less(answers)
+    yield from _speed_up(answers)
 
 
 def _move_less(answers: Answers) -> Iterator[Text]:

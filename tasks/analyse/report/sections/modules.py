@@ -1,5 +1,6 @@
 """The report's section on the modules of the models: where the time of each cell goes in the source."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -65,8 +66,11 @@ def modules(answers: Answers) -> Section:
 
 def _content(cell: list[ModuleRow]) -> tuple[str, list[Block]]:
     """The modules with the largest shares of their own, and the table of all."""
-    of_modules = [row for row in cell if row.is_module]
-    own = sorted(of_modules, key=lambda row: -row.own_share)
-    heaviest = listed(f"{row.module_path or 'the model itself'} {in_percent(row.own_share)}" for row in own[:2])
-    digits = ms_digits(row.time_ms for row in of_modules)
-    return heaviest, [table_of(cell, is_named=False, digits=digits)]
+    digits = ms_digits(row.time_ms for row in cell if row.is_module)
+    return heaviest(cell), [table_of(cell, is_named=False, digits=digits)]
+
+
+def heaviest(cell: Iterable[ModuleRow]) -> str:
+    """The two modules of a cell whose own operators take most of the time; empty without any."""
+    own = sorted((row for row in cell if row.is_module), key=lambda row: -row.own_share)
+    return listed(f"{row.module_path or 'the model itself'} {in_percent(row.own_share)}" for row in own[:2])

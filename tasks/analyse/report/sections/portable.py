@@ -121,4 +121,5 @@ def _summary(rows: list[PortableRow]) -> Iterator[Text]:
         ]
         yield joined(f"Portable operators take more than {bound} of the time in ", separated(named), ".")
     elif rows:
-        yield f"Portable operators take at most {bound} of the time of every model."
+        of = (Code(rows[0].model),) if len(worst) == 1 else ("every model",)
+        yield joined(f"Portable operators take at most {bound} of the time of ", of, ".")

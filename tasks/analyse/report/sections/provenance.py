@@ -140,7 +140,8 @@ def provenance(answers: Answers) -> Section:
         ("Exported models", table_of(answers.rows(ModelRow))),
     )
     blocks: list[Block] = [block for title, table in tables if table.rows for block in (Heading(title), table)]
-    blocks += _waits(answers)
+    if waited := waits_in_words(answers):
+        blocks += [Heading("Waits for the limits"), Points(waited)]
     bundle = Code(f"bundles/{answers.sweep.sweep_id}/<session>")
     explained = (
         "Every figure above is computed from the successful sessions of its cell. A session's bundle is the folder ",
@@ -151,12 +152,24 @@ def provenance(answers: Answers) -> Section:
     return Section("provenance", "Where the figures come from", blocks)
 
 
-def _waits(answers: Answers) -> Iterator[Block]:
-    """A line for each device that waited more than a minute in all; nothing if none did."""
+def conditions_in_words(answers: Answers) -> Iterator[Text]:
+    """A line for each device and moment, with what the table of conditions shows of them."""
+    for row in answers.rows(ConditionRow):
+        table = table_of([row], without=("device", "moment"))
+        (cells,) = table.rows
+        known = [
+            f"{column.title.lower()}{f' ({column.unit})' if column.unit else ''} {cell.text}"
+            for column, cell in zip(table.columns, cells, strict=True)
+            if cell is not NOTHING
+        ]
+        if known:
+            yield f"{row.device} {row.moment} its sessions: {', '.join(known)}."
+
+
+def waits_in_words(answers: Answers) -> list[Text]:
+    """A line for each device that waited more than a minute in all."""
     devices = [list(rows) for _, rows in groupby(answers.rows(WaitRow), key=lambda row: row.device)]
-    if devices:
-        yield Heading("Waits for the limits")
-        yield Points([_waits_of(rows) for rows in devices])
+    return [_waits_of(rows) for rows in devices]
 
 
 def _waits_of(rows: list[WaitRow]) -> Text:

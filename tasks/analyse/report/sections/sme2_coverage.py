@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-from tasks.analyse.report.cells import CellRow
+from tasks.analyse.report.cells import CellRow, conditions_of
 from tasks.analyse.report.columns import Calls, Name, Number, Percent, Words, table_of
 from tasks.analyse.report.data import Answers, Row
 from tasks.analyse.report.page import Block, Code, Heading, Paragraph, Points, Text
+from tasks.analyse.report.text import in_percent
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,17 @@ def coverage(answers: Answers) -> Iterator[Block]:
     if left_out := answers.rows(LeftOutRow):
         yield Heading("Eligible operators that did not run on SME")
         yield table_of(left_out)
+
+
+def coverage_in_words(answers: Answers) -> Iterator[Text]:
+    """A line for each cell: how many of the eligible calls ran on SME, and what proves SME2."""
+    for row in answers.rows(CoverageRow):
+        of_time = "" if row.name_share is None else f", {in_percent(row.name_share)} of their time"
+        calls = f"{row.sme_calls:g} of {row.eligible_calls:g} eligible calls per run on SME by their names{of_time}"
+        proven = "not proven"
+        if row.proven_share is not None:
+            proven = f"{in_percent(row.proven_share)} of their time, proven by {row.evidence} kernels"
+        yield f"{', '.join(conditions_of(row))}: {calls}; SME2: {proven}."
 
 
 def _plain_fp16(row: Fp16Row) -> Text:

@@ -18,9 +18,9 @@ from tasks.analyse.report.columns import (
     toned,
 )
 from tasks.analyse.report.data import Answers
-from tasks.analyse.report.page import Block, Cell, Code, Fold, Table
+from tasks.analyse.report.page import Block, Cell, Code, Fold, Table, Text
 from tasks.analyse.report.sections.sme2_speedup import SpeedupRow
-from tasks.analyse.report.text import NOTHING, TIMES, in_ms
+from tasks.analyse.report.text import NOTHING, TIMES, in_ms, in_percent
 
 GAINED = 1.1
 """A speed-up below this counts as none: one sweep cannot show smaller ones."""
@@ -116,6 +116,18 @@ def pairs(answers: Answers) -> list[Block]:
         title = (Code(row.model), f" · {names.label(row)}", *tags_of(row.without_times), _gain(speedups.get(pair)))
         folds.append(Fold(title, blocks, is_open=not folds))
     return folds
+
+
+def shift_in_words(answers: Answers) -> Iterator[Text]:
+    """A line for each pair: the category that takes most of the time with SME2 off, and the one with it on."""
+    for rows in by_cell(answers.rows(ShiftRow)).values():
+        known = [row for row in rows if not row.below_resolution]
+        off = max((row for row in known if row.share_off is not None), key=lambda row: row.share_off or 0, default=None)
+        on = max((row for row in known if row.share_on is not None), key=lambda row: row.share_on or 0, default=None)
+        if off and on:
+            before = f"{off.category} {in_percent(off.share_off or 0)} ({in_ms(off.time_off_ms or 0)})"
+            after = f"{on.category} {in_percent(on.share_on or 0)} ({in_ms(on.time_on_ms or 0)})"
+            yield f"Largest share of the time with SME2 off: {before}; with SME2 on: {after}."
 
 
 def _gain(row: SpeedupRow | None) -> str:

@@ -114,17 +114,14 @@ class VerdictRow(CellRow):
     @property
     def is_of_comparison(self) -> bool:
         """Whether the ratio and its interval are those of a comparison of the same night, as the reason states."""
-        return ALTERNATELY in self.reason
+        return _is_of_comparison(self.reason)
 
     @property
     def evidence(self) -> str:
         """What the change is made from: `eight sessions, 95 % interval +2.8 to +3.6 %`; empty for a file's figure."""
         if self.is_of_file:
             return ""
-        basis = ALTERNATELY if self.is_of_comparison else counted(self.sessions, "session")
-        if self.low is None or self.high is None:
-            return f"{basis}, below {LEAST_SESSIONS} there is no interval" if self.sessions < LEAST_SESSIONS else basis
-        return f"{basis}, 95 % interval {change_of(self.low)} to {change_of(self.high)} %"
+        return evidence_of(self.reason, self.sessions, self.low, self.high)
 
     @cells_of("ratio")
     def _change_cell(self, cell: Cell) -> Cell:
@@ -274,6 +271,18 @@ def _other_summary(rows: list[VerdictRow]) -> Iterator[Text]:
     ]
     if named:
         yield joined("Worse: ", separated(named, most=_MOST_NAMED), ".")
+
+
+def _is_of_comparison(reason: str) -> bool:
+    return ALTERNATELY in reason
+
+
+def evidence_of(reason: str, sessions: int, low: float | None, high: float | None) -> str:
+    """What a verdict on a time is made from; `low` and `high` are the interval of its ratio."""
+    basis = ALTERNATELY if _is_of_comparison(reason) else counted(sessions, "session")
+    if low is None or high is None:
+        return f"{basis}, below {LEAST_SESSIONS} there is no interval" if sessions < LEAST_SESSIONS else basis
+    return f"{basis}, 95 % interval {change_of(low)} to {change_of(high)} %"
 
 
 def change_of(ratio: float) -> str:

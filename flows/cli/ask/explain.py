@@ -1,0 +1,36 @@
+"""`etfarm explain`: what is known about a series, and the next step."""
+
+import json
+from typing import Annotated, Literal
+
+import typer
+
+from flows.cli.options import DEFAULT_VAR, VarOption, WarehouseOption
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command(epilog="Example: etfarm explain mobilenet_v2 --device pixel-1")
+def explain(
+    name: Annotated[str, typer.Argument(help="Model as pages show it, such as voice, or the id of a series.")],
+    device: Annotated[str | None, typer.Option(help="Only this device.")] = None,
+    precision: Annotated[str | None, typer.Option(help="Only this precision.")] = None,
+    variant: Annotated[str | None, typer.Option(help="Only this variant, such as sme2_off.")] = None,
+    format: Annotated[Literal["text", "json", "markdown"], typer.Option("--format", help="Output format.")] = "text",
+    var: VarOption = DEFAULT_VAR,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Explain why a series got slower or not, and the next step.
+
+    Its verdict and since when, what changed, which modules and operators cause it, SME2, and the conditions.
+
+    Of several series of a model, the worst of the newest night is explained, and the others have a line each.
+    """
+    from flows.notebook import Farm
+    from flows.terminal import show_pieces
+
+    found = Farm(var, warehouse).explain(name, device, precision, variant)
+    if format == "json":
+        show_pieces([json.dumps(found.data(), indent=1), "\n"])
+    else:
+        show_pieces(f"{line}\n" for line in (found.markdown() if format == "markdown" else found.lines()))

@@ -1,0 +1,229 @@
+"""Explain a series: its verdict, what changed, where the time goes, the conditions of the night, and the next step.
+
+Every sentence is one that a page or the report has; nothing here computes a figure.
+"""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+
+from devices.errors import InputError
+from devices.suggest import did_you_mean
+from tasks.analyse.compare.outcome import Line
+from tasks.analyse.explanation import Explanation, Fact
+from tasks.analyse.report.addresses import night_page
+from tasks.analyse.report.cells import series_title
+from tasks.analyse.report.data import Answers, Reader
+from tasks.analyse.report.page import Code, Link, Text
+from tasks.analyse.report.sections.advice import other_advice, portable_advice
+from tasks.analyse.report.sections.categories import categories
+from tasks.analyse.report.sections.failures import FailureRow, failures_sentence
+from tasks.analyse.report.sections.modules import ModuleRow, heaviest
+from tasks.analyse.report.sections.portable import portable
+from tasks.analyse.report.sections.provenance import conditions_in_words, waits_in_words
+from tasks.analyse.report.sections.sme2 import sme2
+from tasks.analyse.report.sections.sme2_coverage import coverage_in_words
+from tasks.analyse.report.sections.sme2_pairs import shift_in_words
+from tasks.analyse.report.sections.verdicts import change_of, evidence_of
+from tasks.analyse.report.text import in_ms, joined, sentence, with_code
+from tasks.analyse.site.about import answers_of
+from tasks.analyse.site.cell import origin_of
+from tasks.analyse.site.changes import compare_command
+from tasks.analyse.site.history import Histories
+from tasks.analyse.site.rows import NightVerdictRow, SeriesNightRow, SeriesRow
+from tasks.analyse.site.session_rows import CellFactsRow, CellSessionRow
+from tasks.analyse.verdict.metrics import LATENCY
+from tasks.bundle.next_step import next_step
+
+_STEPS = {
+    "insufficient data": "Measure more sessions, or wait for the next night: the verdict states what is missing.",
+    "invalid environment": "Check the device with `etfarm doctor`, then run the sweep again.",
+    "device slower": "Check the device, not the model.",
+    "device faster": "Check the device, not the model.",
+    "no change": "Nothing, as far as the time is concerned.",
+}
+"""What to do after a verdict; after any other, the night is compared with the last good one."""
+_FIGURES = (
+    "verdict", "time_ms", "ratio", "low", "high", "sessions", "invalid_sessions", "noise_floor", "since", "changed",
+    "cause", "reason",
+)  # fmt: skip
+
+
+def explain(reader: Reader, name: str, only: Mapping[str, str | None]) -> Explanation:
+    """Explain a model by the name that pages show, or a series by its id: the worst series, the others in a line each.
+
+    `only` restricts device, precision and variant. Raises InputError if a name is unknown.
+    """
+    every = reader.rows(SeriesRow)
+    first, *others = worst_first(reader, _chosen(every, reader, name, only))
+    newest = Histories(reader, {first.device}).of(first)[0][0]
+    made = explain_series(reader, first, newest, every)
+    return replace(made, others=[joined(f"{series_title(row)}: {row.night}: ", _judged(row)) for row in others])
+
+
+def explain_series(
+    reader: Reader, row: SeriesRow, newest: SeriesNightRow, every: Sequence[SeriesRow], *, in_detail: bool = True
+) -> Explanation:
+    """Explain a series by its newest night; among `every` series are those of its other variants.
+
+    Without detail, only what the verdict states: no other view is read.
+    """
+    cell = _cell_of(reader, row) if in_detail else None
+    facts = [*_about_verdict(newest)]
+    sessions: list[str] = []
+    if cell:
+        beside = [found for each in every if _is_variant(each, row) and (found := _cell_of(reader, each))]
+        facts += [*_other_figures(reader, row), *facts_of_cell(reader, [cell, *beside])]
+        sessions = _succeeded(reader, cell)
+    names = {name: getattr(row, name) for name in ("model", "device", "precision", "variant", "threads", "series_id")}
+    figures = {name: _plain(getattr(newest, name)) for name in _FIGURES}
+    ids = {"cell": newest.cell, "sweep_id": cell.sweep_id if cell else None, "session_ids": sessions}
+    names["model_in_sql"] = reader.models.get(row.model, row.model)
+    return Explanation(
+        title=series_title(row),
+        answer=_answer(newest),
+        facts=[*facts, Fact("Next step", list(_next_step(reader, row, newest, sessions)))],
+        figures={**names, "night": str(newest.night), **figures, **ids},
+    )
+
+
+def facts_of_cell(reader: Reader, cells: Sequence[CellFactsRow]) -> list[Fact]:
+    """Return what is known about the first of some cells, which differ only in their variant."""
+    cell = cells[0]
+    about = answers_of(reader, cells[:1])
+    modules = heaviest(about.rows(ModuleRow))
+    facts = [
+        Fact("Where the time goes", [*categories(about).summary, *([f"Modules: {modules}."] if modules else [])]),
+        Fact("Portable operators", list(portable_advice(about)) or portable(about).summary),
+        Fact("Advice", list(other_advice(about))),
+    ]
+    pair = answers_of(reader, cells)
+    facts.append(Fact("SME2", [*sme2(pair).summary, *coverage_in_words(pair), *shift_in_words(pair)]))
+    alike = {"device": [cell.device], "precision": [cell.precision], "variant": [cell.variant]}
+    night = Answers(reader, about.sweep, {**alike, "model": [reader.models.get(cell.model, cell.model)]})
+    facts.append(Fact("Sessions without a result", [*failures_sentence(night), *_steps_of(night.rows(FailureRow))]))
+    facts.append(Fact("Conditions of the night", [*conditions_in_words(night), *waits_in_words(night)]))
+    facts.append(Fact("Where it comes from", origin_of(cell)))
+    return [fact for fact in facts if fact.sentences]
+
+
+def explain_line(reader: Reader, line: Line) -> list[Fact]:
+    """Return what is known about one line of a comparison, and about the cell of its B; nothing without a cell."""
+    cell = next(iter(reader.rows(CellFactsRow, {"cell": line.b.cell})), None)
+    if cell is None:
+        return []
+    facts = [Fact("Verdict", [f"{line.series}: {line.answer}."])]
+    facts += [Fact("Cause", [with_code(f"{line.cause}.")])] if line.cause else []
+    facts += [Fact("What changed", [f"{line.differs}."])] if line.differs else []
+    trace = _trace_of(_succeeded(reader, cell))
+    return [*facts, *facts_of_cell(reader, [cell]), *([Fact("Next step", [trace])] if trace else [])]
+
+
+def worst_first(reader: Reader, rows: Sequence[SeriesRow]) -> list[SeriesRow]:
+    """Return series in the order of pages: the newest night first, and in it the worst verdict."""
+    places: dict[tuple[date, str, str], int] = {}
+    only = {"series_id": list({row.series_id for row in rows})}
+    for night in sorted({row.night for row in rows}, reverse=True):
+        for found in reader.rows(NightVerdictRow, {"night": night}, only):
+            places.setdefault((night, found.series_id, found.device), len(places))
+    return sorted(rows, key=lambda row: places[row.night, row.series_id, row.device])
+
+
+def _chosen(
+    rows: Sequence[SeriesRow], reader: Reader, name: str, only: Mapping[str, str | None]
+) -> Sequence[SeriesRow]:
+    """Return the series that a user names; raises InputError with what would be right."""
+    if not rows:
+        raise InputError("no series is judged yet; measure a night with `etfarm sweep`")
+    shown = reader.names.get(name, name)
+    found = [row for row in rows if name == row.series_id or shown == row.model]
+    if not found and shown in reader.models:
+        raise InputError(f"`{name}` has no judged series: no night measured its time on a real device")
+    if not found:
+        near = did_you_mean(name, {row.model for row in rows})
+        raise InputError(f"`{name}` is neither a model nor the id of a series{near or '; `etfarm site` lists all'}")
+    for field, value in only.items():
+        known = {getattr(row, field) for row in found}
+        if value is not None and value not in known:
+            near = did_you_mean(value, known) or f"; use one of {', '.join(sorted(known))}"
+            raise InputError(f"--{field}: `{name}` has no series with {field} `{value}`{near}")
+        found = [row for row in found if value in (None, getattr(row, field))]
+    if not found:
+        raise InputError(f"`{name}` has no series with all of these; leave one of the options out")
+    return found
+
+
+def _is_variant(one: SeriesRow, other: SeriesRow) -> bool:
+    """Whether two series were measured alike, but for SME2."""
+    same = ("model", "device", "precision", "threads", "night")
+    return one.variant != other.variant and all(getattr(one, name) == getattr(other, name) for name in same)
+
+
+def _cell_of(reader: Reader, row: SeriesRow) -> CellFactsRow | None:
+    return next(iter(reader.rows(CellFactsRow, {"cell": row.cell})), None)
+
+
+def _succeeded(reader: Reader, cell: CellFactsRow) -> list[str]:
+    """Return the sessions of a cell that succeeded, those that its time is made from first."""
+    rows = [row for row in reader.rows(CellSessionRow, {"cell": cell.cell}) if row.status == "succeeded"]
+    return [row.session_id for row in sorted(rows, key=lambda row: not row.is_typical)]
+
+
+def _judged(row: SeriesRow | SeriesNightRow) -> str:
+    """The newest verdict with its figures: `12.3 ms, +4.2 % against its baseline: regression since 2026-11-02`."""
+    if row.time_ms is None:
+        return row.verdict
+    change = f", {change_of(row.ratio)} % against its baseline" if row.ratio is not None else ""
+    return f"{in_ms(row.time_ms)}{change}: {row.verdict}{f' since {row.since}' if row.since else ''}"
+
+
+def _answer(night: SeriesNightRow) -> Text:
+    """The newest verdict in a sentence, and its reason."""
+    return (Link(str(night.night), night_page(night.night)), f": {_judged(night)}. {sentence(night.reason)}")
+
+
+def _about_verdict(night: SeriesNightRow) -> Iterator[Fact]:
+    """What the verdict is made from, and what it states about the change."""
+    yield Fact("Evidence", [sentence(evidence_of(night.reason, night.sessions, night.low, night.high))])
+    if night.cause:
+        yield Fact("Cause", [with_code(f"{night.cause}.")])
+    if night.changed or night.since:
+        yield Fact("What changed", [f"{night.changed}." if night.changed else "Nothing else changed."])
+
+
+def _other_figures(reader: Reader, row: SeriesRow) -> Iterator[Fact]:
+    """The other figures of the series that changed."""
+    only = {"series_id": [row.series_id], "device": [row.device]}
+    found = [each for each in reader.rows(NightVerdictRow, {"night": row.night}, only) if each.metric != LATENCY.name]
+    if found:
+        yield Fact("Other figures", [sentence(f"{each.verdict}: {each.reason}") for each in found])
+
+
+def _steps_of(rows: Sequence[FailureRow]) -> Iterator[Text]:
+    """What to do about sessions without a result, a sentence for each reason."""
+    for code in dict.fromkeys(row.reason_code for row in rows if not row.superseded):
+        yield with_code(next_step(code))
+
+
+def _next_step(reader: Reader, row: SeriesRow, night: SeriesNightRow, sessions: Sequence[str]) -> Iterator[Text]:
+    """What to do after the verdict, each with its command."""
+    if step := _STEPS.get(night.verdict):
+        yield with_code(step)
+    if night.verdict.startswith("device"):
+        yield ("Its state now: ", Code(shlex.join(["etfarm", "devices", "probe", row.device])))
+    elif night.verdict == "inaccurate":
+        query = f"FROM cell_accuracy WHERE cell = '{row.cell}'"
+        yield ("Its outputs: ", Code(shlex.join(["etfarm", "sql", query])))
+    elif night.verdict not in _STEPS:
+        yield ("Look closer: ", Code(compare_command(reader, row, night.night, night.baseline_to)))
+    if trace := _trace_of(sessions):
+        yield trace
+
+
+def _trace_of(sessions: Sequence[str]) -> Text:
+    return ("Trace of a session: ", Code(f"etfarm trace {sessions[0]} -o trace.json")) if sessions else ""
+
+
+def _plain(value: object) -> object:
+    return str(value) if isinstance(value, date) else value

@@ -1,0 +1,120 @@
+"""A series is explained with the figures of SQL, in the same sentences as text, data, Markdown and on its page."""
+
+from typing import Any
+
+import duckdb
+import pytest
+
+from devices.errors import InputError
+from sql.warehouse import open_read_only
+from tasks.analyse.explain import explain
+from tasks.analyse.explanation import Explanation
+from tasks.analyse.report.data import Reader
+from tasks.analyse.report.page import Link, Table
+from tasks.analyse.site.site import Site
+from tests.fixtures.pages import Pages
+from tests.fixtures.report import MS
+from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, MEAN, TRANSPOSE, BundleMaker
+
+SLOW = "bert_03"
+
+
+@pytest.fixture(scope="module")
+def slow(connection: duckdb.DuckDBPyConnection) -> Explanation:
+    """A model that got slower on the first device alone."""
+    return explain(Reader(connection), SLOW, {})
+
+
+def test_the_worst_series_is_explained_with_the_figures_of_sql(
+    slow: Explanation, connection: duckdb.DuckDBPyConnection
+) -> None:
+    asked = (
+        "SELECT device, verdict, time_ms, ratio, low, high, sessions, cell, sweep_id FROM verdict "
+        f"WHERE is_newest AND model = '{SLOW}' ORDER BY ratio DESC"
+    )
+    worst, *others = connection.execute(asked).fetchall()
+    names = ("device", "verdict", "time_ms", "ratio", "low", "high", "sessions", "cell", "sweep_id")
+    assert tuple(slow.figures[name] for name in names) == worst
+    assert slow.figures["verdict"] == "regression"
+    assert len(slow.others) == len(others) > 0
+    sessions = connection.execute(
+        f"SELECT session_id FROM session_latency WHERE cell = '{slow.figures['cell']}' ORDER BY 1"
+    ).fetchall()
+    assert sorted(slow.figures["session_ids"]) == [session_id for (session_id,) in sessions]
+
+
+def test_text_data_markdown_and_the_pages_have_the_same_sentences(slow: Explanation, pages: Pages) -> None:
+    facts = slow.data()["facts"]
+    assert {"Evidence", "Where the time goes", "Portable operators", "SME2", "Where it comes from"} <= facts.keys()
+    lines, points = slow.lines(), slow.markdown()
+    page = pages.read(f"series/{slow.figures['series_id']}/{slow.figures['device']}.html")
+    model = pages.read(f"models/{SLOW}.html")
+    assert page.answer.strip() == lines[1]
+    rows = [page.tables["explained"][0][1:], model.tables["explained"][0][1:]]
+    for title, sentences in facts.items():
+        assert f"{title}: {sentences[0]}" in lines
+        assert sum(point.startswith(f"- {title}: ") for point in points) == 1
+        shown = [title, " ".join(sentences).replace("`", "")]
+        assert [shown in table for table in rows] == [True, True], shown
+
+
+def test_a_published_page_has_the_details_only_of_cells_with_a_page(connection: duckdb.DuckDBPyConnection) -> None:
+    figures = explain(Reader(connection), SLOW, {}).figures
+    address = f"series/{figures['series_id']}/{figures['device']}.html"
+    titles = []
+    for published in (frozenset[str](), frozenset({f"cells/{figures['cell']}.html"})):
+        page = Site(connection, "x", published).page(address)
+        assert page is not None
+        (table,) = page.sections[0].blocks
+        assert isinstance(table, Table)
+        titles.append({str(row[0].text) for row in table.rows})
+    assert {"Evidence", "What changed", "Next step"} <= titles[0]
+    assert titles[1] - titles[0] >= {"Where the time goes", "Portable operators", "Where it comes from"}
+
+
+@pytest.mark.parametrize(
+    ("name", "only", "sentence"),
+    [
+        ("bert_3", {}, "`bert_3` is neither a model nor the id of a series; did you mean `bert_03`?"),
+        (
+            SLOW,
+            {"device": "phone-01"},
+            "--device: `bert_03` has no series with device `phone-01`; did you mean `phone-001`?",
+        ),
+        (SLOW, {"variant": "x"}, "--variant: `bert_03` has no series with variant `x`; use one of sme2_"),
+    ],
+)
+def test_an_unknown_name_is_answered_with_the_nearest(
+    connection: duckdb.DuckDBPyConnection, name: str, only: dict[str, str | None], sentence: str
+) -> None:
+    with pytest.raises(InputError) as told:
+        explain(Reader(connection), name, only)
+    assert str(told.value).startswith(sentence)
+
+
+def test_sme2_and_portable_operators_are_explained_whichever_variant_is_worse(maker: BundleMaker) -> None:
+    # given a model with SME2 on and off, that spends a quarter of its time in a portable operator
+    sme2: dict[str, Any] = {"device__facts": {"model": "board", "build": "b1", "sme2": True}}
+    for index in range(5):
+        off = (20 * MS + index * 1000, {CONVOLUTION: 12 * MS, TRANSPOSE: 2 * MS, MEAN: 5 * MS})
+        on = (11 * MS + index * 1000, {CONVOLUTION_SME2: 3 * MS, TRANSPOSE: 2 * MS, MEAN: 5 * MS})
+        maker.session([off], variant="sme2_off", index=index, **sme2)
+        maker.session([on], variant="sme2_on", index=index, **sme2)
+    maker.load()
+    with open_read_only(maker.warehouse) as connection:
+        found = explain(Reader(connection), "toy", {"variant": "sme2_off"})
+        facts = found.data()["facts"]
+    assert facts["SME2"] == [
+        "With SME2 on, runs are 1.82 times as fast as with SME2 off (one comparison of five sessions on each side; "
+        "95 % interval 1.82 to 1.82).",
+        "SME2 on, one thread: 1 of 1 eligible calls per run on SME by their names, 100.0 % of their time; SME2: not "
+        "proven.",
+        "Largest share of the time with SME2 off: Convolution 60.0 % (12.0 ms); with SME2 on: Reduction 45.4 % "
+        "(5.00 ms).",
+    ]
+    assert facts["Portable operators"][0].startswith(
+        "`toy` fp32: portable operators take 25.0 % of the time (5.00 ms of 20.0 ms"
+    )
+    assert facts["Evidence"] == ["Five sessions."]
+    assert facts["Next step"][0].startswith("Measure more sessions, or wait for the next night")
+    assert any(isinstance(part, Link) for part in found.answer)
