@@ -13,7 +13,7 @@ from typer.exceptions import TyperException
 from flows.cli.ask import asking, site, verdicts
 from flows.cli.farm import devices, doctor, servers
 from flows.cli.keep import bundles, decisions, kit, warehouse
-from flows.cli.measure import bisect, export, lab, model, runner, sweep
+from flows.cli.measure import bisect, export, lab, model, runner, sweep, validate
 from flows.cli.options import error_message
 from flows.terminal import show, show_pieces
 
@@ -24,7 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for commands in (sweep, lab, export, bundles, doctor, asking, site, verdicts, bisect, servers):
+for commands in (sweep, validate, lab, export, bundles, doctor, asking, site, verdicts, bisect, servers):
     app.add_typer(commands.app)
 app.add_typer(runner.app, name="runner")
 app.add_typer(devices.app, name="devices")
@@ -79,7 +79,7 @@ def main() -> None:
             show_pieces([traceback.format_exc()], err=True)
             sys.exit(1)
         _drop_output()
-        show(f"etfarm: {message}", err=True)
+        show(*(f"etfarm: {line}" for line in message.splitlines()), err=True)
         sys.exit(2)
 
 
