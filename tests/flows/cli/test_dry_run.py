@@ -3,6 +3,7 @@
 import json
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -130,8 +131,8 @@ def test_sessions_take_as_long_as_their_like_in_earlier_sweeps(dry: Command, tmp
     for night, apart_s, executions in (("2026-11-01", 30, 6), ("2026-11-02", 60, 6), ("2026-11-03", 90, 7)):
         for number in range(4):
             started = datetime.fromisoformat(f"{night}T01:00:00+00:00") + timedelta(seconds=number * apart_s)
-            names = {"sweep__sweep_id": f"tiny-{night}", "sweep__name": "tiny", "sweep__night": night}
-            kind = {"device__name": "here", "model__name": ("linear", "conv")[number % 2]}
+            names: dict[str, Any] = {"sweep__sweep_id": f"tiny-{night}", "sweep__name": "tiny", "sweep__night": night}
+            kind: dict[str, Any] = {"device__name": "here", "model__name": ("linear", "conv")[number % 2]}
             maker.session([10_000] * (executions - 1), started_at=started.isoformat(), **names, **kind)
     maker.load()
     # then six sessions take 180 to 360 s, and a third less to more
