@@ -25,7 +25,11 @@ _STATES: dict[State, str] = {
 def as_json(plan: Plan) -> str:
     """Return a plan as one JSON object; docs/json.md describes it."""
     exports = [{"export": each.title, "state": each.state, "note": each.note} for each in plan.exports]
-    devices = [asdict(each) for each in plan.devices]
+    devices = []
+    for each in plan.devices:
+        about = asdict(each)
+        least, most = about.pop("seconds") or (None, None)
+        devices.append(about | {"least_s": least, "most_s": most})
     return json.dumps({"sweep": plan.sweep_id, "exports": exports, "devices": devices}, indent=1) + "\n"
 
 

@@ -17,6 +17,7 @@ from tasks.prepare.export.key import export_key
 from tasks.store.folder import publish_bundle
 from tasks.store.var import Var
 from tests.fixtures.command import Command, run_python
+from tests.fixtures.documented import assert_documented
 from tests.fixtures.farm import sweep_of
 from tests.fixtures.plans import ended
 from tests.fixtures.stand_in import write_export
@@ -137,7 +138,9 @@ def test_sessions_take_as_long_as_their_like_in_earlier_sweeps(dry: Command, tmp
     maker.load()
     # then six sessions take 180 to 360 s, and a third less to more
     planned = json.loads(dry("--warehouse", maker.warehouse, "--format", "json").out)
-    assert planned["devices"][0]["seconds"] == pytest.approx([180 * 3 / 4, 360 * 4 / 3])
+    here = planned["devices"][0]
+    assert (here["least_s"], here["most_s"]) == pytest.approx((180 * 3 / 4, 360 * 4 / 3))
+    assert_documented("sweep --dry-run", planned)
     assert dry("--warehouse", maker.warehouse).out.splitlines()[0].endswith(", without exports, start and report")
 
 
