@@ -16,13 +16,13 @@ from devices.reconnect import probe
 from tasks.bundle.cell import Mode, Variant
 from tasks.measure.alternate import plan_noise
 from tasks.measure.health import Registry
+from tasks.measure.known_exports import KnownExport, known_export
 from tasks.measure.night import sweep_night
 from tasks.measure.only import chosen_of
 from tasks.measure.plan import DISCARDED_INDEX, PlannedSession, export_for, matches, plan_device, still_to_run
 from tasks.measure.sequential import Enough
 from tasks.measure.spec import SweepSpec
 from tasks.prepare.export.exported import Export
-from tasks.prepare.export.known import KnownExport, known_export
 from tasks.prepare.runner.build import runner_without_build
 from tasks.prepare.runner.manifest import Runner
 from tasks.store.store import BundleStore, ObjectStore

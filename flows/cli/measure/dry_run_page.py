@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from flows.cli.measure.dry_run import Plan, Planned
 from tasks.analyse.report.text import duration
-from tasks.prepare.export.known import State
+from tasks.measure.known_exports import State
 
 _MOST_NAMED = 6
 _WAITING: tuple[State, ...] = ("to export", "shared", "unknown")
