@@ -25,10 +25,8 @@ def succeeded(farm: StandInFarm) -> list[Path]:
 
 def test_a_whole_sweep_after_a_part_measures_the_rest(stand_in_farm: StandInFarm) -> None:
     # given a sweep on two devices, of which a part measured one
-    night, there = (
-        date(2026, 1, 2),
-        {"name": "there", "transport": "local", "root": str(stand_in_farm.folder / "there")},
-    )
+    night = date(2026, 1, 2)
+    there: dict[str, object] = {"name": "there", "transport": "local", "root": str(stand_in_farm.folder / "there")}
     part, whole = (stand_in_farm.sweep(there, night=night, only=only) for only in (Only(devices=["here"]), Only()))
     # then the whole sweep measures the other only, in the same sweep
     assert data_of(part).message.startswith("sessions: 2 succeeded, 1 discarded; ")
