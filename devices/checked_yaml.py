@@ -3,6 +3,7 @@
 pydantic reports the path of a mistake but not its line, and PyYAML only lines: this module maps one to the other.
 """
 
+import re
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,11 +13,12 @@ from pydantic_core import ErrorDetails
 
 from devices.errors import InputError
 from devices.foreign_text import one_line
-from devices.suggest import did_you_mean
+from devices.suggest import did_you_mean, nearest
 
 Model = TypeVar("Model", bound=BaseModel)
 _MOST_BYTES = 256 << 10  # reading YAML takes about 10 s for each MiB
 _MOST_VALUES = 50_000
+_NOT_A_NUMBER = {"int_parsing": "must be a whole number", "float_parsing": "must be a number"}
 
 
 class _Refused(yaml.MarkedYAMLError):
@@ -57,16 +59,41 @@ class _Loader(yaml.SafeLoader):
 def load_checked(path: Path, model: type[Model]) -> Model:
     """Read the YAML file at `path` into `model`, whose validators find the file's folder in their context (`folder`).
 
-    Raises InputError with the first mistake: `file:line: key: what is wrong; what to write instead`.
+    Raises InputError with a line for each mistake: `file:line: key: what is wrong; what to write instead`.
     """
     root, data = _parse(path, _read_text(path))
     try:
         return model.model_validate(data, context={"folder": path.parent})
     except ValidationError as error:
-        # A misspelt key explains the missing one.
-        first = min(error.errors(), key=lambda mistake: mistake["type"] != "extra_forbidden")
-        where = _line_of(root, first["loc"])
-        raise InputError(f"{path}:{where}: {_key_of(first['loc'])}{one_line(_advice(first, model))}") from None
+        raise InputError("\n".join(f"{path}:{sentence}" for sentence in _mistakes(error, root, model))) from None
+
+
+def read_yaml(path: Path) -> dict[Any, Any]:
+    """Return the keys and values of a YAML file, unchecked; raises InputError as load_checked does."""
+    return _parse(path, _read_text(path))[1]
+
+
+def _mistakes(error: ValidationError, root: yaml.Node, model: type[BaseModel]) -> list[str]:
+    """Return a sentence for each mistake, in the order of their lines."""
+    found: dict[tuple[int | str, ...], tuple[int, str]] = {}
+    explained = {loc for each in error.errors() if (loc := _meant(each, model))}
+    for each in error.errors():
+        loc = each["loc"]
+        line, known = _place_of(root, loc)
+        # Beyond the file are the kinds that a value can have, each with an error, and keys that a text is short for.
+        place = loc[:known] + tuple(step for step in loc[known:] if step in _keys_at(model, loc[:known]))
+        if not (each["type"] == "missing" and loc in explained):
+            found.setdefault(place, (line, f"{line}: {_key_of(place)}{one_line(_advice(each, model), 600)}"))
+    return [sentence for _, sentence in sorted(found.values(), key=lambda each: each[0])]
+
+
+def _meant(error: ErrorDetails, model: type[BaseModel]) -> tuple[int | str, ...] | None:
+    """Return the key that a misspelt one explains: it is no mistake of its own that the right one is missing."""
+    if error["type"] != "extra_forbidden":
+        return None
+    *parent, written = error["loc"]
+    meant = nearest(str(written), _keys_at(model, tuple(parent)))
+    return (*parent, meant) if meant else None
 
 
 def _parse(path: Path, text: str) -> tuple[yaml.Node, dict[Any, Any]]:
@@ -107,19 +134,22 @@ def _syntax_error(path: Path, error: yaml.YAMLError) -> str:
     return f"{path}:{line}: {kind}{problem}"
 
 
-def _line_of(node: yaml.Node, loc: tuple[int | str, ...]) -> int:
-    """Follow pydantic's location through the YAML nodes as far as it goes; unknown keys point at the key itself."""
-    line = node.start_mark.line + 1
-    for step in loc:
+def _place_of(node: yaml.Node, loc: tuple[int | str, ...]) -> tuple[int, int]:
+    """Follow pydantic's location through the YAML nodes; return the line, and how many of its steps are in the file.
+
+    Unknown keys point at the key itself.
+    """
+    line, known = node.start_mark.line + 1, 0
+    for number, step in enumerate(loc, 1):
         if isinstance(node, yaml.MappingNode):
             for key, value in node.value:
                 if key.value == str(step):
-                    node, line = value, key.start_mark.line + 1
+                    node, line, known = value, key.start_mark.line + 1, number
                     break
         elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
-            node = node.value[step]
+            node, known = node.value[step], number
             line = node.start_mark.line + 1
-    return line
+    return line, known
 
 
 def _key_of(loc: tuple[int | str, ...]) -> str:
@@ -135,10 +165,11 @@ def _advice(error: ErrorDetails, model: type[BaseModel]) -> str:
         return "required key is missing"
     if error["type"] == "model_type":
         return "must consist of keys and values"
-    message = error["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    message = _NOT_A_NUMBER.get(error["type"]) or error["msg"].removeprefix("Value error, ")
     written = error["input"]
-    shown = f", not {written!r}" if isinstance(written, str | int | float | bool) else ""
-    return f"{message[:1].lower()}{message[1:]}{shown}"
+    is_simple = isinstance(written, str | int | float | bool)
+    is_shown = is_simple and not re.search(rf"(?<!\w){re.escape(str(written))}(?!\w)", message)
+    return f"{message[:1].lower()}{message[1:]}{f', not {written!r}' if is_shown else ''}"
 
 
 def _keys_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> list[str]:

@@ -9,6 +9,12 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
     It is empty if none is near, or if `word` itself is known. Capitals do not count.
     """
+    near = nearest(word, known)
+    return f"; did you mean `{near}`?" if near and near != word else ""
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word nearest to a misspelled one, None if none is near; capitals do not count."""
     spelled = {each.lower(): each for each in known}
     near = difflib.get_close_matches(word.lower(), spelled, n=1)
-    return f"; did you mean `{spelled[near[0]]}`?" if near and spelled[near[0]] != word else ""
+    return spelled[near[0]] if near else None

@@ -1,6 +1,7 @@
 """Which devices of an inventory a sweep measures, and who reaches them."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from prefect.settings import PREFECT_API_URL
 
 from devices.errors import InputError
 from devices.inventory import DeviceSpec, load_inventory
+from tasks.measure.only import chosen_of
 from tasks.measure.plan import matches
 from tasks.measure.spec import SweepSpec
 
@@ -25,10 +27,10 @@ def stated_inventory(inventory_file: str | None) -> str:
     return inventory_file or os.environ.get("ETFARM_INVENTORY") or "deployments/inventories/local.yaml"
 
 
-def choose_devices(spec: SweepSpec, inventory_file: str) -> Chosen:
-    """Return the devices that a sweep's selector matches.
+def choose_devices(spec: SweepSpec, inventory_file: str, only: Sequence[str] = ()) -> Chosen:
+    """Return the devices that a sweep's selector matches, of these `only` those with such a name.
 
-    Raises InputError if none matches, with each reason, and as `with_labs`.
+    Raises InputError if none matches, with each reason, for a name that is not among them, and as `with_labs`.
     """
     inventory = load_inventory(Path(inventory_file))
     reasons = {device.name: matches(spec.devices, device.selectable_labels()) for device in inventory.devices}
@@ -36,7 +38,8 @@ def choose_devices(spec: SweepSpec, inventory_file: str) -> Chosen:
     if not matching:
         details = "; ".join(f"{name}: {', '.join(why)}" for name, why in reasons.items())
         raise InputError(f"{inventory_file}: no device matches the sweep's selector ({details})")
-    return with_labs(matching, inventory_file)
+    names = chosen_of(only, [device.name for device in matching], "device", spec.name)
+    return with_labs([device for device in matching if device.name in names], inventory_file)
 
 
 def with_labs(devices: list[DeviceSpec], inventory_file: str) -> Chosen:

@@ -39,6 +39,10 @@ class SweepEnd(BaseModel):
 
     sweep_id: str
     message: str
+    sessions: dict[str, int] = {}
+    """How many ended how."""
+    report: str | None = None
+    """Its file; None if it could not be written."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +118,9 @@ class Ending:
         causes = [first_of(self.causes)] if self.causes else []
         message = "; ".join([self.sessions, *causes, *broken, self.report_line])
         is_bad = broken or not self.report_file or self.counts["failed"] or self.counts["invalid"]
-        return end_state(SweepEnd(sweep_id=self.sweep_id, message=message), message, is_bad=bool(is_bad))
+        report = str(self.report_file) if self.report_file else None
+        end = SweepEnd(sweep_id=self.sweep_id, message=message, sessions=self.counts, report=report)
+        return end_state(end, message, is_bad=bool(is_bad))
 
 
 def notify_end(ending: Ending, end: State[Any], places: Var) -> None:

@@ -32,6 +32,7 @@ from tasks.analyse.report.sections.verdicts import VerdictRow
 from tasks.bundle.record import SweepNight
 from tasks.measure.finish_by import finish_moment
 from tasks.measure.night import night_or_today, sweep_night
+from tasks.measure.only import Only
 from tasks.measure.source import source_of
 from tasks.measure.spec import SweepSpec, read_sweep
 from tasks.store.store import BundleStore, stated_store
@@ -64,6 +65,7 @@ def sweep(
     warehouse: str | None = None,
     fail_on: FailingVerdict = "regression",
     priority: int | None = None,
+    only: Only = Only(),  # noqa: B008  frozen
 ) -> State[Any]:
     """Measure a sweep on every device that its selector matches, load the warehouse and write the report.
 
@@ -77,15 +79,16 @@ def sweep(
         warehouse: a DuckDB file to use instead of the var folder's.
         fail_on: what makes the sweep Failed: regression; suspected or device, which include it; or never.
         priority: instead of the file's: sweeps of higher priority get a device first, between two sessions of others.
+        only: the part of the sweep to measure; the whole sweep, started later that night, measures the rest.
 
     The end state names the regressions. It is Failed, with the counts in its message, because of them (`fail_on`), or
     if any session failed, was invalid or could not be loaded. The services of ETFARM_NOTIFY get a message at the end.
     """
     with shutdown_handler(runtime.flow_run.id), notify_of_error(name_of(sweep_file, night)):
-        spec = read_sweep(Path(sweep_file))
+        spec = only.of(read_sweep(Path(sweep_file)))
         if priority is not None:
             spec = spec.model_copy(update={"priority": priority})
-        chosen = choose_devices(spec, stated_inventory(inventory_file))
+        chosen = choose_devices(spec, stated_inventory(inventory_file), only.devices)
         places = stated_var(var)
         store = stated_store(bundles, places)
         clear_leftovers(places, store)

@@ -153,6 +153,13 @@ def _has_hashes(content: Content, listing: list[str]) -> bool:
     return found == content.sha256
 
 
+def stored_hashes(device: Device, *, deadline_s: float) -> set[str]:
+    """Return the hashes of the files and folders in the store, by their names; their contents are not read."""
+    folders = [f"{device.root}/{name}" for name in ("blobs", "trees")]
+    listing = device.run(["ls", *folders], deadline_s=deadline_s).stdout.decode(errors="replace")
+    return {line for line in listing.splitlines() if re.fullmatch("[0-9a-f]{64}", line)}
+
+
 def remove(device: Device, remote: str) -> None:
     """Delete a file or folder inside the device's root; a missing one is ignored."""
     inside = PurePosixPath(remote)

@@ -28,6 +28,11 @@ class SshAddress(BaseModel):
     ssh_config: Path | None = None
     proxy_jump: str | None = None
 
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
+        """What an editor accepts: the keys, or the text that is short for them."""
+        return {"anyOf": [{"type": "string"}, handler(schema)]}
+
     @model_validator(mode="before")
     @classmethod
     def _from_words(cls, written: Any) -> Any:

@@ -15,7 +15,7 @@ from devices.errors import InputError
 from flows.cli.ask import asking, explain, mcp, site, verdicts
 from flows.cli.farm import devices, doctor, runner, servers
 from flows.cli.keep import decisions, warehouse
-from flows.cli.measure import bisect, model, sweep
+from flows.cli.measure import bisect, model, sweep, validate
 from flows.cli.options import error_message
 from flows.terminal import show, show_pieces
 
@@ -39,7 +39,7 @@ MOVED = {
 
 
 PANELS = {
-    "Measure": ("sweep", "model", "compare", "bisect"),
+    "Measure": ("sweep", "validate", "model", "compare", "bisect"),
     "Ask": ("verdicts", "explain", "sql", "trace", "site", "mcp"),
     "Devices": ("devices", "server", "doctor"),
     "Keep": ("warehouse", "decisions"),
@@ -70,7 +70,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for commands in (sweep, bisect, asking, explain, mcp, verdicts, doctor):
+for commands in (sweep, validate, bisect, asking, explain, mcp, verdicts, doctor):
     app.add_typer(commands.app)
 for name, group in {
     "model": model,
@@ -129,7 +129,7 @@ def main() -> None:
             show_pieces([traceback.format_exc()], err=True)
             sys.exit(1)
         _drop_output()
-        show(f"etfarm: {message}", err=True)
+        show(*(f"etfarm: {line}" for line in message.splitlines()), err=True)
         sys.exit(2)
 
 

@@ -1,9 +1,45 @@
--- How fast each device measured the newest nights of a sweep: seconds from one session to the next, a row per night.
-SELECT device, sweep_id, count(*) AS sessions, epoch(max(ended_at) - min(started_at)) / count(*) AS seconds_each
-FROM _session
-JOIN sweep USING (sweep_id)
-WHERE sweep.name = $name AND purpose IS NULL
-GROUP BY device, sweep_id
-HAVING count(*) > 1
-QUALIFY row_number() OVER (PARTITION BY device ORDER BY sweep_id DESC) <= 5
-ORDER BY device, sweep_id;
+-- How long a session of each kind took on each device in the newest sweeps with one of the models $models: a row per
+-- sweep and kind. The median pause before the next session is part of it: one may have waited for hours.
+WITH
+newest AS (
+    SELECT device, sweep_id
+    FROM _session
+    WHERE list_contains($models, model)
+    GROUP BY device, sweep_id, night
+    QUALIFY row_number() OVER (PARTITION BY device ORDER BY night DESC, sweep_id DESC) <= 5
+),
+timed AS (
+    SELECT
+        device,
+        sweep_id,
+        model,
+        precision,
+        threads,
+        variant,
+        mode,
+        executions,
+        epoch(ended_at - started_at) AS seconds,
+        epoch(lead(started_at) OVER (PARTITION BY device, sweep_id ORDER BY started_at) - ended_at) AS pause
+    FROM _session
+    SEMI JOIN newest USING (device, sweep_id)
+    WHERE status IN ('succeeded', 'invalid')
+),
+pauses AS (
+    SELECT device, sweep_id, coalesce(median(greatest(pause, 0)), 0) AS pause
+    FROM timed
+    GROUP BY device, sweep_id
+)
+SELECT
+    device,
+    sweep_id,
+    model,
+    precision,
+    threads,
+    variant,
+    mode,
+    executions,
+    avg(seconds) + any_value(pauses.pause) AS seconds
+FROM timed
+JOIN pauses USING (device, sweep_id)
+GROUP BY device, sweep_id, model, precision, threads, variant, mode, executions
+ORDER BY device, sweep_id, model, precision, threads, variant, mode, executions;

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, field_validator, model_validator
 
 from devices.checked_yaml import load_checked
 from devices.errors import FarmError
@@ -17,6 +17,22 @@ from tasks.prepare.export.recipes import recipe_name
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _CLOCK_TIME = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
 ThreadCount = Annotated[int, Field(ge=1, le=256)] | Literal["all"]
+
+
+def _known_recipe(written: Any) -> str:
+    try:
+        return recipe_name(written)
+    except FarmError as error:
+        raise ValueError(str(error)) from None
+
+
+# A text, or the mapping as which YAML reads `fp16 except: [layer_norm]`.
+Precision = Annotated[str, BeforeValidator(_known_recipe, json_schema_input_type=str | dict[str, list[str]])]
+
+
+def _matching(pattern: re.Pattern[str]) -> Any:
+    """What an editor checks; the sentence about a mistake is the validator's."""
+    return {"pattern": f"^{pattern.pattern}$"}
 
 
 class Terms(BaseModel, extra="forbid", frozen=True):
@@ -53,14 +69,16 @@ class Terms(BaseModel, extra="forbid", frozen=True):
 class SweepSpec(Terms, frozen=True):
     """A matrix of models, precisions, variants and threads, and how each cell is measured."""
 
-    name: str = Field(description="The sweep's name; with the night it makes the sweep's id.")
+    name: str = Field(
+        description="The sweep's name; with the night it makes the sweep's id.", json_schema_extra=_matching(_NAME)
+    )
     models: Annotated[list[ModelEntry], Field(min_length=1)] = Field(
         description=(
             "Models of the zoo, package.module:factory, ./file.py:factory, ./model.pte, transformers:BertConfig, or a "
             "mapping with `name` and the details of one of these."
         )
     )
-    precisions: Annotated[list[str], Field(min_length=1)] = Field(
+    precisions: Annotated[list[Precision], Field(min_length=1)] = Field(
         default=["fp32"], description="Recipes: fp32, fp16, int8_static, ..., `fp16 except: [layer_norm]`, or your own."
     )
     variants: Annotated[list[Variant], Field(min_length=1)] = ["sme2_on", "sme1", "sme2_off"]
@@ -84,6 +102,7 @@ class SweepSpec(Terms, frozen=True):
     )
     finish_by: str | None = Field(
         default=None,
+        json_schema_extra=_matching(_CLOCK_TIME),
         description=(
             "Local time, such as 07:00, of the machine that starts the sweep; if it has passed today, tomorrow's. A "
             "device starts no session that would not end before, judged by the median time of its sessions so far: "
@@ -112,14 +131,6 @@ class SweepSpec(Terms, frozen=True):
             # YAML reads 22:30 without quotes as the number 1350.
             raise ValueError('a time consists of hours and minutes in quotes, such as "07:00" or "22:30"')
         return written
-
-    @field_validator("precisions", mode="before")
-    @classmethod
-    def _known_recipes(cls, written: Any) -> Any:
-        try:
-            return [recipe_name(each) for each in written] if isinstance(written, list) else written
-        except FarmError as error:
-            raise ValueError(str(error)) from None
 
     @field_validator("threads")
     @classmethod

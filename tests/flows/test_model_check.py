@@ -1,5 +1,6 @@
 """A check of a model: one time with its spread, under the lease of this machine, and which operators are portable."""
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ from devices.ondevice.lease import acquire, current_holder
 from flows import model_check
 from flows.model_check import SESSIONS, CheckedCase, check_model
 from tests.fixtures.command import Command
+from tests.fixtures.documented import assert_documented
 from tests.fixtures.jobs import in_background
 from tests.fixtures.waiting import ENOUGH_S, wait_for
 from tests.fixtures.warehouse import CONVOLUTION, MEAN, etdump_of
@@ -111,6 +113,20 @@ def test_operators_on_shapes_and_numbers_are_not_portable(stand_in: StandIn, com
     assert "operators: 1 delegated to XNNPACK, 2 portable\n" in printed
     assert "sym_size" not in printed
     assert "built-in" not in printed
+
+
+@pytest.mark.parametrize(("portable_us", "code"), [([2, 1, 2, 910, 2], 0), ([2, -1], 1)])
+def test_programs_get_the_same_as_one_document(
+    stand_in: StandIn, command: Command, tmp_path: Path, portable_us: list[int], code: int
+) -> None:
+    stand_in.portable_us = portable_us
+    ended = command("model", "check", "toy", "--var", tmp_path / "var", "--format", "json")
+    document = json.loads(ended.out)
+    assert_documented("model check", document)
+    (case,) = document["cases"]
+    assert (ended.code, document["ready"], len(document["problems"])) == (code, code == 0, code)
+    assert (case["problem"], len(case["sessions_ms"])) == ((None, 5) if code == 0 else ("failed: it crashed", 0))
+    assert [each["operator"] for each in case["operators"]][: 1 - code] == ["aten.mean.dim"][: 1 - code]
 
 
 def test_a_session_that_fails_ends_the_check(stand_in: StandIn, check: Callable[..., Iterator[CheckedCase]]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from flows.server.states import data_of
+from tasks.measure.only import Only
 from tasks.store.store import open_store
 from tasks.store.var import Var
 from tests.fixtures.command import Command
@@ -20,6 +21,17 @@ def succeeded(farm: StandInFarm) -> list[Path]:
     """The folders of the bundles that succeeded, by their ids."""
     records = {path.parent: json.loads(path.read_text()) for path in farm.var.glob("bundles/*/*/session.json")}
     return sorted(path for path, record in records.items() if record["status"] == "succeeded")
+
+
+def test_a_whole_sweep_after_a_part_measures_the_rest(stand_in_farm: StandInFarm) -> None:
+    # given a sweep on two devices, of which a part measured one
+    night = date(2026, 1, 2)
+    there: dict[str, object] = {"name": "there", "transport": "local", "root": str(stand_in_farm.folder / "there")}
+    part, whole = (stand_in_farm.sweep(there, night=night, only=only) for only in (Only(devices=["here"]), Only()))
+    # then the whole sweep measures the other only, in the same sweep
+    assert data_of(part).message.startswith("sessions: 2 succeeded, 1 discarded; ")
+    assert data_of(whole).message.startswith("sessions: 2 succeeded, 1 discarded, 3 already done; ")
+    assert data_of(whole).sweep_id == data_of(part).sweep_id
 
 
 def test_what_is_done_is_not_run_again_unless_asked(stand_in_farm: StandInFarm) -> None:

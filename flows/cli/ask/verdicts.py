@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from flows.cli.options import DEFAULT_VAR, FormatOption, VarOption, WarehouseOption
+from flows.cli.options import DEFAULT_VAR, VarOption, WarehouseOption
 
 if TYPE_CHECKING:
     from tasks.analyse.compare.outcome import Line
@@ -35,7 +35,14 @@ def verdicts(
         list[Path] | None,
         typer.Option(help="File to write, may be repeated: .md for a pull request, .json, .xml (JUnit), .svg (badge)."),
     ] = None,
-    format: FormatOption = "table",
+    format: Annotated[
+        Literal["table", "csv", "json", "markdown", "bencher", "github-action-benchmark", "pytorch"],
+        typer.Option(
+            "--format",
+            help="Output format; the last three are the night's times for other programs: Bencher, "
+            "github-action-benchmark (customSmallerIsBetter), and PyTorch's benchmark database.",
+        ),
+    ] = "table",
     var: VarOption = DEFAULT_VAR,
     warehouse: WarehouseOption = None,
 ) -> None:
@@ -44,7 +51,7 @@ def verdicts(
     Exits with 1 on a verdict that --fail-on lists: `suspected` includes regressions.
     """
     from flows.cli.ask.compare import explained, print_outcome
-    from flows.cli.ask.outputs import check_outputs
+    from flows.cli.ask.outputs import check_outputs, write_outputs
     from flows.terminal import show
     from flows.verdicts import fails
     from tasks.analyse.compare.outcome import Outcome
@@ -54,10 +61,28 @@ def verdicts(
     found, rows = verdicts_of_night(night, var, warehouse)
     lines, others = list(_lines(rows)), list(_others(rows))
     outcome = Outcome("the nights before", f"night {found}", lines, 0.0, also=others, stated=headline(rows))
-    print_outcome(explained(outcome, format, output or (), var, warehouse), format, output or ())
+    outcome = explained(outcome, format, output or (), var, warehouse)
+    if format in ("bencher", "github-action-benchmark", "pytorch"):
+        _print_benchmarks(found, format, var, warehouse)
+        write_outputs(outcome, output or ())
+    else:
+        print_outcome(outcome, format, output or ())
     if failed := fails([*rows], fail_on):
         show(f"etfarm: verdicts failed: {fail_on}: {len(failed)} of {len(rows)}", err=True)
         raise typer.Exit(1)
+
+
+def _print_benchmarks(
+    night: str, form: Literal["bencher", "github-action-benchmark", "pytorch"], var: Path, warehouse: Path | None
+) -> None:
+    from flows.cli.ask.benchmarks import benchmarks
+    from flows.terminal import show, show_pieces
+    from flows.warehouse.publish import ask_warehouse
+
+    text, left_out = benchmarks(ask_warehouse("figures_of_night", var, warehouse, night=night), form)
+    show_pieces([text])
+    if left_out:
+        show(left_out, err=True)
 
 
 def verdicts_of_night(night: str | None, var: Path, warehouse: Path | None) -> tuple[str, "list[NightVerdictRow]"]:

@@ -2,36 +2,48 @@
 
 import threading
 import time
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from devices.errors import DeviceError, FarmError
 from devices.inventory import DeviceSpec, load_inventory, open_device
 from devices.ondevice.facts import Facts, read_facts
+from devices.ondevice.store import stored_hashes
 from devices.reconnect import probe
-from flows.warehouse.publish import ask_warehouse
-from sql.errors import WarehouseError
+from tasks.bundle.cell import Mode, Variant
+from tasks.measure.alternate import plan_noise
 from tasks.measure.health import Registry
+from tasks.measure.known_exports import KnownExport, known_export
 from tasks.measure.night import sweep_night
-from tasks.measure.plan import matches, plan_device
+from tasks.measure.only import chosen_of
+from tasks.measure.plan import DISCARDED_INDEX, PlannedSession, export_for, matches, plan_device, still_to_run
+from tasks.measure.sequential import Enough
 from tasks.measure.spec import SweepSpec
-from tasks.prepare.runner.manifest import find_runner
-from tasks.store.store import BundleStore
+from tasks.prepare.export.exported import Export
+from tasks.prepare.runner.build import runner_without_build
+from tasks.prepare.runner.manifest import Runner
+from tasks.store.store import BundleStore, ObjectStore
 from tasks.store.var import Var
+
+if TYPE_CHECKING:
+    from flows.cli.measure.pace import Pace
 
 _ANSWER_S = 1.5
 _NO_ANSWER = f"no answer within {_ANSWER_S} s; the sweep waits longer"
+Runners = Mapping[tuple[Variant, Mode], Runner]
 
 
 @dataclass
 class _Asked:
-    """What a device answered: its facts, or why it cannot be used."""
+    """What a device answered: its facts and what it stores, or why it cannot be used."""
 
     facts: Facts | None = None
+    stored: set[str] = field(default_factory=set)
     cause: str = _NO_ANSWER
+    in_lab: bool = False
 
 
 @dataclass(frozen=True)
@@ -39,57 +51,168 @@ class Planned:
     """What a sweep would do on one device."""
 
     device: str
-    why_not: str
-    """Empty if it would be measured."""
-    cells: int
-    sessions: int
+    state: str
+    """reachable, in a lab, off or not selected."""
+    why: str = ""
+    cells: int = 0
+    sessions: int = 0
     """At least: a model with several methods has more, which only its export shows."""
-    measured: int
+    measured: int = 0
     """Sessions of tonight with a result."""
-    seconds: tuple[float, float] | None
-    """Least and most time for the rest by earlier nights; None if unknown."""
-    runner: str
+    not_needed: int = 0
+    """Further sessions that earlier ones of tonight made superfluous (`interval_percent`)."""
+    unknown: int = 0
+    """Sessions of which only an export tells whether they are measured."""
+    seconds: tuple[float, float] | None = None
+    """Least and most time for the rest by earlier sweeps; None if unknown."""
+    push_bytes: int | None = None
+    """What the device lacks of the exports that exist and of the runners; None if that is unknown."""
+    platform: str | None = None
+    runners_to_build: bool = False
+
+    @property
+    def is_used(self) -> bool:
+        """Whether it would be measured now."""
+        return self.state in ("reachable", "in a lab")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a sweep would do: its exports, and each device of the inventory."""
+
+    sweep_id: str
+    exports: list[KnownExport]
+    devices: list[Planned]
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether a device would be measured."""
+        return any(each.is_used for each in self.devices)
 
 
 def dry_run(
-    spec: SweepSpec, inventory: Path, night: date, again: bool, store: BundleStore, var: Path, warehouse: Path | None
-) -> list[Planned]:
+    spec: SweepSpec,
+    inventory: Path,
+    only: Sequence[str],
+    night: date,
+    again: bool,
+    store: BundleStore,
+    var: Path,
+    warehouse: Path | None,
+) -> Plan:
     """Return what each device of the inventory would measure; asks the devices side by side, for 1.5 s at most.
 
-    Raises InputError if the inventory cannot be read, BundleError if the store does not answer.
+    Raises InputError if the inventory cannot be read, or for a name in `only` that is not a device of the sweep;
+    BundleError if the store does not answer.
     """
-    listed = load_inventory(inventory)
+    listed, places = load_inventory(inventory), Var(var.absolute())
+    why_not = {device.name: matches(spec.devices, device.selectable_labels()) for device in listed.devices}
+    selected = [device for device in listed.devices if not why_not[device.name]]
+    names = chosen_of(only, [device.name for device in selected], "device", spec.name)
+    # They answer while this process finds out the rest, slow imports included.
+    wait = _ask([device for device in selected if device.name in names], listed.labs, Registry(places.registry))
+    from flows.cli.measure.pace import Pace
+
+    shelf, taps = store.shelf if isinstance(store, ObjectStore) else None, "numerics" in spec.modes
+    pairs = {
+        (entry.name, recipe): known_export(entry, recipe, places.exports, spec.seed, shelf, taps=taps)
+        for entry, recipe in spec.pairs
+    }
     sweep = sweep_night(spec.name, night, store.sweep_ids(), again=again)
-    known = {device.name: matches(spec.devices, device.selectable_labels()) for device in listed.devices}
-    chosen = [device for device in listed.devices if not known[device.name]]
-    answers = _ask(chosen, listed.labs, Registry(Var(var).registry))
-    done = Counter(
-        record.device.name
-        for record in store.records(sweep.sweep_id, skip_damaged=True)
-        if record.status == "succeeded" and record.arm is None
-    )
-    paces = _paces(spec.name, var, warehouse)
+    pace = Pace([model for model, _ in pairs], var, warehouse)
+    answers = wait()
+    one = _OneDevice(spec, pairs, places, store, sweep.sweep_id, pace)
     planned = []
     for device in listed.devices:
-        if device.name not in answers:
-            planned.append(Planned(device.name, "; ".join(known[device.name]), 0, 0, 0, None, ""))
-            continue
-        asked = answers[device.name]
-        facts = asked.facts or Facts()
-        sessions = plan_device(spec, sweep, device.name, facts=facts, exports={}, runners={})
-        cells = {session.cell for session in sessions}
-        counted = sum(session.index >= 0 for session in sessions)
-        left = max(counted - done[device.name], 0)
-        pace = [seconds for sessions, seconds in paces.get(device.name, ()) if _is_alike(sessions, counted)]
-        seconds = (left * min(pace), left * max(pace)) if pace else None
-        why_not = "" if asked.facts else asked.cause
-        runner = _runner(spec, device.platform or facts.platform, Var(var))
-        planned.append(Planned(device.name, why_not, len(cells), counted, done[device.name], seconds, runner))
-    return planned
+        if device.name in answers:
+            asked = answers[device.name]
+            platform = device.platform or (asked.facts.platform if asked.facts else None)
+            runners = one.runners(platform)
+            facts, exports = asked.facts or Facts(), one.exports
+            sessions = plan_device(spec, sweep, device.name, facts=facts, exports=exports, runners=runners)
+            sessions += plan_noise(spec, sweep, device.name, exports, runners)
+            planned.append(one.planned(device.name, asked, sessions, runners, platform))
+        else:
+            why = "; ".join(why_not[device.name]) or "--device names others"
+            planned.append(Planned(device.name, "not selected", why))
+    return Plan(sweep.sweep_id, list(pairs.values()), planned)
 
 
-def _ask(devices: Sequence[DeviceSpec], labs: Sequence[str], registry: Registry) -> dict[str, _Asked]:
-    """Return what each device answers within the limit; one in a lab is asked by its worker only."""
+@dataclass(frozen=True)
+class _OneDevice:
+    """What the plans of all devices have in common."""
+
+    spec: SweepSpec
+    pairs: Mapping[tuple[str, str], KnownExport]
+    places: Var
+    store: BundleStore
+    sweep_id: str
+    pace: "Pace"
+
+    @property
+    def exports(self) -> dict[tuple[str, str], tuple[Export, ...]]:
+        """The cases of what is exported; none of a pair that is skipped."""
+        return {pair: known.cases for pair, known in self.pairs.items() if known.cases is not None}
+
+    def runners(self, platform: str | None) -> Runners:
+        """The runners of a platform that need no build."""
+        uses = [(variant, mode) for variant in self.spec.variants for mode in self.spec.modes]
+        folder = self.places.runners
+        found = {use: runner_without_build(platform, *use, folder) for use in uses} if platform else {}
+        return {use: runner for use, runner in found.items() if runner}
+
+    def planned(
+        self, name: str, asked: _Asked, sessions: list[PlannedSession], runners: Runners, platform: str | None
+    ) -> Planned:
+        """What would be done on a device that the sweep selects."""
+        records = list(self.store.records(self.sweep_id, device=name, skip_damaged=True))
+        forgotten = self.store.forgotten()
+        todo = still_to_run(sessions, records, forgotten)
+        enough = Enough(sessions, records, self.spec.interval_percent, forgotten)
+        left = enough.pending(todo)
+        counted = [each for each in sessions if each.index != DISCARDED_INDEX]
+        open_keys = {each.key for each in todo}
+        unread = {pair for pair, known in self.pairs.items() if known.state == "unknown"}
+        kinds = {(each.cell.variant, each.cell.mode) for each in counted}
+        reachable = "reachable" if asked.facts else "off"
+        return Planned(
+            device=name,
+            state="in a lab" if asked.in_lab else reachable,
+            why="" if asked.facts else asked.cause,
+            cells=len({each.cell for each in counted}),
+            sessions=len(counted),
+            measured=sum(each.key not in open_keys for each in counted),
+            not_needed=len(todo) - len(left),
+            unknown=sum((each.cell.model, each.cell.precision) in unread for each in counted),
+            seconds=self.pace.seconds(name, left),
+            push_bytes=_bytes_to_push(left, self.exports, runners, asked.stored) if asked.facts else None,
+            platform=platform,
+            runners_to_build=bool(kinds - set(runners)) if platform else False,
+        )
+
+
+def _bytes_to_push(
+    sessions: Iterable[PlannedSession],
+    exports: Mapping[tuple[str, str], Sequence[Export]],
+    runners: Runners,
+    stored: set[str],
+) -> int:
+    """Return the size of the runners, models and inputs that a device needs for sessions and does not store yet."""
+    cases = {(case.model, case.precision): case for each in exports.values() for case in each}
+    sizes: dict[str, int] = {}
+    for session in sessions:
+        runner = runners.get((session.cell.variant, session.cell.mode))
+        if runner:
+            sizes[runner.runner_sha256] = sum(int(file["bytes"]) for file in runner.files.values())
+        if export := export_for(cases.get((session.cell.model, session.cell.precision)), session.cell.mode):
+            sizes[export.pte_sha256] = export.pte_bytes
+            for entry in (*export.data, *export.inputs, *(export.case.setup or {"inputs": []})["inputs"]):
+                sizes[entry["sha256"]] = (export.folder / entry["file"]).stat().st_size
+    return sum(size for sha256, size in sizes.items() if sha256 not in stored)
+
+
+def _ask(devices: Sequence[DeviceSpec], labs: Sequence[str], registry: Registry) -> Callable[[], Mapping[str, _Asked]]:
+    """Ask all devices; what is returned waits for their answers, within the limit. A lab's worker asks its own."""
     answers = {device.name: _Asked() for device in devices}
 
     def ask(device: DeviceSpec) -> None:
@@ -100,7 +223,8 @@ def _ask(devices: Sequence[DeviceSpec], labs: Sequence[str], registry: Registry)
                 return
             with open_device(device) as opened:
                 probe(opened)
-                answers[device.name] = _Asked(facts=read_facts(opened))
+                facts = read_facts(opened)
+                answers[device.name] = _Asked(facts, stored_hashes(opened, deadline_s=_ANSWER_S))
         except DeviceError as error:
             answers[device.name] = _Asked(cause=f"unreachable: {error.cause}")
         except FarmError as error:
@@ -109,73 +233,15 @@ def _ask(devices: Sequence[DeviceSpec], labs: Sequence[str], registry: Registry)
     threads = []
     for device in devices:
         if device.site in labs:
-            answers[device.name] = _Asked(cause=f"in lab {device.site}; only its worker reaches it")
+            answers[device.name] = _Asked(cause=f"{device.site}; only its worker reaches the device", in_lab=True)
             continue
         threads.append(threading.Thread(target=ask, args=(device,), daemon=True))
         threads[-1].start()
     end = time.monotonic() + _ANSWER_S
-    for thread in threads:
-        thread.join(max(end - time.monotonic(), 0))
-    return dict(answers)
 
+    def wait() -> Mapping[str, _Asked]:
+        for thread in threads:
+            thread.join(max(end - time.monotonic(), 0))
+        return dict(answers)
 
-def _is_alike(sessions: int, planned: int) -> bool:
-    """Whether a night measured about as much as is planned: with other models, its pace tells nothing."""
-    return 0.75 * planned <= sessions <= 1.25 * planned
-
-
-def _paces(name: str, var: Path, warehouse: Path | None) -> Mapping[str, list[tuple[int, float]]]:
-    """Return sessions, and seconds of each, in the newest nights by device; nothing without a warehouse."""
-    paces: dict[str, list[tuple[int, float]]] = {}
-    try:
-        for device, _, sessions, seconds in ask_warehouse("pace", var, warehouse, name=name):
-            paces.setdefault(device, []).append((sessions, seconds))
-    except WarehouseError:
-        return {}
-    return paces
-
-
-def _runner(spec: SweepSpec, platform: str | None, places: Var) -> str:
-    """Whether the runners that the sweep needs are built."""
-    if platform is None:
-        return "unknown platform"
-    uses = [(variant, mode) for variant in spec.variants for mode in spec.modes]
-    missing = [use for use in uses if not find_runner(places.runners, platform, *use)]
-    return f"{platform}: {'built' if not missing else 'to build'}"
-
-
-def lines_of(spec: SweepSpec, planned: Sequence[Planned], now: datetime) -> Iterator[str]:
-    """Yield what a user reads: a sentence about all, then a line per device."""
-    used = [each for each in planned if not each.why_not]
-    sessions, measured = (sum(getattr(each, name) for each in used) for name in ("sessions", "measured"))
-    counts = f"{sum(each.cells for each in used)} cells, {sessions} sessions, {measured} of them measured tonight"
-    yield f"{spec.name}: {len(used)} of {len(planned)} devices, {counts}; {_time(used, now)}"
-    pairs = len(spec.pairs)
-    yield (
-        f"exports: {pairs} pairs of model and recipe; which of them are exported already, which files have to be "
-        "pushed and how many methods a model has is known when they are exported"
-    )
-    for each in planned:
-        if each.why_not and not each.sessions:
-            yield f"{each.device}: not used: {each.why_not}"
-            continue
-        state = f"now {each.why_not}" if each.why_not else "reachable"
-        about = f"{each.cells} cells, {each.sessions} sessions, {each.measured} measured; runner {each.runner}"
-        yield f"{each.device}: {state}; {about}; {_span(each.seconds)}"
-
-
-def _time(used: Sequence[Planned], now: datetime) -> str:
-    """Devices measure side by side: the slowest one decides."""
-    known = [each.seconds for each in used if each.seconds is not None]
-    if not used or len(known) < len(used):
-        return "time unknown"
-    least, most = max(each[0] for each in known), max(each[1] for each in known)
-    end = (now + timedelta(seconds=most)).strftime("%H:%M")
-    return f"{_span((least, most))} without exports, so until {end} or earlier"
-
-
-def _span(seconds: tuple[float, float] | None) -> str:
-    if seconds is None:
-        return "time unknown: no earlier night measured as much"
-    low, high = (f"{each / 60:.0f} min" if each >= 120 else f"{each:.0f} s" for each in seconds)
-    return low if low == high else f"{low} to {high}"
+    return wait

@@ -1,14 +1,15 @@
 """`etfarm model`: what a model is like before a sweep measures it, its export, and the files of earlier nights."""
 
+import json
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from flows.cli.measure.fetch import fetch
 from flows.cli.options import DEFAULT_VAR, VarOption
-from flows.terminal import show
+from flows.terminal import show, show_pieces
 from tasks.prepare.export.recipes import RECIPES
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def check(
     max_portable: Annotated[
         float | None, typer.Option(min=0, max=100, help="Fail above this percentage of time in portable operators.")
     ] = None,
+    format: Annotated[Literal["text", "json"], typer.Option("--format", help="Output format.")] = "text",
     var: VarOption = DEFAULT_VAR,
 ) -> None:
     """Export a model and run it on this machine: what is delegated, what is not, why, and what that costs.
@@ -34,23 +36,26 @@ def check(
 
     Exits with 1 if it cannot be exported or run, if its outputs are wrong, or above --max-portable.
     """
-    from devices.errors import FarmError
     from flows.model_check import check_model
     from tasks.prepare.export.exported import ExportError
 
     started = time.monotonic()
-    problems = []
+    problems, cases = [], []
     try:
         for case in check_model(model, precision, var, tell=lambda cause: show(f"waiting: {cause}", err=True)):
-            show(*_lines(case))
+            cases.append(case)
+            if format == "text":
+                show(*_lines(case))
             problems += [f"{case.export.model}: {case.problem}"] if case.problem else _too_portable(case, max_portable)
     except ExportError as error:
         problems = [str(error)]
-    except FarmError as error:
-        show(f"etfarm: {error}", err=True)
-        raise typer.Exit(2) from None
-    show(f"{'failed: ' + '; '.join(problems) if problems else 'ready for a sweep'}")
-    show(f"time: {time.monotonic() - started:.1f} s")
+    seconds = time.monotonic() - started
+    if format == "text":
+        show(f"{'failed: ' + '; '.join(problems) if problems else 'ready for a sweep'}", f"time: {seconds:.1f} s")
+    else:
+        about = {"model": model, "precision": precision, "ready": not problems, "problems": problems}
+        document = about | {"seconds": seconds, "cases": [_as_object(case) for case in cases]}
+        show_pieces([json.dumps(document, indent=1) + "\n"])
     raise typer.Exit(1 if problems else 0)
 
 
@@ -78,11 +83,10 @@ def _too_portable(case: "CheckedCase", max_portable: float | None) -> list[str]:
 
 def _lines(case: "CheckedCase") -> Iterator[str]:
     """Yield what a user reads about a case."""
-    from flows.model_check import portable_of
     from tasks.analyse.report.text import evidence, in_ms
 
     export = case.export
-    delegated, portable = (sum(entry["count"] for entry in each) for each in (export.delegated, portable_of(export)))
+    delegated, portable = _counts(case)
     yield f"{export.model} {export.precision}: {export.pte_bytes / 1e6:.2f} MB, exported in {export.export_s:.1f} s"
     if export.delegated or export.portable:
         yield f"operators: {delegated} delegated to XNNPACK, {portable} portable"
@@ -104,13 +108,55 @@ def _lines(case: "CheckedCase") -> Iterator[str]:
     yield _accuracy(case)
 
 
+def _as_object(case: "CheckedCase") -> dict[str, Any]:
+    """Return what docs/json.md states about a case."""
+    export, shares = case.export, (case.delegated_share, case.portable_share)
+    delegated, portable = _counts(case)
+    delegated_share, portable_share = (each.value if each else None for each in shares)
+    return {
+        **{name: getattr(export, name) for name in ("model", "precision", "pte_bytes", "export_s")},
+        "delegated": delegated,
+        "portable": portable,
+        "sessions_ms": case.times_ms,
+        "time_ms": case.time_ms,
+        "delegated_share": delegated_share,
+        "portable_share": portable_share,
+        "operators": [
+            {
+                "operator": each.operator,
+                "count": each.count,
+                "share": each.share.value if each.share else None,
+                "advice": each.advice,
+            }
+            for each in case.portable
+        ],
+        "max_abs_error": None if case.problem else _max_abs_error(case),
+        "problem": case.problem,
+    }
+
+
+def _counts(case: "CheckedCase") -> tuple[int, int]:
+    """Return how many operators of the program are delegated, and how many are portable."""
+    from flows.model_check import portable_of
+
+    delegated, portable = (
+        sum(entry["count"] for entry in each) for each in (case.export.delegated, portable_of(case.export))
+    )
+    return delegated, portable
+
+
 def _percent(share: "Share") -> str:
     """A share with the smallest and the largest of one session: `12.3 % (11.8 to 13.0 %)`."""
     return f"{100 * share.value:.1f} % ({100 * share.low:.1f} to {100 * share.high:.1f} %)"
 
 
 def _accuracy(case: "CheckedCase") -> str:
-    errors = [each.max_abs_error for each in case.record.accuracy or () if each.max_abs_error is not None]
-    if not errors:
+    error = _max_abs_error(case)
+    if error is None:
         return "outputs: not compared, since there are no reference outputs"
-    return f"outputs: largest absolute error against eager PyTorch {max(errors):.1e}"
+    return f"outputs: largest absolute error against eager PyTorch {error:.1e}"
+
+
+def _max_abs_error(case: "CheckedCase") -> float | None:
+    errors = [each.max_abs_error for each in case.record.accuracy or () if each.max_abs_error is not None]
+    return max(errors, default=None)

@@ -1,7 +1,6 @@
 """`etfarm sweep`: run a sweep with progress bars on the terminal, then print the times."""
 
 from datetime import date, datetime
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
@@ -20,10 +19,10 @@ from flows.terminal import show, show_pieces
 
 if TYPE_CHECKING:
     from flows.ending import SweepEnd
+    from tasks.measure.only import Only
+    from tasks.measure.spec import SweepSpec
 
 app = typer.Typer(rich_markup_mode=None)
-# Verdicts that the terminal does not name; the report does.
-_QUIET = {"no change", "insufficient data"}
 
 
 @app.command(epilog="Example: etfarm sweep deployments/sweeps/smoke.yaml")
@@ -57,24 +56,31 @@ def sweep(
             help="Instead of the file's: the highest gets a device first, between two sessions of others.",
         ),
     ] = None,
+    model: Annotated[
+        list[str] | None, typer.Option(help="Measure only this model of the file; may be repeated.")
+    ] = None,
+    precision: Annotated[list[str] | None, typer.Option(help="Only this precision; may be repeated.")] = None,
+    variant: Annotated[list[str] | None, typer.Option(help="Only this variant; may be repeated.")] = None,
+    device: Annotated[list[str] | None, typer.Option(help="Only on this device; may be repeated.")] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what would be measured where and how long; start nothing.")
     ] = False,
+    format: Annotated[Literal["text", "json"], typer.Option("--format", help="Output format.")] = "text",
 ) -> None:
-    """Run a sweep and write its report; resumes where it stopped."""
+    """Run a sweep and write its report; resumes where it stopped.
+
+    With --model, --precision, --variant or --device it measures a part; a later start of the whole sweep, the rest.
+    """
     from tasks.measure.night import night_or_today, parse_night
+    from tasks.measure.only import Only
     from tasks.measure.spec import read_sweep
 
-    spec = read_sweep(file)
+    only = Only(models=model or [], precisions=precision or [], variants=variant or [], devices=device or [])
+    spec = only.of(read_sweep(file))
     night_date = night_or_today(parse_night(night), date.today()) if night is not None else None
     if dry_run:
-        from flows.cli.measure.dry_run import dry_run as planned_of
-        from flows.cli.measure.dry_run import lines_of
-
-        store = opened_store(bundles, var)
-        planned = planned_of(spec, inventory, night_date or date.today(), again, store, var, warehouse)
-        show(*lines_of(spec, planned, datetime.now()))
-        raise typer.Exit(0 if any(not each.why_not for each in planned) else 1)
+        _print_plan(spec, only, inventory, night_date or date.today(), again, format, bundles, var, warehouse)
+        return
     from flows.cli.prefect_run import announce, run_with_server
 
     announce(f"sweep {spec.name}", "sweep", var)
@@ -83,7 +89,7 @@ def sweep(
     from flows.server.states import data_of
     from flows.sweep import sweep as sweep_flow
 
-    choose_devices(spec, str(inventory))
+    choose_devices(spec, str(inventory), only.devices)
     parameters = {
         "sweep_file": str(file),
         "inventory_file": str(inventory),
@@ -94,39 +100,37 @@ def sweep(
         "warehouse": str(warehouse) if warehouse else None,
         "fail_on": fail_on,
         "priority": priority,
+        "only": only,
     }
     state, note, is_server_lost = run_with_server(sweep_flow, parameters, var, "sweep")
-    end = cast("SweepEnd", data_of(state))
-    _print_times(end.sweep_id, var, warehouse)
-    _print_verdicts(end.sweep_id, var, warehouse)
-    show("; ".join(filter(None, [end.message, note])))
-    code = 1 if state.is_failed() else 0
+    end, code = cast("SweepEnd", data_of(state)), 1 if state.is_failed() else 0
+    from flows.cli.measure.sweep_end import as_json, pieces_of
+
+    show_pieces([as_json(end, code, var, warehouse)] if format == "json" else pieces_of(end, note, var, warehouse))
     if is_server_lost:
         exit_at_once(code)
     raise typer.Exit(code)
 
 
-def _print_verdicts(sweep_id: str, var: Path, warehouse: Path | None) -> None:
-    from flows.verdicts import line_of, noise_lines, verdicts_of
+def _print_plan(
+    spec: "SweepSpec",
+    only: "Only",
+    inventory: Path,
+    night: date,
+    again: bool,
+    form: str,
+    bundles: str | None,
+    var: Path,
+    warehouse: Path | None,
+) -> None:
+    """Print what the sweep would do; exit with 1 if it would measure on no device."""
+    from flows.cli.measure.dry_run import dry_run
+    from flows.cli.measure.dry_run_page import as_json, lines_of
 
-    for row in verdicts_of(sweep_id, var, warehouse):
-        if row.verdict not in _QUIET:
-            show(line_of(row))
-    for line in noise_lines(sweep_id, var, warehouse):
-        show(line)
-
-
-def _print_times(sweep_id: str, var: Path, warehouse: Path | None) -> None:
-    from flows.cli.table import table_lines
-    from flows.warehouse.publish import readable_warehouse
-    from sql.warehouse import open_read_only
-    from tasks.analyse.report.text import spread
-
-    query = files("sql").joinpath("queries/times.sql").read_text(encoding="utf-8")
-    with readable_warehouse(var, warehouse) as readable, open_read_only(readable) as connection:
-        answer = connection.execute(query, {"sweep_id": sweep_id})
-        columns, rows = [column[0] for column in answer.description or []], answer.fetchall()
-    rows = [(*row[:-2], spread(row[-2] or []) or None, row[-1]) for row in rows]
-    if not any(row[-1] for row in rows):  # every name has one content
-        columns, rows = columns[:-1], [row[:-1] for row in rows]
-    show_pieces([*table_lines(columns, [rows]), "\n"])
+    store = opened_store(bundles, var)
+    plan = dry_run(spec, inventory, only.devices, night, again, store, var, warehouse)
+    if form == "json":
+        show_pieces([as_json(plan)])
+    else:
+        show(*lines_of(plan, datetime.now()))
+    raise typer.Exit(0 if plan.is_possible else 1)

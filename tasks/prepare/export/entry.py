@@ -65,6 +65,11 @@ class ModelEntry(BaseModel, extra="forbid", frozen=True):
         default=None, description="What its outputs must reach, such as {min_snr_db: 20, top1: 0.99}."
     )
 
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
+        """What an editor accepts: the keys, or the text that is short for them."""
+        return {"anyOf": [{"type": "string"}, handler(schema)]}
+
     @model_validator(mode="before")
     @classmethod
     def _from_text(cls, written: Any) -> Any:

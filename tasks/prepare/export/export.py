@@ -81,13 +81,14 @@ def export_model(
     return export_cases(model, precision, exports_dir, seed=seed, deadline_s=deadline_s)[0]
 
 
-def _skipped_path(exports_dir: Path, key: str) -> Path:
+def skipped_path(exports_dir: Path, key: str) -> Path:
+    """Return the file with the reason why a recipe has no meaning for the model of this key, if that was found."""
     return exports_dir / "skipped" / f"{key}.txt"
 
 
 def _raise_if_skipped(exports_dir: Path, key: str) -> None:
     """Raise NotApplicableError if an earlier export of the same content found that the recipe has no meaning."""
-    path = _skipped_path(exports_dir, key)
+    path = skipped_path(exports_dir, key)
     if path.is_file():
         raise NotApplicableError(path.read_text(encoding="utf-8"))
 
@@ -108,7 +109,7 @@ def _export_in_child(
     if reason := answer.get("skipped"):
         # Under the key as it is now: what the export has used is known only since it ran.
         key = export_key(entry, precision, seed, exports_dir, taps=taps)
-        write_complete(_skipped_path(exports_dir, key), reason.encode())
+        write_complete(skipped_path(exports_dir, key), reason.encode())
         raise NotApplicableError(reason)
     if "error" in answer:
         raise ExportError(f"cannot export {entry.name} as {precision}: {answer['error']}; the full log is {log}")

@@ -48,6 +48,30 @@ def given_export(entry: ModelEntry, exports_dir: Path, seed: int) -> tuple[Expor
     """
     pte = entry.pte
     assert pte is not None
+    key, described, cases = described_given(entry, seed)
+    if found := read_complete(exports_dir / key):
+        return found
+    with publish_folder(exports_dir / key) as aside:
+        shutil.copyfile(pte, aside / "model.pte")
+        for path, kept in zip(entry.data, described.get("data", []), strict=True):
+            shutil.copyfile(path, aside / kept["file"])
+        if entry.etrecord:
+            shutil.copyfile(entry.etrecord, aside / "model.etrecord")
+            sources_of_given(pte, entry.etrecord, aside)
+        for case in cases:
+            for name, data in case["content"].items():
+                (aside / name).write_bytes(data)
+        (aside / "export.json").write_text(json.dumps({"export_key": key} | described, indent=1), encoding="utf-8")
+    return read_exports(exports_dir / key)
+
+
+def described_given(entry: ModelEntry, seed: int) -> tuple[str, dict[str, Any], list[dict[str, Any]]]:
+    """Return the key of a .pte file's export, what export.json states about it, and its cases with the bytes of files.
+
+    Raises InputError.
+    """
+    pte = entry.pte
+    assert pte is not None
     methods = read_program(pte)
     if entry.etrecord:
         _check_etrecord(entry.etrecord)
@@ -72,21 +96,7 @@ def given_export(entry: ModelEntry, exports_dir: Path, seed: int) -> tuple[Expor
         described["data"] = [{"file": name, "sha256": sha256_of(path)} for name, path in named]
     etrecord = sha256_of(entry.etrecord) if entry.etrecord else None
     content = hashlib.sha256(json.dumps([described, etrecord], sort_keys=True).encode()).hexdigest()
-    key = f"given-{_plain(entry.name)}-{content[:16]}"
-    if found := read_complete(exports_dir / key):
-        return found
-    with publish_folder(exports_dir / key) as aside:
-        shutil.copyfile(pte, aside / "model.pte")
-        for path, kept in zip(entry.data, described.get("data", []), strict=True):
-            shutil.copyfile(path, aside / kept["file"])
-        if entry.etrecord:
-            shutil.copyfile(entry.etrecord, aside / "model.etrecord")
-            sources_of_given(pte, entry.etrecord, aside)
-        for case in cases:
-            for name, data in case["content"].items():
-                (aside / name).write_bytes(data)
-        (aside / "export.json").write_text(json.dumps({"export_key": key} | described, indent=1), encoding="utf-8")
-    return read_exports(exports_dir / key)
+    return f"given-{_plain(entry.name)}-{content[:16]}", described, cases
 
 
 def _case(entry: ModelEntry, method: ProgramMethod, name: str, seed: int) -> dict[str, Any]:

@@ -57,6 +57,14 @@ def export_key(entry: ModelEntry, recipe: str, seed: int, exports_dir: Path, *, 
     return _digest([base, _hashes(noted["files"]), {name: _version(name) for name in noted["distributions"]}])
 
 
+def files_to_read(entry: ModelEntry, recipe: str, exports_dir: Path) -> list[Path]:
+    """Return the files whose contents decide the key of an export, beside the farm's own; raises as export_key does."""
+    used = _used_path(entry, recipe, exports_dir)
+    noted = json.loads(used.read_text())["files"] if used.is_file() else []
+    given = [path for path in (entry.pte, *entry.data, *entry.inputs, *entry.expected, entry.etrecord) if path]
+    return [*_files_of(entry), *map(Path, noted), *given]
+
+
 def source_sha256(entry: ModelEntry, recipe: str, exports_dir: Path) -> str:
     """Return one hash of the files that a model is made from, wherever they are; raises FarmError as export_key does.
 
@@ -102,13 +110,16 @@ def _weights(entry: ModelEntry) -> Path | None:
 
 
 def _hashes_of(entry: ModelEntry) -> list[str]:
-    """Return the hashes of the files that define a model, without importing it or its parent packages."""
-    files: list[Path] = []
+    return [sha256_of(file) for file in _files_of(entry)]
+
+
+def _files_of(entry: ModelEntry) -> list[Path]:
+    """Return the files that define a model, without importing it or its parent packages."""
     if weights := _weights(entry):
-        files = sorted(path for path in weights.iterdir() if path.is_file())
-    elif entry.factory:
-        files = [source_of(entry.factory)] if is_own(entry.factory) else zoo.files_of(entry.factory)
-    return [sha256_of(file) for file in files]
+        return sorted(path for path in weights.iterdir() if path.is_file())
+    if entry.factory:
+        return [source_of(entry.factory)] if is_own(entry.factory) else zoo.files_of(entry.factory)
+    return []
 
 
 def source_of(own: str) -> Path:

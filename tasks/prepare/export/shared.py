@@ -19,7 +19,7 @@ def fetch(shelf: Shelf, key: str, exports_dir: Path) -> bool:
     A damaged archive, and a storage that does not answer, are logged.
     """
     try:
-        if not shelf.has(_name(key)):
+        if not is_shared(shelf, key):
             return False
         fetch_export(shelf, key, exports_dir)
     except FarmError as error:
@@ -61,9 +61,14 @@ def publish(shelf: Shelf, folder: Path) -> None:
         _log.warning("the export %s could not be uploaded: %s", folder.name, error)
 
 
+def is_shared(shelf: Shelf, key: str) -> bool:
+    """Return whether a machine shares the export of this key; raises BundleError if the storage does not answer."""
+    return shelf.has(_name(key))
+
+
 def share_export(shelf: Shelf, folder: Path) -> str:
     """Share an export unless it is; return its key. Raises BundleError if the storage does not answer."""
-    if not shelf.has(_name(folder.name)):
+    if not is_shared(shelf, folder.name):
         _put(shelf, folder)
     return folder.name
 

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+from devices.errors import FarmError
 from devices.platform import PLATFORM_FACTS, PLATFORMS, SIMULATED
 from tasks.bundle.cell import VARIANTS, Mode, Variant
 from tasks.prepare.runner.check import check_bundle, missing_libraries
@@ -18,6 +19,7 @@ from tasks.prepare.runner.manifest import (
     PROGRAM,
     Runner,
     RunnerError,
+    find_runner,
     known_word,
     publish_runner,
     runners_of,
@@ -68,6 +70,22 @@ def build_runner(platform: str, runners_dir: Path) -> Runner:
     except OSError as error:
         where = error.filename2 or error.filename or runners_dir
         raise RunnerError(f"the runner for {platform} cannot be built: {error.strerror or error} ({where})") from None
+
+
+def runner_without_build(platform: str, variant: str, mode: str, runners_dir: Path) -> Runner | None:
+    """Return the runner that a sweep would use now; None if it would build one first.
+
+    For another platform than this machine's it is the newest: what a build depends on may have to be downloaded.
+    """
+    found = find_runner(runners_dir, platform, variant, mode)
+    if found is None or found.kind != "wheel" or platform != host_platform():
+        return found
+    try:
+        key = recipe_for(host_platform(), runners_dir).build_key
+    except FarmError:  # nothing can be built here, and the sweep uses what there is
+        return found
+    fitting = (each for each in runners_of(runners_dir, platform) if variant in each.variants and each.needs)
+    return next((each for each in fitting if each.build_key == key), None)
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ import pytest
 from junitparser import Failure, JUnitXml
 
 from tests.fixtures.command import Command, Ended
+from tests.fixtures.documented import assert_documented
 from tests.fixtures.warehouse import BundleMaker
 
 US = 1000
@@ -59,6 +60,7 @@ def two_nights(maker: BundleMaker) -> None:
 def rows_of(ended: Ended) -> list[dict[str, Any]]:
     assert ended.code == 0, ended.err
     rows: list[dict[str, Any]] = json.loads(ended.out)
+    assert_documented("compare", rows)
     return rows
 
 

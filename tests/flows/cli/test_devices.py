@@ -8,6 +8,7 @@ import pytest
 from devices.inventory import load_inventory, open_device
 from devices.ondevice.lease import acquire
 from tests.fixtures.command import Command, run_python
+from tests.fixtures.documented import assert_documented
 
 INVENTORY = """
 devices:
@@ -100,6 +101,7 @@ def test_why_states_that_a_device_cannot_be_reached(devices: Command) -> None:
     assert ended.code == 1
     assert (rows["gone"]["used"], rows["gone"]["why"].startswith("unreachable: cannot reach")) == (False, True)
     # and one that answers is used
+    assert_documented("devices why", list(rows.values()))
     ended = devices("why", "tier=nightly", "--format", "json")
     assert (ended.code, json.loads(ended.out)[0]) == (0, {"device": "here", "used": True, "why": "would be used"})
 
@@ -107,7 +109,7 @@ def test_why_states_that_a_device_cannot_be_reached(devices: Command) -> None:
 def test_devices_are_objects_for_programs(devices: Command) -> None:
     rows = json.loads(devices("--format", "json").out)
     assert rows[0] == {"device": "here", "transport": "local", "site": "", "state": "idle", "health": "good"}
-    assert [set(row) for row in rows] == [{"device", "transport", "site", "state", "health"}] * 2
+    assert_documented("devices", rows)
 
 
 def test_a_probe_prints_what_the_device_is_and_how_it_is(devices: Command) -> None:

@@ -1,11 +1,26 @@
 """`etfarm sweep FILE --dry-run`: what would be measured and why not, without a server and without a change."""
 
+import json
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from devices.ondevice.facts import Facts
+from tasks.bundle.record import SweepNight
+from tasks.measure.plan import plan_device
+from tasks.measure.spec import read_sweep
+from tasks.prepare.export.entry import ModelEntry
+from tasks.prepare.export.export import skipped_path
+from tasks.prepare.export.key import export_key
+from tasks.store.folder import publish_bundle
+from tasks.store.var import Var
 from tests.fixtures.command import Command, run_python
+from tests.fixtures.documented import assert_documented
 from tests.fixtures.farm import sweep_of
+from tests.fixtures.plans import ended
+from tests.fixtures.stand_in import write_export
 from tests.fixtures.warehouse import BundleMaker
 
 INVENTORY = """
@@ -17,53 +32,120 @@ devices:
 
 
 @pytest.fixture
-def dry(command: Command, tmp_path: Path) -> Command:
-    """Run a dry run of a sweep of two models with three sessions on an inventory of three devices."""
-    inventory, file = tmp_path / "inventory.yaml", tmp_path / "sweep.yaml"
+def file(tmp_path: Path) -> Path:
+    """A sweep of two models with three sessions each."""
+    path = tmp_path / "sweep.yaml"
+    path.write_text(sweep_of("linear", "conv", sessions=3, devices={"tier": "nightly"}), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def dry(command: Command, tmp_path: Path, file: Path) -> Command:
+    """Run a dry run of the sweep on an inventory of three devices."""
+    inventory = tmp_path / "inventory.yaml"
     inventory.write_text(INVENTORY % (tmp_path / "a", tmp_path / "b"), encoding="utf-8")
-    file.write_text(sweep_of("linear", "conv", sessions=3, devices={"tier": "nightly"}), encoding="utf-8")
     words = ("sweep", file, "--dry-run", "--inventory", inventory, "--var", tmp_path / "var")
     return lambda *more: command(*words, *more)
 
 
-def test_a_dry_run_counts_cells_and_sessions_and_says_which_devices_are_off(dry: Command, tmp_path: Path) -> None:
-    ended = dry()
-    assert ended.code == 0, ended.err
-    first, exports, here, gone, other = ended.out.splitlines()
-    assert first == "tiny: 1 of 3 devices, 2 cells, 6 sessions, 0 of them measured tonight; time unknown"
-    assert exports.startswith("exports: 2 pairs of model and recipe;")
+def key_of(exports: Path, model: str) -> str:
+    return export_key(ModelEntry.model_validate(model), "fp32", 0, exports)
+
+
+def test_a_dry_run_counts_cells_and_sessions_and_tells_which_devices_are_off(dry: Command, tmp_path: Path) -> None:
+    done = dry()
+    assert done.code == 0, done.err
+    first, exports, to_export, here, gone, other = done.out.splitlines()
+    assert first.partition(": ")[2] == "1 of 3 devices, 2 cells, 6 sessions, 0 of them measured; time unknown"
+    assert exports == "exports: 2 to export"
+    assert to_export == "to export: linear fp32, conv fp32; their methods and sizes are not known before"
     assert here.startswith("here: reachable; 2 cells, 6 sessions, 0 measured; runner ")
-    assert gone.startswith("gone: now unreachable: cannot reach nobody@127.0.0.1:9")
-    assert other == "other: not used: label tier is weekly, the sweep selects nightly"
+    assert "to build; to push: 2 exports; time unknown" in here
+    assert gone.startswith("gone: off: unreachable: cannot reach nobody@127.0.0.1:9")
+    assert other == "other: not selected: label tier is weekly, the sweep selects nightly"
     # and nothing was started or written
     assert not list((tmp_path / "var").rglob("*.duckdb"))
 
 
-@pytest.mark.parametrize(("sessions", "time"), [(4, "time unknown"), (5, "3 min without exports, so until ")])
-def test_the_time_is_that_of_earlier_nights_that_measured_as_much(
-    dry: Command, tmp_path: Path, sessions: int, time: str
+def test_what_is_exported_pushed_and_measured_already_is_counted(dry: Command, tmp_path: Path, file: Path) -> None:
+    # given an export of one model; the recipe of the other was found to have no meaning
+    exports = Var(tmp_path / "var").exports
+    export = write_export(exports / key_of(exports, "linear"), input_bytes=1 << 20)
+    skipped = skipped_path(exports, key_of(exports, "conv"))
+    skipped.parent.mkdir()
+    skipped.write_text("conv has no such layers", encoding="utf-8")
+    # given one session of tonight
+    (folder := tmp_path / "made").mkdir()
+    plan = json.loads(dry("--night", "2026-01-02", "--format", "json").out)
+    night = SweepNight(sweep_id=plan["sweep"], name="tiny", night="2026-01-02")
+    spec = read_sweep(file)
+    exported_pairs = {("linear", "fp32"): [export], ("conv", "fp32"): []}
+    first = plan_device(spec, night, "here", facts=Facts(), exports=exported_pairs, runners={})[0]
+    publish_bundle(Var(tmp_path / "var").bundles, ended(first, "succeeded").model_copy(update={"runner": None}), folder)
+    # given the program in the store of the device
+    (tmp_path / "a/blobs").mkdir(parents=True, exist_ok=True)
+    (tmp_path / "a/blobs" / export.pte_sha256).touch()
+    # when it is planned
+    plan = json.loads(dry("--night", "2026-01-02", "--format", "json").out)
+    # then
+    states = {each["export"]: (each["state"], each["note"]) for each in plan["exports"]}
+    assert states == {"linear fp32": ("ready", ""), "conv fp32": ("skipped", "conv has no such layers")}
+    here = plan["devices"][0]
+    assert (here["cells"], here["sessions"], here["measured"]) == (1, 3, 1)
+    assert here["push_bytes"] == 1 << 20  # its input
+
+
+def test_gigabytes_of_weights_are_not_read_and_what_they_decide_is_unknown(
+    dry: Command, tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # given a night of some sessions, one every 30 s
+    # given a model of five gigabytes, which take no space
+    weights = tmp_path / "weights"
+    weights.mkdir()
+    (weights / "config.json").write_text("{}", encoding="utf-8")
+    with (weights / "model.safetensors").open("wb") as stream:
+        stream.truncate(5_000_000_000)
+    file.write_text(sweep_of({"name": "big", "transformers": "./weights"}, sessions=3), encoding="utf-8")
+    monkeypatch.setattr("tasks.prepare.export.key.sha256_of", lambda path: pytest.fail(f"{path} was read"))
+    # when it is planned, then its sessions are counted, and which of them are measured is not
+    _, exports, why, here, *_ = dry().out.splitlines()
+    assert exports == "exports: 1 not known before the export"
+    assert why == "big fp32: not known before the export: 5.0 GB of files decide, and were not read"
+    assert here.startswith("here: reachable; 1 cells, 3 sessions, 0 measured, 3 not known before the export; ")
+
+
+def test_a_part_of_a_sweep_is_planned_on_the_devices_named(dry: Command) -> None:
+    first, _, _, here, gone, _ = dry("--model", "conv", "--device", "here").out.splitlines()
+    assert ": 1 of 3 devices, 1 cells, 3 sessions, " in first
+    assert here.startswith("here: reachable; 1 cells, 3 sessions, ")
+    assert gone == "gone: not selected: --device names others"
+    # and a device that the sweep does not select is a mistake
+    refused = dry("--device", "other")
+    assert (refused.code, refused.err) == (
+        2,
+        "etfarm: --device other: the sweep tiny has no such device; it has here, gone; did you mean `here`?\n",
+    )
+
+
+def test_sessions_take_as_long_as_their_like_in_earlier_sweeps(dry: Command, tmp_path: Path) -> None:
+    # given two nights with one session of 9 s in every 30 s and in every 60 s, and a third of other executions
     maker = BundleMaker(tmp_path / "var")
-    for number in range(sessions):
-        minute, second = number // 2, 30 * (number % 2)
-        maker.session(
-            [10_000] * 3,
-            device__name="here",
-            sweep__sweep_id="tiny-2026-11-01",
-            sweep__name="tiny",
-            sweep__night="2026-11-01",
-            started_at=f"2026-11-01T01:{minute:02}:{second:02}+00:00",
-            ended_at=f"2026-11-01T01:{minute:02}:{second + 29:02}+00:00",
-        )
+    for night, apart_s, executions in (("2026-11-01", 30, 6), ("2026-11-02", 60, 6), ("2026-11-03", 90, 7)):
+        for number in range(4):
+            started = datetime.fromisoformat(f"{night}T01:00:00+00:00") + timedelta(seconds=number * apart_s)
+            names: dict[str, Any] = {"sweep__sweep_id": f"tiny-{night}", "sweep__name": "tiny", "sweep__night": night}
+            kind: dict[str, Any] = {"device__name": "here", "model__name": ("linear", "conv")[number % 2]}
+            maker.session([10_000] * (executions - 1), started_at=started.isoformat(), **names, **kind)
     maker.load()
-    # then six sessions are estimated by it, 30 s each, if it measured at least three quarters of them
-    first = dry("--warehouse", maker.warehouse).out.splitlines()[0]
-    assert f"6 sessions, 0 of them measured tonight; {time}" in first
+    # then six sessions take 180 to 360 s, and a third less to more
+    planned = json.loads(dry("--warehouse", maker.warehouse, "--format", "json").out)
+    here = planned["devices"][0]
+    assert (here["least_s"], here["most_s"]) == pytest.approx((180 * 3 / 4, 360 * 4 / 3))
+    assert_documented("sweep --dry-run", planned)
+    assert dry("--warehouse", maker.warehouse).out.splitlines()[0].endswith(", without exports, start and report")
 
 
 def test_a_dry_run_imports_neither_torch_nor_a_server() -> None:
-    text = "import sys, flows.cli.measure.dry_run; print(*sys.modules)"
+    text = "import sys, flows.cli.measure.dry_run, flows.cli.measure.pace; print(*sys.modules)"
     loaded = set(run_python("-c", text).stdout.split())
     assert "flows.cli.measure.dry_run" in loaded
     assert not {"torch", "executorch", "prefect.server"} & loaded

@@ -9,6 +9,7 @@ import pytest
 from devices.inventory import load_inventory, open_device
 from devices.ondevice.lease import acquire
 from tests.fixtures.command import Command
+from tests.fixtures.documented import assert_documented
 from tests.fixtures.leases import held_file, put_waiter
 
 INVENTORY = """
@@ -41,6 +42,7 @@ def test_the_queue_shows_who_measures_and_who_waits_and_which_devices_cannot_be_
             put_waiter(device, came_s=90)
             put_waiter(device, priority=10, record=record.strip())
             rows = json.loads(queue("--format", "json").out)
+            assert_documented("devices queue", rows)
             holder = json.loads(held_file(device).read_text(encoding="utf-8"))
         # then each has a row, in the order in which they get the device
         process = {"process": f"process {holder['pid']} on {holder['host']}", "since": holder["since"]}

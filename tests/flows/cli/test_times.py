@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from flows.cli.measure.sweep import _print_times
+from flows.cli.measure.sweep_end import pieces_of
+from flows.ending import SweepEnd
+from flows.terminal import show_pieces
 from tests.fixtures.warehouse import BundleMaker
 
 MS = 1_000_000
@@ -23,7 +25,8 @@ def test_each_time_is_printed_with_its_sessions_and_their_interval_or_range(
     maker.session([10 * MS] * 3, **EMULATED)
     maker.load()
     # when the times are printed
-    _print_times("smoke-2026-11-20", maker.warehouse.parent, maker.warehouse)
+    end = SweepEnd(sweep_id="smoke-2026-11-20", message="")
+    show_pieces(pieces_of(end, None, maker.warehouse.parent, maker.warehouse))
     # then
     head, _rule, *rows = capsys.readouterr().out.splitlines()
     assert head.split()[5:] == ["sessions", "runs", "time", "ms", "MAD", "ms", "95", "%", "interval", "or", "range"]

@@ -1,0 +1,121 @@
+"""A night in the formats of other programs: Bencher, github-action-benchmark, and PyTorch's benchmark database.
+
+Times are those of cells and sessions as everywhere; an interval is the 95 % interval of the median of sessions.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from devices.foreign_text import plain_line
+from tasks.bundle.interval import median_interval
+
+Benchmarks = Literal["bencher", "github-action-benchmark", "pytorch"]
+_MOST_LETTERS = 1024  # of a benchmark's name at Bencher
+
+
+@dataclass(frozen=True)
+class Figure:
+    """The time of a series on a device in a night, as `figures_of_night` returns it."""
+
+    model: str
+    precision: str
+    variant: str
+    threads: int
+    device: str
+    night: Any
+    sweep_id: str
+    cell: str
+    time_ms: float
+    times_ms: list[float]
+    backend: str | None
+    executorch_version: str | None
+    device_model: str | None
+    soc: str | None
+    left_out: str | None
+
+    @property
+    def interval_ms(self) -> tuple[float, float] | None:
+        """The 95 % interval; None below 6 sessions."""
+        return median_interval(self.times_ms)
+
+    @property
+    def name(self) -> str:
+        """The series in words."""
+        return f"{self.model} {self.precision} {self.variant} t{self.threads} on {self.device}"
+
+
+def benchmarks(rows: Sequence[tuple[Any, ...]], form: Benchmarks) -> tuple[str, str]:
+    """Return the rows of `figures_of_night` in a format, and a sentence about what is left out (empty: nothing)."""
+    figures = [Figure(*row) for row in rows]
+    real = [figure for figure in figures if figure.left_out is None]
+    writers: dict[Benchmarks, Callable[[Sequence[Figure]], Any]] = {
+        "bencher": _bencher,
+        "github-action-benchmark": _github_action,
+        "pytorch": _pytorch,
+    }
+    out = Counter(figure.left_out for figure in figures if figure.left_out)
+    told = f"left out, because not results: {', '.join(f'{count} {why}' for why, count in out.items())}" if out else ""
+    return json.dumps(writers[form](real), indent=1) + "\n", told
+
+
+def _names(figures: Sequence[Figure]) -> list[str]:
+    """Return a name for each figure; two contents of one name get the ids of their cells."""
+    counts = Counter(figure.name for figure in figures)
+    names = [each.name if counts[each.name] == 1 else f"{each.name} ({each.cell})" for each in figures]
+    return [plain_line(name)[:_MOST_LETTERS] for name in names]
+
+
+def _bencher(figures: Sequence[Figure]) -> dict[str, Any]:
+    """Bencher Metric Format: nanoseconds, as its built-in measure `latency` has."""
+
+    def latency(figure: Figure) -> dict[str, float]:
+        low, high = figure.interval_ms or (None, None)
+        known = {"value": figure.time_ms, "lower_value": low, "upper_value": high}
+        return {name: 1e6 * ms for name, ms in known.items() if ms is not None}
+
+    return {name: {"latency": latency(each)} for name, each in zip(_names(figures), figures, strict=True)}
+
+
+def _github_action(figures: Sequence[Figure]) -> list[dict[str, Any]]:
+    """The custom format `customSmallerIsBetter`: milliseconds."""
+
+    def entry(name: str, figure: Figure) -> dict[str, Any]:
+        interval = figure.interval_ms
+        known = {"range": f"{interval[0]:.6g} to {interval[1]:.6g} (95 % interval)"} if interval else {}
+        extra = f"{len(figure.times_ms)} sessions, cell {figure.cell}"
+        return {"name": name, "unit": "ms", "value": figure.time_ms, **known, "extra": extra}
+
+    return [entry(*each) for each in zip(_names(figures), figures, strict=True)]
+
+
+def _pytorch(figures: Sequence[Figure]) -> list[dict[str, Any]]:
+    """Records of the table `oss_ci_benchmark_v3`: the times of sessions in ms; `extra_info` has only texts."""
+    return [_record(figure) for figure in figures]
+
+
+def _record(figure: Figure) -> dict[str, Any]:
+    interval = figure.interval_ms
+    bounds = {f"{side}_ms": f"{value:.9g}" for side, value in zip(("low", "high"), interval or (), strict=False)}
+    about = {name: str(getattr(figure, name)) for name in ("variant", "threads", "night", "sweep_id", "cell")}
+    return {
+        "benchmark": {
+            "name": "ExecuTorch",
+            "mode": "inference",
+            "dtype": figure.precision,
+            "extra_info": {"farm": "etfarm", **about},
+        },
+        "model": {"name": figure.model, "type": "etfarm", "backend": figure.backend or ""},
+        "metric": {
+            "name": "avg_inference_latency(ms)",
+            "benchmark_values": figure.times_ms,
+            "target_value": 0.0,
+            "extra_info": {"time_ms": f"{figure.time_ms:.9g}", **bounds},
+        },
+        "runners": [{"name": figure.device, "type": figure.device_model or "", "cpu_info": figure.soc or ""}],
+        "dependencies": {
+            "executorch": {"repo": "pytorch/executorch", "version": figure.executorch_version or ""},
+        },
+    }

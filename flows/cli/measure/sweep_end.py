@@ -1,0 +1,65 @@
+"""What a sweep prints at its end: the times of its cells and the verdicts, for people or as one JSON object."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from flows.cli.table import table_lines
+from flows.ending import SweepEnd
+from flows.verdicts import line_of, noise_lines, verdicts_of
+from flows.warehouse.publish import ask_warehouse
+from tasks.analyse.report.sections.verdicts import VerdictRow
+from tasks.analyse.report.text import spread
+from tasks.bundle.interval import median_interval
+
+# Verdicts that the terminal does not name; the report does.
+_QUIET = {"no change", "insufficient data"}
+_CELL = ("device", "model", "precision", "variant", "threads", "sessions", "runs")
+_TITLES = (*_CELL, "time ms", "MAD ms", "95 % interval or range", "differs")
+_NAMES = (*_CELL, "time_ms", "mad_ms")
+_OF_VERDICT = (
+    "verdict", "metric", "model", "device", "precision", "variant", "threads", "sessions", "ratio", "low", "high",
+    "cause", "changed", "reason",
+)  # fmt: skip
+
+
+def pieces_of(end: SweepEnd, note: str | None, var: Path, warehouse: Path | None) -> Iterator[str]:
+    """Yield the table of times, a line per verdict that matters, and the sentence about all."""
+    rows = [(*row[:-2], spread(row[-2] or []) or None, row[-1]) for row in _times(end, var, warehouse)]
+    is_ambiguous = any(row[-1] for row in rows)
+    shown = len(_TITLES) if is_ambiguous else len(_TITLES) - 1  # every name has one content
+    yield from table_lines(_TITLES[:shown], [[row[:shown] for row in rows]])
+    yield "\n"
+    verdicts = verdicts_of(end.sweep_id, var, warehouse)
+    yield from (f"{line_of(row)}\n" for row in verdicts if row.verdict not in _QUIET)
+    yield from (f"{line}\n" for line in noise_lines(end.sweep_id, var, warehouse))
+    yield "; ".join(filter(None, [end.message, note])) + "\n"
+
+
+def as_json(end: SweepEnd, code: int, var: Path, warehouse: Path | None) -> str:
+    """Return the end of a sweep as one JSON object; docs/json.md describes it."""
+    about = {
+        "sweep": end.sweep_id,
+        "state": "failed" if code else "completed",
+        "message": end.message,
+        "sessions": end.sessions,
+        "report": end.report,
+        "cells": [_cell(row) for row in _times(end, var, warehouse)],
+        "verdicts": [_verdict(row) for row in verdicts_of(end.sweep_id, var, warehouse)],
+    }
+    return json.dumps(about, indent=1) + "\n"
+
+
+def _times(end: SweepEnd, var: Path, warehouse: Path | None) -> list[tuple[Any, ...]]:
+    return ask_warehouse("times", var, warehouse, sweep_id=end.sweep_id)
+
+
+def _cell(row: tuple[Any, ...]) -> dict[str, Any]:
+    low, high = median_interval(row[-2] or []) or (None, None)
+    return {**dict(zip(_NAMES, row, strict=False)), "low_ms": low, "high_ms": high, "differs": row[-1]}
+
+
+def _verdict(row: VerdictRow) -> dict[str, Any]:
+    named = {name: getattr(row, name) for name in _OF_VERDICT}
+    return named | {"before": row.baseline_value, "after": row.value, "since": str(row.since) if row.since else None}

@@ -1,0 +1,57 @@
+"""The part of a sweep that one start measures: some of its models, recipes, variants or devices, in the same series."""
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from devices.errors import InputError
+from devices.suggest import did_you_mean
+from tasks.bundle.cell import AS_IS
+from tasks.measure.spec import SweepSpec
+from tasks.prepare.export.recipes import recipe_name
+
+
+class Only(BaseModel, extra="forbid", frozen=True):
+    """What to measure of a sweep; empty: all of it. Its sessions are those of the whole sweep, with the same ids."""
+
+    models: list[str] = Field(default=[], description="Names of models in the sweep file.")
+    precisions: list[str] = Field(default=[], description="Precisions in the sweep file; as_is for .pte files.")
+    variants: list[str] = Field(default=[], description="Variants in the sweep file.")
+    devices: list[str] = Field(default=[], description="Names of devices that the sweep selects.")
+
+    def of(self, spec: SweepSpec) -> SweepSpec:
+        """Return the sweep with this part of its matrix; raises InputError for what the sweep does not have.
+
+        The comparison for noise belongs to the whole sweep: a part leaves it out.
+        """
+        if self == Only():
+            return spec
+        recipes = [recipe_name(each) if each != AS_IS else each for each in self.precisions]
+        known = list(dict.fromkeys(recipe for _, recipe in spec.pairs))
+        names = {model.name: model for model in spec.models}
+        chosen = {
+            "models": chosen_of(self.models, names, "model", spec.name),
+            "precisions": chosen_of(recipes, known, "precision", spec.name),
+            "variants": chosen_of(self.variants, spec.variants, "variant", spec.name),
+        }
+        pairs = {(model.name, recipe) for model, recipe in spec.pairs if recipe in chosen["precisions"]}
+        models = [names[name] for name in chosen["models"] if any(name == each for each, _ in pairs)]
+        if not models:
+            raise InputError(f"the sweep {spec.name} has none of these --model in these --precision")
+        changed: dict[str, Any] = {"models": models, "variants": chosen["variants"], "noise_sessions": 0}
+        # Without a recipe only .pte files are left, which no recipe concerns.
+        changed["precisions"] = [each for each in chosen["precisions"] if each != AS_IS] or spec.precisions
+        return spec.model_copy(update=changed)
+
+
+def chosen_of(wanted: Sequence[str], known: Iterable[str], kind: str, sweep: str) -> list[str]:
+    """Return what is wanted in the order of the sweep, all that is known if nothing is; raises InputError."""
+    every: Collection[str] = list(known)
+    for each in wanted:
+        if each not in every:
+            raise InputError(
+                f"--{kind} {each}: the sweep {sweep} has no such {kind}; it has {', '.join(every)}"
+                f"{did_you_mean(each, every)}"
+            )
+    return [each for each in every if each in wanted or not wanted]

@@ -1,0 +1,74 @@
+"""docs/json.md describes what every command prints for programs; tests of the other commands check theirs."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from flows.cli.main import app
+from flows.cli.measure.sweep_end import as_json
+from flows.device.job import COUNTED
+from flows.ending import SweepEnd
+from tests.fixtures.command import Command, Etfarm, Kept
+from tests.fixtures.documented import assert_documented, documented
+from tests.fixtures.stand_in import GOOD, publish_stand_in
+
+MS = 1_000_000
+
+
+def commands_with_json(group: Any, name: str = "") -> list[str]:
+    """The commands that have `--format` with json, also those that have subcommands."""
+    options = [each for each in group.params if "--format" in each.opts]
+    found = [name for each in options if "'json'" in repr(each.type_descriptor)]
+    for word, command in getattr(group, "commands", {}).items():
+        found += commands_with_json(command, f"{name} {word}".strip())
+    return found
+
+
+def test_every_command_with_json_is_documented() -> None:
+    found = set(commands_with_json(typer.main.get_command(app)))
+    assert found | {"sweep --dry-run"} == set(documented()["commands"]) | {"sql"}
+
+
+@pytest.fixture
+def nights(kept: Kept, etfarm: Etfarm) -> Kept:
+    """A warehouse with a night of two models on this machine, and of one on an emulated device."""
+    for index in range(6):
+        kept.session([(10 + index) * MS] * 3, index=index)
+    kept.session([9 * MS] * 3, model__name="other")
+    kept.session([9 * MS] * 3, device__name="qemu", device__emulated=True)
+    assert etfarm("warehouse", "load")[0] == 0
+    return kept
+
+
+def test_the_end_of_a_sweep_is_one_document(nights: Kept) -> None:
+    end = SweepEnd(sweep_id="smoke-2026-11-20", message="done", sessions=dict.fromkeys(COUNTED, 1), report=None)
+    document = json.loads(as_json(end, 1, nights.var.root, nights.warehouse))
+    assert_documented("sweep", document)
+    assert (document["sweep"], document["state"]) == ("smoke-2026-11-20", "failed")
+    cells = {(each["device"], each["model"]): each for each in document["cells"]}
+    toy = cells["host", "toy"]
+    assert (toy["time_ms"], toy["low_ms"], toy["high_ms"]) == pytest.approx((12.5, 10, 15))
+    # and a single session has no interval, an emulated device no time
+    assert (cells["host", "other"]["time_ms"], cells["host", "other"]["low_ms"]) == (9, None)
+    assert cells["qemu (emulated)", "toy"]["time_ms"] is None
+    assert {each["verdict"] for each in document["verdicts"]} == {"insufficient data"}
+
+
+def test_verdicts_and_decisions_are_as_documented(nights: Kept, etfarm: Etfarm) -> None:
+    assert_documented("verdicts", json.loads(etfarm("verdicts", "--format", "json")[1]))
+    assert etfarm("decisions", "note", "known, ticket 12", "--model", "toy")[0] == 0
+    (note,) = documents = json.loads(etfarm("decisions", "--format", "json")[1])
+    assert_documented("decisions", documents)
+    assert (note["kind"], note["reason"], note["night"]) == ("note", "known, ticket 12", None)
+
+
+def test_a_runner_is_as_documented(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runner = publish_stand_in(tmp_path / "runners", GOOD)
+    monkeypatch.setattr("tasks.prepare.runner.build.build_runner", lambda *_: runner)
+    document = json.loads(command("devices", "runner", "build", "--format", "json").out)
+    for word in ("devices runner build", "devices runner register"):
+        assert_documented(word, document)
+    assert (document["runner_sha256"], document["folder"]) == (runner.runner_sha256, str(runner.folder))
