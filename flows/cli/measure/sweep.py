@@ -1,5 +1,6 @@
 """`etfarm sweep`: run a sweep with progress bars on the terminal, then print the times."""
 
+import os
 from datetime import date, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -20,6 +21,8 @@ from flows.terminal import show, show_pieces
 
 if TYPE_CHECKING:
     from flows.ending import SweepEnd
+    from flows.verdicts import FailingVerdict
+    from tasks.measure.spec import SweepSpec
 
 app = typer.Typer(rich_markup_mode=None)
 # Verdicts that the terminal does not name; the report does.
@@ -75,6 +78,8 @@ def sweep(
         planned = planned_of(spec, inventory, night_date or date.today(), again, store, var, warehouse)
         show(*lines_of(spec, planned, datetime.now()))
         raise typer.Exit(0 if any(not each.why_not for each in planned) else 1)
+    if "PREFECT_API_URL" not in os.environ:
+        _end_if_complete(spec, inventory, night_date or date.today(), again, fail_on, var, bundles, warehouse)
     from flows.cli.prefect_run import announce, run_with_server
 
     announce(f"sweep {spec.name}", "sweep", var)
@@ -97,13 +102,41 @@ def sweep(
     }
     state, note, is_server_lost = run_with_server(sweep_flow, parameters, var, "sweep")
     end = cast("SweepEnd", data_of(state))
-    _print_times(end.sweep_id, var, warehouse)
-    _print_verdicts(end.sweep_id, var, warehouse)
-    show("; ".join(filter(None, [end.message, note])))
+    _print_end(end.sweep_id, "; ".join(filter(None, [end.message, note])), var, warehouse)
     code = 1 if state.is_failed() else 0
     if is_server_lost:
         exit_at_once(code)
     raise typer.Exit(code)
+
+
+def _end_if_complete(
+    spec: "SweepSpec",
+    inventory: Path,
+    night: date,
+    again: bool,
+    fail_on: "FailingVerdict",
+    var: Path,
+    bundles: str | None,
+    warehouse: Path | None,
+) -> None:
+    """End without a Prefect server, which takes longer than all the rest, if nothing is left to measure."""
+    from flows.choose import choose_devices
+    from flows.nothing_left import ending_if_complete
+    from tasks.measure.night import sweep_night
+    from tasks.store.var import Var
+
+    store, chosen = opened_store(bundles, var), choose_devices(spec, str(inventory))
+    sweep = sweep_night(spec.name, night, store.sweep_ids(), again=again)
+    if ending := ending_if_complete(spec, sweep, chosen, store, Var(var.absolute()), warehouse, fail_on):
+        show(f"etfarm: sweep {spec.name}: nothing is left to measure; results are in {var}", err=True)
+        _print_end(sweep.sweep_id, ending.message, var, warehouse)
+        raise typer.Exit(1 if ending.is_bad else 0)
+
+
+def _print_end(sweep_id: str, message: str, var: Path, warehouse: Path | None) -> None:
+    _print_times(sweep_id, var, warehouse)
+    _print_verdicts(sweep_id, var, warehouse)
+    show(message)
 
 
 def _print_verdicts(sweep_id: str, var: Path, warehouse: Path | None) -> None:
