@@ -17,7 +17,7 @@ from flows.device.sessions import DeviceSessions
 from flows.ending import Ending, Step, notify_end, notify_of_error
 from flows.live_exports import LiveExports
 from flows.verdicts import FailingVerdict, verdicts_of
-from flows.warehouse.publish import load_store, unloadable_sessions, write_report
+from flows.warehouse.publish import load_store, write_report
 from sql.errors import WarehouseError
 from tasks.analyse.report.render import keep_dropped
 from tasks.bundle.record import SweepNight
@@ -49,7 +49,7 @@ def ending_if_complete(
         return None
     try:
         exports = _exports(spec, places)
-        jobs = exports and _jobs(spec, sweep, chosen.devices, exports, store, places, warehouse)
+        jobs = exports and _jobs(spec, sweep, chosen.devices, exports, store, places)
         tallies = jobs and _tallies(jobs)
         if not exports or not jobs or not tallies:
             return None
@@ -97,16 +97,13 @@ def _jobs(
     exports: LiveExports,
     store: BundleStore,
     places: Var,
-    warehouse: Path | None,
 ) -> list[DeviceJob] | None:
-    """Return what each device would run; None if one cannot be used, or if a bundle cannot be loaded."""
+    """Return what each device would run; None if one cannot be used."""
     registry = Registry(places.registry)
     if not all(registry.health(device.name).usable for device in devices):
         return None
     with ThreadPoolExecutor(len(devices)) as pool:
         found = list(pool.map(_facts, devices))
-    if unloadable_sessions(store, sweep.sweep_id, places.root, warehouse):
-        return None
     jobs = []
     for device, facts in zip(devices, found, strict=True):
         platform = device.platform or facts.platform
