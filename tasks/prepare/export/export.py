@@ -11,10 +11,9 @@ from sql.seeds.rows import is_scalar_operator
 from tasks.prepare.export.entry import ModelEntry, entry_of
 from tasks.prepare.export.exported import Export, ExportError, os_cause, read_complete, read_exports
 from tasks.prepare.export.given import given_export
-from tasks.prepare.export.key import export_key, versions
+from tasks.prepare.export.key import check_own, export_key, versions
 from tasks.prepare.export.process.child import Request
 from tasks.prepare.export.process.run import run_export
-from tasks.prepare.export.recipes import recipe_of
 from tasks.prepare.export.shared import fetch, publish
 from tasks.store.files import remove_leftovers, write_complete
 from tasks.store.shelf import Shelf
@@ -79,7 +78,7 @@ def kept_cases(
     """
     if entry.pte:
         return given_export(entry, exports_dir, seed)
-    recipe_of(precision)
+    check_own(entry, precision)
     key = export_key(entry, precision, seed, exports_dir, taps=taps)
     found = read_complete(exports_dir / key)
     if found is None:
