@@ -12,6 +12,7 @@ set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 out=${ETFARM_OUT:-etfarm-answers}
 mkdir -p "$out"
+for old in md json xml svg log note failed; do rm -f "$out"/*."$old"; done
 code=0
 
 # Measure one file after the other on a device; return the worst exit code.

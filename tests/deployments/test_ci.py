@@ -195,6 +195,23 @@ def test_the_action_and_the_template_give_the_script_every_variable_that_it_need
     assert template["script"][-1].endswith('compare.sh"')
 
 
+def test_the_workflow_that_runs_a_forks_code_has_no_secret_and_the_one_with_a_token_takes_no_code() -> None:
+    files = {path.stem: path.read_text(encoding="utf-8") for path in (CI / "github").glob("*.yml")}
+    build, measure = (yaml.safe_load(files[f"models-{name}"]) for name in ("build", "measure"))
+    # YAML reads the key `on` as true
+    assert build[True] == "pull_request"
+    assert build["permissions"] == {"contents": "read"}
+    assert build["jobs"]["build"]["runs-on"] == "ubuntu-latest"
+    assert not any(word in files["models-build"] for word in ("secrets.", "github.token", "pull_request_target"))
+    assert measure[True] == {"workflow_run": {"workflows": [build["name"]], "types": ["completed"]}}
+    steps = measure["jobs"]["measure"]["steps"]
+    assert not any("checkout" in str(step.get("uses")) for step in steps)
+    assert not any("${{" in step.get("run", "") for step in steps)  # a name of a branch would be executed
+    # and the action has every input that the workflow gives
+    (action,) = (step for step in steps if str(step.get("uses")).endswith("deployments/ci@main"))
+    assert set(action["with"]) <= set(yaml.safe_load((CI / "action.yml").read_text(encoding="utf-8"))["inputs"])
+
+
 def run_steps(farm: Farm, head: Path, base: Path, url: str) -> subprocess.CompletedProcess[str]:
     environment = {
         "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
