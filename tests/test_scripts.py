@@ -15,8 +15,6 @@ from tests.fixtures.paths import ROOT
 SCRIPTS = sorted((ROOT / "devices/ondevice/scripts").glob("*.sh"))
 ROOMS = ("deployments/ci", "tasks/prepare/runner", "tests/lab")
 OTHERS = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.sh"))
-    path for room in ("deployments/ci", "tasks/prepare/runner", "tests/lab") for path in (ROOT / room).rglob("*.sh")
-)
 
 
 def with_needed(script: Path) -> str:
