@@ -58,7 +58,7 @@ def _text(rows: Sequence[Row], failures: Sequence[str], notes: Sequence[str]) ->
     folded += [_points(notes)] if notes else []
     folded.append("A is the baseline, B this change; both were measured in turns, with 95 % intervals.")
     content = "\n\n".join(folded)
-    summary = f"{len(others)} of {len(rows)} series without a change, and how it was measured"
+    summary = f"{len(others)} without a change, and how it was measured" if others else "How it was measured"
     return "\n\n".join([*parts, f"<details><summary>{summary}</summary>\n\n{content}\n\n</details>"])
 
 
@@ -97,7 +97,8 @@ def _rank(row: Row) -> tuple[bool, bool, float]:
 
 def _series(row: Row) -> str:
     threads = f"{row['threads']} thread{'' if row['threads'] == 1 else 's'}"
-    return f"{row['model']} {row['precision']} on {row['device']}, {row['variant']}, {threads}"
+    precision = "" if row["precision"] == "as_is" else f" {row['precision']}"
+    return f"{row['model']}{precision} on {row['device']}, {row['variant']}, {threads}"
 
 
 def _table(rows: Sequence[Row]) -> str:

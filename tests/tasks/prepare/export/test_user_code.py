@@ -194,7 +194,7 @@ def test_a_factory_and_a_recipe_that_raise_or_return_something_else_are_told_wit
     (tmp_path / "team.py").write_text(
         "import torch\n\ndef alone():\n    return torch.nn.Linear(4, 4)\n\n"
         "def pair():\n    return alone(), (torch.ones(1, 4),)\n\n"
-        "def half(module, inputs):\n    return torch.export.export(module.half(), inputs)\n",
+        "def half(module, inputs):\n    raise LookupError('no such layer')\n",
         encoding="utf-8",
     )
     for model, recipe, sentence in (
