@@ -51,11 +51,12 @@ def _text(rows: Sequence[Row], failures: Sequence[str], notes: Sequence[str]) ->
     """The answer in the first line, what changed as a table, the rest folded."""
     changed = sorted(filter(_is_changed, rows), key=_rank)
     others = [row for row in rows if not _is_changed(row)]
-    parts = [f"**{_plain(_headline(rows, failures))}**"]
+    nothing = f"Nothing was measured: {'; '.join(notes) or 'no file changed'}"
+    parts = [f"**{_plain(_headline(rows, failures) if rows or failures else nothing)}**"]
     parts += [_points(failures)] if failures else []
     parts += [_table(changed)] if changed else []
     folded = [_table(others)] if others else []
-    folded += [_points(notes)] if notes else []
+    folded += [_points(notes)] if notes and rows else []
     folded.append("A is the baseline, B this change; both were measured in turns, with 95 % intervals.")
     content = "\n\n".join(folded)
     summary = f"{len(others)} without a change, and how it was measured" if others else "How it was measured"

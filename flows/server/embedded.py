@@ -68,6 +68,11 @@ def command(host: str, port: int, log_level: str) -> list[str]:
     return [*uvicorn, "--host", host, "--port", str(port), "--log-level", log_level, "--lifespan", "on"]
 
 
+def stretched_s(alone_s: float) -> float:
+    """Return how long something may take now that takes `alone_s` at most on a machine that does nothing else."""
+    return alone_s * max(1.0, os.getloadavg()[0] / _cores())
+
+
 def stop_server() -> None:
     """End the server of this process, if it has one."""
     if not PREFECT_API_URL.value():
@@ -180,7 +185,8 @@ def _start(prefect_home: Path) -> str | None:
     server.running = True  # Prefect's clients would start another one
     atexit.register(server.stop)
     health, started, is_told = f"{server.api_url}/health", time.monotonic(), False
-    while process.poll() is None and (left_s := started + _longest_start_s() - time.monotonic()) > 0:
+    alone_s = PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS.value()
+    while process.poll() is None and (left_s := started + stretched_s(alone_s) - time.monotonic()) > 0:
         with contextlib.suppress(httpx.HTTPError):
             if httpx.get(health, timeout=min(left_s, _ASK_S)).status_code == httpx.codes.OK:
                 return None
@@ -192,12 +198,6 @@ def _start(prefect_home: Path) -> str | None:
     cause = _last_line(_log_of(prefect_home)) if process.poll() is not None else waited
     server.stop()
     return cause
-
-
-def _longest_start_s() -> float:
-    """Return how long the start may take: more on a machine on which it gets only a part of a core."""
-    alone_s = float(PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS.value())
-    return alone_s * max(1.0, os.getloadavg()[0] / _cores())
 
 
 def _load() -> str:

@@ -120,6 +120,15 @@ def test_one_comment_is_made_for_a_change_and_updated_in_place_when_it_is_gone(
     assert [call for call in comments.calls if call != "GET"] == ["POST", "PATCH"]
 
 
+def test_an_unchanged_program_is_told_in_the_summary_alone(comments: Comments, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "voice.note").write_text("voice is the same program as before; it was not measured\n")
+    comment(tmp_path / "out", comments.url, tmp_path / "summary.md")
+    first = (tmp_path / "summary.md").read_text(encoding="utf-8").splitlines()[0]
+    assert first == "**Nothing was measured: voice is the same program as before; it was not measured**"
+    assert comments.bodies == []
+
+
 @pytest.mark.parametrize("row", [SAME | {"pte_bytes_b": 2}, SAME | {"answer": "inaccurate"}, FASTER, None])
 def test_another_size_wrong_outputs_and_a_failed_comparison_are_worth_a_comment(
     comments: Comments, tmp_path: Path, row: dict[str, Any] | None
