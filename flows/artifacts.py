@@ -2,28 +2,31 @@
 
 import contextlib
 import json
-import os
 import threading
 from collections.abc import Callable, Iterator
 from contextvars import copy_context
-from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import quote
 from uuid import UUID
 
 import httpx
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import ArtifactUpdate
+from prefect.events import emit_event
 from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
 from devices.foreign_text import plain_line
 from flows.device.states import DeviceState
 from flows.progress import board
 from flows.server.watch import watch
-from tasks.analyse.report.addresses import night_page
+from flows.verdicts import title_of
+from flows.words import page_link, report_link
+from tasks.analyse.report.markdown import escaped, table_markdown
+from tasks.analyse.report.sections.verdicts import VerdictRow, change_of, headline
+from tasks.analyse.site.matrix import KEY, matrix
+from tasks.analyse.verdict.metrics import LATENCY
 
 _PAUSE_S = 10.0
 # Prefect keeps each state of the table as an event, so that of a thousand devices is sent less often.
@@ -67,21 +70,45 @@ def _send_steps(table: UUID | None, steps: list[dict[str, Any]]) -> UUID:
     return table
 
 
-def report_link(html: Path) -> str:
-    """Return where users read a report: below ETFARM_REPORT_URL, which serves the folder of reports, or its path."""
-    served = os.environ.get("ETFARM_REPORT_URL")
-    return f"{served.rstrip('/')}/{quote(html.parent.name)}/{quote(html.name)}" if served else str(html)
-
-
-def page_link(night: date) -> str | None:
-    """Return where users read the page of a night: below ETFARM_SITE_URL, which serves `etfarm site`; None if unset."""
-    served = os.environ.get("ETFARM_SITE_URL")
-    return f"{served.rstrip('/')}/{night_page(night)}" if served else None
-
-
 def show_markdown(markdown: str, key: str, description: str) -> None:
     """Show Markdown."""
     _sent(partial(create_markdown_artifact, markdown, key=key, description=description))
+
+
+def show_verdicts(rows: list[VerdictRow], sweep_id: str) -> None:
+    """Show the verdicts and the matrix of the night in Prefect's UI, and emit an event for each regression.
+
+    The event is `etfarm.regression`.
+    """
+    show_table([_shown(row) for row in rows], "verdicts", f"{sweep_id}: {headline(rows)}")
+    if latency := [row for row in rows if row.metric == LATENCY.name]:
+        link = page_link(latency[0].night)
+        parts = [
+            escaped(headline(rows)),
+            table_markdown(matrix(latency)),
+            KEY,
+            f"[The page of the night]({link})" if link else "",
+        ]
+        show_markdown("\n\n".join(filter(None, parts)), "night", f"{sweep_id}: models and devices")
+    for row in rows:
+        if row.verdict == "regression":
+            resource = {"prefect.resource.id": f"etfarm.cell.{row.cell}", "prefect.resource.name": title_of(row)}
+            emit_event("etfarm.regression", resource=resource, payload={**_shown(row), "sweep": sweep_id})
+
+
+def _shown(row: VerdictRow) -> dict[str, str]:
+    return {
+        "verdict": row.verdict,
+        "series": title_of(row),
+        "figure": row.metric,
+        "before": row.figure(row.baseline_value) or "",
+        "after": row.figure(row.value) or "",
+        "change": f"{change_of(row.ratio)} %" if row.ratio is not None else "",
+        "since": str(row.since or ""),
+        "cause": row.cause or "",
+        "changed": row.changed or "",
+        "reason": row.reason,
+    }
 
 
 def show_report(html: Path) -> None:

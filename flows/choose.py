@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from prefect.settings import PREFECT_API_URL
-
 from devices.errors import InputError
 from devices.inventory import DeviceSpec, load_inventory
 from tasks.measure.only import chosen_of
@@ -46,9 +44,15 @@ def with_labs(devices: list[DeviceSpec], inventory_file: str) -> Chosen:
     """Return devices with the labs of their inventory; raises InputError if one is needed without a shared server."""
     labs = load_inventory(Path(inventory_file)).labs
     needed = sorted({str(device.site) for device in devices if device.site in labs})
-    if needed and not PREFECT_API_URL.value():
+    if needed and not _has_shared_server():
         raise InputError(
             f"{inventory_file}: the devices of lab {needed[0]} are measured by its worker, "
             "which needs a shared Prefect server; set PREFECT_API_URL"
         )
     return Chosen(devices, labs)
+
+
+def _has_shared_server() -> bool:
+    from prefect.settings import PREFECT_API_URL  # takes seconds
+
+    return bool(PREFECT_API_URL.value())

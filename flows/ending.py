@@ -12,17 +12,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from prefect.client.schemas.objects import State
 from pydantic import BaseModel
 
 from devices.errors import FarmError
 from devices.foreign_text import one_line
-from flows.artifacts import page_link, report_link
 from flows.device.job import COUNTED, DeviceTally, counts_in_words
 from flows.live_exports import Snapshot
-from flows.server.states import data_of, end_state, first_of
 from flows.verdicts import FailingVerdict, fails, line_of
 from flows.warehouse.publish import tell
+from flows.words import first_of, page_link, report_link
 from sql.errors import WarehouseError
 from tasks.analyse.notify import Message, send
 from tasks.analyse.report.sections.verdicts import VerdictRow, headline
@@ -46,15 +44,24 @@ class SweepEnd(BaseModel):
 
 
 @dataclass(frozen=True)
+class Step:
+    """How a step at the end of a sweep ended."""
+
+    result: Any = None
+    error: str | None = None
+    """Why it failed; None if it did not."""
+
+
+@dataclass(frozen=True)
 class Ending:
     """The results of a sweep's steps; `refused` are reasons by session id."""
 
     sweep_id: str
     tallies: list[DeviceTally]
     refused: Mapping[str, str]
-    second: State[Any]
-    report: State[Any]
-    verdicts: State[Any]
+    second: Step
+    report: Step
+    verdicts: Step
     fail_on: FailingVerdict
     exports: Snapshot
 
@@ -75,7 +82,7 @@ class Ending:
     @property
     def rows(self) -> list[VerdictRow]:
         """The verdicts on the night; none if they could not be read."""
-        return data_of(self.verdicts) if self.verdicts.is_completed() else []
+        return [] if self.verdicts.error else self.verdicts.result
 
     @property
     def errors(self) -> list[str]:
@@ -84,10 +91,10 @@ class Ending:
         replaced = {session_id for tally in self.tallies for session_id in tally.replaced}
         if missing := [reason for session_id, reason in self.refused.items() if session_id not in replaced]:
             broken.append(f"{len(missing)} could not be loaded: {first_of(missing)}")
-        if not self.second.is_completed():
-            broken.append(f"suspected series could not be compared the same night: {self.second.message}")
-        if not self.verdicts.is_completed():
-            broken.append(f"the verdicts could not be read: {self.verdicts.message}")
+        if self.second.error:
+            broken.append(f"suspected series could not be compared the same night: {self.second.error}")
+        if self.verdicts.error:
+            broken.append(f"the verdicts could not be read: {self.verdicts.error}")
         return broken
 
     @property
@@ -101,36 +108,43 @@ class Ending:
     @property
     def report_file(self) -> Path | None:
         """The report; None if it could not be written."""
-        return data_of(self.report) if self.report.is_completed() else None
+        return None if self.report.error else self.report.result
 
     @property
     def report_line(self) -> str:
         """Where the report is, or why it could not be written."""
         if self.report_file:
             return f"report: {report_link(self.report_file)}"
-        return f"the report could not be written; {self.report.message}"
+        return f"the report could not be written; {self.report.error}"
 
-    def state(self) -> State[Any]:
-        """Return the sweep's end state, with everything in its message."""
-        broken, slower = self.errors, fails(self.rows, self.fail_on)
-        if slower:
-            broken.append(first_of([line_of(row) for row in slower]))
-        causes = [first_of(self.causes)] if self.causes else []
-        message = "; ".join([self.sessions, *causes, *broken, self.report_line])
-        is_bad = broken or not self.report_file or self.counts["failed"] or self.counts["invalid"]
+    @property
+    def is_bad(self) -> bool:
+        """Whether the sweep failed."""
+        failed = self.counts["failed"] or self.counts["invalid"] or not self.report_file
+        return bool(failed or self.errors or fails(self.rows, self.fail_on))
+
+    @property
+    def message(self) -> str:
+        """Everything about the end in one line."""
+        slower = [line_of(row) for row in fails(self.rows, self.fail_on)]
+        causes, changes = ([first_of(each)] if each else [] for each in (self.causes, slower))
+        return "; ".join([self.sessions, *causes, *self.errors, *changes, self.report_line])
+
+    @property
+    def end(self) -> SweepEnd:
+        """What a sweep returns."""
         report = str(self.report_file) if self.report_file else None
-        end = SweepEnd(sweep_id=self.sweep_id, message=message, sessions=self.counts, report=report)
-        return end_state(end, message, is_bad=bool(is_bad))
+        return SweepEnd(sweep_id=self.sweep_id, message=self.message, sessions=self.counts, report=report)
 
 
-def notify_end(ending: Ending, end: State[Any], places: Var) -> None:
+def notify_end(ending: Ending, places: Var) -> None:
     """Count a sweep that has ended and send the message about it, unless nothing was measured since the last one."""
-    metrics.record("etfarm_sweeps", end="failed" if end.is_failed() else "completed")
+    metrics.record("etfarm_sweeps", end="failed" if ending.is_bad else "completed")
     metrics.flush()
     with _errors_as_warnings():
         sent = places.reports / ending.sweep_id / "notified"
         has_measured = any(ending.counts[name] for name in _SESSIONS_OF_THIS_START)
-        if (has_measured or not sent.exists()) and _send(message_of(ending, places, is_bad=end.is_failed())):
+        if (has_measured or not sent.exists()) and _send(message_of(ending, places)):
             sent.parent.mkdir(parents=True, exist_ok=True)
             sent.touch()
 
@@ -163,9 +177,9 @@ def _errors_as_warnings() -> Iterator[None]:
         tell(f"notification not sent: {type(error).__name__}; report this error")
 
 
-def message_of(ending: Ending, places: Var, *, is_bad: bool) -> Message:
+def message_of(ending: Ending, places: Var) -> Message:
     """Return the message about a sweep that has ended, with at most 10 regressions."""
-    found = headline(ending.rows) if ending.verdicts.is_completed() else "The verdicts could not be read."
+    found = "The verdicts could not be read." if ending.verdicts.error else headline(ending.rows)
     worse = fails(ending.rows, "regression")
     lines = [ending.sessions, *ending.errors, *map(line_of, worse[:_MOST_LINES])]
     if len(worse) > _MOST_LINES:
@@ -173,7 +187,7 @@ def message_of(ending: Ending, places: Var, *, is_bad: bool) -> Message:
     lines += [*_device_lines(ending, places), ending.report_line]
     if ending.rows and (page := page_link(ending.rows[0].night)):
         lines.append(f"page: {page}")
-    return Message(f"{ending.sweep_id}{' failed' if is_bad else ''}: {found}", "\n".join(lines), is_bad)
+    return Message(f"{ending.sweep_id}{' failed' if ending.is_bad else ''}: {found}", "\n".join(lines), ending.is_bad)
 
 
 def _device_lines(ending: Ending, places: Var) -> list[str]:

@@ -12,21 +12,22 @@ from prefect.client.schemas.objects import State
 from prefect.futures import PrefectFuture
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
-from flows.artifacts import report_link, show_report, shown_progress
+from flows.artifacts import show_report, show_verdicts, shown_progress
 from flows.choose import Chosen, choose_devices, stated_inventory
 from flows.comparison.same_night import same_night_jobs
 from flows.device.job import DeviceJob, dropped_in_words
-from flows.ending import Ending, notify_end, notify_of_error
+from flows.ending import Ending, Step, notify_end, notify_of_error
 from flows.json_log import log_context
 from flows.progress import board
 from flows.server.clock import ahead_of_server_s, clock_warning
-from flows.server.states import data_of, end_state, given_name, listed, outcome
+from flows.server.states import data_of, end_state, given_name, outcome
 from flows.setup.leftovers import clear_leftovers
 from flows.shutdown import shutdown_handler
 from flows.side_by_side import measure_all, measure_as_ready
-from flows.verdicts import FailingVerdict, log_verdicts, noise_lines, show_verdicts, verdicts_of
+from flows.verdicts import FailingVerdict, log_verdicts, noise_lines, verdicts_of
 from flows.warehouse.publish import load_store, unloadable_sessions, write_report
 from flows.warehouse.unloadable import session_of
+from flows.words import listed, report_link
 from tasks.analyse.report.render import keep_dropped
 from tasks.analyse.report.sections.verdicts import VerdictRow
 from tasks.bundle.record import SweepNight
@@ -127,12 +128,16 @@ def measure_and_report(
         verdicts = verdict_step(sweep_id, places, warehouse, fail_on, return_state=True)
         dropped = dropped_in_words(tallies)
         report = report_step(sweep_id, places, warehouse, store, refused, dropped, return_state=True)
-        ending = Ending(sweep_id, tallies, refused, second, report, verdicts, fail_on, exports)
-        end = ending.state()
-        if end.is_completed():
-            _log.info("%s", end.message)
-        notify_end(ending, end, places)
-        return end
+        ended = (_step(second), _step(report), _step(verdicts))
+        ending = Ending(sweep_id, tallies, refused, *ended, fail_on, exports)
+        if not ending.is_bad:
+            _log.info("%s", ending.message)
+        notify_end(ending, places)
+        return end_state(ending.end, ending.message, is_bad=ending.is_bad)
+
+
+def _step(state: State[Any]) -> Step:
+    return Step(data_of(state)) if state.is_completed() else Step(error=str(state.message))
 
 
 @task(task_run_name="check {sweep_id}", cache_policy=NO_CACHE)

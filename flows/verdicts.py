@@ -4,16 +4,10 @@ import logging
 from pathlib import Path
 from typing import Literal
 
-from prefect.events import emit_event
-
-from flows.artifacts import page_link, show_markdown, show_table
 from flows.warehouse.publish import ask_warehouse, readable_warehouse
 from tasks.analyse.report.cells import series_title
 from tasks.analyse.report.data import open_answers
-from tasks.analyse.report.markdown import escaped, table_markdown
-from tasks.analyse.report.sections.verdicts import VerdictRow, change_of, headline
-from tasks.analyse.site.matrix import KEY, matrix
-from tasks.analyse.verdict.metrics import LATENCY
+from tasks.analyse.report.sections.verdicts import VerdictRow
 
 FailingVerdict = Literal["regression", "suspected", "device", "never"]
 _FAILING = {
@@ -39,27 +33,6 @@ def noise_lines(sweep_id: str, var: Path, warehouse: Path | None) -> list[str]:
         "runs on it, its temperature and its power before you trust small changes"
         for device, noise, change, nights in ask_warehouse("noisy_devices", var, warehouse, sweep_id=sweep_id)
     ]
-
-
-def show_verdicts(rows: list[VerdictRow], sweep_id: str) -> None:
-    """Show the verdicts and the matrix of the night in Prefect's UI, and emit an event for each regression.
-
-    The event is `etfarm.regression`.
-    """
-    show_table([_shown(row) for row in rows], "verdicts", f"{sweep_id}: {headline(rows)}")
-    if latency := [row for row in rows if row.metric == LATENCY.name]:
-        link = page_link(latency[0].night)
-        parts = [
-            escaped(headline(rows)),
-            table_markdown(matrix(latency)),
-            KEY,
-            f"[The page of the night]({link})" if link else "",
-        ]
-        show_markdown("\n\n".join(filter(None, parts)), "night", f"{sweep_id}: models and devices")
-    for row in rows:
-        if row.verdict == "regression":
-            resource = {"prefect.resource.id": f"etfarm.cell.{row.cell}", "prefect.resource.name": title_of(row)}
-            emit_event("etfarm.regression", resource=resource, payload={**_shown(row), "sweep": sweep_id})
 
 
 def log_verdicts(rows: list[VerdictRow], fail_on: FailingVerdict) -> None:
@@ -88,18 +61,3 @@ def title_of(row: VerdictRow) -> str:
     if row.is_of_file:
         return f"{row.model} {row.precision}"
     return series_title(row)
-
-
-def _shown(row: VerdictRow) -> dict[str, str]:
-    return {
-        "verdict": row.verdict,
-        "series": title_of(row),
-        "figure": row.metric,
-        "before": row.figure(row.baseline_value) or "",
-        "after": row.figure(row.value) or "",
-        "change": f"{change_of(row.ratio)} %" if row.ratio is not None else "",
-        "since": str(row.since or ""),
-        "cause": row.cause or "",
-        "changed": row.changed or "",
-        "reason": row.reason,
-    }

@@ -13,7 +13,8 @@ from devices.shell import script_text
 from tests.fixtures.paths import ROOT
 
 SCRIPTS = sorted((ROOT / "devices/ondevice/scripts").glob("*.sh"))
-OTHERS = sorted(path for room in ("tasks/prepare/runner", "tests/lab") for path in (ROOT / room).rglob("*.sh"))
+ROOMS = ("deployments/ci", "tasks/prepare/runner", "tests/lab")
+OTHERS = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.sh"))
 
 
 def with_needed(script: Path) -> str:

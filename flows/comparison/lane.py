@@ -166,7 +166,7 @@ def choose_device(inventory: Path, name: str | None) -> DeviceSpec:
     raise InputError(f"{inventory} lists {len(names)} devices; name one with --device: {', '.join(names)}")
 
 
-def open_lane(device: DeviceSpec, results: Results) -> Lane:
+def open_lane(device: DeviceSpec, results: Results, priority: int = 0) -> Lane:
     """Probe a device and build its runner, as tasks of the present flow run; raises FarmError."""
     probe: Probe = outcome(probe_step(device, results.places.registry, return_state=True))
     if probe.unusable or not probe.platform:
@@ -177,4 +177,4 @@ def open_lane(device: DeviceSpec, results: Results) -> Lane:
         raise FarmError(
             runners.error or f"no runner for {probe.platform}; build one with `etfarm devices runner build`"
         )
-    return Lane(probe, runners, results)
+    return Lane(probe, runners, results, Terms(priority=priority))

@@ -16,10 +16,15 @@ from tasks.prepare.export.given import exported_or_given
 
 
 @flow(name="compare", flow_run_name="compare {a.name} and {b.name} on {device.name}", validate_parameters=False)
-def compare_files(a: Path, b: Path, device: DeviceSpec, results: Results, sessions: int, margin: float) -> Answer:
-    """Measure two .pte files in turns, with `sessions` each; `margin` is a fraction. Raises FarmError."""
+def compare_files(
+    a: Path, b: Path, device: DeviceSpec, results: Results, sessions: int, margin: float, priority: int
+) -> Answer:
+    """Measure two .pte files in turns, with `sessions` each; `margin` is a fraction. Raises FarmError.
+
+    A sweep of lower `priority` releases the device for them, after its present session.
+    """
     with shutdown_handler(runtime.flow_run.id), shown_progress():
-        lane = open_lane(device, results)
+        lane = open_lane(device, results, priority)
         board.expect("compare", 1)
         answer = lane.answer(_side(a, lane), _side(b, lane), "comparison", sessions, margin)
         board.done("compare", answer.in_words())

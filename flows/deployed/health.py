@@ -9,7 +9,8 @@ from prefect.client.schemas.objects import State
 from flows.artifacts import show_devices
 from flows.choose import stated_inventory
 from flows.device.states import device_states
-from flows.server.states import dated_name, end_state, listed, with_sentence
+from flows.server.states import dated_name, end_state, with_sentence
+from flows.words import listed
 from tasks.store.var import stated_var
 
 

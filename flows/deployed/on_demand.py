@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from prefect import flow, runtime
 from prefect.client.schemas.objects import State
 
-from flows.choose import choose_devices, with_labs
+from flows.choose import choose_devices, stated_inventory, with_labs
 from flows.deployed.overrides import Overrides, changed_spec, named_devices, one_of
 from flows.ending import notify_of_error
 from flows.server.states import given_name, with_sentence
@@ -40,7 +40,7 @@ def _flow_run_name() -> str:
 @with_sentence
 def on_demand(
     sweep_file: SweepFile = "deployments/sweeps/smoke.yaml",
-    inventory_file: InventoryFile = "deployments/inventories/local.yaml",
+    inventory_file: InventoryFile | None = None,
     overrides: Overrides = Overrides(),  # noqa: B008  frozen
     again: bool = False,
     var: str | None = None,
@@ -49,17 +49,18 @@ def on_demand(
 
     Parameters:
         sweep_file: what to measure, and how often.
-        inventory_file: the list of devices.
+        inventory_file: the list of devices; default: ETFARM_INVENTORY, or deployments/inventories/local.yaml.
         overrides: what to measure instead; the same overrides continue the same sweep within a night.
         again: measure again, even what was already measured today.
         var: the folder for all results; default: ETFARM_VAR, or ./var.
     """
     file, places, today = Path(sweep_file), stated_var(var), date.today()
+    inventory = stated_inventory(inventory_file)
     with shutdown_handler(runtime.flow_run.id), notify_of_error(name_of(sweep_file, None)):
         written = read_sweep(file)
         spec = changed_spec(written, overrides, file.parent)
-        named = named_devices(overrides.devices, Path(inventory_file))
-        chosen = with_labs(named, inventory_file) if named else choose_devices(spec, inventory_file)
+        named = named_devices(overrides.devices, Path(inventory))
+        chosen = with_labs(named, inventory) if named else choose_devices(spec, inventory)
         store = stated_store(None, places)
         clear_leftovers(places, store)
         night = sweep_night(spec.name, today, store.sweep_ids(), again=again)

@@ -7,7 +7,7 @@ from datetime import datetime
 from devices.inventory import DeviceSpec
 from devices.ondevice.facts import Facts
 from flows.live_exports import LiveExports, Snapshot
-from flows.server.states import in_words
+from flows.words import in_words
 from tasks.bundle.cell import Mode, Variant
 from tasks.bundle.record import SessionRecord, SweepNight
 from tasks.measure import metrics

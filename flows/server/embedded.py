@@ -27,6 +27,8 @@ _MIN_FREE_BYTES = 16_000_000  # a new database of the server needs 6 MB
 _DATABASE = "prefect.db"
 _CHECKED_BYTES = 100_000_000  # checking takes less than a second
 _POLL_S = 0.1
+_TELL_AFTER_S = 20.0
+_ASK_S = 5.0
 # What only deployments, schedules and automations need.
 _UNUSED_SERVICES = (
     "CANCELLATION_CLEANUP",
@@ -64,6 +66,11 @@ def command(host: str, port: int, log_level: str) -> list[str]:
     """Return the command line of a server: Prefect's app, started as Prefect itself does."""
     uvicorn = [sys.executable, "-m", "uvicorn", "--factory", _PROGRAM]
     return [*uvicorn, "--host", host, "--port", str(port), "--log-level", log_level, "--lifespan", "on"]
+
+
+def stretched_s(alone_s: float) -> float:
+    """Return how long something may take now that takes `alone_s` at most on a machine that does nothing else."""
+    return alone_s * max(1.0, os.getloadavg()[0] / _cores())
 
 
 def stop_server() -> None:
@@ -177,16 +184,28 @@ def _start(prefect_home: Path) -> str | None:
     server.port, server.server_process = port, process
     server.running = True  # Prefect's clients would start another one
     atexit.register(server.stop)
-    started, longest_s = time.monotonic(), PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS.value()
-    while process.poll() is None and (left_s := started + longest_s - time.monotonic()) > 0:
+    health, started, is_told = f"{server.api_url}/health", time.monotonic(), False
+    alone_s = PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS.value()
+    while process.poll() is None and (left_s := started + stretched_s(alone_s) - time.monotonic()) > 0:
         with contextlib.suppress(httpx.HTTPError):
-            if httpx.get(f"{server.api_url}/health", timeout=left_s).status_code == httpx.codes.OK:
+            if httpx.get(health, timeout=min(left_s, _ASK_S)).status_code == httpx.codes.OK:
                 return None
+        if not is_told and time.monotonic() - started > _TELL_AFTER_S:
+            board.tell(f"the Prefect server has not started yet ({_load()}); waiting {left_s:.0f} s at most")
+            is_told = True
         time.sleep(_POLL_S)
-    waited_s = time.monotonic() - started
-    cause = _last_line(_log_of(prefect_home)) if process.poll() is not None else f"no answer for {waited_s:.0f} s"
+    waited = f"{health} gave no answer for {time.monotonic() - started:.0f} s ({_load()})"
+    cause = _last_line(_log_of(prefect_home)) if process.poll() is not None else waited
     server.stop()
     return cause
+
+
+def _load() -> str:
+    return f"load {os.getloadavg()[0]:.1f} on {_cores()} cores"
+
+
+def _cores() -> int:
+    return os.cpu_count() or 1
 
 
 def _environment() -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 import functools
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable
 from datetime import date
 from typing import Any, ParamSpec
 
@@ -16,7 +16,6 @@ from devices.errors import FarmError
 from sql.errors import WarehouseError
 
 _P = ParamSpec("_P")
-_MOST_NAMED = 3
 _log = logging.getLogger(__name__)
 
 
@@ -38,24 +37,6 @@ def outcome(state: State[Any]) -> Any:
     if isinstance(data, BaseException):
         raise data
     return data
-
-
-def first_of(sentences: Sequence[str]) -> str:
-    """Return the first three sentences, and how many more there are."""
-    more = f"; and {len(sentences) - _MOST_NAMED} more" if len(sentences) > _MOST_NAMED else ""
-    return f"{'; '.join(sentences[:_MOST_NAMED])}{more}"
-
-
-def listed(sentences: Iterable[str]) -> str:
-    """Return the end of a message: the first sentences after a semicolon, nothing if there are none."""
-    found = list(sentences)
-    return f"; {first_of(found)}" if found else ""
-
-
-def in_words(counts: Mapping[str, int]) -> str:
-    """Return counts as text, without zeros: `24 succeeded, 1 already done`."""
-    counted = [f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if count]
-    return ", ".join(counted) or "nothing to do"
 
 
 def given_name() -> str | None:

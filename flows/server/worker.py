@@ -12,9 +12,10 @@ from types import FrameType
 import httpx
 
 from devices.errors import InputError
+from flows.server.embedded import stretched_s
 from flows.server.run_notes import end_dead_runs
 from flows.server.settings import HEARTBEAT, RESTARTS
-from flows.server.watch import check_server, client_without_retries
+from flows.server.watch import ServerGoneError, check_server, client_without_retries
 
 POOL = "etfarm"
 """The work pool of sweeps and all other deployments."""
@@ -23,6 +24,7 @@ LABS_POOL = "etfarm-labs"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LONGEST_S = 60.0
 _POLL_S = 0.1
+_SERVER_STARTS_S = 60.0
 
 
 def require_server() -> None:
@@ -30,6 +32,18 @@ def require_server() -> None:
     if "PREFECT_API_URL" not in os.environ:
         raise InputError("PREFECT_API_URL is not set; set it to the server's address, as http://127.0.0.1:4200/api")
     check_server()
+
+
+def wait_for_server() -> None:
+    """Do as `require_server`, but give a server that starts at the same time a minute, or more on a busy machine."""
+    begun = time.monotonic()
+    while True:
+        try:
+            return require_server()
+        except ServerGoneError:
+            if time.monotonic() - begun >= stretched_s(_SERVER_STARTS_S):
+                raise
+        time.sleep(1)
 
 
 def create_pool(name: str) -> None:
@@ -52,7 +66,7 @@ def run_worker(pool: str, queue: str = "default") -> int:
     on, and the runs would stay `Running`. So the sweeps are ended first, then the worker.
     Raises InputError without PREFECT_API_URL, ServerGoneError if the server cannot be used.
     """
-    require_server()
+    wait_for_server()
     create_pool(pool)  # before the worker is up: `prefect deploy` may be next
     end_dead_runs()  # of a worker that was killed with what it ran: sweeps wait for the runs of labs
     for setting in (HEARTBEAT, RESTARTS):

@@ -19,8 +19,15 @@ from tests.fixtures.farm import Farm
 from tests.fixtures.paths import ROOT
 
 CI = ROOT / "deployments" / "ci"
-SLOWER = {"answer": "different", "pte_bytes_a": 1, "pte_bytes_b": 1}
-SAME = SLOWER | {"answer": "same"}
+SLOWER: dict[str, Any] = {
+    "model": "voice", "precision": "fp32", "device": "host", "variant": "sme2_off", "threads": 1,
+    "answer": "different", "in_words": "slower 12.3 % (10.1 to 14.8 %)", "ratio": 1.123, "cause": "`blocks.2` +1.2 ms",
+    "time_a_ms": 0.5, "time_b_ms": 0.5615, "sessions_a": 8, "sessions_b": 8,
+    "pte_bytes_a": 1_000_000, "pte_bytes_b": 1_000_000, "peak_memory_bytes_a": 5e6, "peak_memory_bytes_b": 5e6,
+}  # fmt: skip
+FASTER = SLOWER | {"in_words": "faster 20.0 % (18.0 to 22.0 %)", "ratio": 0.8}
+SAME = SLOWER | {"answer": "same", "in_words": "not slower: at most 0.8 %", "ratio": 1.002, "cause": None}
+UNKNOWN = SAME | {"answer": "unknown", "in_words": "cannot tell: 14 more sessions of each side"}
 
 
 @dataclass
@@ -76,11 +83,9 @@ def comments() -> Iterator[Comments]:
     server.server_close()
 
 
-def answer(folder: Path, name: str, text: str, row: dict[str, Any] | None) -> None:
+def answer(folder: Path, name: str, *rows: dict[str, Any]) -> None:
     folder.mkdir(exist_ok=True)
-    (folder / f"{name}.md").write_text(text, encoding="utf-8")
-    if row:
-        (folder / f"{name}.json").write_text(json.dumps([row]), encoding="utf-8")
+    (folder / f"{name}.json").write_text(json.dumps(rows), encoding="utf-8")
 
 
 def comment(folder: Path, url: str, summary: Path) -> subprocess.CompletedProcess[str]:
@@ -91,7 +96,7 @@ def comment(folder: Path, url: str, summary: Path) -> subprocess.CompletedProces
 
 
 def test_without_a_change_there_is_a_summary_and_no_comment(comments: Comments, tmp_path: Path) -> None:
-    answer(tmp_path / "out", "voice.host", "**No series slower of 1.**", SAME)
+    answer(tmp_path / "out", "voice.host", SAME)
     comment(tmp_path / "out", comments.url, tmp_path / "summary.md")
     assert "No series slower of 1" in (tmp_path / "summary.md").read_text()
     assert (comments.bodies, comments.tokens) == ([], {"Bearer secret-token"})
@@ -102,12 +107,12 @@ def test_one_comment_is_made_for_a_change_and_updated_in_place_when_it_is_gone(
 ) -> None:
     # given 120 comments of others
     comments.bodies += [f"comment {number}" for number in range(120)]
-    answer(tmp_path / "out", "voice.host", "**1 of 1 series slower**", SLOWER)
+    answer(tmp_path / "out", "voice.host", SLOWER)
     comment(tmp_path / "out", comments.url, tmp_path / "summary.md")
     assert len(comments.bodies) == 121
     assert "1 of 1 series slower" in comments.bodies[-1]
     # when the next push repairs it
-    answer(tmp_path / "out", "voice.host", "**No series slower of 1.**", SAME)
+    answer(tmp_path / "out", "voice.host", SAME)
     comment(tmp_path / "out", comments.url, tmp_path / "summary.md")
     # then the same comment states that
     assert len(comments.bodies) == 121
@@ -115,17 +120,71 @@ def test_one_comment_is_made_for_a_change_and_updated_in_place_when_it_is_gone(
     assert [call for call in comments.calls if call != "GET"] == ["POST", "PATCH"]
 
 
-@pytest.mark.parametrize("row", [SAME | {"pte_bytes_b": 2}, SAME | {"answer": "inaccurate"}, None])
-def test_a_smaller_file_wrong_outputs_and_a_failed_comparison_are_worth_a_comment(
+def test_an_unchanged_program_is_told_in_the_summary_alone(comments: Comments, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "voice.note").write_text("voice is the same program as before; it was not measured\n")
+    comment(tmp_path / "out", comments.url, tmp_path / "summary.md")
+    first = (tmp_path / "summary.md").read_text(encoding="utf-8").splitlines()[0]
+    assert first == "**Nothing was measured: voice is the same program as before; it was not measured**"
+    assert comments.bodies == []
+
+
+@pytest.mark.parametrize("row", [SAME | {"pte_bytes_b": 2}, SAME | {"answer": "inaccurate"}, FASTER, None])
+def test_another_size_wrong_outputs_and_a_failed_comparison_are_worth_a_comment(
     comments: Comments, tmp_path: Path, row: dict[str, Any] | None
 ) -> None:
-    answer(tmp_path / "out", "voice.host", "**an answer**", row)
+    answer(tmp_path / "out", "voice.host", *([row] if row else []))
+    if row is None:
+        (tmp_path / "out" / "voice.host.failed").write_text("voice on host could not be compared: no answer")
     comment(tmp_path / "out", comments.url, tmp_path / "summary.md")
     assert len(comments.bodies) == 1
 
 
+def test_the_answer_about_all_files_and_devices_is_in_the_first_line_and_the_rest_is_folded(
+    comments: Comments, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    answer(out, "voice.host", SLOWER)
+    answer(out, "voice.phone", SLOWER | {"device": "phone", "ratio": 1.5, "in_words": "slower 50.0 % (48.0 to 52.0 %)"})
+    answer(out, "ears.host", FASTER | {"model": "ears", "pte_bytes_b": 800_000}, SAME, UNKNOWN)
+    (out / "eyes.host.failed").write_text("eyes on host could not be compared: /home/ci/work/eyes.pte: no such file")
+    (out / "nose.note").write_text("nose is the same program as before; it was not measured")
+    comment(out, comments.url, tmp_path / "summary.md")
+    (body,) = comments.bodies
+    mark, first, *rest = [line for line in body.splitlines() if line]
+    assert mark == "<!-- etfarm compare -->"
+    assert first == (
+        "**2 of 5 series slower: voice fp32 on phone, sme2_off, 1 thread, 50.0 % (48.0 to 52.0 %); "
+        "1 faster: ears fp32 on host, sme2_off, 1 thread, 20.0 % (18.0 to 22.0 %); not slower: 1; cannot tell: 1; "
+        "not compared: 1; sessions: 40 of A, 40 of B**"
+    )
+    folded = rest.index("<details><summary>2 without a change, and how it was measured</summary>")
+    table = [line for line in rest[:folded] if line.startswith("| ")]
+    assert [line.split(" | ")[0].split(" on ")[-1][:5] for line in table[2:]] == ["phone", "host,", "host,"]
+    assert "| 500 µs | 562 µs | slower 12.3 % (10.1 to 14.8 %) | <code>blocks.2</code> +1.2 ms |" in table[3]
+    assert table[4].endswith("| 1.00 -> 0.80 MB (-20.0 %) |")
+    assert "- eyes on host could not be compared: eyes.pte: no such file" in rest[:folded]
+    assert any("cannot tell: 14 more sessions" in line for line in rest[folded:])
+    assert any("nose is the same program" in line for line in rest[folded:])
+
+
+def test_a_comment_has_at_most_60_lines_and_nothing_in_names_acts(comments: Comments, tmp_path: Path) -> None:
+    hostile = "@team <img src=x> | [x](http://x) `rm`\n# <!-- etfarm compare -->"
+    many = [SLOWER | {"model": hostile, "device": f"d{number}"} for number in range(200)]
+    answer(tmp_path / "out", "a.b", *many, *(SAME | {"device": f"d{number}"} for number in range(200)))
+    for number in range(50):
+        (tmp_path / "out" / f"{number}.note").write_text(hostile)
+        (tmp_path / "out" / f"{number}.failed").write_text(hostile)
+    comment(tmp_path / "out", comments.url, tmp_path / "summary.md")
+    (body,) = comments.bodies
+    assert len([line for line in body.splitlines() if line.strip()]) <= 60
+    assert "185 more in the files of the job" in body
+    assert body.count("<!--") == 1
+    assert not any(mark in body for mark in ("<img", "[x]", "`rm`", "@team"))
+
+
 def test_a_comment_that_cannot_be_written_leaves_the_summary_and_no_token_in_the_log(tmp_path: Path) -> None:
-    answer(tmp_path / "out", "voice.host", "**1 of 1 series slower**", SLOWER)
+    answer(tmp_path / "out", "voice.host", SLOWER)
     done = comment(tmp_path / "out", "http://example.org/comments", tmp_path / "summary.md")
     assert done.stderr.startswith(
         "the comment was not written: http://example.org/comments?per_page=100&page=1 is not an https URL"
@@ -143,6 +202,23 @@ def test_the_action_and_the_template_give_the_script_every_variable_that_it_need
     assert {"ETFARM_BASE", "ETFARM_HEAD", "ETFARM_DEVICES"} <= given
     template = yaml.safe_load((CI / "gitlab.yml").read_text(encoding="utf-8"))[".etfarm-compare"]
     assert template["script"][-1].endswith('compare.sh"')
+
+
+def test_the_workflow_that_runs_a_forks_code_has_no_secret_and_the_one_with_a_token_takes_no_code() -> None:
+    files = {path.stem: path.read_text(encoding="utf-8") for path in (CI / "github").glob("*.yml")}
+    build, measure = (yaml.safe_load(files[f"models-{name}"]) for name in ("build", "measure"))
+    # YAML reads the key `on` as true
+    assert build[True] == "pull_request"
+    assert build["permissions"] == {"contents": "read"}
+    assert build["jobs"]["build"]["runs-on"] == "ubuntu-latest"
+    assert not any(word in files["models-build"] for word in ("secrets.", "github.token", "pull_request_target"))
+    assert measure[True] == {"workflow_run": {"workflows": [build["name"]], "types": ["completed"]}}
+    steps = measure["jobs"]["measure"]["steps"]
+    assert not any("checkout" in str(step.get("uses")) for step in steps)
+    assert not any("${{" in step.get("run", "") for step in steps)  # a name of a branch would be executed
+    # and the action has every input that the workflow gives
+    (action,) = (step for step in steps if str(step.get("uses")).endswith("deployments/ci@main"))
+    assert set(action["with"]) <= set(yaml.safe_load((CI / "action.yml").read_text(encoding="utf-8"))["inputs"])
 
 
 def run_steps(farm: Farm, head: Path, base: Path, url: str) -> subprocess.CompletedProcess[str]:
@@ -183,14 +259,14 @@ def test_a_pull_request_that_makes_a_model_slower_fails_and_is_told_so(farm: Far
     # then the job fails, the comment has the answer first, and nothing of the change was executed but its programs
     assert done.returncode == 1, done.stdout + done.stderr
     (body,) = comments.bodies
-    assert "1 of 1 series slower" in body
+    assert "1 of 1 series slower: voice fp32 on here" in body
     assert "new is new" in body
     assert "unchanged is the same program as before; it was not measured" in body
     assert str(farm.folder) not in body
     assert "a stranger runs" not in done.stdout + done.stderr + body
     answers = farm.folder / "etfarm-answers"
     assert sorted(path.name for path in answers.iterdir() if path.suffix != ".log") == [
-        "new.md", "unchanged.json", "unchanged.md",
+        "new.note", "unchanged.note",
         "voice.here.json", "voice.here.md", "voice.here.svg", "voice.here.xml",
     ]  # fmt: skip
 

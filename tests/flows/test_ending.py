@@ -5,10 +5,9 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from prefect.states import Completed
 
 from flows.device.job import DeviceTally
-from flows.ending import Ending, message_of, notify_end, notify_of_error
+from flows.ending import Ending, Step, message_of, notify_end, notify_of_error
 from flows.live_exports import LiveExports
 from flows.server.states import data_of
 from tasks.analyse.report.sections.verdicts import VerdictRow
@@ -33,9 +32,9 @@ def ending_of(places: Var, rows: list[VerdictRow], tally: DeviceTally) -> Ending
         sweep_id="nightly-2026-11-21",
         tallies=[tally],
         refused={},
-        second=Completed(data=[]),
-        report=Completed(data=places.reports / "nightly-2026-11-21" / "report.html"),
-        verdicts=Completed(data=rows),
+        second=Step([]),
+        report=Step(places.reports / "nightly-2026-11-21" / "report.html"),
+        verdicts=Step(rows),
         fail_on="regression",
         exports=LiveExports([]).now(),
     )
@@ -52,7 +51,7 @@ def test_the_message_has_headline_counts_regressions_devices_and_link(
         Registry(places.registry).strike("pixel-1", "no answer")
     tally = DeviceTally("pixel-1", succeeded=5, failed=2, unusable="pixel-1: no answer")
     # when its message is made
-    message = message_of(ending_of(places, [REGRESSION, QUIET], tally), places, is_bad=True)
+    message = message_of(ending_of(places, [REGRESSION, QUIET], tally), places)
     # then it states all of that, numbers first
     assert message.title == (
         "nightly-2026-11-21 failed: 1 of 2 series slower: linear fp32 on here with SME2 off and one thread +10.0 %"
@@ -78,13 +77,12 @@ def test_the_end_names_three_devices_with_failed_sessions_and_counts_the_others(
     hot = DeviceTally("d", succeeded=3, invalid=1, first_reason="too hot")
     ending = replace(ending, tallies=[*ending.tallies, lost, *crashed, hot])
     # then the end state has the reasons of three, between the counts and the report
-    end = ending.state()
-    assert end.is_failed()
-    assert str(end.message).startswith(
+    assert ending.is_bad
+    assert ending.message.startswith(
         "sessions: 13 succeeded, 6 failed, 1 invalid; a: no answer; b: it crashed; c: it crashed; and 1 more; report: "
     )
     # and the message has all
-    body = message_of(ending, Var(tmp_path), is_bad=True).body.splitlines()
+    body = message_of(ending, Var(tmp_path)).body.splitlines()
     assert body[1:-1] == ["a: no answer", "b: it crashed", "c: it crashed", "d: too hot"]
 
 
@@ -92,7 +90,7 @@ def test_the_end_names_three_devices_with_failed_sessions_and_counts_the_others(
 def test_a_message_lists_ten_devices_and_counts_the_others(tmp_path: Path, devices: int, last: str) -> None:
     tallies = [DeviceTally(f"phone-{each}", failed=1, first_reason="too hot") for each in range(1, devices + 1)]
     ending = replace(ending_of(Var(tmp_path), [QUIET], tallies[0]), tallies=tallies)
-    lines = message_of(ending, Var(tmp_path), is_bad=True).body.splitlines()
+    lines = message_of(ending, Var(tmp_path)).body.splitlines()
     assert lines[10] == "phone-10: too hot"
     assert lines[-2] == last
 
@@ -100,7 +98,7 @@ def test_a_message_lists_ten_devices_and_counts_the_others(tmp_path: Path, devic
 def test_a_message_lists_ten_regressions_and_counts_the_others(tmp_path: Path) -> None:
     rows = [replace(REGRESSION, model=f"model_{number}") for number in range(13)]
     ending = ending_of(Var(tmp_path), rows, DeviceTally("here", succeeded=13))
-    lines = message_of(ending, Var(tmp_path), is_bad=True).body.splitlines()
+    lines = message_of(ending, Var(tmp_path)).body.splitlines()
     assert [line.startswith("regression: model_") for line in lines] == [False, *[True] * 10, False, False]
     assert lines[-2] == "3 more in the report"
     assert lines[-1] == f"report: {tmp_path}/reports/nightly-2026-11-21/report.html"
@@ -114,14 +112,14 @@ def test_a_quiet_night_is_told_once_and_again_only_if_something_was_measured(
     with webhook() as hook:
         monkeypatch.setenv("ETFARM_NOTIFY", hook.url)
         # given a sweep that was killed before its message was sent: the next start measures nothing, but sends it
-        notify_end(nothing_new, nothing_new.state(), places)
+        notify_end(nothing_new, places)
         assert [each["type"] for each in hook.received] == ["success"]
         # when it is started again, then nothing is sent
-        notify_end(nothing_new, nothing_new.state(), places)
+        notify_end(nothing_new, places)
         assert len(hook.received) == 1
         # and if a start measured something, a message is sent
         more = ending_of(places, [QUIET], DeviceTally("here", already_done=3, succeeded=1))
-        notify_end(more, more.state(), places)
+        notify_end(more, places)
         assert len(hook.received) == 2
 
 

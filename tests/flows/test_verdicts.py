@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from prefect import flow
 
-from flows.verdicts import show_verdicts
+from flows.artifacts import show_verdicts
 from tests.fixtures.farm import Farm, sweep_of
 from tests.fixtures.prefect_server import asked
 from tests.fixtures.waiting import wait_for

@@ -84,6 +84,10 @@ def compare(
         typer.Option(help="Exit with 1 on this result; may be repeated."),
     ] = None,
     sessions: Annotated[int, typer.Option(min=5, max=1000, help="Sessions of each .pte file in this call.")] = 8,
+    priority: Annotated[
+        int,
+        typer.Option(min=-100, max=100, help="For .pte files: sweeps of lower priority let go of the device for them."),
+    ] = 0,
     output: Annotated[
         list[Path] | None,
         typer.Option(help="File to write, may be repeated: .md for a pull request, .json, .xml (JUnit), .svg (badge)."),
@@ -127,14 +131,15 @@ def compare(
         raise InputError("name A and B, or --model and --base; see `etfarm compare --help`")
     elif not are_files((a, b)):
         only = {"model": model, "device": device, "precision": precision}
-        how = (fail_on or (), format, output or (), var, warehouse)
-        raise typer.Exit(run_compare((a, b), sweep_id, only, margin / 100, *how))
+        answered = (fail_on or (), format, output or (), var, warehouse)
+        raise typer.Exit(run_compare((a, b), sweep_id, only, margin / 100, *answered))
     else:
         files = (Path(a), Path(b))
         labels = (f"{files[0].parent.name}/{files[0].name}", f"{files[1].parent.name}/{files[1].name}")
     names = {"model": model, "precision": precision, "sweep": sweep_id}
     where = (format, output or (), labels, var, None, warehouse)
-    raise typer.Exit(run_compare_files(files, device, inventory, sessions, names, margin / 100, fail_on or (), *where))
+    share, failing = margin / 100, fail_on or ()
+    raise typer.Exit(run_compare_files(files, device, inventory, sessions, priority, names, share, failing, *where))
 
 
 @app.command(epilog="Example: etfarm trace 3f0c1a2b4d5e6f70 --run all --output run.json")

@@ -39,6 +39,7 @@ def run_compare_files(
     device: str | None,
     inventory: Path,
     sessions: int,
+    priority: int,
     only: Mapping[str, str | None],
     margin: float,
     fail_on: Collection[str],
@@ -76,7 +77,7 @@ def run_compare_files(
     from flows.server.embedded import exit_at_once
 
     parameters = {"a": files[0], "b": files[1], "device": spec, "results": results}
-    parameters |= {"sessions": sessions, "margin": margin}
+    parameters |= {"sessions": sessions, "margin": margin, "priority": priority}
     answer, note, is_server_lost = run_with_server(compare_files, parameters, var, "comparison")
     outcome = _outcome(answer, files, labels, spec.name, margin, results)
     if note:

@@ -1,5 +1,6 @@
 """`etfarm sweep`: run a sweep with progress bars on the terminal, then print the times."""
 
+import os
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
@@ -19,6 +20,7 @@ from flows.terminal import show, show_pieces
 
 if TYPE_CHECKING:
     from flows.ending import SweepEnd
+    from flows.verdicts import FailingVerdict
     from tasks.measure.only import Only
     from tasks.measure.spec import SweepSpec
 
@@ -81,6 +83,9 @@ def sweep(
     if dry_run:
         _print_plan(spec, only, inventory, night_date or date.today(), again, format, bundles, var, warehouse)
         return
+    if "PREFECT_API_URL" not in os.environ:
+        where = (inventory, var, bundles, warehouse)
+        _end_if_complete(spec, only, night_date or date.today(), again, fail_on, format, *where)
     from flows.cli.prefect_run import announce, run_with_server
 
     announce(f"sweep {spec.name}", "sweep", var)
@@ -104,12 +109,43 @@ def sweep(
     }
     state, note, is_server_lost = run_with_server(sweep_flow, parameters, var, "sweep")
     end, code = cast("SweepEnd", data_of(state)), 1 if state.is_failed() else 0
-    from flows.cli.measure.sweep_end import as_json, pieces_of
-
-    show_pieces([as_json(end, code, var, warehouse)] if format == "json" else pieces_of(end, note, var, warehouse))
+    _print_end(end, code, note, format, var, warehouse)
     if is_server_lost:
         exit_at_once(code)
     raise typer.Exit(code)
+
+
+def _end_if_complete(
+    spec: "SweepSpec",
+    only: "Only",
+    night: date,
+    again: bool,
+    fail_on: "FailingVerdict",
+    form: str,
+    inventory: Path,
+    var: Path,
+    bundles: str | None,
+    warehouse: Path | None,
+) -> None:
+    """End without a Prefect server, which takes longer than all the rest, if nothing is left to measure."""
+    from flows.choose import choose_devices
+    from flows.nothing_left import ending_if_complete
+    from tasks.measure.night import sweep_night
+    from tasks.store.var import Var
+
+    store, chosen = opened_store(bundles, var), choose_devices(spec, str(inventory), only.devices)
+    sweep = sweep_night(spec.name, night, store.sweep_ids(), again=again)
+    if ending := ending_if_complete(spec, sweep, chosen, store, Var(var.absolute()), warehouse, fail_on):
+        show(f"etfarm: sweep {spec.name}: nothing is left to measure; results are in {var}", err=True)
+        code = 1 if ending.is_bad else 0
+        _print_end(ending.end, code, None, form, var, warehouse)
+        raise typer.Exit(code)
+
+
+def _print_end(end: "SweepEnd", code: int, note: str | None, form: str, var: Path, warehouse: Path | None) -> None:
+    from flows.cli.measure.sweep_end import as_json, pieces_of
+
+    show_pieces([as_json(end, code, var, warehouse)] if form == "json" else pieces_of(end, note, var, warehouse))
 
 
 def _print_plan(

@@ -11,10 +11,9 @@ from sql.seeds.rows import is_scalar_operator
 from tasks.prepare.export.entry import ModelEntry, entry_of
 from tasks.prepare.export.exported import Export, ExportError, os_cause, read_complete, read_exports
 from tasks.prepare.export.given import given_export
-from tasks.prepare.export.key import export_key, versions
+from tasks.prepare.export.key import check_own, export_key, versions
 from tasks.prepare.export.process.child import Request
 from tasks.prepare.export.process.run import run_export
-from tasks.prepare.export.recipes import recipe_of
 from tasks.prepare.export.shared import fetch, publish
 from tasks.store.files import remove_leftovers, write_complete
 from tasks.store.shelf import Shelf
@@ -48,17 +47,13 @@ def export_cases(
         entry = entry_of(model)
         if entry.pte and taps:
             raise ExportError(f"{title}: layers of a .pte file that exists already cannot be read; bring its model")
-        if entry.pte:
-            return given_export(entry, exports_dir, seed)
-        recipe_of(precision)
-        key = export_key(entry, precision, seed, exports_dir, taps=taps)
-        found = read_complete(exports_dir / key)
+        found = kept_cases(entry, precision, exports_dir, seed=seed, taps=taps)
+        key = "" if entry.pte else export_key(entry, precision, seed, exports_dir, taps=taps)
         if found is None and shelf and fetch(shelf, key, exports_dir):
             found = read_complete(exports_dir / key)
         if found is not None:
             (found[0].folder / "export.json").touch()  # in use: `etfarm warehouse prune` leaves it
             return found
-        _raise_if_skipped(exports_dir, key)
         missing = [name for name in ("torch", "executorch") if versions()[name] is None]
         if missing:
             raise ExportError(f"{title}: {' and '.join(missing)} not installed; install the farm's export extra")
@@ -72,6 +67,23 @@ def export_cases(
         raise ExportError(f"{title}: {error}") from None
     except OSError as error:
         raise ExportError(f"{title}: {os_cause(error, exports_dir)}") from None
+
+
+def kept_cases(
+    entry: ModelEntry, precision: str, exports_dir: Path, *, seed: int = 0, taps: bool = False
+) -> tuple[Export, ...] | None:
+    """Return the cases of an export that is complete here, or of a .pte file; None if the export must be made.
+
+    Raises FarmError for an unknown model or recipe, and NotApplicableError for a pair without meaning.
+    """
+    if entry.pte:
+        return given_export(entry, exports_dir, seed)
+    check_own(entry, precision)
+    key = export_key(entry, precision, seed, exports_dir, taps=taps)
+    found = read_complete(exports_dir / key)
+    if found is None:
+        _raise_if_skipped(exports_dir, key)
+    return found
 
 
 def export_model(

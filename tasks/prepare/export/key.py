@@ -21,6 +21,7 @@ from tasks.prepare.export import convert, from_transformers, host, lower, made, 
 from tasks.prepare.export.entry import ModelEntry
 from tasks.prepare.export.exported import EXPORT_VERSION
 from tasks.prepare.export.recipes import recipe_of
+from tasks.prepare.export.user_code import check_function
 from tasks.store.files import sha256_of, write_complete
 
 _CODE = (convert, from_transformers, host, lower, made, recipes, references, sources)
@@ -120,6 +121,16 @@ def _files_of(entry: ModelEntry) -> list[Path]:
     if entry.factory:
         return [source_of(entry.factory)] if is_own(entry.factory) else zoo.files_of(entry.factory)
     return []
+
+
+def check_own(entry: ModelEntry, recipe: str) -> None:
+    """Raise FarmError if your own factory or recipe is not in its file, or takes other arguments."""
+    for own, arguments in ((entry.factory, ()), (recipe_of(recipe).own, ("module", "inputs"))):
+        if own is not None and is_own(own):
+            try:
+                check_function(source_of(own), own.rpartition(":")[2], arguments)
+            except ValueError as error:
+                raise FarmError(str(error)) from None
 
 
 def source_of(own: str) -> Path:

@@ -28,7 +28,7 @@ class Used:
     def note(self, name: Any) -> None:
         """Add a file that was opened, unless it is a device, compiled code, or belongs to an installed package."""
         path = Path(os.path.realpath(os.fsdecode(name)))
-        if path.is_file() and path.suffix != ".pyc" and not _belongs_to_the_system(path):
+        if path.is_file() and path.suffix != ".pyc" and not belongs_to_the_system(path):
             self.files.add(path)
 
 
@@ -77,11 +77,12 @@ def _note_modules(used: Used, modules: set[str]) -> None:
         origin = getattr(sys.modules.get(name), "__file__", None)
         if origin is None:
             continue
-        if _belongs_to_the_system(Path(origin).resolve()):
+        if belongs_to_the_system(Path(origin).resolve()):
             used.distributions.update(owners.get(name.split(".")[0], ()))
         else:
             used.note(origin)
 
 
-def _belongs_to_the_system(path: Path) -> bool:
+def belongs_to_the_system(path: Path) -> bool:
+    """Return whether a file, an absolute path, is part of an installed package, of Python or of the system."""
     return bool(_INSTALLED & {*path.parts}) or any(path.is_relative_to(root) for root in _SYSTEM)

@@ -1,78 +1,114 @@
-"""Mistakes in the code of a user: which file and line, found without running it or from a traceback."""
+"""Mistakes in a user's own code, told with file and line: found before it runs, or from the error of an export."""
 
 import ast
 import linecache
 import re
-import sysconfig
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 
-_OF_DATA = re.compile(r"GuardOnDataDependentSymNode|data-dependent|Could not guard|Dynamic control flow")
-_INSTALLED = tuple({str(Path(path)) for path in sysconfig.get_paths().values()})
-_FARM = str(Path(__file__).parents[3])
+from tasks.prepare.export.used import belongs_to_the_system
+
+_FARM = [Path(__file__).parents[3] / room for room in ("flows", "tasks", "devices", "sql")]
+_PLACE = re.compile(r'File "([^"]+)", line (\d+)')
+_NO_OPERATOR = re.compile(
+    r"Missing out variants: \{'([^']+)'|Operator: <EdgeOpOverload: ([\w.]+)>|"
+    r"Operator torch\._ops\.([\w.]+) is not in Core ATen"
+)
+# What torch writes -> what to do.
+_OF_DATA = {
+    r"Could not extract specialized|_local_scalar_dense": "keep the value in a tensor, or pass it as an input",
+    r"GuardOnDataDependentSymNode|data-dependent|Dynamic control flow": "use torch.where or torch.cond",
+}
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def check_function(path: Path, name: str) -> None:
-    """Raise ValueError if a file is not Python or does not define a function: before torch is imported for seconds.
+def check_function(path: Path, name: str, arguments: tuple[str, ...] = ()) -> None:
+    """Raise ValueError if a file does not define a function that takes `arguments`: seconds before torch is imported.
 
     What a file gets by `from x import *` or by `__getattr__` cannot be known; it is then believed to have the function.
     """
-    try:
-        tree = ast.parse(path.read_bytes())
-    except SyntaxError as error:
-        raise ValueError(f"{path}, line {error.lineno}: {error.msg}: `{(error.text or '').strip()}`") from None
-    except ValueError as error:  # such as a null byte
-        raise ValueError(f"{path}: is not a Python file: {error}") from None
-    names = set[str]()
-    for node in ast.walk(ast.Module(_top_level(tree), [])):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
-            names.add(node.name)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            names |= {each.asname or each.name.partition(".")[0] for each in node.names}
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
-    if name in names or "*" in names or "__getattr__" in names:
+    statements = list(_at_import(_parsed(path)))
+    functions = {each.name: each for each in statements if isinstance(each, _Function)}
+    if function := functions.get(name):
+        if not function.decorator_list and not _takes(function.args, len(arguments)):
+            wanted = f"takes ({', '.join(arguments)})" if arguments else "takes no arguments"
+            text = linecache.getline(str(path), function.lineno).strip()
+            raise ValueError(f"{shown(path)}, line {function.lineno}: `{text}`: a function that etfarm calls {wanted}")
         return
-    functions = [each.name for each in tree.body if isinstance(each, ast.FunctionDef) and not each.name.startswith("_")]
-    has = f"it has {', '.join(functions)}" if functions else "it defines no function"
-    raise ValueError(f"{path}: no function named {name}; {has}")
+    if {name, "*", "__getattr__"} & {*functions, *_names(statements)}:
+        return
+    listed = ", ".join(each for each in functions if not each.startswith("_"))
+    raise ValueError(f"{shown(path)}: no function named {name}; {f'it has {listed}' if listed else 'it defines none'}")
 
 
-def _top_level(tree: ast.Module) -> list[ast.stmt]:
-    """Return the statements that run when the file is imported; the bodies of functions and classes do not count."""
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
-            node.body = []
-    return tree.body
-
-
-def in_users_words(error: BaseException, first_line: str) -> str:
-    """Return the sentence about an error of an export, with the line of the user's own code that it came from.
-
-    `first_line` is the error's own sentence. Code of installed packages and of the farm is not the user's.
-    """
-    place = _place(error)
+def in_users_words(error: BaseException, sentence: str) -> str:
+    """Return the sentence about an error of an export after the line of the user's own code that it came from."""
+    text = f"{type(error).__name__}: {error}"
+    if operator := _NO_OPERATOR.search(text):
+        name = next(filter(None, operator.groups()))
+        sentence = f"ExecuTorch does not support {name}, or not with these types ({sentence.rstrip(':')})"
+    place = next(_own_places(error), None)
     if place is None:
-        return first_line
-    file, line, text = place
-    where = f"{Path(file).name}, line {line}: `{text}`"
-    if _OF_DATA.search(f"{type(error).__name__} {error}"):
-        return f"{where} depends on data, which an export cannot follow; use torch.where or torch.cond"
-    return f"{where}: {first_line}"
+        return sentence
+    file, line = place
+    where = f"{shown(Path(file))}, line {line}: `{linecache.getline(file, line).strip()}`"
+    for known, way_on in _OF_DATA.items():
+        if re.search(known, text):
+            return f"{where} depends on data, which an export cannot follow; {way_on}"
+    return f"{where}: {sentence}"
 
 
-def _place(error: BaseException) -> tuple[str, int, str] | None:
-    """Return file, line and text of the innermost frame of the user's own code; None if there is none."""
-    own = [
-        (frame.filename, frame.lineno, linecache.getline(frame.filename, frame.lineno).strip())
-        for frame in traceback.extract_tb(error.__traceback__)
-        if frame.lineno and not frame.filename.startswith(("<", *_INSTALLED, f"{_FARM}/tasks", f"{_FARM}/flows"))
-    ]
-    if own:
-        return own[-1]
-    # torch.export names the line in its message where the frame is its own.
-    named = re.findall(r'File "([^"]+)", line (\d+)', str(error))
-    for file, line in reversed(named):
-        if not file.startswith(("<", *_INSTALLED, _FARM)):
-            return file, int(line), linecache.getline(file, int(line)).strip()
-    return None
+def shown(path: Path) -> str:
+    """Return a file as a user names it: below the working directory relative to it, elsewhere without its folders."""
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else path.name
+
+
+def _parsed(path: Path) -> ast.Module:
+    try:
+        return ast.parse(path.read_bytes())
+    except SyntaxError as error:
+        where = f", line {error.lineno}" if error.lineno else ""
+        code = f": `{error.text.strip()}`" if error.text else ""
+        raise ValueError(f"{shown(path)}{where}: {error.msg}{code}") from None
+
+
+def _at_import(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield what runs when a file is imported: everything but the bodies of functions and classes."""
+    for child in ast.iter_child_nodes(node):
+        yield child
+        if not isinstance(child, _Function | ast.ClassDef | ast.Lambda):
+            yield from _at_import(child)
+
+
+def _names(nodes: list[ast.AST]) -> Iterator[str]:
+    """Yield the names that are bound otherwise than by a function."""
+    for node in nodes:
+        if isinstance(node, ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.alias):
+            yield node.asname or node.name.partition(".")[0]
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+
+
+def _takes(arguments: ast.arguments, count: int) -> bool:
+    most = len(arguments.posonlyargs) + len(arguments.args)
+    has_required_keyword = None in arguments.kw_defaults
+    is_enough = count <= most or arguments.vararg is not None
+    return most - len(arguments.defaults) <= count and is_enough and not has_required_keyword
+
+
+def _own_places(error: BaseException) -> Iterator[tuple[str, int]]:
+    """Yield file and line of the user's own code, the innermost first: from the traceback, then as torch names them.
+
+    Code of installed packages and of the farm is not the user's.
+    """
+    frames = reversed(traceback.extract_tb(error.__traceback__))
+    found = [(frame.filename, frame.lineno or 0) for frame in frames]
+    found += [(file, int(line)) for file, line in reversed(_PLACE.findall(str(error)))]
+    for file, line in found:
+        path = Path(file)
+        is_farms = any(path.is_relative_to(room) for room in _FARM)
+        if line and path.is_file() and not is_farms and not belongs_to_the_system(path.resolve()):
+            yield file, line

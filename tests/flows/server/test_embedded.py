@@ -42,8 +42,9 @@ with board.shown(Console(stderr=True)):
 
 # The same with a server that accepts connections and never answers.
 SILENT = """
-import flows.server.embedded, sys
+import flows.server.embedded, os, sys
 code = "import socket, sys, time; s = socket.create_server(('127.0.0.1', int(sys.argv[1]))); time.sleep(600)"
+os.getloadavg = lambda: (3.0 * os.cpu_count(), 0, 0)
 flows.server.embedded.command = lambda host, port, level: [sys.executable, "-c", code, str(port)]
 """
 
@@ -111,14 +112,15 @@ def test_a_server_that_cannot_start_is_one_sentence_with_its_cause(tmp_path: Pat
 
 
 def test_a_server_that_never_answers_is_given_up_after_the_time_that_the_sentence_states(tmp_path: Path) -> None:
-    # given 3 seconds for the start, and a server that accepts connections without answering
+    # given a second for the start, a machine with three processes a core, and a server that never answers
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
-    environment["PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS"] = "3"
+    environment["PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS"] = "1"
     program = PROGRAM.replace("with board.shown", f"{SILENT}\nwith board.shown")
     ended = run_python("-c", program, tmp_path, env=environment)
     # then it waits 3 seconds, not once more for each request, and states so
     assert ended.returncode == 1
-    assert re.search(r"did not start: no answer for [34] s; its log is", ended.stderr), ended.stderr
+    waited = r"did not start: http://\S+/api/health gave no answer for [34] s \(load \d+\.0 on \d+ cores\); its log is"
+    assert re.search(waited, ended.stderr), ended.stderr
 
 
 @pytest.mark.fault(

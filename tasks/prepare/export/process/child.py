@@ -28,7 +28,7 @@ from tasks.prepare.export.made import Method, methods_of
 from tasks.prepare.export.process.memory import is_failed_allocation, memory_limit, out_of_memory
 from tasks.prepare.export.process.warm import share_node_sources
 from tasks.prepare.export.recipes import recipe_of
-from tasks.prepare.export.user_code import in_users_words
+from tasks.prepare.export.user_code import in_users_words, shown
 from tasks.prepare.export.zoo import MODELS
 from tasks.store.files import publish_folder, write_complete
 
@@ -130,12 +130,16 @@ def _make(entry: ModelEntry, precision: str, exports_dir: Path, seed: int) -> tu
     with watching() as used:
         own_recipe = _function(recipe.own) if recipe.own else None
         factory = entry.transformers or str(entry.factory)
+        name = factory.rpartition(":")[2]
         if entry.transformers:
             made: Any = made_from_transformers(entry)
+        elif is_own(factory):
+            function = _function(factory)
+            made, name = function(), _named(function)
         else:
-            made = _function(factory)() if is_own(factory) else MODELS[factory]()
+            made = MODELS[factory]()
     note_used(entry, precision, exports_dir, used.files, used.distributions)
-    return methods_of(made, factory.rpartition(":")[2]), own_recipe
+    return methods_of(made, name), own_recipe
 
 
 def _function(own: str) -> Any:
@@ -152,6 +156,13 @@ def _function(own: str) -> Any:
     if not callable(function):
         raise FarmError(f"{module.__file__} does not define a function named {function_name}")
     return function
+
+
+def _named(function: Any) -> str:
+    """Return how messages name a function of the user's: with its file and line."""
+    code = getattr(function, "__code__", None)
+    where = f"{shown(Path(code.co_filename))}, line {code.co_firstlineno}: " if code else ""
+    return f"{where}{getattr(function, '__name__', function)}"
 
 
 def _cause(error: Exception, exports_dir: Path) -> str:

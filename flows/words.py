@@ -1,0 +1,41 @@
+"""Texts that the terminal, Prefect's UI and messages share, without Prefect, whose import takes seconds."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from urllib.parse import quote
+
+from tasks.analyse.report.addresses import night_page
+
+_MOST_NAMED = 3
+
+
+def first_of(sentences: Sequence[str]) -> str:
+    """Return the first three sentences, and how many more there are."""
+    more = f"; and {len(sentences) - _MOST_NAMED} more" if len(sentences) > _MOST_NAMED else ""
+    return f"{'; '.join(sentences[:_MOST_NAMED])}{more}"
+
+
+def listed(sentences: Iterable[str]) -> str:
+    """Return the end of a message: the first sentences after a semicolon, nothing if there are none."""
+    found = list(sentences)
+    return f"; {first_of(found)}" if found else ""
+
+
+def in_words(counts: Mapping[str, int]) -> str:
+    """Return counts as text, without zeros: `24 succeeded, 1 already done`."""
+    counted = [f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if count]
+    return ", ".join(counted) or "nothing to do"
+
+
+def report_link(html: Path) -> str:
+    """Return where users read a report: below ETFARM_REPORT_URL, which serves the folder of reports, or its path."""
+    served = os.environ.get("ETFARM_REPORT_URL")
+    return f"{served.rstrip('/')}/{quote(html.parent.name)}/{quote(html.name)}" if served else str(html)
+
+
+def page_link(night: date) -> str | None:
+    """Return where users read the page of a night: below ETFARM_SITE_URL, which serves `etfarm site`; None if unset."""
+    served = os.environ.get("ETFARM_SITE_URL")
+    return f"{served.rstrip('/')}/{night_page(night)}" if served else None
