@@ -43,11 +43,14 @@ class Case:
     outputs_host: Tensors = field(default_factory=list)
     """Of the exported program, as ExecuTorch runs it on the machine that exported it; none if it cannot run it."""
     setup: dict[str, Any] | None = None
-    """{method, inputs}: executed once before, so that there is a state, such as a filled KV cache."""
+    """{method, inputs}: executed before, so that there is a state, such as a filled KV cache: once with each group of
+    inputs."""
     tokens: int | None = None
     """Tokens that one execution of a language model processes."""
     kv_depth: int | None = None
     """Tokens that are in its KV cache before."""
+    steps: int | None = None
+    """Executions of a session, each one token further; the outputs are those of the last. None: each does the same."""
     is_dynamic: bool = False
     """Whether the program allows other shapes, so that the runner must be told these."""
     taps: Tensors = field(default_factory=list)
@@ -118,6 +121,14 @@ class Export:
     def outputs(self) -> Tensors:
         """The eager outputs of the case."""
         return self.case.outputs
+
+    def executions(self, wanted: int, warmup: int) -> tuple[int, int]:
+        """Return the executions of a session, and how many of them are warm-up ones.
+
+        Where each is one token further, the case states how many there are.
+        """
+        steps = self.case.steps
+        return (steps, min(warmup, steps - 1)) if steps else (wanted, warmup)
 
     @cached_property
     def inputs_sha256(self) -> str:

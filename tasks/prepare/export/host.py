@@ -27,7 +27,9 @@ def host_outputs(pte: Path, case: CaseInputs) -> Outputs | None:
         from executorch.runtime import Runtime, Verification
 
         program = Runtime.get().load_program(pte, verification=Verification.Minimal)
-        outputs = program.load_method(case.method.name).execute([each.clone() for each in case.inputs])
+        method = program.load_method(case.method.program_method)
+        for _ in range(case.method.steps or 1):
+            outputs = method.execute([each.clone() for each in case.inputs])
     except Exception as error:  # whatever a runtime of another version or without an operator raises
         logger.info("the program does not run on this machine: %s", error)
         return None

@@ -17,13 +17,13 @@ from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
 from devices.errors import FarmError
-from tasks.prepare.export import convert, from_transformers, host, lower, made, recipes, references, sources, zoo
+from tasks.prepare.export import convert, from_transformers, generation, host, lower, made, recipes, references, sources, zoo
 from tasks.prepare.export.entry import ModelEntry
 from tasks.prepare.export.exported import EXPORT_VERSION
 from tasks.prepare.export.recipes import recipe_of
 from tasks.store.files import sha256_of, write_complete
 
-_CODE = (convert, from_transformers, host, lower, made, recipes, references, sources)
+_CODE = (convert, from_transformers, generation, host, lower, made, recipes, references, sources)
 _TAPS = Path(__file__).parent / "taps.py"
 _DISTRIBUTIONS = ("torch", "torchao", "executorch", "transformers")
 
@@ -93,7 +93,8 @@ def _written(entry: ModelEntry) -> list[object]:
     """Return what an entry states about its source, except where its files are: their contents count."""
     factory = entry.factory.rpartition("/")[2] if entry.factory else None
     transformers = None if _weights(entry) else entry.transformers
-    return [factory, transformers, entry.config]
+    generate = entry.generate.model_dump(mode="json", exclude={"prompt"}) if entry.generate else None
+    return [factory, transformers, entry.config, *([generate] if generate else [])]
 
 
 def _weights(entry: ModelEntry) -> Path | None:
@@ -108,6 +109,8 @@ def _hashes_of(entry: ModelEntry) -> list[str]:
         files = sorted(path for path in weights.iterdir() if path.is_file())
     elif entry.factory:
         files = [source_of(entry.factory)] if is_own(entry.factory) else zoo.files_of(entry.factory)
+    if entry.generate and entry.generate.prompt:
+        files.append(entry.generate.prompt)
     return [sha256_of(file) for file in files]
 
 

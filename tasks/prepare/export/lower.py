@@ -41,6 +41,7 @@ def build(
     with torch.no_grad():  # with gradients, writing a buffer in place cannot be exported
         methods = as_stored(methods, recipe.float_type)
         cases = with_cases(methods)
+        methods = [method for method in methods if not method.executes]
         exact = (
             {} if recipe.name == "fp32" else references({each.name: each.module for each in methods}, cases, "float32")
         )
@@ -69,8 +70,8 @@ def build(
                 eager[case.name],
                 exact.get(case.name),
                 None if taps else host_outputs(folder / "model.pte", case),
-                converted[case.method.name].layers,
-                _of_layers(converted[case.method.name].layers, layers_in_fp32.get(case.name, [])),
+                converted[case.method.program_method].layers,
+                _of_layers(converted[case.method.program_method].layers, layers_in_fp32.get(case.name, [])),
             )
             for case in cases
         ],

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -42,16 +43,17 @@ class CaseInputs:
         setup = method.setup
         return {
             "name": self.name,
-            "method": method.name,
+            "method": method.program_method,
             "inputs": write_tensors(folder, f"{prefix}input", self.inputs),
             "outputs": write_tensors(folder, f"{prefix}output", outputs),
             "outputs_fp32": write_tensors(folder, f"{prefix}fp32", exact or []),
             "outputs_host": write_tensors(folder, f"{prefix}host", host or []),
             "setup": (
-                {"method": setup[0], "inputs": write_tensors(folder, f"{prefix}setup", setup[1])} if setup else None
+                {"method": setup[0], "inputs": write_tensors(folder, f"{prefix}setup", chain(*setup[1]))} if setup else None
             ),
             "tokens": method.tokens,
             "kv_depth": method.kv_depth,
+            "steps": method.steps,
             "taps": [
                 layer | value | ({"fp32": exactly[0]} if exactly else {})
                 for layer, value, exactly in zip(
@@ -84,7 +86,7 @@ def as_stored(methods: list[Method], float_type: str) -> list[Method]:
             inputs=stored(method.inputs),
             shapes={name: stored(inputs) for name, inputs in method.shapes.items()},
             calibration=[stored(inputs) for inputs in method.calibration],
-            setup=(method.setup[0], stored(method.setup[1])) if method.setup else None,
+            setup=(method.setup[0], [stored(inputs) for inputs in method.setup[1]]) if method.setup else None,
         )
         for method in methods
     ]
@@ -107,13 +109,16 @@ def references(modules: Mapping[str, Any], cases: list[CaseInputs], float_type: 
     """
     found = {}
     for case in cases:
-        module = modules[case.method.name]
+        module = modules[case.method.program_method]
         with _state_restored(modules):
             if case.method.setup:
-                name, inputs = case.method.setup
-                _call(modules[name], inputs, float_type)
+                name, each_inputs = case.method.setup
+                for inputs in each_inputs:
+                    _call(modules[name], inputs, float_type)
                 _copy_state(modules[name], module)
-            found[case.name] = [output.clone() for output in _tensors_of(_call(module, case.inputs, float_type))]
+            for _ in range(case.method.steps or 1):
+                outputs = _call(module, case.inputs, float_type)
+            found[case.name] = [output.clone() for output in _tensors_of(outputs)]
     return found
 
 

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NoReturn
@@ -23,6 +23,7 @@ from tasks.prepare.export.convert import NotApplicable
 from tasks.prepare.export.entry import ModelEntry
 from tasks.prepare.export.exported import EXPORT_VERSION, first_line, os_cause
 from tasks.prepare.export.from_transformers import made_from_transformers
+from tasks.prepare.export.generation import generation
 from tasks.prepare.export.key import export_key, is_own, note_used, source_sha256, versions
 from tasks.prepare.export.made import Method, methods_of
 from tasks.prepare.export.process.memory import is_failed_allocation, memory_limit, out_of_memory
@@ -106,6 +107,8 @@ def _export_here(request: Request) -> Path:
     gc.set_threshold(1_000_000, 5, 5)  # with the default, garbage collection takes a sixth of the time
     share_node_sources()
     methods, own_recipe = _make(entry, precision, exports_dir, seed)
+    if request.taps:  # its sessions execute once
+        methods = [replace(method, steps=None) for method in methods]
     key = export_key(entry, precision, seed, exports_dir, taps=request.taps)
     folder = exports_dir / key
     with publish_folder(folder) as aside:
@@ -131,7 +134,7 @@ def _make(entry: ModelEntry, precision: str, exports_dir: Path, seed: int) -> tu
         own_recipe = _function(recipe.own) if recipe.own else None
         factory = entry.transformers or str(entry.factory)
         if entry.transformers:
-            made: Any = made_from_transformers(entry)
+            made: Any = generation(entry) if entry.generate else made_from_transformers(entry)
         else:
             made = _function(factory)() if is_own(factory) else MODELS[factory]()
     note_used(entry, precision, exports_dir, used.files, used.distributions)
