@@ -44,7 +44,7 @@ def limits_of(precision: str, data_types: Iterable[str] | None) -> AccuracyLimit
     Such are a .pte file from elsewhere and a user's own recipe. `data_types` are those beside fp32; without them it has
     the limits of int8_static.
     """
-    if known := _LIMITS.get(precision.partition(" except ")[0]):
+    if known := _LIMITS.get(precision.partition(" ")[0]):
         return known
     if data_types is None:
         return _UNKNOWN

@@ -47,19 +47,24 @@ class AccuracyWanted(BaseModel, extra="forbid", frozen=True):
 class CacheWanted(BaseModel, extra="forbid", frozen=True):
     """The KV cache of a language model."""
 
-    length: int | None = Field(default=None, ge=2, description="Tokens that it has room for; default: as many as needed.")
+    length: int | None = Field(
+        default=None, ge=2, description="Tokens that it has room for; default: as many as needed."
+    )
 
 
 class GenerateWanted(BaseModel, extra="forbid", frozen=True):
     """How a language model reads prompts and writes tokens: each prefill and each depth is a case."""
 
     prefill: list[Annotated[int, Field(ge=2)]] = Field(
-        min_length=1, description="Lengths of prompts; each is a case such as pp512, which reads one from an empty cache."
+        min_length=1,
+        description="Lengths of prompts; each is a case such as pp512, which reads one from an empty cache.",
     )
     depth: list[Annotated[int, Field(ge=0)]] = Field(
         default=[0], min_length=1, description="Tokens in the cache before tokens are written; each is a case."
     )
-    decode: int = Field(default=64, ge=2, le=4096, description="Tokens that a session writes, each at the next position.")
+    decode: int = Field(
+        default=64, ge=2, le=4096, description="Tokens that a session writes, each at the next position."
+    )
     cache: CacheWanted = Field(default=CacheWanted(), description="The KV cache, such as {length: 4096}.")
     prompt: Path | None = Field(
         default=None, description="A text file for the folder's tokenizer; default: seeded token ids."
@@ -78,7 +83,9 @@ class GenerateWanted(BaseModel, extra="forbid", frozen=True):
         """Return the longest prompt of which a multiple fills the cache to `depth`; raises ValueError."""
         fitting = [each for each in self.prefill if depth % each == 0]
         if not fitting:
-            raise ValueError(f"depth {depth} is not a multiple of a prefill; use one of {self.prefill}, or add it there")
+            raise ValueError(
+                f"depth {depth} is not a multiple of a prefill; use one of {self.prefill}, or add it there"
+            )
         return max(fitting)
 
     @model_validator(mode="after")

@@ -9,7 +9,18 @@ from tasks.prepare.export.exported import FORWARD
 
 Inputs = tuple[Any, ...]
 """Tensors."""
-_METHOD_KEYS = {"module", "inputs", "dynamic_shapes", "shapes", "calibration", "setup", "tokens", "kv_depth", "steps", "executes"}
+_METHOD_KEYS = {
+    "module",
+    "inputs",
+    "dynamic_shapes",
+    "shapes",
+    "calibration",
+    "setup",
+    "tokens",
+    "kv_depth",
+    "steps",
+    "executes",
+}
 
 
 @dataclass(frozen=True, eq=False)

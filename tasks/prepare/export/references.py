@@ -49,7 +49,9 @@ class CaseInputs:
             "outputs_fp32": write_tensors(folder, f"{prefix}fp32", exact or []),
             "outputs_host": write_tensors(folder, f"{prefix}host", host or []),
             "setup": (
-                {"method": setup[0], "inputs": write_tensors(folder, f"{prefix}setup", chain(*setup[1]))} if setup else None
+                {"method": setup[0], "inputs": write_tensors(folder, f"{prefix}setup", chain(*setup[1]))}
+                if setup
+                else None
             ),
             "tokens": method.tokens,
             "kv_depth": method.kv_depth,

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from devices.errors import FarmError
-from tasks.prepare.export.convert import NotApplicable
 from tasks.prepare.export.entry import ModelEntry
 from tasks.prepare.export.exported import EXPORT_VERSION, first_line, os_cause
 from tasks.prepare.export.from_transformers import made_from_transformers
@@ -30,6 +29,7 @@ from tasks.prepare.export.process.memory import is_failed_allocation, memory_lim
 from tasks.prepare.export.process.warm import share_node_sources
 from tasks.prepare.export.recipes import recipe_of
 from tasks.prepare.export.user_code import in_users_words
+from tasks.prepare.export.weights import NotApplicable
 from tasks.prepare.export.zoo import MODELS
 from tasks.store.files import publish_folder, write_complete
 
