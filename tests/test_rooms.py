@@ -65,6 +65,7 @@ MOST_FILES = 20
 HEAVY = {"torch", "executorch", "transformers", "torchao"}
 HEAVY_ROOMS = ("tasks/prepare/export/", "tasks/prepare/runner/")
 READMES = ["devices", "flows", "sql", "tasks", "tests", "tasks/prepare/export/process", "tasks/prepare/export/zoo"]
+READMES += ["tasks/prepare/export/language"]
 READMES += [package.replace(".", "/") for package in (*PACKAGES, *ROOMS_OF_WINGS)]
 
 

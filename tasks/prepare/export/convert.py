@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from devices.errors import FarmError
+from tasks.prepare.export.language.weights import NotApplicable, quantize_weights
 from tasks.prepare.export.made import Inputs, Method
 from tasks.prepare.export.recipes import Recipe
-from tasks.prepare.export.weights import NotApplicable, quantize_weights
 
 logger = logging.getLogger(__name__)
 _CALIBRATION_BATCHES = 8

@@ -22,14 +22,14 @@ from devices.errors import FarmError
 from tasks.prepare.export.entry import ModelEntry
 from tasks.prepare.export.exported import EXPORT_VERSION, first_line, os_cause
 from tasks.prepare.export.from_transformers import made_from_transformers
-from tasks.prepare.export.generation import generation
 from tasks.prepare.export.key import export_key, is_own, note_used, source_sha256, versions
+from tasks.prepare.export.language.generation import generation
+from tasks.prepare.export.language.weights import NotApplicable
 from tasks.prepare.export.made import Method, methods_of
 from tasks.prepare.export.process.memory import is_failed_allocation, memory_limit, out_of_memory
 from tasks.prepare.export.process.warm import share_node_sources
 from tasks.prepare.export.recipes import recipe_of
 from tasks.prepare.export.user_code import in_users_words
-from tasks.prepare.export.weights import NotApplicable
 from tasks.prepare.export.zoo import MODELS
 from tasks.store.files import publish_folder, write_complete
 
@@ -106,6 +106,7 @@ def _export_here(request: Request) -> Path:
     started = time.monotonic()
     gc.set_threshold(1_000_000, 5, 5)  # with the default, garbage collection takes a sixth of the time
     share_node_sources()
+    _check_cache(entry, precision)
     methods, own_recipe = _make(entry, precision, exports_dir, seed)
     if request.taps:  # its sessions execute once
         methods = [replace(method, steps=None) for method in methods]
@@ -118,6 +119,14 @@ def _export_here(request: Request) -> Path:
         tail = {"seed": seed, "versions": versions(), **source, "export_s": round(time.monotonic() - started, 3)}
         write_complete(aside / "export.json", json.dumps(head | built | tail, indent=1).encode())
     return folder
+
+
+def _check_cache(entry: ModelEntry, precision: str) -> None:
+    """Raise NotApplicable if the cache would be converted, complete, for every token."""
+    dtype = entry.generate.cache.dtype if entry.generate else None
+    computes_in = {"float32": "fp32", "float16": "fp16"}[recipe_of(precision).float_type]
+    if dtype and dtype != computes_in:
+        raise NotApplicable(f"{precision} computes in {computes_in}, so a cache in {dtype} has no meaning for it")
 
 
 def _make(entry: ModelEntry, precision: str, exports_dir: Path, seed: int) -> tuple[list[Method], Any]:

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from tasks.prepare.export.convert import convert
+from tasks.prepare.export.language.weights import NotApplicable
 from tasks.prepare.export.made import Method, methods_of
 from tasks.prepare.export.recipes import recipe_of
-from tasks.prepare.export.weights import NotApplicable
 
 pytestmark = pytest.mark.torch
 torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")

@@ -1,37 +1,24 @@
-"""A language model of transformers as a program that reads prompts and writes tokens: prefill and decoding.
+"""The methods of a language model of transformers: reading prompts (prefill) and writing tokens (decoding).
 
 The cache is the static one of transformers' integration of ExecuTorch. Everything here runs in the export process; the
 text of this file is part of every export key.
 """
 
-from pathlib import Path
 from typing import Any
 
 from devices.errors import FarmError
-from tasks.prepare.export.entry import GenerateWanted, ModelEntry
-from tasks.prepare.export.exported import first_line
-from tasks.prepare.export.from_transformers import load_model
+from tasks.prepare.export.language.wanted import GenerateWanted
 from tasks.prepare.export.made import Inputs
 
 
-def generation(entry: ModelEntry) -> dict[str, Any]:
-    """Return the methods of an entry with `generate`, as a factory does; raises FarmError.
+def language_methods(model: Any, tokens: Any, wanted: GenerateWanted) -> dict[str, Any]:
+    """Return the methods of a causal language model, as a factory does; raises FarmError.
 
     `pp512` reads a prompt of 512 tokens into an empty cache and returns the scores of the next token. `tg64` writes 64
     tokens, one an execution, each the likeliest after those before it, and returns all of them; `tg64_d512` does so
-    behind 512 tokens.
+    behind 512 tokens. `tokens` (n,) are the prompt, with one more than the longest depth.
     """
-    wanted = entry.generate
-    assert wanted is not None
-    model = load_model(entry)
     model.requires_grad_(requires_grad=False)
-    words = model.config.get_text_config().vocab_size
-    tokens = _tokens(entry, words, max(*wanted.prefill, *wanted.depth) + 1)
-    return {"methods": language_methods(model, tokens, wanted)}
-
-
-def language_methods(model: Any, tokens: Any, wanted: GenerateWanted) -> dict[str, Any]:
-    """Return the methods of a causal language model of transformers, measured with `tokens`, a tensor (n,)."""
     lm = _with_static_cache(model, wanted.length)
     prefill, decode = _modules(lm, wanted.decode)
 
@@ -56,26 +43,7 @@ def language_methods(model: Any, tokens: Any, wanted: GenerateWanted) -> dict[st
         if any(each["module"] is decode for each in methods.values()):
             method["executes"] = next(each for each in methods if each.startswith(first))
         methods[name] = method
-    return methods
-
-
-def _tokens(entry: ModelEntry, words: int, count: int) -> Any:
-    """Return `count` token ids: of the text in the entry's prompt file, otherwise seeded ones."""
-    import torch
-
-    prompt = entry.generate.prompt if entry.generate else None
-    if prompt is None:
-        return torch.randint(0, words, (count,))
-    from transformers import AutoTokenizer
-
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(Path(entry.transformers or ""), local_files_only=True)
-    except (OSError, ValueError) as error:
-        raise FarmError(f"`prompt` needs a tokenizer in {entry.transformers} ({first_line(error)})") from None
-    ids = tokenizer(prompt.read_text(encoding="utf-8"))["input_ids"]
-    if len(ids) < count:
-        raise FarmError(f"{prompt}: has {len(ids)} tokens; the longest prompt and one more are {count}")
-    return torch.tensor(ids[:count])
+    return {"methods": methods}
 
 
 def _with_static_cache(model: Any, length: int) -> Any:
@@ -91,7 +59,7 @@ def _with_static_cache(model: Any, length: int) -> Any:
     try:
         return TorchExportableModuleForDecoderOnlyLM(model, batch_size=1, max_cache_len=length).model
     except Exception as error:
-        raise FarmError(f"transformers has no static cache for {kind} ({first_line(error)})") from None
+        raise FarmError(f"transformers has no static cache for {kind} ({error})") from None
 
 
 def _keep_in_fp32(model: Any) -> None:
