@@ -16,7 +16,10 @@ app = typer.Typer(rich_markup_mode=None)
 def load(
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(help="Bundles, folders of bundles, or loose .etdump files; all of --bundles if omitted."),
+        typer.Argument(
+            help="Bundles, folders of bundles, loose .etdump files, or logs with a PyTorchObserver line; "
+            "all of --bundles if omitted."
+        ),
     ] = None,
     var: VarOption = DEFAULT_VAR,
     bundles: BundlesOption = None,

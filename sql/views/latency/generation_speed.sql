@@ -98,9 +98,38 @@ SELECT
     decode.steps AS decode_steps,
     coalesce(prefill.pte_bytes, decode.pte_bytes) AS pte_bytes,
     decode.pte_bytes * decode.tokens_per_s / decode.tokens / 1e9 AS decode_gb_per_s,
-    greatest(prefill.peak_resident_bytes, decode.peak_resident_bytes) AS peak_resident_bytes
+    greatest(prefill.peak_resident_bytes, decode.peak_resident_bytes) AS peak_resident_bytes,
+    'ETDump' AS source
 FROM prefill
-FULL JOIN decode USING (about, prompt);
+FULL JOIN decode USING (about, prompt)
+UNION ALL BY NAME
+SELECT
+    sweep_id,
+    night,
+    device,
+    emulated,
+    model,
+    precision,
+    variant,
+    threads,
+    reported_prompt_tokens AS prefill_tokens,
+    reported_first_token_ms AS time_to_first_token_ms,
+    1000 * reported_prompt_tokens / nullif(reported_prompt_ms, 0) AS prefill_tokens_per_s,
+    1 AS prefill_sessions,
+    reported_prompt_tokens AS kv_depth,
+    1 AS decode_tokens,
+    reported_text_ms / reported_tokens AS decode_ms,
+    1000 * reported_tokens / nullif(reported_text_ms, 0) AS decode_tokens_per_s,
+    1 AS decode_sessions,
+    cell AS prefill_cell,
+    cell AS decode_cell,
+    'pp' || reported_prompt_tokens AS prefill_test,
+    load_ns / 1e6 + reported_first_token_ms AS load_to_first_token_ms,
+    'tg' || reported_tokens || ' @ d' || reported_prompt_tokens AS decode_test,
+    reported_tokens AS decode_steps,
+    'PyTorchObserver' AS source
+FROM _session
+WHERE reported_tokens IS NOT NULL;
 
 COMMENT ON VIEW generation_speed IS 'How fast language models read a prompt and write text: each prefill beside the decoding at the KV depth that it leaves, equal in everything else; a phase without the other has NULL there. The numbers of tokens are fixed by the exported methods, so a text cannot end early.';
 COMMENT ON COLUMN generation_speed.model IS 'Name of the model, without the name of the method.';
@@ -125,3 +154,4 @@ COMMENT ON COLUMN generation_speed.decode_high_per_s IS 'High end of it.';
 COMMENT ON COLUMN generation_speed.decode_steps IS 'Decoding runs of a session, each at the next position; NULL if every run is at kv_depth.';
 COMMENT ON COLUMN generation_speed.decode_gb_per_s IS 'Gigabytes per second that decoding reads if each token reads the whole program once: pte_bytes times the decoding runs per second, without the KV cache. An embedding table that is only looked up is counted in full.';
 COMMENT ON COLUMN generation_speed.peak_resident_bytes IS 'Largest resident memory of the runner in sessions of both phases, KV cache included.';
+COMMENT ON COLUMN generation_speed.source IS 'ETDump: measured by the farm; PyTorchObserver: what the log of ExecuTorch''s own runner of language models states, in full milliseconds, with tokenizing in the prefill and sampling in the decoding.';
