@@ -81,9 +81,7 @@ def _run_once(request: Request, limit_bytes: int) -> dict[str, Any] | None:
         return answer
     step = f" while {answer['doing']}" if answer else ""
     if not has_ended:
-        return {
-            "error": f"the export did not finish within {request.deadline_s:g} s{step and f'; it was stopped{step}'}"
-        }
+        return {"error": f"the export was stopped after {request.deadline_s:g} s{step}"}
     if exit_code == _SERVER_GONE:
         return None
     # Code in C++ that does not handle a failed allocation ends the process.
