@@ -95,6 +95,7 @@ def _of_layers(layers: list[dict[str, Any]], in_fp32: list[tuple[Key, Any]]) -> 
 
 def _lower(converted: Mapping[str, Converted], *, has_record: bool) -> tuple[Any, dict[str, Operators]]:
     """Return the program of all methods, and the operators of each."""
+    import executorch.kernels.quantized  # noqa: F401 - registers the operators of quantized values
     from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
     from executorch.devtools.intermediate_output_tap import strip_taps_
     from executorch.exir import ExecutorchBackendConfig, memory, to_edge_transform_and_lower
