@@ -18,9 +18,11 @@ def export(
     seed: Annotated[int, typer.Option(help="Seed of weights and reference inputs.")] = 0,
     var: VarOption = DEFAULT_VAR,
 ) -> None:
-    """Export one model to a .pte; print its folder."""
+    """Export one model to a .pte and execute it once on this machine; print its folder."""
     from tasks.prepare.export.export import export_model
     from tasks.store.var import Var
 
     done = export_model(model, precision, Var(var).exports, seed=seed)
     show(done.folder)
+    if done.trial:
+        show(f"executed once on this machine: {done.trial}", err=True)

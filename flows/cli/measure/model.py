@@ -68,6 +68,8 @@ def _lines(case: "CheckedCase") -> Iterator[str]:
     export = case.export
     delegated, portable = (sum(entry["count"] for entry in each) for each in (export.delegated, portable_of(export)))
     yield f"{export.model} {export.precision}: {export.pte_bytes / 1e6:.2f} MB, exported in {export.export_s:.1f} s"
+    if export.trial:
+        yield f"executed once after the export: {export.trial}"
     if export.delegated or export.portable:
         yield f"operators: {delegated} delegated to XNNPACK, {portable} portable"
     if case.problem:

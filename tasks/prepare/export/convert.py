@@ -3,6 +3,7 @@
 Everything here runs in the export process. The text of this file is part of every export key.
 """
 
+import inspect
 import logging
 from dataclasses import dataclass, field
 from typing import Any
@@ -52,9 +53,16 @@ def convert(method: Method, recipe: Recipe, own: Any = None) -> Converted:
 def _by_own_recipe(method: Method, recipe: Recipe, own: Any) -> Converted:
     import torch
 
-    program = own(method.module, method.inputs)
+    takes_shapes = "dynamic_shapes" in inspect.signature(own).parameters
+    shapes = {"dynamic_shapes": method.dynamic_shapes} if takes_shapes else {}
+    program = own(method.module, method.inputs, **shapes)
     if not isinstance(program, torch.export.ExportedProgram):
         raise FarmError(f"the recipe {recipe.name} must return an ExportedProgram, not {type(program).__name__}")
+    if method.dynamic_shapes and not program.range_constraints:
+        raise FarmError(
+            f"the recipe {recipe.name} fixes the dynamic shapes of {method.name}; give it a third parameter "
+            "`dynamic_shapes` and pass it to torch.export.export"
+        )
     return Converted(program, program.module())
 
 

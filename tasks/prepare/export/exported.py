@@ -95,6 +95,9 @@ class Export:
     """Weights outside the program, as {file, sha256}."""
     is_stateful: bool = False
     """Whether the case's method changes buffers of the program, so that executions may differ."""
+    trial: str | None = None
+    """How the execution on the machine that exported it ended: `succeeded`, or `not tried here: cause`; None of a .pte
+    file that exists already."""
     source_sha256: str | None = None
     """Of the files that the model was made from; None of a .pte file that exists already."""
     tapped: "Export | None" = None

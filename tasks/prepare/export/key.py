@@ -17,14 +17,16 @@ from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
 from devices.errors import FarmError
-from tasks.prepare.export import convert, from_transformers, host, lower, made, recipes, references, sources, zoo
+from tasks.prepare.export import convert, from_transformers, made, recipes, references, sources, zoo
 from tasks.prepare.export.entry import ModelEntry
 from tasks.prepare.export.exported import EXPORT_VERSION
 from tasks.prepare.export.language import generation, methods, weights
+from tasks.prepare.export.lowering import buffers, lower, trial
 from tasks.prepare.export.recipes import recipe_of
 from tasks.store.files import sha256_of, write_complete
 
-_CODE = (convert, from_transformers, generation, host, lower, made, recipes, methods, references, sources, weights)
+_LANGUAGE = (generation, methods, weights)
+_CODE = (buffers, convert, from_transformers, *_LANGUAGE, lower, made, recipes, references, sources, trial)
 _TAPS = Path(__file__).parent / "taps.py"
 _DISTRIBUTIONS = ("torch", "torchao", "executorch", "transformers")
 

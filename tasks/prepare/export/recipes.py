@@ -41,7 +41,8 @@ class Recipe:
     except_operators: tuple[str, ...] = ()
     """ATen operators, such as layer_norm, that compute in fp32."""
     own: str | None = None
-    """Your own recipe, `package.module:recipe`: a function (module, inputs) -> ExportedProgram."""
+    """Your own recipe, `package.module:recipe`: a function (module, inputs) or
+    (module, inputs, dynamic_shapes) -> ExportedProgram."""
 
 
 RECIPES: dict[str, Recipe] = {

@@ -1,6 +1,7 @@
 """The cases of an export: their inputs, and what eager PyTorch returns for them."""
 
 import hashlib
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ from typing import Any
 from devices.errors import FarmError
 from tasks.prepare.export.made import Inputs, Method
 
+logger = logging.getLogger(__name__)
 Outputs = list[Any]
 """The tensors that a method returns, in the order of the exported program."""
 
@@ -110,6 +112,7 @@ def references(modules: Mapping[str, Any], cases: list[CaseInputs], float_type: 
     Each case starts with the state that the modules have now (their buffers) and executes its set-up first.
     """
     found = {}
+    logger.info("computing the reference outputs in eager PyTorch")
     for case in cases:
         module = modules[case.method.program_method]
         with _state_restored(modules):

@@ -57,7 +57,7 @@ def export(
 ) -> NoReturn:
     """Export one model with at most `limit_bytes` of memory, and end this process.
 
-    Sends {"folder": name}, {"skipped": reason} or {"error": cause}.
+    Sends {"doing": what} for each step, then {"folder": name}, {"skipped": reason} or {"error": cause}.
     """
     os.setsid()
     log = os.open(request.log, os.O_WRONLY | os.O_APPEND)
@@ -67,12 +67,25 @@ def export(
     os.environ.update(environment | {"PYTHONHASHSEED": "0"})
     faulthandler.enable()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
+    logging.getLogger("tasks.prepare.export").addHandler(_Steps(answer_to))
     threading.Thread(target=_end_with_farm, daemon=True).start()
     answer_to.send(_answer(request, limit_bytes))
     with contextlib.suppress(OSError):  # the log's disk may be full
         sys.stdout.flush()
         sys.stderr.flush()
     os._exit(0)  # without waiting for threads of the model
+
+
+class _Steps(logging.Handler):
+    """Sends what this process does, so that the farm knows it if the process does not finish."""
+
+    def __init__(self, answer_to: "Connection[Any, Any]") -> None:
+        super().__init__(logging.INFO)
+        self.answer_to = answer_to
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.levelno == logging.INFO:
+            self.answer_to.send({"doing": record.getMessage()})
 
 
 def _end_with_farm() -> None:
@@ -100,7 +113,7 @@ def _answer(request: Request, limit_bytes: int) -> dict[str, Any]:
 
 def _export_here(request: Request) -> Path:
     """Export in this process and return the published folder."""
-    from tasks.prepare.export.lower import build
+    from tasks.prepare.export.lowering.lower import build
 
     entry, precision, seed, exports_dir = request.entry, request.precision, request.seed, request.exports_dir
     started = time.monotonic()
@@ -113,7 +126,7 @@ def _export_here(request: Request) -> Path:
     key = export_key(entry, precision, seed, exports_dir, taps=request.taps)
     folder = exports_dir / key
     with publish_folder(folder) as aside:
-        built = build(methods, recipe_of(precision), aside, own_recipe, taps=request.taps)
+        built = build(methods, recipe_of(precision), aside, own_recipe, taps=request.taps, log=request.log)
         head = {"export_version": EXPORT_VERSION, "export_key": key, "model": entry.name, "precision": precision}
         source = {"source_sha256": source_sha256(entry, precision, exports_dir)}
         tail = {"seed": seed, "versions": versions(), **source, "export_s": round(time.monotonic() - started, 3)}

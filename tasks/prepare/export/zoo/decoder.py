@@ -152,8 +152,8 @@ def _attention(width: int, heads: int, room: int) -> Any:
                 layer(hidden).unflatten(-1, (heads, 2 * half)).transpose(0, 1)
                 for layer in (self.query, self.key, self.value)
             )
-            self.key_cache.index_copy_(1, positions, _rotated(key, cosine, sine))
-            self.value_cache.index_copy_(1, positions, value)
+            self.key_cache[:, positions] = _rotated(key, cosine, sine)
+            self.value_cache[:, positions] = value
             match = torch.bmm(_rotated(query, cosine, sine), self.key_cache.transpose(1, 2)) * (2 * half) ** -0.5
             found = torch.bmm(nn.functional.softmax(match + mask, -1), self.value_cache)
             return self.output(found.transpose(0, 1).flatten(1))
