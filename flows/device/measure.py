@@ -256,7 +256,7 @@ def _missing(job: DeviceJob, session: PlannedSession) -> tuple[str, str]:
     platform = job.device.platform or job.facts.platform
     return "no_runner", job.runner_error or (
         f"runner missing for {platform}, {cell.variant}, mode {cell.mode}; "
-        "build one with `etfarm runner build` or register one with `etfarm runner register`"
+        "build one with `etfarm devices runner build` or register one with `etfarm devices runner register`"
     )
 
 
