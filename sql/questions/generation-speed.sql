@@ -45,6 +45,7 @@ SELECT
     pte_bytes,
     CASE WHEN place = 1 THEN decode_gb_per_s END AS decode_gb_per_s,
     peak_resident_bytes,
+    perplexity,
     source,
     cell
 FROM phase

@@ -95,6 +95,8 @@ class ModelRecord(_Record):
     """Tokens that are in its KV cache before the first execution."""
     steps: Count | None = None
     """Executions of a session, each one token further; None: each is at the same depth."""
+    perplexity: Finite | None = None
+    """Of a language model in eager PyTorch, converted by the recipe, on the text that its entry names."""
     versions: dict[str, str | None] = {}
     source_sha256: str | None = None
     """Of the files that the model was made from, except those of installed packages."""

@@ -29,6 +29,7 @@ measured AS (
         coalesce(kv_depth, 0) AS kv_depth,
         steps,
         any_value(pte_bytes) AS pte_bytes,
+        any_value(perplexity) AS perplexity,
         any_value(_cell.sessions) AS sessions,
         any_value(cell_ms) AS time_ms,
         median(load_ms + first_ms) AS loaded_ms,
@@ -99,7 +100,8 @@ SELECT
     coalesce(prefill.pte_bytes, decode.pte_bytes) AS pte_bytes,
     decode.pte_bytes * decode.tokens_per_s / decode.tokens / 1e9 AS decode_gb_per_s,
     greatest(prefill.peak_resident_bytes, decode.peak_resident_bytes) AS peak_resident_bytes,
-    'ETDump' AS source
+    'ETDump' AS source,
+    coalesce(prefill.perplexity, decode.perplexity) AS perplexity
 FROM prefill
 FULL JOIN decode USING (about, prompt)
 UNION ALL BY NAME
@@ -155,3 +157,4 @@ COMMENT ON COLUMN generation_speed.decode_steps IS 'Decoding runs of a session, 
 COMMENT ON COLUMN generation_speed.decode_gb_per_s IS 'Gigabytes per second that decoding reads if each token reads the whole program once: pte_bytes times the decoding runs per second, without the KV cache. An embedding table that is only looked up is counted in full.';
 COMMENT ON COLUMN generation_speed.peak_resident_bytes IS 'Largest resident memory of the runner in sessions of both phases, KV cache included.';
 COMMENT ON COLUMN generation_speed.source IS 'ETDump: measured by the farm; PyTorchObserver: what the log of ExecuTorch''s own runner of language models states, in full milliseconds, with tokenizing in the prefill and sampling in the decoding.';
+COMMENT ON COLUMN generation_speed.perplexity IS 'Of the model in eager PyTorch, with the weights of the recipe, on the text that the entry in the sweep file names: less is better; NULL without a text.';

@@ -126,8 +126,9 @@ def _resolved(entry: ModelEntry, folder: Path) -> dict[str, Any]:
             found[key] = _file(path, folder)
     for key in ("data", "inputs", "expected"):
         found[key] = [_file(path, folder) for path in getattr(entry, key)]
-    if entry.generate and entry.generate.prompt:
-        found["generate"] = entry.generate.model_copy(update={"prompt": _file(entry.generate.prompt, folder)})
+    if entry.generate:
+        texts = {key: path for key in ("prompt", "text") if (path := getattr(entry.generate, key))}
+        found["generate"] = entry.generate.model_copy(update={key: _file(path, folder) for key, path in texts.items()})
     if entry.transformers and not entry.transformers.isidentifier():
         weights = (folder / entry.transformers).absolute()
         if not (weights / "config.json").is_file():

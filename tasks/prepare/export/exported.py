@@ -98,6 +98,8 @@ class Export:
     trial: str | None = None
     """How the execution on the machine that exported it ended: `succeeded`, or `not tried here: cause`; None of a .pte
     file that exists already."""
+    perplexity: float | None = None
+    """On the text that the entry names, in eager PyTorch; None without one, and of recipes that change the program."""
     source_sha256: str | None = None
     """Of the files that the model was made from; None of a .pte file that exists already."""
     tapped: "Export | None" = None

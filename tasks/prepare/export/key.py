@@ -96,7 +96,7 @@ def _written(entry: ModelEntry) -> list[object]:
     """Return what an entry states about its source, except where its files are: their contents count."""
     factory = entry.factory.rpartition("/")[2] if entry.factory else None
     transformers = None if _weights(entry) else entry.transformers
-    generate = entry.generate.model_dump(mode="json", exclude={"prompt"}) if entry.generate else None
+    generate = entry.generate.model_dump(mode="json", exclude={"prompt", "text"}) if entry.generate else None
     return [factory, transformers, entry.config, *([generate] if generate else [])]
 
 
@@ -112,8 +112,8 @@ def _hashes_of(entry: ModelEntry) -> list[str]:
         files = sorted(path for path in weights.iterdir() if path.is_file())
     elif entry.factory:
         files = [source_of(entry.factory)] if is_own(entry.factory) else zoo.files_of(entry.factory)
-    if entry.generate and entry.generate.prompt:
-        files.append(entry.generate.prompt)
+    if entry.generate:
+        files += [path for path in (entry.generate.prompt, entry.generate.text) if path]
     return [sha256_of(file) for file in files]
 
 

@@ -1,6 +1,6 @@
 """What a factory returns: (module, inputs), or a mapping with shapes, calibration data or several methods."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,7 @@ _METHOD_KEYS = {
     "kv_depth",
     "steps",
     "executes",
+    "perplexity",
 }
 
 
@@ -45,6 +46,8 @@ class Method:
     """Executions of a session, each one step further: the last one returns all tokens; None: each does the same."""
     executes: str | None = None
     """Another method with the same module, which is executed instead of a copy of it."""
+    perplexity: Callable[[], float] | None = None
+    """Computes the perplexity of the module, as a recipe has changed it, on a text."""
 
     @property
     def program_method(self) -> str:
@@ -94,7 +97,7 @@ def _method(name: Any, made: Any, factory: str) -> Method:
             raise FarmError(f"{factory}: {name}: inputs must be a tuple of tensors, not {_types_of(each)}")
     if shapes and not made.get("dynamic_shapes"):
         raise FarmError(f"{factory}: {name}: `shapes` needs `dynamic_shapes`, as torch.export takes it")
-    numbers = {key: made.get(key) for key in ("tokens", "kv_depth", "steps", "executes")}
+    numbers = {key: made.get(key) for key in ("tokens", "kv_depth", "steps", "executes", "perplexity")}
     state = (setup["method"], filled) if setup else None
     dynamic = made.get("dynamic_shapes")
     return Method(name, module, inputs, dynamic, dict(shapes), calibration, state, **numbers)

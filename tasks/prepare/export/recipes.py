@@ -44,6 +44,11 @@ class Recipe:
     """Your own recipe, `package.module:recipe`: a function (module, inputs) or
     (module, inputs, dynamic_shapes) -> ExportedProgram."""
 
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the module itself computes as its program does, so that more than its methods can be asked of it."""
+        return self.quantization in (None, "int4_dynamic") and not self.except_operators and self.own is None
+
 
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe

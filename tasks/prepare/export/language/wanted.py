@@ -35,6 +35,10 @@ class GenerateWanted(BaseModel, extra="forbid", frozen=True):
         default=None, description="A text file for the folder's tokenizer; default: seeded token ids."
     )
 
+    text: Path | None = Field(
+        default=None, description="A text file: the perplexity of each recipe on it is computed at the export."
+    )
+
     @property
     def length(self) -> int:
         """Tokens that the cache has room for."""

@@ -57,6 +57,7 @@ def build(
         for method in methods:
             method.module.to(getattr(torch, recipe.float_type))
         converted = {method.name: convert(method, recipe, own) for method in methods}
+        perplexity = next((method.perplexity() for method in methods if method.perplexity and recipe.is_in_place), None)
         if taps:
             converted = {name: tapped(each) for name, each in converted.items()}
         eager = references({name: each.reference for name, each in converted.items()}, cases, recipe.float_type)
@@ -74,6 +75,7 @@ def build(
         "pte_bytes": (folder / "model.pte").stat().st_size,
         "methods": operators,
         "trial": trial.outcome,
+        "perplexity": perplexity,
         "cases": [
             case.written(
                 folder,
