@@ -53,8 +53,9 @@ def keep_initial_values(programs: Iterable[Any]) -> None:
     changed = {buffer for program in programs for buffer in program.graph_signature.buffers_to_mutate.values()}
     for program in programs:
         buffers = program.graph_signature.inputs_to_buffers
+        values = {**program.constants, **program.state_dict}  # buffers that are not persistent are constants
         for node in program.graph.find_nodes(op="placeholder"):
-            if buffers.get(node.target) in changed and program.state_dict[buffers[node.target]].any():
+            if buffers.get(node.target) in changed and values[buffers[node.target]].any():
                 node.meta["et_init_buffer"] = True
 
 
