@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.prepare.export.convert import Converted, convert
+from tasks.prepare.export.lowering.attention import attention_as_products
 from tasks.prepare.export.lowering.buffers import give_values_the_rank_of_caches, keep_initial_values, write_in_place
 from tasks.prepare.export.lowering.trial import trial_of
 from tasks.prepare.export.made import Method
@@ -107,6 +108,7 @@ def _lower(converted: Mapping[str, Converted], *, has_record: bool) -> tuple[Any
     xnnpack = XnnpackPartitioner()
     programs = {name: each.program for name, each in converted.items()}
     for program in programs.values():
+        attention_as_products(program)
         give_values_the_rank_of_caches(program)
     with _reasons() as reasons:
         edge = to_edge_transform_and_lower(programs, partitioner=[xnnpack], generate_etrecord=has_record)
