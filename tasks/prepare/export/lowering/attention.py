@@ -106,15 +106,19 @@ class _Attention:
     def _constant(self, value: Any) -> Any:
         """Return a constant of the program: a number as a tensor of one element."""
         import torch
-        from executorch.backends.transforms.utils import create_constant_placeholder
-        from torch.export.graph_signature import InputKind
+        from torch.export.graph_signature import InputKind, InputSpec, TensorArgument
 
         tensor = torch.as_tensor(value).to(self.dtype)
         tensor = tensor if tensor.dim() else tensor.reshape(1)
         first = next(iter(self.graph.find_nodes(op="placeholder")))
-        name = f"attention_constant_{len(self.program.constants)}"
         with self.graph.inserting_before(first):
-            return create_constant_placeholder(self.program, self.graph, name, InputKind.CONSTANT_TENSOR, tensor)
+            node = self.graph.placeholder(f"attention_constant_{len(self.program.constants)}")
+        # executorch's function for it needs a first input that is not quantized.
+        node.meta["val"] = self.query.meta["val"].fake_mode.from_tensor(tensor)
+        self.program.constants[node.name] = tensor
+        spec = InputSpec(InputKind.CONSTANT_TENSOR, TensorArgument(node.name), node.name)
+        self.program.graph_signature.input_specs.insert(0, spec)
+        return node
 
 
 def _sizes(*shape: Any) -> list[int]:

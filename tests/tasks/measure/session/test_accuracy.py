@@ -257,6 +257,10 @@ def test_written_tokens_are_compared_one_by_one_and_fp32_writes_its_own_text(tmp
     eager, fp32, got = [5] * 12, [1] * 12, [5, 5, 6, *[5] * 9]
     references, collected = case(tmp_path, eager, got, "int64", fp32=fp32, fp32_dtype="int64")
     of_eager, of_fp32 = compare_outputs(replace(references, are_tokens=True), collected)
-    # then it is inaccurate by that token alone; how much is equal to fp32 is shown and not judged
+    # then it is inaccurate by that token alone; how much is equal to fp32 is shown and not judged, ...
     assert (of_eager.is_inaccurate, of_eager.first_difference, of_eager.snr_db) == (True, 2, None)
     assert (of_fp32.is_inaccurate, of_fp32.first_difference, of_fp32.top1_agreement) == (None, 0, 0.0)
+    # ... nor is eager where it rounds activations in another way
+    limits = replace(LIMITS, same_text=False)
+    rounded, _ = compare_outputs(replace(references, are_tokens=True, limits=limits), collected)
+    assert (rounded.is_inaccurate, rounded.first_difference) == (None, 2)
