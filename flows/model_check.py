@@ -114,7 +114,8 @@ def _checked(export: Export, bench: Bench, folder: Path, renew_lease: Callable[[
     """Run the sessions of a case, up to the first that does not succeed."""
     night = sweep_night("check", datetime.now(UTC).date(), (), again=False)
     device = bench.spec.name
-    cell = Cell(device, export.model, export.precision, 1, "sme2_off", "timing", EXECUTIONS, WARMUP_EXECUTIONS)
+    executions = export.executions(EXECUTIONS, WARMUP_EXECUTIONS)
+    cell = Cell(device, export.model, export.precision, 1, "sme2_off", "timing", *executions)
     store = LocalStore(folder / "bundles")
     records: list[SessionRecord] = []
     sessions: list[SessionTimes] = []

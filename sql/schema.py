@@ -12,7 +12,7 @@ import duckdb
 from sql.describe import COLUMNS, describe_columns
 from sql.errors import WarehouseError
 from sql.quoting import literal
-from sql.seeds.rows import operator_categories, scalar_patterns, sme_rules
+from sql.seeds.rows import interval_ranks, operator_categories, scalar_patterns, sme_rules
 
 _HERE = Path(__file__).parent
 _HISTORY = """
@@ -72,7 +72,9 @@ def macros() -> tuple[SqlFile, ...]:
     """Return the macros of this farm, those made from the rules in seeds/ included; views may use them."""
     rows = ", ".join(f"({literal(sme2)}, {literal(pattern)})" for sme2, pattern in sme_rules())
     scalar = " OR ".join(f"regexp_matches(operator, {literal(pattern)})" for pattern in scalar_patterns())
+    ranks = ", ".join(f"{values}: {rank}" for values, rank in interval_ranks())
     made = {
+        "_interval_rank": f"_interval_rank(n) AS map_extract_value(MAP {{{ranks}}}, n)",
         "_sme_rule": f"_sme_rule() AS TABLE FROM (VALUES {rows}) AS rule (sme2, pattern)",
         "_is_scalar_operator": f"_is_scalar_operator(operator) AS {scalar}",
     }

@@ -64,7 +64,8 @@ MOST_FILES = 20
 # The only packages that may import these, inside the function that needs them: a worker beside phones has neither.
 HEAVY = {"torch", "executorch", "transformers", "torchao"}
 HEAVY_ROOMS = ("tasks/prepare/export/", "tasks/prepare/runner/")
-READMES = ["devices", "flows", "sql", "tasks", "tests", "tasks/prepare/export/process", "tasks/prepare/export/zoo"]
+READMES = ["devices", "flows", "sql", "tasks", "tests"]
+READMES += [f"tasks/prepare/export/{room}" for room in ("language", "lowering", "process", "zoo")]
 READMES += [package.replace(".", "/") for package in (*PACKAGES, *ROOMS_OF_WINGS)]
 
 

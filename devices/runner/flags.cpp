@@ -72,6 +72,8 @@ const std::map<std::string, Setter>& setters() {
       {"data_path", [](Flags& f, const std::string& v) { f.data_paths = split_at_commas(v); }},
       {"method_name", [](Flags& f, const std::string& v) { f.method_name = v; }},
       {"num_executions", [](Flags& f, const std::string& v) { f.num_executions = to_int("num_executions", v, 1); }},
+      {"output_execution",
+       [](Flags& f, const std::string& v) { f.output_execution = to_int("output_execution", v, 1); }},
       {"untraced_executions",
        [](Flags& f, const std::string& v) { f.untraced_executions = to_int("untraced_executions", v, 0); }},
       {"cpu_threads", [](Flags& f, const std::string& v) { f.cpu_threads = to_int("cpu_threads", v, -1); }},
@@ -123,6 +125,10 @@ Flags parse_flags(int argc, char** argv) {
   for (const std::string name : {"setup_inputs", "setup_input_shapes"}) {
     if (seen.count(name) && flags.setup_method.empty()) throw UsageError("--" + name + " needs --setup_method");
   }
+  if (flags.output_execution > flags.num_executions) {
+    throw UsageError("--output_execution must be at most --num_executions, which is " +
+                     std::to_string(flags.num_executions));
+  }
   if (flags.untraced_executions > 0 && flags.etdump_path.empty()) {
     throw UsageError("--untraced_executions needs --etdump_path, to compare with");
   }
@@ -148,10 +154,13 @@ std::string usage() {
       "                              shape of each input, where a dynamic one is smaller (the program's largest)\n"
       "  --setup_method NAME         a method executed once before the executions and not measured, to fill the state\n"
       "                              that methods share, such as a KV cache (none)\n"
-      "  --setup_inputs A.bin,B.bin  --inputs of the setup method (a seeded pattern)\n"
+      "  --setup_inputs A.bin,B.bin  --inputs of the setup method (a seeded pattern); a multiple of its inputs executes it\n"
+      "                              once for each, in this order\n"
       "  --setup_input_shapes SHAPES\n"
       "                              --input_shapes of the setup method (the program's largest)\n"
-      "  --output_file PREFIX        writes PREFIX-0.bin, PREFIX-1.bin, ... of the first execution, whose state is fresh\n"
+      "  --output_file PREFIX        writes PREFIX-0.bin, PREFIX-1.bin, ... of the first execution, whose state is fresh,\n"
+      "                              or of --output_execution\n"
+      "  --output_execution N        the execution whose outputs are written, counted from 1 (1)\n"
       "  --print_output WHAT         none, summary or all (summary)\n"
       "  --etdump_path FILE          writes an ETDump of all executions\n"
       "  --untraced_executions N     N more at the end without an ETDump, after loading again, to see what it costs (0)\n"

@@ -25,6 +25,7 @@ struct Flags {
   std::vector<std::string> data_paths;  // weights outside the program
   std::string method_name = "forward";
   int num_executions = 1;
+  int output_execution = 1;  // whose outputs are written
   int untraced_executions = 0;
   int cpu_threads = -1;  // -1: one thread per fast core
   InputSource inputs{"inputs", "input_shapes", {}, {}};

@@ -86,7 +86,32 @@ std::vector<char> bytes_of_file(const std::string& file, size_t needed, const st
                    file + " has " + std::to_string(bytes.size()));
 }
 
+template <typename Item>
+std::vector<Item> part_of(const std::vector<Item>& all, size_t start, size_t count) {
+  if (all.empty()) return {};
+  return {all.begin() + static_cast<std::ptrdiff_t>(start), all.begin() + static_cast<std::ptrdiff_t>(start + count)};
+}
+
 }  // namespace
+
+std::vector<InputSource> Inputs::of_each_execution(executorch::extension::Module& module, const std::string& method,
+                                                   const InputSource& source) {
+  const auto meta = module.method_meta(method);
+  size_t tensors = 0;
+  for (size_t i = 0; meta.ok() && i < meta->num_inputs(); ++i) {
+    const auto tag = meta->input_tag(i);
+    tensors += tag.ok() && *tag == Tag::Tensor;
+  }
+  const size_t files = source.files.size(), shapes = source.shapes.size();
+  // Anything else is a mistake, which the execution reports.
+  if (tensors == 0 || files <= tensors || files % tensors != 0 || (shapes != 0 && shapes != files)) return {source};
+  std::vector<InputSource> parts;
+  for (size_t start = 0; start < files; start += tensors) {
+    parts.push_back({source.files_flag, source.shapes_flag, part_of(source.files, start, tensors),
+                     part_of(source.shapes, start, tensors)});
+  }
+  return parts;
+}
 
 Inputs::Inputs(executorch::extension::Module& module, const std::string& method, const InputSource& source) {
   const auto meta = module.method_meta(method);

@@ -57,14 +57,14 @@ void execute_all(const Flags& flags, Model& model, Stats& stats) {
   if (!flags.kernel_profile_path.empty()) profile.emplace();
   for (int i = 0; i < flags.num_executions; ++i) {
     stats.execution_ns.push_back(model.execute());
+    if (i + 1 == flags.output_execution) model.keep_outputs();
     if (i > 0) continue;
     stats.model_peak_resident_bytes = peak_resident_bytes();
     if (model.tracer()) check_etdump_size(flags, bytes_before, model.tracer()->bytes() - bytes_before);
-    model.keep_outputs();
   }
   if (profile) write_complete(flags.kernel_profile_path, profile->stop());
   if (!flags.selected_kernels_path.empty()) write_complete(flags.selected_kernels_path, selected_kernels_json());
-  stats.outputs_repeat = model.repeats_outputs();
+  if (flags.output_execution == 1) stats.outputs_repeat = model.repeats_outputs();
   stats.peak_resident_bytes = peak_resident_bytes();
 }
 

@@ -24,8 +24,8 @@ class Model {
   // Sets the inputs of the executions; throws UsageError, see Inputs.
   void set_inputs(const InputSource& source);
 
-  // Executes another method, or the same one, once; nothing of it is recorded. Returns the wall time of its execution in
-  // nanoseconds, without loading; throws UsageError for an unknown method or its inputs, RunError if it fails.
+  // Executes another method, or the same one, once for each group of inputs; nothing of it is recorded. Returns the wall
+  // time of these executions in nanoseconds, without loading; throws UsageError for an unknown method or its inputs, RunError if it fails.
   int64_t set_up(const std::string& method, const InputSource& source);
 
   // Executes once and returns the wall time in nanoseconds; throws RunError.

@@ -34,6 +34,8 @@ def compare_files(
 def _side(pte: Path, lane: Lane) -> Side:
     """Return what measures a file: one thread, and as many executions as a sweep without settings of its own."""
     export = exported_or_given(pte, lane.results.places.exports)
-    executions, warmup = (SweepSpec.model_fields[name].default for name in ("executions", "warmup_executions"))
-    cell = Cell(lane.probe.device.name, export.model, export.precision, 1, lane.variant, "timing", executions, warmup)
+    executions = export.executions(
+        *(SweepSpec.model_fields[name].default for name in ("executions", "warmup_executions"))
+    )
+    cell = Cell(lane.probe.device.name, export.model, export.precision, 1, lane.variant, "timing", *executions)
     return Side(cell, export, lane.runner)

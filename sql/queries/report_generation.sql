@@ -1,11 +1,11 @@
 -- Prefill and decoding of language models. An emulated device has counts and no times: its times mean nothing.
 SELECT
     named.* EXCLUDE (sweep_id, place) REPLACE (generation_speed.model AS model),
-    prefill_tokens,
+    prefill_test,
     CASE WHEN without_times IS NULL THEN time_to_first_token_ms END AS time_to_first_token_ms,
     prefill_tokens_per_s,
     prefill_sessions,
-    kv_depth,
+    decode_test,
     CASE WHEN without_times IS NULL THEN decode_ms END AS decode_ms,
     decode_tokens_per_s,
     decode_sessions

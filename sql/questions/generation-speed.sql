@@ -1,5 +1,33 @@
--- How fast do language models generate: time to first token, and tokens per second of prefill and decoding?
+-- How fast do language models generate: tokens per second of prefill (pp) and decoding (tg), as llama-bench names them?
 -- $model: language model
+WITH
+phase AS (
+    SELECT
+        *,
+        prefill_test AS test,
+        time_to_first_token_ms AS ms,
+        prefill_tokens_per_s AS tokens_per_s,
+        prefill_low_per_s AS low,
+        prefill_high_per_s AS high,
+        prefill_sessions AS sessions,
+        prefill_cell AS cell,
+        0 AS place
+    FROM generation_speed
+    WHERE prefill_cell IS NOT NULL
+    UNION ALL BY NAME
+    SELECT
+        * REPLACE (NULL AS load_to_first_token_ms),
+        decode_test AS test,
+        decode_ms AS ms,
+        decode_tokens_per_s AS tokens_per_s,
+        decode_low_per_s AS low,
+        decode_high_per_s AS high,
+        decode_sessions AS sessions,
+        decode_cell AS cell,
+        1 AS place
+    FROM generation_speed
+    WHERE decode_cell IS NOT NULL
+)
 SELECT
     sweep_id,
     device,
@@ -7,21 +35,24 @@ SELECT
     precision,
     variant,
     threads,
-    prefill_tokens,
-    time_to_first_token_ms,
-    prefill_tokens_per_s,
-    kv_depth,
-    decode_ms,
-    decode_tokens_per_s,
-    prefill_sessions,
-    decode_sessions,
-    prefill_cell,
-    decode_cell
-FROM generation_speed
+    test,
+    tokens_per_s,
+    low,
+    high,
+    sessions,
+    ms,
+    load_to_first_token_ms,
+    pte_bytes,
+    CASE WHEN place = 1 THEN decode_gb_per_s END AS decode_gb_per_s,
+    peak_resident_bytes,
+    perplexity,
+    source,
+    cell
+FROM phase
 WHERE _has_times(emulated)
     AND ($model IS NULL OR model = $model)
     AND ($device IS NULL OR device = $device)
     AND ($precision IS NULL OR precision = $precision)
     AND ($variant IS NULL OR variant = $variant)
     AND ($sweep IS NULL OR sweep_id = $sweep)
-ORDER BY model, device, precision, threads, variant, prefill_tokens, kv_depth, sweep_id;
+ORDER BY model, device, precision, threads, variant, place, coalesce(kv_depth * place, prefill_tokens), prefill_tokens, sweep_id;

@@ -19,6 +19,12 @@ def sme_rules() -> tuple[tuple[str, ...], ...]:
 
 
 @functools.cache
+def interval_ranks() -> tuple[tuple[int, int], ...]:
+    """Return the rows (values, rank) of interval_rank.csv."""
+    return tuple((int(values), int(rank)) for values, rank in _rows("interval_rank.csv"))
+
+
+@functools.cache
 def scalar_patterns() -> tuple[str, ...]:
     """Return the patterns of scalar_operator.csv."""
     return tuple(pattern for (pattern,) in _rows("scalar_operator.csv"))

@@ -92,7 +92,11 @@ class ModelRecord(_Record):
     tokens: Count | None = None
     """Tokens that one execution of a language model processes."""
     kv_depth: Count | None = None
-    """Tokens that are in its KV cache before."""
+    """Tokens that are in its KV cache before the first execution."""
+    steps: Count | None = None
+    """Executions of a session, each one token further; None: each is at the same depth."""
+    perplexity: Finite | None = None
+    """Of a language model in eager PyTorch, converted by the recipe, on the text that its entry names."""
     versions: dict[str, str | None] = {}
     source_sha256: str | None = None
     """Of the files that the model was made from, except those of installed packages."""
@@ -158,6 +162,8 @@ class Accuracy(_Record):
     """The share of equal choices that the sweep file asks for, None if it states none."""
     is_inaccurate: bool | None = None
     """Whether the output is beyond the limit; None if it was not judged."""
+    first_difference: Count | None = None
+    """Number, from 0, of the first written token that differs; None if none does, and of all other outputs."""
 
 
 class FileRecord(_Record):

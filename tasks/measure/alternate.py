@@ -92,8 +92,10 @@ def plan_noise(
     export, runner = next(iter(exports.get((entry.name, precision), ())), None), runners.get((variant, "timing"))
     if not spec.noise_sessions or "timing" not in spec.modes or export is None or runner is None:
         return []
-    threads, executions, warmup = int(spec.threads[0]), spec.executions, spec.warmup_executions
-    side = Side(Cell(device, export.model, precision, threads, variant, "timing", executions, warmup), export, runner)
+    executions = export.executions(spec.executions, spec.warmup_executions)
+    side = Side(
+        Cell(device, export.model, precision, int(spec.threads[0]), variant, "timing", *executions), export, runner
+    )
     return plan_round(sweep, [(side, side)], "noise", spec.noise_sessions).sessions[1:]
 
 

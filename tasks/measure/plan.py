@@ -91,7 +91,8 @@ def plan_device(
     def session(group: Group, variant: Variant, mode: Mode, index: int) -> PlannedSession:
         model, precision, measured, threads = group
         export, runner = export_for(measured, mode), runners.get((variant, mode))
-        executions = (1, 0) if mode == "numerics" else (spec.executions, spec.warmup_executions)
+        wanted = (1, 0) if mode == "numerics" else (spec.executions, spec.warmup_executions)
+        executions = export.executions(*wanted) if export else wanted
         cell = Cell(device, model, precision, threads, variant, mode, *executions)
         pte_sha256 = export.pte_sha256 if export else None
         inputs_sha256 = export.inputs_sha256 if export else None

@@ -86,6 +86,8 @@ def model_row(record: SessionRecord) -> Row:
             **({"model_source_sha256": model.source_sha256} if model.source_sha256 else {}),
             **({"inputs_sha256": model.inputs_sha256, "method": model.method} if model.inputs_sha256 else {}),
             **({"tokens": model.tokens, "kv_depth": model.kv_depth or 0} if model.tokens else {}),
+            **({"steps": model.steps} if model.steps else {}),
+            **({"perplexity": model.perplexity} if model.perplexity else {}),
         },
         extra=_json([model.delegated, model.portable]),
     )

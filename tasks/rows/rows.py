@@ -16,6 +16,7 @@ from tasks.etdump.consistent import contradiction
 from tasks.etdump.reader import Etdump, read_content, read_etdump
 from tasks.etdump.tree import Runs, runs_of
 from tasks.rows.kernels import kernels_of
+from tasks.rows.observer import observed, observer_log
 from tasks.rows.record_rows import (
     Row,
     accuracy_rows,
@@ -64,7 +65,7 @@ class Rows:
 
     @property
     def is_loose(self) -> bool:
-        """Return whether this is an ETDump without a bundle."""
+        """Return whether this is an ETDump or a log without a bundle."""
         return bool(self.session["etdump_sha256"] == self.sha256)
 
     @property
@@ -124,16 +125,25 @@ def _has_events(folder: Path, record: SessionRecord) -> bool:
     return ETDUMP in record.files and record.mode != "numerics"
 
 
-def rows_of_etdump(path: Path) -> Rows:
-    """Return the rows of an ETDump without a bundle; its first run counts as warm-up.
+def rows_of_loose(path: Path) -> Rows:
+    """Return the rows of an ETDump without a bundle, or of a log of ExecuTorch's own runner of language models.
 
-    Raises EtdumpError, or LoadError if it does not contain an execution.
+    The first run of an ETDump counts as warm-up. Raises EtdumpError, ObserverError, or LoadError if an ETDump does not
+    contain an execution.
     """
+    if (log := observer_log(path)) is not None:
+        stated = {"executions": 1, "warmup_executions": 0, **observed(log, str(path))}
+        return _loose_rows(path, hashlib.sha256(log).hexdigest(), stated)
     content = read_content(path, most_bytes=MOST_FILE_BYTES)
     sha256 = hashlib.sha256(content).hexdigest()
     runs = _consistent_runs(read_etdump(content, name=str(path)), str(path), warmup_executions=1)
     if not len(runs.execute_ns):
         raise LoadError(f"{path}: the ETDump contains 0 executions (Method::execute); nothing was loaded")
+    stated = {"executions": len(runs.execute_ns), "warmup_executions": 1, "delegate_note": delegate_note(runs)}
+    return _loose_rows(path, sha256, stated, runs)
+
+
+def _loose_rows(path: Path, sha256: str, stated: Row, runs: Runs | None = None) -> Rows:
     session_id = _loose_id(sha256)
     return Rows(
         path=path,
@@ -146,11 +156,9 @@ def rows_of_etdump(path: Path) -> Rows:
             "attempt": 1,
             "variant": "unknown",
             "mode": "timing",
-            "executions": len(runs.execute_ns),
-            "warmup_executions": 1,
             "status": "succeeded",
             "etdump_sha256": sha256,
-            "delegate_note": delegate_note(runs),
+            **stated,
         },
         runs=runs,
     )

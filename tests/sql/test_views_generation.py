@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tasks.bundle.interval import median_interval
 from tests.fixtures.warehouse import BundleMaker
 
 MS = 1_000_000
@@ -64,6 +65,21 @@ def test_phases_that_differ_in_anything_else_are_not_put_together(maker: BundleM
     phase(maker, "prefill16", 16, 0, 10)
     phase(maker, "decode", 1, 16, 5, **other)
     assert rows_of(maker, "prefill_tokens, kv_depth") == [(16, None), (None, 16)]
+
+
+def test_a_text_is_named_as_llama_bench_does_and_its_interval_is_that_of_its_sessions(maker: BundleMaker) -> None:
+    # given six sessions that write 64 tokens, behind none and behind 16, and as many prefills of other executions
+    times_ms = (4, 5, 6, 7, 8, 9)
+    phase(maker, "pp16", 16, 0, *(10 * time_ms for time_ms in times_ms))
+    for case, depth in (("tg64", 0), ("tg64_d16", 16)):
+        phase(maker, case, 1, depth, *times_ms, model__steps=64)
+    # then each has its name, and the slowest session is the low end of the interval of tokens per second
+    columns = "prefill_test, decode_test, round(prefill_low_per_s), round(decode_low_per_s), round(decode_high_per_s)"
+    low, high = median_interval(times_ms) or (0.0, 0.0)
+    assert rows_of(maker, columns) == [
+        ("pp16", "tg64 @ d16", round(1600 / high), round(1000 / high), round(1000 / low)),
+        (None, "tg64", None, round(1000 / high), round(1000 / low)),
+    ]
 
 
 def test_times_of_an_emulated_device_give_no_speed(maker: BundleMaker) -> None:

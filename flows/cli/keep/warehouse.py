@@ -17,7 +17,10 @@ app = typer.Typer(help="Load, find, check, rebuild and prune what was measured."
 def load(
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(help="Bundles, folders of bundles, or loose .etdump files; all of --bundles if omitted."),
+        typer.Argument(
+            help="Bundles, folders of bundles, loose .etdump files, or logs with a PyTorchObserver line; "
+            "all of --bundles if omitted."
+        ),
     ] = None,
     var: VarOption = DEFAULT_VAR,
     bundles: BundlesOption = None,

@@ -66,12 +66,14 @@ def export(
     seed: Annotated[int, typer.Option(help="Seed of weights and reference inputs.")] = 0,
     var: VarOption = DEFAULT_VAR,
 ) -> None:
-    """Export one model to a .pte; print its folder."""
+    """Export one model to a .pte and execute it once on this machine; print its folder."""
     from tasks.prepare.export.export import export_model
     from tasks.store.var import Var
 
     done = export_model(model, precision, Var(var).exports, seed=seed)
     show(done.folder)
+    if done.trial:
+        show(f"executed once on this machine: {done.trial}", err=True)
 
 
 def _too_portable(case: "CheckedCase", max_portable: float | None) -> list[str]:
@@ -88,6 +90,8 @@ def _lines(case: "CheckedCase") -> Iterator[str]:
     export = case.export
     delegated, portable = _counts(case)
     yield f"{export.model} {export.precision}: {export.pte_bytes / 1e6:.2f} MB, exported in {export.export_s:.1f} s"
+    if export.trial:
+        yield f"executed once after the export: {export.trial}"
     if export.delegated or export.portable:
         yield f"operators: {delegated} delegated to XNNPACK, {portable} portable"
     if case.problem:

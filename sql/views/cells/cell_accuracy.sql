@@ -21,7 +21,8 @@ by_session AS (
             )
         END AS judged_top1,
         min(cosine) AS cosine,
-        min(top1_agreement) AS top1_agreement
+        min(top1_agreement) AS top1_agreement,
+        min(first_difference) FILTER (is_inaccurate) AS first_difference
     FROM session
     LEFT JOIN accuracy USING (session_key)
     WHERE status = 'succeeded'
@@ -57,7 +58,8 @@ SELECT
     min(snr_host_db) AS snr_host_db,
     max(least_snr_host_db) AS least_snr_host_db,
     max(least_top1) AS least_top1,
-    min(judged_top1) AS judged_top1
+    min(judged_top1) AS judged_top1,
+    min(first_difference) AS first_difference
 FROM by_session
 JOIN session_cell USING (session_key)
 JOIN cell USING (cell_id)
@@ -78,3 +80,4 @@ COMMENT ON COLUMN cell_accuracy.top1_agreement IS 'Least share of rows that choo
 COMMENT ON COLUMN cell_accuracy.snr_host_db IS 'Least SNR against the same program on the machine that exported it, in dB: does the device compute what the program computes? NULL if all outputs are equal to it, and if that machine could not run the program.';
 COMMENT ON COLUMN cell_accuracy.least_snr_host_db IS 'Its limit, which is tight: the cost of the recipe is on both sides.';
 COMMENT ON COLUMN cell_accuracy.judged_top1 IS 'Least top1_agreement of the outputs that it applies to; NULL without it.';
+COMMENT ON COLUMN cell_accuracy.first_difference IS 'Number, from 0, of the first written token because of which it is inaccurate; NULL if there is none.';

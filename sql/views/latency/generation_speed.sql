@@ -1,8 +1,14 @@
 CREATE OR REPLACE VIEW generation_speed AS
 WITH
-phase AS (
+first_run AS (
+    SELECT session_id, sweep_id, execute_ms AS first_ms
+    FROM run_latency
+    WHERE run_index = 0
+),
+measured AS (
     SELECT
-        -- Everything that the cells of both phases share: two NULLs inside it are equal.
+        -- Everything that the cells of both phases share: two NULLs inside it are equal. The executions are not among
+        -- it: where each writes the next token, there are as many as tokens.
         {
             sweep_id: session.sweep_id,
             night: session.night,
@@ -16,31 +22,47 @@ phase AS (
             pte_sha256: session.pte_sha256,
             runner_sha256: session.runner_sha256,
             serial: session.serial,
-            build: session.build,
-            executions: session.executions,
-            warmup_executions: session.warmup_executions
+            build: session.build
         } AS about,
         session.cell,
         tokens,
         coalesce(kv_depth, 0) AS kv_depth,
+        steps,
+        any_value(pte_bytes) AS pte_bytes,
+        any_value(perplexity) AS perplexity,
         any_value(_cell.sessions) AS sessions,
-        any_value(cell_ms) AS time_ms
+        any_value(cell_ms) AS time_ms,
+        median(load_ms + first_ms) AS loaded_ms,
+        max(session_latency.peak_resident_bytes) AS peak_resident_bytes,
+        list(session_latency.time_ms) FILTER (session_latency.time_ms > 0) AS times_ms
     FROM session_latency
     JOIN _session AS session USING (session_id, sweep_id)
     JOIN model USING (model_id)
     JOIN _cell USING (cell_id, sweep_id)
+    LEFT JOIN first_run USING (session_id, sweep_id)
     WHERE tokens > 0
     GROUP BY ALL
 ),
+phase AS (
+    SELECT
+        *,
+        CASE WHEN _has_times(about.emulated) THEN 1000 * tokens / nullif(time_ms, 0) END AS tokens_per_s,
+        -- The shorter its time, the faster is a session: the ends of the interval change places.
+        CASE
+            WHEN _has_times(about.emulated)
+            THEN list_transform(list_reverse(_median_interval(times_ms)), time -> 1000 * tokens / time)
+        END AS interval_per_s
+    FROM measured
+),
 prefill AS (
-    SELECT about, tokens AS prompt, cell, tokens, sessions, time_ms
+    SELECT *, tokens AS prompt
     FROM phase
-    WHERE kv_depth = 0
+    WHERE kv_depth = 0 AND steps IS NULL
 ),
 decode AS (
-    SELECT about, kv_depth AS prompt, cell, tokens, kv_depth, sessions, time_ms
+    SELECT *, kv_depth AS prompt
     FROM phase
-    WHERE kv_depth > 0
+    WHERE kv_depth > 0 OR steps IS NOT NULL
 )
 SELECT
     about.sweep_id,
@@ -53,21 +75,63 @@ SELECT
     about.threads,
     prefill.tokens AS prefill_tokens,
     prefill.time_ms AS time_to_first_token_ms,
-    CASE WHEN _has_times(about.emulated) THEN 1000 * prefill.tokens / nullif(prefill.time_ms, 0) END AS prefill_tokens_per_s,
+    prefill.tokens_per_s AS prefill_tokens_per_s,
     prefill.sessions AS prefill_sessions,
     decode.kv_depth,
     decode.tokens AS decode_tokens,
     decode.time_ms AS decode_ms,
-    CASE WHEN _has_times(about.emulated) THEN 1000 * decode.tokens / nullif(decode.time_ms, 0) END AS decode_tokens_per_s,
+    decode.tokens_per_s AS decode_tokens_per_s,
     decode.sessions AS decode_sessions,
     prefill.cell AS prefill_cell,
     decode.cell AS decode_cell,
     about.pte_sha256,
     about.runner_sha256,
     about.serial,
-    about.build
+    about.build,
+    'pp' || prefill.tokens AS prefill_test,
+    prefill.interval_per_s[1] AS prefill_low_per_s,
+    prefill.interval_per_s[2] AS prefill_high_per_s,
+    prefill.loaded_ms AS load_to_first_token_ms,
+    'tg' || coalesce(decode.steps * decode.tokens, decode.tokens)
+        || CASE WHEN decode.kv_depth > 0 THEN ' @ d' || decode.kv_depth ELSE '' END AS decode_test,
+    decode.interval_per_s[1] AS decode_low_per_s,
+    decode.interval_per_s[2] AS decode_high_per_s,
+    decode.steps AS decode_steps,
+    coalesce(prefill.pte_bytes, decode.pte_bytes) AS pte_bytes,
+    decode.pte_bytes * decode.tokens_per_s / decode.tokens / 1e9 AS decode_gb_per_s,
+    greatest(prefill.peak_resident_bytes, decode.peak_resident_bytes) AS peak_resident_bytes,
+    'ETDump' AS source,
+    coalesce(prefill.perplexity, decode.perplexity) AS perplexity
 FROM prefill
-FULL JOIN decode USING (about, prompt);
+FULL JOIN decode USING (about, prompt)
+UNION ALL BY NAME
+SELECT
+    sweep_id,
+    night,
+    device,
+    emulated,
+    model,
+    precision,
+    variant,
+    threads,
+    reported_prompt_tokens AS prefill_tokens,
+    reported_first_token_ms AS time_to_first_token_ms,
+    1000 * reported_prompt_tokens / nullif(reported_prompt_ms, 0) AS prefill_tokens_per_s,
+    1 AS prefill_sessions,
+    reported_prompt_tokens AS kv_depth,
+    1 AS decode_tokens,
+    reported_text_ms / reported_tokens AS decode_ms,
+    1000 * reported_tokens / nullif(reported_text_ms, 0) AS decode_tokens_per_s,
+    1 AS decode_sessions,
+    cell AS prefill_cell,
+    cell AS decode_cell,
+    'pp' || reported_prompt_tokens AS prefill_test,
+    load_ns / 1e6 + reported_first_token_ms AS load_to_first_token_ms,
+    'tg' || reported_tokens || ' @ d' || reported_prompt_tokens AS decode_test,
+    reported_tokens AS decode_steps,
+    'PyTorchObserver' AS source
+FROM _session
+WHERE reported_tokens IS NOT NULL;
 
 COMMENT ON VIEW generation_speed IS 'How fast language models read a prompt and write text: each prefill beside the decoding at the KV depth that it leaves, equal in everything else; a phase without the other has NULL there. The numbers of tokens are fixed by the exported methods, so a text cannot end early.';
 COMMENT ON COLUMN generation_speed.model IS 'Name of the model, without the name of the method.';
@@ -75,10 +139,22 @@ COMMENT ON COLUMN generation_speed.prefill_tokens IS 'Tokens of the prompt, read
 COMMENT ON COLUMN generation_speed.time_to_first_token_ms IS 'Milliseconds to read the prompt, after which the scores of the first new token are known: the time of Method::execute in its cell. Loading, tokenizing and sampling are not part of it.';
 COMMENT ON COLUMN generation_speed.prefill_tokens_per_s IS 'prefill_tokens over time_to_first_token_ms, per second; NULL on emulated devices.';
 COMMENT ON COLUMN generation_speed.prefill_sessions IS 'Sessions behind the prefill; NULL without one.';
-COMMENT ON COLUMN generation_speed.kv_depth IS 'Tokens in the KV cache before each decoding run. Every run writes the same position, so all are at this depth.';
+COMMENT ON COLUMN generation_speed.kv_depth IS 'Tokens in the KV cache before the first decoding run. With decode_steps each run writes at the next position; otherwise every run writes the same position, so all are at this depth.';
 COMMENT ON COLUMN generation_speed.decode_tokens IS 'New tokens of one decoding run, usually 1.';
 COMMENT ON COLUMN generation_speed.decode_ms IS 'Milliseconds of one decoding run: the time of Method::execute in its cell.';
 COMMENT ON COLUMN generation_speed.decode_tokens_per_s IS 'decode_tokens over decode_ms, per second; NULL on emulated devices.';
 COMMENT ON COLUMN generation_speed.decode_sessions IS 'Sessions behind the decoding; NULL without one.';
 COMMENT ON COLUMN generation_speed.prefill_cell IS 'Id of the cell of the prefill, see cell_overview; NULL without one.';
 COMMENT ON COLUMN generation_speed.decode_cell IS 'Id of the cell of the decoding; NULL without one.';
+COMMENT ON COLUMN generation_speed.prefill_test IS 'The prefill as llama-bench names it: pp512 reads a prompt of 512 tokens.';
+COMMENT ON COLUMN generation_speed.prefill_low_per_s IS 'Low end of the 95 % interval of prefill_tokens_per_s, from its sessions; NULL for fewer than 6 and on emulated devices.';
+COMMENT ON COLUMN generation_speed.prefill_high_per_s IS 'High end of it.';
+COMMENT ON COLUMN generation_speed.load_to_first_token_ms IS 'Milliseconds to load the program and to read the prompt for the first time, a warm-up run: median of the sessions. Starting the process and tokenizing are not part of it.';
+COMMENT ON COLUMN generation_speed.decode_test IS 'The decoding as llama-bench names it: tg64 @ d512 writes 64 tokens behind 512. Choosing the likeliest token is part of it, unlike in llama-bench.';
+COMMENT ON COLUMN generation_speed.decode_low_per_s IS 'Low end of the 95 % interval of decode_tokens_per_s, from its sessions; NULL for fewer than 6 and on emulated devices.';
+COMMENT ON COLUMN generation_speed.decode_high_per_s IS 'High end of it.';
+COMMENT ON COLUMN generation_speed.decode_steps IS 'Decoding runs of a session, each at the next position; NULL if every run is at kv_depth.';
+COMMENT ON COLUMN generation_speed.decode_gb_per_s IS 'Gigabytes per second that decoding reads if each token reads the whole program once: pte_bytes times the decoding runs per second, without the KV cache. An embedding table that is only looked up is counted in full.';
+COMMENT ON COLUMN generation_speed.peak_resident_bytes IS 'Largest resident memory of the runner in sessions of both phases, KV cache included.';
+COMMENT ON COLUMN generation_speed.source IS 'ETDump: measured by the farm; PyTorchObserver: what the log of ExecuTorch''s own runner of language models states, in full milliseconds, with tokenizing in the prefill and sampling in the decoding.';
+COMMENT ON COLUMN generation_speed.perplexity IS 'Of the model in eager PyTorch, with the weights of the recipe, on the text that the entry in the sweep file names: less is better; NULL without a text.';

@@ -15,7 +15,7 @@ from multiprocessing import connection
 from pathlib import Path
 
 from devices.errors import FarmError
-from tasks.rows.rows import Rows, rows_of_bundle, rows_of_etdump
+from tasks.rows.rows import Rows, rows_of_bundle, rows_of_loose
 
 _log = logging.getLogger(__name__)
 _ETDUMP = "model.etdump"
@@ -47,7 +47,7 @@ def parse(paths: Sequence[Path]) -> Iterator[tuple[Path, Rows | str]]:
 
 def _parse(path: Path) -> Rows | str:
     try:
-        rows = rows_of_bundle(path) if path.is_dir() else rows_of_etdump(path)
+        rows = rows_of_bundle(path) if path.is_dir() else rows_of_loose(path)
         return _refusal_of_the_future(rows) or rows
     except FarmError as error:
         return str(error)

@@ -9,7 +9,7 @@ import numpy as np
 
 from devices.errors import FarmError
 from tasks.bundle.record import Accuracy
-from tasks.measure.session.difference import Difference, TensorFile, difference_of
+from tasks.measure.session.difference import Difference, TensorFile, difference_of, first_difference
 from tasks.prepare.export.accuracy_limits import AccuracyLimits
 from tasks.prepare.export.entry import AccuracyWanted
 
@@ -37,6 +37,8 @@ class References:
     """Of the same program on the machine that exported it; none where that cannot run it."""
     wanted: AccuracyWanted | None = None
     """Limits against fp32, or against `eager` where there is none, instead of those of the recipe."""
+    are_tokens: bool = False
+    """The outputs are tokens that were written one after another: after the first that differs, the text is another."""
 
 
 def compare_outputs(references: References, collected: Path) -> list[Accuracy]:
@@ -72,15 +74,14 @@ def _compare_one(number: int, references: References, collected: Path) -> Iterat
             f"output {number} is NaN or infinite in {found.lost} of {found.elements} elements where eager PyTorch "
             f"is finite; add the mode numerics to see the first such layer, or use another precision"
         )
+    wanted, has_fp32 = references.wanted, number < len(references.fp32)
     if number < len(references.host):
         host = _reference(references.folder, references.host[number])
-        yield _judged(number, "host", difference_of(got, host), references.limits.host_db, host.dtype)
-    has_fp32 = number < len(references.fp32)
-    wanted = references.wanted
-    yield _judged(number, "eager", found, references.limits.eager_db, want.dtype, None if has_fp32 else wanted)
+        yield _judged(references, number, "host", (got, host), difference_of(got, host))
+    yield _judged(references, number, "eager", (got, want), found, None if has_fp32 else wanted)
     if has_fp32:
-        want = _reference(references.folder, references.fp32[number])
-        yield _judged(number, "fp32", difference_of(got, want), references.limits.fp32_db, want.dtype, wanted)
+        exact = _reference(references.folder, references.fp32[number])
+        yield _judged(references, number, "fp32", (got, exact), difference_of(got, exact), wanted)
 
 
 def _reference(folder: Path, entry: dict[str, Any]) -> TensorFile:
@@ -88,18 +89,26 @@ def _reference(folder: Path, entry: dict[str, Any]) -> TensorFile:
 
 
 def _judged(
+    references: References,
     number: int,
     reference: Literal["host", "eager", "fp32"],
+    files: tuple[TensorFile, TensorFile],
     found: Difference,
-    least_snr_db: float,
-    dtype: str,
     wanted: AccuracyWanted | None = None,
 ) -> Accuracy:
+    """Return the figures of an output against a reference, `files`, and whether they are beyond the limit."""
+    least_snr_db: float | None = getattr(references.limits, f"{reference}_db")
     if wanted and wanted.min_snr_db is not None:
         least_snr_db = wanted.min_snr_db
     least_top1 = wanted.top1 if wanted else None
     figures = {name: value for name, value in asdict(found).items() if name in Accuracy.model_fields}
-    is_inaccurate = _is_inaccurate(found, least_snr_db, is_integer=np.dtype(dtype).kind in "iub")
+    if references.are_tokens:
+        least_snr_db = None
+        figures |= {"snr_db": None, "cosine": None, "first_difference": first_difference(*files)}
+        is_inaccurate = _is_another_text(found, reference, references.limits)
+    else:
+        assert least_snr_db is not None
+        is_inaccurate = _is_inaccurate(found, least_snr_db, is_integer=np.dtype(files[1].dtype).kind in "iub")
     if least_top1 is not None and found.top1_agreement is not None:
         is_inaccurate = bool(is_inaccurate) or found.top1_agreement < least_top1
     return Accuracy(
@@ -110,6 +119,17 @@ def _judged(
         is_inaccurate=is_inaccurate,
         **figures,
     )
+
+
+def _is_another_text(found: Difference, reference: str, limits: AccuracyLimits) -> bool | None:
+    """Return whether a device wrote another text than the same program on the host, or than eager PyTorch.
+
+    Where the recipe's numbers are not those of the reference, so that another text is right, too, how much is equal is
+    shown and not judged: against fp32, and against eager where activations are quantized at run time.
+    """
+    if reference == "fp32" or (reference == "eager" and not limits.same_text):
+        return None
+    return not found.is_equal
 
 
 def _is_inaccurate(found: Difference, least_snr_db: float, *, is_integer: bool) -> bool | None:

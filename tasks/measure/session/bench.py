@@ -67,6 +67,7 @@ def command_of(session: PlannedSession, bench: Bench, folder: str) -> list[str]:
         f"--etdump_path={folder}/model.etdump",
     ]
     if bench.runner.supports_farm_flags:
+        command += [f"--output_execution={cell.executions}"] if bench.export.case.steps else []
         command += [f"--stats_path={folder}/stats.json", f"--sme2={cell.variant.removeprefix('sme2_')}"]
         if session.shows_tracing_cost:
             command.append(f"--untraced_executions={min(cell.executions, cell.warmup_executions + _UNTRACED)}")

@@ -85,6 +85,13 @@ def difference_of(got: TensorFile, want: TensorFile) -> Difference:
     return sums.difference(sums.equal_share() if is_integer else None)
 
 
+def first_difference(got: TensorFile, want: TensorFile) -> int | None:
+    """Return the number, from 0, of the first element that differs, None if none does; for small tensors."""
+    one, other = (np.fromfile(each.path, dtype=each.dtype) for each in (got, want))
+    found = np.flatnonzero(one != other)
+    return int(found[0]) if len(found) else None
+
+
 def _blocks(tensor: TensorFile, elements: int) -> Iterator[_Values]:
     with tensor.path.open("rb") as stream:
         while len(block := np.fromfile(stream, dtype=tensor.dtype, count=elements)):

@@ -172,7 +172,8 @@ def _references(bench: Bench, session: PlannedSession) -> References:
     if export.is_stateful and session.cell.executions > 1 and not bench.runner.supports_farm_flags:
         return References(export.folder, [], [], limits)
     case = export.case
-    return References(export.folder, export.outputs, case.outputs_fp32, limits, case.outputs_host, bench.wanted)
+    host, are_tokens = case.outputs_host, case.steps is not None
+    return References(export.folder, export.outputs, case.outputs_fp32, limits, host, bench.wanted, are_tokens)
 
 
 def _check_own_conditions(bench: Bench, job: JobResult) -> None:

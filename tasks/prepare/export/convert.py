@@ -3,21 +3,18 @@
 Everything here runs in the export process. The text of this file is part of every export key.
 """
 
+import inspect
 import logging
 from dataclasses import dataclass, field
 from typing import Any
 
 from devices.errors import FarmError
+from tasks.prepare.export.language.weights import NotApplicable, quantize_weights
 from tasks.prepare.export.made import Inputs, Method
 from tasks.prepare.export.recipes import Recipe
 
 logger = logging.getLogger(__name__)
 _CALIBRATION_BATCHES = 8
-_INT4_GROUP = 32
-
-
-class NotApplicable(FarmError):
-    """A recipe has no meaning for a model; the text is the reason."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +37,8 @@ def convert(method: Method, recipe: Recipe, own: Any = None) -> Converted:
 
     if own is not None:
         return _by_own_recipe(method, recipe, own)
-    if recipe.quantization == "int4_dynamic":
-        _quantize_int4(method.module)
+    if recipe.weights:
+        quantize_weights(method.module, recipe.weights)
     logger.info("tracing %s", method.name)
     program = torch.export.export(method.module, method.inputs, dynamic_shapes=method.dynamic_shapes)
     if recipe.quantization in ("int8_static", "int8_dynamic"):
@@ -56,9 +53,16 @@ def convert(method: Method, recipe: Recipe, own: Any = None) -> Converted:
 def _by_own_recipe(method: Method, recipe: Recipe, own: Any) -> Converted:
     import torch
 
-    program = own(method.module, method.inputs)
+    takes_shapes = "dynamic_shapes" in inspect.signature(own).parameters
+    shapes = {"dynamic_shapes": method.dynamic_shapes} if takes_shapes else {}
+    program = own(method.module, method.inputs, **shapes)
     if not isinstance(program, torch.export.ExportedProgram):
         raise FarmError(f"the recipe {recipe.name} must return an ExportedProgram, not {type(program).__name__}")
+    if method.dynamic_shapes and not program.range_constraints:
+        raise FarmError(
+            f"the recipe {recipe.name} fixes the dynamic shapes of {method.name}; give it a third parameter "
+            "`dynamic_shapes` and pass it to torch.export.export"
+        )
     return Converted(program, program.module())
 
 
@@ -97,28 +101,6 @@ def _permutations(inputs: Inputs) -> list[Inputs]:
         return tensor.reshape(-1)[torch.randperm(tensor.numel())].reshape(tensor.shape)
 
     return [inputs, *(tuple(map(shuffled, inputs)) for _ in range(_CALIBRATION_BATCHES - 1))]
-
-
-def _quantize_int4(module: Any) -> None:
-    """Give the linear layers int4 weights, and activations that are quantized to int8 at run time.
-
-    With int4 weights alone, executorch 1.5.1 stores the weights as fp32 again: nothing would be gained.
-    """
-    import torch
-    from torchao.quantization import Int8DynamicActivationIntxWeightConfig, quantize_
-    from torchao.quantization.granularity import PerGroup
-
-    def is_suitable(layer: Any) -> bool:
-        return isinstance(layer, torch.nn.Linear) and layer.in_features % _INT4_GROUP == 0
-
-    def is_left(layer: Any, _name: str) -> bool:
-        # Methods of a program may share a module.
-        return is_suitable(layer) and type(layer.weight.data) is torch.Tensor
-
-    if not any(map(is_suitable, module.modules())):
-        raise NotApplicable(f"the model has no linear layers whose inputs are a multiple of {_INT4_GROUP}")
-    config = Int8DynamicActivationIntxWeightConfig(weight_dtype=torch.int4, weight_granularity=PerGroup(_INT4_GROUP))
-    quantize_(module, config, filter_fn=is_left)
 
 
 def _in_float32(program: Any, method: Method, operators: tuple[str, ...]) -> Any:

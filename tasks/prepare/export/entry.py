@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field, ValidationError, ValidationInfo, model_se
 
 from devices.errors import InputError
 from devices.suggest import did_you_mean
+from tasks.prepare.export.language.wanted import GenerateWanted
 from tasks.prepare.export.user_code import check_function
 from tasks.prepare.export.zoo import MODELS
 
@@ -22,7 +23,9 @@ _SOURCES = ("factory", "pte", "transformers")
 _TRANSFORMERS = "transformers:"
 ELSEWHERE = "elsewhere"
 """Key of the validation's context: the files that entries name are on another machine, which has checked them."""
-_ONLY_FOR = dict.fromkeys(("data", "inputs", "expected", "etrecord"), "pte") | {"config": "transformers"}
+_ONLY_FOR = dict.fromkeys(("data", "inputs", "expected", "etrecord"), "pte") | dict.fromkeys(
+    ("config", "generate"), "transformers"
+)
 
 
 class AccuracyWanted(BaseModel, extra="forbid", frozen=True):
@@ -61,6 +64,9 @@ class ModelEntry(BaseModel, extra="forbid", frozen=True):
         default=None, description="A configuration class, such as BertConfig, or a folder with weights."
     )
     config: dict[str, Any] = Field(default={}, description="Arguments of the configuration class.")
+    generate: GenerateWanted | None = Field(
+        default=None, description="Measures a language model as {prefill: [512], depth: [0, 512], decode: 64}."
+    )
     accuracy: AccuracyWanted | None = Field(
         default=None, description="What its outputs must reach, such as {min_snr_db: 20, top1: 0.99}."
     )
@@ -125,6 +131,9 @@ def _resolved(entry: ModelEntry, folder: Path) -> dict[str, Any]:
             found[key] = _file(path, folder)
     for key in ("data", "inputs", "expected"):
         found[key] = [_file(path, folder) for path in getattr(entry, key)]
+    if entry.generate:
+        texts = {key: path for key in ("prompt", "text") if (path := getattr(entry.generate, key))}
+        found["generate"] = entry.generate.model_copy(update={key: _file(path, folder) for key, path in texts.items()})
     if entry.transformers and not entry.transformers.isidentifier():
         weights = (folder / entry.transformers).absolute()
         if not (weights / "config.json").is_file():

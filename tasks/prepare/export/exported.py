@@ -43,11 +43,14 @@ class Case:
     outputs_host: Tensors = field(default_factory=list)
     """Of the exported program, as ExecuTorch runs it on the machine that exported it; none if it cannot run it."""
     setup: dict[str, Any] | None = None
-    """{method, inputs}: executed once before, so that there is a state, such as a filled KV cache."""
+    """{method, inputs}: executed before, so that there is a state, such as a filled KV cache: once with each group of
+    inputs."""
     tokens: int | None = None
     """Tokens that one execution of a language model processes."""
     kv_depth: int | None = None
     """Tokens that are in its KV cache before."""
+    steps: int | None = None
+    """Executions of a session, each one token further; the outputs are those of the last. None: each does the same."""
     is_dynamic: bool = False
     """Whether the program allows other shapes, so that the runner must be told these."""
     taps: Tensors = field(default_factory=list)
@@ -92,6 +95,11 @@ class Export:
     """Weights outside the program, as {file, sha256}."""
     is_stateful: bool = False
     """Whether the case's method changes buffers of the program, so that executions may differ."""
+    trial: str | None = None
+    """How the execution on the machine that exported it ended: `succeeded`, or `not tried here: cause`; None of a .pte
+    file that exists already."""
+    perplexity: float | None = None
+    """On the text that the entry names, in eager PyTorch; None without one, and of recipes that change the program."""
     source_sha256: str | None = None
     """Of the files that the model was made from; None of a .pte file that exists already."""
     tapped: "Export | None" = None
@@ -118,6 +126,14 @@ class Export:
     def outputs(self) -> Tensors:
         """The eager outputs of the case."""
         return self.case.outputs
+
+    def executions(self, wanted: int, warmup: int) -> tuple[int, int]:
+        """Return the executions of a session, and how many of them are warm-up ones.
+
+        Where each is one token further, the case states how many there are.
+        """
+        steps = self.case.steps
+        return (steps, min(warmup, steps - 1)) if steps else (wanted, warmup)
 
     @cached_property
     def inputs_sha256(self) -> str:

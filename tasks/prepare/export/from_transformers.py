@@ -17,10 +17,17 @@ _AUDIO_SAMPLES = 16_000
 
 def made_from_transformers(entry: ModelEntry) -> tuple[Any, Inputs]:
     """Return the module and seeded inputs of an entry with `transformers`; raises FarmError."""
-    model = _from_folder(Path(entry.transformers or "")) if "/" in (entry.transformers or "") else _by_config(entry)
+    model = load_model(entry)
     for name in ("use_cache", "return_dict"):
         setattr(model.config, name, name == "return_dict")
     return _tensors_only(model), _inputs(model)
+
+
+def load_model(entry: ModelEntry) -> Any:
+    """Return the model of an entry with `transformers`; raises FarmError. One that generates has a head for words."""
+    if "/" in (entry.transformers or ""):
+        return _from_folder(Path(entry.transformers or ""))
+    return _by_config(entry)
 
 
 def _by_config(entry: ModelEntry) -> Any:
@@ -31,7 +38,8 @@ def _by_config(entry: ModelEntry) -> Any:
     if not isinstance(config_class, type) or not issubclass(config_class, transformers.PretrainedConfig):
         raise FarmError(f"transformers {transformers.__version__} has no configuration class {name}")
     try:
-        return transformers.AutoModel.from_config(config_class(**entry.config))
+        auto = transformers.AutoModelForCausalLM if entry.generate else transformers.AutoModel
+        return auto.from_config(config_class(**entry.config))
     except (TypeError, ValueError) as error:
         raise FarmError(f"{name}: no model can be made from this configuration ({first_line(error)})") from None
 

@@ -17,14 +17,18 @@ from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
 from devices.errors import FarmError
-from tasks.prepare.export import convert, from_transformers, host, lower, made, recipes, references, sources, zoo
+from tasks.prepare.export import convert, from_transformers, made, recipes, references, sources, zoo
 from tasks.prepare.export.entry import ModelEntry
 from tasks.prepare.export.exported import EXPORT_VERSION
+from tasks.prepare.export.language import generation, methods, weights
+from tasks.prepare.export.lowering import attention, buffers, lower, trial
 from tasks.prepare.export.recipes import recipe_of
 from tasks.prepare.export.user_code import check_function
 from tasks.store.files import sha256_of, write_complete
 
-_CODE = (convert, from_transformers, host, lower, made, recipes, references, sources)
+_LANGUAGE = (generation, methods, weights)
+_LOWERING = (attention, buffers, lower, trial)
+_CODE = (convert, from_transformers, *_LANGUAGE, *_LOWERING, made, recipes, references, sources)
 _TAPS = Path(__file__).parent / "taps.py"
 _DISTRIBUTIONS = ("torch", "torchao", "executorch", "transformers")
 
@@ -102,7 +106,8 @@ def _written(entry: ModelEntry) -> list[object]:
     """Return what an entry states about its source, except where its files are: their contents count."""
     factory = entry.factory.rpartition("/")[2] if entry.factory else None
     transformers = None if _weights(entry) else entry.transformers
-    return [factory, transformers, entry.config]
+    generate = entry.generate.model_dump(mode="json", exclude={"prompt", "text"}) if entry.generate else None
+    return [factory, transformers, entry.config, *([generate] if generate else [])]
 
 
 def _weights(entry: ModelEntry) -> Path | None:
@@ -117,10 +122,14 @@ def _hashes_of(entry: ModelEntry) -> list[str]:
 def _files_of(entry: ModelEntry) -> list[Path]:
     """Return the files that define a model, without importing it or its parent packages."""
     if weights := _weights(entry):
-        return sorted(path for path in weights.iterdir() if path.is_file())
-    if entry.factory:
-        return [source_of(entry.factory)] if is_own(entry.factory) else zoo.files_of(entry.factory)
-    return []
+        files = sorted(path for path in weights.iterdir() if path.is_file())
+    elif entry.factory:
+        files = [source_of(entry.factory)] if is_own(entry.factory) else zoo.files_of(entry.factory)
+    else:
+        files = []
+    if entry.generate:
+        files += [path for path in (entry.generate.prompt, entry.generate.text) if path]
+    return files
 
 
 def check_own(entry: ModelEntry, recipe: str) -> None:

@@ -1,6 +1,6 @@
 """What a factory returns: (module, inputs), or a mapping with shapes, calibration data or several methods."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +9,19 @@ from tasks.prepare.export.exported import FORWARD
 
 Inputs = tuple[Any, ...]
 """Tensors."""
-_METHOD_KEYS = {"module", "inputs", "dynamic_shapes", "shapes", "calibration", "setup", "tokens", "kv_depth"}
+_METHOD_KEYS = {
+    "module",
+    "inputs",
+    "dynamic_shapes",
+    "shapes",
+    "calibration",
+    "setup",
+    "tokens",
+    "kv_depth",
+    "steps",
+    "executes",
+    "perplexity",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,10 +38,21 @@ class Method:
     """The inputs to measure by the name of the case; empty: the example inputs."""
     calibration: list[Inputs] = field(default_factory=list)
     """For static quantization; empty: seeded permutations of the example inputs."""
-    setup: tuple[str, Inputs] | None = None
-    """(method, inputs): executed once before the measurement, to fill a state that the methods share."""
+    setup: tuple[str, list[Inputs]] | None = None
+    """(method, inputs): executed before the measurement, once with each, to fill a state that the methods share."""
     tokens: int | None = None
     kv_depth: int | None = None
+    steps: int | None = None
+    """Executions of a session, each one step further: the last one returns all tokens; None: each does the same."""
+    executes: str | None = None
+    """Another method with the same module, which is executed instead of a copy of it."""
+    perplexity: Callable[[], float] | None = None
+    """Computes the perplexity of the module, as a recipe has changed it, on a text."""
+
+    @property
+    def program_method(self) -> str:
+        """The name of the method in the program."""
+        return self.executes or self.name
 
 
 def methods_of(made: Any, factory: str) -> list[Method]:
@@ -68,15 +91,21 @@ def _method(name: Any, made: Any, factory: str) -> Method:
         problem = f"must return (torch.nn.Module, tuple of tensors), not {_types_of((module, inputs))}"
         raise FarmError(f"{factory} {problem}")
     shapes, calibration, setup = made.get("shapes") or {}, list(made.get("calibration") or ()), made.get("setup")
-    for each in (*shapes.values(), *calibration, *([setup["inputs"]] if setup else ())):
+    filled = _each_of(setup["inputs"]) if setup else []
+    for each in (*shapes.values(), *calibration, *filled):
         if not _are_tensors(each):
             raise FarmError(f"{factory}: {name}: inputs must be a tuple of tensors, not {_types_of(each)}")
     if shapes and not made.get("dynamic_shapes"):
         raise FarmError(f"{factory}: {name}: `shapes` needs `dynamic_shapes`, as torch.export takes it")
-    numbers = {key: made.get(key) for key in ("tokens", "kv_depth")}
-    state = (setup["method"], setup["inputs"]) if setup else None
+    numbers = {key: made.get(key) for key in ("tokens", "kv_depth", "steps", "executes", "perplexity")}
+    state = (setup["method"], filled) if setup else None
     dynamic = made.get("dynamic_shapes")
     return Method(name, module, inputs, dynamic, dict(shapes), calibration, state, **numbers)
+
+
+def _each_of(inputs: Any) -> list[Inputs]:
+    """Return the inputs of each execution of a set-up: a list states several."""
+    return inputs if isinstance(inputs, list) else [inputs]
 
 
 def _are_tensors(inputs: Any) -> bool:

@@ -15,6 +15,18 @@ Quantization = Literal["int8_static", "int8_dynamic", "int4_dynamic"]
 
 
 @dataclass(frozen=True)
+class Weights:
+    """How int4_dynamic stores weights."""
+
+    group_size: int = 32
+    """Weights of an input that share a scale."""
+    embedding: int | None = None
+    """Bits of embeddings: 8 with a scale for each row, 4 with one for each group; None: as the model has them."""
+    lm_head: int | str | None = None
+    """Bits of the layer that scores words: 8 with a scale for each row, or fp32; None: as other linear layers."""
+
+
+@dataclass(frozen=True)
 class Recipe:
     """How a model is converted; the eager reference of the same precision is the converted model."""
 
@@ -23,12 +35,19 @@ class Recipe:
     float_type: Literal["float32", "float16"] = "float32"
     quantization: Quantization | None = None
     """int8_static: weights per channel and activations, calibrated; int8_dynamic: linear layers with int8 weights per
-    channel; int4_dynamic: linear layers with int4 weights per group of 32. Dynamic: activations become int8 at run
-    time."""
+    channel; int4_dynamic: linear layers with int4 weights per group. Dynamic: activations become int8 at run time."""
+    weights: Weights | None = None
+    """Of int4_dynamic."""
     except_operators: tuple[str, ...] = ()
     """ATen operators, such as layer_norm, that compute in fp32."""
     own: str | None = None
-    """Your own recipe, `package.module:recipe`: a function (module, inputs) -> ExportedProgram."""
+    """Your own recipe, `package.module:recipe`: a function (module, inputs) or
+    (module, inputs, dynamic_shapes) -> ExportedProgram."""
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the module itself computes as its program does, so that more than its methods can be asked of it."""
+        return self.quantization in (None, "int4_dynamic") and not self.except_operators and self.own is None
 
 
 RECIPES: dict[str, Recipe] = {
@@ -38,16 +57,25 @@ RECIPES: dict[str, Recipe] = {
         Recipe("fp16", "float16"),
         Recipe("int8_static", quantization="int8_static"),
         Recipe("int8_dynamic", quantization="int8_dynamic"),
-        Recipe("int4_dynamic", quantization="int4_dynamic"),
+        Recipe("int4_dynamic", quantization="int4_dynamic", weights=Weights()),
     )
 }
 _OWN = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _OPERATOR = re.compile(r"[a-z_][a-z0-9_]*")
 _EXCEPT = " except "
+_INT4 = "int4_dynamic"
+# What int4_dynamic takes in a sweep file, its values, and how it is written in the name of the recipe.
+_INT4_KEYS: dict[str, tuple[tuple[int | str, ...], str]] = {
+    "group_size": ((32, 64, 128), "g"),
+    "embedding": ((8, 4), "embedding"),
+    "lm_head": ((8, "fp32"), "head"),
+}
+_NOT_IN_RUNNER = "kv_cache"
 
 
 def recipe_of(name: str) -> Recipe:
-    """Return the recipe that a name stands for: a known one, `fp16 except layer_norm, softmax`, or your own.
+    """Return the recipe that a name stands for: a known one, `fp16 except layer_norm, softmax`, `int4_dynamic g128`, or
+    your own.
 
     Raises FarmError with what would be right.
     """
@@ -56,6 +84,8 @@ def recipe_of(name: str) -> Recipe:
         return _mixed(name, base, tuple(each.strip() for each in operators.split(",")))
     if name in RECIPES:
         return RECIPES[name]
+    if name.startswith(f"{_INT4} "):
+        return _int4_of(name)
     if _OWN.fullmatch(name):
         return Recipe(name, own=name)
     raise FarmError(
@@ -73,9 +103,42 @@ def recipe_name(written: Any) -> str:
         [(key, operators)] = written.items()
         if isinstance(key, str) and key.endswith(_EXCEPT.rstrip()) and isinstance(operators, list) and operators:
             return recipe_of(f"{key} {', '.join(map(str, operators))}").name
+        if key == _INT4 and isinstance(operators, dict):
+            return _int4_name(operators)
     if not isinstance(written, str):
-        raise FarmError("a precision is a name, such as fp16, or `fp16 except: [layer_norm]`")
+        raise FarmError(
+            "a precision is a name, such as fp16, or `fp16 except: [layer_norm]`, `int4_dynamic: {group_size: 128}`"
+        )
     return recipe_of(written).name
+
+
+def _int4_name(written: dict[Any, Any]) -> str:
+    """Return the name of int4_dynamic with these keys of a sweep file; raises FarmError."""
+    parts = [_INT4]
+    for key, value in written.items():
+        if key == _NOT_IN_RUNNER:
+            raise FarmError(f"{_INT4}: `{key}`: the runner has no operators for a quantized KV cache; leave it out")
+        if key not in _INT4_KEYS:
+            raise FarmError(f"{_INT4}: unknown key `{key}`; use {', '.join(_INT4_KEYS)}{did_you_mean(key, _INT4_KEYS)}")
+        values, _ = _INT4_KEYS[key]
+        if value not in values or isinstance(value, bool):
+            raise FarmError(f"{_INT4}: `{key}` must be one of {', '.join(map(str, values))}, not {value}")
+    for key, (_, short) in _INT4_KEYS.items():
+        value = written.get(key)
+        if value is not None and value != getattr(Weights, key):  # a default is not part of a name
+            parts.append(f"{short}{value}")
+    return " ".join(parts)
+
+
+def _int4_of(name: str) -> Recipe:
+    """Return the recipe of a name such as `int4_dynamic g128 embedding8 head8`; raises FarmError."""
+    found: dict[str, Any] = {}
+    for part in name.split()[1:]:
+        for key, (values, short) in _INT4_KEYS.items():
+            found |= {key: value for value in values if f"{short}{value}" == part}  # noqa: B035 - at most one value
+    if _int4_name(found) != name:
+        raise FarmError(f"unknown precision `{name}`; write `{_INT4}: {{group_size: 128, embedding: 8, lm_head: 8}}`")
+    return replace(RECIPES[_INT4], name=name, weights=Weights(**found))
 
 
 def _mixed(name: str, base: str, operators: tuple[str, ...]) -> Recipe:

@@ -1,15 +1,18 @@
 """The cases of an export: their inputs, and what eager PyTorch returns for them."""
 
 import hashlib
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from devices.errors import FarmError
 from tasks.prepare.export.made import Inputs, Method
 
+logger = logging.getLogger(__name__)
 Outputs = list[Any]
 """The tensors that a method returns, in the order of the exported program."""
 
@@ -42,16 +45,19 @@ class CaseInputs:
         setup = method.setup
         return {
             "name": self.name,
-            "method": method.name,
+            "method": method.program_method,
             "inputs": write_tensors(folder, f"{prefix}input", self.inputs),
             "outputs": write_tensors(folder, f"{prefix}output", outputs),
             "outputs_fp32": write_tensors(folder, f"{prefix}fp32", exact or []),
             "outputs_host": write_tensors(folder, f"{prefix}host", host or []),
             "setup": (
-                {"method": setup[0], "inputs": write_tensors(folder, f"{prefix}setup", setup[1])} if setup else None
+                {"method": setup[0], "inputs": write_tensors(folder, f"{prefix}setup", chain(*setup[1]))}
+                if setup
+                else None
             ),
             "tokens": method.tokens,
             "kv_depth": method.kv_depth,
+            "steps": method.steps,
             "taps": [
                 layer | value | ({"fp32": exactly[0]} if exactly else {})
                 for layer, value, exactly in zip(
@@ -84,7 +90,7 @@ def as_stored(methods: list[Method], float_type: str) -> list[Method]:
             inputs=stored(method.inputs),
             shapes={name: stored(inputs) for name, inputs in method.shapes.items()},
             calibration=[stored(inputs) for inputs in method.calibration],
-            setup=(method.setup[0], stored(method.setup[1])) if method.setup else None,
+            setup=(method.setup[0], [stored(inputs) for inputs in method.setup[1]]) if method.setup else None,
         )
         for method in methods
     ]
@@ -106,14 +112,18 @@ def references(modules: Mapping[str, Any], cases: list[CaseInputs], float_type: 
     Each case starts with the state that the modules have now (their buffers) and executes its set-up first.
     """
     found = {}
+    logger.info("computing the reference outputs in eager PyTorch")
     for case in cases:
-        module = modules[case.method.name]
+        module = modules[case.method.program_method]
         with _state_restored(modules):
             if case.method.setup:
-                name, inputs = case.method.setup
-                _call(modules[name], inputs, float_type)
+                name, each_inputs = case.method.setup
+                for inputs in each_inputs:
+                    _call(modules[name], inputs, float_type)
                 _copy_state(modules[name], module)
-            found[case.name] = [output.clone() for output in _tensors_of(_call(module, case.inputs, float_type))]
+            for _ in range(case.method.steps or 1):
+                outputs = _call(module, case.inputs, float_type)
+            found[case.name] = [output.clone() for output in _tensors_of(outputs)]
     return found
 
 

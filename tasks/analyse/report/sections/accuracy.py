@@ -42,6 +42,9 @@ class AccuracyRow(CellRow):
         float | None,
         Percent("Top-1", "rows that choose the same class; means something where the last dimension is classes"),
     ]
+    first_difference: Annotated[
+        int | None, Number("First other token", "", "number, from 0, of the first written token that differs")
+    ]
     max_abs_error: Annotated[
         float | None, Scientific("Max abs error", "", "largest absolute difference of an element from eager PyTorch")
     ]

@@ -14,7 +14,7 @@ from tasks.analyse.report.cells import (
     precision_order,
     variant_word,
 )
-from tasks.analyse.report.columns import MIB, Milliseconds, Number, cells_of, flag_above, table_of, toned
+from tasks.analyse.report.columns import MIB, Milliseconds, Number, Words, cells_of, flag_above, table_of, toned
 from tasks.analyse.report.data import Answers
 from tasks.analyse.report.page import Bar, BarChart, Block, Cell, Code, Heading, Paragraph, Section, Text
 from tasks.analyse.report.text import counted, evidence, in_ms, joined, listed, ms_digits, rounded_percent, separated
@@ -80,14 +80,16 @@ class GenerationRow(CellRow):
     """A prefill beside the decoding after it; `cell` is that of the prefill, or of a decoding without one."""
 
     query = "generation"
-    prefill_tokens: Annotated[int | None, Number("Prompt", "tokens")]
+    prefill_test: Annotated[str | None, Words("Prefill", meaning="as llama-bench names it")]
     time_to_first_token_ms: Annotated[
         float | None, Milliseconds("First token", "time to first token: the time of the prefill")
     ]
     prefill_tokens_per_s: Annotated[
         float | None, Number("Prefill", "tokens/s", "tokens of the prompt read per second", digits=1)
     ]
-    kv_depth: Annotated[int | None, Number("KV depth", "tokens", "tokens in the cache before each decoding run")]
+    decode_test: Annotated[
+        str | None, Words("Decoding", meaning="as llama-bench names it: tokens written @ tokens in the cache before")
+    ]
     decode_ms: Annotated[float | None, Milliseconds("Decoding run", "the time of one decoding run")]
     decode_tokens_per_s: Annotated[
         float | None, Number("Decoding", "tokens/s", "new tokens per second at that depth", digits=1)
@@ -189,8 +191,9 @@ def _generation(answers: Answers) -> list[Block]:
     return [
         Heading("Prefill and decoding"),
         Paragraph(
-            "The prefill reads the complete prompt in one run; a decoding run adds to a cache of fixed depth. "
-            "Numbers of tokens are fixed, so a text cannot end early. Loading, tokenizing and sampling are left out."
+            "The prefill reads the complete prompt in one run (pp). A decoding run writes one token (tg), at the next "
+            "position or always at the same. Numbers of tokens are fixed, so a text cannot end early. Loading and "
+            "tokenizing are left out."
         ),
         table_of(rows, digits=digits),
     ]

@@ -13,17 +13,18 @@ import sys
 import threading
 import time
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NoReturn
 
 from devices.errors import FarmError
-from tasks.prepare.export.convert import NotApplicable
 from tasks.prepare.export.entry import ModelEntry
 from tasks.prepare.export.exported import EXPORT_VERSION, first_line, os_cause
 from tasks.prepare.export.from_transformers import made_from_transformers
 from tasks.prepare.export.key import export_key, is_own, note_used, source_sha256, versions
+from tasks.prepare.export.language.generation import generation
+from tasks.prepare.export.language.weights import NotApplicable
 from tasks.prepare.export.made import Method, methods_of
 from tasks.prepare.export.process.memory import is_failed_allocation, memory_limit, out_of_memory
 from tasks.prepare.export.process.warm import share_node_sources
@@ -56,7 +57,7 @@ def export(
 ) -> NoReturn:
     """Export one model with at most `limit_bytes` of memory, and end this process.
 
-    Sends {"folder": name}, {"skipped": reason} or {"error": cause}.
+    Sends {"doing": what} for each step, then {"folder": name}, {"skipped": reason} or {"error": cause}.
     """
     os.setsid()
     log = os.open(request.log, os.O_WRONLY | os.O_APPEND)
@@ -66,12 +67,25 @@ def export(
     os.environ.update(environment | {"PYTHONHASHSEED": "0"})
     faulthandler.enable()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
+    logging.getLogger("tasks.prepare.export").addHandler(_Steps(answer_to))
     threading.Thread(target=_end_with_farm, daemon=True).start()
     answer_to.send(_answer(request, limit_bytes))
     with contextlib.suppress(OSError):  # the log's disk may be full
         sys.stdout.flush()
         sys.stderr.flush()
     os._exit(0)  # without waiting for threads of the model
+
+
+class _Steps(logging.Handler):
+    """Sends what this process does, so that the farm knows it if the process does not finish."""
+
+    def __init__(self, answer_to: "Connection[Any, Any]") -> None:
+        super().__init__(logging.INFO)
+        self.answer_to = answer_to
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.levelno == logging.INFO:
+            self.answer_to.send({"doing": record.getMessage()})
 
 
 def _end_with_farm() -> None:
@@ -99,22 +113,33 @@ def _answer(request: Request, limit_bytes: int) -> dict[str, Any]:
 
 def _export_here(request: Request) -> Path:
     """Export in this process and return the published folder."""
-    from tasks.prepare.export.lower import build
+    from tasks.prepare.export.lowering.lower import build
 
     entry, precision, seed, exports_dir = request.entry, request.precision, request.seed, request.exports_dir
     started = time.monotonic()
     gc.set_threshold(1_000_000, 5, 5)  # with the default, garbage collection takes a sixth of the time
     share_node_sources()
+    _check_cache(entry, precision)
     methods, own_recipe = _make(entry, precision, exports_dir, seed)
+    if request.taps:  # its sessions execute once
+        methods = [replace(method, steps=None) for method in methods]
     key = export_key(entry, precision, seed, exports_dir, taps=request.taps)
     folder = exports_dir / key
     with publish_folder(folder) as aside:
-        built = build(methods, recipe_of(precision), aside, own_recipe, taps=request.taps)
+        built = build(methods, recipe_of(precision), aside, own_recipe, taps=request.taps, log=request.log)
         head = {"export_version": EXPORT_VERSION, "export_key": key, "model": entry.name, "precision": precision}
         source = {"source_sha256": source_sha256(entry, precision, exports_dir)}
         tail = {"seed": seed, "versions": versions(), **source, "export_s": round(time.monotonic() - started, 3)}
         write_complete(aside / "export.json", json.dumps(head | built | tail, indent=1).encode())
     return folder
+
+
+def _check_cache(entry: ModelEntry, precision: str) -> None:
+    """Raise NotApplicable if the cache would be converted, complete, for every token."""
+    dtype = entry.generate.cache.dtype if entry.generate else None
+    computes_in = {"float32": "fp32", "float16": "fp16"}[recipe_of(precision).float_type]
+    if dtype and dtype != computes_in:
+        raise NotApplicable(f"{precision} computes in {computes_in}, so a cache in {dtype} has no meaning for it")
 
 
 def _make(entry: ModelEntry, precision: str, exports_dir: Path, seed: int) -> tuple[list[Method], Any]:
@@ -132,7 +157,7 @@ def _make(entry: ModelEntry, precision: str, exports_dir: Path, seed: int) -> tu
         factory = entry.transformers or str(entry.factory)
         name = factory.rpartition(":")[2]
         if entry.transformers:
-            made: Any = made_from_transformers(entry)
+            made: Any = generation(entry) if entry.generate else made_from_transformers(entry)
         elif is_own(factory):
             function = _function(factory)
             made, name = function(), _named(function)

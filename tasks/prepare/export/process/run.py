@@ -76,18 +76,19 @@ def _run_once(request: Request, limit_bytes: int) -> dict[str, Any] | None:
             has_ended = bool(wait([process.sentinel], request.deadline_s))
         finally:
             exit_code = _end(process)
-        answer = _received(receiver)
-    if answer is not None:
+        answer = _last_received(receiver)
+    if answer is not None and "doing" not in answer:
         return answer
+    step = f" while {answer['doing']}" if answer else ""
     if not has_ended:
-        return {"error": f"the export did not finish within {request.deadline_s:g} s"}
+        return {"error": f"the export was stopped after {request.deadline_s:g} s{step}"}
     if exit_code == _SERVER_GONE:
         return None
     # Code in C++ that does not handle a failed allocation ends the process.
     log = request.log.read_bytes()
     if exit_code < 0 and (b"bad_alloc" in log or b"MemoryError" in log):
         return out_of_memory(limit_bytes)
-    return {"error": _cause(exit_code)}
+    return {"error": _cause(exit_code) + step}
 
 
 def _started(request: Request, limit_bytes: int, sender: "Connection[Any, Any]") -> ForkServerProcess:
@@ -110,13 +111,13 @@ def _make_folder_of_sockets() -> None:
     remove_with_unfinished(Path(util.get_temp_dir()))  # multiprocessing's end may not run
 
 
-def _received(receiver: "Connection[Any, Any]") -> dict[str, Any] | None:
-    """Return what the process sent before it ended, None if that is nothing."""
+def _last_received(receiver: "Connection[Any, Any]") -> dict[str, Any] | None:
+    """Return what the process sent last before it ended, None if that is nothing."""
+    answer: dict[str, Any] | None = None
     with contextlib.suppress(EOFError):
-        if receiver.poll():  # a process that the model started may have the other end still
-            answer: dict[str, Any] = receiver.recv()
-            return answer
-    return None
+        while receiver.poll():  # a process that the model started may have the other end still
+            answer = receiver.recv()
+    return answer
 
 
 def _end(process: ForkServerProcess) -> int:

@@ -26,6 +26,8 @@ MODELS: dict[str, Factory] = {
         audio.whisper_tiny_encoder,
         decoder.decoder_tiny,
         decoder.decoder_small,
+        decoder.llama_2l,
+        decoder.qwen_2l,
         single.linear,
         single.conv,
         single.batch_matmul,

@@ -1,9 +1,13 @@
-"""Decoders of text with a KV cache: one program with the methods `prefill128` and `decode`.
+"""Decoders of text with a KV cache: one program with methods for prefill and decoding.
 
-The blocks are those of LLaMA, arXiv:2302.13971, in small sizes.
+The blocks of `decoder_tiny` and `decoder_small` are those of LLaMA, arXiv:2302.13971, in small sizes; `llama_2l` and
+`qwen_2l` are models of transformers with two layers.
 """
 
 from typing import Any
+
+from tasks.prepare.export.language.methods import language_methods
+from tasks.prepare.export.language.wanted import CacheWanted, GenerateWanted
 
 _PROMPT = 128
 
@@ -16,6 +20,39 @@ def decoder_tiny() -> dict[str, Any]:
 def decoder_small() -> dict[str, Any]:
     """Return a decoder of 6 layers of 384 for 8192 words; its cache has room for 512 tokens."""
     return _methods(layers=6, width=384, heads=6, words=8192, room=512)
+
+
+def llama_2l() -> dict[str, Any]:
+    """Return Llama with 2 layers of 512 for 4096 words, as `generate` of a sweep file makes it."""
+    from transformers import LlamaConfig
+
+    return _of_transformers(LlamaConfig(**_sizes(), num_key_value_heads=4))
+
+
+def qwen_2l() -> dict[str, Any]:
+    """Return Qwen2 with 2 layers of 512 for 4096 words, whose scores use the embedding's weights, in the same way."""
+    from transformers import Qwen2Config
+
+    return _of_transformers(Qwen2Config(**_sizes(), num_key_value_heads=2, tie_word_embeddings=True))
+
+
+def _sizes() -> dict[str, int]:
+    return {
+        "hidden_size": 512,
+        "intermediate_size": 1536,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 8,
+        "vocab_size": 4096,
+    }
+
+
+def _of_transformers(config: Any) -> dict[str, Any]:
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    wanted = GenerateWanted(prefill=[128], depth=[0, 128], decode=64, cache=CacheWanted(length=256))
+    tokens = torch.randint(0, config.vocab_size, (wanted.prompt_tokens,))
+    return language_methods(AutoModelForCausalLM.from_config(config), tokens, wanted)
 
 
 def _methods(*, layers: int, width: int, heads: int, words: int, room: int) -> dict[str, Any]:
@@ -115,8 +152,8 @@ def _attention(width: int, heads: int, room: int) -> Any:
                 layer(hidden).unflatten(-1, (heads, 2 * half)).transpose(0, 1)
                 for layer in (self.query, self.key, self.value)
             )
-            self.key_cache.index_copy_(1, positions, _rotated(key, cosine, sine))
-            self.value_cache.index_copy_(1, positions, value)
+            self.key_cache[:, positions] = _rotated(key, cosine, sine)
+            self.value_cache[:, positions] = value
             match = torch.bmm(_rotated(query, cosine, sine), self.key_cache.transpose(1, 2)) * (2 * half) ** -0.5
             found = torch.bmm(nn.functional.softmax(match + mask, -1), self.value_cache)
             return self.output(found.transpose(0, 1).flatten(1))

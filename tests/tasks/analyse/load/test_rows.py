@@ -13,7 +13,7 @@ from tasks.etdump.reader import read_etdump
 from tasks.etdump.tree import runs_of
 from tasks.rows.kernels import kernel_names
 from tasks.rows.record_rows import with_hash
-from tasks.rows.rows import Rows, rows_of_bundle, rows_of_etdump, session_id_of
+from tasks.rows.rows import Rows, rows_of_bundle, rows_of_loose, session_id_of
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
 from tests.fixtures.warehouse import BundleMaker, edit, profile_of
 
@@ -180,11 +180,11 @@ def test_a_loose_etdump_has_one_warm_up_and_an_id_of_its_content(tmp_path: Path)
     path, same = tmp_path / "a.etdump", tmp_path / "b.etdump"
     for each in (path, same):
         each.write_bytes(build_etdump([Run([Profile(METHOD, 0, 9)]), Run([Profile(METHOD, 0, 5)])]))
-    rows = rows_of_etdump(path)
+    rows = rows_of_loose(path)
     assert rows.is_loose
     assert (rows.session["executions"], rows.session["warmup_executions"]) == (2, 1)
     assert rows.session["session_id"] == session_id_of(path) == session_id_of(same)
-    assert rows_of_etdump(same).model["name"] == "b"
+    assert rows_of_loose(same).model["name"] == "b"
 
 
 def test_the_id_of_a_damaged_bundle_is_in_the_name_of_its_folder(tmp_path: Path) -> None:

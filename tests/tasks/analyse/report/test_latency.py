@@ -153,14 +153,14 @@ def test_the_flags_of_a_session_are_in_its_row_and_unusual_sessions_are_counted(
 def phases(maker: BundleMaker) -> list[list[str]]:
     """The rows of language models, one for each."""
     tables = report_of(maker)["latency"].tables
-    return [row for heads, *rows in tables for row in rows if any(head.startswith("Prompt") for head in heads)]
+    return [row for heads, *rows in tables for row in rows if any(head.startswith("First token") for head in heads)]
 
 
 def test_prefill_and_decoding_of_a_model_are_in_one_row(maker: BundleMaker) -> None:
     for case, tokens, kv_depth, ms in (("prefill128", 128, 0, 64), ("decode", 1, 128, 4)):
         maker.session([ms * MS] * 3, model__name=f"llm@{case}", model__tokens=tokens, model__kv_depth=kv_depth)
     assert phases(maker) == [
-        ["llm", "host", "fp32", "off", "1", "128", "64.000", "2,000.0", "128", "4.000", "250.0", "1", "1"]
+        ["llm", "host", "fp32", "off", "1", "pp128", "64.000", "2,000.0", "tg1 @ d128", "4.000", "250.0", "1", "1"]
     ]
     assert report_of(maker).contains("a text cannot end early", "latency")
 

@@ -250,3 +250,17 @@ def test_values_whose_squares_overflow_have_errors_and_no_snr(tmp_path: Path) ->
     found = difference_of(*(TensorFile(tmp_path / name, "float64", (2,)) for name in ("got", "want")))
     assert found.max_abs_error == pytest.approx(1e200)
     assert (found.snr_db, found.cosine) == (None, None)
+
+
+def test_written_tokens_are_compared_one_by_one_and_fp32_writes_its_own_text(tmp_path: Path) -> None:
+    # given a device whose third token of twelve differs from the same model in eager, and whose first from fp32
+    eager, fp32, got = [5] * 12, [1] * 12, [5, 5, 6, *[5] * 9]
+    references, collected = case(tmp_path, eager, got, "int64", fp32=fp32, fp32_dtype="int64")
+    of_eager, of_fp32 = compare_outputs(replace(references, are_tokens=True), collected)
+    # then it is inaccurate by that token alone; how much is equal to fp32 is shown and not judged, ...
+    assert (of_eager.is_inaccurate, of_eager.first_difference, of_eager.snr_db) == (True, 2, None)
+    assert (of_fp32.is_inaccurate, of_fp32.first_difference, of_fp32.top1_agreement) == (None, 0, 0.0)
+    # ... nor is eager where it rounds activations in another way
+    limits = replace(LIMITS, same_text=False)
+    rounded, _ = compare_outputs(replace(references, are_tokens=True, limits=limits), collected)
+    assert (rounded.is_inaccurate, rounded.first_difference) == (None, 2)

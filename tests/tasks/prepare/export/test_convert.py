@@ -4,12 +4,15 @@ from typing import Any
 
 import pytest
 
-from tasks.prepare.export.convert import NotApplicable, convert
+from devices.errors import FarmError
+from tasks.prepare.export.convert import convert
+from tasks.prepare.export.language.weights import NotApplicable
 from tasks.prepare.export.made import Method, methods_of
 from tasks.prepare.export.recipes import recipe_of
 
 pytestmark = pytest.mark.torch
 torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
+DIM, export = torch.export.Dim, torch.export.export
 
 
 def halved(*layers: Any) -> Method:
@@ -40,3 +43,18 @@ def test_excepted_operators_compute_in_fp32_also_one_after_another() -> None:
 def test_an_exception_that_the_model_does_not_contain_is_not_applicable() -> None:
     with pytest.raises(NotApplicable, match="the model does not contain softmax"):
         convert(halved(torch.nn.Linear(4, 4)), recipe_of("fp16 except softmax"))
+
+
+def test_your_own_recipe_gets_the_dynamic_shapes_that_it_takes() -> None:
+    # given a model with a dynamic size, and recipes with and without a parameter for it
+    made = {"module": torch.nn.Linear(4, 4), "inputs": (torch.ones(3, 4),), "dynamic_shapes": ({0: DIM.AUTO},)}
+    [method] = methods_of(made, "layers")
+    recipe = recipe_of("ours:recipe")
+    # then one keeps the size dynamic, and the other is told what to do
+    program = convert(method, recipe, lambda m, x, dynamic_shapes: export(m, x, dynamic_shapes=dynamic_shapes)).program
+    assert program.range_constraints
+    with pytest.raises(FarmError, match="ours:recipe fixes the dynamic shapes of forward; give it a third parameter"):
+        convert(method, recipe, lambda m, x: export(m, x))
+    # and a model of fixed shapes needs none
+    [fixed] = methods_of((torch.nn.Linear(4, 4), (torch.ones(3, 4),)), "layers")
+    assert not convert(fixed, recipe, lambda m, x: export(m, x)).program.range_constraints

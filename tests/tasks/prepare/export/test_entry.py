@@ -90,3 +90,27 @@ def test_an_entry_survives_being_written(written: str) -> None:
 def test_a_source_with_an_absolute_path_has_the_name_of_its_file(tmp_path: Path, end: str) -> None:
     (tmp_path / end.partition(":")[0]).write_text("def make(): ...")
     assert entry_of(f"{tmp_path}/{end}").name == end
+
+
+@pytest.mark.parametrize(
+    ("generate", "sentence"),
+    [
+        ("{prefill: [32], depth: [40]}", "depth 40 is not a multiple of a prefill; use one of [32], or add it there"),
+        ("{prefill: [32], decode: 64, cache: {length: 40}}", "a cache of 40 tokens is too short; these cases need 64"),
+        ("{prefill: [32, 32]}", "`prefill` lists a number twice; remove one"),
+        ("{prefill: [32], prompt: no.txt}", "no.txt: no such file"),
+    ],
+)
+def test_a_generation_that_cannot_be_measured_is_refused_in_one_sentence(
+    sweeps: Path, generate: str, sentence: str
+) -> None:
+    with pytest.raises(InputError) as refused:
+        models_of(sweeps, f"  - {{name: llm, transformers: LlamaConfig, generate: {generate}}}\n")
+    assert sentence in str(refused.value)
+
+
+def test_a_cache_is_filled_by_the_longest_prompt_that_fits(sweeps: Path) -> None:
+    generate = "{prefill: [32, 64], depth: [0, 96, 128], decode: 8}"
+    (entry,) = models_of(sweeps, f"  - {{name: llm, transformers: LlamaConfig, generate: {generate}}}\n").models
+    assert entry.generate is not None
+    assert (entry.generate.length, entry.generate.chunk(96), entry.generate.chunk(128)) == (136, 32, 64)

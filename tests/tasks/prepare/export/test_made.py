@@ -28,3 +28,10 @@ def test_a_setup_that_is_not_a_method_is_refused(is_listed: bool) -> None:
     with pytest.raises(FarmError) as refused:
         methods_of(made, "decoder")
     assert str(refused.value) == "decoder: the setup of forward names fill; use one of its methods: forward"
+
+
+def test_a_setup_may_list_the_inputs_of_several_executions() -> None:
+    made = described("forward")
+    (one,) = methods_of(made, "decoder")
+    (two,) = methods_of(made | {"setup": {"method": "forward", "inputs": [made["inputs"]] * 2}}, "decoder")
+    assert (len((one.setup or ("", []))[1]), len((two.setup or ("", []))[1])) == (1, 2)

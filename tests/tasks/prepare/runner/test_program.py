@@ -13,7 +13,8 @@ pytestmark = pytest.mark.torch
 
 FLAGS = """
 model_path method_name num_executions cpu_threads inputs output_file print_output input_shapes setup_method setup_inputs
-setup_input_shapes data_path untraced_executions etdump_path stats_path calibrate version sme2 kernel_profile_path
+setup_input_shapes data_path output_execution untraced_executions
+etdump_path stats_path calibrate version sme2 kernel_profile_path
 """
 
 
@@ -117,7 +118,8 @@ def test_the_help_names_every_flag(run: Program) -> None:
         (["--data_path=/nowhere/a.ptd"], "cannot read data /nowhere/a.ptd: No such file or directory"),
         (["--setup_input_shapes=1"], "--setup_input_shapes needs --setup_method"),
         (["--setup_method=fill"], "unknown method 'fill' of "),
-        (["--setup_method=forward", "--setup_inputs=a.bin,b.bin"], "tensors, but --setup_inputs lists 2 files"),
+        (["--setup_method=forward", "--setup_inputs=/nowhere/a.bin,b.bin"], "cannot read input /nowhere/a.bin"),
+        (["--output_execution=2"], "--output_execution must be at most --num_executions, which is 1"),
     ],
 )
 def test_a_wrong_flag_is_one_line_and_exit_code_2(run: Program, model: str, flags: list[str], message: str) -> None:
@@ -172,6 +174,20 @@ def test_a_setup_fills_the_state_and_is_not_measured(run: Program, models: Path,
     assert stats["setup_ns"] > 0
     assert len(stats["execution_ns"]) == 3
     assert np.all(read.execute_ns <= stats["execution_ns"])
+
+
+def test_a_setup_executes_once_for_each_input_and_outputs_may_be_those_of_a_later_execution(
+    run: Program, models: Path, tmp_path: Path
+) -> None:
+    # given a method that doubles a state, and a set-up with two inputs
+    case = [f"--model_path={models / 'kept.pte'}", "--method_name=change", f"--inputs={models / 'kept-change.bin'}"]
+    case += ["--num_executions=3", "--output_execution=3", f"--output_file={tmp_path / 'output'}"]
+    np.zeros(4, np.float32).tofile(tmp_path / "first.bin")
+    setup = f"{tmp_path / 'first.bin'},{models / 'kept-fill.bin'}"
+    stats = run.stats(tmp_path, *case, "--setup_method=fill", f"--setup_inputs={setup}")
+    # then the state is that of the last one, the outputs are those of the third execution, and none repeats
+    assert np.fromfile(tmp_path / "output-0.bin", np.float32).tolist() == [14, 16, 24, 32]
+    assert stats["outputs_repeat"] is None
 
 
 @pytest.mark.parametrize("kept", [0, 10, 1000, 100_000])

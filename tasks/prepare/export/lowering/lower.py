@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from tasks.prepare.export.convert import Converted, convert
-from tasks.prepare.export.host import host_outputs
+from tasks.prepare.export.lowering.attention import attention_as_products
+from tasks.prepare.export.lowering.buffers import give_values_the_rank_of_caches, keep_initial_values, write_in_place
+from tasks.prepare.export.lowering.trial import trial_of
 from tasks.prepare.export.made import Method
 from tasks.prepare.export.recipes import Recipe
 from tasks.prepare.export.references import Outputs, as_stored, references, with_cases
@@ -29,18 +31,26 @@ Operators = dict[str, Any]
 
 
 def build(
-    methods: list[Method], recipe: Recipe, folder: Path, own: Any = None, *, taps: bool = False
+    methods: list[Method],
+    recipe: Recipe,
+    folder: Path,
+    own: Any = None,
+    *,
+    taps: bool = False,
+    log: Path | None = None,
 ) -> dict[str, Any]:
     """Write model.pte, model.etrecord and the tensors of all cases to `folder`; return their part of export.json.
 
     `own` is the function of your own recipe. With `taps`, the program returns the values of its layers as well.
-    Raises NotApplicable if the recipe has no meaning for the model.
+    `log` is the file that this process prints to.
+    Raises NotApplicable if the recipe has no meaning for the model, and FarmError if the program fails here.
     """
     import torch
 
     with torch.no_grad():  # with gradients, writing a buffer in place cannot be exported
         methods = as_stored(methods, recipe.float_type)
         cases = with_cases(methods)
+        methods = [method for method in methods if not method.executes]
         exact = (
             {} if recipe.name == "fp32" else references({each.name: each.module for each in methods}, cases, "float32")
         )
@@ -48,6 +58,7 @@ def build(
         for method in methods:
             method.module.to(getattr(torch, recipe.float_type))
         converted = {method.name: convert(method, recipe, own) for method in methods}
+        perplexity = next((method.perplexity() for method in methods if method.perplexity and recipe.is_in_place), None)
         if taps:
             converted = {name: tapped(each) for name, each in converted.items()}
         eager = references({name: each.reference for name, each in converted.items()}, cases, recipe.float_type)
@@ -59,18 +70,21 @@ def build(
     if not taps:  # an ETRecord cannot contain taps
         lowered.get_etrecord().save(folder / "model.etrecord")
         write_sources(lowered, folder)
+    trial = trial_of(folder / "model.pte", cases, log)
     return {
         "pte_sha256": sha256_of(folder / "model.pte"),
         "pte_bytes": (folder / "model.pte").stat().st_size,
         "methods": operators,
+        "trial": trial.outcome,
+        "perplexity": perplexity,
         "cases": [
             case.written(
                 folder,
                 eager[case.name],
                 exact.get(case.name),
-                None if taps else host_outputs(folder / "model.pte", case),
-                converted[case.method.name].layers,
-                _of_layers(converted[case.method.name].layers, layers_in_fp32.get(case.name, [])),
+                None if taps else trial.outputs.get(case.name),
+                converted[case.method.program_method].layers,
+                _of_layers(converted[case.method.program_method].layers, layers_in_fp32.get(case.name, [])),
             )
             for case in cases
         ],
@@ -85,6 +99,7 @@ def _of_layers(layers: list[dict[str, Any]], in_fp32: list[tuple[Key, Any]]) -> 
 
 def _lower(converted: Mapping[str, Converted], *, has_record: bool) -> tuple[Any, dict[str, Operators]]:
     """Return the program of all methods, and the operators of each."""
+    import executorch.kernels.quantized  # noqa: F401 - registers the operators of quantized values
     from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
     from executorch.devtools.intermediate_output_tap import strip_taps_
     from executorch.exir import ExecutorchBackendConfig, memory, to_edge_transform_and_lower
@@ -92,6 +107,9 @@ def _lower(converted: Mapping[str, Converted], *, has_record: bool) -> tuple[Any
 
     xnnpack = XnnpackPartitioner()
     programs = {name: each.program for name, each in converted.items()}
+    for program in programs.values():
+        attention_as_products(program)
+        give_values_the_rank_of_caches(program)
     with _reasons() as reasons:
         edge = to_edge_transform_and_lower(programs, partitioner=[xnnpack], generate_etrecord=has_record)
     strip_taps_(edge)
@@ -99,11 +117,11 @@ def _lower(converted: Mapping[str, Converted], *, has_record: bool) -> tuple[Any
     delegated: dict[str, Counter[str]] = {name: Counter() for name in programs}
     for name in programs:
         _sort_operators(edge.exported_program(name).graph_module, delegated[name], kept[name])
+        write_in_place(edge.exported_program(name))  # took decoder_tiny from 84 to 65 us an execution
+    keep_initial_values(map(edge.exported_program, programs))
     shares_state = len(programs) > 1  # buffers with the same name are one
     planning = MemoryPlanningPass(share_mutable_buffers=shares_state)
-    # Writing a cache in place, instead of copying it, took decoder_tiny from 84 to 65 us an execution.
-    config = ExecutorchBackendConfig(memory_planning_pass=planning, run_reinplace_pass=shares_state)
-    lowered = edge.to_executorch(config)
+    lowered = edge.to_executorch(ExecutorchBackendConfig(memory_planning_pass=planning))
     ruled = set(xnnpack.target_partitioner_configs)
     operators = {}
     for name in programs:

@@ -1,0 +1,85 @@
+"""Language models: what the methods of `generate` compute in eager PyTorch, and weights at 4 bits."""
+
+from typing import Any
+
+import pytest
+
+from tasks.prepare.export.language.generation import perplexity
+from tasks.prepare.export.language.methods import language_methods
+from tasks.prepare.export.language.wanted import GenerateWanted
+from tasks.prepare.export.language.weights import NotApplicable, quantize_weights
+from tasks.prepare.export.made import Method, methods_of
+from tasks.prepare.export.recipes import Weights
+from tasks.prepare.export.references import references, with_cases
+
+pytestmark = pytest.mark.torch
+torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
+transformers: Any = pytest.importorskip("transformers", reason="transformers is not installed (export extra)")
+
+WANTED = GenerateWanted(prefill=[4, 8], depth=[0, 16], decode=6)
+WORDS = 64
+
+
+@pytest.fixture
+def model() -> Any:
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
+    config = transformers.Qwen2Config(**sizes, num_key_value_heads=2, vocab_size=WORDS)
+    made = transformers.AutoModelForCausalLM.from_config(config).eval()
+    for weights in made.parameters():  # as they are initialized, all scores are nearly equal
+        weights.data *= 8
+    return made
+
+
+def likeliest(model: Any, tokens: Any, count: int) -> list[int]:
+    """What the model writes after `tokens` without a cache."""
+    with torch.no_grad():
+        for _ in range(count):
+            scores = model(tokens[None], use_cache=False).logits[0, -1]
+            tokens = torch.cat([tokens, scores.argmax()[None]])
+    return [int(token) for token in tokens[-count:]]
+
+
+def test_a_text_is_the_likeliest_behind_its_prompt_at_every_depth_and_begins_again(model: Any) -> None:
+    # given a model and a prompt, and what it writes without a cache
+    prompt = torch.randint(0, WORDS, (WANTED.prompt_tokens,))
+    want = {depth: likeliest(model, prompt[: depth + 1], WANTED.decode) for depth in WANTED.depth}
+    # when its methods write as many tokens, behind none and behind two prompts of 8
+    methods: list[Method] = methods_of(language_methods(model, prompt, WANTED), "llm")
+    with torch.no_grad():
+        cases = with_cases(methods)
+        found = references({each.name: each.module for each in methods}, cases, "float32")
+    # then the cases are those that llama-bench names, and the tokens are the same
+    assert [case.name for case in cases] == ["pp4", "pp8", "tg6", "tg6_d16"]
+    assert [found[name][0].tolist() for name in ("tg6", "tg6_d16")] == [want[0], want[16]]
+    assert len(set(want[16])) > 1
+    # and one step more is the first of the same text
+    decode = methods[2]
+    with torch.no_grad():
+        for _ in range(WANTED.decode + 1):
+            tokens = decode.module(*decode.inputs)
+    assert tokens.tolist() == want[0]
+
+
+def test_perplexity_is_that_of_every_token_behind_those_before_it(model: Any) -> None:
+    tokens = torch.randint(0, WORDS, (40,))
+    with torch.no_grad():
+        loss = model(tokens[None], labels=tokens[None]).loss
+    assert perplexity(model, tokens) == pytest.approx(float(loss.exp()), rel=1e-5)
+
+
+@pytest.mark.parametrize("bits", [8, 4])
+def test_an_embedding_of_few_bits_is_near_the_one_that_it_replaces(model: Any, bits: int) -> None:
+    ids = torch.arange(WORDS)[None]
+    want = model.get_input_embeddings()(ids)
+    quantize_weights(model, Weights(embedding=bits))
+    got = model.get_input_embeddings()(ids)
+    # within half a step of the largest weight of a row
+    assert (got - want).abs().max() <= want.abs().max() / (2 ** (bits - 1) - 1)
+    quantize_weights(model, Weights(embedding=bits))  # as another method that shares the module does
+    assert torch.equal(model.get_input_embeddings()(ids), got)
+
+
+def test_a_head_that_the_model_does_not_have_is_a_reason_to_skip(model: Any) -> None:
+    with pytest.raises(NotApplicable, match="the model has no layer named lm_head"):
+        quantize_weights(model.model, Weights(lm_head=8))
