@@ -152,7 +152,7 @@ class Inventory(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     labs: list[str] = Field(
-        default_factory=list, description="sites whose devices are reached by a worker there: `etfarm lab SITE`"
+        default_factory=list, description="sites whose devices are reached by a worker there: `etfarm server lab SITE`"
     )
     devices: list[DeviceSpec] = Field(min_length=1)
 

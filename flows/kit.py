@@ -38,7 +38,7 @@ def import_results(
     present = len(results) - len(new) - len(refused)
     lines = [f"{len(new)} bundles written to {store.location} ({_ends(new)}), {present} already there"]
     lines += [f"{each.imported.files[0]}: {each.reason}" for each in new if each.imported and each.reason]
-    return [*lines, "load them with: etfarm load"], [*unread, *unknown, *refused]
+    return [*lines, "load them with: etfarm warehouse load"], [*unread, *unknown, *refused]
 
 
 def _check_device(device: str) -> None:

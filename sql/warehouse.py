@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 _PATIENCE_S = 60.0  # a writer's transaction takes about a second; a snapshot of some GB a few
-_MISSING = "{}: there is no warehouse here; create one with `etfarm load` or `etfarm sweep`"
+_MISSING = "{}: there is no warehouse here; create one with `etfarm warehouse load` or `etfarm sweep`"
 _BLOCK_BYTES = 1 << 22
 _MOST_QUERY_MEMORY_BYTES = 8 << 30  # the heaviest views over 100 million events need less than half of it
 
@@ -79,7 +79,7 @@ def open_to_copy(path: Path) -> Iterator[BinaryIO]:
     Writers wait meanwhile, up to their patience. Raises WarehouseError.
     """
     if not path.is_file():
-        raise WarehouseError(f"{path}: there is no warehouse to publish; create one with `etfarm load`")
+        raise WarehouseError(f"{path}: there is no warehouse to publish; create one with `etfarm warehouse load`")
     # POSIX drops DuckDB's lock as soon as this process closes any other descriptor of the file, so the descriptor to
     # copy from is opened before the connection and closed after it.
     with path.open("rb") as source, exclusive(path):

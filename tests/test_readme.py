@@ -40,12 +40,8 @@ def test_every_public_view_is_in_the_readme() -> None:
     assert views - set(re.findall(r"`(\w+)`", README)) == set()
 
 
-COMMANDS = sorted(
-    {
-        match.group(1)
-        for match in re.finditer(r"etfarm ((?:runner |devices |warehouse |model )?[a-z]+)\b", "".join(blocks("sh")))
-    }
-)
+GROUPS = "devices runner|devices|warehouse|model|server|decisions|site"
+COMMANDS = sorted(set(re.findall(rf"etfarm ((?:(?:{GROUPS}) )?[a-z][a-z-]*)", "".join(blocks("sh")))))
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -5,35 +5,83 @@ import os
 import sys
 import traceback
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
+from devices.errors import InputError
 from flows.cli.ask import asking, site, verdicts
-from flows.cli.farm import devices, doctor, servers
-from flows.cli.keep import bundles, decisions, kit, warehouse
-from flows.cli.measure import bisect, export, lab, model, runner, sweep, validate
+from flows.cli.farm import devices, doctor, runner, servers
+from flows.cli.keep import decisions, warehouse
+from flows.cli.measure import bisect, model, sweep, validate
 from flows.cli.options import error_message
 from flows.terminal import show, show_pieces
 
+MOVED = {
+    "automate": "server automate",
+    "baseline": "decisions reset-baseline",
+    "export": "model export",
+    "forget": "decisions forget",
+    "inspect": "trace",
+    "kit": "warehouse import-kit",
+    "lab": "server lab",
+    "load": "warehouse load",
+    "night": "decisions exclude",
+    "prune": "warehouse prune",
+    "queue": "devices queue",
+    "report": "site report",
+    "runner": "devices runner",
+    "worker": "server worker",
+}
+"""Commands of earlier versions, and what they are called now."""
+
+
+PANELS = {
+    "Measure": ("sweep", "validate", "model", "compare", "bisect"),
+    "Ask": ("verdicts", "sql", "trace", "site"),
+    "Devices": ("devices", "server", "doctor"),
+    "Keep": ("warehouse", "decisions"),
+}
+"""The commands as `etfarm --help` lists them."""
+
+
+class _Root(TyperGroup):
+    """The root: its help lists the commands in panels, and a command of earlier versions is answered with its name."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write a section for each panel."""
+        for panel, names in PANELS.items():
+            with formatter.section(panel):
+                formatter.write_dl([(name, self.commands[name].get_short_help_str(66)) for name in names])
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return the command of a name; raises InputError for one that has another name now."""
+        if cmd_name in MOVED:
+            raise InputError(f"`etfarm {cmd_name}` is now `etfarm {MOVED[cmd_name]}`")
+        return super().get_command(ctx, cmd_name)
+
+
 app = typer.Typer(
+    cls=_Root,
     help="Measure ExecuTorch models on a farm of devices.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for commands in (sweep, validate, lab, export, bundles, doctor, asking, site, verdicts, bisect, servers):
+for commands in (sweep, validate, bisect, asking, verdicts, doctor):
     app.add_typer(commands.app)
-app.add_typer(runner.app, name="runner")
-app.add_typer(devices.app, name="devices")
-app.add_typer(warehouse.app, name="warehouse")
-app.add_typer(kit.app, name="kit")
-app.add_typer(model.app, name="model")
-app.add_typer(decisions.baseline, name="baseline")
-app.add_typer(decisions.night, name="night")
-app.add_typer(decisions.app, name="decisions")
+for name, group in {
+    "model": model,
+    "site": site,
+    "devices": devices,
+    "server": servers,
+    "warehouse": warehouse,
+    "decisions": decisions,
+}.items():
+    app.add_typer(group.app, name=name)
+devices.app.add_typer(runner.app, name="runner")
 
 
 def _print_version(wanted: bool) -> None:
@@ -46,9 +94,11 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def everywhere(
-    var: Annotated[Path | None, typer.Option("--var", help="Same as the command's --var.")] = None,
+    var: Annotated[
+        Path | None, typer.Option("--var", help="Folder for all results, ./var if omitted; also after a command.")
+    ] = None,
     warehouse_file: Annotated[
-        Path | None, typer.Option("--warehouse", help="Same as the command's --warehouse.")
+        Path | None, typer.Option("--warehouse", help="DuckDB file instead of the one in --var.")
     ] = None,
     _version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")

@@ -101,7 +101,7 @@ class Lane:
         """The present runner for that variant; raises FarmError if there is none."""
         if runner := self.runners.by_use.get((self.variant, "timing")):
             return runner
-        raise FarmError(f"no runner for {self.probe.platform} and {self.variant}; see `etfarm runner --help`")
+        raise FarmError(f"no runner for {self.probe.platform} and {self.variant}; see `etfarm devices runner --help`")
 
     def answer(self, a: Side, b: Side, purpose: Purpose, sessions: int, margin: float = MARGIN) -> Answer:
         """Measure both sides with this many sessions each, A B B A ..., and compare them.
@@ -174,5 +174,7 @@ def open_lane(device: DeviceSpec, results: Results) -> Lane:
     state = runner_step(probe.platform, list(VARIANTS), ["timing"], results.places.runners, return_state=True)
     runners: Runners = outcome(state)
     if not runners.by_use:
-        raise FarmError(runners.error or f"no runner for {probe.platform}; build one with `etfarm runner build`")
+        raise FarmError(
+            runners.error or f"no runner for {probe.platform}; build one with `etfarm devices runner build`"
+        )
     return Lane(probe, runners, results)

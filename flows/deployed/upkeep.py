@@ -29,7 +29,7 @@ def upkeep(
     pack_after: Days = 30,
     unused_after: Days = 30,
 ) -> State[Any]:
-    """Do what `etfarm prune --yes` and `etfarm warehouse check` do; Failed if a bundle is damaged or a check finds any.
+    """Do what `etfarm warehouse prune --yes` and then `check` do; Failed if a bundle is damaged or a check finds any.
 
     Parameters:
         var: the folder for all results; default: ETFARM_VAR, or ./var.

@@ -195,7 +195,7 @@ class _SessionRuns:
             return record_unmeasured(session, job.device, self.facts, runner, code, reason, job.bundles)
         if cause := why_no_backend(export, runner):
             return record_unmeasured(session, job.device, self.facts, runner, "no_backend", cause, job.bundles)
-        board.doing(job.title, session.title)
+        board.doing(job.title, session.title, in_log=False)
         bench = Bench(
             device=self.device,
             spec=job.device,
@@ -256,7 +256,7 @@ def _missing(job: DeviceJob, session: PlannedSession) -> tuple[str, str]:
     platform = job.device.platform or job.facts.platform
     return "no_runner", job.runner_error or (
         f"runner missing for {platform}, {cell.variant}, mode {cell.mode}; "
-        "build one with `etfarm runner build` or register one with `etfarm runner register`"
+        "build one with `etfarm devices runner build` or register one with `etfarm devices runner register`"
     )
 
 

@@ -192,7 +192,7 @@ class _Run:
             if now - self._begun > TAKEN_S and state.is_pending():
                 self._give_up(run, _RunKilled(f"its worker did not start this run within {TAKEN_S:g} s"))
             if now - self._begun > TAKEN_S:
-                way_on = f"start one there with `etfarm lab {site}`"
+                way_on = f"start one there with `etfarm server lab {site}`"
                 self._give_up(run, FarmError(f"no worker took this sweep within {TAKEN_S:g} s; {way_on}"))
         elif (online := online_labs()) is None or site in online:
             self._alive = now

@@ -34,7 +34,7 @@ from tasks.prepare.runner.wheel import installed_wheel
 from tasks.store.var import Var
 
 _LONGEST_S = 12.0  # more than the 8 s in which a Prefect server must answer
-_START_WORKER = "run `etfarm worker`"
+_START_WORKER = "run `etfarm server worker`"
 _PAIR = ("executorch", "torch")
 _INSTALL_PAIR = "run `pip install '.[export]'`"
 # A sweep of 24 local devices opened 91 files, of one device 21; connections with jump hosts need a few more.
@@ -115,7 +115,7 @@ def lab_workers(labs: list[str]) -> list[Finding]:
     return [
         ok(f"the worker of lab {lab} is online")
         if lab in online
-        else fix(f"the worker of lab {lab} is not online; run `etfarm lab {lab}` on the machine of that lab")
+        else fix(f"the worker of lab {lab} is not online; run `etfarm server lab {lab}` on the machine of that lab")
         for lab in labs
     ]
 
@@ -153,7 +153,7 @@ def disk(places: Var, _devices: Devices) -> list[Finding]:
     text = f"{free / 1e9:.1f} GB free in {places.root}"
     if free >= _MIN_FREE_BYTES:
         return [ok(text)]
-    return [fix(f"{text}, {_MIN_FREE_BYTES / 1e9:g} GB needed; free space, for example with `etfarm prune`")]
+    return [fix(f"{text}, {_MIN_FREE_BYTES / 1e9:g} GB needed; free space, for example with `etfarm warehouse prune`")]
 
 
 def server_clock(_places: Var, _devices: Devices) -> list[Finding]:

@@ -50,7 +50,7 @@ def check_warehouse(bundles: BundleStore, var: Path, warehouse: Path | None) -> 
             [(sessions, runs, events, thinned)] = connection.execute(_COUNTS).fetchall()
             findings += check_ledger(connection, by_hash, bundles.forgotten())
             findings += [
-                f"decision {record.id}: recorded, but not in the warehouse; run `etfarm load`"
+                f"decision {record.id}: recorded, but not in the warehouse; run `etfarm warehouse load`"
                 for record in missing_decisions(connection, decisions)
             ]
             findings += check_rows(connection)

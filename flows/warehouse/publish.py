@@ -44,7 +44,7 @@ def load_and_publish(
     """Load bundles or ETDumps; the var folder's warehouse also publishes a snapshot for its readers.
 
     Sessions that `bundles` (default: the store of the var folder) records as forgotten are left out. They are removed
-    if the warehouse contains them, because an `etfarm forget` was killed or ran at the same time.
+    if the warehouse contains them, because an `etfarm decisions forget` was killed or ran at the same time.
     """
     for path in paths:
         if not path.exists():

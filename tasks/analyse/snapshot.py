@@ -51,10 +51,10 @@ def newest_snapshot(snapshots: Path, *, always_hashed: bool = False) -> Path:
     published = _read_current(snapshots / "current")
     file = snapshots / published.name
     if not file.is_file():
-        raise WarehouseError(f"{file}: the newest snapshot is missing; publish it again with `etfarm load`")
+        raise WarehouseError(f"{file}: the newest snapshot is missing; publish it again with `etfarm warehouse load`")
     if not _is_unchanged(file, published, always_hashed=always_hashed):
         raise WarehouseError(
-            f"{file}: the snapshot was changed after it was published; publish it again with `etfarm load`"
+            f"{file}: the snapshot was changed after it was published; publish it again with `etfarm warehouse load`"
         )
     return file
 
@@ -92,11 +92,12 @@ def _read_current(current: Path) -> _Published:
             content = file.read(_MOST_CURRENT_BYTES)
     except OSError:
         raise WarehouseError(
-            f"{current.parent}: no snapshot was published here yet; publish one with `etfarm load` or `etfarm sweep`"
+            f"{current.parent}: no snapshot was published here yet; publish one with `etfarm sweep` or "
+            "`etfarm warehouse load`"
         ) from None
     if not (stated := _STATED.fullmatch(content)):
         raise WarehouseError(
-            f"{current}: does not name a snapshot as it was published; publish one again with `etfarm load`"
+            f"{current}: does not name a snapshot as it was published; publish one again with `etfarm warehouse load`"
         )
     name = stated["name"].decode()
     if stated["sha256"] is None:

@@ -88,12 +88,12 @@ def check_ledger(
         loaded.add(sha256)
         shown = f"session {session_id} of {sweep_id}"
         if session_id in forgotten:
-            yield f"{shown}: forgotten, but still in the warehouse; run `etfarm load`"
+            yield f"{shown}: forgotten, but still in the warehouse; run `etfarm warehouse load`"
         elif sha256 not in verified and not _is_there(Path(path), sha256):
             yield f"{shown}: in the warehouse, but {path} is not what was loaded; restore it from a backup"
     for sha256, bundle in verified.items():
         if sha256 not in loaded and not bundle.damage and bundle.session_id not in forgotten:
-            yield f"session {bundle.session_id} of {bundle.sweep_id}: not in the warehouse; load it with `etfarm load`"
+            yield f"session {bundle.session_id} of {bundle.sweep_id}: not in the warehouse; run `etfarm warehouse load`"
 
 
 def _empty(connection: duckdb.DuckDBPyConnection, stored: Mapping[str, str], tables: tuple[str, ...]) -> None:

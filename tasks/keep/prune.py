@@ -47,7 +47,7 @@ def only_one(root: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise FarmError(f"{root}: another `etfarm prune` is running; wait until it ends") from None
+            raise FarmError(f"{root}: another `etfarm warehouse prune` is running; wait until it ends") from None
         yield
 
 
@@ -121,7 +121,7 @@ def events_of_old_nights(warehouse: Path, before: date) -> dict[date, int]:
         try:
             return dict(connection.execute(query, [before]).fetchall())
         except duckdb.CatalogException:
-            way_on = "run `etfarm load` to bring it up to date"
+            way_on = "run `etfarm warehouse load` to bring it up to date"
             raise WarehouseError(f"{warehouse}: an older etfarm made this warehouse; {way_on}") from None
 
 

@@ -43,7 +43,7 @@ def compare(present: duckdb.DuckDBPyConnection, rebuilt: Path, forgotten: Contai
             raise WarehouseError(
                 f"the warehouse was not replaced: {len(missing)} of its sessions cannot be loaded again "
                 f"({', '.join(missing[:_SHOWN])}{more}); restore their bundles, "
-                "or remove the sessions with `etfarm forget`"
+                "or remove the sessions with `etfarm decisions forget`"
             )
         _log.info("comparing the views of the present warehouse")
         add_session_statistics(present)  # an older farm computed none
@@ -58,5 +58,5 @@ def compare(present: duckdb.DuckDBPyConnection, rebuilt: Path, forgotten: Contai
 
 
 def thinned_sessions(present: duckdb.DuckDBPyConnection) -> int:
-    """Return how many sessions of the warehouse have no events because `etfarm prune` removed them."""
+    """Return how many sessions of the warehouse have no events because `etfarm warehouse prune` removed them."""
     return int(present.execute("SELECT count(*) FROM thinned_session").fetchall()[0][0])

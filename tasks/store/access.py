@@ -117,7 +117,7 @@ class _Folder:
         return contents
 
     def isfile(self, path: str) -> bool:
-        """Return whether there is a file; its time becomes that of its last use, for `etfarm prune`."""
+        """Return whether there is a file; its time becomes that of its last use, for `etfarm warehouse prune`."""
         try:
             os.utime(path)
         except FileNotFoundError:

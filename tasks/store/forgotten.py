@@ -1,8 +1,8 @@
 """Sessions left out of all figures, recorded beside the bundles so that a rebuilt warehouse leaves them out too.
 
-A store keeps one small file per `etfarm forget` in its folder `forgotten`. The bundles themselves never change. The
-slot of a forgotten session counts as not done: a sweep that is started again measures it under the next attempt, which
-has another session id.
+A store keeps one small file per `etfarm decisions forget` in its folder `forgotten`. The bundles themselves never
+change. The slot of a forgotten session counts as not done: a sweep that is started again measures it under the next
+attempt, which has another session id.
 """
 
 import hashlib

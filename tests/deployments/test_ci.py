@@ -171,7 +171,7 @@ def test_a_pull_request_that_makes_a_model_slower_fails_and_is_told_so(farm: Far
     folders = {side: farm.folder / side for side in ("base", "head")}
     for side, model in (("base", "linear"), ("head", "conv")):
         folders[side].mkdir()
-        exported = farm.run("export", model)
+        exported = farm.run("model", "export", model)
         assert exported.returncode == 0, exported.stderr
         shutil.copy(Path(exported.stdout.strip()) / "model.pte", folders[side] / "voice.pte")
     shutil.copy(folders["head"] / "voice.pte", folders["head"] / "new.pte")

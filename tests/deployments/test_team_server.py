@@ -163,7 +163,7 @@ def test_a_worker_that_is_stopped_ends_its_sweep_first(team_server: TeamServer, 
     prefect(team_server, home, "deploy", "--all", "--prefect-file", "deployments/prefect.yaml")
     log_file = tmp_path / "worker.log"
     with log_file.open("w") as log:
-        words = [sys.executable, "-m", "flows.cli.main", "worker"]
+        words = [sys.executable, "-m", "flows.cli.main", "server", "worker"]
         worker = subprocess.Popen(words, cwd=ROOT, env=farm.environment, stdout=log, stderr=log)
     try:
         wait_for(

@@ -118,8 +118,8 @@ def test_a_sweep_resumes_from_s3_and_another_machine_loads_and_traces_it_from_th
     assert len([entry for entry in listed if entry["Key"].endswith("/session.json")]) == 3
     # and another machine loads each once, and traces a session by its id
     other = ("--var", tmp_path / "other", "--bundles", location)
-    assert command("load", *other).out == "3 loaded, 0 already in the warehouse, 0 refused\n"
-    assert command("load", *other).out == "0 loaded, 3 already in the warehouse, 0 refused\n"
+    assert command("warehouse", "load", *other).out == "3 loaded, 0 already in the warehouse, 0 refused\n"
+    assert command("warehouse", "load", *other).out == "0 loaded, 3 already in the warehouse, 0 refused\n"
     [(session_id,), _] = stand_in_farm.ask("SELECT session_id FROM session_latency ORDER BY 1")
     assert command("trace", session_id, "-o", tmp_path / "run.json", *other).code == 0
     about = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))["otherData"]

@@ -93,9 +93,9 @@ def test_two_sweeps_at_once_share_the_work_and_run_nothing_twice(farm: Farm) -> 
 def test_a_registered_runner_is_given_stock_flags_and_its_sessions_are_never_latency(farm: Farm) -> None:
     # given a runner that was built elsewhere (the farm's own program plays it), registered for kernel traces
     (farm.var / "runners").unlink()
-    built = farm.run("runner", "build")
+    built = farm.run("devices", "runner", "build")
     words = ["--platform", host_platform(), "--variant", "sme2_off", "--mode", "trace", "--provenance", "a test"]
-    assert farm.run("runner", "register", built.stdout.strip(), *words).returncode == 0
+    assert farm.run("devices", "runner", "register", built.stdout.strip(), *words).returncode == 0
     # when a sweep asks for both modes
     done = farm.sweep(sweep_of("linear", modes=["timing", "trace"]))
     assert done.returncode == 0, done.stdout + done.stderr

@@ -42,7 +42,7 @@ def loaded(kept: Kept, etfarm: Etfarm) -> Kept:
     kept.session(status="failed", reason_code="runner_crashed", reason=BAD, log_tail=f"{BAD}\n{BAD}", model__name=BAD)
     loose = kept.var.root / f"{BAD}.etdump"
     loose.write_bytes(etdump_of([(9 * MS, {BAD: MS}), (8 * MS, {BAD: MS})]))
-    assert etfarm("load", kept.bundles, loose)[0] == 0
+    assert etfarm("warehouse", "load", kept.bundles, loose)[0] == 0
     return kept
 
 
@@ -80,12 +80,12 @@ def test_parquet_keeps_text_as_it_is(etfarm: Etfarm, loaded: Kept, tmp_path: Pat
 def test_an_etdump_is_inspected_without_what_acts(etfarm: Etfarm, command: Command, tmp_path: Path) -> None:
     file = tmp_path / f"{BAD}.etdump"
     file.write_bytes(etdump_of([(9 * MS, {f"{BAD}\nx": MS}), (8 * MS, {f"{BAD}\nx": MS})]))
-    ended = command("inspect", file)
+    ended = command("trace", file)
     assert (ended.code, ACTING.search(ended.out)) == (0, None)
     assert f"{SHOWN}" in ended.out
 
 
-@pytest.mark.parametrize("words", [["inspect"], ["load"], ["trace", "-o", "x.json"], ["sql", "--warehouse"]])
+@pytest.mark.parametrize("words", [["trace"], ["warehouse", "load"], ["trace", "-o", "x.json"], ["sql", "--warehouse"]])
 def test_an_error_names_a_file_in_one_line_without_what_acts(
     command: Command, tmp_path: Path, words: list[str]
 ) -> None:
@@ -93,7 +93,7 @@ def test_an_error_names_a_file_in_one_line_without_what_acts(
     file = tmp_path / f"{BAD}\nx.etdump"
     file.write_bytes(b"garbage")
     rest = ["SELECT 1"] if words[0] == "sql" else []
-    var = [] if words[0] == "inspect" else ["--var", tmp_path / "var"]
+    var = [] if words == ["trace"] else ["--var", tmp_path / "var"]
     ended = command(*words, file, *rest, *var)
     assert (ended.code in (1, 2), ACTING.search(ended.out + ended.err)) == (True, None)
     assert [line for line in ended.err.splitlines() if "red" in line and "x.etdump" in line], ended.err
@@ -102,7 +102,7 @@ def test_an_error_names_a_file_in_one_line_without_what_acts(
 def test_words_of_a_command_that_are_names_of_files_do_not_act(command: Command) -> None:
     # when a shell's `*` stands for a file that looks like an option, or for one more than the command takes
     for words in ((f"--{BAD}",), ("a.etdump", BAD)):
-        ended = command("inspect", *words)
+        ended = command("trace", *words)
         # then the usage is shown
         assert (ended.code, ACTING.search(ended.err)) == (2, None)
         assert "Usage: " in ended.err
@@ -112,7 +112,7 @@ def test_words_of_a_command_that_are_names_of_files_do_not_act(command: Command)
 def test_records_of_a_damaged_bundle_do_not_act(loaded: Kept, etfarm: Etfarm) -> None:
     folder = loaded.session([MS])
     edit(folder, **{f"{BAD}\nkey": 1})
-    code, printed = etfarm("load", folder)
+    code, printed = etfarm("warehouse", "load", folder)
     assert (code, ACTING.search(printed), printed.count("\n")) == (1, None, 2)
 
 

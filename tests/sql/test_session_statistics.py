@@ -84,7 +84,7 @@ def test_sessions_of_an_older_farm_are_looked_at_in_the_next_load(maker: BundleM
 
 def test_a_rebuild_after_an_update_of_the_farm_changes_no_view(kept: Kept, etfarm: Etfarm) -> None:
     kept.session(STEADY)
-    etfarm("load")
+    etfarm("warehouse", "load")
     without_statistics(kept.warehouse)
     code, printed = etfarm("warehouse", "rebuild")
     assert (code, "1 sessions, all views are identical" in printed) == (0, True)
@@ -96,12 +96,12 @@ def test_a_check_finds_changed_statistics_and_accepts_those_that_are_not_compute
 ) -> None:
     # given a warehouse of an older farm
     kept.session(STEADY)
-    etfarm("load")
+    etfarm("warehouse", "load")
     without_statistics(kept.warehouse)
     assert "no finding: 1 bundles" in etfarm("warehouse", "check")[1]
     # when its statistics are computed, and changed
     kept.session(STEADY, index=1)
-    etfarm("load")
+    etfarm("warehouse", "load")
     assert "no finding: 2 bundles" in etfarm("warehouse", "check")[1]
     with writing(kept.warehouse) as connection:
         connection.execute("UPDATE session_statistic SET outlier_runs = 5 WHERE session_key = 1")

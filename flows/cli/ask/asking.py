@@ -1,4 +1,4 @@
-"""The commands that answer questions and change nothing: report, sql, compare, inspect, trace, queue."""
+"""The commands that answer questions and change nothing: sql, compare, trace."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -19,18 +19,6 @@ from flows.cli.options import (
 from flows.terminal import show, show_pieces
 
 app = typer.Typer(rich_markup_mode=None)
-
-
-@app.command(epilog="Example: etfarm report")
-def report(
-    sweep_id: Annotated[str | None, typer.Argument(help="Id of the sweep; the newest if omitted.")] = None,
-    var: VarOption = DEFAULT_VAR,
-    warehouse: WarehouseOption = None,
-) -> None:
-    """Write a sweep's report (HTML and Markdown); print its path."""
-    from flows.warehouse.publish import write_report
-
-    show(write_report(sweep_id, var, warehouse))
 
 
 @app.command(
@@ -149,40 +137,27 @@ def compare(
     raise typer.Exit(run_compare_files(files, device, inventory, sessions, names, margin / 100, fail_on or (), *where))
 
 
-@app.command(epilog="Example: etfarm inspect model.etdump")
-def inspect(file: Annotated[Path, typer.Argument(help="Path of an ETDump.")]) -> None:
-    """Show the executions and slowest operators of one ETDump."""
-    from flows.cli.ask.inspect import inspect_etdump
-
-    inspect_etdump(file)
-
-
 @app.command(epilog="Example: etfarm trace 3f0c1a2b4d5e6f70 --run all --output run.json")
 def trace(
     session: Annotated[str, typer.Argument(help="Id of a session, or the path of a bundle or an .etdump file.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Chrome JSON file to write.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Chrome JSON file to write, for Perfetto.")
+    ] = None,
     run: Annotated[
-        str | None, typer.Option("--run", help="Index of a run, or all; the first after the warm-up if omitted.")
+        str | None, typer.Option("--run", help="With -o: index of a run, or all; the middle one if omitted.")
     ] = None,
     var: VarOption = DEFAULT_VAR,
     bundles: BundlesOption = None,
 ) -> None:
-    """Write a trace of a session's runs for Perfetto."""
-    from flows.cli.ask.trace import write_trace
+    """Show the runs and slowest operators of a session or ETDump, or write its trace."""
+    from devices.errors import InputError
+    from flows.cli.ask.inspect import inspect_etdump
+    from flows.cli.ask.trace import etdump_of, write_trace
 
-    show(write_trace(session, run, output, opened_store(bundles, var)))
-
-
-@app.command(epilog="Example: etfarm queue --inventory deployments/inventories/local.yaml")
-def queue(
-    inventory: InventoryOption = DEFAULT_INVENTORY,
-    format: FormatOption = "table",
-) -> None:
-    """Show who holds each device and who waits.
-
-    Asks the devices: a row for the sweep that measures, then for those that wait, in the order in which they get the
-    device: the highest priority first, then the earliest.
-    """
-    from flows.cli.ask.queue import queue_text
-
-    show_pieces(queue_text(inventory, format))
+    store = opened_store(bundles, var)
+    if output is not None:
+        show(write_trace(session, run, output, store))
+    elif run is not None:
+        raise InputError("--run chooses what is written; name the file with --output")
+    else:
+        inspect_etdump(etdump_of(session, store))

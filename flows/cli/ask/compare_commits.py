@@ -46,7 +46,19 @@ def _exported(model: str, precision: str, var: Path, folder: Path, side: str) ->
     if not folder.is_dir():
         raise InputError(f"{side}: this folder is not in that commit; run the command where the model's file was")
     # -P: a folder `flows` or `tasks` of the user is not the farm's.
-    words = [sys.executable, "-P", "-m", "flows.cli.main", "export", model, "--precision", precision, "--var", str(var)]
+    words = [
+        sys.executable,
+        "-P",
+        "-m",
+        "flows.cli.main",
+        "model",
+        "export",
+        model,
+        "--precision",
+        precision,
+        "--var",
+        str(var),
+    ]
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or ["it printed nothing to standard error"])[-1]

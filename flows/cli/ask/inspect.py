@@ -1,4 +1,4 @@
-"""`etfarm inspect`: a quick look at one ETDump."""
+"""`etfarm trace` without a file to write: a quick look at one ETDump."""
 
 from pathlib import Path
 

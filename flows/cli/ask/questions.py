@@ -57,7 +57,7 @@ def check_names(question: Question | None, values: Mapping[str, str | None], war
         known = sorted(row[0] for row in query(warehouse, NAMES[kind])[1] if row[0] is not None)
         if not known:
             raise InputError(
-                f"--{parameter} {value}: the warehouse contains no {kind}; load bundles with `etfarm load`"
+                f"--{parameter} {value}: the warehouse contains no {kind}; load bundles with `etfarm warehouse load`"
             )
         if value not in known:
             near = did_you_mean(value, known) or f"; known: {_first(known)}"

@@ -1,4 +1,4 @@
-"""`etfarm site`: the farm's pages, live or published."""
+"""`etfarm site`: the farm's pages, live or published, and the report of a sweep as one file."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,12 +8,17 @@ import typer
 from flows.cli.options import DEFAULT_VAR, VarOption, WarehouseOption
 from flows.terminal import show
 
-app = typer.Typer(rich_markup_mode=None)
+app = typer.Typer(
+    help="Show the farm's pages: this morning, models, devices; reports.",
+    invoke_without_command=True,
+    epilog="Example: etfarm site, or: etfarm site --publish s3://bucket/farm",
+)
 _HOST = "127.0.0.1"
 
 
-@app.command(epilog="Example: etfarm site, or: etfarm site --publish s3://bucket/farm")
+@app.callback()
 def site(
+    context: typer.Context,
     publish: Annotated[
         str | None,
         typer.Option("--publish", help="Write the pages to this folder or URL instead, only what changed."),
@@ -29,10 +34,24 @@ def site(
     They are served from the newest snapshot, and follow it. Only this machine reaches them; a proxy with a password
     serves them to a team (docs/operations.md). A published folder opens without a server, too.
     """
+    if context.invoked_subcommand is not None:
+        return
     if publish is not None:
         _publish(publish, var, warehouse)
     else:
         _serve(port, var, warehouse)
+
+
+@app.command(epilog="Example: etfarm site report")
+def report(
+    sweep_id: Annotated[str | None, typer.Argument(help="Id of the sweep; the newest if omitted.")] = None,
+    var: VarOption = DEFAULT_VAR,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Write a sweep's report (HTML and Markdown); print its path."""
+    from flows.warehouse.publish import write_report
+
+    show(write_report(sweep_id, var, warehouse))
 
 
 def _publish(location: str, var: Path, warehouse: Path | None) -> None:

@@ -42,6 +42,14 @@ def write_trace(session: str, run: str | None, output: Path, bundles: BundleStor
     return f"{output}: {which}; open it at https://ui.perfetto.dev"
 
 
+def etdump_of(session: str, bundles: BundleStore) -> Path:
+    """Return the ETDump that a path or the id of a session names; raises InputError if there is none."""
+    path = Path(session)
+    if path.is_file() and path.name != RECORD:
+        return path
+    return _bundle(session, bundles) / ETDUMP
+
+
 def _runs(run: str | None, dump: Etdump, warmup_runs: int) -> tuple[list[int], str]:
     executions = dump.executions
     if run == "all":
@@ -62,14 +70,23 @@ def _source(session: str, bundles: BundleStore) -> _Source:
         record = record_beside(path)
         dump = read_etdump(path.resolve(), name=str(path), backends=record.model.backends if record else None)
         return _Source(path.name, record.warmup_executions if record else 1, {"etdump": path.name}, dump)
+    return _bundle_source(_bundle(session, bundles))
+
+
+def _bundle(session: str, bundles: BundleStore) -> Path:
+    """Return the folder of a bundle with an ETDump."""
+    path = Path(session)
     folder = path.parent if path.name == RECORD else path
-    return _bundle_source(folder if folder.is_dir() else _find_bundle(session, bundles))
+    if not folder.is_dir():
+        folder = _find_bundle(session, bundles)
+    record = read_bundle(folder)
+    if ETDUMP not in record.files:
+        raise InputError(f"{folder}: the session has no ETDump ({record.reason or record.status}); trace another one")
+    return folder
 
 
 def _bundle_source(folder: Path) -> _Source:
     record = read_bundle(folder)
-    if ETDUMP not in record.files:
-        raise InputError(f"{folder}: the session has no ETDump ({record.reason or record.status}); trace another one")
     about = {
         "session_id": record.session_id,
         "sweep_id": record.sweep.sweep_id,

@@ -153,3 +153,18 @@ def retire(
     from flows.cli.farm.device_list import change_health
 
     show(change_health(inventory, name, var, lambda known: known.retire(name, reason)))
+
+
+@app.command(epilog="Example: etfarm devices queue --inventory deployments/inventories/local.yaml")
+def queue(
+    inventory: InventoryOption = DEFAULT_INVENTORY,
+    format: FormatOption = "table",
+) -> None:
+    """Show who holds each device and who waits.
+
+    Asks the devices: a row for the sweep that measures, then for those that wait, in the order in which they get the
+    device: the highest priority first, then the earliest.
+    """
+    from flows.cli.farm.queue import queue_text
+
+    show_pieces(queue_text(inventory, format))

@@ -1,4 +1,4 @@
-"""`etfarm worker`, `automate` and `server`: the Prefect server that several sweeps share, and what runs beside it."""
+"""`etfarm server`: the Prefect server that several sweeps share, and what runs beside it: worker, lab, automations."""
 
 import os
 from pathlib import Path
@@ -6,13 +6,35 @@ from typing import Annotated
 
 import typer
 
-from flows.cli.options import DEFAULT_AUTOMATIONS, DEFAULT_VAR, VarOption
+from flows.cli.options import DEFAULT_AUTOMATIONS, DEFAULT_VAR, BundlesOption, VarOption
 from flows.terminal import show
 
-app = typer.Typer(rich_markup_mode=None)
+app = typer.Typer(
+    help="Run a Prefect server for several sweeps, its worker, a lab's.",
+    invoke_without_command=True,
+    epilog="Example: etfarm server",
+)
 
 
-@app.command(epilog="Example: etfarm worker")
+@app.callback()
+def server(context: typer.Context, var: VarOption = DEFAULT_VAR) -> None:
+    """Run a Prefect server for several sweeps.
+
+    Listens at PREFECT_SERVER_API_HOST and PREFECT_SERVER_API_PORT, 127.0.0.1 and 4200 by default, until Ctrl-C or
+    SIGTERM. For a team, use deployments/compose.yaml.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from flows.server.settings import prepare_prefect
+    from tasks.store.var import Var
+
+    prepare_prefect(Var(var.absolute()).prefect_home)
+    from flows.server.shared import run_shared_server
+
+    run_shared_server()
+
+
+@app.command(epilog="Example: etfarm server worker")
 def worker() -> None:
     """Run the sweeps that a Prefect server starts.
 
@@ -23,7 +45,7 @@ def worker() -> None:
     raise typer.Exit(run_worker(POOL))
 
 
-@app.command(epilog="Example: etfarm automate")
+@app.command(epilog="Example: etfarm server automate")
 def automate(
     file: Annotated[Path, typer.Argument(help="What the server does by itself.")] = DEFAULT_AUTOMATIONS,
 ) -> None:
@@ -38,17 +60,34 @@ def automate(
         show(line)
 
 
-@app.command(epilog="Example: etfarm server")
-def server(var: VarOption = DEFAULT_VAR) -> None:
-    """Run a Prefect server for several sweeps.
+@app.command(epilog="Example: etfarm server lab berlin --bundles s3://farm/bundles")
+def lab(
+    site: Annotated[str, typer.Argument(help="The site: as `labs` and `site` of the inventory name it.")],
+    var: VarOption = DEFAULT_VAR,
+    bundles: BundlesOption = None,
+) -> None:
+    """Measure the devices of this lab for sweeps that run elsewhere.
 
-    Listens at PREFECT_SERVER_API_HOST and PREFECT_SERVER_API_PORT, 127.0.0.1 and 4200 by default, until Ctrl-C or
-    SIGTERM. For a team, use deployments/compose.yaml.
+    The sweeps must use the same Prefect server (PREFECT_API_URL) and the same --bundles. Ctrl-C and SIGTERM end what it
+    measures cleanly first.
     """
+    from devices.errors import InputError
+    from devices.inventory import check_name
     from flows.server.settings import prepare_prefect
+    from tasks.store.store import open_store
     from tasks.store.var import Var
 
-    prepare_prefect(Var(var.absolute()).prefect_home)
-    from flows.server.shared import run_shared_server
+    try:
+        check_name(site, "lab")
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    places = Var(var.absolute())
+    prepare_prefect(places.prefect_home)
+    from flows.server.worker import LABS_POOL, run_worker
 
-    run_shared_server()
+    os.environ["ETFARM_VAR"] = str(places.root)
+    if bundles:
+        open_store(bundles, places).sweep_ids()
+        os.environ["ETFARM_BUNDLES"] = bundles if "://" in bundles else str(Path(bundles).absolute())
+    show(f"etfarm: lab {site} waits for sweeps; results go to {bundles or 'the store of each sweep'}", err=True)
+    raise typer.Exit(run_worker(LABS_POOL, site))

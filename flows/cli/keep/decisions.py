@@ -1,4 +1,4 @@
-"""`etfarm baseline`, `etfarm night`, `etfarm decisions`: which nights verdicts compare, and the user's notes."""
+"""`etfarm decisions`: which nights verdicts compare, which sessions count, and the user's notes."""
 
 from datetime import UTC
 from pathlib import Path
@@ -13,10 +13,8 @@ if TYPE_CHECKING:
     from flows.warehouse.decisions import DecisionBook
     from tasks.analyse.verdict.decisions import Decisions
 
-baseline = typer.Typer(help="Start the baselines of verdicts again.", no_args_is_help=True)
-night = typer.Typer(help="Exclude nights from verdicts.", no_args_is_help=True)
 app = typer.Typer(
-    help="List and revoke decisions about nights; note what is known.",
+    help="Accept a change, exclude nights, note what is known.",
     invoke_without_command=True,
     epilog="Example: etfarm decisions --bundles s3://bucket/prefix",
 )
@@ -30,8 +28,8 @@ DeviceOption = Annotated[str | None, typer.Option("--device", help="Only session
 _COLUMNS = ("id", "kind", "night", "series", "reason", "state", "when (UTC)", "by")
 
 
-@baseline.command(epilog='Example: etfarm baseline reset --model mobilenet_v2 --reason "new quantization, accepted"')
-def reset(
+@app.command(epilog='Example: etfarm decisions reset-baseline --model voice --reason "new quantization, accepted"')
+def reset_baseline(
     reason: ReasonOption,
     night: Annotated[
         str | None, typer.Option("--night", help="First night of the new baseline; the newest if omitted.")
@@ -54,7 +52,7 @@ def reset(
     show(_book(bundles, var, warehouse).reset_baseline(night, series, reason))
 
 
-@night.command(epilog='Example: etfarm night exclude 2026-11-20 --reason "air conditioning failed"')
+@app.command(epilog='Example: etfarm decisions exclude 2026-11-20 --reason "air conditioning failed"')
 def exclude(
     night: Annotated[str, typer.Argument(help="The night, such as 2026-11-20.")],
     reason: ReasonOption,
@@ -126,6 +124,23 @@ def revoke(
 ) -> None:
     """Take a decision or a note back; its record stays."""
     show(_book(bundles, var, warehouse).revoke(decision_id, reason))
+
+
+@app.command(epilog='Example: etfarm decisions forget smoke-2026-11-20 --reason "wrong governor"')
+def forget(
+    target: Annotated[str, typer.Argument(help="Id of a sweep or a session.")],
+    reason: Annotated[str, typer.Option("--reason", help="Why; recorded beside the bundles.")],
+    var: VarOption = DEFAULT_VAR,
+    bundles: BundlesOption = None,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Leave sessions out of all figures; their bundles stay.
+
+    The sweep measures them again, as new sessions, when it is started again in the same night.
+    """
+    from flows.warehouse.forget import forget_target
+
+    show(forget_target(target, reason, opened_store(bundles, var), var, warehouse))
 
 
 def _book(bundles: str | None, var: Path, warehouse: Path | None) -> "DecisionBook":

@@ -1,5 +1,6 @@
-"""`etfarm warehouse`: where the warehouse is, what is in it, whether it is right, and how to build it again."""
+"""`etfarm warehouse`: bundles come in, it is checked, built again and thinned; where it is, and what is in it."""
 
+from datetime import date
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,30 @@ from flows.cli.options import DEFAULT_VAR, BundlesOption, VarOption, WarehouseOp
 from flows.terminal import show, show_pieces
 from tasks.store.var import Var
 
-app = typer.Typer(help="Find, check and rebuild the warehouse; its documentation.", no_args_is_help=True)
+app = typer.Typer(help="Load, find, check, rebuild and prune what was measured.", no_args_is_help=True)
+
+
+@app.command(epilog="Example: etfarm warehouse load var/bundles some.etdump --warehouse w.duckdb")
+def load(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Bundles, folders of bundles, or loose .etdump files; all of --bundles if omitted."),
+    ] = None,
+    var: VarOption = DEFAULT_VAR,
+    bundles: BundlesOption = None,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Load bundles or ETDumps into the warehouse, each only once."""
+    from flows.warehouse.publish import load_and_publish, load_store
+
+    store = opened_store(bundles, var)
+    result = load_and_publish(paths, var, warehouse, store) if paths else load_store(store, None, var, warehouse)
+    forgotten = f", {result.forgotten} forgotten (left out)" if result.forgotten else ""
+    counts = f"{result.loaded} loaded, {result.already} already in the warehouse, {len(result.refused)} refused"
+    show(counts + forgotten)
+    for _, sentence in result.refused:
+        show(sentence, err=True)
+    raise typer.Exit(1 if result.refused else 0)
 
 
 @app.command(epilog='Example: etfarm warehouse path (then: duckdb -readonly "$(etfarm warehouse path)")')
@@ -40,7 +64,7 @@ def rebuild(var: VarOption = DEFAULT_VAR, bundles: BundlesOption = None, warehou
     """Build the warehouse again from all bundles and replace it.
 
     The views of both are compared first. Stopped at any time, the present warehouse stays as it is. Forgotten sessions
-    stay forgotten; events that `etfarm prune` removed come back.
+    stay forgotten; events that `etfarm warehouse prune` removed come back.
     """
     from flows.warehouse.rebuild import rebuild_warehouse
 
@@ -72,3 +96,69 @@ def check(var: VarOption = DEFAULT_VAR, bundles: BundlesOption = None, warehouse
     if not checked.findings:
         show(checked.counts)
     raise typer.Exit(1 if checked.findings else 0)
+
+
+@app.command(epilog="Example: etfarm warehouse prune --pack-after 60 --yes")
+def prune(
+    yes: Annotated[bool, typer.Option("--yes", help="Do it; otherwise print what would be done.")] = False,
+    thin_after: Annotated[
+        int, typer.Option(min=0, help="Days after which the events of a night are removed; figures stay.")
+    ] = 180,
+    pack_after: Annotated[
+        int, typer.Option(min=0, help="Days after which the bundles of a sweep become one archive.")
+    ] = 30,
+    unused_after: Annotated[
+        int, typer.Option(min=0, help="Days after which exports and built runners without a bundle are removed.")
+    ] = 30,
+    var: VarOption = DEFAULT_VAR,
+    bundles: BundlesOption = None,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Free space: thin old nights, pack old bundles, drop caches.
+
+    Prints what would be done unless --yes is given. The newest night, and what it uses, is never touched.
+    """
+    from flows.warehouse.prune import Rules, describe, plan_prune
+    from flows.warehouse.prune import prune as carry_out
+
+    rules = Rules(thin_days=thin_after, pack_days=pack_after, unused_days=unused_after)
+    store = opened_store(bundles, var)
+    plan = plan_prune(rules, store, var, warehouse, date.today())
+    if plan.is_empty:
+        show("nothing to prune")
+        return
+    if not yes:
+        for line in describe(plan, store):
+            show(line)
+        show("nothing was changed; run the command again with --yes")
+        return
+    failed = False
+    with progress_on_stderr():
+        for line in carry_out(plan, store, var, warehouse):
+            show(line)
+            failed |= line.startswith("not packed")
+    raise typer.Exit(int(failed))
+
+
+@app.command(epilog="Example: etfarm warehouse import-kit out_toy_cnn/runs/mac --device mac-m4")
+def import_kit(
+    folder: Annotated[Path, typer.Argument(help="Folder with the kit's results and configurations.")],
+    device: Annotated[
+        str | None, typer.Option(help="Name of the measured device, which the kit does not record.")
+    ] = None,
+    precision: Annotated[
+        str | None, typer.Option(help="Precision of models whose file name does not contain it.")
+    ] = None,
+    var: VarOption = DEFAULT_VAR,
+    bundles: BundlesOption = None,
+) -> None:
+    """Turn results of Arm's SME2 ExecuTorch profiling kit into bundles.
+
+    A file that cannot be used is left out: it is named on standard error, and the command exits with 1.
+    """
+    from flows.kit import import_results
+
+    lines, left_out = import_results(folder, device, precision, var, bundles)
+    show(*lines)
+    show(*(f"left out: {sentence}" for sentence in left_out), err=True)
+    raise typer.Exit(1 if left_out else 0)

@@ -1,4 +1,4 @@
-"""`etfarm model`: what a model is like before a sweep measures it."""
+"""`etfarm model`: what a model is like before a sweep measures it, its export, and the files of earlier nights."""
 
 import json
 import time
@@ -10,12 +10,13 @@ import typer
 from flows.cli.measure.fetch import fetch
 from flows.cli.options import DEFAULT_VAR, VarOption
 from flows.terminal import show, show_pieces
+from tasks.prepare.export.recipes import RECIPES
 
 if TYPE_CHECKING:
     from flows.model_check import CheckedCase
     from tasks.rows.shares import Share
 
-app = typer.Typer(help="Check a model before a sweep, or fetch the file that a night measured.", no_args_is_help=True)
+app = typer.Typer(help="Check or export a model; fetch what a night measured.", no_args_is_help=True)
 app.command(epilog="Example: etfarm model fetch voice --precision fp16 --branch main --output baseline")(fetch)
 
 
@@ -56,6 +57,21 @@ def check(
         document = about | {"seconds": seconds, "cases": [_as_object(case) for case in cases]}
         show_pieces([json.dumps(document, indent=1) + "\n"])
     raise typer.Exit(1 if problems else 0)
+
+
+@app.command(epilog="Example: etfarm model export mobilenet_v2 --precision fp16")
+def export(
+    model: Annotated[str, typer.Argument(help="As in a sweep file: zoo, package.module:factory, file.py:factory, ...")],
+    precision: Annotated[str, typer.Option(help=f"A recipe: {', '.join(RECIPES)}, or your own.")] = "fp32",
+    seed: Annotated[int, typer.Option(help="Seed of weights and reference inputs.")] = 0,
+    var: VarOption = DEFAULT_VAR,
+) -> None:
+    """Export one model to a .pte; print its folder."""
+    from tasks.prepare.export.export import export_model
+    from tasks.store.var import Var
+
+    done = export_model(model, precision, Var(var).exports, seed=seed)
+    show(done.folder)
 
 
 def _too_portable(case: "CheckedCase", max_portable: float | None) -> list[str]:

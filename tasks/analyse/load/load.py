@@ -32,7 +32,7 @@ class LoadResult:
     refused: list[tuple[Path, str]] = field(default_factory=list)
     """Path and reason of each; nothing of them was loaded."""
     forgotten: int = 0
-    """Left out because `etfarm forget` named them."""
+    """Left out because `etfarm decisions forget` named them."""
 
     def add(self, other: "LoadResult") -> None:
         """Add the counts and refusals of another load."""

@@ -165,7 +165,7 @@ def view_errors(snapshot: Path) -> Iterator[None]:
     except (duckdb.CatalogException, duckdb.BinderException) as error:
         raise ReportError(
             f"{snapshot}: its views do not match this version of etfarm ({first_line(error)}); load any bundle "
-            "with `etfarm load` to update them"
+            "with `etfarm warehouse load` to update them"
         ) from None
 
 

@@ -54,7 +54,7 @@ def render_report(
         write_complete(html, as_html(page).encode())
     except OSError as error:
         raise ReportError(
-            f"{folder}: cannot write the report: {error.strerror or error}; fix this and run `etfarm report` again"
+            f"{folder}: cannot write the report: {error.strerror or error}; fix this and run `etfarm site report` again"
         ) from None
     _log.info("report of %s: %s", name, html)
     return html

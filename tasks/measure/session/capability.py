@@ -59,5 +59,5 @@ def why_no_backend(export: Export, runner: Runner) -> str | None:
         return None
     return (
         f"{export.model}: its program calls {missing[0]}, which the farm's runner for {runner.platform} does not have; "
-        f"lower the model to {XNNPACK}, or register a runner that has it with `etfarm runner register`"
+        f"lower the model to {XNNPACK}, or register a runner that has it with `etfarm devices runner register`"
     )

@@ -84,7 +84,7 @@ def check_result(
         _check_stats(stats, cell.threads)
     if cell.mode == "selected" and not (collected / SELECTED).is_file():
         reason = (
-            f"the runner exited with code 0 but did not write {SELECTED}; build it again with `etfarm runner build`"
+            f"the runner exited with code 0 but did not write {SELECTED}; build it again: `etfarm devices runner build`"
         )
         raise Unsuccessful("failed", "no_kernels", reason)
     delegated = {dump.names[at] for at in dump.name_id[dump.kind == EventKind.DELEGATED]}

@@ -56,7 +56,7 @@ def export_cases(
         if found is None and shelf and fetch(shelf, key, exports_dir):
             found = read_complete(exports_dir / key)
         if found is not None:
-            (found[0].folder / "export.json").touch()  # in use: `etfarm prune` leaves it
+            (found[0].folder / "export.json").touch()  # in use: `etfarm warehouse prune` leaves it
             return found
         _raise_if_skipped(exports_dir, key)
         missing = [name for name in ("torch", "executorch") if versions()[name] is None]

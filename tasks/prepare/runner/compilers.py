@@ -38,7 +38,7 @@ def compilers_for(platform: Platform, tools: Path, cache: Path) -> Compilers:
     host = host_platform()
     if platform != host and not (platform.startswith("linux-") and sys.platform == "linux"):
         where = "on a Mac" if PLATFORM_FACTS[platform].system == "macos" else "with the NDK"
-        how = f"build executor_runner {where} and register it with `etfarm runner register`"
+        how = f"build executor_runner {where} and register it with `etfarm devices runner register`"
         raise RunnerError(f"cannot build ExecuTorch's sources for {platform} on {host}; {how}")
     needs_sme2 = PLATFORM_FACTS[platform].can_have_sme
     for compilers in _candidates(platform, host, tools, cache):

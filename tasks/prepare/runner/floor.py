@@ -9,7 +9,7 @@ from tasks.prepare.runner.binary import Elf, read_binary
 from tasks.prepare.runner.manifest import Manifest, RunnerError
 
 _VERSION = re.compile(r"(GLIBC|GLIBCXX)_(\d+(?:\.\d+)*)")
-_REBUILD = "on a machine that has no newer one, build it with `etfarm runner build`, and register it here"
+_REBUILD = "on a machine that has no newer one, build it with `etfarm devices runner build`, and register it here"
 
 
 def floor_of(bundle: Path) -> dict[str, str]:

@@ -22,7 +22,7 @@ def test_two_files_are_measured_in_turns_and_the_slower_one_fails_the_command(fa
     # given two files that no folder of an export has around them, one with much more to do
     files = []
     for name, model in (("a.pte", "linear"), ("b.pte", "conv")):
-        exported = farm.run("export", model)
+        exported = farm.run("model", "export", model)
         assert exported.returncode == 0, exported.stderr
         shutil.copy(Path(exported.stdout.strip()) / "model.pte", farm.folder / name)
         files.append(name)
@@ -38,7 +38,7 @@ def test_two_files_are_measured_in_turns_and_the_slower_one_fails_the_command(fa
     assert sides == [{"model_a": "a", "model_b": "b", "precision_a": "as_is", "sessions_a": 5, "answer": "different"}]
     # and it is neither a night nor a sweep to report on
     assert farm.ask("SELECT count(*) AS n FROM verdict") == [{"n": 0}]
-    assert "no sweep is loaded yet" in farm.run("report").stderr
+    assert "no sweep is loaded yet" in farm.run("site", "report").stderr
     # and another call measures both sides again, and counts all sessions of the day
     again = farm.run(*asked)
     assert again.stdout.startswith("1 of 1 series slower: a -> b as_is, ")

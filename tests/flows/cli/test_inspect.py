@@ -1,4 +1,4 @@
-"""`etfarm inspect`: what it prints of ETDumps that are not repeated measurements of one method."""
+"""`etfarm trace`: what it prints of ETDumps that are not repeated measurements of one method."""
 
 import shutil
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ def inspect(tmp_path: Path, command: Command) -> Inspect:
     def run(runs: Sequence[Run]) -> list[str]:
         path = tmp_path / "model.etdump"
         path.write_bytes(build_etdump(runs))
-        return command("inspect", path).out.removeprefix(f"{path}: ").splitlines()
+        return command("trace", path).out.removeprefix(f"{path}: ").splitlines()
 
     return run
 
@@ -53,13 +53,13 @@ def test_the_time_of_an_etdump_in_a_bundle_is_that_of_its_session(
     bundle = maker.session(runs, warmup_executions=warmup)
     maker.load()
     ((time_ms,),) = maker.ask("SELECT time_ms FROM session_latency")
-    out = command("inspect", bundle / "model.etdump").out
+    out = command("trace", bundle / "model.etdump").out
     # then both leave out its warm-up runs
     kind = "the others" if warmup == 1 else "the 8 after 3 warm-up runs"
     assert f"{kind}: {time_ms:.3f} ms, the mean of their middle half" in out
     # and of an ETDump elsewhere only the first run is known to be cold
     shutil.copy(bundle / "model.etdump", tmp_path / "loose.etdump")
-    assert "the others: " in command("inspect", tmp_path / "loose.etdump").out
+    assert "the others: " in command("trace", tmp_path / "loose.etdump").out
 
 
 def test_an_aborted_execution_is_reported_and_does_not_count(inspect: Inspect) -> None:

@@ -39,7 +39,7 @@ def nights(kept: Kept, etfarm: Etfarm) -> Kept:
         kept.session([(10 + index) * MS] * 3, index=index)
     kept.session([9 * MS] * 3, model__name="other")
     kept.session([9 * MS] * 3, device__name="qemu", device__emulated=True)
-    assert etfarm("load")[0] == 0
+    assert etfarm("warehouse", "load")[0] == 0
     return kept
 
 
@@ -68,7 +68,7 @@ def test_verdicts_and_decisions_are_as_documented(nights: Kept, etfarm: Etfarm) 
 def test_a_runner_is_as_documented(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runner = publish_stand_in(tmp_path / "runners", GOOD)
     monkeypatch.setattr("tasks.prepare.runner.build.build_runner", lambda *_: runner)
-    document = json.loads(command("runner", "build", "--format", "json").out)
-    for word in ("runner build", "runner register"):
+    document = json.loads(command("devices", "runner", "build", "--format", "json").out)
+    for word in ("devices runner build", "devices runner register"):
         assert_documented(word, document)
     assert (document["runner_sha256"], document["folder"]) == (runner.runner_sha256, str(runner.folder))

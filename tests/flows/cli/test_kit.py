@@ -42,11 +42,11 @@ def records(tmp_path: Path) -> dict[str, SessionRecord]:
 
 def test_results_of_the_kit_are_loaded_and_compared(etfarm: Etfarm, kit: KitFolder) -> None:
     # given a results folder of the kit, imported and loaded
-    code, printed = etfarm("kit", "import", kit.write())
+    code, printed = etfarm("warehouse", "import-kit", kit.write())
     assert code == 0, printed
     assert "2 bundles written" in printed
     assert "(2 succeeded), 0 already there" in printed
-    assert etfarm("load")[1] == "2 loaded, 0 already in the warehouse, 0 refused\n"
+    assert etfarm("warehouse", "load")[1] == "2 loaded, 0 already in the warehouse, 0 refused\n"
     # then each experiment is a session whose latency leaves the cold run out
     query = "SELECT model, precision, variant, threads, median_ms, runs FROM session_latency ORDER BY variant"
     assert json.loads(etfarm("sql", query, "--format", "json")[1]) == [
@@ -58,7 +58,7 @@ def test_results_of_the_kit_are_loaded_and_compared(etfarm: Etfarm, kit: KitFold
 
 
 def test_what_the_kit_does_not_record_stays_empty(etfarm: Etfarm, kit: KitFolder, tmp_path: Path) -> None:
-    etfarm("kit", "import", kit.write())
+    etfarm("warehouse", "import-kit", kit.write())
     record = records(tmp_path)["mac_sme2_off"]
     # what is stated
     assert record.sweep.sweep_id == SWEEP_ID
@@ -83,16 +83,16 @@ def test_what_the_kit_does_not_record_stays_empty(etfarm: Etfarm, kit: KitFolder
 def test_importing_twice_and_from_a_copy_doubles_nothing(etfarm: Etfarm, kit: KitFolder, tmp_path: Path) -> None:
     # given results without a manifest, whose night is that of their files
     folder = kit.write(manifest=False)
-    etfarm("kit", "import", folder)
+    etfarm("warehouse", "import-kit", folder)
     # when they are imported again, and from a copy with other times
-    assert "0 bundles written" in etfarm("kit", "import", folder)[1]
+    assert "0 bundles written" in etfarm("warehouse", "import-kit", folder)[1]
     copy = shutil.copytree(folder, tmp_path / "copy")
     for path in copy.rglob("*"):
         os.utime(path, (1_700_000_000, 1_700_000_000))
-    assert "(nothing new), 2 already there" in etfarm("kit", "import", copy)[1]
+    assert "(nothing new), 2 already there" in etfarm("warehouse", "import-kit", copy)[1]
     # then the warehouse has each once
-    assert etfarm("load")[1].startswith("2 loaded, 0 already")
-    assert etfarm("load")[1].startswith("0 loaded, 2 already")
+    assert etfarm("warehouse", "load")[1].startswith("2 loaded, 0 already")
+    assert etfarm("warehouse", "load")[1].startswith("0 loaded, 2 already")
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_a_crash_that_the_kit_reports_as_success_is_a_failed_session(
     kit = KitFolder(tmp_path / "kit")
     kit.timing("mac_sme2_on", [(9_000_000, ON), (2_000_000, ON), (2_200_000, ON)], log=log, runs=runs)
     # when it is imported
-    printed = etfarm("kit", "import", kit.write())[1]
+    printed = etfarm("warehouse", "import-kit", kit.write())[1]
     # then the session has failed with the reason, and the ETDump of the other run is not in its bundle
     record = records(tmp_path)["mac_sme2_on"]
     assert (record.status, record.reason_code) == ("failed", code)
@@ -120,14 +120,14 @@ def test_a_crash_that_the_kit_reports_as_success_is_a_failed_session(
     assert record.reason.startswith(reason)
     assert record.reason in printed
     assert list(record.files) == ["stdout.txt"]
-    assert etfarm("load")[1].startswith("1 loaded")
+    assert etfarm("warehouse", "load")[1].startswith("1 loaded")
     assert etfarm("sql", "SELECT count(*) AS n FROM session_latency", "--format", "csv")[1] == "n\n0\n"
 
 
 def test_a_result_whose_operators_contradict_its_experiment_is_invalid(etfarm: Etfarm, tmp_path: Path) -> None:
     kit = KitFolder(tmp_path / "kit")
     kit.timing("mac_sme2_off", [(9_000_000, ON), (2_000_000, ON)])
-    etfarm("kit", "import", kit.write())
+    etfarm("warehouse", "import-kit", kit.write())
     record = records(tmp_path)["mac_sme2_off"]
     assert (record.status, record.reason_code) == ("invalid", "variant")
 
@@ -135,8 +135,8 @@ def test_a_result_whose_operators_contradict_its_experiment_is_invalid(etfarm: E
 def test_a_trace_of_the_kit_shows_selected_kernels_and_no_latency(etfarm: Etfarm, tmp_path: Path) -> None:
     kit = KitFolder(tmp_path / "kit")
     kit.trace("mac_sme2_on_trace")
-    etfarm("kit", "import", kit.write())
-    etfarm("load")
+    etfarm("warehouse", "import-kit", kit.write())
+    etfarm("warehouse", "load")
     query = "SELECT kernel, evidence, weight FROM kernel_use ORDER BY weight"
     printed = etfarm("sql", query, "--format", "csv")[1]
     assert "xnn_pf32_gemm_minmax_ukernel_1x32__neonsme2,selected,2" in printed
@@ -167,7 +167,7 @@ def test_a_folder_that_cannot_be_imported_is_answered_with_what_to_do(
     etfarm: Etfarm, kit: KitFolder, tmp_path: Path, prepare: Callable[[KitFolder], Any], sentence: str
 ) -> None:
     before = sorted((tmp_path / "var").iterdir())
-    code, printed = etfarm("kit", "import", prepare(kit))
+    code, printed = etfarm("warehouse", "import-kit", prepare(kit))
     assert (code, printed.count("\n")) == (2, 1), printed
     assert sentence in printed
     assert sorted((tmp_path / "var").iterdir()) == before
@@ -176,7 +176,7 @@ def test_a_folder_that_cannot_be_imported_is_answered_with_what_to_do(
 def test_results_without_any_configuration_are_read_from_their_names(
     etfarm: Etfarm, kit: KitFolder, tmp_path: Path
 ) -> None:
-    code, printed = etfarm("kit", "import", kit.output, "--device", "mac-m4")
+    code, printed = etfarm("warehouse", "import-kit", kit.output, "--device", "mac-m4")
     assert (code, "(2 succeeded)" in printed) == (0, True), printed
     record = records(tmp_path)["mac_sme2_on"]
     assert (record.device.name, record.model.name) == ("mac-m4", "toy_cnn")
@@ -186,8 +186,8 @@ def test_results_without_any_configuration_are_read_from_their_names(
 
 def test_a_precision_that_the_user_states_is_used(etfarm: Etfarm, kit: KitFolder, tmp_path: Path) -> None:
     folder = unknown_precision(kit)
-    assert "unknown precision; use one of fp32" in etfarm("kit", "import", folder, "--precision", "int4")[1]
-    assert etfarm("kit", "import", folder, "--precision", "int8_static")[0] == 0
+    assert "unknown precision; use one of fp32" in etfarm("warehouse", "import-kit", folder, "--precision", "int4")[1]
+    assert etfarm("warehouse", "import-kit", folder, "--precision", "int8_static")[0] == 0
     assert records(tmp_path)["mac_sme2_on"].model.precision == "int8_static"
 
 
@@ -227,7 +227,7 @@ def test_a_file_that_cannot_be_read_leaves_only_its_result_out(
     kit.write()
     path = kit.output / f"{kit.model}_mac_sme2_off_t1{ending}"
     replaced(path, make)
-    code, printed = etfarm("kit", "import", kit.root)
+    code, printed = etfarm("warehouse", "import-kit", kit.root)
     assert (code, "1 bundles written" in printed) == (1, True), printed
     assert printed.endswith(f"left out: {path}: {cause}\n")
     assert list(records(tmp_path)) == ["mac_sme2_on"]
@@ -249,7 +249,7 @@ def test_a_result_that_is_not_known_is_left_out_and_named(
 ) -> None:
     kit.write()
     (kit.output / name).touch()
-    code, printed = etfarm("kit", "import", kit.root)
+    code, printed = etfarm("warehouse", "import-kit", kit.root)
     assert (code, "2 bundles written" in printed) == (1, True), printed
     assert printed.count("left out: ") == 1
     assert f"{plain_line(kit.output / name)}: {cause}" in printed
@@ -257,7 +257,7 @@ def test_a_result_that_is_not_known_is_left_out_and_named(
     for path in kit.output.glob(f"{kit.model}_*"):
         if path.name != name:
             path.unlink()
-    code, printed = etfarm("kit", "import", kit.root)
+    code, printed = etfarm("warehouse", "import-kit", kit.root)
     assert (code, printed.count("\n"), cause in printed) == (2, 1, True), printed
 
 
@@ -286,7 +286,7 @@ def test_a_configuration_with_a_wrong_value_is_refused_with_its_key(
     # given a configuration in which a value is replaced
     config = kit.write(manifest=False) / "my_run.json"
     config.write_text(config.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
-    code, printed = etfarm("kit", "import", kit.root)
+    code, printed = etfarm("warehouse", "import-kit", kit.root)
     assert (code, printed.count("\n")) == (2, 1), printed
     assert printed.startswith(f"etfarm: {config}: not ")
     assert cause in printed
@@ -312,7 +312,7 @@ def test_a_manifest_states_a_time_in_which_something_was_measured(
 ) -> None:
     manifest = kit.write() / "runs/mac/manifest.json"
     manifest.write_text(manifest.read_text(encoding="utf-8").replace("2026-01-20T10:00:00+00:00", moment))
-    code, printed = etfarm("kit", "import", kit.root)
+    code, printed = etfarm("warehouse", "import-kit", kit.root)
     if night is None:
         cause = "not a configuration of the kit (`generated_at`: must be a time such as 2026-01-20T10:00:00+00:00)"
         assert (code, printed) == (2, f"etfarm: {manifest}: {cause}; correct it or move it away\n")
@@ -325,15 +325,15 @@ def test_a_result_that_the_warehouse_would_refuse_is_a_failed_session(
 ) -> None:
     # given an ETDump whose executions take no time
     kit.timing("mac_sme2_on_x", [(9_000_000, ON), (0, {}), (0, {})])
-    code, printed = etfarm("kit", "import", kit.write())
+    code, printed = etfarm("warehouse", "import-kit", kit.write())
     assert (code, "(2 succeeded, 1 failed)" in printed) == (0, True), printed
     # then its session has failed with the reason, without the ETDump, and all are loaded
     record = records(tmp_path)["mac_sme2_on_x"]
     assert (record.status, record.reason_code, list(record.files)) == ("failed", "not_loadable", ["stdout.txt"])
     assert (record.reason or "").startswith("the warehouse would refuse it: model.etdump: ")
-    assert etfarm("load")[1].startswith("3 loaded, 0 already in the warehouse, 0 refused")
+    assert etfarm("warehouse", "load")[1].startswith("3 loaded, 0 already in the warehouse, 0 refused")
 
 
 def test_a_device_has_a_name_that_an_inventory_allows(etfarm: Etfarm, kit: KitFolder) -> None:
-    code, printed = etfarm("kit", "import", kit.write(), "--device", "a\x1b/b")
+    code, printed = etfarm("warehouse", "import-kit", kit.write(), "--device", "a\x1b/b")
     assert (code, printed.startswith("etfarm: --device a\ufffd/b: a device's name consists of letters")) == (2, True)

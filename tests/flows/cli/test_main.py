@@ -13,7 +13,7 @@ from typing import IO, Any
 import pytest
 import typer
 
-from flows.cli.main import app
+from flows.cli.main import MOVED, PANELS, app
 from tests.fixtures.command import Command, run_python
 from tests.fixtures.documented import assert_documented
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
@@ -58,6 +58,20 @@ def test_every_command_shows_an_example_of_itself(command: Command, name: str) -
     assert f"Example: etfarm {name}" in ended.out
 
 
+def test_the_help_shows_each_command_once_in_four_panels_of_at_most_sixteen(command: Command) -> None:
+    listed = [name for names in PANELS.values() for name in names]
+    assert sorted(listed) == sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+    assert (len(PANELS), len(listed) <= 16) == (4, True)
+    shown = command("--help").out
+    assert all(f"\n{panel}:\n" in shown for panel in PANELS)
+
+
+@pytest.mark.parametrize(("before", "now"), MOVED.items())
+def test_a_command_of_earlier_versions_is_answered_with_its_name_now(command: Command, before: str, now: str) -> None:
+    assert command(before, "x") == (2, "", f"etfarm: `etfarm {before}` is now `etfarm {now}`\n")
+    assert command(*now.split(), "--help").code == 0
+
+
 def test_a_misspelt_command_is_answered_with_the_closest_one(command: Command) -> None:
     ended = command("swep")
     assert (ended.code, "Did you mean 'sweep'?" in ended.err) == (2, True)
@@ -79,8 +93,14 @@ def test_help_imports_nothing_heavy() -> None:
 def test_a_loose_etdump_is_loaded_and_asked_for_its_runs(command: Command, dump: Path, tmp_path: Path) -> None:
     # given an ETDump of unknown origin, loaded twice
     warehouse = tmp_path / "w.duckdb"
-    assert command("load", dump, "--warehouse", warehouse).out == "1 loaded, 0 already in the warehouse, 0 refused\n"
-    assert command("load", dump, "--warehouse", warehouse).out == "0 loaded, 1 already in the warehouse, 0 refused\n"
+    assert (
+        command("warehouse", "load", dump, "--warehouse", warehouse).out
+        == "1 loaded, 0 already in the warehouse, 0 refused\n"
+    )
+    assert (
+        command("warehouse", "load", dump, "--warehouse", warehouse).out
+        == "0 loaded, 1 already in the warehouse, 0 refused\n"
+    )
     # when its runs are asked for
     query = "SELECT model, run_index, is_warmup, execute_ns FROM run_latency ORDER BY run_index"
     ended = command("sql", query, "--warehouse", warehouse, "--format", "csv")
@@ -104,7 +124,7 @@ def test_var_and_warehouse_may_stand_before_the_command_too(
     for name in ("ETFARM_VAR", "ETFARM_WAREHOUSE"):
         monkeypatch.setenv(name, str(tmp_path / "elsewhere"))
     warehouse = tmp_path / "w.duckdb"
-    assert command("--warehouse", warehouse, "load", dump).code == 0
+    assert command("--warehouse", warehouse, "warehouse", "load", dump).code == 0
     assert command("--var", tmp_path, "--warehouse", warehouse, "sql", "SELECT 1 AS one").out.startswith("one\n")
     assert not (tmp_path / "elsewhere").exists()
 
@@ -112,9 +132,9 @@ def test_var_and_warehouse_may_stand_before_the_command_too(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["inspect", "nothing.etdump"], "nothing.etdump"),
-        (["inspect", "text.etdump"], "text.etdump"),
-        (["load", "nothing", "--warehouse", "w.duckdb"], "nothing: no such file or folder"),
+        (["trace", "nothing.etdump"], "nothing.etdump"),
+        (["trace", "text.etdump"], "text.etdump"),
+        (["warehouse", "load", "nothing", "--warehouse", "w.duckdb"], "nothing: no such file or folder"),
         (["sql", "SELECT 1", "--warehouse", "nothing.duckdb"], "nothing.duckdb: there is no warehouse here"),
         (["sql", "SELECT 1", "--warehouse", "text.etdump"], "text.etdump is not a warehouse"),
         (["sql", "SELECT 1", "--var", "nowhere"], "no snapshot was published here yet"),
@@ -122,17 +142,20 @@ def test_var_and_warehouse_may_stand_before_the_command_too(
         (["sweep", "nothing.yaml"], "nothing.yaml: no such file"),
         (["sweep", SMOKE, "--night", "yesterday"], "`yesterday` is not a night; write a date such as 2026-11-01"),
         (["sweep", SMOKE, "--night", "9999-12-31"], "the night 9999-12-31 is in the future"),
-        (["export", "mobilnet_v2"], "did you mean `mobilenet_v2`?"),
-        (["export", "linear", "--precision", "int8_statc"], "did you mean `int8_static`?"),
-        (["export", "linear", "--precision", "fp64"], "fp32, fp16, int8_static, int8_dynamic"),
-        (["runner", "build", "--platform", "linux-x86-64"], "did you mean `linux-x86_64`?"),
-        (["runner", "build", "--platform", "amiga"], "linux-x86_64, linux-aarch64, macos-arm64, android-arm64"),
+        (["model", "export", "mobilnet_v2"], "did you mean `mobilenet_v2`?"),
+        (["model", "export", "linear", "--precision", "int8_statc"], "did you mean `int8_static`?"),
+        (["model", "export", "linear", "--precision", "fp64"], "fp32, fp16, int8_static, int8_dynamic"),
+        (["devices", "runner", "build", "--platform", "linux-x86-64"], "did you mean `linux-x86_64`?"),
+        (
+            ["devices", "runner", "build", "--platform", "amiga"],
+            "linux-x86_64, linux-aarch64, macos-arm64, android-arm64",
+        ),
         (["devices", "probe", "this-machin", "--inventory", LOCAL], "did you mean `this-machine`?"),
         (["devices", "certify", "this-machin", "--inventory", LOCAL], "unknown device `this-machin`; devices: "),
         (["devices", "certify", "this-machine", "--inventory", LOCAL, "-o", "no/page.md"], "-o no/page.md: not a file"),
-        (["report", "--var", "nowhere"], "no snapshot was published here yet"),
+        (["site", "report", "--var", "nowhere"], "no snapshot was published here yet"),
         (["warehouse", "path", "--var", "nowhere"], "no snapshot was published here yet"),
-        (["worker"], "PREFECT_API_URL is not set; set it to the server's address"),
+        (["server", "worker"], "PREFECT_API_URL is not set; set it to the server's address"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_leaves_nothing(
@@ -184,18 +207,20 @@ def test_an_output_that_nobody_reads_any_more_ends_quietly(unbuffered: str) -> N
 
 def test_what_was_refused_is_reported_and_the_rest_is_loaded(command: Command, dump: Path, tmp_path: Path) -> None:
     (tmp_path / "cut.etdump").write_bytes(dump.read_bytes()[:100])
-    ended = command("load", tmp_path, "--warehouse", tmp_path / "w.duckdb")
+    ended = command("warehouse", "load", tmp_path, "--warehouse", tmp_path / "w.duckdb")
     assert ended.code == 1
     assert ended.out == "1 loaded, 0 already in the warehouse, 1 refused\n"
     assert "cut.etdump" in ended.err
 
 
-@pytest.mark.parametrize("word", ["doctor", "queue"])
-def test_what_commands_print_for_programs_is_documented(command: Command, tmp_path: Path, word: str) -> None:
+@pytest.mark.parametrize("words", [("doctor",), ("devices", "queue")])
+def test_what_commands_print_for_programs_is_documented(
+    command: Command, tmp_path: Path, words: tuple[str, ...]
+) -> None:
     inventory = tmp_path / "inventory.yaml"
     inventory.write_text(
         "devices:\n  - {name: gone, transport: ssh, address: 127.0.0.1, port: 9, user: x, root: /tmp/x}\n"
     )
-    rows = json.loads(command(word, "--inventory", inventory, "--format", "json").out)
+    rows = json.loads(command(*words, "--inventory", inventory, "--format", "json").out)
     assert rows
-    assert_documented(word, rows)
+    assert_documented(" ".join(words), rows)

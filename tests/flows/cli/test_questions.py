@@ -75,7 +75,9 @@ def test_a_warehouse_without_any_name_of_the_kind_says_so(command: Command, tmp_
         pass
     ended = command("sql", "slowest-operators", "--model", "toy", "--warehouse", warehouse)
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err == "etfarm: --model toy: the warehouse contains no model; load bundles with `etfarm load`\n"
+    assert (
+        ended.err == "etfarm: --model toy: the warehouse contains no model; load bundles with `etfarm warehouse load`\n"
+    )
 
 
 def test_a_language_model_is_known_by_its_name_without_the_case(command: Command, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`etfarm queue`: who holds each device and who waits, as the devices themselves tell; no server is needed."""
+"""`etfarm devices queue`: who holds each device and who waits, as the devices themselves tell; no server is needed."""
 
 import json
 import os
@@ -23,13 +23,13 @@ devices:
 
 @pytest.fixture
 def queue(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
-    """Run `etfarm queue` on an inventory of one device that is here, one that is not, and one of a lab."""
+    """Run `etfarm devices queue` on an inventory of one device that is here, one that is not, and one of a lab."""
     inventory = tmp_path / "inventory.yaml"
     inventory.write_text(INVENTORY % (tmp_path / "device"), encoding="utf-8")
     monkeypatch.setattr("devices.device.Device.machine_folder", str(tmp_path / "machine"))
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
     monkeypatch.delenv("ETFARM_SITE", raising=False)
-    return lambda *words: command("queue", "--inventory", inventory, *words)
+    return lambda *words: command("devices", "queue", "--inventory", inventory, *words)
 
 
 def test_the_queue_shows_who_measures_and_who_waits_and_which_devices_cannot_be_asked(
@@ -42,7 +42,7 @@ def test_the_queue_shows_who_measures_and_who_waits_and_which_devices_cannot_be_
             put_waiter(device, came_s=90)
             put_waiter(device, priority=10, record=record.strip())
             rows = json.loads(queue("--format", "json").out)
-            assert_documented("queue", rows)
+            assert_documented("devices queue", rows)
             holder = json.loads(held_file(device).read_text(encoding="utf-8"))
         # then each has a row, in the order in which they get the device
         process = {"process": f"process {holder['pid']} on {holder['host']}", "since": holder["since"]}
@@ -69,7 +69,7 @@ def test_a_holder_that_was_killed_is_told_from_one_that_measures(queue: Command,
 
 
 def test_a_mistake_is_one_sentence(command: Command) -> None:
-    assert command("queue", "--inventory", "no.yaml") == (
+    assert command("devices", "queue", "--inventory", "no.yaml") == (
         2,
         "",
         "etfarm: no.yaml: no such inventory; pass one with --inventory\n",

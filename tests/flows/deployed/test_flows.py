@@ -78,7 +78,7 @@ def test_upkeep_counts_what_it_freed_and_checked_and_names_findings(kept: Kept, 
     # given a night of long ago and one after it
     for number, night in enumerate(("2026-01-02", "2026-01-03", "2026-06-01")):
         kept.session([100 + number], sweep__sweep_id=f"smoke-{night}", sweep__night=night)
-    assert etfarm("load")[0] == 0
+    assert etfarm("warehouse", "load")[0] == 0
     # when upkeep runs
     state = upkeep(str(kept.var.root), thin_after=0, return_state=True)
     # then the message counts both
@@ -100,7 +100,7 @@ def test_a_report_is_written_again_and_an_unknown_sweep_is_one_sentence(
     # given a farm that serves its reports
     monkeypatch.setenv("ETFARM_REPORT_URL", "https://farm.example/reports/")
     kept.session([100])
-    assert etfarm("load")[0] == 0
+    assert etfarm("warehouse", "load")[0] == 0
     # when a report is written again
     state = report(var=str(kept.var.root), return_state=True)
     assert state.is_completed()

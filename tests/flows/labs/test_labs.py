@@ -123,7 +123,7 @@ def test_a_lab_whose_worker_is_off_delays_nobody_and_is_named(
     # when a sweep measures there and in another lab
     _, tallies = farm.sweep(*devices, labs=(SITE, "paris"))
     # then its device failed with what to do, and the other lab's is measured
-    way_on = "no worker took this sweep within 0.1 s; start one there with `etfarm lab paris`"
+    way_on = "no worker took this sweep within 0.1 s; start one there with `etfarm server lab paris`"
     assert tallies["far"].succeeded == 4
     assert tallies["dead"].unusable == f"dead: lab paris: {way_on}"
     assert {each.reason for each in farm.records("dead")} == {f"dead: lab paris: {way_on}"}

@@ -32,7 +32,7 @@ def worker(farm: Farm, bundles: Path) -> Iterator[Program]:
     """The lab's worker, with a var folder of its own."""
     var = farm.folder / "lab"
     var.mkdir()
-    words = [*ETFARM, "lab", "berlin", "--var", str(var), "--bundles", str(bundles)]
+    words = [*ETFARM, "server", "lab", "berlin", "--var", str(var), "--bundles", str(bundles)]
     program = Program(words, farm.environment | {"PYTHONPATH": str(ROOT)}, farm.folder / "worker.log", folder=var)
     program.start()
     yield program
@@ -82,7 +82,9 @@ def test_a_worker_measures_for_a_sweep_also_if_its_run_is_killed(
 @pytest.mark.parametrize("how", ["exec {}", "{} & wait", "nohup {} & wait", "setsid {} & wait"])
 def test_sigterm_ends_an_idle_lab_within_seconds_however_it_was_started(farm: Farm, how: str) -> None:
     # given a lab that a script started, and whose worker has asked the server for work
-    lab = shlex.join([*ETFARM, "lab", "paris", "--var", str(farm.var), "--bundles", str(farm.folder / "bundles")])
+    lab = shlex.join(
+        [*ETFARM, "server", "lab", "paris", "--var", str(farm.var), "--bundles", str(farm.folder / "bundles")]
+    )
     settings = farm.environment | {"PYTHONPATH": str(ROOT), "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "INFO"}
     script = Program(["sh", "-c", how.format(lab)], settings, farm.folder / "worker.log", folder=farm.folder)
     script.start()

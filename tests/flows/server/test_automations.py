@@ -70,7 +70,7 @@ def environment(api: str, folder: Path, notify: str = "") -> dict[str, str]:
 
 
 def deploy(api: str, folder: Path, file: Path = FILE, notify: str = "") -> "subprocess.CompletedProcess[str]":
-    return run_etfarm("automate", file, env=environment(api, folder, notify))
+    return run_etfarm("server", "automate", file, env=environment(api, folder, notify))
 
 
 def found(api: str, path: str, body: object) -> list[dict[str, Any]]:
@@ -152,7 +152,7 @@ def test_the_services_of_the_farm_are_told_of_a_worker_that_is_offline(api: str,
         assert PASSWORD not in again.stdout + again.stderr
         variables = environment(api, tmp_path) | {"PREFECT_WORKER_QUERY_SECONDS": "1"}
         with (tmp_path / "worker.log").open("wb") as log:
-            worker = subprocess.Popen([*ETFARM, "worker"], cwd=ROOT, env=variables, stdout=log, stderr=log)
+            worker = subprocess.Popen([*ETFARM, "server", "worker"], cwd=ROOT, env=variables, stdout=log, stderr=log)
         try:
             wait_for(lambda: _is_ready(api), lambda: (tmp_path / "worker.log").read_text(encoding="utf-8"))
         finally:
@@ -172,14 +172,14 @@ def _is_ready(api: str) -> bool:
 
 @pytest.fixture
 def automate(command: Command, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Ended]]:
-    """Run `etfarm automate` at a stand-in for a server, which accepts every automation."""
+    """Run `etfarm server automate` at a stand-in for a server, which accepts every automation."""
     monkeypatch.setattr(automations, "_put", lambda *_: "created")
     with answering(200, f'"{prefect.__version__}"') as api, temporary_settings({PREFECT_API_URL: api}):
         monkeypatch.setenv("PREFECT_API_URL", api)
 
         def run(file: Path, notify: str = "") -> Ended:
             monkeypatch.setenv("ETFARM_NOTIFY", notify)
-            return command("automate", file)
+            return command("server", "automate", file)
 
         yield run
 

@@ -130,7 +130,7 @@ def test_a_damaged_current_is_found(doctor: Command, places: Var) -> None:
     assert ended.code == 1
     (line,) = ended.lines
     assert line.startswith(f"{places.snapshots / 'current'}: ")
-    assert "`etfarm load`" in line
+    assert "`etfarm warehouse load`" in line
 
 
 def test_an_unreachable_device_and_server_are_found(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ def farm(kept: Kept, etfarm: Etfarm) -> Kept:
     """Three sessions of a cell, loaded."""
     for index in range(3):
         kept.session([(100 + index, {CONVOLUTION: 60, MEAN: 5})] * 2, index=index)
-    assert etfarm("load")[0] == 0
+    assert etfarm("warehouse", "load")[0] == 0
     return kept
 
 
@@ -46,7 +46,10 @@ def forget_in_the_record_alone(farm: Kept) -> None:
 
 
 DAMAGES: dict[str, tuple[Callable[[Kept], object], list[str]]] = {
-    "a bundle that was not loaded": (lambda farm: farm.session([100], index=7), ["not in the warehouse; load it"]),
+    "a bundle that was not loaded": (
+        lambda farm: farm.session([100], index=7),
+        ["not in the warehouse; run `etfarm warehouse load`"],
+    ),
     "a changed file": (
         lambda farm: (bundle(farm) / "model.etdump").write_bytes(b"x"),
         ["model.etdump: the file does not match its hash"],
@@ -85,8 +88,8 @@ def test_a_farm_without_damage_has_no_finding(farm: Kept, etfarm: Etfarm) -> Non
     farm.session([(120, {CONVOLUTION: 60, LINEAR: 10, MEAN: 5, "native_call_add.out": 3})], index=3)
     farm.session(status="failed", reason_code="crash")
     farm.session([70], sweep__sweep_id="other-2026-11-20", sweep__name="other")
-    etfarm("load")
-    etfarm("forget", "other-2026-11-20", "--reason", "x")
+    etfarm("warehouse", "load")
+    etfarm("decisions", "forget", "other-2026-11-20", "--reason", "x")
     with writing(farm.warehouse) as connection:
         connection.execute("INSERT INTO thinned_session VALUES (2, now()::TIMESTAMP)")
         connection.execute("DELETE FROM event WHERE run_id IN (SELECT run_id FROM run WHERE session_key = 2)")

@@ -30,10 +30,10 @@ def test_a_warehouse_built_from_a_plain_copy_of_the_bundles_answers_the_same(
         sweep = {"sweep_id": f"smoke-{night}", "name": "smoke", "night": night}
         for index in range(2):
             kept.session([(1000 + index, {CONVOLUTION: 333, LINEAR: 77, MEAN: 19})] * 2, index=index, sweep=sweep)
-    assert etfarm("load")[0] == 0
-    assert etfarm("forget", kept.session_ids()[1], "--reason", "wrong governor")[0] == 0
-    assert etfarm("baseline", "reset", "--reason", "accepted")[0] == 0
-    excluded = etfarm("night", "exclude", nights[1], "--reason", "heat")[1].partition(":")[0]
+    assert etfarm("warehouse", "load")[0] == 0
+    assert etfarm("decisions", "forget", kept.session_ids()[1], "--reason", "wrong governor")[0] == 0
+    assert etfarm("decisions", "reset-baseline", "--reason", "accepted")[0] == 0
+    excluded = etfarm("decisions", "exclude", nights[1], "--reason", "heat")[1].partition(":")[0]
     assert etfarm("decisions", "revoke", excluded, "--reason", "was another night")[0] == 0
     pack_sweep(kept.bundles, f"smoke-{nights[0]}")
     (kept.bundles / f"smoke-{nights[1]}" / ".part-1-x").mkdir()

@@ -73,7 +73,7 @@ def test_a_damaged_warehouse_is_kept_aside_and_built_again(
     broken = damage(kept.warehouse.read_bytes())
     kept.warehouse.write_bytes(broken)
     # when the bundles of one sweep are loaded
-    code, printed = etfarm("load", kept.bundles / SWEEP)
+    code, printed = etfarm("warehouse", "load", kept.bundles / SWEEP)
     # then everything is in the new warehouse and its snapshot, the damaged one is kept, and its name is told
     assert code == 0, printed
     assert (sessions(kept.warehouse), len(kept.session_ids())) == (4, 4)
@@ -215,7 +215,7 @@ def test_a_rebuild_replaces_a_damaged_warehouse(kept: Kept, etfarm: Etfarm) -> N
 @pytest.mark.fault(
     stage="publish",
     done="`snapshots/current` is garbage: binary, empty, a path, or 1 MB",
-    holds="a reader gets one sentence, and `etfarm load` publishes again",
+    holds="a reader gets one sentence, and `etfarm warehouse load` publishes again",
 )
 @pytest.mark.parametrize(
     "content",
@@ -232,7 +232,7 @@ def test_garbage_in_current_is_one_sentence_and_a_load_publishes_again(
     # when it is read, then one sentence states what to do
     code, printed = etfarm("sql", "SELECT 1")
     assert (code, printed.count("\n")) == (2, 1)
-    assert "etfarm load" in printed
+    assert "etfarm warehouse load" in printed
     # and that works
-    assert etfarm("load")[0] == 0
+    assert etfarm("warehouse", "load")[0] == 0
     assert kept.session_ids() == [f"{1:016x}"]

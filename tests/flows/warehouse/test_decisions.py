@@ -1,4 +1,4 @@
-"""`etfarm baseline reset`, `night exclude` and `decisions`: recorded beside the bundles, shown, revoked, never lost."""
+"""`etfarm decisions` and its commands: recorded beside the bundles, shown, revoked, never lost."""
 
 import re
 import shutil
@@ -26,7 +26,7 @@ def nights(kept: Kept, etfarm: Etfarm) -> Kept:
                 device__name=device,
                 sweep={"sweep_id": f"smoke-{night}", "name": "smoke", "night": night},
             )
-    assert etfarm("load")[0] == 0
+    assert etfarm("warehouse", "load")[0] == 0
     return kept
 
 
@@ -38,7 +38,7 @@ def id_of(printed: str) -> str:
 
 def test_a_reset_is_recorded_shown_and_named_in_one_line(nights: Kept, etfarm: Etfarm) -> None:
     # when the baseline of one model is reset without naming a night
-    code, printed = etfarm("baseline", "reset", "--model", "toy", "--reason", "new quantization, accepted")
+    code, printed = etfarm("decisions", "reset-baseline", "--model", "toy", "--reason", "new quantization, accepted")
     # then it starts at the newest night, and the line states what it concerns and how to take it back
     number = id_of(printed)
     assert code == 0
@@ -59,14 +59,14 @@ def test_a_reset_is_recorded_shown_and_named_in_one_line(nights: Kept, etfarm: E
 
 def test_an_excluded_night_keeps_its_figures(nights: Kept, etfarm: Etfarm) -> None:
     before = nights.ask("SELECT * FROM series_latency ORDER BY ALL")
-    assert "(3 series)" in etfarm("night", "exclude", "2026-11-20", "--reason", "air conditioning failed")[1]
+    assert "(3 series)" in etfarm("decisions", "exclude", "2026-11-20", "--reason", "air conditioning failed")[1]
     assert nights.ask("SELECT * FROM series_latency ORDER BY ALL") == before
     assert len(nights.session_ids()) == 6
-    assert etfarm("load") == (0, "0 loaded, 6 already in the warehouse, 0 refused\n")
+    assert etfarm("warehouse", "load") == (0, "0 loaded, 6 already in the warehouse, 0 refused\n")
 
 
 def test_a_revocation_is_a_record_too(nights: Kept, etfarm: Etfarm) -> None:
-    number = id_of(etfarm("night", "exclude", "2026-11-20", "--reason", "hot")[1])
+    number = id_of(etfarm("decisions", "exclude", "2026-11-20", "--reason", "hot")[1])
     # when a decision is revoked
     code, printed = etfarm("decisions", "revoke", number, "--reason", "was another night")
     # then nothing was removed, and list and view show both reasons
@@ -77,12 +77,12 @@ def test_a_revocation_is_a_record_too(nights: Kept, etfarm: Etfarm) -> None:
     assert nights.ask(f"SELECT {columns} FROM decision_overview") == [(False, "hot", "was another night", True, True)]
     # and it is revoked once; the night can be excluded again
     assert f"{number}: already revoked on 20" in etfarm("decisions", "revoke", number, "--reason", "x")[1]
-    assert id_of(etfarm("night", "exclude", "2026-11-20", "--reason", "hot after all")[1]) != number
+    assert id_of(etfarm("decisions", "exclude", "2026-11-20", "--reason", "hot after all")[1]) != number
 
 
 def test_the_same_decision_is_recorded_once_and_found_by_an_id_like_its_own(nights: Kept, etfarm: Etfarm) -> None:
-    number = id_of(etfarm("night", "exclude", "2026-11-20", "--reason", "hot")[1])
-    code, printed = etfarm("night", "exclude", "2026-11-20", "--reason", "hot, really")
+    number = id_of(etfarm("decisions", "exclude", "2026-11-20", "--reason", "hot")[1])
+    code, printed = etfarm("decisions", "exclude", "2026-11-20", "--reason", "hot, really")
     assert (code, printed.startswith(f"{number}: already recorded by ")) == (0, True)
     assert len(nights.ask(OVERVIEW)) == 1
     code, printed = etfarm("decisions", "revoke", number[:7], "--reason", "x")
@@ -129,8 +129,8 @@ def test_a_note_has_at_most_500_characters(nights: Kept, etfarm: Etfarm) -> None
 
 
 TOMORROW = str(date.today() + timedelta(days=1))
-EXCLUDE = ["night", "exclude", "2026-11-20", "--reason", "x"]
-RESET = ["baseline", "reset", "--reason", "x"]
+EXCLUDE = ["decisions", "exclude", "2026-11-20", "--reason", "x"]
+RESET = ["decisions", "reset-baseline", "--reason", "x"]
 
 
 @pytest.mark.thorough
@@ -143,9 +143,15 @@ RESET = ["baseline", "reset", "--reason", "x"]
         (["decisions", "note", "one\u2028two"], "TEXT: the text has several lines; write one"),
         (["decisions", "note", "x", "--precision", "fp31"], "--precision fp31: unknown to the warehouse"),
         (["decisions", "note", "x", "--night", "2026-11-21"], "no sessions of that night; did you mean `2026-11-20`?"),
-        (["night", "exclude", "20.11.2026", "--reason", "x"], "`20.11.2026` is not a night; write a date such as"),
-        (["night", "exclude", "2026-11-21", "--reason", "x"], "no sessions of that night; did you mean `2026-11-20`?"),
-        (["night", "exclude", "1999-01-01", "--reason", "x"], "no sessions of that night; their newest night is 2026"),
+        (["decisions", "exclude", "20.11.2026", "--reason", "x"], "`20.11.2026` is not a night; write a date such as"),
+        (
+            ["decisions", "exclude", "2026-11-21", "--reason", "x"],
+            "no sessions of that night; did you mean `2026-11-20`?",
+        ),
+        (
+            ["decisions", "exclude", "1999-01-01", "--reason", "x"],
+            "no sessions of that night; their newest night is 2026",
+        ),
         ([*EXCLUDE, "--device", "phon"], "--device phon: unknown to the warehouse; did you mean `phone`?"),
         ([*EXCLUDE, "--model", "zzz"], "--model zzz: unknown to the warehouse; known: other, toy"),
         ([*EXCLUDE, "--model", "other", "--device", "phone"], "model other, device phone: no series has all of these"),
@@ -164,7 +170,9 @@ def test_a_mistake_is_answered_in_one_sentence_and_records_nothing(
 
 
 def test_without_a_warehouse_a_decision_is_recorded_as_it_was_typed(kept: Kept, etfarm: Etfarm) -> None:
-    code, printed = etfarm("baseline", "reset", "--night", "2026-11-01", "--model", "anything", "--reason", "x")
+    code, printed = etfarm(
+        "decisions", "reset-baseline", "--night", "2026-11-01", "--model", "anything", "--reason", "x"
+    )
     assert (code, "baseline reset from 2026-11-01 for model anything (0 series)" in printed) == (0, True)
     assert not kept.warehouse.exists()
     assert len(read_decisions(kept.store).in_force) == 1
@@ -179,7 +187,7 @@ def test_a_damaged_record_is_named_by_every_command_and_stops_none(
     (nights.bundles / "decisions" / f"{first}.json").write_text("{", encoding="utf-8")
     nights.session([100])
     # when the list, a load, a rebuild and a check read them
-    listed, loaded, checked = etfarm("decisions"), etfarm("load"), etfarm("warehouse", "check")
+    listed, loaded, checked = etfarm("decisions"), etfarm("warehouse", "load"), etfarm("warehouse", "check")
     rebuilt = etfarm("warehouse", "rebuild")
     # then the load and the rebuild do their work, and the list has the other decision
     assert (listed[0], loaded[0], checked[0], rebuilt[0]) == (1, 0, 1, 0)
@@ -198,9 +206,9 @@ def test_a_command_that_is_killed_after_recording_is_finished_by_the_next_load(n
     with stopped_at("decision ", *EXCLUDE, "--var", nights.var.root):
         pass
     assert query(nights.warehouse, OVERVIEW)[1] == []
-    assert "recorded, but not in the warehouse; run `etfarm load`" in etfarm("warehouse", "check")[1]
+    assert "recorded, but not in the warehouse; run `etfarm warehouse load`" in etfarm("warehouse", "check")[1]
     # then the next load does the rest
-    etfarm("load")
+    etfarm("warehouse", "load")
     assert len(nights.ask(OVERVIEW)) == 1
     assert etfarm("warehouse", "check")[0] == 0
 
@@ -211,7 +219,7 @@ def test_decisions_in_object_storage_reach_the_warehouse_of_another_machine(
 ) -> None:
     # given decisions recorded in S3 on one machine, one of them revoked
     store = ["--bundles", f"s3://{bucket}/farm"]
-    etfarm("baseline", "reset", "--reason", "accepted", *store)
+    etfarm("decisions", "reset-baseline", "--reason", "accepted", *store)
     number = id_of(etfarm(*EXCLUDE, *store)[1])
     etfarm("decisions", "revoke", number, "--reason", "no", *store)
     assert not (nights.bundles / "decisions").exists()
@@ -219,7 +227,7 @@ def test_decisions_in_object_storage_reach_the_warehouse_of_another_machine(
     other = tmp_path / "other.duckdb"
     shutil.copyfile(nights.warehouse, other)
     rows = nights.ask(OVERVIEW)
-    etfarm("load", *store, "--warehouse", other)
+    etfarm("warehouse", "load", *store, "--warehouse", other)
     # then it has the same decisions, and lists them
     assert query(other, OVERVIEW)[1] == rows
     assert len(rows) == 2

@@ -40,7 +40,7 @@ def counts(warehouse: Path) -> dict[str, int]:
 def test_forgotten_sessions_leave_no_row_and_change_nothing_of_others(kept: Kept, etfarm: Etfarm) -> None:
     # given a warehouse with one session, and what its tables contain
     kept.session([(100, {CONVOLUTION: 60, MEAN: 5})] * 2)
-    assert etfarm("load")[0] == 0
+    assert etfarm("warehouse", "load")[0] == 0
     before, figures = counts(kept.warehouse), kept.ask("SELECT * FROM operator_time ORDER BY ALL")
     # when a sweep with another model, device and runner is loaded that fills every table, and forgotten
     arm = {"purpose": "same_night", "comparison": "c" * 16}
@@ -59,13 +59,13 @@ def test_forgotten_sessions_leave_no_row_and_change_nothing_of_others(kept: Kept
         gates=[{"limit": "max_die_c", "bound": 50.0, "value": 49.0}],
         files=profile_of(xnn_f32_gemm=10),
     )
-    etfarm("load")
+    etfarm("warehouse", "load")
     with writing(kept.warehouse) as connection:
         for statement in FILL:
             connection.execute(statement)
     grown = counts(kept.warehouse)
     assert {table for table in before if grown[table] == before[table]} == KEPT_TABLES
-    code, printed = etfarm("forget", "other-2026-11-21", "--reason", "wrong governor")
+    code, printed = etfarm("decisions", "forget", "other-2026-11-21", "--reason", "wrong governor")
     # then every table is as it was, the bundle too, and the line tells it
     assert code == 0
     assert "3 forgotten; 3 removed from the warehouse; the bundles are unchanged" in printed
@@ -79,10 +79,10 @@ def test_figures_of_a_cell_are_those_of_the_sessions_that_remain(kept: Kept, etf
     folders = [
         kept.session([(ns, {CONVOLUTION: ns // 2})] * 2, index=index) for index, ns in enumerate((100, 200, 900))
     ]
-    etfarm("load")
+    etfarm("warehouse", "load")
     assert kept.ask("SELECT time_ms, sessions FROM series_latency") == [(0.0002, 3)]
     # when the slowest is forgotten
-    etfarm("forget", folders[2].name, "--reason", "someone used the phone")
+    etfarm("decisions", "forget", folders[2].name, "--reason", "someone used the phone")
     # then the time is that of the other two: of two, the faster
     assert kept.ask("SELECT time_ms, sessions FROM series_latency") == [(0.0001, 2)]
     assert kept.ask("SELECT time_ms FROM operator_time WHERE operator LIKE 'Conv%'") == [(0.00005,)]
@@ -93,16 +93,16 @@ def test_loading_a_forgotten_sweep_again_does_nothing_and_tells_it(kept: Kept, e
     kept.session([100])
     kept.session([100], index=1)
     other = kept.session([100], sweep__sweep_id="other-2026-11-20", sweep__name="other")
-    etfarm("load")
-    assert "2 forgotten; 2 removed" in etfarm("forget", "smoke-2026-11-20", "--reason", "wrong wheel")[1]
+    etfarm("warehouse", "load")
+    assert "2 forgotten; 2 removed" in etfarm("decisions", "forget", "smoke-2026-11-20", "--reason", "wrong wheel")[1]
     # when everything is loaded again, also by path
-    for words in (["load"], ["load", kept.bundles / "smoke-2026-11-20", other]):
+    for words in (["warehouse", "load"], ["warehouse", "load", kept.bundles / "smoke-2026-11-20", other]):
         code, printed = etfarm(*words)
         # then only the other sweep is there, and the command counts what it left out
         assert (code, printed) == (0, "0 loaded, 1 already in the warehouse, 0 refused, 2 forgotten (left out)\n")
     assert kept.session_ids() == [other.name]
     # and a second forget has nothing left to do
-    code, printed = etfarm("forget", "smoke-2026-11-20", "--reason", "again")
+    code, printed = etfarm("decisions", "forget", "smoke-2026-11-20", "--reason", "again")
     assert "0 forgotten, 2 were already forgotten; 0 removed" in printed
     assert set(kept.store.forgotten().values()) == {"wrong wheel"}
 
@@ -112,14 +112,14 @@ def test_loading_a_forgotten_sweep_again_does_nothing_and_tells_it(kept: Kept, e
 def test_a_forget_that_is_killed_is_finished_by_the_next_load(kept: Kept, etfarm: Etfarm, moment: str) -> None:
     # given two sessions, and a forget of the first that is killed at this moment
     first, second = kept.session([100]), kept.session([300], index=1)
-    etfarm("load")
-    with stopped_at(moment, "forget", first.name, "--reason", "x", "--var", kept.var.root):
+    etfarm("warehouse", "load")
+    with stopped_at(moment, "decisions", "forget", first.name, "--reason", "x", "--var", kept.var.root):
         pass
     # then the warehouse still has both, and a check tells what is left to do
     assert query(kept.warehouse, "SELECT median_ms FROM series_latency")[1] == [(0.0002,)]
     assert "forgotten, but still in the warehouse" in etfarm("warehouse", "check")[1]
     # and the next load does it
-    etfarm("load")
+    etfarm("warehouse", "load")
     assert kept.session_ids() == [second.name]
     assert kept.ask("SELECT median_ms FROM series_latency") == [(0.0003,)]
     assert etfarm("warehouse", "check")[0] == 0
@@ -129,7 +129,7 @@ def test_a_forget_that_is_killed_is_finished_by_the_next_load(kept: Kept, etfarm
 def test_a_session_that_is_forgotten_while_it_is_loaded_is_not_in_the_warehouse(kept: Kept, etfarm: Etfarm) -> None:
     # given a load that has committed a session, and has not ended
     folder = kept.session([100])
-    with stopped_at("loaded 1", "load", "--var", kept.var.root) as load:
+    with stopped_at("loaded 1", "warehouse", "load", "--var", kept.var.root) as load:
         # when the session is recorded as forgotten, and the load goes on
         kept.store.forget(Forgotten(reason="x", forgotten_at="2026", sessions={folder.name: "smoke-2026-11-20"}))
         go_on(load)
@@ -149,8 +149,8 @@ def test_what_cannot_be_forgotten_is_answered_in_one_sentence(
     kept: Kept, etfarm: Etfarm, words: list[str], sentence: str
 ) -> None:
     kept.session([100])
-    etfarm("load")
-    code, printed = etfarm("forget", *words)
+    etfarm("warehouse", "load")
+    code, printed = etfarm("decisions", "forget", *words)
     assert code == 2
     assert sentence in printed
     assert not (kept.bundles / "forgotten").exists()
@@ -162,13 +162,13 @@ def test_a_damaged_bundle_and_a_loose_etdump_can_be_forgotten(kept: Kept, etfarm
     loose = tmp_path / "loose.etdump"
     loose.write_bytes((folder / "model.etdump").read_bytes())
     (folder / "session.json").write_text("{", encoding="utf-8")
-    etfarm("load", loose)
+    etfarm("warehouse", "load", loose)
     [session_id] = kept.session_ids()
     # when both are forgotten
-    assert "1 forgotten; 1 removed" in etfarm("forget", session_id, "--reason", "x")[1]
-    assert "1 forgotten; 0 removed" in etfarm("forget", folder.name, "--reason", "x")[1]
+    assert "1 forgotten; 1 removed" in etfarm("decisions", "forget", session_id, "--reason", "x")[1]
+    assert "1 forgotten; 0 removed" in etfarm("decisions", "forget", folder.name, "--reason", "x")[1]
     # then the ETDump is left out by its content
-    assert "0 loaded, 0 already in the warehouse, 0 refused, 1 forgotten" in etfarm("load", loose)[1]
+    assert "0 loaded, 0 already in the warehouse, 0 refused, 1 forgotten" in etfarm("warehouse", "load", loose)[1]
 
 
 def test_a_warehouse_that_is_missing_is_not_created(tmp_path: Path) -> None:

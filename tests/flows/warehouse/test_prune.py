@@ -1,4 +1,4 @@
-"""`etfarm prune`: a dry run changes nothing, the newest night stays, and what is packed or thinned still answers."""
+"""`etfarm warehouse prune`: a dry run changes nothing, the newest night stays, what is packed or thinned answers."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ from tests.fixtures.gated import stopped_at
 from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, profile_of
 
 OLD, NEW = "smoke-2026-01-02", f"smoke-{date.today().isoformat()}"
-PRUNE = ("prune", "--thin-after", 30, "--yes")
+PRUNE = ("warehouse", "prune", "--thin-after", 30, "--yes")
 MANIFEST = """{"manifest_version": 1, "kind": "%s", "platform": "linux-aarch64", "runner_sha256": "%s", "launch": [],
 "variants": [], "modes": [], "versions": {}, "compiler": null, "flags": [], "source_sha256": null, "build_key": null,
 "files": {}, "provenance": null}"""
@@ -36,7 +36,7 @@ def farm(kept: Kept, etfarm: Etfarm) -> Kept:
             kept.session(runs, index=index, **night)
         if sweep_id == OLD:
             kept.session([50], mode="profile", variant="sme2_on", files=profile_of(gemm=10), **night)
-    assert etfarm("load")[0] == 0
+    assert etfarm("warehouse", "load")[0] == 0
     return kept
 
 
@@ -55,7 +55,7 @@ def test_a_dry_run_lists_what_it_would_do_and_changes_nothing(farm: Kept, etfarm
         connection.execute("DELETE FROM schema_part WHERE name = 'views'")
     before, events, stored = contents(farm.bundles), events_by_sweep(farm), farm.warehouse.read_bytes()
     # when it is pruned without --yes
-    code, printed = etfarm("prune", "--thin-after", 30)
+    code, printed = etfarm("warehouse", "prune", "--thin-after", 30)
     # then the old one is listed alone, and nothing has changed
     assert code == 0
     lines = printed.splitlines()
@@ -81,8 +81,8 @@ def test_a_dry_run_never_brings_an_older_warehouse_up_to_date(
             pass
     stored = kept.warehouse.read_bytes()
     # when it is pruned without --yes, then one sentence tells what is to be done, and nothing was changed
-    code, printed = etfarm("prune", "--thin-after", 30)
-    way_on = "an older etfarm made this warehouse; run `etfarm load` to bring it up to date"
+    code, printed = etfarm("warehouse", "prune", "--thin-after", 30)
+    way_on = "an older etfarm made this warehouse; run `etfarm warehouse load` to bring it up to date"
     why = f"etfarm: {kept.warehouse}: {way_on}"
     assert (code, printed) == ((2, f"{why}\n") if applied == 3 else (0, "nothing to prune\n"))
     assert kept.warehouse.read_bytes() == stored
@@ -104,7 +104,7 @@ def test_a_pruned_farm_answers_as_before(farm: Kept, etfarm: Etfarm, tmp_path: P
     assert {view: farm.ask(f"SELECT * FROM {view} ORDER BY ALL") for view in views} == answers
     assert store.sweep_ids() == [OLD, NEW]
     assert list(store.records(OLD)) == records
-    assert etfarm("load") == (0, "0 loaded, 6 already in the warehouse, 0 refused\n")
+    assert etfarm("warehouse", "load") == (0, "0 loaded, 6 already in the warehouse, 0 refused\n")
     assert etfarm("trace", records[0].session_id, "-o", tmp_path / "t.json")[0] == 0
     assert "no finding: 6 bundles with 7 files, 6 sessions (4 thinned)" in etfarm("warehouse", "check")[1]
     assert etfarm(*PRUNE) == (0, "nothing to prune\n")
@@ -125,7 +125,7 @@ def test_a_packed_session_can_be_forgotten_and_is_not_published_again(
     farm: Kept, etfarm: Etfarm, tmp_path: Path
 ) -> None:
     # given a packed sweep
-    etfarm("prune", "--yes")
+    etfarm("warehouse", "prune", "--yes")
     first, *_ = farm.store.records(OLD)
     # when one of its sessions is published again, with another outcome
     kept = farm.store.publish(first.model_copy(update={"status": "failed"}), tmp_path)
@@ -133,17 +133,17 @@ def test_a_packed_session_can_be_forgotten_and_is_not_published_again(
     assert kept == first
     assert not (farm.bundles / OLD).exists()
     # and when the sweep is forgotten, its sessions leave the warehouse and the loads
-    assert "4 forgotten; 4 removed" in etfarm("forget", OLD, "--reason", "x")[1]
-    assert "2 already in the warehouse, 0 refused, 4 forgotten" in etfarm("load")[1]
+    assert "4 forgotten; 4 removed" in etfarm("decisions", "forget", OLD, "--reason", "x")[1]
+    assert "2 already in the warehouse, 0 refused, 4 forgotten" in etfarm("warehouse", "load")[1]
     assert len(farm.session_ids()) == 2
 
 
 def test_a_session_that_arrives_after_packing_joins_the_archive(farm: Kept, etfarm: Etfarm) -> None:
-    etfarm("prune", "--yes")
+    etfarm("warehouse", "prune", "--yes")
     late = farm.session([77], sweep__sweep_id=OLD, sweep__night="2026-01-02", index=7)
     assert len(list(farm.store.records(OLD))) == 5
-    assert etfarm("load")[1].startswith("1 loaded, 6 already")
-    assert f"packed {OLD}: 1 bundles" in etfarm("prune", "--yes")[1]
+    assert etfarm("warehouse", "load")[1].startswith("1 loaded, 6 already")
+    assert f"packed {OLD}: 1 bundles" in etfarm("warehouse", "prune", "--yes")[1]
     assert late.name in farm.store.session_ids(OLD)
     assert len(farm.store.session_ids(OLD)) == 5
     assert etfarm("warehouse", "check")[0] == 0
@@ -162,10 +162,10 @@ def test_what_a_killed_process_left_keeps_no_sweep_from_being_packed(
     (farm.bundles / OLD / left).mkdir()
     (farm.bundles / OLD / left / "model.etdump").write_bytes(b"half")
     # when it is pruned, then the sweep is packed, and not again
-    assert f"packed {OLD}: 4 bundles" in etfarm("prune", "--yes")[1]
+    assert f"packed {OLD}: 4 bundles" in etfarm("warehouse", "prune", "--yes")[1]
     assert (farm.bundles / OLD / left).exists() is stays
     assert (farm.bundles / OLD).exists() is stays
-    assert etfarm("prune", "--yes") == (0, "nothing to prune\n")
+    assert etfarm("warehouse", "prune", "--yes") == (0, "nothing to prune\n")
 
 
 @pytest.mark.thorough
@@ -212,7 +212,7 @@ def test_a_kill_while_folders_are_removed_leaves_every_bundle_readable(farm: Kep
 def test_a_damaged_bundle_is_not_packed(farm: Kept, etfarm: Etfarm, name: str, sentence: str) -> None:
     (farm.bundles / OLD / f"{1:016x}" / name).write_bytes(b"{}")
     before = contents(farm.bundles / OLD)
-    code, printed = etfarm("prune", "--yes")
+    code, printed = etfarm("warehouse", "prune", "--yes")
     assert code == 1
     assert "not packed: " in printed
     assert sentence in printed
@@ -224,7 +224,7 @@ def test_a_damaged_bundle_is_not_packed(farm: Kept, etfarm: Etfarm, name: str, s
 @pytest.mark.parametrize("damage", ["cut", "changed", "empty"])
 def test_a_damaged_archive_is_reported_everywhere(farm: Kept, etfarm: Etfarm, damage: str) -> None:
     # given an archive that was damaged
-    etfarm("prune", "--yes")
+    etfarm("warehouse", "prune", "--yes")
     archive = farm.bundles / f"{OLD}.tar.zst"
     content = archive.read_bytes()
     middle = len(content) // 2
@@ -257,16 +257,16 @@ def test_a_full_disk_packs_nothing(full_disk: Path, farm: Kept) -> None:
 
 def test_two_prunes_at_the_same_time_are_refused(farm: Kept, etfarm: Etfarm) -> None:
     with only_one(farm.bundles):
-        code, printed = etfarm("prune", "--yes")
-    assert (code, "another `etfarm prune` is running" in printed) == (2, True)
+        code, printed = etfarm("warehouse", "prune", "--yes")
+    assert (code, "another `etfarm warehouse prune` is running" in printed) == (2, True)
     assert (farm.bundles / OLD).is_dir()
 
 
 def test_the_newest_night_stays_even_if_it_is_old(kept: Kept, etfarm: Etfarm) -> None:
     kept.session([100], sweep__sweep_id=OLD, sweep__night="2026-01-02")
-    etfarm("load")
+    etfarm("warehouse", "load")
     rules = ("--thin-after", 0, "--pack-after", 0, "--unused-after", 0)
-    assert etfarm("prune", *rules, "--yes")[1] == "nothing to prune\n"
+    assert etfarm("warehouse", "prune", *rules, "--yes")[1] == "nothing to prune\n"
     assert events_by_sweep(kept) == {OLD: 2}
 
 
@@ -290,7 +290,7 @@ def test_only_old_exports_and_built_runners_that_no_recent_bundle_names_are_remo
         if name != "new":
             subprocess.run(["touch", "-t", long_ago, str(path)], check=True)
     # when it is pruned
-    code, printed = etfarm("prune", "--yes")
+    code, printed = etfarm("warehouse", "prune", "--yes")
     # then the old ones that no recent bundle names are gone
     assert code == 0
     assert f"removed {places.exports / 'old'}" in printed
@@ -308,7 +308,7 @@ def test_archives_that_no_lab_used_for_long_are_removed_and_the_others_stay(kept
         os.utime(root / name, (1e9, 1e9))
     assert shelf.has(used)
     # when the farm is pruned
-    code, printed = etfarm("prune", "--thin-after", 9999, "--pack-after", 9999, "--yes")
+    code, printed = etfarm("warehouse", "prune", "--thin-after", 9999, "--pack-after", 9999, "--yes")
     # then only the export is removed
     assert (code, printed) == (0, f"removed {root / old}\n")
     assert [(root / name).is_file() for name in (old, used, message)] == [False, True, True]

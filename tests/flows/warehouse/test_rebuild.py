@@ -37,8 +37,8 @@ def test_a_rebuilt_warehouse_is_identical_although_sessions_were_loaded_in_anoth
     kept.session([5], index=9)
     for folder in sorted(kept.bundles.glob("*/*"), reverse=True):
         if folder.name != f"{9:016x}":
-            etfarm("load", folder)
-    etfarm("load", loose)
+            etfarm("warehouse", "load", folder)
+    etfarm("warehouse", "load", loose)
     keys = "SELECT session_id FROM session ORDER BY session_key"
     before = query(kept.warehouse, keys)[1]
     # when the warehouse is rebuilt
@@ -57,7 +57,7 @@ def test_a_rebuilt_warehouse_is_identical_although_sessions_were_loaded_in_anoth
 def test_a_view_that_differs_is_named(kept: Kept, etfarm: Etfarm) -> None:
     # given a warehouse in which a run was changed
     fill(kept)
-    etfarm("load")
+    etfarm("warehouse", "load")
     with writing(kept.warehouse) as connection:
         connection.execute("UPDATE run SET execute_ns = 1 WHERE run_id = 2")
     # when it is rebuilt
@@ -76,7 +76,7 @@ def test_a_session_whose_bundle_is_gone_is_not_given_up(kept: Kept, etfarm: Etfa
     # given a warehouse with a session whose bundle was removed
     fill(kept)
     gone = kept.session([100], index=9)
-    etfarm("load")
+    etfarm("warehouse", "load")
     gone.rename(kept.var.root / "elsewhere")
     # when the warehouse is rebuilt
     code, printed = etfarm("warehouse", "rebuild")
@@ -84,7 +84,7 @@ def test_a_session_whose_bundle_is_gone_is_not_given_up(kept: Kept, etfarm: Etfa
     assert code == 2
     assert f"the warehouse was not replaced: 1 of its sessions cannot be loaded again ({gone.name})" in printed
     assert len(kept.session_ids()) == 9
-    etfarm("forget", gone.name, "--reason", "lost")
+    etfarm("decisions", "forget", gone.name, "--reason", "lost")
     assert "8 sessions, all views are identical" in etfarm("warehouse", "rebuild")[1]
 
 
@@ -105,7 +105,7 @@ def test_there_is_nothing_to_rebuild_from_without_bundles(kept: Kept, etfarm: Et
 def test_a_rebuild_that_is_killed_leaves_a_complete_warehouse(kept: Kept, etfarm: Etfarm, moment: str) -> None:
     # given a warehouse with a session more than the snapshot
     fill(kept)
-    etfarm("load")
+    etfarm("warehouse", "load")
     rows = kept.ask("SELECT * FROM session_latency ORDER BY ALL")
     # when a rebuild is killed at this moment
     with stopped_at(moment, *REBUILD, kept.var.root):
@@ -114,7 +114,7 @@ def test_a_rebuild_that_is_killed_leaves_a_complete_warehouse(kept: Kept, etfarm
     assert query(kept.warehouse, "SELECT * FROM session_latency ORDER BY ALL")[1] == rows
     assert etfarm("warehouse", "check")[0] == 0
     kept.session([100], index=9)
-    assert etfarm("load") == (0, "1 loaded, 8 already in the warehouse, 0 refused\n")
+    assert etfarm("warehouse", "load") == (0, "1 loaded, 8 already in the warehouse, 0 refused\n")
     assert "9 sessions, all views are identical" in etfarm("warehouse", "rebuild")[1]
     assert sorted(path.name for path in kept.warehouse.parent.iterdir()) == ["snapshots", "warehouse.duckdb"]
 
@@ -123,11 +123,11 @@ def test_a_rebuild_that_is_killed_leaves_a_complete_warehouse(kept: Kept, etfarm
 def test_a_load_that_waits_for_a_rebuild_loads_into_the_new_file(kept: Kept, etfarm: Etfarm) -> None:
     # given a rebuild that is about to replace the warehouse
     fill(kept)
-    etfarm("load")
+    etfarm("warehouse", "load")
     with stopped_at("replacing", *REBUILD, kept.var.root) as rebuild:
         # when a session arrives and is loaded at the same time
         kept.session([100], index=9)
-        command = [sys.executable, "-m", "flows.cli.main", "load", "--var", str(kept.var.root)]
+        command = [sys.executable, "-m", "flows.cli.main", "warehouse", "load", "--var", str(kept.var.root)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as load:
             go_on(rebuild)
             # then the load adds it to the warehouse that is there afterwards

@@ -2,7 +2,7 @@
 
 Run: python -m tests.survival.chaos [--minutes 60] [--seed 1] [--every 20]
 
-The farm is real: PostgreSQL, Redis and Prefect's processes, `etfarm sweep`, two `etfarm lab`, simulated devices in each
+The farm is real: PostgreSQL, Redis and Prefect's processes, `etfarm sweep`, two labs, simulated devices in each
 place, and an sshd and an adbd behind links that can be cut, if they are installed. What ends is started again, as
 systemd, compose and an operator do. About every 20 s something is killed, suspended or cut. After the minutes, the
 night under way and one more must end undisturbed. The exit code is 1 if a session was lost, doubled or a false success,

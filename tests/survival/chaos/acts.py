@@ -87,7 +87,7 @@ class Acts:
         return Deed(lab, {lab})
 
     def _run_of(self, lab: str) -> int | None:
-        """Return the process of a lab's flow run: the child of Prefect's worker, which is the child of `etfarm lab`."""
+        """Return the process of a lab's flow run: a child of Prefect's worker, which is one of `etfarm server lab`."""
         workers = processes.children(self.farm.kept[lab].program.pid)
         runs = [run for worker in workers for run in processes.children(worker)]
         return runs[0] if runs else None

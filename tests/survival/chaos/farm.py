@@ -137,7 +137,7 @@ class ChaosFarm:
 
     def _automate(self) -> None:
         """Create the automations that end the runs of killed processes, as a team does once."""
-        words = [*ETFARM, "automate"]
+        words = [*ETFARM, "server", "automate"]
         subprocess.run(words, env=self._environment(HOME), cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
 
     def _var(self, place: str) -> Path:

@@ -83,7 +83,9 @@ def test_a_missing_snapshot_is_reported_in_one_sentence(warehouse: Path, tmp_pat
     with pytest.raises(WarehouseError, match="no warehouse to publish"):
         publish_snapshot(tmp_path / "w.duckdb", tmp_path)
     publish_snapshot(warehouse, tmp_path).unlink()
-    with pytest.raises(WarehouseError, match="the newest snapshot is missing; publish it again with `etfarm load`"):
+    with pytest.raises(
+        WarehouseError, match="the newest snapshot is missing; publish it again with `etfarm warehouse load`"
+    ):
         newest_snapshot(tmp_path)
 
 
@@ -144,7 +146,9 @@ def test_a_changed_snapshot_is_refused_until_it_is_published_again(
     snapshots = tmp_path / "snapshots"
     change(publish_snapshot(warehouse, snapshots))
     # when a reader looks for it, then it is refused in words
-    expected = r"warehouse-000001\.duckdb: the snapshot was changed after .*; publish it again with `etfarm load`$"
+    expected = (
+        r"warehouse-000001\.duckdb: the snapshot was changed after .*; publish it again with `etfarm warehouse load`$"
+    )
     with pytest.raises(WarehouseError, match=expected):
         newest_snapshot(snapshots)
     # and the next one is accepted

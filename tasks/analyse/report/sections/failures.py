@@ -77,7 +77,7 @@ def _not_loaded(reasons: Sequence[str]) -> Iterator[Block]:
         verb = "is" if len(reasons) == 1 else "are"
         yield Paragraph(f"{_bundles(reasons)} could not be loaded and {verb} in no figure:", tone="bad")
         rest = len(reasons) - _MOST_BUNDLES
-        more = [f"\u2026 and {rest} more; `etfarm load` names them."] if rest > 0 else []
+        more = [f"\u2026 and {rest} more; `etfarm warehouse load` names them."] if rest > 0 else []
         yield Points([*(f"{reason}." for reason in reasons[:_MOST_BUNDLES]), *more])
 
 

@@ -218,9 +218,9 @@ def test_a_checkout_that_does_not_build_is_one_sentence_and_leaves_its_log(
 
 def test_options_for_sources_need_the_checkout(etfarm: Etfarm, checkout: Path) -> None:
     for option in ["--trace"], ["--variant", "sme2_off"]:
-        code, printed = etfarm("runner", "build", *option)
+        code, printed = etfarm("devices", "runner", "build", *option)
         assert (code, "--trace and --variant need --source, a checkout" in printed) == (2, True)
-    code, printed = etfarm("runner", "build", "--source", checkout, "--trace")
+    code, printed = etfarm("devices", "runner", "build", "--source", checkout, "--trace")
     assert code == 0, printed
     folder, progress = printed.splitlines()
     assert (Path(folder) / "manifest.json").is_file()

@@ -1,4 +1,4 @@
-"""The output of `etfarm queue`: who holds each device of an inventory, and who waits for it."""
+"""The output of `etfarm devices queue`: who holds each device of an inventory, and who waits for it."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

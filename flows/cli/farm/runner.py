@@ -1,4 +1,4 @@
-"""`etfarm runner`: build or register the programs that run models on devices."""
+"""`etfarm devices runner`: build or register the programs that run models on devices."""
 
 import json
 from functools import partial
@@ -17,7 +17,7 @@ RunnerFormat = Annotated[Literal["text", "json"], typer.Option("--format", help=
 app = typer.Typer(help="Build or register the runners of devices.", no_args_is_help=True)
 
 
-@app.command(epilog="Example: etfarm runner build --platform linux-aarch64")
+@app.command(epilog="Example: etfarm devices runner build --platform linux-aarch64")
 def build(
     platform: Annotated[str | None, typer.Option(help="Platform to build for; this machine's if omitted.")] = None,
     source: Annotated[
@@ -51,7 +51,7 @@ def build(
 
 
 @app.command(
-    epilog="Example: etfarm runner register build/executor_runner --platform android-arm64 --variant sme2_off "
+    epilog="Example: etfarm devices runner register build/executor_runner --platform android-arm64 --variant sme2_off "
     '--mode trace --provenance "executorch 1.5.1, NDK r28, XNN_LOG_LEVEL=5"'
 )
 def register(
