@@ -13,7 +13,7 @@ from mcp.client.stdio import stdio_client
 from mcp.types import CallToolResult, TextContent
 
 from flows.cli.ask.agent import Answers
-from flows.cli.ask.mcp import server_of
+from flows.cli.ask.agent_server import server_of
 from sql.warehouse import query
 from tasks.store.store import LocalStore
 from tests.fixtures.nights import fields_of
