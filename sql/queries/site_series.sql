@@ -22,7 +22,8 @@ SELECT
     ratio,
     noise_floor,
     since,
-    nights
+    nights,
+    _verdict_place(verdict) AS place
 FROM newest
 JOIN series USING (series_id)
 ORDER BY model, device, threads, precision <> 'fp32', precision, variant;

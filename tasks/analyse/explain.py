@@ -3,6 +3,7 @@
 Every sentence is one that a page or the report has; nothing here computes a figure.
 """
 
+import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -56,7 +57,7 @@ def explain(reader: Reader, name: str, only: Mapping[str, str | None]) -> Explan
     `only` restricts device, precision and variant. Raises InputError if a name is unknown.
     """
     every = reader.rows(SeriesRow)
-    first, *others = worst_first(reader, _chosen(every, reader, name, only))
+    first, *others = worst_first(_chosen(every, reader, name, only))
     newest = Histories(reader, {first.device}).of(first)[0][0]
     made = explain_series(reader, first, newest, every)
     return replace(made, others=[joined(f"{series_title(row)}: {row.night}: ", _judged(row)) for row in others])
@@ -98,7 +99,7 @@ def facts_of_cell(reader: Reader, cells: Sequence[CellFactsRow]) -> list[Fact]:
         Fact("Portable operators", list(portable_advice(about)) or portable(about).summary),
         Fact("Advice", list(other_advice(about))),
     ]
-    pair = answers_of(reader, cells)
+    pair = answers_of(reader, cells) if len(cells) > 1 else about
     facts.append(Fact("SME2", [*sme2(pair).summary, *coverage_in_words(pair), *shift_in_words(pair)]))
     alike = {"device": [cell.device], "precision": [cell.precision], "variant": [cell.variant]}
     night = Answers(reader, about.sweep, {**alike, "model": [reader.models.get(cell.model, cell.model)]})
@@ -120,14 +121,9 @@ def explain_line(reader: Reader, line: Line) -> list[Fact]:
     return [*facts, *facts_of_cell(reader, [cell]), *([Fact("Next step", [trace])] if trace else [])]
 
 
-def worst_first(reader: Reader, rows: Sequence[SeriesRow]) -> list[SeriesRow]:
-    """Return series in the order of pages: the newest night first, and in it the worst verdict."""
-    places: dict[tuple[date, str, str], int] = {}
-    only = {"series_id": list({row.series_id for row in rows})}
-    for night in sorted({row.night for row in rows}, reverse=True):
-        for found in reader.rows(NightVerdictRow, {"night": night}, only):
-            places.setdefault((night, found.series_id, found.device), len(places))
-    return sorted(rows, key=lambda row: places[row.night, row.series_id, row.device])
+def worst_first(rows: Sequence[SeriesRow]) -> list[SeriesRow]:
+    """Return series by their newest verdict: the newest night first, in it the worst verdict by its change."""
+    return sorted(rows, key=lambda row: (-row.night.toordinal(), row.place, -abs(math.log(row.ratio or 1.0))))
 
 
 def _chosen(

@@ -4,14 +4,16 @@ import itertools
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from devices.errors import InputError
 from devices.suggest import did_you_mean
-from flows.cli.ask.marked import bounded, marked, marked_cell, page_of
+from flows.cli.ask.marked import MOST_ROWS, bounded, marked, marked_cell, page_of
 from flows.cli.ask.outputs import data
 from flows.cli.ask.questions import check_names, named_question, parameters_of
 from flows.cli.ask.trace import write_trace
@@ -44,6 +46,13 @@ _UNITS = {
 }
 
 
+_Offset = Annotated[int, Field(ge=0, description="Rows to skip: `next_offset` of the answer before.")]
+_Limit = Annotated[int, Field(ge=1, le=MOST_ROWS, description="Rows at most.")]
+_SessionId = Annotated[str, Field(pattern="^[0-9a-f]{16}$", description="Id of a session.")]
+_Text = Annotated[str, Field(max_length=20_000)]
+_Only = Annotated[str | None, Field(max_length=300, description="Only this one.")]
+
+
 class Answers:
     """The answers of one farm; each is read from its newest snapshot."""
 
@@ -51,49 +60,86 @@ class Answers:
         self._var, self._warehouse, self._store, self._traces = var, warehouse, store, traces
         self._farm = Farm(var, warehouse)
 
-    def verdicts(self, night: str | None, offset: int, limit: int) -> dict[str, Any]:
-        """The verdicts on a night, the worst first."""
+    def tools(self) -> list[Callable[..., dict[str, Any]]]:
+        """The tools; their docstrings are what an agent reads."""
+        names = ("verdicts", "explain", "compare", "sql", "questions", "describe", "session", "trace")
+        return [getattr(self, name) for name in names]
+
+    def verdicts(self, night: _Only = None, offset: _Offset = 0, limit: _Limit = 25) -> dict[str, Any]:
+        """What a night changed (the newest if omitted): a row for each series with its verdict, worst first."""
         found, rows = verdicts_of_night(night, self._var, self._warehouse)
         answer = {"night": found, "answer": headline(rows)}
         page = page_of([_verdict(row) for row in rows], offset, limit)
         return self._from({**marked(answer), "units": _UNITS, **page}, [row.get("cell") for row in page["rows"]])
 
-    def explain(self, name: str, device: str | None, precision: str | None, variant: str | None) -> dict[str, Any]:
-        """What is known about a series."""
+    def explain(
+        self, name: _Text, device: _Only = None, precision: _Only = None, variant: _Only = None
+    ) -> dict[str, Any]:
+        """Why a model (or the id of a series) got slower or not: verdict, cause, commit, operators, next step."""
         return self._from({**marked(self._farm.explain(name, device, precision, variant).data()), "units": _UNITS})
 
     def compare(
-        self, words: tuple[str, str], only: dict[str, str | None], margin: float, offset: int, limit: int
+        self,
+        a: _Text,
+        b: _Text,
+        model: _Only = None,
+        device: _Only = None,
+        precision: _Only = None,
+        margin_percent: Annotated[float, Field(ge=0, le=100)] = 1.0,
+        offset: _Offset = 0,
+        limit: _Limit = 25,
     ) -> dict[str, Any]:
-        """How B compares with A: every figure of `etfarm compare --format json`."""
+        """How B compares with A, two nights, sweeps, devices, models, precisions, variants (sme2_off), or ids."""
+        only = {"model": model, "device": device, "precision": precision}
         with readable_warehouse(self._var, self._warehouse) as file, open_read_only(file) as connection, query_errors():
-            outcome = compare_arms(connection, *words, only=only, margin=margin)
+            outcome = compare_arms(connection, a, b, only=only, margin=margin_percent / 100)
         rows = json.loads("".join(data(replace(outcome, lines=outcome.ordered()), "json")))
         answer = {"answer": outcome.headline, "a": outcome.a, "b": outcome.b, "remarks": list(outcome.remarks)}
         page = page_of(rows, offset, limit)
         cells = [row.get(f"cell_{side}") for row in page["rows"] for side in "ab"]
         return self._from({**marked(answer), "units": _UNITS, **page}, cells)
 
-    def sql(self, text: str, options: dict[str, str], offset: int, limit: int) -> dict[str, Any]:
-        """The rows of a named question with its options, or of SQL."""
-        question = named_question(text)
-        words = itertools.chain.from_iterable((f"--{name}", value) for name, value in options.items())
+    def sql(
+        self, query: _Text, options: dict[str, str] | None = None, offset: _Offset = 0, limit: _Limit = 50
+    ) -> dict[str, Any]:
+        """Rows of SQL (DuckDB, read-only, 60 s at most) or of a named question, such as slowest-operators, with its
+        options, such as {"model": "voice"}. Add ORDER BY to read on with offset."""
+        question = named_question(query)
+        words = itertools.chain.from_iterable((f"--{name}", value) for name, value in (options or {}).items())
         parameters = parameters_of(question, list(words))
         with readable_warehouse(self._var, self._warehouse) as file:
             check_names(question, parameters, file)
-            query = question.text if question else text
-            with answered(file, query, parameters, MOST_S) as answer:
+            text = question.text if question else query
+            with answered(file, text, parameters, MOST_S) as answer:
                 rows = itertools.chain.from_iterable(answer.blocks())
                 found = list(itertools.islice(rows, offset, offset + limit + 1))
-                columns = list(_columns(distinct_names(answer.columns), query))
+                columns = list(_columns(distinct_names(answer.columns), text))
         names = [column["name"] for column in columns]
         page = page_of(found, 0, limit, lambda row: dict(zip(names, map(marked_cell, row), strict=True)))
         after = offset + page["next_offset"] if page["next_offset"] is not None else None
         shown = {"columns": columns, "rows": page["rows"], "offset": offset, "next_offset": after}
         return self._from(shown)
 
-    def session(self, session_id: str, log_offset: int) -> dict[str, Any]:
-        """One session: how it ended, its runs, conditions, log, and where the time of its cell goes."""
+    def questions(self) -> dict[str, Any]:
+        """The named questions of the tool sql, and their options."""
+        listed = questions().values()
+        return {"questions": [{"name": q.name, "meaning": q.summary, "options": list(q.parameters)} for q in listed]}
+
+    def describe(self, view: _Only = None) -> dict[str, Any]:
+        """The columns of a view with types, units and meanings; without a name, all views."""
+        known = described()
+        if view is None:
+            return {"views": {name: comment for name, (comment, _) in known.items()}}
+        if view not in known:
+            raise InputError(
+                f"unknown view `{view}`{did_you_mean(view, known) or '; describe without a name lists all'}"
+            )
+        comment, columns = known[view]
+        shown = [{"name": column, "type": kind, "meaning": meaning} for column, kind, meaning in columns]
+        return {"view": view, "meaning": comment, "columns": shown}
+
+    def session(self, session_id: _SessionId, log_offset: _Offset = 0) -> dict[str, Any]:
+        """One session: how it ended, its runs, conditions and log, and where the time of its cell goes."""
         asked = {"session_id": session_id}
         with readable_warehouse(self._var, self._warehouse) as file, open_reader(file) as reader:
             found = reader.rows(SessionFactsRow, asked)
@@ -114,8 +160,8 @@ class Answers:
         }
         return self._from(shown)
 
-    def trace(self, session_id: str, run: str | None) -> dict[str, Any]:
-        """Write a trace of a session for Perfetto, and return its path."""
+    def trace(self, session_id: _SessionId, run: _Only = None) -> dict[str, Any]:
+        """Path of a trace of a session for Perfetto (one run; `run` is an index or all); kept until the server ends."""
         path = self._traces / f"{session_id}.json"
         return {"path": str(path), "answer": write_trace(session_id, run, path, self._store), "session_id": session_id}
 
@@ -166,24 +212,6 @@ class Answers:
         known = [cell for cell in dict.fromkeys(cells) if cell]
         origins = {row.pop("cell"): marked(row) for row in self._rows(of_cells, known)} if known else {}
         return {**answer, **({"cells": origins} if origins else {}), "warehouse": name}
-
-
-def views(name: str | None) -> dict[str, Any]:
-    """The public views with a sentence each, or one with its columns."""
-    known = described()
-    if name is None:
-        return {"views": {view: comment for view, (comment, _) in known.items()}}
-    if name not in known:
-        raise InputError(f"unknown view `{name}`{did_you_mean(name, known) or '; describe without a name lists all'}")
-    comment, columns = known[name]
-    shown = [{"name": column, "type": kind, "meaning": meaning} for column, kind, meaning in columns]
-    return {"view": name, "meaning": comment, "columns": shown}
-
-
-def question_names() -> dict[str, Any]:
-    """The named questions with their options."""
-    listed = questions().values()
-    return {"questions": [{"name": q.name, "meaning": q.summary, "options": list(q.parameters)} for q in listed]}
 
 
 def _verdict(row: VerdictRow) -> dict[str, Any]:

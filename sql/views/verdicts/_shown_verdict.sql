@@ -29,13 +29,7 @@ judged AS (
 SELECT
     *,
     row(
-        list_position(
-            [
-                'regression', 'inaccurate', 'suspected', 'device slower', 'device worse', 'invalid environment',
-                'improvement', 'device faster', 'device better', 'insufficient data', 'no change'
-            ],
-            verdict
-        ),
+        _verdict_place(verdict),
         metric != 'latency',
         -coalesce(abs(ln(nullif(ratio, 0))), -1),
         model,

@@ -117,6 +117,8 @@ class SeriesRow(CellRow, SiteRow):
     noise_floor: Annotated[float | None, Percent("Noise floor")]
     since: Annotated[date | None, Words("Since")]
     nights: Annotated[int, Number("Nights")]
+    place: int
+    """Of the verdict, the worst first."""
 
     @property
     def page(self) -> str:

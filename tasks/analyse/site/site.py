@@ -154,7 +154,7 @@ class Site:
         rows = [row for row in self.series if slug(row.model) == name]
         if not rows:
             return None
-        explained = self._explained(worst_first(self.reader, rows)[0]).section(is_named=True)
+        explained = self._explained(worst_first(rows)[0]).section(is_named=True)
         return about.model_of(self.reader, rows, explained, self._footer)
 
     def _device(self, name: str) -> Page | None:

@@ -13,7 +13,7 @@ from mcp.client.stdio import stdio_client
 from mcp.types import CallToolResult, TextContent
 
 from flows.cli.ask.agent import Answers
-from flows.cli.ask.mcp import server_of
+from flows.cli.ask.agent_server import server_of
 from sql.warehouse import query
 from tasks.store.store import LocalStore
 from tests.fixtures.nights import fields_of
@@ -28,15 +28,16 @@ Ask = Callable[..., Any]
 
 @pytest.fixture(scope="module")
 def maker(tmp_path_factory: pytest.TempPathFactory) -> BundleMaker:
-    """Six nights of a model that got slower in the last two; its name, its device and its logs give orders."""
+    """Five nights of a model that got slower in the last two; its name, its device and its logs give orders."""
     maker = BundleMaker(tmp_path_factory.mktemp("farm"))
-    for day in range(1, 7):
+    for day in range(1, 6):
         for number in range(8):
-            slow = 1.3 if day > 4 else 1.0
+            slow = 1.3 if day > 3 else 1.0
             run = (round(1_000_000 * slow) + 500 * number, {CONVOLUTION: round(700_000 * slow), MEAN: 250_000})
             content: dict[str, Any] = {"model__name": MODEL, "model__pte_sha256": f"p{slow}", "device__name": DEVICE}
             maker.session([run] * 3, index=number, files={"stderr.txt": LOG.encode()}, **content, **fields_of(day))
     maker.load()
+    maker.warehouse.chmod(0o444)  # so that it is read in place, as a snapshot
     return maker
 
 
@@ -104,7 +105,7 @@ def test_texts_of_strangers_are_marked_and_cannot_act_in_any_answer(maker: Bundl
     answers = {
         "verdicts": ask("verdicts"),
         "explain": ask("explain", name=MODEL),
-        "compare": ask("compare", a="2026-11-04", b="2026-11-06"),
+        "compare": ask("compare", a="2026-11-03", b="2026-11-05"),
         "sql": ask(
             "sql", query="SELECT *, {'a': model} AS s, [device] AS l, MAP {device: 1} AS m FROM session_overview"
         ),
@@ -124,17 +125,17 @@ def test_texts_of_strangers_are_marked_and_cannot_act_in_any_answer(maker: Bundl
 def test_answers_are_bounded_and_read_on_by_their_offset(
     maker: BundleMaker, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # given a query with 48 rows
+    # given a query with 40 rows
     text = "SELECT session_id FROM session_latency ORDER BY session_id"
-    pages = [ask("sql", query=text, limit=40)]
-    pages.append(ask("sql", query=text, limit=40, offset=pages[0]["next_offset"]))
-    assert [len(page["rows"]) for page in pages] == [40, 8]
+    pages = [ask("sql", query=text, limit=32)]
+    pages.append(ask("sql", query=text, limit=32, offset=pages[0]["next_offset"]))
+    assert [len(page["rows"]) for page in pages] == [32, 8]
     assert pages[1]["next_offset"] is None
     read = [row["session_id"] for page in pages for row in page["rows"]]
     assert [(each,) for each in read] == query(maker.warehouse, text)[1]
     # then rows that are long come in more pages, and a log is read on, too
     long = ask("sql", query="SELECT repeat('word ', 3000) AS x FROM session_latency", limit=200)
-    assert 0 < len(long["rows"]) == long["next_offset"] < 48
+    assert 0 < len(long["rows"]) == long["next_offset"] < 40
     assert long["rows"][0]["x"]["foreign_text"].endswith("\u2026 (13000 more letters)")
     wide = ask("sql", query="SELECT list_transform(range(999), lambda n: repeat('word ', 3000)) AS x FROM range(3)")
     assert len(json.dumps(wide)) < 45_000

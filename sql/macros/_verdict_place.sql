@@ -1,0 +1,10 @@
+CREATE OR REPLACE MACRO _verdict_place(verdict) AS
+    list_position(
+        [
+            'regression', 'inaccurate', 'suspected', 'device slower', 'device worse', 'invalid environment',
+            'improvement', 'device faster', 'device better', 'insufficient data', 'no change'
+        ],
+        verdict
+    );
+
+COMMENT ON MACRO _verdict_place IS 'The place of a verdict where the worst comes first, from 1.';
