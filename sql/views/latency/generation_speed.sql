@@ -158,3 +158,4 @@ COMMENT ON COLUMN generation_speed.decode_gb_per_s IS 'Gigabytes per second that
 COMMENT ON COLUMN generation_speed.peak_resident_bytes IS 'Largest resident memory of the runner in sessions of both phases, KV cache included.';
 COMMENT ON COLUMN generation_speed.source IS 'ETDump: measured by the farm; PyTorchObserver: what the log of ExecuTorch''s own runner of language models states, in full milliseconds, with tokenizing in the prefill and sampling in the decoding.';
 COMMENT ON COLUMN generation_speed.perplexity IS 'Of the model in eager PyTorch, with the weights of the recipe, on the text that the entry in the sweep file names: less is better; NULL without a text.';
+COMMENT ON COLUMN generation_speed.pte_bytes IS 'Size of the .pte file, which all methods share.';

@@ -10,13 +10,15 @@ from pydantic import ValidationError
 from tasks.bundle.cell import Cell
 from tasks.measure.alternate import Side, plan_noise, plan_round
 from tasks.measure.plan import DISCARDED_INDEX, PlannedSession, planned_of, still_to_run
-from tests.fixtures.plans import NIGHT, a_spec, ended
+from tests.fixtures.plans import NIGHT, a_spec, as_wanted, ended
 
 CELL = Cell("phone", "linear", "fp32", 1, "sme2_off", "timing", 20, 3)
 
 
 def a_side(pte: str, runner: str = "r1", cell: Cell = CELL) -> Side:
-    export: Any = SimpleNamespace(model="linear", pte_sha256=pte, inputs_sha256="i", content=(pte, "i"), seed=0)
+    export: Any = SimpleNamespace(
+        model="linear", pte_sha256=pte, inputs_sha256="i", content=(pte, "i"), seed=0, executions=as_wanted
+    )
     bundle: Any = SimpleNamespace(runner_sha256=runner)
     return Side(cell, export, bundle)
 

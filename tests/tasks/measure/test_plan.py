@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,7 +22,8 @@ from tasks.measure.plan import (
     still_to_run,
     thread_counts,
 )
-from tests.fixtures.plans import NIGHT, a_spec, ended, planned
+from tasks.prepare.export.exported import Case, Export
+from tests.fixtures.plans import NIGHT, a_spec, as_wanted, ended, planned
 
 
 def test_every_cell_gets_its_sessions_and_one_more_is_discarded_first() -> None:
@@ -36,7 +38,9 @@ def test_every_cell_gets_its_sessions_and_one_more_is_discarded_first() -> None:
 def test_the_discarded_session_is_one_that_can_run() -> None:
     # given a model whose export failed, first in the seeded order or not
     spec = a_spec(models=["linear", "conv"], precisions=["fp32"])
-    exports: Any = {("conv", "fp32"): (SimpleNamespace(model="conv", pte_sha256="p", inputs_sha256="i"),)}
+    exports: Any = {
+        ("conv", "fp32"): (SimpleNamespace(model="conv", pte_sha256="p", inputs_sha256="i", executions=as_wanted),)
+    }
     runners: Any = {(variant, "timing"): SimpleNamespace(runner_sha256="r") for variant in spec.variants}
     # then the other model's session is the one to discard
     sessions = plan_device(spec, NIGHT, "phone", facts=Facts(), exports=exports, runners=runners)
@@ -154,3 +158,17 @@ def test_a_selector_says_which_label_does_not_fit() -> None:
         "label tier is b, the sweep selects a",
         "label soc is not set, the sweep selects m4",
     ]
+
+
+def test_a_session_has_an_execution_for_each_token_that_its_case_writes() -> None:
+    # given a sweep with 20 executions, 3 of them warm-up, and cases of 64 and of 2 tokens
+    def executions(steps: int | None) -> tuple[int, int]:
+        case = Case(steps=steps)
+        made = Export(Path(), "k", "llm", "fp32", 0, "p", 1, {}, [], [], 0.0, case)
+        exports: Any = {("linear", "fp32"): (made,)}
+        spec = a_spec(models=["linear"], precisions=["fp32"], executions=20, warmup_executions=3)
+        runners: Any = {(variant, "timing"): SimpleNamespace(runner_sha256="r") for variant in spec.variants}
+        cell = plan_device(spec, NIGHT, "phone", facts=Facts(), exports=exports, runners=runners)[0].cell
+        return cell.executions, cell.warmup_executions
+
+    assert [executions(steps) for steps in (None, 64, 2)] == [(20, 3), (64, 3), (2, 1)]

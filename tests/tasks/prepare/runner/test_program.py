@@ -176,18 +176,25 @@ def test_a_setup_fills_the_state_and_is_not_measured(run: Program, models: Path,
     assert np.all(read.execute_ns <= stats["execution_ns"])
 
 
-def test_a_setup_executes_once_for_each_input_and_outputs_may_be_those_of_a_later_execution(
+def test_a_setup_executes_once_for_each_of_its_inputs_in_their_order(
     run: Program, models: Path, tmp_path: Path
 ) -> None:
-    # given a method that doubles a state, and a set-up with two inputs
+    # given a method that doubles a state, and a set-up that fills it twice
     case = [f"--model_path={models / 'kept.pte'}", "--method_name=change", f"--inputs={models / 'kept-change.bin'}"]
-    case += ["--num_executions=3", "--output_execution=3", f"--output_file={tmp_path / 'output'}"]
-    np.zeros(4, np.float32).tofile(tmp_path / "first.bin")
-    setup = f"{tmp_path / 'first.bin'},{models / 'kept-fill.bin'}"
-    stats = run.stats(tmp_path, *case, "--setup_method=fill", f"--setup_inputs={setup}")
-    # then the state is that of the last one, the outputs are those of the third execution, and none repeats
-    assert np.fromfile(tmp_path / "output-0.bin", np.float32).tolist() == [14, 16, 24, 32]
-    assert stats["outputs_repeat"] is None
+    np.zeros(4, np.float32).tofile(tmp_path / "zeros.bin")
+    twice = [str(tmp_path / "zeros.bin"), str(models / "kept-fill.bin")]
+    for files, state in ((twice, [14, 4, 6, 8]), (twice[::-1], [14, 0, 0, 0])):
+        flags = ["--setup_method=fill", f"--setup_inputs={','.join(files)}", f"--output_file={tmp_path / 'output'}"]
+        run.stats(tmp_path, *case, *flags)
+        # then the state is that of the last one
+        assert np.fromfile(tmp_path / "output-0.bin", np.float32).tolist() == state
+
+
+def test_outputs_may_be_those_of_a_later_execution(run: Program, models: Path) -> None:
+    # given a model whose output is false at first, and true from the second execution on
+    case = [f"--model_path={models / 'grown.pte'}", f"--inputs={models / 'grown-input.bin'}", "--num_executions=2"]
+    assert run(*case).out == "Output 0: false\n"
+    assert run(*case, "--output_execution=2").out == "Output 0: true\n"
 
 
 @pytest.mark.parametrize("kept", [0, 10, 1000, 100_000])
