@@ -20,11 +20,11 @@ from devices.errors import FarmError
 from tasks.prepare.export import convert, from_transformers, made, recipes, references, sources, zoo
 from tasks.prepare.export.entry import ModelEntry
 from tasks.prepare.export.exported import EXPORT_VERSION
-from tasks.prepare.export.lowering import attention, buffers, lower, trial
+from tasks.prepare.export.lowering import attention, buffers, lower, slices, trial
 from tasks.prepare.export.recipes import recipe_of
 from tasks.store.files import sha256_of, write_complete
 
-_CODE = (attention, buffers, convert, from_transformers, lower, made, recipes, references, sources, trial)
+_CODE = (attention, buffers, convert, from_transformers, lower, made, recipes, references, slices, sources, trial)
 _TAPS = Path(__file__).parent / "taps.py"
 _DISTRIBUTIONS = ("torch", "torchao", "executorch", "transformers")
 
