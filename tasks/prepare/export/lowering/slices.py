@@ -35,6 +35,10 @@ def parts_as_slices(graph_module: Any) -> Any:
 
 
 def _is_suitable(node: Any) -> bool:
+    """Whether a node reads a floating-point tensor of fixed sizes, and nothing is quantized before or after it.
+
+    XNNPACK's slices and reshapes of quantized tensors cannot change the scale.
+    """
     import torch
 
     source = node.args[0] if node.args else None
@@ -43,7 +47,14 @@ def _is_suitable(node: Any) -> bool:
         isinstance(value, torch.Tensor)
         and value.is_floating_point()
         and all(isinstance(size, int) for size in value.shape)
+        and not any("quantize" in str(each.target) for each in (source, *_readers(node)))
     )
+
+
+def _readers(node: Any) -> list[Any]:
+    """Return the nodes that read a node, or one of its outputs if it has several."""
+    parts = [user for user in node.users if user.target is operator.getitem]
+    return [user for part in (parts or [node]) for user in part.users]
 
 
 def _replace_part(node: Any, part: Any) -> None:
