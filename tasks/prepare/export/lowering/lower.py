@@ -15,6 +15,7 @@ from typing import Any
 from tasks.prepare.export.convert import Converted, convert
 from tasks.prepare.export.lowering.attention import attention_as_products
 from tasks.prepare.export.lowering.buffers import give_values_the_rank_of_caches, keep_initial_values, write_in_place
+from tasks.prepare.export.lowering.slices import parts_as_slices
 from tasks.prepare.export.lowering.trial import trial_of
 from tasks.prepare.export.made import Method
 from tasks.prepare.export.recipes import Recipe
@@ -111,7 +112,9 @@ def _lower(converted: Mapping[str, Converted], *, has_record: bool) -> tuple[Any
         attention_as_products(program)
         give_values_the_rank_of_caches(program)
     with _reasons() as reasons:
-        edge = to_edge_transform_and_lower(programs, partitioner=[xnnpack], generate_etrecord=has_record)
+        edge = to_edge_transform_and_lower(
+            programs, transform_passes=[parts_as_slices], partitioner=[xnnpack], generate_etrecord=has_record
+        )
     strip_taps_(edge)
     kept: dict[str, list[tuple[str, str]]] = {name: [] for name in programs}
     delegated: dict[str, Counter[str]] = {name: Counter() for name in programs}

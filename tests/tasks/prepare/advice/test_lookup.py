@@ -17,10 +17,10 @@ def test_the_partitioners_reason_decides_between_causes_of_one_operator() -> Non
     assert [entry and entry.name for entry in found] == ["mean_keepdim", "mean_rank", "mean_channels"]
 
 
-def test_operators_beside_it_tell_attention_from_a_product() -> None:
-    alone = advice_for("aten.expand_copy.default", NO_RULE, ["aten.expand_copy.default"])
-    beside = advice_for("aten.expand_copy.default", NO_RULE, ["aten.any.dim", "aten.logical_not.default"])
-    assert (alone and alone.name, beside and beside.name) == ("expand", "attention")
+def test_operators_beside_it_tell_a_roll_from_a_sum() -> None:
+    alone = advice_for("aten.add.Tensor", NO_RULE, ["aten.add.Tensor"])
+    beside = advice_for("aten.add.Tensor", NO_RULE, ["aten.fmod.Scalar", "aten.index_select.default"])
+    assert (alone and alone.name, beside and beside.name) == ("rms_norm", "roll")
 
 
 def test_where_nothing_can_be_done_or_nothing_is_known_the_text_states_it() -> None:
