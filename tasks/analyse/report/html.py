@@ -78,7 +78,7 @@ def _from_page(context: Context, address: str) -> str:
         return address
     page: Page = context["page"]
     published: Container[str] | None = context["published"]
-    if page.address is None or not (published is None or not address or address in published):
+    if page.address is None or not (published is None or not address or address.partition("?")[0] in published):
         return ""
     return "../" * page.address.count("/") + address
 

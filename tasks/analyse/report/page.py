@@ -174,6 +174,20 @@ class Chart:
 
 
 @dataclass(frozen=True)
+class Histories:
+    """The histories of the series of a device (HTML only); a script shows the one that the address names.
+
+    Their data are files beside the page: one more night changes one file of each device, and no page of a series.
+    """
+
+    kind: ClassVar[str] = "histories"
+    files: Sequence[str]
+    """The addresses of the data, the oldest first."""
+    series: Mapping[str, Mapping[str, Any]]
+    """What the page states of each series, by its id."""
+
+
+@dataclass(frozen=True)
 class Log:
     """Lines as a program printed them."""
 
@@ -200,7 +214,7 @@ class Heading:
     text: Text
 
 
-Block = Paragraph | Points | Table | BarChart | StackChart | Chart | Log | Fold | Heading
+Block = Paragraph | Points | Table | BarChart | StackChart | Chart | Histories | Log | Fold | Heading
 
 
 @dataclass(frozen=True)
@@ -243,6 +257,11 @@ class Page:
     def has_charts(self) -> bool:
         """Whether a browser has to draw anything."""
         return any(_has_chart(section.blocks) for section in self.sections)
+
+    @property
+    def has_histories(self) -> bool:
+        """Whether the page can show the history of a series."""
+        return any(isinstance(block, Histories) for section in self.sections for block in section.blocks)
 
 
 def _has_chart(blocks: Sequence[Block]) -> bool:

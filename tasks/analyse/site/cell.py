@@ -21,7 +21,7 @@ def cell_of(reader: Reader, row: CellFactsRow, footer: str) -> Page:
         figures=(),
         summary=(),
         sections=[
-            *details_of(reader, [row], _SECTIONS),
+            *details_of(reader.excerpt(row.sweep_id, {(row.model, row.device)}), [row], _SECTIONS),
             Section(
                 "sessions", "Sessions", [table_of(sessions).shortened(200, "etfarm sql lists them in session_latency")]
             ),

@@ -8,21 +8,22 @@ from typing import TYPE_CHECKING
 from tasks.analyse.report import addresses
 from tasks.analyse.report.html import NAVIGATION
 from tasks.analyse.site.compared import pairs_of
+from tasks.analyse.site.history import weeks_of
 from tasks.analyse.site.rows import SiteRow
 
 if TYPE_CHECKING:
     from tasks.analyse.site.site import Site
 
-ASSETS = ("assets/page.css", "assets/page.js", "assets/vega.js", "assets/names.js")
+ASSETS = tuple(f"assets/{name}" for name in ("page.css", "page.js", "history.js", "vega.js", "names.js", "kept.js"))
 _MOST_NIGHTS = 14
-"""Of older nights and their sweeps, no page is published; every series shows all of its nights."""
+"""Of older nights and their sweeps, no page is published; histories show all nights."""
 ALWAYS = ""
 """The origin of pages that are made in every publication."""
 
 
 @dataclass(frozen=True)
 class FingerprintRow(SiteRow):
-    """A number that changes with the content of a night, series, model, device or sweep."""
+    """A number that changes with the content of a night, a model, a device, one of its weeks or a sweep."""
 
     query = "fingerprints"
     kind: str
@@ -67,9 +68,16 @@ def _origins(site: "Site") -> Iterator[tuple[str, str]]:
     for row in site.series:
         model = site.reader.models.get(row.model, row.model)
         yield addresses.model_page(row.model), prints["model", model]
-        yield row.page, f"{prints['series', f'{row.series_id}/{row.device}']} {decisions}"
     for name, device in site.devices.items():
-        yield f"devices/{name}.html", f"{prints.get(('device', device.device))} {device.night}"
+        yield (
+            f"devices/{name}.html",
+            f"{prints.get(('device', device.device))} {device.night} {nights[-1:]} {decisions}",
+        )
+        for monday in weeks_of(site.series_of[device.device]):
+            yield (
+                addresses.history_file(device.device, monday),
+                prints.get(("week", f"{device.device}/{monday}"), "none"),
+            )
     for kept in site.reader.rows(KeptRow):
         page = addresses.cell_page if kept.kind == "cell" else addresses.session_page
         yield page(kept.name), "kept"

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -19,8 +19,8 @@ from tasks.analyse.report.page import Page
 from tasks.analyse.site import about, compared, lists, morning
 from tasks.analyse.site.cell import cell_of
 from tasks.analyse.site.feed import feed
-from tasks.analyse.site.history import Histories, series_page_of
-from tasks.analyse.site.rows import DeviceNightRow, FarmDeviceRow, NightRow, SeriesRow
+from tasks.analyse.site.history import history_files, weeks_of
+from tasks.analyse.site.rows import DecisionRow, DeviceNightRow, FarmDeviceRow, NightRow, SeriesRow
 from tasks.analyse.site.session import session_of
 from tasks.analyse.site.session_rows import CellFactsRow, SessionFactsRow
 
@@ -42,18 +42,18 @@ class Site:
     """
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, source: str, published: Container[str] | None = None
+        self, connection: duckdb.DuckDBPyConnection, source: str, published: Collection[str] | None = None
     ) -> None:
         self._connection = connection
         self.reader = Reader(connection)
         self._published = published
-        self._histories: Histories | None = None
+        self._histories: dict[str, str] = {}
+        self._answers: dict[str, Answers] = {}
         self._footer = f"etfarm {version('etfarm')}, from {source}."
 
     def files(self, addresses: Sequence[str]) -> dict[str, File | None]:
-        """Return what is at several addresses; the histories of series among them are read at once."""
-        if devices := {row.device for address in addresses if (row := self._by_page.get(address))}:
-            self._histories = Histories(self.reader, devices)
+        """Return what is at several addresses; the histories among them are read at once."""
+        self._read_histories([found for address in addresses if (found := self._history_at(address))])
         return {address: self.file(address) for address in addresses}
 
     def file(self, address: str) -> File | None:
@@ -62,6 +62,10 @@ class Site:
             return self._asset(address.removeprefix("assets/"))
         if address == "feed.atom":
             return File("application/atom+xml", feed(self.reader))
+        if found := self._history_at(address):
+            if address not in self._histories:
+                self._read_histories([(found[0], monday) for monday in weeks_of(self.series_of[found[0]])])
+            return File("text/javascript", self._histories[address])
         page = self.page(address)
         return None if page is None else File("text/html", as_html(page, self._published))
 
@@ -85,7 +89,6 @@ class Site:
             r"sweeps/(.+)\.html": self._sweep,
             r"models/(.+)\.html": self._model,
             r"devices/(.+)\.html": self._device,
-            r"series/([0-9a-f]{16})/(.+)\.html": self._series,
             r"cells/([0-9a-f]{16})\.html": self._cell,
             r"sessions/([^/]+)\.html": self._session,
         }
@@ -105,8 +108,16 @@ class Site:
         return self.reader.rows(SeriesRow)
 
     @cached_property
-    def _by_page(self) -> dict[str, SeriesRow]:
-        return {row.page: row for row in self.series}
+    def series_of(self) -> dict[str, list[SeriesRow]]:
+        """The series of each device."""
+        series: dict[str, list[SeriesRow]] = defaultdict(list)
+        for row in self.series:
+            series[row.device].append(row)
+        return series
+
+    @cached_property
+    def _decisions(self) -> list[DecisionRow]:
+        return self.reader.rows(DecisionRow)
 
     @cached_property
     def devices(self) -> dict[str, FarmDeviceRow]:
@@ -149,24 +160,58 @@ class Site:
         return about.sweep_of(Answers(self.reader, row), self._footer)
 
     def _model(self, name: str) -> Page | None:
-        rows = [row for row in self.series if slug(row.model) == name]
-        return about.model_of(self.reader, rows, self._footer) if rows else None
+        rows = self._series_of_model.get(name)
+        if rows is None:
+            return None
+        cells = [self._detailed[cell] for cell in about.detailed(rows) if cell in self._detailed]
+        answers = self._answers_of(cells[0].sweep_id) if cells else None
+        cells = [cell for cell in cells if cell.sweep_id == cells[0].sweep_id]
+        model = rows[0].model
+        return about.model_of(self.reader.models.get(model, model), rows, cells, answers, self._footer)
+
+    @cached_property
+    def _series_of_model(self) -> dict[str, list[SeriesRow]]:
+        """The series of each model, by its name in addresses."""
+        series: dict[str, list[SeriesRow]] = defaultdict(list)
+        for row in self.series:
+            series[slug(row.model)].append(row)
+        return dict(series)
+
+    @cached_property
+    def _detailed(self) -> dict[str, CellFactsRow]:
+        """Every cell that the page of its model shows in full."""
+        cells = [cell for rows in self._series_of_model.values() for cell in about.detailed(rows)]
+        return {row.cell: row for row in self.reader.rows(CellFactsRow, {"cells": cells})}
+
+    def _answers_of(self, sweep_id: str) -> Answers:
+        """The answers of a sweep about all cells that pages of models show in full, which are read at once."""
+        if sweep_id not in self._answers:
+            shown = {(row.model, row.device) for row in self._detailed.values() if row.sweep_id == sweep_id}
+            self._answers = {sweep_id: self.reader.excerpt(sweep_id, shown)}
+        return self._answers[sweep_id]
 
     def _device(self, name: str) -> Page | None:
         if (row := self.devices.get(name)) is None:
             return None
-        series = [each for each in self.series if each.device == row.device]
-        return about.device_of(row, self._device_nights[row.device], series, self._footer)
+        nights, series = self._device_nights[row.device], self.series_of[row.device]
+        return about.device_of(row, nights, series, self._decisions, self._footer)
 
-    def _series(self, series_id: str, device: str) -> Page | None:
-        if (row := self._by_page.get(f"series/{series_id}/{device}.html")) is None:
-            return None
-        if self._histories is None or row.device not in self._histories.devices:
-            self._histories = Histories(self.reader, {row.device})
-        return series_page_of(row, self._histories, self._footer)
+    def _history_at(self, address: str) -> tuple[str, date] | None:
+        """Device and week of a file of data; None if it is not one."""
+        found = re.fullmatch(rf"histories/(.+)/({_NIGHT})\.js", address)
+        device = self.devices.get(found[1]) if found else None
+        monday = _date(found[2]) if found else None
+        known = device is not None and monday is not None and monday in weeks_of(self.series_of[device.device])
+        return (device.device, monday) if known and device and monday else None
+
+    def _read_histories(self, wanted: Collection[tuple[str, date]]) -> None:
+        """Read files of data at once, and keep them until others are read."""
+        if wanted:
+            self._histories = dict(history_files(self.reader, wanted))
 
     def _cell(self, cell: str) -> Page | None:
-        rows = self.reader.rows(CellFactsRow, {"cell": cell})
+        self._answers.clear()  # the excerpt of a cell takes the place of theirs
+        rows = self.reader.rows(CellFactsRow, {"cells": [cell]})
         return cell_of(self.reader, rows[0], self._footer) if rows else None
 
     def _session(self, session_id: str) -> Page | None:
@@ -177,8 +222,11 @@ class Site:
         match name:
             case "page.css":
                 return File("text/css", template(name).render())
-            case "page.js":
+            case "page.js" | "history.js":
                 return File("text/javascript", template(name).render())
+            case "kept.js":
+                kept = None if self._published is None else sorted(_of_pages_that_go(self._published))
+                return File("text/javascript", f"window.farmKept = {json.dumps(kept)};\n")
             case "vega.js":
                 return File("text/javascript", vega_script())
             case "names.js":
@@ -191,6 +239,11 @@ class Site:
         yield from ((row.device, f"devices/{name}.html") for name, row in self.devices.items())
         yield from ((str(row.night), addresses.night_page(row.night)) for row in self.nights)
         yield from ((row.sweep_id, f"sweeps/{name}.html") for name, row in self.sweeps.items())
+
+
+def _of_pages_that_go(published: Collection[str]) -> Iterator[str]:
+    """The addresses, of those that histories lead to, that are not published for ever."""
+    return (address for address in published if address.startswith(("nights/", "cells/", "sessions/")))
 
 
 def _date(text: str) -> date | None:
