@@ -1,7 +1,7 @@
-"""The histories of the series of a device: what its page states of each, and their nights and sessions as files of data.
+"""The histories of the series of a device: what its page states of each, and their nights and sessions as files.
 
-`templates/history.js.j2` draws the series that the address names. A file has all series of a device in one week, so that
-one more night changes one small file of each device.
+`templates/history.js.j2` draws the series that the address names. A file has all series of a device in one week, so
+that one more night changes one small file of each device.
 """
 
 import json

@@ -65,19 +65,12 @@ def _origins(site: "Site") -> Iterator[tuple[str, str]]:
         if str(sweep.night) not in of_night:
             continue
         yield f"sweeps/{name}.html", f"{prints['sweep', sweep.sweep_id]} {of_night.get(str(sweep.night))}"
-    for row in site.series:
-        model = site.reader.models.get(row.model, row.model)
-        yield addresses.model_page(row.model), prints["model", model]
-    for name, device in site.devices.items():
-        yield (
-            f"devices/{name}.html",
-            f"{prints.get(('device', device.device))} {device.night} {nights[-1:]} {decisions}",
-        )
-        for monday in weeks_of(site.series_of[device.device]):
-            yield (
-                addresses.history_file(device.device, monday),
-                prints.get(("week", f"{device.device}/{monday}"), "none"),
-            )
+    for shown in dict.fromkeys(row.model for row in site.series):
+        yield addresses.model_page(shown), prints["model", site.reader.models.get(shown, shown)]
+    for name, row in site.devices.items():
+        yield f"devices/{name}.html", f"{prints.get(('device', row.device))} {row.night} {nights[-1:]} {decisions}"
+        for monday in weeks_of(site.series_of[row.device]):
+            yield addresses.history_file(row.device, monday), prints.get(("week", f"{row.device}/{monday}"), "none")
     for kept in site.reader.rows(KeptRow):
         page = addresses.cell_page if kept.kind == "cell" else addresses.session_page
         yield page(kept.name), "kept"

@@ -41,7 +41,7 @@ PYTHON_TYPES: dict[str, object] = {
 PARAMETERS: dict[str, object] = {
     **dict.fromkeys(("sweep_id", "device", "session_id", "cell"), "none"),
     **dict.fromkeys(("night", "before", "after", "first", "last"), date(2026, 11, 1)),
-    **dict.fromkeys(("series", "devices", "cells"), []),
+    **{name: [] for name in ("series", "devices", "cells")},
 }
 
 
