@@ -164,13 +164,21 @@ def trace(
     run: Annotated[
         str | None, typer.Option("--run", help="Index of a run, or all; the first after the warm-up if omitted.")
     ] = None,
+    view: Annotated[
+        bool, typer.Option("--view", help="Show it in Perfetto's viewer on this machine, without a network.")
+    ] = False,
     var: VarOption = DEFAULT_VAR,
     bundles: BundlesOption = None,
 ) -> None:
     """Write a trace of a session's runs for Perfetto."""
     from flows.cli.ask.trace import write_trace
+    from flows.cli.ask.trace_view import viewer_of
 
     show(write_trace(session, run, output, opened_store(bundles, var)))
+    if view:
+        with viewer_of(output) as server:
+            show(f"etfarm: trace at http://127.0.0.1:{server.server_port}/, Ctrl-C ends the viewer", err=True)
+            server.serve_forever()
 
 
 @app.command(epilog="Example: etfarm queue --inventory deployments/inventories/local.yaml")

@@ -150,5 +150,8 @@ def _closer(row: SessionFactsRow) -> list[Text]:
             Code(f"etfarm trace {row.session_id} -o trace.json"),
             ", then open the file in ",
             Link("Perfetto", _PERFETTO),
+            "; ",
+            Code("--view"),
+            " opens it without a network.",
         ),
     ]
