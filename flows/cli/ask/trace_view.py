@@ -19,7 +19,7 @@ class _Viewer(SimpleHTTPRequestHandler):
         self._given = {"/localtrace": trace, "/vizviewer_info": b"{}", "/file_info": b"{}"}
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
 
-    def do_GET(self) -> None:  # noqa: N802  (the name of the base class)
+    def do_GET(self) -> None:
         """Answer a request."""
         given = self._given.get(urlsplit(self.path).path)
         if given is None:

@@ -11,8 +11,8 @@ from tasks.analyse.report.data import Answers, Reader, SweepRow
 from tasks.analyse.report.page import Block, Cell, Code, CodeLink, Column, Link, Page, Paragraph, Section, Table, Text
 from tasks.analyse.report.text import counted, joined
 from tasks.analyse.site.about import MOST_CELLS, sections_of
+from tasks.analyse.site.compared_rows import ComparedRow
 from tasks.analyse.site.rows import (
-    ComparedRow,
     FarmDeviceRow,
     FarmRunnerRow,
     GainRow,

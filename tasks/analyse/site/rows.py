@@ -261,20 +261,3 @@ class DecisionRow(SiteRow):
     reason: Annotated[str, Words("Text", wraps=True)]
     decided_at: Annotated[datetime, Words("When (UTC)", form="%Y-%m-%d %H:%M")]
     decided_by: Annotated[str, Words("By")]
-
-
-@dataclass(frozen=True)
-class ComparedRow(CellRow, SiteRow):
-    """The times of one series in two nights."""
-
-    query = "comparison"
-    series_id: str
-    before_ms: Annotated[float | None, Milliseconds("Before")]
-    after_ms: Annotated[float | None, Milliseconds("After")]
-    ratio: Annotated[float | None, Change("Change", "after over before: above 0 is slower")]
-    before_verdict: Annotated[str | None, Words("Verdict before", tone=tone_of)]
-    after_verdict: Annotated[str | None, Words("Verdict after", tone=tone_of)]
-
-    @cells_of("after_ms")
-    def _after_cell(self, cell: Cell) -> Cell:
-        return Cell((Link(str(cell.text), series_page(self.series_id, self.device)),), sort=cell.sort)

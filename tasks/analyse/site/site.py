@@ -78,7 +78,7 @@ class Site:
             "devices.html": lambda: lists.devices(self.reader, self._footer),
             "sme2.html": lambda: lists.sme2(self.reader, self.sweeps.values(), self._footer),
             "runners.html": lambda: lists.runners(self.reader, self._footer),
-            "compare.html": lambda: compared.choices(self.series, self._footer),
+            "compare.html": lambda: compared.choices(self.reader, self.series, self.nights, self._footer),
         }
         if address in lists_of:
             return lists_of[address]()
@@ -242,8 +242,8 @@ class Site:
 
 
 def _of_pages_that_go(published: Collection[str]) -> Iterator[str]:
-    """The addresses, of those that histories lead to, that are not published for ever."""
-    return (address for address in published if address.startswith(("nights/", "cells/", "sessions/")))
+    """The addresses, of those that scripts lead to, that are not published for ever."""
+    return (address for address in published if address.startswith(("nights/", "cells/", "sessions/", "comparisons/")))
 
 
 def _date(text: str) -> date | None:
