@@ -27,7 +27,7 @@ from tasks.store.access import file_system, reported
 
 STATE = "published.json"
 _BATCH = 10
-_HISTORIES = 100
+_READ_TOGETHER = 100
 _OF_THE_MORNING = ("nights", "sweeps", "cells", "sessions")
 _MOST_STATE_BYTES = 1 << 28
 # Of a published file: what the state of a stranger's folder names is removed at times, so no name may lead elsewhere.
@@ -90,11 +90,14 @@ def _made(snapshot: Path, stale: Sequence[str], wanted: frozenset[str]) -> Itera
 
 
 def _batches(stale: Sequence[str]) -> Iterator[list[str]]:
-    """Yield what one process makes at once: ten pages, or a week of a hundred devices, which is read together."""
-    histories = [address for address in stale if address.startswith("histories/")]
-    histories.sort(key=lambda address: address.rpartition("/")[2])
-    others = [address for address in stale if not address.startswith("histories/")]
-    for addresses, most in ((others, _BATCH), (histories, _HISTORIES)):
+    """Yield what one process makes at once: ten pages, or what is read together: sessions, or a week of devices."""
+    kinds: dict[str, list[str]] = {"sessions": [], "": [], "histories": []}
+    for address in stale:
+        folder = address.partition("/")[0]
+        kinds[folder if folder in kinds else ""].append(address)
+    kinds["histories"].sort(key=lambda address: address.rpartition("/")[2])
+    for kind, addresses in kinds.items():
+        most = _BATCH if kind == "" else _READ_TOGETHER
         yield from (addresses[start : start + most] for start in range(0, len(addresses), most))
 
 

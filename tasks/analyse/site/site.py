@@ -21,10 +21,11 @@ from tasks.analyse.site.cell import cell_of
 from tasks.analyse.site.feed import feed
 from tasks.analyse.site.history import history_files, weeks_of
 from tasks.analyse.site.rows import DecisionRow, DeviceNightRow, FarmDeviceRow, NightRow, SeriesRow
-from tasks.analyse.site.session import session_of
-from tasks.analyse.site.session_rows import CellFactsRow, SessionFactsRow
+from tasks.analyse.site.session import Sessions
+from tasks.analyse.site.session_rows import CellFactsRow
 
 _NIGHT = r"\d{4}-\d\d-\d\d"
+_SESSION = r"sessions/([^/]+)\.html"
 
 
 @dataclass(frozen=True)
@@ -49,11 +50,14 @@ class Site:
         self._published = published
         self._histories: dict[str, str] = {}
         self._answers: dict[str, Answers] = {}
+        self._sessions = Sessions(self.reader, [])
         self._footer = f"etfarm {version('etfarm')}, from {source}."
 
     def files(self, addresses: Sequence[str]) -> dict[str, File | None]:
-        """Return what is at several addresses; the histories among them are read at once."""
+        """Return what is at several addresses; the histories and the sessions among them are read at once."""
         self._read_histories([found for address in addresses if (found := self._history_at(address))])
+        found = [re.fullmatch(_SESSION, address) for address in addresses]
+        self._sessions = Sessions(self.reader, [match[1] for match in found if match])
         return {address: self.file(address) for address in addresses}
 
     def file(self, address: str) -> File | None:
@@ -90,7 +94,7 @@ class Site:
             r"models/(.+)\.html": self._model,
             r"devices/(.+)\.html": self._device,
             r"cells/([0-9a-f]{16})\.html": self._cell,
-            r"sessions/([^/]+)\.html": self._session,
+            _SESSION: self._session,
         }
         for pattern, made in kinds.items():
             if found := re.fullmatch(pattern, address):
@@ -215,8 +219,9 @@ class Site:
         return cell_of(self.reader, rows[0], self._footer) if rows else None
 
     def _session(self, session_id: str) -> Page | None:
-        rows = self.reader.rows(SessionFactsRow, {"session_id": session_id})
-        return session_of(self.reader, rows[0], self._footer) if rows else None
+        if session_id not in self._sessions:
+            self._sessions = Sessions(self.reader, [session_id])
+        return self._sessions.page(session_id, self._footer) if session_id in self._sessions else None
 
     def _asset(self, name: str) -> File | None:
         match name:
