@@ -14,15 +14,27 @@ sessions AS (
         ) AS sessions
     FROM _session
     JOIN session_time USING (session_key)
-    WHERE night >= $first AND night < $last AND device IN (SELECT unnest($devices::VARCHAR[])) AND purpose IS NULL
+    WHERE night >= $first AND night < $last AND list_contains($devices::VARCHAR[], device) AND purpose IS NULL
         AND _has_times(emulated)
     GROUP BY series_id, device, night
+),
+judged AS (
+    FROM series_verdict
+    WHERE night >= $first AND night < $last AND list_contains($devices::VARCHAR[], device) AND metric = 'latency'
+),
+-- What differs is found only for nights that changed: most did not.
+differing AS (
+    SELECT series_id, device, night, _changes(before.facts, now.facts) AS changed
+    FROM judged
+    JOIN _cell_facts AS now ON now.cell = judged.cell
+    JOIN _cell_facts AS before ON before.cell = baseline_cell
+    WHERE verdict NOT IN ('no change', 'insufficient data')
 )
 SELECT
     series_id,
     device,
     night,
-    series_verdict.cell,
+    judged.cell,
     round(value / 1e6, 6) AS time_ms,
     round(ratio, 6) AS ratio,
     round(low, 6) AS low,
@@ -31,17 +43,15 @@ SELECT
     invalid_sessions,
     round(noise_floor, 4) AS noise_floor,
     since,
-    _changes(before.facts, now.facts) AS changed,
+    changed,
     cause,
     reason,
     content.build,
     content.executorch_version,
     sessions.sessions
-FROM series_verdict
+FROM judged
 LEFT JOIN series_cause USING (series_id, device, night)
 LEFT JOIN sessions USING (series_id, device, night)
-LEFT JOIN cell AS content ON content.cell = series_verdict.cell
-LEFT JOIN _cell_facts AS now ON now.cell = series_verdict.cell
-LEFT JOIN _cell_facts AS before ON before.cell = baseline_cell
-WHERE night >= $first AND night < $last AND device IN (SELECT unnest($devices::VARCHAR[])) AND metric = 'latency'
+LEFT JOIN differing USING (series_id, device, night)
+LEFT JOIN (FROM cell WHERE night >= $first AND night < $last) AS content ON content.cell = judged.cell
 ORDER BY series_id, device, night;

@@ -30,4 +30,4 @@ SELECT
     log_tail
 FROM _session
 JOIN device USING (device_id)
-WHERE session_id IN (SELECT unnest($session_ids::VARCHAR[]));
+WHERE list_contains($session_ids::VARCHAR[], session_id);

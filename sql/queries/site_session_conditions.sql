@@ -9,5 +9,5 @@ SELECT
     governor,
     frequency_mhz
 FROM session_conditions
-WHERE session_id IN (SELECT unnest($session_ids::VARCHAR[]))
+WHERE list_contains($session_ids::VARCHAR[], session_id)
 ORDER BY session_id, moment DESC;

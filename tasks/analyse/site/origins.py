@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 ASSETS = tuple(f"assets/{name}" for name in ("page.css", "page.js", "history.js", "vega.js", "names.js", "kept.js"))
 _MOST_NIGHTS = 14
 """Of older nights and their sweeps, no page is published; histories show all nights."""
+_MOST_SERIES_COMPARED = 2000
+"""Of a larger farm, no page of two devices, precisions or variants is published: each takes seconds."""
 ALWAYS = ""
 """The origin of pages that are made in every publication."""
 
@@ -59,7 +61,7 @@ def _origins(site: "Site") -> Iterator[tuple[str, str]]:
         origin = f"{of_night[str(earlier.night)]} {of_night[str(later.night)]}"
         yield addresses.comparison_page(earlier.night, later.night), origin
     newest = " ".join(prints["sweep", each.sweep_id] for each in site.sweeps.values() if str(each.night) in nights[:1])
-    for kind, a, b in pairs_of(site.series):
+    for kind, a, b in pairs_of(site.series) if len(site.series) <= _MOST_SERIES_COMPARED else ():
         yield addresses.arms_page(kind, a, b), newest
     for name, sweep in site.sweeps.items():
         if str(sweep.night) not in of_night:

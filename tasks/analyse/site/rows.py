@@ -1,5 +1,6 @@
 """What the pages of the site are made from: one row class for each query `sql/queries/site_*.sql`."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Annotated, Any
@@ -48,6 +49,10 @@ class NightVerdictRow(VerdictRow):
 
     subject = "site"
     query = "verdicts"
+
+
+VerdictsOf = Callable[[date], Sequence[NightVerdictRow]]
+"""Gives the verdicts on a night, worst first."""
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from tasks.analyse.report.html import as_html, template, vega_script
 from tasks.analyse.report.page import Page
 from tasks.analyse.site import about, compared, lists, morning
 from tasks.analyse.site.cell import cell_of
-from tasks.analyse.site.feed import feed
+from tasks.analyse.site.feed import MOST_NIGHTS, feed
 from tasks.analyse.site.history import history_files, weeks_of
-from tasks.analyse.site.rows import DecisionRow, DeviceNightRow, FarmDeviceRow, NightRow, SeriesRow
+from tasks.analyse.site.rows import DecisionRow, DeviceNightRow, FarmDeviceRow, NightRow, NightVerdictRow, SeriesRow
 from tasks.analyse.site.session import Sessions
 from tasks.analyse.site.session_rows import CellFactsRow
 
@@ -50,14 +50,15 @@ class Site:
         self._published = published
         self._histories: dict[str, str] = {}
         self._answers: dict[str, Answers] = {}
+        self._verdicts: dict[date, list[NightVerdictRow]] = {}
         self._sessions = Sessions(self.reader, [])
         self._footer = f"etfarm {version('etfarm')}, from {source}."
 
     def files(self, addresses: Sequence[str]) -> dict[str, File | None]:
         """Return what is at several addresses; the histories and the sessions among them are read at once."""
         self._read_histories([found for address in addresses if (found := self._history_at(address))])
-        found = [re.fullmatch(_SESSION, address) for address in addresses]
-        self._sessions = Sessions(self.reader, [match[1] for match in found if match])
+        sessions = [re.fullmatch(_SESSION, address) for address in addresses]
+        self._sessions = Sessions(self.reader, [match[1] for match in sessions if match])
         return {address: self.file(address) for address in addresses}
 
     def file(self, address: str) -> File | None:
@@ -65,7 +66,7 @@ class Site:
         if address.startswith("assets/"):
             return self._asset(address.removeprefix("assets/"))
         if address == "feed.atom":
-            return File("application/atom+xml", feed(self.reader))
+            return File("application/atom+xml", feed(self.nights, self._verdicts_of))
         if found := self._history_at(address):
             if address not in self._histories:
                 self._read_histories([(found[0], monday) for monday in weeks_of(self.series_of[found[0]])])
@@ -76,11 +77,11 @@ class Site:
     def page(self, address: str) -> Page | None:
         """Return the page at an address; None if there is none."""
         lists_of: dict[str, Callable[[], Page]] = {
-            "index.html": lambda: morning.home(self.reader, self._footer),
+            "index.html": lambda: morning.home(self.reader, self.nights, self._verdicts_of, self._footer),
             "nights.html": lambda: lists.nights(self.reader, self._footer),
             "models.html": lambda: lists.models(self.series, self._footer),
             "devices.html": lambda: lists.devices(self.reader, self._footer),
-            "sme2.html": lambda: lists.sme2(self.reader, self.sweeps.values(), self._footer),
+            "sme2.html": lambda: lists.sme2(self.reader, self.series, self.sweeps.values(), self._footer),
             "runners.html": lambda: lists.runners(self.reader, self._footer),
             "compare.html": lambda: compared.choices(self.reader, self.series, self.nights, self._footer),
         }
@@ -144,7 +145,19 @@ class Site:
     def _night(self, text: str) -> Page | None:
         night = _date(text)
         known = night in {row.night for row in self.nights}
-        return morning.night_of(self.reader, night, self.nights, self._footer) if known and night else None
+        if night is None or not known:
+            return None
+        return morning.night_of(self.reader, night, self.nights, self._verdicts_of, self._footer)
+
+    def _verdicts_of(self, night: date) -> Sequence[NightVerdictRow]:
+        """The verdicts on a night; those of the nights of the feed are read at once, and kept."""
+        if night not in self._verdicts:
+            together = [row.night for row in self.nights[:MOST_NIGHTS]]
+            wanted = together if night in together else [night]
+            self._verdicts |= {each: [] for each in wanted}
+            for row in self.reader.rows(NightVerdictRow, {"nights": wanted}):
+                self._verdicts[row.night].append(row)
+        return self._verdicts[night]
 
     def _comparison(self, before: str, after: str) -> Page | None:
         nights = {str(row.night): row.night for row in self.nights}
