@@ -90,8 +90,8 @@ def _made(snapshot: Path, stale: Sequence[str], wanted: frozenset[str]) -> Itera
 
 
 def _batches(stale: Sequence[str]) -> Iterator[list[str]]:
-    """Yield what one process makes at once: ten pages, or what is read together: sessions, or a week of devices."""
-    kinds: dict[str, list[str]] = {"sessions": [], "": [], "histories": []}
+    """Yield what one process makes at once: ten pages, or a hundred that are read together."""
+    kinds: dict[str, list[str]] = {"cells": [], "sessions": [], "": [], "histories": []}
     for address in stale:
         folder = address.partition("/")[0]
         kinds[folder if folder in kinds else ""].append(address)

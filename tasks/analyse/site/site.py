@@ -25,6 +25,7 @@ from tasks.analyse.site.session import Sessions
 from tasks.analyse.site.session_rows import CellFactsRow
 
 _NIGHT = r"\d{4}-\d\d-\d\d"
+_CELL = r"cells/([0-9a-f]{16})\.html"
 _SESSION = r"sessions/([^/]+)\.html"
 
 
@@ -49,16 +50,19 @@ class Site:
         self.reader = Reader(connection)
         self._published = published
         self._histories: dict[str, str] = {}
-        self._answers: dict[str, Answers] = {}
+        self._cells: dict[str, CellFactsRow] = {}
+        self._answers: dict[str, tuple[set[tuple[str, str]], Answers]] = {}
         self._verdicts: dict[date, list[NightVerdictRow]] = {}
         self._sessions = Sessions(self.reader, [])
         self._footer = f"etfarm {version('etfarm')}, from {source}."
 
     def files(self, addresses: Sequence[str]) -> dict[str, File | None]:
-        """Return what is at several addresses; the histories and the sessions among them are read at once."""
+        """Return what is at several addresses; histories, sessions and cells among them are read at once."""
         self._read_histories([found for address in addresses if (found := self._history_at(address))])
         sessions = [re.fullmatch(_SESSION, address) for address in addresses]
         self._sessions = Sessions(self.reader, [match[1] for match in sessions if match])
+        cells = [re.fullmatch(_CELL, address) for address in addresses]
+        self._read_cells([match[1] for match in cells if match])
         return {address: self.file(address) for address in addresses}
 
     def file(self, address: str) -> File | None:
@@ -94,7 +98,7 @@ class Site:
             r"sweeps/(.+)\.html": self._sweep,
             r"models/(.+)\.html": self._model,
             r"devices/(.+)\.html": self._device,
-            r"cells/([0-9a-f]{16})\.html": self._cell,
+            _CELL: self._cell,
             _SESSION: self._session,
         }
         for pattern, made in kinds.items():
@@ -181,8 +185,8 @@ class Site:
         if rows is None:
             return None
         cells = [self._detailed[cell] for cell in about.detailed(rows) if cell in self._detailed]
-        answers = self._answers_of(cells[0].sweep_id) if cells else None
         cells = [cell for cell in cells if cell.sweep_id == cells[0].sweep_id]
+        answers = self._answers_of(cells) if cells else None
         model = rows[0].model
         return about.model_of(self.reader.models.get(model, model), rows, cells, answers, self._footer)
 
@@ -200,12 +204,16 @@ class Site:
         cells = [cell for rows in self._series_of_model.values() for cell in about.detailed(rows)]
         return {row.cell: row for row in self.reader.rows(CellFactsRow, {"cells": cells})}
 
-    def _answers_of(self, sweep_id: str) -> Answers:
-        """The answers of a sweep about all cells that pages of models show in full, which are read at once."""
-        if sweep_id not in self._answers:
-            shown = {(row.model, row.device) for row in self._detailed.values() if row.sweep_id == sweep_id}
-            self._answers = {sweep_id: self.reader.excerpt(sweep_id, shown)}
-        return self._answers[sweep_id]
+    def _answers_of(self, cells: Sequence[CellFactsRow]) -> Answers:
+        """The answers about cells of a sweep, read at once for all cells that are known to be shown in full."""
+        sweep_id = cells[0].sweep_id
+        measured, answers = self._answers.get(sweep_id, (set(), None))
+        if answers is None or not {(row.model, row.device) for row in cells} <= measured:
+            shown = (*cells, *self._cells.values(), *self._detailed.values())
+            measured = {(row.model, row.device) for row in shown if row.sweep_id == sweep_id}
+            answers = self.reader.excerpt(sweep_id, measured)
+            self._answers = {sweep_id: (measured, answers)}
+        return answers
 
     def _device(self, name: str) -> Page | None:
         if (row := self.devices.get(name)) is None:
@@ -227,9 +235,14 @@ class Site:
             self._histories = dict(history_files(self.reader, wanted))
 
     def _cell(self, cell: str) -> Page | None:
-        self._answers.clear()  # the excerpt of a cell takes the place of theirs
-        rows = self.reader.rows(CellFactsRow, {"cells": [cell]})
-        return cell_of(self.reader, rows[0], self._footer) if rows else None
+        if cell not in self._cells:
+            self._read_cells([cell])
+        row = self._cells.get(cell)
+        return cell_of(self.reader, self._answers_of([row]), row, self._footer) if row else None
+
+    def _read_cells(self, cells: Sequence[str]) -> None:
+        rows = self.reader.rows(CellFactsRow, {"cells": cells}) if cells else []
+        self._cells = {row.cell: row for row in rows}
 
     def _session(self, session_id: str) -> Page | None:
         if session_id not in self._sessions:
