@@ -137,7 +137,9 @@ def test_a_series_shows_every_session_and_night_with_the_times_of_sql(
     ).fetchall()
     shown = {text.split()[0]: float(text.split()[1]) for each in history for text in each["sessions"].split(",")}
     assert len(shown) > 5 * len(history)
-    assert shown == {session: pytest.approx(median_ms, rel=0.1) for session, median_ms in sessions}
+    of_sql = {session: pytest.approx(median_ms, rel=0.1) for session, median_ms in sessions}
+    assert len(of_sql) > 20
+    assert {session: shown.get(session) for session in of_sql} == of_sql  # of old nights, the view has no runs
     # and the newest verdict is on the page of the device without any script
     assert "regression" in page.column("series", "Verdict")
 
