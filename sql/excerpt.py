@@ -1,11 +1,11 @@
-"""A small warehouse in memory with the sessions of some models in one sweep, for pages about few cells.
+"""A small warehouse in memory with the sessions of some models on some devices in a sweep, for pages about few cells.
 
 Views with windows read all cells of a sweep even if one is asked for, which takes seconds where a sweep has 10,000.
 The same views on an excerpt answer at once, with the same rows: nothing that a view says of a cell depends on another
-model or sweep, except verdicts and noise, which are not in it.
+model, device or sweep, except verdicts and noise, which are not in it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import duckdb
@@ -17,7 +17,8 @@ from sql.schema import bring_up_to_date
 _CELLS = r"""
     SELECT cell_id FROM cell
     WHERE sweep_id = $sweep_id
-        AND regexp_replace(model, '@[^@]*$', '') IN (SELECT regexp_replace(unnest($models), '@[^@]*$', ''))
+        AND (regexp_replace(model, '@[^@]*$', ''), device)
+            IN (SELECT (regexp_replace(unnest($models), '@[^@]*$', ''), unnest($devices)))
 """
 _SESSIONS = f"SELECT session_key FROM session_cell WHERE cell_id IN ({_CELLS})"
 _RUNS = f"SELECT run_id FROM run WHERE session_key IN ({_SESSIONS})"
@@ -37,15 +38,11 @@ class Excerpt:
         self._whole = whole
         self.connection = duckdb.connect(":memory:")
         bring_up_to_date(self.connection, Path("excerpt"))
-        self._content: tuple[str, tuple[str, ...]] | None = None
 
-    def fill(self, sweep_id: str, models: Sequence[str]) -> None:
-        """Let the connection have the sessions of some models with all their methods in a sweep, and no others."""
-        wanted = (sweep_id, tuple(sorted(models)))
-        if wanted == self._content:
-            return
-        self._content = None
-        given = {"sweep_id": sweep_id, "models": list(models)}
+    def fill(self, sweep_id: str, measured: Collection[tuple[str, str]]) -> None:
+        """Let the connection have the sessions of models, with all their methods, on devices in a sweep, no others."""
+        models, devices = zip(*sorted(measured), strict=True)
+        given = {"sweep_id": sweep_id, "models": list(models), "devices": list(devices)}
         for table, columns in self._tables().items():
             limit = next((name for name in _LIMITS if name in columns), None)
             text = f"FROM {identifier(table)}" + (f" WHERE {limit} IN ({_LIMITS[limit]})" if limit else "")
@@ -55,7 +52,6 @@ class Excerpt:
                 self.connection.register("incoming", rows)
                 self.connection.execute(f"INSERT INTO {identifier(table)} BY NAME FROM incoming")
                 self.connection.unregister("incoming")
-        self._content = wanted
 
     def _tables(self) -> dict[str, list[str]]:
         """Return the columns of each table that is copied."""

@@ -1,4 +1,4 @@
--- One cell: what was measured alike.
+-- Cells: what was measured alike in each.
 SELECT
     cell,
     sweep_id,
@@ -20,6 +20,7 @@ FROM cell
 LEFT JOIN (
     SELECT cell, max_by(_commit_name(source_commit, source_author, source_is_dirty), started_at) AS source_commit
     FROM _session
+    WHERE cell IN (SELECT unnest($cells::VARCHAR[]))
     GROUP BY cell
 ) AS commits USING (cell)
-WHERE cell = $cell;
+WHERE cell IN (SELECT unnest($cells::VARCHAR[]));

@@ -7,6 +7,6 @@ SELECT
     count(*) AS sessions,
     min(session_id) AS session_id
 FROM failed_session
-WHERE night = $night AND NOT superseded
+WHERE list_contains([$night::DATE], night) AND NOT superseded
 GROUP BY device, status, reason_code
 ORDER BY sessions DESC, device, reason_code;

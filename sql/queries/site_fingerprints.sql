@@ -1,4 +1,5 @@
--- What pages are made from, as a number for each night, series, model, device and sweep: it changes with their content.
+-- What pages are made from, as a number for each night, model, device, its weeks, and sweep.
+-- It changes with their content.
 WITH
 judged AS (
     SELECT series_verdict.*, model, hash(series_verdict) AS fingerprint
@@ -7,7 +8,7 @@ judged AS (
 )
 SELECT 'night' AS kind, night::VARCHAR AS name, bit_xor(fingerprint)::VARCHAR AS fingerprint FROM judged GROUP BY night
 UNION ALL
-SELECT 'series', series_id || '/' || device, bit_xor(fingerprint)::VARCHAR FROM judged GROUP BY series_id, device
+SELECT 'week', device || '/' || date_trunc('week', night)::DATE, bit_xor(fingerprint)::VARCHAR FROM judged GROUP BY ALL
 UNION ALL
 SELECT 'model', model, bit_xor(fingerprint)::VARCHAR FROM judged GROUP BY model
 UNION ALL

@@ -1,9 +1,10 @@
 -- Every series on each device with its newest verdict on its latency.
 WITH
 newest AS (
-    SELECT *, count(*) OVER (PARTITION BY series_id, device) AS nights
+    SELECT *, count(*) OVER of_series AS nights, min(night) OVER of_series AS first_night
     FROM series_verdict
     WHERE metric = 'latency'
+    WINDOW of_series AS (PARTITION BY series_id, device)
     QUALIFY row_number() OVER (PARTITION BY series_id, device ORDER BY night DESC) = 1
 )
 SELECT
@@ -23,7 +24,8 @@ SELECT
     noise_floor,
     since,
     nights,
-    _verdict_place(verdict) AS place
+    _verdict_place(verdict) AS place,
+    first_night
 FROM newest
 JOIN series USING (series_id)
 ORDER BY model, device, threads, precision <> 'fp32', precision, variant;

@@ -1,28 +1,57 @@
--- Each night of every series of some devices, the newest first, and what differed from the last good night.
+-- Each night of every series of some devices in some weeks: its verdict, what differed from the last good night, and its
+-- sessions as text: id and milliseconds of each, and a dash if the time of the night is not made from it.
+WITH
+sessions AS (
+    SELECT
+        series_id,
+        device,
+        night,
+        string_agg(
+            session_id || ' ' || round(session_time.execute_ns / typical_runs / 1e6, 6)
+                || CASE WHEN is_typical THEN '' ELSE ' -' END,
+            ','
+            ORDER BY started_at, session_id
+        ) AS sessions
+    FROM _session
+    JOIN session_time USING (session_key)
+    WHERE night >= $first AND night < $last AND list_contains($devices::VARCHAR[], device) AND purpose IS NULL
+        AND _has_times(emulated)
+    GROUP BY series_id, device, night
+),
+judged AS (
+    FROM series_verdict
+    WHERE night >= $first AND night < $last AND list_contains($devices::VARCHAR[], device) AND metric = 'latency'
+),
+-- What differs is found only for nights that changed: most did not.
+differing AS (
+    SELECT series_id, device, night, _changes(before.facts, now.facts) AS changed
+    FROM judged
+    JOIN _cell_facts AS now ON now.cell = judged.cell
+    JOIN _cell_facts AS before ON before.cell = baseline_cell
+    WHERE verdict NOT IN ('no change', 'insufficient data')
+)
 SELECT
     series_id,
-    series_verdict.device,
-    series_verdict.night,
-    series_verdict.cell,
-    value / 1e6 AS time_ms,
-    ratio,
-    low,
-    high,
+    device,
+    night,
+    judged.cell,
+    round(value / 1e6, 6) AS time_ms,
+    round(ratio, 6) AS ratio,
+    round(low, 6) AS low,
+    round(high, 6) AS high,
     verdict,
-    sessions,
     invalid_sessions,
-    noise_floor,
+    round(noise_floor, 4) AS noise_floor,
     since,
-    baseline_to,
-    _changes(before.facts, now.facts) AS changed,
+    changed,
     cause,
     reason,
     content.build,
-    content.executorch_version
-FROM series_verdict
+    content.executorch_version,
+    sessions.sessions
+FROM judged
 LEFT JOIN series_cause USING (series_id, device, night)
-LEFT JOIN cell AS content ON content.cell = series_verdict.cell
-LEFT JOIN _cell_facts AS now ON now.cell = series_verdict.cell
-LEFT JOIN _cell_facts AS before ON before.cell = baseline_cell
-WHERE series_verdict.device IN (SELECT unnest($devices::VARCHAR[])) AND metric = 'latency'
-ORDER BY series_id, device, night DESC;
+LEFT JOIN sessions USING (series_id, device, night)
+LEFT JOIN differing USING (series_id, device, night)
+LEFT JOIN (FROM cell WHERE night >= $first AND night < $last) AS content ON content.cell = judged.cell
+ORDER BY series_id, device, night;

@@ -1,4 +1,4 @@
--- One session, however it ended.
+-- Sessions, however they ended.
 SELECT
     session_id,
     sweep_id,
@@ -30,4 +30,4 @@ SELECT
     log_tail
 FROM _session
 JOIN device USING (device_id)
-WHERE session_id = $session_id;
+WHERE list_contains($session_ids::VARCHAR[], session_id);

@@ -1,5 +1,6 @@
--- How the device was before and after a session.
+-- How the device was before and after sessions.
 SELECT
+    session_id,
     moment,
     temperature_c,
     thermal_status,
@@ -8,5 +9,5 @@ SELECT
     governor,
     frequency_mhz
 FROM session_conditions
-WHERE session_id = $session_id
-ORDER BY moment DESC;
+WHERE list_contains($session_ids::VARCHAR[], session_id)
+ORDER BY session_id, moment DESC;

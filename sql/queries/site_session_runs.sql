@@ -1,5 +1,5 @@
--- The runs of a session in their order.
-SELECT run_index, is_warmup, execute_ms
+-- The runs of sessions in their order.
+SELECT session_id, run_index, is_warmup, execute_ms
 FROM run_latency
-WHERE session_id = $session_id
-ORDER BY run_index;
+WHERE list_contains($session_ids::VARCHAR[], session_id)
+ORDER BY session_id, run_index;

@@ -1,4 +1,4 @@
--- The verdicts on a night, worst first. What differs is found only for those that changed: most of a night did not.
+-- The verdicts on nights, worst first. What differs is found only for those that changed: most of a night did not.
 SELECT * EXCLUDE (place)
 FROM (
     SELECT
@@ -29,7 +29,7 @@ FROM (
         series_id,
         place
     FROM _shown_verdict
-    WHERE night = $night AND verdict != 'no change'
+    WHERE list_contains($nights::DATE[], night) AND verdict != 'no change'
     UNION ALL
     SELECT
         model,
@@ -60,6 +60,6 @@ FROM (
         NULL AS place
     FROM series_verdict
     JOIN series USING (series_id)
-    WHERE night = $night AND verdict = 'no change' AND metric = 'latency'
+    WHERE list_contains($nights::DATE[], night) AND verdict = 'no change' AND metric = 'latency'
 )
 ORDER BY place NULLS LAST, model, device, threads, precision <> 'fp32', precision, variant;

@@ -5,7 +5,7 @@ Every sentence is one that a page or the report has; nothing here computes a fig
 
 import math
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 
@@ -28,11 +28,10 @@ from tasks.analyse.report.sections.sme2_coverage import coverage_in_words
 from tasks.analyse.report.sections.sme2_pairs import shift_in_words
 from tasks.analyse.report.sections.verdicts import change_of, evidence_of
 from tasks.analyse.report.text import in_ms, joined, sentence, with_code
-from tasks.analyse.site.about import answers_of
+from tasks.analyse.site.about import limited_to
 from tasks.analyse.site.cell import origin_of
 from tasks.analyse.site.changes import compare_command
-from tasks.analyse.site.history import Histories
-from tasks.analyse.site.rows import NightVerdictRow, SeriesNightRow, SeriesRow
+from tasks.analyse.site.rows import NightVerdictRow, SeriesRow
 from tasks.analyse.site.session_rows import CellFactsRow, CellSessionRow
 from tasks.analyse.verdict.metrics import LATENCY
 from tasks.bundle.next_step import next_step
@@ -46,7 +45,7 @@ _STEPS = {
 }
 """What to do after a verdict; after any other, the night is compared with the last good one."""
 _FIGURES = (
-    "verdict", "time_ms", "ratio", "low", "high", "sessions", "invalid_sessions", "noise_floor", "since", "changed",
+    "verdict", "ratio", "low", "high", "sessions", "noise_floor", "since", "changed",
     "cause", "reason",
 )  # fmt: skip
 
@@ -58,67 +57,92 @@ def explain(reader: Reader, name: str, only: Mapping[str, str | None]) -> Explan
     """
     every = reader.rows(SeriesRow)
     first, *others = worst_first(_chosen(every, reader, name, only))
-    newest = Histories(reader, {first.device}).of(first)[0][0]
-    made = explain_series(reader, first, newest, every)
+    verdicts = reader.rows(NightVerdictRow, {"nights": [first.night]})
+    made = explain_series(reader, first, every, verdicts, lambda cells: answers_about(reader, cells))
     return replace(made, others=[joined(f"{series_title(row)}: {row.night}: ", _judged(row)) for row in others])
 
 
-def explain_series(
-    reader: Reader, row: SeriesRow, newest: SeriesNightRow, every: Sequence[SeriesRow], *, in_detail: bool = True
-) -> Explanation:
-    """Explain a series by its newest night; among `every` series are those of its other variants.
+AnswersAbout = Callable[[Sequence[CellFactsRow]], Answers]
+"""Gives the answers about a sweep that cover some of its cells, of one model on one device."""
 
-    Without detail, only what the verdict states: no other view is read.
+
+def answers_about(reader: Reader, cells: Sequence[CellFactsRow]) -> Answers:
+    """Return the answers about the sweep of some cells, for their models and devices; valid until the next call."""
+    return reader.excerpt(cells[0].sweep_id, {(cell.model, cell.device) for cell in cells})
+
+
+def explain_series(
+    reader: Reader,
+    row: SeriesRow,
+    every: Sequence[SeriesRow],
+    verdicts: Sequence[NightVerdictRow],
+    about: AnswersAbout | None,
+) -> Explanation:
+    """Explain a series by its newest night, of which `verdicts` are all; among `every` series are its other variants.
+
+    Without `about`, only what the verdict states: no other view is read.
     """
-    cell = _cell_of(reader, row) if in_detail else None
+    newest, others = _verdicts_on(row, verdicts)
+    cell = _cell_of(reader, row) if about else None
     facts = [*_about_verdict(newest)]
     sessions: list[str] = []
-    if cell:
+    if about and cell:
         beside = [found for each in every if _is_variant(each, row) and (found := _cell_of(reader, each))]
-        facts += [*_other_figures(reader, row), *facts_of_cell(reader, [cell, *beside])]
+        facts += [*_other_figures(others), *facts_of_cell(reader, [cell, *beside], about)]
         sessions = _succeeded(reader, cell)
     names = {name: getattr(row, name) for name in ("model", "device", "precision", "variant", "threads", "series_id")}
     figures = {name: _plain(getattr(newest, name)) for name in _FIGURES}
-    ids = {"cell": newest.cell, "sweep_id": cell.sweep_id if cell else None, "session_ids": sessions}
+    figures["time_ms"] = row.time_ms
+    ids = {"cell": row.cell, "sweep_id": cell.sweep_id if cell else None, "session_ids": sessions}
     names["model_in_sql"] = reader.models.get(row.model, row.model)
     return Explanation(
         title=series_title(row),
-        answer=_answer(newest),
+        answer=(Link(str(row.night), night_page(row.night)), f": {_judged(row)}. {sentence(newest.reason)}"),
         facts=[*facts, Fact("Next step", list(_next_step(reader, row, newest, sessions)))],
-        figures={**names, "night": str(newest.night), **figures, **ids},
+        figures={**names, "night": str(row.night), **figures, **ids},
     )
 
 
-def facts_of_cell(reader: Reader, cells: Sequence[CellFactsRow]) -> list[Fact]:
+def _verdicts_on(row: SeriesRow, verdicts: Sequence[NightVerdictRow]) -> tuple[NightVerdictRow, list[NightVerdictRow]]:
+    """Return the newest verdict on the latency of a series, and those on its other figures that changed."""
+    found = [each for each in verdicts if (each.series_id, each.device) == (row.series_id, row.device)]
+    (latency,) = [each for each in found if each.metric == LATENCY.name]
+    return latency, [each for each in found if each.metric != LATENCY.name]
+
+
+def facts_of_cell(reader: Reader, cells: Sequence[CellFactsRow], about: AnswersAbout) -> list[Fact]:
     """Return what is known about the first of some cells, which differ only in their variant."""
-    cell = cells[0]
-    about = answers_of(reader, cells[:1])
-    modules = heaviest(about.rows(ModuleRow))
-    facts = [
-        Fact("Where the time goes", [*categories(about).summary, *([f"Modules: {modules}."] if modules else [])]),
-        Fact("Portable operators", list(portable_advice(about)) or portable(about).summary),
-        Fact("Advice", list(other_advice(about))),
-    ]
-    pair = answers_of(reader, cells) if len(cells) > 1 else about
-    facts.append(Fact("SME2", [*sme2(pair).summary, *coverage_in_words(pair), *shift_in_words(pair)]))
+    cell, answers = cells[0], about(cells)
+    one, pair = limited_to(answers, cells[:1]), limited_to(answers, cells)
+    modules = heaviest(one.rows(ModuleRow))
     alike = {"device": [cell.device], "precision": [cell.precision], "variant": [cell.variant]}
-    night = Answers(reader, about.sweep, {**alike, "model": [reader.models.get(cell.model, cell.model)]})
-    facts.append(Fact("Sessions without a result", [*failures_sentence(night), *_steps_of(night.rows(FailureRow))]))
-    facts.append(Fact("Conditions of the night", [*conditions_in_words(night), *waits_in_words(night)]))
-    facts.append(Fact("Where it comes from", origin_of(cell)))
+    night = Answers(reader, one.sweep).limited(alike | {"model": [cell.model]})  # of all sessions on the device
+    facts = [
+        Fact("Where the time goes", [*categories(one).summary, *([f"Modules: {modules}."] if modules else [])]),
+        Fact("Portable operators", list(portable_advice(one)) or portable(one).summary),
+        Fact("Advice", list(other_advice(one))),
+        Fact("SME2", [*sme2(pair).summary, *coverage_in_words(pair), *shift_in_words(pair)]),
+        Fact("Sessions without a result", [*failures_sentence(night), *_steps_of(night.rows(FailureRow))]),
+        Fact("Conditions of the night", [*conditions_in_words(night), *waits_in_words(night)]),
+        Fact("Where it comes from", origin_of(cell)),
+    ]
     return [fact for fact in facts if fact.sentences]
 
 
 def explain_line(reader: Reader, line: Line) -> list[Fact]:
     """Return what is known about one line of a comparison, and about the cell of its B; nothing without a cell."""
-    cell = next(iter(reader.rows(CellFactsRow, {"cell": line.b.cell})), None)
+    cell = next(iter(reader.rows(CellFactsRow, {"cells": [line.b.cell]})), None)
     if cell is None:
         return []
     facts = [Fact("Verdict", [f"{line.series}: {line.answer}."])]
     facts += [Fact("Cause", [with_code(f"{line.cause}.")])] if line.cause else []
     facts += [Fact("What changed", [f"{line.differs}."])] if line.differs else []
     trace = _trace_of(_succeeded(reader, cell))
-    return [*facts, *facts_of_cell(reader, [cell]), *([Fact("Next step", [trace])] if trace else [])]
+    return [
+        *facts,
+        *facts_of_cell(reader, [cell], lambda cells: answers_about(reader, cells)),
+        *([Fact("Next step", [trace])] if trace else []),
+    ]
 
 
 def worst_first(rows: Sequence[SeriesRow]) -> list[SeriesRow]:
@@ -157,7 +181,7 @@ def _is_variant(one: SeriesRow, other: SeriesRow) -> bool:
 
 
 def _cell_of(reader: Reader, row: SeriesRow) -> CellFactsRow | None:
-    return next(iter(reader.rows(CellFactsRow, {"cell": row.cell})), None)
+    return next(iter(reader.rows(CellFactsRow, {"cells": [row.cell]})), None)
 
 
 def _succeeded(reader: Reader, cell: CellFactsRow) -> list[str]:
@@ -166,7 +190,7 @@ def _succeeded(reader: Reader, cell: CellFactsRow) -> list[str]:
     return [row.session_id for row in sorted(rows, key=lambda row: not row.is_typical)]
 
 
-def _judged(row: SeriesRow | SeriesNightRow) -> str:
+def _judged(row: SeriesRow) -> str:
     """The newest verdict with its figures: `12.3 ms, +4.2 % against its baseline: regression since 2026-11-02`."""
     if row.time_ms is None:
         return row.verdict
@@ -174,12 +198,7 @@ def _judged(row: SeriesRow | SeriesNightRow) -> str:
     return f"{in_ms(row.time_ms)}{change}: {row.verdict}{f' since {row.since}' if row.since else ''}"
 
 
-def _answer(night: SeriesNightRow) -> Text:
-    """The newest verdict in a sentence, and its reason."""
-    return (Link(str(night.night), night_page(night.night)), f": {_judged(night)}. {sentence(night.reason)}")
-
-
-def _about_verdict(night: SeriesNightRow) -> Iterator[Fact]:
+def _about_verdict(night: NightVerdictRow) -> Iterator[Fact]:
     """What the verdict is made from, and what it states about the change."""
     yield Fact("Evidence", [sentence(evidence_of(night.reason, night.sessions, night.low, night.high))])
     if night.cause:
@@ -188,10 +207,8 @@ def _about_verdict(night: SeriesNightRow) -> Iterator[Fact]:
         yield Fact("What changed", [f"{night.changed}." if night.changed else "Nothing else changed."])
 
 
-def _other_figures(reader: Reader, row: SeriesRow) -> Iterator[Fact]:
+def _other_figures(found: Sequence[NightVerdictRow]) -> Iterator[Fact]:
     """The other figures of the series that changed."""
-    only = {"series_id": [row.series_id], "device": [row.device]}
-    found = [each for each in reader.rows(NightVerdictRow, {"night": row.night}, only) if each.metric != LATENCY.name]
     if found:
         yield Fact("Other figures", [sentence(f"{each.verdict}: {each.reason}") for each in found])
 
@@ -202,7 +219,7 @@ def _steps_of(rows: Sequence[FailureRow]) -> Iterator[Text]:
         yield with_code(next_step(code))
 
 
-def _next_step(reader: Reader, row: SeriesRow, night: SeriesNightRow, sessions: Sequence[str]) -> Iterator[Text]:
+def _next_step(reader: Reader, row: SeriesRow, night: NightVerdictRow, sessions: Sequence[str]) -> Iterator[Text]:
     """What to do after the verdict, each with its command."""
     if step := _STEPS.get(night.verdict):
         yield with_code(step)

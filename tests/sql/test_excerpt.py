@@ -52,6 +52,12 @@ def models_of(connection: duckdb.DuckDBPyConnection, sweep_id: str) -> list[str]
     return sorted({model.partition("@")[0] for (model,) in rows})
 
 
+def measured(connection: duckdb.DuckDBPyConnection, sweep_id: str, models: list[str]) -> set[tuple[str, str]]:
+    """Models of a sweep, each with every device that it was measured on."""
+    rows = connection.execute("SELECT model, device FROM cell WHERE sweep_id = $1", [sweep_id]).fetchall()
+    return {(model, device) for model, device in rows if model.partition("@")[0] in models}
+
+
 def rows_of(connection: duckdb.DuckDBPyConnection, view: str) -> dict[tuple[str, str], list[str]]:
     """The rows of a view by sweep and model."""
     answer = connection.execute(f"FROM {view}")
@@ -76,7 +82,7 @@ def test_a_view_of_an_excerpt_has_the_rows_of_the_whole_and_no_others(
         models = models_of(whole, sweep_id)
         for part in (models[::2], models[1::2]):
             # when an excerpt is filled with half of the models of a sweep, after another one
-            excerpt.fill(sweep_id, part)
+            excerpt.fill(sweep_id, measured(whole, sweep_id, part))
             # then each view says the same of them, and nothing of any other
             wanted = {(sweep_id, model) for model in part}
             for view in VIEWS:
@@ -87,7 +93,10 @@ def test_a_view_of_an_excerpt_has_the_rows_of_the_whole_and_no_others(
 def test_an_excerpt_of_one_method_has_the_others_of_its_model(
     whole: duckdb.DuckDBPyConnection, excerpt: Excerpt
 ) -> None:
-    excerpt.fill("smoke-2026-11-20", ["llm@decode8"])
+    excerpt.fill(
+        "smoke-2026-11-20",
+        {("llm@decode8", device) for _, device in measured(whole, "smoke-2026-11-20", ["llm"])},
+    )
     speed = "SELECT count(prefill_cell), count(decode_cell) FROM generation_speed WHERE model = 'llm'"
     expected = whole.execute(f"{speed} AND sweep_id = 'smoke-2026-11-20'").fetchall()
     assert excerpt.connection.execute(speed).fetchall() == expected

@@ -140,7 +140,7 @@ class Answers:
 
     def session(self, session_id: _SessionId, log_offset: _Offset = 0) -> dict[str, Any]:
         """One session: how it ended, its runs, conditions and log, and where the time of its cell goes."""
-        asked = {"session_id": session_id}
+        asked = {"session_ids": [session_id]}
         with readable_warehouse(self._var, self._warehouse) as file, open_reader(file) as reader:
             found = reader.rows(SessionFactsRow, asked)
             if not found:

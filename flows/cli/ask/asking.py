@@ -151,6 +151,9 @@ def trace(
     run: Annotated[
         str | None, typer.Option("--run", help="With -o: index of a run, or all; the middle one if omitted.")
     ] = None,
+    view: Annotated[
+        bool, typer.Option("--view", help="Show it in Perfetto's viewer on this machine, without a network.")
+    ] = False,
     var: VarOption = DEFAULT_VAR,
     bundles: BundlesOption = None,
 ) -> None:
@@ -158,11 +161,16 @@ def trace(
     from devices.errors import InputError
     from flows.cli.ask.inspect import inspect_etdump
     from flows.cli.ask.trace import etdump_of, write_trace
+    from flows.cli.ask.trace_view import viewer_of
 
     store = opened_store(bundles, var)
-    if output is not None:
-        show(write_trace(session, run, output, store))
-    elif run is not None:
-        raise InputError("--run chooses what is written; name the file with --output")
-    else:
+    if output is None:
+        if run is not None or view:
+            raise InputError("--run and --view are about the file that is written; name it with --output")
         inspect_etdump(etdump_of(session, store))
+        return
+    show(write_trace(session, run, output, store))
+    if view:
+        with viewer_of(output) as server:
+            show(f"etfarm: trace at http://127.0.0.1:{server.server_port}/, Ctrl-C ends the viewer", err=True)
+            server.serve_forever()

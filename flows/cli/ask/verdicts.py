@@ -100,7 +100,7 @@ def verdicts_of_night(night: str | None, var: Path, warehouse: Path | None) -> t
         wanted = night or next(iter(nights))
         if wanted not in nights:
             raise InputError(f"`{wanted}` is not a judged night{did_you_mean(wanted, nights)}")
-        return wanted, reader.rows(NightVerdictRow, {"night": nights[wanted]})
+        return wanted, reader.rows(NightVerdictRow, {"nights": [nights[wanted]]})
 
 
 def _lines(rows: "Sequence[VerdictRow]") -> "Iterator[Line]":

@@ -36,8 +36,13 @@ def device_page(device: str) -> str:
 
 
 def series_page(series_id: str, device: str) -> str:
-    """Return the address of a series on a device."""
-    return f"series/{series_id}/{slug(device)}.html"
+    """Return the address of a series on a device: a view of the page of the device."""
+    return f"{device_page(device)}?series={series_id}"
+
+
+def history_file(device: str, monday: date) -> str:
+    """Return the address of the data of all series of a device in the week that begins with a Monday."""
+    return f"histories/{slug(device)}/{monday}.js"
 
 
 def cell_page(cell: str) -> str:

@@ -3,8 +3,8 @@
 import contextlib
 import functools
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar, cast
@@ -71,13 +71,14 @@ class Reader:
         models = self._connection.execute("SELECT DISTINCT name FROM model").fetchall()
         return shown_names(name for (name,) in models)
 
-    def excerpt(self, sweep_id: str, models: Sequence[str]) -> "Reader":
-        """Return a reader of the sessions of some models in a sweep, by their names in the warehouse.
+    def excerpt(self, sweep_id: str, measured: Collection[tuple[str, str]]) -> "Answers":
+        """Return the answers for the sessions of models on devices in a sweep; models by the names that are shown.
 
-        It is much faster where a sweep has many cells, and valid until the next call.
+        They are much faster where a sweep has many cells, and valid until the next call.
         """
-        self._excerpt.fill(sweep_id, models)
-        return Reader(self._excerpt.connection, self.names)
+        self._excerpt.fill(sweep_id, {(self.models.get(model, model), device) for model, device in measured})
+        part = Reader(self._excerpt.connection, self.names)
+        return Answers(part, replace(part.rows(SweepRow)[0], discarded=0))
 
     @functools.cached_property
     def _excerpt(self) -> Excerpt:
@@ -88,27 +89,10 @@ class Reader:
         """The name of a model in the warehouse by the one that is shown."""
         return {shown: name for name, shown in self.names.items()}
 
-    def rows(
-        self,
-        row_class: type[RowT],
-        parameters: Mapping[str, Any] | None = None,
-        scope: Mapping[str, Sequence[str]] | None = None,
-    ) -> list[RowT]:
-        """Return the rows of a class's query, which gets those of the parameters that it names.
-
-        A `scope` gives values of fields: rows with others are left out, unless the class has no such field. Where it
-        names cells, they decide alone: a condition on them is the one that keeps DuckDB from reading all others.
-        """
+    def rows(self, row_class: type[RowT], parameters: Mapping[str, Any] | None = None) -> list[RowT]:
+        """Return the rows of a class's query, which gets those of the parameters that it names."""
         text = _queries()[f"{row_class.subject}_{row_class.query}"]
-        known = {field.name for field in fields(row_class)}
-        limits = {name: values for name, values in (scope or {}).items() if name in known}
-        limits = next(({name: limits[name]} for name in ("cell", "pair") if name in limits), limits)
         given = {name: value for name, value in (parameters or {}).items() if re.search(rf"\${name}\b", text)}
-        if limits:
-            named = {name: [f"scope_{name}_{place}" for place in range(len(values))] for name, values in limits.items()}
-            conditions = " AND ".join(f"{name} IN ({', '.join(f'${each}' for each in named[name])})" for name in limits)
-            text = f"SELECT * FROM ({text.rstrip().removesuffix(';')}\n) WHERE {conditions}"
-            given |= {each: value for name in limits for each, value in zip(named[name], limits[name], strict=True)}
         answer = self._connection.execute(text, given)
         columns = [name for name, *_ in answer.description or []]
         model = columns.index("model") if "model" in columns else None
@@ -122,27 +106,36 @@ class Reader:
 
 
 class Answers:
-    """The rows of any query for one sweep; each query is run once, when its rows are first requested.
+    """The rows of any query for one sweep; each query is run once, when its rows are first requested."""
 
-    A `scope` limits them: `{"model": ["voice"]}` leaves only rows of that model, where rows name one.
-    """
-
-    def __init__(self, reader: Reader, sweep: SweepRow, scope: Mapping[str, Sequence[str]] | None = None) -> None:
+    def __init__(self, reader: Reader, sweep: SweepRow) -> None:
         self.sweep = sweep
         self.not_loaded: Sequence[str] = ()
         """Why bundles of the sweep are in no figure of the report, a sentence each."""
         self.dropped: str | None = None
         """How many sessions the newest start of the sweep dropped, and why: `8 dropped (...)`."""
         self._reader = reader
-        self._scope = scope or {}
+        self._scope: Mapping[str, Collection[str]] = {}
         self._known: dict[type[Row], Sequence[Row]] = {}
 
     def rows(self, row_class: type[RowT]) -> list[RowT]:
         """The rows of the class's query."""
         if row_class not in self._known:
             parameters = {"sweep_id": self.sweep.sweep_id, "night": self.sweep.night}
-            self._known[row_class] = self._reader.rows(row_class, parameters, self._scope)
-        return cast(list[RowT], self._known[row_class])
+            self._known[row_class] = self._reader.rows(row_class, parameters)
+        rows = cast(list[RowT], self._known[row_class])
+        limits = self._scope.keys() & {field.name for field in fields(row_class)}
+        limits = next(({name} for name in ("cell", "pair") if name in limits), limits)
+        return [row for row in rows if all(getattr(row, name) in self._scope[name] for name in limits)]
+
+    def limited(self, scope: Mapping[str, Collection[str]]) -> "Answers":
+        """Return the answers about some cells, pairs, models or devices: `{"model": ["voice"]}`.
+
+        Rows without such a field stay; where there is a field of cells or pairs, it decides alone.
+        """
+        part = Answers(self._reader, self.sweep)
+        part._scope, part._known = scope, self._known
+        return part
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from jinja2.runtime import Context
 from markupsafe import Markup
 
 from devices.foreign_text import plain, plain_line
-from tasks.analyse.report.page import Chart, Code, Link, Page, Tag, parts_of
+from tasks.analyse.report.page import Code, Link, Page, Tag, parts_of
 
 NAVIGATION = (
     ("This morning", "index.html"),
@@ -60,7 +60,6 @@ def _environment() -> Environment:
         "from_page": _from_page,
         "linked": _linked,
         "as_json": _as_json,
-        "drawn": _drawn,
     }
     environment.tests["code"] = lambda part: isinstance(part, Code)
     environment.tests["link"] = lambda part: isinstance(part, Link)
@@ -78,7 +77,7 @@ def _from_page(context: Context, address: str) -> str:
         return address
     page: Page = context["page"]
     published: Container[str] | None = context["published"]
-    if page.address is None or not (published is None or not address or address in published):
+    if page.address is None or not (published is None or not address or address.partition("?")[0] in published):
         return ""
     return "../" * page.address.count("/") + address
 
@@ -99,12 +98,3 @@ def _as_json(value: Any) -> Markup:
     """Return JSON for a script element, in which no text can end the element."""
     text = json.dumps(value, default=str, separators=(",", ":"), allow_nan=False)
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
-
-
-def _drawn(chart: Chart) -> Markup:
-    """Return a chart as SVG."""
-    from vl_convert import vegalite_to_svg
-
-    values = [{key: value for key, value in row.items() if key != "to"} for row in chart.values]
-    spec = json.loads(json.dumps({**chart.spec, "data": {"values": values}}, default=str))
-    return Markup(vegalite_to_svg(spec))

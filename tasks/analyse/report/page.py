@@ -160,7 +160,7 @@ class StackChart:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart that a browser draws (HTML only), and the table of its values behind it.
+    """A chart that a browser draws (pages of the site only), and the table of its values behind it.
 
     `spec` is a Vega-Lite specification without its data; `values` are the rows that it draws, and `columns` are the
     fields that the table shows, with their heads.
@@ -171,6 +171,35 @@ class Chart:
     spec: Mapping[str, Any]
     values: Sequence[Mapping[str, Any]]
     columns: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Two names to choose, A and B, which lead to the page that compares them (pages of the site only).
+
+    `names` are those that are shown, each with its part of an address; `address` has the places `{a}` and `{b}`.
+    """
+
+    kind: ClassVar[str] = "choice"
+    title: str
+    names: Mapping[str, str]
+    address: str
+    command: str
+    """What to type instead where the page of a pair is not published, with the same places."""
+
+
+@dataclass(frozen=True)
+class Histories:
+    """The histories of the series of a device (HTML only); a script shows the one that the address names.
+
+    Their data are files beside the page: one more night changes one file of each device, and no page of a series.
+    """
+
+    kind: ClassVar[str] = "histories"
+    files: Sequence[str]
+    """The addresses of the data, the oldest first."""
+    series: Mapping[str, Mapping[str, Any]]
+    """What the page states of each series, by its id."""
 
 
 @dataclass(frozen=True)
@@ -200,7 +229,7 @@ class Heading:
     text: Text
 
 
-Block = Paragraph | Points | Table | BarChart | StackChart | Chart | Log | Fold | Heading
+Block = Paragraph | Points | Table | BarChart | StackChart | Chart | Choice | Histories | Log | Fold | Heading
 
 
 @dataclass(frozen=True)
@@ -243,6 +272,16 @@ class Page:
     def has_charts(self) -> bool:
         """Whether a browser has to draw anything."""
         return any(_has_chart(section.blocks) for section in self.sections)
+
+    @property
+    def has_histories(self) -> bool:
+        """Whether the page can show the history of a series."""
+        return any(isinstance(block, Histories) for section in self.sections for block in section.blocks)
+
+    @property
+    def is_of_pages_that_go(self) -> bool:
+        """Whether a script makes links to pages that may not be published."""
+        return any(isinstance(block, Histories | Choice) for section in self.sections for block in section.blocks)
 
 
 def _has_chart(blocks: Sequence[Block]) -> bool:

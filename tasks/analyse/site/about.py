@@ -6,11 +6,12 @@ from dataclasses import replace
 from tasks.analyse.report import head
 from tasks.analyse.report.addresses import cell_page, device_page, model_page, night_page, sweep_page
 from tasks.analyse.report.columns import table_of
-from tasks.analyse.report.data import Answers, Reader, SweepRow
+from tasks.analyse.report.data import Answers
 from tasks.analyse.report.page import Block, Fold, Link, Page, Paragraph, Section, Table, Tone
 from tasks.analyse.report.sections.section_list import SECTIONS
 from tasks.analyse.report.text import separated
-from tasks.analyse.site.rows import DeviceNightRow, FarmDeviceRow, SeriesRow
+from tasks.analyse.site.history import histories_of
+from tasks.analyse.site.rows import DecisionRow, DeviceNightRow, FarmDeviceRow, SeriesRow
 from tasks.analyse.site.session_rows import CellFactsRow
 
 MOST_CELLS = 60
@@ -20,23 +21,15 @@ _OF_MODEL = ("advice", "modules", "operators", "portable", "sme2", "accuracy")
 _OF_LARGE_SWEEP = ("failures",)
 
 
-def details_of(reader: Reader, cells: Sequence[CellFactsRow], anchors: Iterable[str]) -> list[Section]:
-    """Return sections of the report on a sweep, limited to some cells of a model; other sessions are not counted."""
-    return sections_of(answers_of(reader, cells), anchors)
+def details_of(answers: Answers, cells: Sequence[CellFactsRow], anchors: Iterable[str]) -> list[Section]:
+    """Return sections of the report on a sweep, limited to some cells; other sessions are not counted."""
+    return sections_of(limited_to(answers, cells), anchors)
 
 
-def answers_of(reader: Reader, cells: Sequence[CellFactsRow]) -> Answers:
-    """Return the answers about some cells of a model in a sweep; valid until the next call."""
-    model = reader.models.get(cells[0].model, cells[0].model)
-    part = reader.excerpt(cells[0].sweep_id, [model])
-    (sweep,) = part.rows(SweepRow)
-    scope = {
-        "cell": [row.cell for row in cells],
-        "pair": list(dict.fromkeys(row.pair for row in cells)),
-        "model": [model],
-        "device": list(dict.fromkeys(row.device for row in cells)),
-    }
-    return Answers(part, replace(sweep, discarded=0), scope)
+def limited_to(answers: Answers, cells: Sequence[CellFactsRow]) -> Answers:
+    """Return the answers about some cells alone."""
+    names = ("cell", "pair", "model", "device")
+    return answers.limited({name: {getattr(row, name) for row in cells} for name in names})
 
 
 def sections_of(answers: Answers, anchors: Iterable[str]) -> list[Section]:
@@ -70,13 +63,20 @@ def _fewer(blocks: Sequence[Block]) -> list[Block]:
     return kept
 
 
-def model_of(reader: Reader, rows: Sequence[SeriesRow], explained: Section, footer: str) -> Page:
-    """Return the page of a model from the rows of its series, with the breakdown of a few of them.
+def model_of(
+    name: str,
+    rows: Sequence[SeriesRow],
+    explained: Section,
+    cells: Sequence[CellFactsRow],
+    answers: Answers | None,
+    footer: str,
+) -> Page:
+    """Return the page of a model from the rows of its series, with the breakdown of a few of their cells.
 
-    `explained` is what is known about the worst of them.
+    `name` is the model's in the warehouse; `explained` is what is known about the worst of them; `answers` are those
+    about the sweep of the cells, if there are any.
     """
     model = rows[0].model
-    cells = _detailed(reader, rows)
     which = (
         "Where the time goes, in the newest night, of ",
         *separated([(Link(f"{row.precision} on {row.device}", cell_page(row.cell)),) for row in cells]),
@@ -86,9 +86,8 @@ def model_of(reader: Reader, rows: Sequence[SeriesRow], explained: Section, foot
         explained,
         Section("series", "Series", [table_of(rows, without=("model",)).shortened(_MOST_ROWS, "see the devices")]),
         *([Section("breakdown", "Where the time goes", [Paragraph(which)])] if cells else []),
-        *(details_of(reader, cells, _OF_MODEL) if cells else []),
+        *(details_of(answers, cells, _OF_MODEL) if answers else []),
     ]
-    name = reader.models.get(model, model)
     subtitle = f"{name} · " if name != model else ""
     return Page(
         f"Model {model}", f"{subtitle}{len(rows):,} series", (), (), sections, footer, model_page(model),
@@ -96,21 +95,29 @@ def model_of(reader: Reader, rows: Sequence[SeriesRow], explained: Section, foot
     )  # fmt: skip
 
 
-def _detailed(reader: Reader, rows: Sequence[SeriesRow]) -> list[CellFactsRow]:
-    """The cells of the newest night to show in full: what changed first, then one of each precision and variant."""
+def detailed(rows: Sequence[SeriesRow]) -> list[str]:
+    """Return the cells of a model in the newest night to show in full.
+
+    What changed comes first, then one of each precision and variant.
+    """
     newest = max(row.night for row in rows)
     candidates = [row for row in rows if row.night == newest and row.time_ms is not None]
     candidates.sort(key=lambda row: row.verdict in ("no change", "insufficient data"))
     kinds = {(row.precision, row.variant): row for row in reversed(candidates)}
-    chosen = sorted(kinds.values(), key=candidates.index)[:_MOST_DETAILED]
-    cells = [facts for row in chosen for facts in reader.rows(CellFactsRow, {"cell": row.cell})]
-    return [facts for facts in cells if facts.sweep_id == cells[0].sweep_id]
+    return [row.cell for row in sorted(kinds.values(), key=candidates.index)[:_MOST_DETAILED]]
 
 
-def device_of(row: FarmDeviceRow, nights: Sequence[DeviceNightRow], rows: Sequence[SeriesRow], footer: str) -> Page:
-    """Return the page of a device: its facts, its nights, its series."""
+def device_of(
+    row: FarmDeviceRow,
+    nights: Sequence[DeviceNightRow],
+    rows: Sequence[SeriesRow],
+    decisions: Sequence[DecisionRow],
+    footer: str,
+) -> Page:
+    """Return the page of a device: its facts, its nights, its series and the history of each."""
     sections = [
         Section("facts", "What it is", [table_of([row])]),
+        *([Section("history", "History", [histories_of(rows, decisions)])] if rows else []),
         Section(
             "series",
             "Series",

@@ -3,7 +3,7 @@
 from tasks.analyse.report.addresses import cell_page, device_page, model_page, night_page, sweep_page
 from tasks.analyse.report.cells import variant_word
 from tasks.analyse.report.columns import table_of
-from tasks.analyse.report.data import Reader
+from tasks.analyse.report.data import Answers, Reader
 from tasks.analyse.report.page import Code, CodeLink, Link, Page, Points, Section, Text
 from tasks.analyse.report.text import counted
 from tasks.analyse.site.about import details_of
@@ -12,8 +12,8 @@ from tasks.analyse.site.session_rows import CellFactsRow, CellSessionRow
 _SECTIONS = ("latency", "categories", "modules", "operators", "portable", "sme2", "accuracy")
 
 
-def cell_of(reader: Reader, row: CellFactsRow, footer: str) -> Page:
-    """Return the page of a cell."""
+def cell_of(reader: Reader, answers: Answers, row: CellFactsRow, footer: str) -> Page:
+    """Return the page of a cell; `answers` are about its sweep."""
     sessions = reader.rows(CellSessionRow, {"cell": row.cell})
     return Page(
         title=f"{row.model} {row.precision} on {row.device}",
@@ -21,7 +21,7 @@ def cell_of(reader: Reader, row: CellFactsRow, footer: str) -> Page:
         figures=(),
         summary=(),
         sections=[
-            *details_of(reader, [row], _SECTIONS),
+            *details_of(answers, [row], _SECTIONS),
             Section(
                 "sessions", "Sessions", [table_of(sessions).shortened(200, "etfarm sql lists them in session_latency")]
             ),

@@ -8,10 +8,26 @@ import duckdb
 from devices.errors import InputError
 from tasks.analyse.compare.found import compare_arms
 from tasks.analyse.compare.outcome import Line, Outcome, figures, time_text
-from tasks.analyse.report.addresses import arms_page, cell_page
-from tasks.analyse.report.page import Block, Cell, Code, Column, Link, Page, Paragraph, Points, Section, Table, Tone
+from tasks.analyse.report.addresses import arms_page, cell_page, slug
+from tasks.analyse.report.columns import table_of
+from tasks.analyse.report.data import Reader
+from tasks.analyse.report.page import (
+    Block,
+    Cell,
+    Choice,
+    Code,
+    Column,
+    Link,
+    Page,
+    Paragraph,
+    Points,
+    Section,
+    Table,
+    Tone,
+)
 from tasks.analyse.report.text import counted, with_code
-from tasks.analyse.site.rows import SeriesRow
+from tasks.analyse.site.compared_rows import MeasuredRow
+from tasks.analyse.site.rows import NightRow, SeriesRow
 
 _KINDS = {"variant": "Variants", "precision": "Precisions", "device": "Devices"}
 _MOST_PAIRS = 15
@@ -30,16 +46,28 @@ def pairs_of(series: Sequence[SeriesRow]) -> Iterator[tuple[str, str, str]]:
         yield from ((kind, a, b) for a, b in islice(combinations(values_of(kind, series), 2), _MOST_PAIRS))
 
 
-def choices(series: Sequence[SeriesRow], footer: str) -> Page:
-    """Return the page that leads to the comparisons."""
-    pairs = list(pairs_of(series))
+def choices(reader: Reader, series: Sequence[SeriesRow], nights: Sequence[NightRow], footer: str) -> Page:
+    """Return the page that leads to the comparisons: of nights, of what series differ in, and of files."""
     sections = []
+    if len(nights) > 1:
+        days = {str(row.night): str(row.night) for row in nights}
+        choice = Choice("Nights", days, "comparisons/{a}..{b}.html", "etfarm compare {a} {b}")
+        sections.append(Section("night", "Nights", [choice]))
+    pairs = list(pairs_of(series))
     for kind, title in _KINDS.items():
         links = [(Link(f"{a} and {b}", arms_page(kind, a, b)),) for of, a, b in pairs if of == kind]
         if links:
-            sections.append(Section(kind, title, [Points(links)]))
+            names = {value: slug(value) for value in values_of(kind, series)}
+            choice = Choice(
+                title, names, f"comparisons/{kind}/{{a}}..{{b}}.html", f"etfarm compare {kind}:{{a}} {kind}:{{b}}"
+            )
+            sections.append(Section(kind, title, [choice, Points(links)]))
+    if measured := reader.rows(MeasuredRow):
+        table = table_of(measured).shortened(_MOST_ROWS, "etfarm sql lists all: comparison")
+        sections.append(Section("turns", "Measured in turns", [table]))
     answer = (
-        f"{counted(len(pairs), 'comparison').capitalize()} in the newest sweep that has both sides. Any other: ",
+        f"{counted(len(pairs), 'pair').capitalize()} of the newest sweep that has both sides, "
+        f"{counted(len(measured), 'comparison')} measured in turns. Any other: ",
         Code("etfarm compare A B"),
         ".",
     )

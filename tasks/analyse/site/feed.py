@@ -1,24 +1,24 @@
 """The Atom feed of verdicts: an entry for each of the newest nights, and for each series that got slower in them."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, time
 
 from devices.foreign_text import plain_line
 from tasks.analyse.report.addresses import night_page, series_page
-from tasks.analyse.report.data import Reader
 from tasks.analyse.report.html import template
 from tasks.analyse.report.sections.verdicts import headline
-from tasks.analyse.site.rows import NightRow, NightVerdictRow
+from tasks.analyse.site.rows import NightRow, VerdictsOf
 
-_MOST_NIGHTS = 5
+MOST_NIGHTS = 5
 _MOST_ENTRIES = 20
 _TOLD = ("regression", "inaccurate", "device slower")
 
 
-def feed(reader: Reader) -> str:
+def feed(nights: Sequence[NightRow], rows_of: VerdictsOf) -> str:
     """Return the feed; ids are those of nights and series, so that a reader shows each entry once."""
     entries = []
-    for night in [row.night for row in reader.rows(NightRow)[:_MOST_NIGHTS]]:
-        rows = reader.rows(NightVerdictRow, {"night": night})
+    for night in [row.night for row in nights[:MOST_NIGHTS]]:
+        rows = rows_of(night)
         updated = datetime.combine(night, time(), UTC).isoformat()
         entries.append({"id": f"night:{night}", "title": headline(rows), "updated": updated, "to": night_page(night)})
         entries += [

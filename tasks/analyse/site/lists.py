@@ -11,8 +11,8 @@ from tasks.analyse.report.data import Answers, Reader, SweepRow
 from tasks.analyse.report.page import Block, Cell, Code, CodeLink, Column, Link, Page, Paragraph, Section, Table, Text
 from tasks.analyse.report.text import counted, joined
 from tasks.analyse.site.about import MOST_CELLS, sections_of
+from tasks.analyse.site.compared_rows import ComparedRow
 from tasks.analyse.site.rows import (
-    ComparedRow,
     FarmDeviceRow,
     FarmRunnerRow,
     GainRow,
@@ -93,12 +93,16 @@ def runners(reader: Reader, footer: str) -> Page:
     )
 
 
-def sme2(reader: Reader, sweeps: Iterable[SweepRow], footer: str) -> Page:
+def sme2(reader: Reader, series: Sequence[SeriesRow], sweeps: Iterable[SweepRow], footer: str) -> Page:
     """Return the page about SME2 in the newest night of every sweep: what it gained, where, and by which kernels.
 
     Of a sweep with more cells than can be read, only the gain of each pair.
     """
-    rows = reader.rows(GainRow)
+    variants: dict[tuple[object, ...], set[str]] = defaultdict(set)
+    for row in series:
+        variants[row.model, row.device, row.precision, row.threads].add(row.variant)
+    # Without a series in two variants there is no pair; to find that in the cells takes seconds on a large farm.
+    rows = reader.rows(GainRow) if any(len(found) > 1 for found in variants.values()) else []
     hidden = f"{_IN_SQL}: sme2_speedup"
     page = _page(
         "SME2", "sme2.html", _gain(rows), [table_of(rows).shortened(_MOST_ROWS, hidden)] if rows else [], footer

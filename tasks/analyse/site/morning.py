@@ -21,26 +21,25 @@ from tasks.analyse.site.rows import (
     NightFailureRow,
     NightRow,
     NightSweepRow,
-    NightVerdictRow,
+    VerdictsOf,
 )
 from tasks.analyse.verdict.metrics import LATENCY
 
 _LOUD: dict[str, Tone] = {"regression": "bad", "inaccurate": "bad", "suspected": "flag", "device slower": "flag"}
 
 
-def home(reader: Reader, footer: str) -> Page:
+def home(reader: Reader, nights: Sequence[NightRow], rows_of: VerdictsOf, footer: str) -> Page:
     """Return this morning's page; before the first night, how to get one."""
-    nights = reader.rows(NightRow)
     if not nights:
         step = ("No night was measured yet. Start a sweep: ", Code("etfarm sweep deployments/sweeps/smoke.yaml"), ".")
         return Page("This morning", "", (), (), (), footer, "index.html", answer=step)
-    page = night_of(reader, nights[0].night, nights, footer)
+    page = night_of(reader, nights[0].night, nights, rows_of, footer)
     return replace(page, title="This morning", address="index.html", sections=[*page.sections, *_farm(reader)])
 
 
-def night_of(reader: Reader, night: date, nights: Sequence[NightRow], footer: str) -> Page:
+def night_of(reader: Reader, night: date, nights: Sequence[NightRow], rows_of: VerdictsOf, footer: str) -> Page:
     """Return the page of a night."""
-    rows = reader.rows(NightVerdictRow, {"night": night})
+    rows = rows_of(night)
     latency = [row for row in rows if row.metric == LATENCY.name]
     sections = [
         Section("changed", "What changed", [*changes_of(reader, rows, night)]),

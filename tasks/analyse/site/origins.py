@@ -8,21 +8,24 @@ from typing import TYPE_CHECKING
 from tasks.analyse.report import addresses
 from tasks.analyse.report.html import NAVIGATION
 from tasks.analyse.site.compared import pairs_of
+from tasks.analyse.site.history import weeks_of
 from tasks.analyse.site.rows import SiteRow
 
 if TYPE_CHECKING:
     from tasks.analyse.site.site import Site
 
-ASSETS = ("assets/page.css", "assets/page.js", "assets/vega.js", "assets/names.js")
+ASSETS = tuple(f"assets/{name}" for name in ("page.css", "page.js", "history.js", "vega.js", "names.js", "kept.js"))
 _MOST_NIGHTS = 14
-"""Of older nights and their sweeps, no page is published; every series shows all of its nights."""
+"""Of older nights and their sweeps, no page is published; histories show all nights."""
+_MOST_SERIES_COMPARED = 2000
+"""Of a larger farm, no page of two devices, precisions or variants is published: each takes seconds."""
 ALWAYS = ""
 """The origin of pages that are made in every publication."""
 
 
 @dataclass(frozen=True)
 class FingerprintRow(SiteRow):
-    """A number that changes with the content of a night, series, model, device or sweep."""
+    """A number that changes with the content of a night, a model, a device, one of its weeks or a sweep."""
 
     query = "fingerprints"
     kind: str
@@ -58,18 +61,18 @@ def _origins(site: "Site") -> Iterator[tuple[str, str]]:
         origin = f"{of_night[str(earlier.night)]} {of_night[str(later.night)]}"
         yield addresses.comparison_page(earlier.night, later.night), origin
     newest = " ".join(prints["sweep", each.sweep_id] for each in site.sweeps.values() if str(each.night) in nights[:1])
-    for kind, a, b in pairs_of(site.series):
+    for kind, a, b in pairs_of(site.series) if len(site.series) <= _MOST_SERIES_COMPARED else ():
         yield addresses.arms_page(kind, a, b), newest
     for name, sweep in site.sweeps.items():
         if str(sweep.night) not in of_night:
             continue
         yield f"sweeps/{name}.html", f"{prints['sweep', sweep.sweep_id]} {of_night.get(str(sweep.night))}"
-    for row in site.series:
-        model = site.reader.models.get(row.model, row.model)
-        yield addresses.model_page(row.model), prints["model", model]
-        yield row.page, f"{prints['series', f'{row.series_id}/{row.device}']} {decisions}"
-    for name, device in site.devices.items():
-        yield f"devices/{name}.html", f"{prints.get(('device', device.device))} {device.night}"
+    for shown in dict.fromkeys(row.model for row in site.series):
+        yield addresses.model_page(shown), prints["model", site.reader.models.get(shown, shown)]
+    for name, row in site.devices.items():
+        yield f"devices/{name}.html", f"{prints.get(('device', row.device))} {row.night} {nights[-1:]} {decisions}"
+        for monday in weeks_of(site.series_of[row.device]):
+            yield addresses.history_file(row.device, monday), prints.get(("week", f"{row.device}/{monday}"), "none")
     for kept in site.reader.rows(KeptRow):
         page = addresses.cell_page if kept.kind == "cell" else addresses.session_page
         yield page(kept.name), "kept"

@@ -3,7 +3,7 @@
 `published.json` states from which content each page was made. A page is made again only if that changed, and written
 only if the page did; pages that are no longer of the site are removed. It is written last, so that an interrupted
 publication is completed by the next one. What the morning needs is written first: the night, its sweeps, cells and
-sessions, then the home page; histories follow, which takes minutes on a large farm. Pages of single sessions and cells
+sessions, then the home page; devices and models follow, histories last. Pages of single sessions and cells
 are kept for what changed or failed most recently; where a page was not published, its name is no link.
 """
 
@@ -12,7 +12,6 @@ import json
 import multiprocessing
 import os
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ from tasks.store.access import file_system, reported
 
 STATE = "published.json"
 _BATCH = 10
-_DEVICES = 10
+_READ_TOGETHER = 100
 _OF_THE_MORNING = ("nights", "sweeps", "cells", "sessions")
 _MOST_STATE_BYTES = 1 << 28
 # Of a published file: what the state of a stranger's folder names is removed at times, so no name may lead elsewhere.
@@ -91,16 +90,15 @@ def _made(snapshot: Path, stale: Sequence[str], wanted: frozenset[str]) -> Itera
 
 
 def _batches(stale: Sequence[str]) -> Iterator[list[str]]:
-    """Yield what one process makes at once: ten pages, then all series of some devices, which are read together."""
-    of_device: dict[str, list[str]] = defaultdict(list)
-    others: list[str] = []
+    """Yield what one process makes at once: ten pages, or a hundred that are read together."""
+    kinds: dict[str, list[str]] = {"cells": [], "sessions": [], "": [], "histories": []}
     for address in stale:
-        folder, _, name = address.rpartition("/")
-        (of_device[name] if folder.startswith("series/") else others).append(address)
-    yield from (others[start : start + _BATCH] for start in range(0, len(others), _BATCH))
-    names = sorted(of_device)
-    for start in range(0, len(names), _DEVICES):
-        yield [address for name in names[start : start + _DEVICES] for address in of_device[name]]
+        folder = address.partition("/")[0]
+        kinds[folder if folder in kinds else ""].append(address)
+    kinds["histories"].sort(key=lambda address: address.rpartition("/")[2])
+    for kind, addresses in kinds.items():
+        most = _BATCH if kind == "" else _READ_TOGETHER
+        yield from (addresses[start : start + most] for start in range(0, len(addresses), most))
 
 
 _of_process: dict[str, Any] = {}

@@ -1,16 +1,16 @@
 """What the pages of the site are made from: one row class for each query `sql/queries/site_*.sql`."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Annotated, Any
 
-from tasks.analyse.report.addresses import cell_page, night_page, series_page, session_page, sweep_page
+from tasks.analyse.report.addresses import night_page, series_page, session_page, sweep_page
 from tasks.analyse.report.cells import CellRow, Device, PairRow
 from tasks.analyse.report.columns import Milliseconds, Name, Number, Percent, Words, cells_of
 from tasks.analyse.report.data import Row, SweepRow
 from tasks.analyse.report.page import Cell, CodeLink, Link, Tone
 from tasks.analyse.report.sections.verdicts import TONES, VerdictRow, change_of
-from tasks.analyse.report.text import with_code
 
 
 class SiteRow(Row):
@@ -49,6 +49,10 @@ class NightVerdictRow(VerdictRow):
 
     subject = "site"
     query = "verdicts"
+
+
+VerdictsOf = Callable[[date], Sequence[NightVerdictRow]]
+"""Gives the verdicts on a night, worst first."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +123,7 @@ class SeriesRow(CellRow, SiteRow):
     nights: Annotated[int, Number("Nights")]
     place: int
     """Of the verdict, the worst first."""
+    first_night: date
 
     @property
     def page(self) -> str:
@@ -132,51 +137,27 @@ class SeriesRow(CellRow, SiteRow):
 
 @dataclass(frozen=True)
 class SeriesNightRow(SiteRow):
-    """One night of a series on a device."""
+    """One night of a series on a device; `sessions` are those that count, as text."""
 
     query = "series_nights"
     series_id: str
     device: str
-    night: Annotated[date, Night("Night")]
+    night: date
     cell: str | None
-    time_ms: Annotated[float | None, Milliseconds("Time", "leads to where it goes")]
-    ratio: Annotated[float | None, Change("Change", "the night against its baseline: above 0 is slower")]
+    time_ms: float | None
+    ratio: float | None
     low: float | None
     high: float | None
-    verdict: Annotated[str, VERDICT]
-    sessions: Annotated[int, Number("Sessions")]
-    invalid_sessions: Annotated[int, Number("Invalid", only_with="invalid_sessions")]
-    noise_floor: Annotated[float | None, Percent("Noise floor")]
+    verdict: str
+    invalid_sessions: int
+    noise_floor: float | None
     since: date | None
-    baseline_to: date | None
-    """The last good night."""
-    changed: Annotated[str | None, Words("What changed", wraps=True)]
-    cause: Annotated[str | None, Words("Cause", wraps=True)]
+    changed: str | None
+    cause: str | None
     reason: str
     build: str | None
     executorch_version: str | None
-
-    @cells_of("time_ms")
-    def _time_cell(self, cell: Cell) -> Cell:
-        return Cell((Link(str(cell.text), cell_page(self.cell)),), sort=cell.sort) if self.cell else cell
-
-    @cells_of("cause")
-    def _cause_cell(self, cell: Cell) -> Cell:
-        return cell if self.cause is None else Cell(with_code(self.cause))
-
-
-@dataclass(frozen=True)
-class SeriesSessionRow(SiteRow):
-    """The time of one session of a series; `is_typical` if the time of its night is made from it."""
-
-    query = "series_sessions"
-    series_id: str
-    device: str
-    session_id: str
-    night: date
-    started_at: datetime
-    time_ms: float
-    is_typical: bool
+    sessions: str | None
 
 
 @dataclass(frozen=True)
@@ -287,20 +268,3 @@ class DecisionRow(SiteRow):
     reason: Annotated[str, Words("Text", wraps=True)]
     decided_at: Annotated[datetime, Words("When (UTC)", form="%Y-%m-%d %H:%M")]
     decided_by: Annotated[str, Words("By")]
-
-
-@dataclass(frozen=True)
-class ComparedRow(CellRow, SiteRow):
-    """The times of one series in two nights."""
-
-    query = "comparison"
-    series_id: str
-    before_ms: Annotated[float | None, Milliseconds("Before")]
-    after_ms: Annotated[float | None, Milliseconds("After")]
-    ratio: Annotated[float | None, Change("Change", "after over before: above 0 is slower")]
-    before_verdict: Annotated[str | None, Words("Verdict before", tone=tone_of)]
-    after_verdict: Annotated[str | None, Words("Verdict after", tone=tone_of)]
-
-    @cells_of("after_ms")
-    def _after_cell(self, cell: Cell) -> Cell:
-        return Cell((Link(str(cell.text), series_page(self.series_id, self.device)),), sort=cell.sort)

@@ -1,6 +1,7 @@
 """The page of a session: how it ended, its runs, its conditions, and where it came from."""
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from tasks.analyse.report.addresses import (
@@ -38,15 +39,40 @@ from tasks.bundle.next_step import next_step
 _PERFETTO = "https://ui.perfetto.dev"
 
 
-def session_of(reader: Reader, row: SessionFactsRow, footer: str) -> Page:
-    """Return the page of a session; the times of emulated and simulated devices are not shown."""
-    asked = {"session_id": row.session_id}
-    runs = [] if row.without_times else reader.rows(RunRow, asked)
+class Sessions:
+    """What the pages of some sessions are made from, read at once."""
+
+    def __init__(self, reader: Reader, session_ids: Collection[str]) -> None:
+        self._names = reader.models
+        self._runs: dict[str, list[RunRow]] = defaultdict(list)
+        self._conditions: dict[str, list[SessionConditionRow]] = defaultdict(list)
+        asked = {"session_ids": list(session_ids)} if session_ids else None
+        self._facts = {row.session_id: row for row in (reader.rows(SessionFactsRow, asked) if asked else ())}
+        for run in reader.rows(RunRow, asked) if asked else ():
+            self._runs[run.session_id].append(run)
+        for moment in reader.rows(SessionConditionRow, asked) if asked else ():
+            self._conditions[moment.session_id].append(moment)
+
+    def __contains__(self, session_id: str) -> bool:
+        """Whether a session was read."""
+        return session_id in self._facts
+
+    def page(self, session_id: str, footer: str) -> Page:
+        """Return the page of a session."""
+        row = self._facts[session_id]
+        runs = [] if row.without_times else self._runs[session_id]
+        return session_of(row, self._names.get(row.model, row.model), runs, self._conditions[session_id], footer)
+
+
+def session_of(
+    row: SessionFactsRow, model: str, runs: Sequence[RunRow], conditions: Sequence[SessionConditionRow], footer: str
+) -> Page:
+    """Return the page of a session, `model` named as in the warehouse; `runs` are empty on a device without times."""
     sections = [
         *([Section("runs", "Runs", [runs_chart(runs)])] if runs else []),
-        Section("conditions", "Conditions", [*_conditions(reader.rows(SessionConditionRow, asked))]),
+        Section("conditions", "Conditions", [*_conditions(conditions)]),
         *([Section("log", "End of its log", [Log(row.log_tail)])] if row.log_tail else []),
-        Section("origin", "Where it comes from", [_origin(reader, row)]),
+        Section("origin", "Where it comes from", [_origin(model, row)]),
         Section("closer", "Look closer", [Points(_closer(row))]),
     ]
     return Page(
@@ -120,11 +146,11 @@ def _conditions(rows: Sequence[SessionConditionRow]) -> Iterator[Block]:
     yield table_of(rows) if rows else Paragraph("The device reported none.")
 
 
-def _origin(reader: Reader, row: SessionFactsRow) -> Table:
+def _origin(model: str, row: SessionFactsRow) -> Table:
     """Everything that identifies a session and what it ran."""
     facts: list[tuple[str, Text]] = [
         ("Sweep", (CodeLink(row.sweep_id, sweep_page(row.sweep_id)),)),
-        ("Model", (Code(reader.models.get(row.model, row.model)),)),
+        ("Model", (Code(model),)),
         (
             "Measured as",
             f"{row.precision}, SME2 {variant_word(row.variant)}, {row.threads or 'unknown'} threads, mode {row.mode}",
@@ -150,5 +176,8 @@ def _closer(row: SessionFactsRow) -> list[Text]:
             Code(f"etfarm trace {row.session_id} -o trace.json"),
             ", then open the file in ",
             Link("Perfetto", _PERFETTO),
+            "; ",
+            Code("--view"),
+            " opens it without a network.",
         ),
     ]

@@ -90,6 +90,7 @@ class RunRow(SiteRow):
     """One run of a session."""
 
     query = "session_runs"
+    session_id: str
     run_index: int
     is_warmup: bool
     execute_ms: float
@@ -100,6 +101,7 @@ class SessionConditionRow(SiteRow):
     """How the device was before or after a session."""
 
     query = "session_conditions"
+    session_id: str
     moment: Annotated[str, Words("When")]
     temperature_c: Annotated[float | None, Number("Temperature", "C", digits=1)]
     thermal_status: Annotated[str | None, Words("Thermal status")]

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -20,13 +20,15 @@ from tasks.analyse.report.html import as_html, template, vega_script
 from tasks.analyse.report.page import Page
 from tasks.analyse.site import about, compared, lists, morning
 from tasks.analyse.site.cell import cell_of
-from tasks.analyse.site.feed import feed
-from tasks.analyse.site.history import Histories, series_page_of
-from tasks.analyse.site.rows import DeviceNightRow, FarmDeviceRow, NightRow, SeriesRow
-from tasks.analyse.site.session import session_of
-from tasks.analyse.site.session_rows import CellFactsRow, SessionFactsRow
+from tasks.analyse.site.feed import MOST_NIGHTS, feed
+from tasks.analyse.site.history import history_files, weeks_of
+from tasks.analyse.site.rows import DecisionRow, DeviceNightRow, FarmDeviceRow, NightRow, NightVerdictRow, SeriesRow
+from tasks.analyse.site.session import Sessions
+from tasks.analyse.site.session_rows import CellFactsRow
 
 _NIGHT = r"\d{4}-\d\d-\d\d"
+_CELL = r"cells/([0-9a-f]{16})\.html"
+_SESSION = r"sessions/([^/]+)\.html"
 
 
 @dataclass(frozen=True)
@@ -44,18 +46,25 @@ class Site:
     """
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, source: str, published: Container[str] | None = None
+        self, connection: duckdb.DuckDBPyConnection, source: str, published: Collection[str] | None = None
     ) -> None:
         self._connection = connection
         self.reader = Reader(connection)
         self._published = published
-        self._histories: Histories | None = None
+        self._histories: dict[str, str] = {}
+        self._cells: dict[str, CellFactsRow] = {}
+        self._answers: dict[str, tuple[set[tuple[str, str]], Answers]] = {}
+        self._verdicts: dict[date, list[NightVerdictRow]] = {}
+        self._sessions = Sessions(self.reader, [])
         self._footer = f"etfarm {version('etfarm')}, from {source}."
 
     def files(self, addresses: Sequence[str]) -> dict[str, File | None]:
-        """Return what is at several addresses; the histories of series among them are read at once."""
-        if devices := {row.device for address in addresses if (row := self._by_page.get(address))}:
-            self._histories = Histories(self.reader, devices)
+        """Return what is at several addresses; histories, sessions and cells among them are read at once."""
+        self._read_histories([found for address in addresses if (found := self._history_at(address))])
+        sessions = [re.fullmatch(_SESSION, address) for address in addresses]
+        self._sessions = Sessions(self.reader, [match[1] for match in sessions if match])
+        cells = [re.fullmatch(_CELL, address) for address in addresses]
+        self._read_cells([match[1] for match in cells if match])
         return {address: self.file(address) for address in addresses}
 
     def file(self, address: str) -> File | None:
@@ -63,20 +72,24 @@ class Site:
         if address.startswith("assets/"):
             return self._asset(address.removeprefix("assets/"))
         if address == "feed.atom":
-            return File("application/atom+xml", feed(self.reader))
+            return File("application/atom+xml", feed(self.nights, self._verdicts_of))
+        if found := self._history_at(address):
+            if address not in self._histories:
+                self._read_histories([(found[0], monday) for monday in weeks_of(self.series_of[found[0]])])
+            return File("text/javascript", self._histories[address])
         page = self.page(address)
         return None if page is None else File("text/html", as_html(page, self._published))
 
     def page(self, address: str) -> Page | None:
         """Return the page at an address; None if there is none."""
         lists_of: dict[str, Callable[[], Page]] = {
-            "index.html": lambda: morning.home(self.reader, self._footer),
+            "index.html": lambda: morning.home(self.reader, self.nights, self._verdicts_of, self._footer),
             "nights.html": lambda: lists.nights(self.reader, self._footer),
             "models.html": lambda: lists.models(self.series, self._footer),
             "devices.html": lambda: lists.devices(self.reader, self._footer),
-            "sme2.html": lambda: lists.sme2(self.reader, self.sweeps.values(), self._footer),
+            "sme2.html": lambda: lists.sme2(self.reader, self.series, self.sweeps.values(), self._footer),
             "runners.html": lambda: lists.runners(self.reader, self._footer),
-            "compare.html": lambda: compared.choices(self.series, self._footer),
+            "compare.html": lambda: compared.choices(self.reader, self.series, self.nights, self._footer),
         }
         if address in lists_of:
             return lists_of[address]()
@@ -87,9 +100,8 @@ class Site:
             r"sweeps/(.+)\.html": self._sweep,
             r"models/(.+)\.html": self._model,
             r"devices/(.+)\.html": self._device,
-            r"series/([0-9a-f]{16})/(.+)\.html": self._series,
-            r"cells/([0-9a-f]{16})\.html": self._cell,
-            r"sessions/([^/]+)\.html": self._session,
+            _CELL: self._cell,
+            _SESSION: self._session,
         }
         for pattern, made in kinds.items():
             if found := re.fullmatch(pattern, address):
@@ -107,8 +119,16 @@ class Site:
         return self.reader.rows(SeriesRow)
 
     @cached_property
-    def _by_page(self) -> dict[str, SeriesRow]:
-        return {row.page: row for row in self.series}
+    def series_of(self) -> dict[str, list[SeriesRow]]:
+        """The series of each device."""
+        series: dict[str, list[SeriesRow]] = defaultdict(list)
+        for row in self.series:
+            series[row.device].append(row)
+        return series
+
+    @cached_property
+    def _decisions(self) -> list[DecisionRow]:
+        return self.reader.rows(DecisionRow)
 
     @cached_property
     def devices(self) -> dict[str, FarmDeviceRow]:
@@ -131,7 +151,19 @@ class Site:
     def _night(self, text: str) -> Page | None:
         night = _date(text)
         known = night in {row.night for row in self.nights}
-        return morning.night_of(self.reader, night, self.nights, self._footer) if known and night else None
+        if night is None or not known:
+            return None
+        return morning.night_of(self.reader, night, self.nights, self._verdicts_of, self._footer)
+
+    def _verdicts_of(self, night: date) -> Sequence[NightVerdictRow]:
+        """The verdicts on a night; those of the nights of the feed are read at once, and kept."""
+        if night not in self._verdicts:
+            together = [row.night for row in self.nights[:MOST_NIGHTS]]
+            wanted = together if night in together else [night]
+            self._verdicts |= {each: [] for each in wanted}
+            for row in self.reader.rows(NightVerdictRow, {"nights": wanted}):
+                self._verdicts[row.night].append(row)
+        return self._verdicts[night]
 
     def _comparison(self, before: str, after: str) -> Page | None:
         nights = {str(row.night): row.night for row in self.nights}
@@ -151,48 +183,90 @@ class Site:
         return about.sweep_of(Answers(self.reader, row), self._footer)
 
     def _model(self, name: str) -> Page | None:
-        rows = [row for row in self.series if slug(row.model) == name]
-        if not rows:
+        rows = self._series_of_model.get(name)
+        if rows is None:
             return None
         explained = self._explained(worst_first(rows)[0]).section(is_named=True)
-        return about.model_of(self.reader, rows, explained, self._footer)
+        cells = [self._detailed[cell] for cell in about.detailed(rows) if cell in self._detailed]
+        cells = [cell for cell in cells if cell.sweep_id == cells[0].sweep_id]
+        answers = self._answers_of(cells) if cells else None
+        model = rows[0].model
+        return about.model_of(self.reader.models.get(model, model), rows, explained, cells, answers, self._footer)
+
+    def _explained(self, row: SeriesRow) -> Explanation:
+        """Explain a series; on published pages in detail only where the page of its cell is published, too."""
+        in_detail = self._published is None or addresses.cell_page(row.cell) in self._published
+        verdicts = self._verdicts_of(row.night)
+        return explain_series(self.reader, row, self.series, verdicts, self._answers_of if in_detail else None)
+
+    @cached_property
+    def _series_of_model(self) -> dict[str, list[SeriesRow]]:
+        """The series of each model, by its name in addresses."""
+        series: dict[str, list[SeriesRow]] = defaultdict(list)
+        for row in self.series:
+            series[slug(row.model)].append(row)
+        return dict(series)
+
+    @cached_property
+    def _detailed(self) -> dict[str, CellFactsRow]:
+        """Every cell that the page of its model shows in full."""
+        cells = [cell for rows in self._series_of_model.values() for cell in about.detailed(rows)]
+        return {row.cell: row for row in self.reader.rows(CellFactsRow, {"cells": cells})}
+
+    def _answers_of(self, cells: Sequence[CellFactsRow]) -> Answers:
+        """The answers about cells of a sweep, read at once for all cells that are known to be shown in full."""
+        sweep_id = cells[0].sweep_id
+        measured, answers = self._answers.get(sweep_id, (set(), None))
+        if answers is None or not {(row.model, row.device) for row in cells} <= measured:
+            shown = (*cells, *self._cells.values(), *self._detailed.values())
+            measured = {(row.model, row.device) for row in shown if row.sweep_id == sweep_id}
+            answers = self.reader.excerpt(sweep_id, measured)
+            self._answers = {sweep_id: (measured, answers)}
+        return answers
 
     def _device(self, name: str) -> Page | None:
         if (row := self.devices.get(name)) is None:
             return None
-        series = [each for each in self.series if each.device == row.device]
-        return about.device_of(row, self._device_nights[row.device], series, self._footer)
+        nights, series = self._device_nights[row.device], self.series_of[row.device]
+        return about.device_of(row, nights, series, self._decisions, self._footer)
 
-    def _series(self, series_id: str, device: str) -> Page | None:
-        if (row := self._by_page.get(f"series/{series_id}/{device}.html")) is None:
-            return None
-        return series_page_of(row, self._history_of(row.device), self._explained(row), self._footer)
+    def _history_at(self, address: str) -> tuple[str, date] | None:
+        """Device and week of a file of data; None if it is not one."""
+        found = re.fullmatch(rf"histories/(.+)/({_NIGHT})\.js", address)
+        device = self.devices.get(found[1]) if found else None
+        monday = _date(found[2]) if found else None
+        known = device is not None and monday is not None and monday in weeks_of(self.series_of[device.device])
+        return (device.device, monday) if known and device and monday else None
 
-    def _history_of(self, device: str) -> Histories:
-        if self._histories is None or device not in self._histories.devices:
-            self._histories = Histories(self.reader, {device})
-        return self._histories
-
-    def _explained(self, row: SeriesRow) -> Explanation:
-        """Explain a series; on published pages in detail only where the page of its cell is published, too."""
-        newest = self._history_of(row.device).of(row)[0][0]
-        in_detail = self._published is None or addresses.cell_page(row.cell) in self._published
-        return explain_series(self.reader, row, newest, self.series, in_detail=in_detail)
+    def _read_histories(self, wanted: Collection[tuple[str, date]]) -> None:
+        """Read files of data at once, and keep them until others are read."""
+        if wanted:
+            self._histories = dict(history_files(self.reader, wanted))
 
     def _cell(self, cell: str) -> Page | None:
-        rows = self.reader.rows(CellFactsRow, {"cell": cell})
-        return cell_of(self.reader, rows[0], self._footer) if rows else None
+        if cell not in self._cells:
+            self._read_cells([cell])
+        row = self._cells.get(cell)
+        return cell_of(self.reader, self._answers_of([row]), row, self._footer) if row else None
+
+    def _read_cells(self, cells: Sequence[str]) -> None:
+        rows = self.reader.rows(CellFactsRow, {"cells": cells}) if cells else []
+        self._cells = {row.cell: row for row in rows}
 
     def _session(self, session_id: str) -> Page | None:
-        rows = self.reader.rows(SessionFactsRow, {"session_id": session_id})
-        return session_of(self.reader, rows[0], self._footer) if rows else None
+        if session_id not in self._sessions:
+            self._sessions = Sessions(self.reader, [session_id])
+        return self._sessions.page(session_id, self._footer) if session_id in self._sessions else None
 
     def _asset(self, name: str) -> File | None:
         match name:
             case "page.css":
                 return File("text/css", template(name).render())
-            case "page.js":
+            case "page.js" | "history.js":
                 return File("text/javascript", template(name).render())
+            case "kept.js":
+                kept = None if self._published is None else sorted(_of_pages_that_go(self._published))
+                return File("text/javascript", f"window.farmKept = {json.dumps(kept)};\n")
             case "vega.js":
                 return File("text/javascript", vega_script())
             case "names.js":
@@ -205,6 +279,11 @@ class Site:
         yield from ((row.device, f"devices/{name}.html") for name, row in self.devices.items())
         yield from ((str(row.night), addresses.night_page(row.night)) for row in self.nights)
         yield from ((row.sweep_id, f"sweeps/{name}.html") for name, row in self.sweeps.items())
+
+
+def _of_pages_that_go(published: Collection[str]) -> Iterator[str]:
+    """The addresses, of those that scripts lead to, that are not published for ever."""
+    return (address for address in published if address.startswith(("nights/", "cells/", "sessions/", "comparisons/")))
 
 
 def _date(text: str) -> date | None:

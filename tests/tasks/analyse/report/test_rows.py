@@ -39,10 +39,9 @@ PYTHON_TYPES: dict[str, object] = {
 
 
 PARAMETERS: dict[str, object] = {
-    **dict.fromkeys(("sweep_id", "device", "session_id", "cell"), "none"),
-    **dict.fromkeys(("night", "before", "after"), date(2026, 11, 1)),
-    "series": [],
-    "devices": [],
+    **dict.fromkeys(("sweep_id", "device", "cell"), "none"),
+    **dict.fromkeys(("night", "before", "after", "first", "last"), date(2026, 11, 1)),
+    **{name: [] for name in ("series", "devices", "cells", "session_ids", "nights")},
 }
 
 

@@ -1,19 +1,23 @@
 """The published folder in a real browser, opened without any server: everything works and nothing is fetched."""
 
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from tasks.analyse.site.publish import publish
 from tests.fixtures.needs import needs
+from tests.fixtures.pages import read_page
 
 pytestmark = pytest.mark.thorough
 PHONE = {"width": 390, "height": 844}
 KINDS = ("index.html", "nights.html", "models.html", "devices.html", "sme2.html", "runners.html")
-ROOMS = ("nights", "sweeps", "models", "devices", "series", "sessions", "cells", "comparisons")
+ROOMS = ("nights", "sweeps", "models", "devices", "sessions", "cells", "comparisons")
+DEVICE = "devices/phone-001.html"
 
 
 @pytest.fixture(scope="module")
@@ -56,12 +60,20 @@ def page(chromium: Any) -> Iterator[Any]:
 def examples(site: Path) -> list[str]:
     """A page of each kind."""
     found = [next(str(path.relative_to(site)) for path in sorted((site / room).rglob("*.html"))) for room in ROOMS]
-    return [*KINDS, *found]
+    return [*KINDS, *found, history_of(site, "bert_03")]
+
+
+def history_of(site: Path, model: str) -> str:
+    """The address of the history of a model on a device."""
+    stated = read_page((site / DEVICE).read_text(encoding="utf-8")).histories["series"]
+    return next(f"{DEVICE}?series={series}" for series, each in stated.items() if each["model"] == model)
 
 
 def open_page(page: Any, site: Path, address: str, query: str = "") -> None:
     """Open a page from its file, and wait until its charts are drawn."""
-    page.goto(f"file://{site / address}{query}")
+    page.goto(f"file://{site}/{address}{query}")
+    if "?series=" in address:
+        page.locator("#history table").first.wait_for(state="attached")
     page.wait_for_function("[...document.querySelectorAll('.drawing')].every((each) => each.querySelector('svg'))")
 
 
@@ -147,17 +159,55 @@ def test_the_search_leads_to_a_model_and_says_when_nothing_has_the_name(page: An
     assert page.locator("h1").inner_text() == "Model bert_03"
 
 
-def test_a_chart_has_a_point_for_each_session_and_its_table_the_same_values(page: Any, site: Path) -> None:
-    address = next(str(path.relative_to(site)) for path in sorted((site / "series").rglob("phone-001.html")))
-    open_page(page, site, address)
-    data = page.evaluate("JSON.parse(document.querySelector('figure.chart script').textContent)")
-    sessions = [value for value in data["values"] if value["kind"] == "session"]
+def test_a_history_has_every_night_and_session_of_sql_as_points_and_in_tables(
+    page: Any, site: Path, connection: duckdb.DuckDBPyConnection
+) -> None:
+    # when a series is chosen by its address
+    open_page(page, site, history_of(site, "bert_03"))
+    # then the page is that of the series, with the newest verdict first
+    assert page.locator("h1").inner_text().startswith("bert_03 ")
+    assert "regression since 2026-11-20" in page.locator(".answer").inner_text()
+    assert not page.locator("#facts").is_visible()
+    # and its table has the nights of SQL
+    asked = "SELECT night::VARCHAR, time_ms, verdict FROM verdict WHERE model = 'bert_03' AND device = 'phone-001'"
+    nights = connection.execute(f"{asked} ORDER BY night DESC").fetchall()
+    table = page.locator("#history > .scroll table tbody tr")
+    shown = [row.locator("td").all_inner_texts() for row in table.all()]
+    assert [(row[0], row[1], row[3]) for row in shown] == [
+        (night, f"{ms:.3f}", verdict) for night, ms, verdict in nights
+    ]
+    # and each point of the chart is a row of the table behind it
     points = "[...document.querySelectorAll('.drawing path')].filter((each) => each.ariaLabel?.includes('time of'))"
-    drawn = page.evaluate(f"{points}.length")
-    assert drawn >= len(sessions) > 0
     page.locator("figure.chart summary").click()
-    page.locator("figure.chart table").wait_for()  # it is made when the fold opens
-    assert page.locator("figure.chart table tbody tr").count() == len(data["values"])
+    rows = page.locator("figure.chart table tbody tr")
+    rows.first.wait_for()  # it is made when the fold opens
+    kinds = Counter(row.locator("td").nth(1).inner_text() for row in rows.all())
+    assert kinds["night"] == len(nights)
+    assert kinds["session"] == sum(int(row[4]) for row in shown)
+    assert page.evaluate(f"{points}.length") >= kinds["session"]
+
+
+def test_a_series_that_a_device_does_not_have_and_a_file_that_is_missing_are_named(
+    chromium: Any, site: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "site"
+    shutil.copytree(site, copy)
+    page = chromium.new_page()
+    open_page(page, copy, f"{DEVICE}?series=none".replace("?series=", "?a=1&series="))
+    assert "This device has no series none" in page.locator("#history").inner_text()
+    next((copy / "histories/phone-001").glob("*.js")).unlink()
+    open_page(page, copy, history_of(copy, "bert_03"))
+    assert "1 of 2 files of this history cannot be read" in page.locator("#history").inner_text()
+    page.close()
+
+
+def test_without_scripts_the_page_of_a_device_has_the_newest_verdict_of_each_series(chromium: Any, site: Path) -> None:
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"file://{site}/{history_of(site, 'bert_03')}")
+    assert "allow JavaScript" in page.locator("noscript").inner_text()
+    assert "regression" in page.locator("#series tr", has_text="bert_03").inner_text()
+    context.close()
 
 
 def test_printed_every_fold_is_open(page: Any, site: Path) -> None:

@@ -98,7 +98,6 @@ def test_every_link_of_every_page_leads_to_a_page(pages: Pages) -> None:
         "nights",
         "models",
         "devices",
-        "series",
         "sweeps",
         "index.html",
     }
@@ -119,20 +118,30 @@ def test_a_series_shows_every_session_and_night_with_the_times_of_sql(
 ) -> None:
     asked = "SELECT series_id FROM verdict WHERE is_newest AND model = 'bert_03' AND device = 'phone-001'"
     [(series_id,)] = connection.execute(asked).fetchall()
-    page = pages.read(f"series/{series_id}/phone-001.html")
-    (chart,) = page.charts
-    of_kind = Counter(value["kind"] for value in chart["values"])
+    # when the files are read that the page of its device names
+    page = pages.read("devices/phone-001.html")
+    assert page.histories["series"][series_id]["name"].startswith("bert_03 ")
+    history = pages.history(page, series_id)
+    # then they have each night once, with the time and verdict of SQL, and each session that counts
     nights = connection.execute(
-        f"SELECT night::VARCHAR, time_ms FROM verdict WHERE series_id = '{series_id}' AND device = 'phone-001'"
+        "SELECT night::VARCHAR, time_ms, verdict FROM verdict"
+        f" WHERE series_id = '{series_id}' AND device = 'phone-001' ORDER BY night"
     ).fetchall()
-    assert {value["night"]: value["time"] for value in chart["values"] if value["kind"] == "night"} == {
-        night: pytest.approx(time_ms, abs=1e-5) for night, time_ms in nights
-    }
-    [(sessions,)] = connection.execute(
-        f"SELECT count(*) FROM session_latency WHERE series_id = '{series_id}' AND device = 'phone-001' AND runs > 0"
+    assert [(each["night"], each["time_ms"], each["verdict"]) for each in history] == [
+        (night, pytest.approx(time_ms, abs=1e-5), verdict) for night, time_ms, verdict in nights
+    ]
+    sessions = connection.execute(
+        "SELECT session_id, median_ms FROM session_latency"
+        f" WHERE series_id = '{series_id}' AND device = 'phone-001' AND runs > 0"
+        " AND session_id IN (SELECT session_id FROM session_overview WHERE purpose IS NULL)"
     ).fetchall()
-    assert of_kind["session"] >= sessions > 0
-    assert "regression" in page.answer
+    shown = {text.split()[0]: float(text.split()[1]) for each in history for text in each["sessions"].split(",")}
+    assert len(shown) > 5 * len(history)
+    of_sql = {session: pytest.approx(median_ms, rel=0.1) for session, median_ms in sessions}
+    assert len(of_sql) > 20
+    assert {session: shown.get(session) for session in of_sql} == of_sql  # of old nights, the view has no runs
+    # and the newest verdict is on the page of the device without any script
+    assert "regression" in page.column("series", "Verdict")
 
 
 def test_notes_and_excluded_nights_are_on_the_page_of_their_series_alone(maker: BundleMaker) -> None:
@@ -151,40 +160,27 @@ def test_notes_and_excluded_nights_are_on_the_page_of_their_series_alone(maker: 
     # when the pages of both series are read
     with open_read_only(maker.warehouse) as connection:
         site = Site(connection, "x")
-        pages = Pages(site)
-        read = {row.model: pages.read(row.page) for row in site.series}
-    # then only the first one has them, and its chart marks the night
-    assert "Note: known, ticket 12 (somebody, 2026-11-04)" in read["voice"].words["history"]
-    assert "Night exclusion 2026-11-02: hot" in read["voice"].words["history"]
-    events = [(each["night"], each["name"]) for each in read["voice"].charts[0]["values"] if each["kind"] == "event"]
-    assert events == [("2026-11-02", "night exclusion")]
-    assert "ticket" not in read["other"].words["history"]
+        (device,) = site.devices
+        stated = Pages(site).read(f"devices/{device}.html").histories["series"]
+    notes = {each["model"]: each.get("notes") for each in stated.values()}
+    # then only the first one has them, and the excluded night its event
+    assert notes == {
+        "voice": [
+            {"night": None, "event": "note", "text": "Note: known, ticket 12 (somebody, 2026-11-04)"},
+            {
+                "night": "2026-11-02",
+                "event": "night exclusion",
+                "text": "Night exclusion 2026-11-02: hot (somebody, 2026-11-04)",
+            },
+        ],
+        "other": None,
+    }
 
 
 def test_times_of_an_emulated_device_are_on_no_page(pages: Pages, connection: duckdb.DuckDBPyConnection) -> None:
     device = pages.read(f"devices/{emulated_of(connection)}.html")
     assert "emulated: its times mean nothing" in device.answer
     assert "series" not in device.tables
-
-
-def test_tiny_times_are_shown_in_microseconds(maker: BundleMaker) -> None:
-    # given a model of 50 microseconds, and one of 150
-    for day in (1, 2):
-        night_of(maker, day, 0.05, model__name="tiny")
-        night_of(maker, day, 0.15, model__name="small")
-    maker.load()
-    # then only the first one's chart has microseconds, and the same time
-    with open_read_only(maker.warehouse) as connection:
-        site = Site(connection, "x")
-        pages = Pages(site)
-        units = {}
-        for row in site.series:
-            (chart,) = pages.read(row.page).charts
-            units[row.model] = (chart["columns"]["time"], chart["values"][-1]["time"])
-    assert units == {
-        "tiny": ("Time (µs)", pytest.approx(50, rel=0.02)),
-        "small": ("Time (ms)", pytest.approx(0.15, rel=0.02)),
-    }
 
 
 def test_names_from_outside_end_no_element_and_lead_nowhere_else(maker: BundleMaker) -> None:
@@ -248,7 +244,15 @@ def test_the_feed_is_atom_with_an_entry_for_each_night_and_regression(pages: Pag
 
 
 @pytest.mark.parametrize(
-    "address", ["nothing.html", "nights/2026-02-30.html", "models/none.html", "series/0123456789abcdef/x.html", "../x"]
+    "address",
+    [
+        "nothing.html",
+        "nights/2026-02-30.html",
+        "models/none.html",
+        "histories/phone-001/2026-11-17.js",
+        "histories/none/2026-11-16.js",
+        "../x",
+    ],
 )
 def test_there_is_no_page_where_there_is_nothing(pages: Pages, address: str) -> None:
     assert pages.site.file(address) is None

@@ -53,6 +53,8 @@ def test_a_new_night_writes_what_it_changed_and_leaves_older_nights(farm: Bundle
     changed = {name for name in after if before.get(name) != after[name]}
     assert {"index.html", "nights/2026-11-04.html", "nights/2026-11-03.html", "models/toy.html"} <= changed
     assert not {"nights/2026-11-01.html", "models/other.html", "assets/vega.js"} & changed
+    # and of the histories of a device one file, that of the week
+    assert [name.rpartition("/")[2] for name in changed if name.startswith("histories/")] == ["2026-11-02.js"]
     # and it is what a publication into an empty folder would be
     publish(farm.warehouse, str(tmp_path / "fresh"))
     assert files_of(tmp_path / "fresh") == after

