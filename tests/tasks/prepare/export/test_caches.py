@@ -86,6 +86,9 @@ def test_every_way_to_write_a_cache_runs_here_as_in_eager_pytorch(exports: Path)
     for method in read_program(decode.pte):
         called = [call.operator for call in method.calls]
         assert (called.count("aten::index_put_"), called.count("aten::index_put.out")) == (3, 2), method.name
+    # and is listed under the name of what runs
+    listed = {entry["operator"]: entry["count"] for entry in decode.portable}
+    assert (listed["aten.index_put_.default"], listed["aten.index_put.default"]) == (3, 2)
 
 
 @pytest.mark.thorough
