@@ -31,6 +31,7 @@ RELEASED = {
     "0024_comparison_note.sql": "d6f363463bc9b7f2",
     "0025_cell_made_from.sql": "b09a31ce6f62dc3c",
     "0026_source_author.sql": "8d68d7e48bbf4c5b",
+    "0027_generation.sql": "d9eb335f80caaa65",
 }
 
 

@@ -22,7 +22,9 @@ by_session AS (
         END AS judged_top1,
         min(cosine) AS cosine,
         min(top1_agreement) AS top1_agreement,
-        min(first_difference) FILTER (is_inaccurate) AS first_difference
+        min(
+            CASE reference WHEN 'host' THEN first_other_host WHEN 'eager' THEN first_other_eager END
+        ) FILTER (is_inaccurate) AS first_difference
     FROM session
     LEFT JOIN accuracy USING (session_key)
     WHERE status = 'succeeded'

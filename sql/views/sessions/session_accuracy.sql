@@ -30,7 +30,11 @@ SELECT
     CASE reference
         WHEN max(reference) FILTER (reference <> 'host') OVER (PARTITION BY session_key, output) THEN least_top1
     END AS least_top1,
-    first_difference
+    CASE reference
+        WHEN 'host' THEN first_other_host
+        WHEN 'eager' THEN first_other_eager
+        WHEN 'fp32' THEN first_other_fp32
+    END AS first_difference
 FROM accuracy
 JOIN _session USING (session_key)
 WHERE status = 'succeeded';
