@@ -62,7 +62,7 @@ class Board:
     def expect(self, step: str, total: int, lab: str = "") -> None:
         """Open the bar of `step` with `total` items, which are done in a lab if one is named."""
         self._open(step)
-        self._update(step, f"{total} to do", completed=0, total=total, failed=0, doing="", lab=lab)
+        self._update(step, f"{total} to do" if total else "", completed=0, total=total, failed=0, doing="", lab=lab)
 
     def fewer(self, step: str, count: int, why: str) -> None:
         """Take items off the bar of `step` that need not be done."""
@@ -73,9 +73,9 @@ class Board:
         """Let the bar of `step` have `total` items, those that are done included."""
         self._update(step, total=total)
 
-    def doing(self, step: str, what: str) -> None:
-        """Show what `step` is doing."""
-        self._update(step, f"{what} ...", doing=what)
+    def doing(self, step: str, what: str, *, in_log: bool = True) -> None:
+        """Show what `step` is doing; what takes seconds needs no line in a log file beside that of its end."""
+        self._update(step, f"{what} ..." if in_log else "", doing=what)
 
     def done(self, step: str, what: str, *, failed: bool = False) -> None:
         """Count one item of `step` as done; a failure is also printed."""

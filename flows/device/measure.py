@@ -195,7 +195,7 @@ class _SessionRuns:
             return record_unmeasured(session, job.device, self.facts, runner, code, reason, job.bundles)
         if cause := why_no_backend(export, runner):
             return record_unmeasured(session, job.device, self.facts, runner, "no_backend", cause, job.bundles)
-        board.doing(job.title, session.title)
+        board.doing(job.title, session.title, in_log=False)
         bench = Bench(
             device=self.device,
             spec=job.device,

@@ -89,7 +89,7 @@ def test_the_lab_of_a_mac_reads_the_same_environment_and_passes_its_name(tmp_pat
     # when launchd's command runs
     ended = subprocess.run(words, capture_output=True, text=True, check=True)
     # then it has the environment and its name
-    assert ended.stdout == "http://127.0.0.1:4200/api lab berlin\n"
+    assert ended.stdout == "http://127.0.0.1:4200/api server lab berlin\n"
 
 
 def test_the_variables_that_the_manual_lists_are_in_the_environment() -> None:
