@@ -100,7 +100,7 @@ def test_every_query_runs_and_ranks_no_emulated_device(warehouse: Path) -> None:
 
 def test_every_sweep_file_and_inventory_is_valid(tmp_path: Path) -> None:
     # given the files that entries name, beside the sweep
-    for name in ("model.py", "lin.pte", "in0.bin", "ref.bin", "lin.etrecord", "weights/config.json"):
+    for name in ("model.py", "lin.pte", "in0.bin", "ref.bin", "lin.etrecord", "prompt.txt", "weights/config.json"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     (tmp_path / "model.py").write_text("def make(): ...\ndef detector(): ...\n")
@@ -110,7 +110,7 @@ def test_every_sweep_file_and_inventory_is_valid(tmp_path: Path) -> None:
         if isinstance(written.get("devices"), list):
             assert Inventory.model_validate(written).devices
             kinds.add("inventory")
-        else:
+        elif "models" in written:
             (tmp_path / "sweep.yaml").write_text(text if "name" in written else f"name: a\n{text}")
             assert read_sweep(tmp_path / "sweep.yaml").models
             kinds.add("sweep")
