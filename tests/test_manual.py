@@ -48,7 +48,7 @@ def in_shell_blocks() -> list[str]:
     for line in "\n".join(blocks("sh")).splitlines():
         found.update(re.findall(r"\$\((etfarm [^)]+)\)", line))
         words = shlex.split(line, comments=True)
-        for command in re.split(r" '?&&'? ", shlex.join(words)):
+        for command in re.split(r" '(?:&&|[|>])' ", shlex.join(words)):
             called = re.match(r"(?:'?\w+=\S+ )*(?:\S*/bin/)?(etfarm .*)", command)
             found.update([called[1]] if called else [])
     return sorted(found)
