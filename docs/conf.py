@@ -9,7 +9,7 @@ myst_heading_anchors = 3
 root_doc = "README"
 # The pages in the order of the menu; the pages of the rooms are found by links and by search.
 PAGES = {
-    "Use": ["models", "sweeps", "devices", "sme", "sql", "numbers", "pull-requests"],
+    "Use": ["models", "llm", "sweeps", "devices", "sme", "sql", "numbers", "pull-requests", "json", "mcp"],
     "Keep": ["operations", "scale", "prefect", "trust"],
     "Change": ["CONTRIBUTING"],
 }
