@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from functools import partial
 from pathlib import Path
 
@@ -20,25 +20,49 @@ from tasks.analyse.site.site import File, Site
 from tasks.store.var import Var
 
 _MOST_KEPT = 500
+_HOME = "index.html"
+_Stamp = tuple[int, int] | None
+
+
+class _Opened:
+    """The pages of one snapshot, each made once; `kept` holds what is closed with them."""
+
+    def __init__(self, snapshot: Callable[[], AbstractContextManager[Path]], stamp: _Stamp) -> None:
+        self.stamp = stamp
+        self._made: dict[str, File | None] = {}
+        with ExitStack() as stack:
+            file = stack.enter_context(snapshot())
+            self._site = Site(stack.enter_context(open_read_only(file)), file.name)
+            self.close = stack.pop_all().close
+
+    def file(self, address: str) -> File | None:
+        """Return what is at an address; None if nothing is."""
+        if address not in self._made:
+            if len(self._made) >= _MOST_KEPT:
+                self._made.clear()
+            self._made[address] = self._site.file(address)
+        return self._made[address]
 
 
 class LiveSite:
-    """The pages of the newest snapshot; the one that is open is kept until `stated`, a file, changes."""
+    """The pages of the newest snapshot, as `stated`, a file, names it.
 
-    def __init__(self, opened: Callable[[], AbstractContextManager[Path]], stated: Path) -> None:
-        self._opened = opened
+    A large farm's home page takes seconds to make. So the pages of the former snapshot are shown until that of a new
+    one is made, in a thread beside the answers.
+    """
+
+    def __init__(self, snapshot: Callable[[], AbstractContextManager[Path]], stated: Path) -> None:
+        self._snapshot = snapshot
         self._stated = stated
-        self._stamp: tuple[int, int] | None = None
-        self._kept = ExitStack()
-        self._site: Site | None = None
-        self._made: dict[str, File | None] = {}
+        self._opened: _Opened | None = None
+        self._preparing: threading.Thread | None = None
         self._lock = threading.Lock()
 
     def answer(self, address: str) -> Response:
         """Return what is at an address; a page that says why there is nothing, with status 404 or 503."""
         with self._lock:
             try:
-                found = self._found(address or "index.html")
+                found = self._newest().file(address or _HOME)
             except (FarmError, WarehouseError) as error:
                 return HTMLResponse(_sorry(address, str(error)), 503)
         if found is None:
@@ -46,26 +70,28 @@ class LiveSite:
         cached = "max-age=3600" if address.startswith("assets/vega") else "no-cache"
         return Response(found.content, media_type=found.kind, headers={"Cache-Control": cached})
 
-    def _found(self, address: str) -> File | None:
-        """Return a file of the newest snapshot, which does not change: each is made once."""
-        site = self._newest()
-        if address not in self._made:
-            if len(self._made) >= _MOST_KEPT:
-                self._made.clear()
-            self._made[address] = site.file(address)
-        return self._made[address]
-
-    def _newest(self) -> Site:
+    def _newest(self) -> _Opened:
         status = self._stated.stat() if self._stated.exists() else None
         stamp = (status.st_mtime_ns, status.st_ino) if status else None
-        if self._site is None or stamp != self._stamp:
-            with ExitStack() as stack:
-                file = stack.enter_context(self._opened())
-                site = Site(stack.enter_context(open_read_only(file)), file.name)
-                self._kept.close()
-                self._made.clear()
-                self._site, self._stamp, self._kept = site, stamp, stack.pop_all()
-        return self._site
+        if self._opened is None:
+            self._opened = _Opened(self._snapshot, stamp)
+        elif stamp != self._opened.stamp and self._preparing is None:
+            self._preparing = threading.Thread(target=self._prepare, args=(stamp,), daemon=True)
+            self._preparing.start()
+        return self._opened
+
+    def _prepare(self, stamp: _Stamp) -> None:
+        """Open the snapshot and make its home page, then show it; an error is the answer to the next request."""
+        opened = None
+        try:
+            with suppress(FarmError, WarehouseError):
+                opened = _Opened(self._snapshot, stamp)
+                opened.file(_HOME)
+        finally:
+            with self._lock:
+                if self._opened:
+                    self._opened.close()
+                self._opened, self._preparing = opened, None
 
 
 def _sorry(address: str, reason: str) -> str:
@@ -79,6 +105,7 @@ def app_of(var: Path, warehouse: Path | None) -> FastAPI:
     app = FastAPI(title="etfarm", docs_url=None, redoc_url=None, openapi_url=None)
     stated = warehouse if warehouse and not is_of_var(var, warehouse) else Var(var).snapshots / "current"
     site = LiveSite(partial(readable_warehouse, var, warehouse), stated)
+    site.answer(_HOME)  # made before anybody asks
 
     @app.get("/{address:path}")
     def page(address: str) -> Response:

@@ -12,6 +12,7 @@ from flows.warehouse.site import app_of
 from tasks.store.store import open_store
 from tasks.store.var import Var
 from tests.fixtures.nights import night_of
+from tests.fixtures.waiting import wait_for
 from tests.fixtures.warehouse import BundleMaker
 
 
@@ -36,8 +37,9 @@ def test_home_shows_the_newest_night_and_follows_the_snapshot(var: Path) -> None
     assert "2026-11-01" in client.get("/").text
     # when another night is loaded
     publish_nights(var, 2)
-    # then the same address shows it
-    assert "2026-11-02" in client.get("/index.html").text
+    # then the former page is shown until that of the new night is made, at the same address
+    assert "2026-11-01" in client.get("/index.html").text
+    wait_for(lambda: "2026-11-02" in client.get("/index.html").text, "the page of the new night")
     assert client.get("/models/model2.html").status_code == 200
 
 
