@@ -31,8 +31,8 @@ def site(
 ) -> None:
     """Show the farm's pages: this morning, nights, models, devices, series.
 
-    They are served from the newest snapshot, and follow it within seconds. Only this machine reaches them; a proxy with a password
-    serves them to a team (docs/operations.md). A published folder opens without a server, too.
+    They are served from the newest snapshot, and follow it within seconds. Only this machine reaches them; a proxy with
+    a password serves them to a team (docs/operations.md). A published folder opens without a server, too.
     """
     if context.invoked_subcommand is not None:
         return

@@ -9,10 +9,12 @@ from flows.cli.table import table_lines
 from flows.ending import SweepEnd
 from flows.verdicts import line_of, noise_lines, verdicts_of
 from flows.warehouse.publish import ask_warehouse
+from tasks.analyse.report.names import shown_names
 from tasks.analyse.report.sections.verdicts import VerdictRow
 from tasks.analyse.report.text import spread
 from tasks.bundle.interval import median_interval
 
+_MOST_LINES, _MOST_VERDICTS = 10, 3
 # Verdicts that the terminal does not name; the report does.
 _QUIET = {"no change", "insufficient data"}
 _CELL = ("device", "model", "precision", "variant", "threads", "sessions", "runs")
@@ -25,16 +27,29 @@ _OF_VERDICT = (
 
 
 def pieces_of(end: SweepEnd, note: str | None, var: Path, warehouse: Path | None) -> Iterator[str]:
-    """Yield the table of times, a line per verdict that matters, and the sentence about all."""
-    rows = [(*row[:-2], spread(row[-2] or []) or None, row[-1]) for row in _times(end, var, warehouse)]
+    """Yield the table of times, a line per verdict that matters, and the sentence about all: ten lines at most."""
+    verdicts = [line_of(row) for row in verdicts_of(end.sweep_id, var, warehouse) if row.verdict not in _QUIET]
+    lines = _shortened(
+        [*verdicts, *noise_lines(end.sweep_id, var, warehouse)], _MOST_VERDICTS, "lines: etfarm verdicts"
+    )
+    names = shown_names(name for (name,) in ask_warehouse("measured_models", var, warehouse))
+    rows = [
+        (device, names[model], *rest, spread(times_ms or []) or None, differs)
+        for device, model, *rest, times_ms, differs in _times(end, var, warehouse)
+    ]
     is_ambiguous = any(row[-1] for row in rows)
-    shown = len(_TITLES) if is_ambiguous else len(_TITLES) - 1  # every name has one content
-    yield from table_lines(_TITLES[:shown], [[row[:shown] for row in rows]])
-    yield "\n"
-    verdicts = verdicts_of(end.sweep_id, var, warehouse)
-    yield from (f"{line_of(row)}\n" for row in verdicts if row.verdict not in _QUIET)
-    yield from (f"{line}\n" for line in noise_lines(end.sweep_id, var, warehouse))
+    columns = len(_TITLES) if is_ambiguous else len(_TITLES) - 1  # every name has one content
+    table = "".join(table_lines(_TITLES[:columns], [[row[:columns] for row in rows]])).splitlines()
+    head, cells = table[:2], table[2:-1]
+    room = _MOST_LINES - len(head) - len(lines) - 1
+    for line in [*head, *_shortened(cells, room, "cells: etfarm site report"), *lines]:
+        yield f"{line}\n"
     yield "; ".join(filter(None, [end.message, note])) + "\n"
+
+
+def _shortened(lines: list[str], most: int, rest: str) -> list[str]:
+    """Return at most so many lines, the last of which counts those that are left out."""
+    return lines if len(lines) <= most else [*lines[: most - 1], f"{len(lines) - most + 1} more {rest}"]
 
 
 def as_json(end: SweepEnd, code: int, var: Path, warehouse: Path | None) -> str:

@@ -35,3 +35,15 @@ def test_each_time_is_printed_with_its_sessions_and_their_interval_or_range(
     assert three == ["3", "9", "11", "0", "10.0", "to", "12.0", "ms"]
     assert six == ["6", "18", "12.5", "0", "95", "%", "interval", "10.0", "to", "15.0", "ms"]
     assert emulated[-1] == "3"
+
+
+@pytest.mark.parametrize(("cells", "rest"), [(7, []), (8, ["2 more cells: etfarm site report"])])
+def test_the_end_of_a_sweep_has_at_most_ten_lines(tmp_path: Path, cells: int, rest: list[str]) -> None:
+    maker = BundleMaker(tmp_path / "made")
+    for number in range(cells):
+        maker.session([10 * MS] * 3, model__name=f"model-{number}")
+    maker.load()
+    end = SweepEnd(sweep_id="smoke-2026-11-20", message="all succeeded")
+    lines = "".join(pieces_of(end, "see the log", maker.warehouse.parent, maker.warehouse)).splitlines()
+    assert (len(lines), lines[-1]) == (10, "all succeeded; see the log")
+    assert [line for line in lines if " more " in line] == rest
