@@ -67,7 +67,7 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
     made = StandIn(tmp_path / "root")
     export = SimpleNamespace(
         model="toy", precision="fp32", seed=0, pte_sha256="p", inputs_sha256="i", pte_bytes=1000, export_s=1.0,
-        trial="succeeded", portable=LISTED, delegate_calls=made.delegate_calls,
+        trial="succeeded", portable=LISTED, executions=lambda *planned: planned, delegate_calls=made.delegate_calls,
         delegated=[{"operator": "aten.convolution.default", "count": 1}],
     )  # fmt: skip
     monkeypatch.setattr(model_check, "export_cases", lambda *_, **__: [export])

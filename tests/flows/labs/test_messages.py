@@ -28,7 +28,7 @@ INVENTORY = """devices:
 def test_an_order_arrives_with_devices_of_every_transport_and_models_of_another_machine(tmp_path: Path) -> None:
     # given an order with a model in a file that the lab does not have
     (tmp_path / "inventory.yaml").write_text(INVENTORY, encoding="utf-8")
-    (tmp_path / "model.py").touch()
+    (tmp_path / "model.py").write_text("def make(): ...", encoding="utf-8")
     ours = ModelEntry.model_validate({"factory": "./model.py:make"}, context={"folder": tmp_path})
     spec = a_spec().model_copy(update={"models": [ours]})
     devices = load_inventory(tmp_path / "inventory.yaml").devices

@@ -12,6 +12,7 @@ from tasks.analyse.explanation import Explanation
 from tasks.analyse.report.data import Reader
 from tasks.analyse.report.page import Link, Table
 from tasks.analyse.site.site import Site
+from tests.fixtures.documented import assert_documented
 from tests.fixtures.pages import Pages
 from tests.fixtures.report import MS
 from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, MEAN, TRANSPOSE, BundleMaker
@@ -104,6 +105,7 @@ def test_sme2_and_portable_operators_are_explained_whichever_variant_is_worse(ma
         found = explain(Reader(connection), "toy", {})
         facts = found.data()["facts"]
         page = Pages(Site(connection, "x")).read("models/toy.html")
+    assert_documented("explain", found.data())
     shown = [[title, " ".join(sentences).replace("`", "")] for title, sentences in facts.items()]
     assert page.tables["explained"][0][1:] == shown
     assert facts["SME2"] == [

@@ -190,7 +190,7 @@ def test_the_files_that_a_model_of_our_own_used_are_recorded_and_its_export_is_m
             "fp32",
             r"own\.py, line 18: `return values \+ 1 if .*` depends on data.*; use torch\.where or torch\.cond",
         ),
-        ("own:absent", "fp32", r"own\.py does not define a function named absent"),
+        ("own:absent", "fp32", r"own\.py: no function named absent; it has make, branching, bare"),
         ("own:bare", "fp32", r"must return \(torch\.nn\.Module, tuple of tensors\) or a dict, not Ours"),
     ],
 )
