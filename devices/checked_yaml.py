@@ -11,7 +11,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from devices.errors import InputError
+from devices.errors import InputError, Mistakes
 from devices.foreign_text import one_line
 from devices.suggest import did_you_mean, nearest
 
@@ -59,13 +59,13 @@ class _Loader(yaml.SafeLoader):
 def load_checked(path: Path, model: type[Model]) -> Model:
     """Read the YAML file at `path` into `model`, whose validators find the file's folder in their context (`folder`).
 
-    Raises InputError with a line for each mistake: `file:line: key: what is wrong; what to write instead`.
+    Raises Mistakes, each as `file:line: key: what is wrong; what to write instead`.
     """
     root, data = _parse(path, _read_text(path))
     try:
         return model.model_validate(data, context={"folder": path.parent})
     except ValidationError as error:
-        raise InputError("\n".join(f"{path}:{sentence}" for sentence in _mistakes(error, root, model))) from None
+        raise Mistakes([f"{path}:{sentence}" for sentence in _mistakes(error, root, model)]) from None
 
 
 def read_yaml(path: Path) -> dict[Any, Any]:

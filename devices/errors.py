@@ -4,6 +4,8 @@
 other packages and has its own base in sql/errors.py.
 """
 
+from collections.abc import Sequence
+
 
 class FarmError(Exception):
     """The farm cannot continue; the text is one sentence with the cause and what to do."""
@@ -11,6 +13,14 @@ class FarmError(Exception):
 
 class InputError(FarmError):
     """A file, a name or a value from the user is wrong; the text states it, what is wrong and what to write instead."""
+
+
+class Mistakes(InputError):
+    """Several mistakes in one file; `sentences` has each."""
+
+    def __init__(self, sentences: Sequence[str]) -> None:
+        super().__init__("\n".join(sentences))
+        self.sentences = sentences
 
 
 class DeviceError(FarmError):

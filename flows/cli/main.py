@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
-from devices.errors import InputError
+from devices.errors import InputError, Mistakes
 from flows.cli.ask import asking, explain, mcp, site, verdicts
 from flows.cli.farm import devices, doctor, runner, servers
 from flows.cli.keep import decisions, warehouse
@@ -129,7 +129,8 @@ def main() -> None:
             show_pieces([traceback.format_exc()], err=True)
             sys.exit(1)
         _drop_output()
-        show(*(f"etfarm: {line}" for line in message.splitlines()), err=True)
+        sentences = error.sentences if isinstance(error, Mistakes) else [message]
+        show(*(f"etfarm: {sentence}" for sentence in sentences), err=True)
         sys.exit(2)
 
 

@@ -27,7 +27,9 @@ def _known_recipe(written: Any) -> str:
 
 
 # A text, or the mapping as which YAML reads `fp16 except: [layer_norm]`.
-Precision = Annotated[str, BeforeValidator(_known_recipe, json_schema_input_type=str | dict[str, list[str] | dict[str, int | str]])]
+Precision = Annotated[
+    str, BeforeValidator(_known_recipe, json_schema_input_type=str | dict[str, list[str] | dict[str, int | str]])
+]
 
 
 def _matching(pattern: re.Pattern[str]) -> Any:

@@ -26,7 +26,7 @@ def validate(
     An editor with a YAML language server shows the same while you write: save the schema, and begin the file with the
     comment `# yaml-language-server: $schema=sweep.schema.json`
     """
-    from devices.errors import InputError
+    from devices.errors import InputError, Mistakes
 
     if schema is not None:
         show_pieces([_schema(schema)])
@@ -39,7 +39,7 @@ def validate(
             show(f"{file}: {_checked(file)}")
         except InputError as error:
             wrong = True
-            show(*str(error).splitlines())
+            show(*(error.sentences if isinstance(error, Mistakes) else [error]))
     raise typer.Exit(int(wrong))
 
 
