@@ -15,7 +15,7 @@ from tasks.analyse.compare.outcome import Line
 from tasks.analyse.explanation import Explanation, Fact
 from tasks.analyse.report.addresses import night_page
 from tasks.analyse.report.cells import series_title
-from tasks.analyse.report.data import Answers, Reader
+from tasks.analyse.report.data import Answers, Reader, SweepRow
 from tasks.analyse.report.page import Code, Link, Text
 from tasks.analyse.report.sections.advice import other_advice, portable_advice
 from tasks.analyse.report.sections.categories import categories
@@ -137,12 +137,11 @@ def explain_line(reader: Reader, line: Line) -> list[Fact]:
     facts = [Fact("Verdict", [f"{line.series}: {line.answer}."])]
     facts += [Fact("Cause", [with_code(f"{line.cause}.")])] if line.cause else []
     facts += [Fact("What changed", [f"{line.differs}."])] if line.differs else []
+    # Sessions that were measured for a comparison alone are in no sweep, and sections of a report are about sweeps.
+    if any(row.sweep_id == cell.sweep_id for row in reader.rows(SweepRow)):
+        facts += facts_of_cell(reader, [cell], lambda cells: answers_about(reader, cells))
     trace = _trace_of(_succeeded(reader, cell))
-    return [
-        *facts,
-        *facts_of_cell(reader, [cell], lambda cells: answers_about(reader, cells)),
-        *([Fact("Next step", [trace])] if trace else []),
-    ]
+    return [*facts, *([Fact("Next step", [trace])] if trace else [])]
 
 
 def worst_first(rows: Sequence[SeriesRow]) -> list[SeriesRow]:

@@ -7,12 +7,14 @@ import pytest
 
 from devices.errors import InputError
 from sql.warehouse import open_read_only
-from tasks.analyse.explain import explain
+from tasks.analyse.compare.outcome import Beside, Line
+from tasks.analyse.explain import explain, explain_line
 from tasks.analyse.explanation import Explanation
 from tasks.analyse.report.data import Reader
 from tasks.analyse.report.page import Link, Table
 from tasks.analyse.site.site import Site
 from tests.fixtures.documented import assert_documented
+from tests.fixtures.nights import night_of
 from tests.fixtures.pages import Pages
 from tests.fixtures.report import MS
 from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, MEAN, TRANSPOSE, BundleMaker
@@ -121,3 +123,15 @@ def test_sme2_and_portable_operators_are_explained_whichever_variant_is_worse(ma
     assert facts["Evidence"] == ["Five sessions."]
     assert facts["Next step"][0].startswith("Measure more sessions, or wait for the next night")
     assert any(isinstance(part, Link) for part in found.answer)
+
+
+def test_a_change_that_was_measured_in_a_comparison_alone_is_explained_without_a_sweep(maker: BundleMaker) -> None:
+    for name, factor in (("a", 1.0), ("b", 1.2)):
+        arm = {"purpose": "comparison", "comparison": "c0ffee00c0ffee00", "side": name}
+        night_of(maker, 1, factor, 5, arm=arm, model__pte_sha256=f"p{name}")
+    maker.load()
+    with open_read_only(maker.warehouse) as connection:
+        (b,) = connection.execute("SELECT DISTINCT cell FROM session_overview WHERE pte_sha256 = 'pb'").fetchall()[0]
+        line = Line("toy", "host", "fp32", "sme2_off", "1", None, "slower", Beside(), Beside(cell=b), stated="slower")
+        facts = explain_line(Reader(connection), line)
+    assert [fact.title for fact in facts] == ["Verdict", "Next step"]
