@@ -18,6 +18,7 @@ from devices.suggest import did_you_mean, nearest
 Model = TypeVar("Model", bound=BaseModel)
 _MOST_BYTES = 256 << 10  # reading YAML takes about 10 s for each MiB
 _MOST_VALUES = 50_000
+_MOST_MISTAKES = 20
 _NOT_A_NUMBER = {"int_parsing": "must be a whole number", "float_parsing": "must be a number"}
 
 
@@ -65,7 +66,9 @@ def load_checked(path: Path, model: type[Model]) -> Model:
     try:
         return model.model_validate(data, context={"folder": path.parent})
     except ValidationError as error:
-        raise Mistakes([f"{path}:{sentence}" for sentence in _mistakes(error, root, model)]) from None
+        found = [f"{path}:{sentence}" for sentence in _mistakes(error, root, model)]
+        more = [f"{path}: {len(found) - _MOST_MISTAKES} more mistakes"] if len(found) > _MOST_MISTAKES else []
+        raise Mistakes([*found[:_MOST_MISTAKES], *more]) from None
 
 
 def read_yaml(path: Path) -> dict[Any, Any]:
@@ -83,7 +86,7 @@ def _mistakes(error: ValidationError, root: yaml.Node, model: type[BaseModel]) -
         # Beyond the file are the kinds that a value can have, each with an error, and keys that a text is short for.
         place = loc[:known] + tuple(step for step in loc[known:] if step in _keys_at(model, loc[:known]))
         if not (each["type"] == "missing" and loc in explained):
-            found.setdefault(place, (line, f"{line}: {_key_of(place)}{one_line(_advice(each, model), 600)}"))
+            found.setdefault(place, (line, f"{line}: {_key_of(place)}{one_line(_advice(each, model), 400)}"))
     return [sentence for _, sentence in sorted(found.values(), key=lambda each: each[0])]
 
 
