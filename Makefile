@@ -5,7 +5,7 @@ VENV   := .venv
 READY  := $(VENV)/.ready
 BIN    := $(VENV)/bin
 
-.PHONY: sweep test test-all test-thorough lint bench clean setup lab-up lab-down
+.PHONY: sweep test test-all test-thorough lint docs bench clean setup lab-up lab-down
 
 sweep: $(READY)
 	$(BIN)/etfarm sweep deployments/sweeps/smoke.yaml
@@ -24,6 +24,11 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# README and docs/ as a site that opens offline; a broken link is an error.
+docs: $(READY)
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -c docs -d build/doctrees . build/docs
+	cp build/docs/README.html build/docs/index.html
 
 bench: $(READY)
 	$(BIN)/python -m tests.benchmarks.run_all

@@ -92,9 +92,9 @@ def test_the_lab_of_a_mac_reads_the_same_environment_and_passes_its_name(tmp_pat
     assert ended.stdout == "http://127.0.0.1:4200/api server lab berlin\n"
 
 
-def test_the_variables_that_the_readme_lists_are_in_the_environment() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    section = readme.partition("## Every night")[2].partition("\n## ")[0]
+def test_the_variables_that_the_manual_lists_are_in_the_environment() -> None:
+    manual = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
+    section = manual.partition("## Every night")[2].partition("\n##")[0]
     listed = set(re.findall(r"\b(PREFECT_\w+)=", section))
     assert "PREFECT_API_URL" in listed
     assert listed - set(re.findall(r"^(\w+)=", EXAMPLE, re.MULTILINE)) == set()
