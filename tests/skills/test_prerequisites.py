@@ -1,0 +1,37 @@
+"""Each prerequisite of each skill, broken: its check fails, and what it prints is in the skill's `When it fails`."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.skills.place import Place
+from tests.skills.skill import Skill, is_in
+from tests.skills.test_skills import ALL
+
+# Skill, prerequisite by its row -> programs that are not installed (`-name`), or a script that breaks it.
+BROKEN: dict[tuple[str, int], str] = {
+    ("set-up-a-farm", 0): "rm Makefile",
+    ("set-up-a-farm", 1): "-python3",
+    ("set-up-a-farm", 2): "-c++",
+    ("set-up-a-farm", 3): "-git",
+}
+
+
+def test_every_prerequisite_of_every_skill_is_broken_here() -> None:
+    assert set(BROKEN) == {(skill.name, row) for skill in ALL for row in range(len(skill.checks()))}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("name", "row"), BROKEN)
+def test_a_broken_prerequisite_fails_its_check_and_is_explained(name: str, row: int, tmp_path: Path) -> None:
+    skill = next(skill for skill in ALL if skill.name == name)
+    check, how = skill.checks()[row], BROKEN[name, row]
+    place = Place(tmp_path / "place")
+    if how.startswith("-"):
+        place.hide(how[1:])
+    else:
+        assert place.run(how) == (0, "")
+    code, printed = place.run(check.script)
+    assert code != 0, f"{skill.path}:{check.line} does not notice it\n{printed}"
+    explained = [each for each in skill.failures() if any(is_in(each, line) for line in printed.splitlines())]
+    assert explained, f"{skill.path}:{check.line}: not explained:\n{printed}"
