@@ -8,12 +8,27 @@ from tests.skills.place import Place
 from tests.skills.skill import Skill, is_in
 from tests.skills.test_skills import ALL
 
+# As Python prints it where torch is not installed.
+_NO_TORCH = "echo 'raise ModuleNotFoundError(f\"No module named {__name__!r}\")' >torch.py"
+_NO_INVENTORIES = "rm deployments"
 # Skill, prerequisite by its row -> programs that are not installed (`-name`), or a script that breaks it.
 BROKEN: dict[tuple[str, int], str] = {
     ("set-up-a-farm", 0): "rm Makefile",
     ("set-up-a-farm", 1): "-python3",
     ("set-up-a-farm", 2): "-c++",
     ("set-up-a-farm", 3): "-git",
+    ("onboard-a-model", 0): "-etfarm",
+    ("onboard-a-model", 1): _NO_TORCH,
+    ("onboard-a-model", 2): "-c++",
+    ("run-a-sweep", 0): "-etfarm",
+    ("run-a-sweep", 1): _NO_INVENTORIES,
+    ("run-a-sweep", 2): _NO_TORCH,
+    ("run-a-sweep", 3): "-c++",
+    ("read-the-results", 0): "-etfarm",
+    ("read-the-results", 1): "",  # nothing was measured
+    ("explain-a-regression", 0): "-etfarm",
+    ("explain-a-regression", 1): "",
+    ("explain-a-regression", 2): _NO_INVENTORIES,
 }
 
 

@@ -29,8 +29,9 @@ def test_every_skill_has_the_common_form(skill: Skill) -> None:
 @BY_NAME
 def test_every_command_of_a_skill_exists_with_its_options(skill: Skill) -> None:
     scripts = "\n".join(block.script for block in [*skill.checks(), *skill.blocks()])
-    for written in re.findall(r"^(?:\S*/)?(etfarm .*?)(?: \|\|? .*| >.*| && .*|; .*)?$", scripts, re.MULTILINE):
-        command, words = command_of(re.sub(r"\$\(.*?\)|\"\$\w+\"", "x", written))
+    unquoted = re.sub(r"\"[^\"]*\"|'[^']*'", "x", re.sub(r"<<'END'\n.*?^END$", "", scripts, flags=re.DOTALL | re.M))
+    for written in re.findall(r"\b(etfarm(?: [^\s|&;<>]+)+)", unquoted):
+        command, words = command_of(written)
         known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
         unknown = {word for word in words if re.match(r"--?[a-z]", word)} - known - {"--version", "--model", "--device"}
         assert unknown == set(), written
