@@ -1,8 +1,8 @@
 """Where a skill is followed: a fresh folder that has a checkout's files, its `.venv`, and nothing measured.
 
 The folder links to the files of this checkout, so a skill cannot tell it from a new one. Its `.venv` is complete: the
-Python of the tests with `etfarm`, so `make setup` has nothing to do. Exports, runners and downloads are those that the
-tests keep in var/tests: they are cached by content, so a step prints the same as the first time, only sooner.
+Python of the tests with `etfarm`, so `make setup` has nothing to do. Exports, runners and downloads that the tests keep
+in var/tests are there: they are cached by content, so a step prints the same as the first time, only sooner.
 """
 
 import hashlib
@@ -40,10 +40,12 @@ class Place:
             )
             (programs / name).chmod(0o755)
         (folder / ".venv/.ready").touch()
-        for name in ("exports", "runners", "cache"):
+        (folder / "var").mkdir()
+        for name in ("exports", "cache"):
             (KEPT / name).mkdir(parents=True, exist_ok=True)
-            (folder / "var").mkdir(exist_ok=True)
             (folder / "var" / name).symlink_to(KEPT / name, target_is_directory=True)
+        if (KEPT / "runners").exists():  # a copy, because a skill registers another one
+            shutil.copytree(KEPT / "runners", folder / "var/runners", symlinks=True)
 
     def hide(self, program: str) -> None:
         """Let a program not be installed: the path has links to all others."""
