@@ -11,6 +11,10 @@ from tests.skills.test_skills import ALL
 # As Python prints it where torch is not installed.
 _NO_TORCH = "echo 'raise ModuleNotFoundError(f\"No module named {__name__!r}\")' >torch.py"
 _NO_INVENTORIES = "rm deployments"
+_UNREACHABLE = """rm deployments
+mkdir -p deployments/inventories
+echo 'devices: [{name: mac, transport: ssh, address: mac.invalid}]' >deployments/inventories/local.yaml"""
+_UNREADABLE = _UNREACHABLE.replace(", address: mac.invalid", "")
 # Skill, prerequisite by its row -> programs that are not installed (`-name`), or a script that breaks it.
 BROKEN: dict[tuple[str, int], str] = {
     ("set-up-a-farm", 0): "rm Makefile",
@@ -29,6 +33,23 @@ BROKEN: dict[tuple[str, int], str] = {
     ("explain-a-regression", 0): "-etfarm",
     ("explain-a-regression", 1): "",
     ("explain-a-regression", 2): _NO_INVENTORIES,
+    ("gate-a-pull-request", 0): "-etfarm",
+    ("gate-a-pull-request", 1): "-git",
+    ("gate-a-pull-request", 2): _NO_INVENTORIES,
+    ("gate-a-pull-request", 3): _NO_TORCH,
+    ("gate-a-pull-request", 4): "-c++",
+    ("build-runners", 0): "-etfarm",
+    ("build-runners", 1): _NO_TORCH,
+    ("build-runners", 2): "-c++",
+    ("build-runners", 3): _NO_TORCH.replace("torch.py", "ziglang.py"),
+    ("validate-a-farm", 0): "-etfarm",
+    ("validate-a-farm", 1): _UNREACHABLE,
+    ("validate-a-farm", 2): _NO_TORCH,
+    ("validate-a-farm", 3): "-c++",
+    ("keep-a-farm", 0): "-etfarm",
+    ("keep-a-farm", 1): "",
+    ("add-a-device", 0): "-etfarm",
+    ("add-a-device", 1): _UNREADABLE,
 }
 
 
