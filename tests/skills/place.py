@@ -59,7 +59,9 @@ class Place:
 
     def run(self, script: str) -> tuple[int, str]:
         """Run a script by `sh -e`; return its exit code and what it printed."""
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "ETFARM_"))}
+        environment = {
+            name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "ETFARM_"))
+        }
         if machine := os.environ.get("ETFARM_MACHINE_FOLDER"):
             environment["ETFARM_MACHINE_FOLDER"] = machine
         ended = subprocess.run(

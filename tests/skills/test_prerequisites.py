@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.skills.place import Place
-from tests.skills.skill import Skill, is_in
+from tests.skills.skill import is_in
 from tests.skills.test_skills import ALL
 
 # As Python prints it where torch is not installed.
