@@ -10,10 +10,12 @@ root_doc = "README"
 # The pages in the order of the menu; the pages of the rooms are found by links and by search.
 PAGES = {
     "Use": ["models", "llm", "sweeps", "devices", "sme", "sql", "numbers", "pull-requests", "json", "mcp"],
+    "Skills": ["skills/README"],
     "Keep": ["operations", "scale", "prefect", "trust"],
     "Change": ["CONTRIBUTING"],
 }
-include_patterns = ["README.md", "docs/*.md", "*/README.md", "sql/DICTIONARY.md", "tests/lab/README.md"]
+include_patterns = ["README.md", "docs/*.md", "docs/skills/*.md", "docs/skills/*/*.md", "*/README.md"]
+include_patterns += ["sql/DICTIONARY.md", "tests/lab/README.md"]
 exclude_patterns = [".*", "var", "build"]  # never entered
 suppress_warnings = ["toc.not_included"]
 html_theme = "furo"

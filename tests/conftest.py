@@ -53,7 +53,7 @@ def pytest_unconfigure() -> None:
 
 
 # These need the one virtual lab of the machine, one after the other, and take longest.
-LAB_ROOMS = ("tests/survival/", "tests/lab/")
+LAB_ROOMS = ("tests/survival/", "tests/lab/", "tests/skills/test_in_the_lab.py")
 _LONGEST = (
     "the lab",
     "tests/tasks/prepare/runner/test_cross.py",

@@ -1,0 +1,107 @@
+"""Where a skill is followed: a fresh folder that has a checkout's files, its `.venv`, and nothing measured.
+
+The folder links to the files of this checkout, so a skill cannot tell it from a new one. Its `.venv` is complete: the
+Python of the tests with `etfarm`, so `make setup` has nothing to do. Exports, runners and downloads that the tests keep
+in var/tests are there: they are cached by content, so a step prints the same as the first time, only sooner.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.fixtures.paths import KEPT, ROOT
+from tests.fixtures.waiting import SCALE
+
+_LONGEST_S = 600.0
+
+
+class Place:
+    """A fresh folder, and a shell in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.path = f"{folder}/.venv/bin{os.pathsep}{os.environ['PATH']}"
+        folder.mkdir(parents=True)
+        for path in ROOT.iterdir():
+            if path.name not in {"var", ".venv", "build"}:
+                (folder / path.name).symlink_to(path)
+        programs = folder / ".venv/bin"
+        programs.mkdir(parents=True)
+        for path in Path(sys.executable).parent.iterdir():
+            (programs / path.name).symlink_to(path)
+        for name, module in (("etfarm", "-m flows.cli.main"), ("python", "")):
+            (programs / name).unlink(missing_ok=True)
+            (programs / name).write_text(
+                f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} {module} "$@"\n', encoding="utf-8"
+            )
+            (programs / name).chmod(0o755)
+        (folder / ".venv/.ready").touch()
+        (folder / "var").mkdir()
+        for name in ("exports", "cache"):
+            (KEPT / name).mkdir(parents=True, exist_ok=True)
+            (folder / "var" / name).symlink_to(KEPT / name, target_is_directory=True)
+        if (KEPT / "runners").exists():  # a copy, because a skill registers another one
+            shutil.copytree(KEPT / "runners", folder / "var/runners", symlinks=True)
+
+    def hide(self, program: str) -> None:
+        """Let a program not be installed: the path has links to all others."""
+        others = self.folder.with_name("others")
+        others.mkdir()
+        for folder in self.path.split(os.pathsep):
+            for found in Path(folder).glob("*"):
+                if found.name != program and not (others / found.name).is_symlink():
+                    (others / found.name).symlink_to(found)
+        self.path = str(others)
+
+    def run(self, script: str) -> tuple[int, str]:
+        """Run a script by `sh -e`; return its exit code and what it printed."""
+        environment = {
+            name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "ETFARM_"))
+        }
+        if machine := os.environ.get("ETFARM_MACHINE_FOLDER"):
+            environment["ETFARM_MACHINE_FOLDER"] = machine
+        ended = subprocess.run(
+            ["sh", "-e", "-c", script],
+            cwd=self.folder,
+            env=environment | {"PATH": self.path},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=_LONGEST_S * SCALE,
+        )
+        return ended.returncode, ended.stdout
+
+
+# These skills start from a farm that has results; the others start from an empty one.
+MEASURED = {"read-the-results", "explain-a-regression", "keep-a-farm"}
+
+
+def place_for(name: str, folder: Path) -> Place:
+    """Return the place in which a skill starts: its var folder has results if it is about them."""
+    place = Place(folder)
+    if name in MEASURED:
+        measured = _measured()
+        for part in ("bundles", "devices", "warehouse", "reports"):
+            shutil.copytree(measured / "var" / part, folder / "var" / part)
+        shutil.copytree(measured / "voice", folder / "voice")
+    return place
+
+
+def _measured() -> Path:
+    """Return the folder in which measured.sh ran; the first skill that needs it runs it, and it is kept in var/tests.
+
+    Its name has the script's hash and the version of a bundle, so that a change of either measures again.
+    """
+    script = Path(__file__).with_name("measured.sh").read_text(encoding="utf-8")
+    kept = KEPT / f"skills-{hashlib.sha256(script.encode()).hexdigest()[:16]}"
+    if not kept.exists():
+        making = Path(tempfile.mkdtemp(prefix="skills-", dir=KEPT)) / "place"
+        code, printed = Place(making).run(script)
+        assert code == 0, printed
+        making.rename(kept)
+    return kept
