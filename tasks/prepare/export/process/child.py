@@ -66,7 +66,8 @@ def export(
     os.environ.clear()
     os.environ.update(environment | {"PYTHONHASHSEED": "0"})
     faulthandler.enable()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
+    # Libraries that the server imports may have set up logging.
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", force=True)
     logging.getLogger("tasks.prepare.export").addHandler(_Steps(answer_to))
     threading.Thread(target=_end_with_farm, daemon=True).start()
     answer_to.send(_answer(request, limit_bytes))
