@@ -182,6 +182,14 @@ def test_the_files_that_a_model_of_our_own_used_are_recorded_and_its_export_is_m
     assert [Path(name).name for name in noted] == ["helper.py", "own.py", "weights.txt"]
 
 
+def test_a_function_that_is_not_there_is_told_before_an_export_runs(exports: Path) -> None:
+    with pytest.raises(ExportError) as refused:
+        export_model("own:absent", "fp32", exports)
+    sentence = "cannot export own:absent as fp32: own.py: no function named absent; it has make, branching, bare"
+    assert str(refused.value) == sentence
+    assert not list(exports.glob("logs/*"))
+
+
 @pytest.mark.parametrize(
     ("model", "precision", "words"),
     [
@@ -190,7 +198,6 @@ def test_the_files_that_a_model_of_our_own_used_are_recorded_and_its_export_is_m
             "fp32",
             r"own\.py, line 18: `return values \+ 1 if .*` depends on data.*; use torch\.where or torch\.cond",
         ),
-        ("own:absent", "fp32", r"own\.py: no function named absent; it has make, branching, bare"),
         ("own:bare", "fp32", r"must return \(torch\.nn\.Module, tuple of tensors\) or a dict, not Ours"),
     ],
 )
