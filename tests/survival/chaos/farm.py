@@ -74,7 +74,7 @@ class ChaosFarm:
         self._write_files()
         self._automate()
         for lab in LABS:
-            words = ["lab", lab, "--var", str(self._var(lab)), "--bundles", str(self.bundles)]
+            words = ["server", "lab", lab, "--var", str(self._var(lab)), "--bundles", str(self.bundles)]
             self.kept[lab] = Kept(self._program(lab, words), 10.0)
             self.kept[lab].program.start()
         self.start_controller()
