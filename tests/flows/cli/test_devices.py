@@ -99,7 +99,7 @@ def test_why_states_that_a_device_cannot_be_reached(devices: Command) -> None:
     ended = devices("why", "site=lab-a", "--format", "json")
     rows = {row["device"]: row for row in json.loads(ended.out)}
     assert ended.code == 1
-    assert (rows["gone"]["used"], rows["gone"]["why"].startswith("unreachable: cannot reach")) == (False, True)
+    assert (rows["gone"]["used"], rows["gone"]["why"].startswith("unreachable: ")) == (False, True)
     # and one that answers is used
     assert_documented("devices why", list(rows.values()))
     ended = devices("why", "tier=nightly", "--format", "json")

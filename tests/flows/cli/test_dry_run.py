@@ -61,7 +61,7 @@ def test_a_dry_run_counts_cells_and_sessions_and_tells_which_devices_are_off(dry
     assert to_export == "to export: linear fp32, conv fp32; their methods and sizes are not known before"
     assert here.startswith("here: reachable; 2 cells, 6 sessions, 0 measured; runner ")
     assert "to build; to push: 2 exports; time unknown" in here
-    assert gone.startswith("gone: off: unreachable: cannot reach nobody@127.0.0.1:9")
+    assert gone.startswith("gone: off: unreachable: ")
     assert other == "other: not selected: label tier is weekly, the sweep selects nightly"
     # and nothing was started or written
     assert not list((tmp_path / "var").rglob("*.duckdb"))
