@@ -116,7 +116,7 @@ def facts_of_cell(reader: Reader, cells: Sequence[CellFactsRow], about: AnswersA
     one, pair = limited_to(answers, cells[:1]), limited_to(answers, cells)
     modules = heaviest(one.rows(ModuleRow))
     alike = {"device": [cell.device], "precision": [cell.precision], "variant": [cell.variant]}
-    night = Answers(reader, one.sweep).limited(alike | {"model": [cell.model]})  # of all sessions on the device
+    night = reader.answers(one.sweep).limited(alike | {"model": [cell.model]})  # of all sessions on the device
     facts = [
         Fact("Where the time goes", [*categories(one).summary, *([f"Modules: {modules}."] if modules else [])]),
         Fact("Portable operators", list(portable_advice(one)) or portable(one).summary),

@@ -12,7 +12,7 @@ import json
 import multiprocessing
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -20,14 +20,15 @@ from pathlib import Path
 from typing import Any
 
 from sql.warehouse import open_read_only
-from tasks.analyse.report.data import view_errors
+from tasks.analyse.report.data import Row, view_errors
 from tasks.analyse.site.origins import ALWAYS, origins_of
+from tasks.analyse.site.rows import DeviceNightRow
 from tasks.analyse.site.site import Site
 from tasks.store.access import file_system, reported
 
 STATE = "published.json"
 _BATCH = 10
-_READ_TOGETHER = 100
+_READ_TOGETHER = 250
 _OF_THE_MORNING = ("nights", "sweeps", "cells", "sessions")
 _MOST_STATE_BYTES = 1 << 28
 # Of a published file: what the state of a stranger's folder names is removed at times, so no name may lead elsewhere.
@@ -49,14 +50,16 @@ def publish(snapshot: Path, location: str, told: Callable[[str], None] = lambda 
     Raises WarehouseError if the file cannot be read, BundleError if the location cannot be written.
     """
     with open_read_only(snapshot) as connection, view_errors(snapshot):
-        wanted = origins_of(Site(connection, snapshot.name))
+        site = Site(connection, snapshot.name)
+        wanted = origins_of(site)
+        site.reader.rows(DeviceNightRow)  # every process needs them, and they take longest to read
     with view_errors(snapshot), reported(location, "the pages cannot be written"):
         before = _read_state(location)
         stale = [name for name, origin in wanted.items() if origin == ALWAYS or before.get(name, ("",))[0] != origin]
         stale.sort(key=_turn)
         state: dict[str, list[str]] = {name: before[name] for name in wanted.keys() - set(stale)}
         written = 0
-        for count, made in _made(snapshot, stale, frozenset(wanted)):
+        for count, made in _made(stale, (snapshot, frozenset(wanted), site.reader.known)):
             changed = {}
             for address, content in made.items():
                 sha256 = hashlib.sha256(content).hexdigest()
@@ -78,19 +81,19 @@ def _turn(address: str) -> int:
     return 0 if folder in _OF_THE_MORNING else 1 if folder in ("", "assets") else 2
 
 
-def _made(snapshot: Path, stale: Sequence[str], wanted: frozenset[str]) -> Iterator[tuple[int, dict[str, bytes]]]:
-    """Yield batches of pages, and how many are made so far; processes side by side make them."""
+def _made(stale: Sequence[str], given: tuple[Any, ...]) -> Iterator[tuple[int, dict[str, bytes]]]:
+    """Yield batches of pages, and how many are made so far; processes side by side make them, each opened as `given`."""
     workers = max(1, min(os.cpu_count() or 1, 8, len(stale) // _BATCH))
     context = multiprocessing.get_context("spawn")
     count = 0
-    with ProcessPoolExecutor(workers, context, _open, (snapshot, wanted)) as pool:
+    with ProcessPoolExecutor(workers, context, _open, given) as pool:
         for made in pool.map(_make, list(_batches(stale))):
             count += len(made)
             yield count, made
 
 
 def _batches(stale: Sequence[str]) -> Iterator[list[str]]:
-    """Yield what one process makes at once: ten pages, or a hundred that are read together."""
+    """Yield what one process makes at once: ten pages, or many that are read together."""
     kinds: dict[str, list[str]] = {"cells": [], "sessions": [], "": [], "histories": []}
     for address in stale:
         folder = address.partition("/")[0]
@@ -104,11 +107,11 @@ def _batches(stale: Sequence[str]) -> Iterator[list[str]]:
 _of_process: dict[str, Any] = {}
 
 
-def _open(snapshot: Path, wanted: frozenset[str]) -> None:
+def _open(snapshot: Path, wanted: frozenset[str], known: Mapping[type[Row], list[Any]]) -> None:
     """Open the warehouse file for the life of this process."""
     opened = open_read_only(snapshot)
     connection = opened.__enter__()
-    _of_process.update(opened=opened, site=Site(connection, snapshot.name, wanted))
+    _of_process.update(opened=opened, site=Site(connection, snapshot.name, wanted, known))
 
 
 def _make(addresses: Sequence[str]) -> dict[str, bytes]:
