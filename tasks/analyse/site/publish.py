@@ -14,7 +14,9 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -29,8 +31,12 @@ from tasks.store.access import file_system, reported
 STATE = "published.json"
 _BATCH = 10
 _READ_TOGETHER = 250
+_WORTH_A_PROCESS = 100
+"""So many pages take longer than the start of a process."""
 _OF_THE_MORNING = ("nights", "sweeps", "cells", "sessions")
 _MOST_STATE_BYTES = 1 << 28
+_Given = tuple[Path, frozenset[str], Mapping[type[Row], list[Any]]]
+"""What pages are made from: the warehouse file, the addresses that are published, and answers that are known."""
 # Of a published file: what the state of a stranger's folder names is removed at times, so no name may lead elsewhere.
 _NAME = re.compile(r"(?:[a-z0-9][\w.~-]*/){0,2}[a-z0-9][\w.~-]*")
 
@@ -81,15 +87,21 @@ def _turn(address: str) -> int:
     return 0 if folder in _OF_THE_MORNING else 1 if folder in ("", "assets") else 2
 
 
-def _made(stale: Sequence[str], given: tuple[Any, ...]) -> Iterator[tuple[int, dict[str, bytes]]]:
-    """Yield batches of pages, and how many are made so far; processes side by side make them, each opened as `given`."""
-    workers = max(1, min(os.cpu_count() or 1, 8, len(stale) // _BATCH))
-    context = multiprocessing.get_context("spawn")
+def _made(stale: Sequence[str], given: _Given) -> Iterator[tuple[int, dict[str, bytes]]]:
+    """Yield batches of pages, and how many are made so far; many are made by processes side by side."""
+    workers = min(os.cpu_count() or 1, 8, len(stale) // _WORTH_A_PROCESS)
+    made: Iterator[dict[str, bytes]]
     count = 0
-    with ProcessPoolExecutor(workers, context, _open, given) as pool:
-        for made in pool.map(_make, list(_batches(stale))):
-            count += len(made)
-            yield count, made
+    with ExitStack() as stack:
+        if workers < 2:
+            made = map(partial(_make, stack.enter_context(_site(given))), _batches(stale))
+        else:
+            context = multiprocessing.get_context("spawn")
+            pool = stack.enter_context(ProcessPoolExecutor(workers, context, _open, (given,)))
+            made = pool.map(_make_here, list(_batches(stale)))
+        for pages in made:
+            count += len(pages)
+            yield count, pages
 
 
 def _batches(stale: Sequence[str]) -> Iterator[list[str]]:
@@ -107,15 +119,24 @@ def _batches(stale: Sequence[str]) -> Iterator[list[str]]:
 _of_process: dict[str, Any] = {}
 
 
-def _open(snapshot: Path, wanted: frozenset[str], known: Mapping[type[Row], list[Any]]) -> None:
+@contextmanager
+def _site(given: _Given) -> Iterator[Site]:
+    snapshot, wanted, known = given
+    with open_read_only(snapshot) as connection:
+        yield Site(connection, snapshot.name, wanted, known)
+
+
+def _open(given: _Given) -> None:
     """Open the warehouse file for the life of this process."""
-    opened = open_read_only(snapshot)
-    connection = opened.__enter__()
-    _of_process.update(opened=opened, site=Site(connection, snapshot.name, wanted, known))
+    opened = _site(given)
+    _of_process.update(opened=opened, site=opened.__enter__())
 
 
-def _make(addresses: Sequence[str]) -> dict[str, bytes]:
-    site: Site = _of_process["site"]
+def _make_here(addresses: Sequence[str]) -> dict[str, bytes]:
+    return _make(_of_process["site"], addresses)
+
+
+def _make(site: Site, addresses: Sequence[str]) -> dict[str, bytes]:
     return {address: file.content.encode() for address, file in site.files(addresses).items() if file is not None}
 
 
