@@ -15,8 +15,8 @@ from flows.warehouse.publish import readable_warehouse
 from sql.warehouse import open_read_only
 from tasks.analyse.compare.found import besides
 from tasks.analyse.compare.outcome import SLOWER, Beside, Line, Outcome
-from tasks.analyse.report.names import shown_names
 from tasks.bundle.enough import LEAST_SESSIONS
+from tasks.bundle.model_names import shown_names
 from tasks.bundle.record import SweepNight
 from tasks.measure.night import sweep_night, sweeps_of_night
 from tasks.prepare.export.given import exported_or_given
