@@ -135,7 +135,7 @@ def compare(
         raise typer.Exit(run_compare((a, b), sweep_id, only, margin / 100, *answered))
     else:
         files = (Path(a), Path(b))
-        labels = (f"{files[0].parent.name}/{files[0].name}", f"{files[1].parent.name}/{files[1].name}")
+        labels = (str(Path(*files[0].parts[-2:])), str(Path(*files[1].parts[-2:])))
     names = {"model": model, "precision": precision, "sweep": sweep_id}
     where = (format, output or (), labels, var, None, warehouse)
     share, failing = margin / 100, fail_on or ()

@@ -23,7 +23,8 @@ from tasks.prepare.export.given import exported_or_given
 from tasks.store.files import sha256_of
 
 if TYPE_CHECKING:
-    from flows.comparison.lane import Answer, Results
+    from flows.comparison.lane import Answer
+    from flows.comparison.results import Results
 
 
 def are_files(words: tuple[str, str]) -> bool:
@@ -63,7 +64,7 @@ def run_compare_files(
             raise InputError(f"{file}: no such file; name a .pte file")
     check_outputs(outputs)
     from flows.cli.prefect_run import announce, run_with_server
-    from flows.comparison.lane import Results, choose_device
+    from flows.comparison.results import Results, choose_device
     from tasks.store.store import open_store
     from tasks.store.var import Var
 

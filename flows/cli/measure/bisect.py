@@ -42,8 +42,7 @@ def bisect(
     runner alone. Resumes where it stopped that day. Exits with 1 if the good and the bad night do not differ.
     """
     from flows.cli.prefect_run import announce, run_with_server
-    from flows.comparison.bisect import bisect as bisect_flow
-    from flows.comparison.lane import Results, choose_device
+    from flows.comparison.results import Results, choose_device
     from tasks.analyse.verdict.bisect import MeasuredNight, SeriesOnDevice, bounds, find_series
     from tasks.bundle.model_names import model_named, shown_names
     from tasks.measure.night import parse_night, sweep_night
@@ -62,6 +61,7 @@ def bisect(
     nights = [MeasuredNight(*row) for row in rows]
     first, contents = bounds(nights, parse_night(good) if good else None, parse_night(bad) if bad else None)
     announce(f"bisect {found_series} from {first.night} to {contents[-1].night}", "bisection", var)
+    from flows.comparison.bisect import bisect as bisect_flow
     from flows.server.embedded import exit_at_once
 
     parameters = {"series": found_series, "good": first, "contents": contents, "device": spec, "results": results}
