@@ -39,7 +39,7 @@ def sql(
         typer.Option("--format", help="Output format; table if omitted."),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", help="File to write: .csv, .json, .parquet, .arrow or .md.")
+        Path | None, typer.Option("--output", "-o", help="File to write: .csv, .json, .parquet, .arrow or .md.")
     ] = None,
     var: VarOption = DEFAULT_VAR,
     warehouse: WarehouseOption = None,
@@ -90,7 +90,11 @@ def compare(
     ] = 0,
     output: Annotated[
         list[Path] | None,
-        typer.Option(help="File to write, may be repeated: .md for a pull request, .json, .xml (JUnit), .svg (badge)."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="File to write, may be repeated: .md for a pull request, .json, .xml (JUnit), .svg (badge).",
+        ),
     ] = None,
     inventory: InventoryOption = DEFAULT_INVENTORY,
     format: FormatOption = "table",
