@@ -15,7 +15,7 @@ from devices.errors import InputError
 from devices.suggest import did_you_mean
 from flows.cli.ask.marked import MOST_ROWS, bounded, marked, marked_cell, page_of
 from flows.cli.ask.outputs import data
-from flows.cli.ask.questions import check_names, named_question, parameters_of
+from flows.cli.ask.questions import known_names, named_question, parameters_of
 from flows.cli.ask.trace import write_trace
 from flows.cli.ask.verdicts import verdicts_of_night
 from flows.notebook import Farm
@@ -108,7 +108,7 @@ class Answers:
         words = itertools.chain.from_iterable((f"--{name}", value) for name, value in (options or {}).items())
         parameters = parameters_of(question, list(words))
         with readable_warehouse(self._var, self._warehouse) as file:
-            check_names(question, parameters, file)
+            parameters = known_names(question, parameters, file)
             text = question.text if question else query
             with answered(file, text, parameters, MOST_S) as answer:
                 rows = itertools.chain.from_iterable(answer.blocks())

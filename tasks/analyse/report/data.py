@@ -15,7 +15,7 @@ from devices.errors import FarmError
 from sql.excerpt import Excerpt
 from sql.schema import sql_files
 from sql.warehouse import first_line, open_read_only
-from tasks.analyse.report.names import shown_names
+from tasks.bundle.model_names import shown_names
 
 _MOST_IDS_NAMED = 10
 
