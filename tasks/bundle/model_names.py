@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 _OF_FILE = re.compile(r"(?:.*/)?(?P<stem>[^/:]+)\.(?:py:(?P<factory>\w+)|pte)(?P<case>@.*)?", re.DOTALL)
+_SAYS_NOTHING = ("model", "models")
+"""Names of files that tell nothing about the model in them: `./model.py:voice` shows as `model:voice`."""
 
 
 def shown_names(models: Iterable[str]) -> dict[str, str]:
@@ -24,6 +26,8 @@ def model_named(word: str, shown: Mapping[str, str]) -> str | None:
 
 def _shortest(model: str) -> str:
     found = _OF_FILE.fullmatch(model)
+    if found and found["stem"] in _SAYS_NOTHING:
+        return _with_factory(model)
     return f"{found['stem']}{found['case'] or ''}" if found else model
 
 
