@@ -18,6 +18,7 @@ class SessionColumns(BaseModel):
     load_ns: Count | None = None
     model_peak_resident_bytes: Count | None = None
     peak_resident_bytes: Count | None = None
+    memory_read_bytes_per_s: Count | None = None
     threads_used: SmallCount | None = None
     outputs_repeat: bool | None = None
     sme_hardware: bool | None = None

@@ -88,7 +88,7 @@ def model_row(record: SessionRecord) -> Row:
             **({"inputs_sha256": model.inputs_sha256, "method": model.method} if model.inputs_sha256 else {}),
             **({"tokens": model.tokens, "kv_depth": model.kv_depth or 0} if model.tokens else {}),
             **({"steps": model.steps} if model.steps else {}),
-            **({"perplexity": model.perplexity} if model.perplexity else {}),
+            **{name: value for name in ("macs", "read_bytes", "perplexity") if (value := getattr(model, name))},
         },
         extra=_json([model.delegated, model.portable]),
     )

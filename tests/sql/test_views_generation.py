@@ -82,12 +82,26 @@ def test_a_text_is_named_as_llama_bench_does_and_its_interval_is_that_of_its_ses
     ]
 
 
+def test_decoding_is_beside_the_speed_at_which_its_device_reads_memory(maker: BundleMaker) -> None:
+    # given two tokens in 4 ms that read 8 MB, after which the memory reads 8, 1 and 4 GB a second, and its prefill
+    phase(maker, "pp16", 16, 0, 10, model__macs=16_000)
+    for gb_per_s in (8, 1, 4):
+        stats = {"memory_read_bytes_per_s": gb_per_s * 10**9}
+        phase(maker, "tg2", 2, 16, 4, model__macs=5_000, model__read_bytes=8_000_000, stats=stats)
+    # then half of what the memory allows is read: 2 of 4 GB a second
+    figures = "prefill_macs_per_token, decode_macs_per_token, decode_bytes_per_token, decode_gb_per_s, memory_gb_per_s"
+    assert rows_of(maker, f"{figures}, decode_memory_share") == [(1000, 2500, 4_000_000, 2.0, 4.0, 0.5)]
+    # and it is one cell: how fast memory was is no part of it
+    assert rows_of(maker, "decode_sessions") == [(3,)]
+
+
 def test_times_of_an_emulated_device_give_no_speed(maker: BundleMaker) -> None:
-    emulated = {"device__name": "qemu", "device__emulated": True}
+    emulated = {"device__name": "qemu", "device__emulated": True, "stats": {"memory_read_bytes_per_s": 10**9}}
     phase(maker, "prefill16", 16, 0, 10, **emulated)
-    phase(maker, "decode", 1, 16, 5, **emulated)
+    phase(maker, "decode", 1, 16, 5, model__read_bytes=8, **emulated)
     columns = "emulated, prefill_tokens_per_s, prefill_sessions, decode_tokens_per_s, decode_sessions"
-    assert rows_of(maker, columns) == [(True, None, 1, None, 1)]
+    columns += ", decode_bytes_per_token, decode_gb_per_s, memory_gb_per_s, decode_memory_share"
+    assert rows_of(maker, columns) == [(True, None, 1, None, 1, 8, None, None, None)]
 
 
 def test_models_without_tokens_and_sessions_of_other_modes_are_left_out(maker: BundleMaker) -> None:

@@ -30,6 +30,9 @@ measured AS (
         steps,
         any_value(pte_bytes) AS pte_bytes,
         any_value(perplexity) AS perplexity,
+        any_value(macs) AS macs,
+        any_value(read_bytes) AS read_bytes,
+        median(session.memory_read_bytes_per_s) AS memory_bytes_per_s,
         any_value(_cell.sessions) AS sessions,
         any_value(cell_ms) AS time_ms,
         median(load_ms + first_ms) AS loaded_ms,
@@ -98,10 +101,15 @@ SELECT
     decode.interval_per_s[2] AS decode_high_per_s,
     decode.steps AS decode_steps,
     coalesce(prefill.pte_bytes, decode.pte_bytes) AS pte_bytes,
-    decode.pte_bytes * decode.tokens_per_s / decode.tokens / 1e9 AS decode_gb_per_s,
+    decode.read_bytes * decode.tokens_per_s / decode.tokens / 1e9 AS decode_gb_per_s,
     greatest(prefill.peak_resident_bytes, decode.peak_resident_bytes) AS peak_resident_bytes,
     'ETDump' AS source,
-    coalesce(prefill.perplexity, decode.perplexity) AS perplexity
+    coalesce(prefill.perplexity, decode.perplexity) AS perplexity,
+    prefill.macs / prefill.tokens AS prefill_macs_per_token,
+    decode.macs / decode.tokens AS decode_macs_per_token,
+    decode.read_bytes / decode.tokens AS decode_bytes_per_token,
+    CASE WHEN _has_times(about.emulated) THEN decode.memory_bytes_per_s / 1e9 END AS memory_gb_per_s,
+    decode_gb_per_s / memory_gb_per_s AS decode_memory_share
 FROM prefill
 FULL JOIN decode USING (about, prompt)
 UNION ALL BY NAME
@@ -154,8 +162,13 @@ COMMENT ON COLUMN generation_speed.decode_test IS 'The decoding as llama-bench n
 COMMENT ON COLUMN generation_speed.decode_low_per_s IS 'Low end of the 95 % interval of decode_tokens_per_s, from its sessions; NULL for fewer than 6 and on emulated devices.';
 COMMENT ON COLUMN generation_speed.decode_high_per_s IS 'High end of it.';
 COMMENT ON COLUMN generation_speed.decode_steps IS 'Decoding runs of a session, each at the next position; NULL if every run is at kv_depth.';
-COMMENT ON COLUMN generation_speed.decode_gb_per_s IS 'Gigabytes per second that decoding reads if each token reads the whole program once: pte_bytes times the decoding runs per second, without the KV cache. An embedding table that is only looked up is counted in full.';
+COMMENT ON COLUMN generation_speed.decode_gb_per_s IS 'Gigabytes per second that decoding reads: decode_bytes_per_token times decode_tokens_per_s; NULL on emulated devices and if loaded from bundles of an older farm.';
 COMMENT ON COLUMN generation_speed.peak_resident_bytes IS 'Largest resident memory of the runner in sessions of both phases, KV cache included.';
 COMMENT ON COLUMN generation_speed.source IS 'ETDump: measured by the farm; PyTorchObserver: what the log of ExecuTorch''s own runner of language models states, in full milliseconds, with tokenizing in the prefill and sampling in the decoding.';
 COMMENT ON COLUMN generation_speed.perplexity IS 'Of the model in eager PyTorch, with the weights of the recipe, on the text that the entry in the sweep file names: less is better; NULL without a text.';
+COMMENT ON COLUMN generation_speed.prefill_macs_per_token IS 'Multiply-accumulate operations of the prefill for each token of the prompt: all products of matrices, attention over the complete cache included; NULL for a dynamic shape.';
+COMMENT ON COLUMN generation_speed.decode_macs_per_token IS 'The same of decoding, for each written token.';
+COMMENT ON COLUMN generation_speed.decode_bytes_per_token IS 'Bytes that decoding reads for each written token, each once: weights as the .pte file stores them, rows of embeddings that are looked up, and the complete KV cache; not what operators pass to each other.';
+COMMENT ON COLUMN generation_speed.memory_gb_per_s IS 'Gigabytes per second at which the runner reads 256 MB of memory after each session of the decoding, on as many threads: median of the sessions. A condition of the device, no part of the cell; NULL on emulated devices and with a registered runner.';
+COMMENT ON COLUMN generation_speed.decode_memory_share IS 'decode_gb_per_s over memory_gb_per_s: how far decoding is from the limit of the memory, which is 1. It is above 1 where weights stay in a cache.';
 COMMENT ON COLUMN generation_speed.pte_bytes IS 'Size of the .pte file, which all methods share.';

@@ -95,6 +95,10 @@ class Export:
     """Weights outside the program, as {file, sha256}."""
     is_stateful: bool = False
     """Whether the case's method changes buffers of the program, so that executions may differ."""
+    macs: int | None = None
+    """Multiply-accumulate operations of one execution; None of a dynamic shape and of a .pte file from elsewhere."""
+    read_bytes: int | None = None
+    """Bytes of weights and state that one execution reads, each once; None of a .pte file from elsewhere."""
     trial: str | None = None
     """How the execution on the machine that exported it ended: `succeeded`, or `not tried here: cause`; None of a .pte
     file that exists already."""

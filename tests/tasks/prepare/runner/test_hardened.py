@@ -139,6 +139,17 @@ def test_executions_without_an_etdump_show_what_it_costs(run: Program, model: st
     assert all(ns > 0 for ns in stats["untraced_execution_ns"])
 
 
+def test_memory_is_read_only_if_requested_and_not_as_a_part_of_the_model(
+    run: Program, model: str, tmp_path: Path
+) -> None:
+    assert run.stats(tmp_path, model)["memory_read_bytes_per_s"] is None
+    stats = run.stats(tmp_path, model, "--memory_reads=1", "--cpu_threads=2")
+    # between the slowest memory of a phone on a busy machine and the caches of the largest server
+    assert 10**8 < stats["memory_read_bytes_per_s"] < 10**13
+    # the 256 MB that are read are not memory of the model
+    assert stats["peak_resident_bytes"] < 1 << 27
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="prlimit is a program of Linux")
 def test_more_threads_than_the_system_can_start_are_refused(run: Program, model: str) -> None:
     # given room for the stacks of some threads; only for this process, so that all others can start theirs

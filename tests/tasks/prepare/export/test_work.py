@@ -1,0 +1,78 @@
+"""What an execution has to do at least: MACs as PyTorch counts them, and the bytes that it reads."""
+
+from typing import Any
+
+import pytest
+
+from tasks.prepare.export.exported import Export
+from tasks.prepare.export.lowering.attention import attention_as_products
+from tasks.prepare.export.lowering.work import macs_of, read_bytes_of
+
+pytestmark = pytest.mark.torch
+torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
+
+
+class Mixed(torch.nn.Module):  # type: ignore[misc]
+    """Convolutions, linear layers and attention of eight heads, over images (1, 3, 16, 16)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.convolutions = torch.nn.Sequential(
+            torch.nn.Conv2d(3, 32, 3), torch.nn.Conv2d(32, 32, 3, groups=8, padding="same")
+        )
+        self.linear = torch.nn.Linear(32, 64, bias=False)
+
+    def forward(self, images: Any) -> Any:
+        rows = self.linear(self.convolutions(images).flatten(2).transpose(1, 2))
+        heads = rows.unflatten(-1, (8, 8)).transpose(1, 2)
+        return torch.nn.functional.scaled_dot_product_attention(heads, heads, heads) @ torch.ones(8, 2)
+
+
+class Looking(torch.nn.Module):  # type: ignore[misc]
+    """Looks up rows of a table of 100 x 6, and adds them to a state of 6."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = torch.nn.Embedding(100, 6)
+        self.register_buffer("state", torch.zeros(6))
+
+    def forward(self, words: Any) -> Any:
+        self.state.add_(self.table(words).sum(0))
+        return self.state + self.state
+
+
+def test_macs_are_half_of_the_operations_that_pytorch_counts() -> None:
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    from torch.utils.flop_counter import FlopCounterMode
+
+    module, images = Mixed(), torch.rand(1, 3, 16, 16)
+    with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
+        module(images)
+    program = torch.export.export(module, (images,))
+    attention_as_products(program)
+    assert macs_of(program) == counter.get_total_flops() / 2 > 0
+
+
+def test_a_dynamic_size_has_no_number_of_macs() -> None:
+    program = torch.export.export(
+        torch.nn.Linear(2, 3), (torch.rand(4, 2),), dynamic_shapes=({0: torch.export.Dim.AUTO},)
+    )
+    assert macs_of(program) is None
+
+
+@pytest.mark.thorough  # it imports the exporter
+def test_of_an_embedding_only_the_rows_that_are_looked_up_are_read_and_state_is_read_once() -> None:
+    from executorch.exir import to_edge
+
+    with torch.no_grad():
+        edge = to_edge(torch.export.export(Looking(), (torch.tensor([3, 5, 7]),)))
+    assert read_bytes_of(edge.exported_program()) == 4 * (3 * 6 + 6)
+
+
+def test_what_an_export_reads_are_its_weights_as_the_recipe_stores_them(toys: dict[str, Export]) -> None:
+    assert len({export.macs for export in toys.values()}) == 1
+    read = {precision: export.read_bytes or 0 for precision, export in toys.items()}
+    assert read["int4_dynamic"] < read["int8_dynamic"] < read["fp32"]
+    assert read["int8_static"] < read["fp16"] < 0.6 * read["fp32"]
+    for precision, export in toys.items():
+        assert 0.5 * export.pte_bytes < read[precision] < export.pte_bytes
