@@ -5,7 +5,7 @@ phase AS (
     SELECT
         *,
         prefill_test AS test,
-        time_to_first_token_ms AS ms,
+        coalesce(time_to_first_token_ms, 1000 * prefill_tokens / prefill_tokens_per_s) AS ms,
         prefill_tokens_per_s AS tokens_per_s,
         prefill_low_per_s AS low,
         prefill_high_per_s AS high,
@@ -61,4 +61,4 @@ WHERE _has_times(emulated)
     AND ($precision IS NULL OR precision = $precision)
     AND ($variant IS NULL OR variant = $variant)
     AND ($sweep IS NULL OR sweep_id = $sweep)
-ORDER BY model, device, precision, threads, variant, place, coalesce(kv_depth * place, prefill_tokens), prefill_tokens, sweep_id;
+ORDER BY model, device, precision, threads, variant, place, coalesce(kv_depth * place, prefill_tokens), prompt_tokens, sweep_id;

@@ -93,6 +93,8 @@ class ModelRecord(_Record):
     """Tokens that one execution of a language model processes."""
     kv_depth: Count | None = None
     """Tokens that are in its KV cache before the first execution."""
+    prompt_tokens: Count | None = None
+    """Of a prompt that is read in chunks, of which an execution reads the last one; the set-up reads the others."""
     steps: Count | None = None
     """Executions of a session, each one token further; None: each is at the same depth."""
     macs: Count | None = None

@@ -28,7 +28,7 @@ _OF_EXPORT = (
     "precision", "seed", "export_key", "pte_sha256", "pte_bytes", "inputs_sha256", "versions", "source_sha256",
     "delegated", "portable", "delegate_calls", "macs", "read_bytes", "perplexity",
 )  # fmt: skip
-_OF_CASE = ("method", "tokens", "kv_depth", "steps")
+_OF_CASE = ("method", "tokens", "kv_depth", "prompt_tokens", "steps")
 _OF_DEVICE = {"name", "transport", "emulated", "labels", "site"}
 
 

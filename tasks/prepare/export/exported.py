@@ -49,6 +49,8 @@ class Case:
     """Tokens that one execution of a language model processes."""
     kv_depth: int | None = None
     """Tokens that are in its KV cache before."""
+    prompt_tokens: int | None = None
+    """Of a prompt that is read in chunks, of which this case is the last one; None for all others."""
     steps: int | None = None
     """Executions of a session, each one token further; the outputs are those of the last. None: each does the same."""
     is_dynamic: bool = False

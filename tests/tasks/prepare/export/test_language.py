@@ -16,7 +16,7 @@ pytestmark = pytest.mark.torch
 torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
 transformers: Any = pytest.importorskip("transformers", reason="transformers is not installed (export extra)")
 
-WANTED = GenerateWanted(prefill=[4, 8], depth=[0, 16], decode=6)
+WANTED = GenerateWanted(prefill=[4, 8], chunks=[16], depth=[0, 16], decode=6)
 WORDS = 64
 
 
@@ -50,11 +50,15 @@ def test_a_text_is_the_likeliest_behind_its_prompt_at_every_depth_and_begins_aga
         cases = with_cases(methods)
         found = references({each.name: each.module for each in methods}, cases, "float32")
     # then the cases are those that llama-bench names, and the tokens are the same
-    assert [case.name for case in cases] == ["pp4", "pp8", "tg6", "tg6_d16"]
+    assert [case.name for case in cases] == ["pp4", "pp8", "pp8_d8", "tg6", "tg6_d16"]
     assert [found[name][0].tolist() for name in ("tg6", "tg6_d16")] == [want[0], want[16]]
     assert len(set(want[16])) > 1
+    # and the last chunk of a prompt gives the same scores as the prompt read at once
+    with torch.no_grad():
+        scores = model(prompt[None, :16], use_cache=False).logits[:, -1]
+    torch.testing.assert_close(found["pp8_d8"][0], scores, rtol=0, atol=1e-5)
     # and one step more is the first of the same text
-    decode = methods[2]
+    decode = methods[3]
     with torch.no_grad():
         for _ in range(WANTED.decode + 1):
             tokens = decode.module(*decode.inputs)
