@@ -112,7 +112,6 @@ def _lower(converted: Mapping[str, Converted], *, has_record: bool) -> tuple[Any
     for program in programs.values():
         attention_as_products(program)
         give_values_the_rank_of_caches(program)
-    macs = {name: macs_of(program) for name, program in programs.items()}
     with _reasons() as reasons:
         edge = to_edge_transform_and_lower(
             programs, transform_passes=[parts_as_slices], partitioner=[xnnpack], generate_etrecord=has_record
@@ -123,7 +122,10 @@ def _lower(converted: Mapping[str, Converted], *, has_record: bool) -> tuple[Any
     for name in programs:
         write_in_place(edge.exported_program(name))  # took decoder_tiny from 84 to 65 us an execution
         _sort_operators(edge.exported_program(name).graph_module, delegated[name], kept[name])
-    read_bytes = {name: read_bytes_of(edge.exported_program(name)) for name in programs}
+    work = {
+        name: {"macs": macs_of(edge.exported_program(name)), "read_bytes": read_bytes_of(edge.exported_program(name))}
+        for name in programs
+    }
     keep_initial_values(map(edge.exported_program, programs))
     shares_state = len(programs) > 1  # buffers with the same name are one
     planning = MemoryPlanningPass(share_mutable_buffers=shares_state)
@@ -136,8 +138,7 @@ def _lower(converted: Mapping[str, Converted], *, has_record: bool) -> tuple[Any
         portable = Counter(each for _, each in kept[name]) - Counter({"aten.view_copy.default": views})
         listed = _listed(delegated[name], portable, kept[name], reasons, ruled)
         changes_state = bool(edge.exported_program(name).graph_signature.buffers_to_mutate)
-        work = {"macs": macs[name], "read_bytes": read_bytes[name]}
-        operators[name] = {**listed, "is_stateful": changes_state, **work}
+        operators[name] = {**listed, "is_stateful": changes_state, **work[name]}
     return lowered, operators
 
 

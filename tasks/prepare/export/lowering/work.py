@@ -3,14 +3,21 @@
 Everything here runs in the export process. The text of this file is part of every export key.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from math import prod
 from typing import Any
 
 
 def macs_of(program: Any) -> int | None:
-    """Return the MACs of all products and convolutions of an ExportedProgram; None if one has a dynamic size."""
-    macs = [_macs(node) for node in program.graph.nodes if node.op == "call_function"]
+    """Return the MACs of all products and convolutions of a lowered method, an ExportedProgram.
+
+    None if a size is dynamic, or if it depends on the data what is executed.
+    """
+    delegates = list(_delegates(program))
+    if len(delegates) < sum(1 for _ in program.graph_module.children()):  # branches
+        return None
+    graphs = [program.graph, *(delegate.original_module.graph for delegate in delegates)]
+    macs = [_macs(node) for graph in graphs for node in graph.nodes if node.op == "call_function"]
     return None if None in macs else sum(each or 0 for each in macs)
 
 
@@ -18,17 +25,17 @@ def _macs(node: Any) -> int | None:
     """Return the elements of the result times the products that are added for each; None for a dynamic size."""
     import torch
 
-    aten = torch.ops.aten
-    match node.target:
-        case aten.linear.default | aten.mm.default | aten.bmm.default | aten.matmul.default:
-            added = _shape(node.args[0])[-1:]
-        case aten.addmm.default | aten.baddbmm.default:
-            added = _shape(node.args[1])[-1:]
-        case aten.conv1d.default | aten.conv2d.default | aten.conv2d.padding | aten.convolution.default:
-            added = _shape(node.args[1])[1:]
+    target = node.target
+    match str(target if isinstance(target, torch._ops.OpOverload) else getattr(target, "_op", target)):  # else of edge
+        case "aten.linear.default" | "aten.mm.default" | "aten.bmm.default":
+            sizes = (*_shape(node), *_shape(node.args[0])[-1:])
+        case "aten.addmm.default" | "aten.baddbmm.default":
+            sizes = (*_shape(node), *_shape(node.args[1])[-1:])
+        case "aten.convolution.default":
+            is_transposed = node.args[6]
+            sizes = (*_shape(node.args[0] if is_transposed else node), *_shape(node.args[1])[1:])
         case _:
             return 0
-    sizes = (*_shape(node), *added)
     return prod(sizes) if all(isinstance(size, int) for size in sizes) else None
 
 
@@ -37,18 +44,20 @@ def read_bytes_of(program: Any) -> int:
 
     Weights count as they are in the .pte file. Of an embedding, only the rows that are looked up are read.
     """
-    from executorch.exir.lowered_backend_module import LoweredBackendModule
-
-    delegates = [each for each in program.graph_module.children() if isinstance(each, LoweredBackendModule)]
-    read: dict[str, int] = {}  # by the key of the data, which delegates may share
-    for delegate in delegates:
+    graph_bytes, read = 0, dict[str, int]()  # by the key of the data, which delegates may share
+    for delegate in _delegates(program):
+        graph_bytes += len(delegate.processed_bytes)
         if (stored := delegate.named_data_store_output) is not None:
             read |= {key: len(stored.buffers[entry.buffer_index]) for key, entry in stored.pte_data.items()}
-    graphs = sum(len(delegate.processed_bytes) for delegate in delegates)
-    return graphs + sum(read.values()) + sum(_bytes_outside(program))
+    return graph_bytes + sum(read.values()) + sum(_bytes_outside(program))
 
 
-def _bytes_outside(program: Any) -> Iterable[int]:
+def _delegates(program: Any) -> Iterator[Any]:
+    """Yield the LoweredBackendModules of a method."""
+    return (each for each in program.graph_module.children() if hasattr(each, "original_module"))
+
+
+def _bytes_outside(program: Any) -> Iterator[int]:
     """Yield what is read of each constant and of each buffer outside of delegates."""
     signature = program.graph_signature
     held = {
