@@ -44,14 +44,15 @@ def command_of(written: str) -> tuple[Any, list[str]]:
 
 
 def in_shell_blocks() -> list[str]:
-    found = set()
+    """Return every command of etfarm that a shell block has, in the order of the pages."""
+    found: list[str] = []
     for line in "\n".join(blocks("sh")).splitlines():
-        found.update(re.findall(r"\$\((etfarm [^)]+)\)", line))
+        found.extend(re.findall(r"\$\((etfarm [^)]+)\)", line))
         words = shlex.split(line, comments=True)
         for command in re.split(r" '(?:&&|[|>])' ", shlex.join(words)):
             called = re.match(r"(?:'?\w+=\S+ )*(?:\S*/bin/)?(etfarm .*)", command)
-            found.update([called[1]] if called else [])
-    return sorted(found)
+            found.extend([called[1]] if called else [])
+    return list(dict.fromkeys(found))
 
 
 SHELL = in_shell_blocks()

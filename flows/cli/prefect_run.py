@@ -21,7 +21,10 @@ _T = TypeVar("_T")
 
 
 def announce(what: str, kind: str, var: Path) -> None:
-    """Print what is about to start, a `kind` of work such as `sweep`, and where its results go; set up Prefect."""
+    """Print what is about to start, a `kind` of work such as `sweep`, and where its results go; set up Prefect.
+
+    Prefect reads these settings when it is imported: import no flow before.
+    """
     prepare_prefect(Var(var.absolute()).prefect_home)
     show(f"etfarm: {what}; results go to {var}", err=True)
     if "PREFECT_API_URL" not in os.environ:

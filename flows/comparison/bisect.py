@@ -12,7 +12,8 @@ from prefect import flow, runtime
 from devices.errors import FarmError
 from devices.inventory import DeviceSpec
 from flows.artifacts import shown_progress
-from flows.comparison.lane import Answer, Lane, Results, open_lane
+from flows.comparison.lane import Answer, Lane, open_lane
+from flows.comparison.results import Results
 from flows.progress import board
 from flows.shutdown import shutdown_handler
 from tasks.analyse.verdict.bisect import MeasuredNight, SeriesOnDevice, first_bad

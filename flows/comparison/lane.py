@@ -2,47 +2,21 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
-from typing import Any
 
-from devices.errors import FarmError, InputError
-from devices.inventory import DeviceSpec, load_inventory, reached_device
+from devices.errors import FarmError
+from devices.inventory import DeviceSpec
+from flows.comparison.results import Results
 from flows.device.job import DeviceJob
 from flows.device.measure import measure_device
 from flows.live_exports import LiveExports
 from flows.prepare import Probe, Runners, probe_step, runner_step
 from flows.server.states import outcome
-from flows.warehouse.publish import ask_warehouse, load_store
 from tasks.analyse.verdict.comparison import MARGIN, Comparison, compare_sessions
 from tasks.analyse.verdict.session_parts import cause_of_rows
 from tasks.bundle.cell import VARIANTS, Purpose, Variant
-from tasks.bundle.record import SweepNight
 from tasks.measure.alternate import Side, comparison_id, plan_round
 from tasks.measure.spec import Terms
 from tasks.prepare.runner.manifest import Runner
-from tasks.store.store import BundleStore
-from tasks.store.var import Var
-
-
-@dataclass(frozen=True)
-class Results:
-    """Where the sessions of a comparison belong, and where their bundles and figures go."""
-
-    sweep: SweepNight
-    bundles: BundleStore
-    places: Var
-    warehouse: Path | None = None
-    earlier: tuple[SweepNight, ...] = ()
-    """Sweeps that measured the same before: their sessions count, too."""
-
-    def load(self) -> None:
-        """Load what was measured; raises FarmError."""
-        for sweep in (*self.earlier, self.sweep):
-            load_store(self.bundles, sweep.sweep_id, self.places.root, self.warehouse)
-
-    def ask(self, query: str, **parameters: str | list[str]) -> list[tuple[Any, ...]]:
-        """Return the rows of a query of `sql/queries`, named without its suffix."""
-        return ask_warehouse(query, self.places.root, self.warehouse, **parameters)
 
 
 @dataclass(frozen=True)
@@ -153,17 +127,6 @@ class Lane:
             if record.arm and (record.arm.comparison, record.arm.side) == (comparison, side) and record.reason:
                 return f"{record.status}: {record.reason}"
         return "no session has a result; emulated and simulated devices have no times to compare"
-
-
-def choose_device(inventory: Path, name: str | None) -> DeviceSpec:
-    """Return the device of that name, or the only one of an inventory; raises InputError."""
-    if name is not None:
-        return reached_device(inventory, name)
-    listed = load_inventory(inventory)
-    if len(listed.reached) == 1:
-        return listed.reached[0]
-    names = sorted(device.name for device in listed.devices)
-    raise InputError(f"{inventory} lists {len(names)} devices; name one with --device: {', '.join(names)}")
 
 
 def open_lane(device: DeviceSpec, results: Results, priority: int = 0) -> Lane:

@@ -6,7 +6,8 @@ from prefect import flow, runtime
 
 from devices.inventory import DeviceSpec
 from flows.artifacts import shown_progress
-from flows.comparison.lane import Answer, Lane, Results, open_lane
+from flows.comparison.lane import Answer, Lane, open_lane
+from flows.comparison.results import Results
 from flows.progress import board
 from flows.shutdown import shutdown_handler
 from tasks.bundle.cell import Cell

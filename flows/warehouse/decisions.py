@@ -16,6 +16,7 @@ from devices.suggest import did_you_mean
 from flows.warehouse.publish import publish_of
 from tasks.analyse.verdict.decision_table import known_series
 from tasks.analyse.verdict.decisions import Decision, Selector, SeriesNight, read_decisions
+from tasks.bundle.model_names import model_named, shown_names
 from tasks.keep.decisions import store_decisions
 from tasks.measure.night import parse_night
 from tasks.store.store import BundleStore
@@ -40,8 +41,7 @@ class DecisionBook:
 
     def reset_baseline(self, night: str | None, series: Selector, reason: str) -> str:
         """Compare nights of these series from `night` on (default: their newest) with none before it."""
-        known = known_series(self._file)
-        matching = _matching(series, known)
+        series, matching = _matching(series, known_series(self._file))
         nights = sorted({each.night for each in matching})
         today = date.today()
         first = parse_night(night) if night else max(nights, default=today)
@@ -52,14 +52,14 @@ class DecisionBook:
 
     def exclude_night(self, night: str, series: Selector, reason: str) -> str:
         """Never compare this night of these series, and leave it out of every baseline."""
-        known = known_series(self._file)
+        series, matching = _matching(series, known_series(self._file))
         excluded = parse_night(night)
-        of_night = _of_night(excluded, _matching(series, known))
+        of_night = _of_night(excluded, matching)
         return self._record(f"{excluded} excluded", "night_exclusion", excluded, series, reason, of_night)
 
     def note(self, text: str, night: str | None, series: Selector) -> str:
         """Keep a text with these series, or with one night of them; verdicts stay as they are."""
-        matching = _matching(series, known_series(self._file))
+        series, matching = _matching(series, known_series(self._file))
         if night is None:
             return self._record("note", "note", None, series, text, matching)
         noted = parse_night(night)
@@ -128,8 +128,10 @@ def _of_night(night: date, matching: list[SeriesNight]) -> list[SeriesNight]:
     return of_night
 
 
-def _matching(series: Selector, known: list[SeriesNight]) -> list[SeriesNight]:
-    """Return the nights of the selected series; raises InputError if none of those known is selected."""
+def _matching(series: Selector, known: list[SeriesNight]) -> tuple[Selector, list[SeriesNight]]:
+    """Return what selects the series, its model by the name in the warehouse, and their nights; raises InputError."""
+    if series.model and (model := model_named(series.model, shown_names(each.model for each in known))):
+        series = series.model_copy(update={"model": model})
     for option, value in series.given.items():
         values = sorted({str(getattr(each, option)) for each in known})
         if known and value not in values:
@@ -138,7 +140,7 @@ def _matching(series: Selector, known: list[SeriesNight]) -> list[SeriesNight]:
     matching = [each for each in known if series.matches(each)]
     if known and not matching:
         raise InputError(f"{described(series)}: no series has all of these; leave an option out")
-    return matching
+    return series, matching
 
 
 def described(series: Selector) -> str:

@@ -20,7 +20,7 @@ FROM cell
 LEFT JOIN (
     SELECT cell, max_by(_commit_name(source_commit, source_author, source_is_dirty), started_at) AS source_commit
     FROM _session
-    WHERE cell IN (SELECT unnest($cells::VARCHAR[]))
+    WHERE list_contains($cells::VARCHAR[], cell)
     GROUP BY cell
 ) AS commits USING (cell)
-WHERE cell IN (SELECT unnest($cells::VARCHAR[]));
+WHERE list_contains($cells::VARCHAR[], cell);

@@ -1,20 +1,37 @@
 -- Each night of every device: its sessions, how they ended, and its temperature.
+WITH
+counted AS (
+    SELECT
+        device_id,
+        sweep_id,
+        count(*) AS sessions,
+        count(*) FILTER (status = 'succeeded') AS succeeded,
+        count(*) FILTER (status = 'failed') AS failed,
+        count(*) FILTER (status = 'invalid' AND reason_code IS DISTINCT FROM 'first_session') AS invalid,
+        sum(wall_s) AS wall_s
+    FROM session
+    GROUP BY device_id, sweep_id
+),
+hottest AS (
+    SELECT device_id, sweep_id, max(temperature_c) AS temperature_c
+    FROM device_conditions
+    JOIN session USING (session_key)
+    GROUP BY device_id, sweep_id
+)
 SELECT
-    device,
+    device.name AS device,
     night,
-    count(*) AS sessions,
-    count(*) FILTER (status = 'succeeded') AS succeeded,
-    count(*) FILTER (status = 'failed') AS failed,
-    count(*) FILTER (status = 'invalid' AND reason_code IS DISTINCT FROM 'first_session') AS invalid,
+    sum(sessions)::BIGINT AS sessions,
+    sum(succeeded)::BIGINT AS succeeded,
+    sum(failed)::BIGINT AS failed,
+    sum(invalid)::BIGINT AS invalid,
     sum(wall_s) / 3600 AS busy_hours,
     max(temperature_c) AS most_temperature_c,
     any_value(build) AS build
-FROM _session
-LEFT JOIN (
-    SELECT session_key, max(temperature_c) AS temperature_c
-    FROM device_conditions
-    GROUP BY session_key
-) AS conditions USING (session_key)
+FROM counted
+JOIN sweep USING (sweep_id)
+JOIN device USING (device_id)
+LEFT JOIN hottest USING (device_id, sweep_id)
 WHERE night IS NOT NULL
-GROUP BY device, night
-ORDER BY device, night DESC;
+GROUP BY device.name, night
+ORDER BY device.name, night DESC;

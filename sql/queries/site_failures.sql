@@ -7,6 +7,6 @@ SELECT
     count(*) AS sessions,
     min(session_id) AS session_id
 FROM failed_session
-WHERE list_contains([$night::DATE], night) AND NOT superseded
+WHERE _is_one_of(night, [$night::DATE]) AND NOT superseded
 GROUP BY device, status, reason_code
 ORDER BY sessions DESC, device, reason_code;

@@ -16,9 +16,11 @@ changed AS (
     LIMIT 12
 ),
 sessions AS (
-    SELECT session_id, _session.night
-    FROM _session
-    WHERE cell IN (SELECT cell FROM changed)
+    SELECT session_id, night
+    FROM cell
+    SEMI JOIN changed USING (cell)
+    JOIN session_cell USING (cell_id)
+    JOIN session USING (session_key)
     UNION
     SELECT session_id, night
     FROM _session

@@ -30,4 +30,4 @@ SELECT
     log_tail
 FROM _session
 JOIN device USING (device_id)
-WHERE list_contains($session_ids::VARCHAR[], session_id);
+WHERE _is_one_of(session_key, $session_keys::INTEGER[]);

@@ -8,6 +8,7 @@ SELECT
     load_1m,
     governor,
     frequency_mhz
-FROM session_conditions
-WHERE list_contains($session_ids::VARCHAR[], session_id)
+FROM device_conditions
+JOIN session USING (session_key)
+WHERE _is_one_of(session_key, $session_keys::INTEGER[])
 ORDER BY session_id, moment DESC;

@@ -1,5 +1,6 @@
 -- The runs of sessions in their order.
-SELECT session_id, run_index, is_warmup, execute_ms
-FROM run_latency
-WHERE list_contains($session_ids::VARCHAR[], session_id)
+SELECT session_id, run_index, is_warmup, execute_ns / 1e6 AS execute_ms
+FROM run
+JOIN _timing_session USING (session_key)
+WHERE _is_one_of(session_key, $session_keys::INTEGER[])
 ORDER BY session_id, run_index;

@@ -29,7 +29,7 @@ FROM (
         series_id,
         place
     FROM _shown_verdict
-    WHERE list_contains($nights::DATE[], night) AND verdict != 'no change'
+    WHERE _is_one_of(night, $nights::DATE[]) AND verdict != 'no change'
     UNION ALL
     SELECT
         model,
@@ -60,6 +60,6 @@ FROM (
         NULL AS place
     FROM series_verdict
     JOIN series USING (series_id)
-    WHERE list_contains($nights::DATE[], night) AND verdict = 'no change' AND metric = 'latency'
+    WHERE _is_one_of(night, $nights::DATE[]) AND verdict = 'no change' AND metric = 'latency'
 )
 ORDER BY place NULLS LAST, model, device, threads, precision <> 'fp32', precision, variant;

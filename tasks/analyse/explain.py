@@ -103,6 +103,22 @@ def explain_series(
     )
 
 
+def explain_verdict(reader: Reader, judged: NightVerdictRow, verdicts: Sequence[NightVerdictRow]) -> Sequence[Fact]:
+    """Return what `explain_series` knows about the series of a verdict as of its night, of which `verdicts` are all."""
+    series = {(row.series_id, row.device): row for row in reader.rows(SeriesRow)}
+    latency = [each for each in verdicts if each.metric == LATENCY.name]
+    every = {(each.series_id, each.device): _as_of(series[each.series_id, each.device], each) for each in latency}
+    row = every[judged.series_id, judged.device]
+    return explain_series(reader, row, list(every.values()), verdicts, lambda cells: answers_about(reader, cells)).facts
+
+
+def _as_of(row: SeriesRow, judged: NightVerdictRow) -> SeriesRow:
+    """Return a series with the verdict on one of its nights."""
+    names = ("night", "cell", "verdict", "ratio", "noise_floor", "since")
+    time_ms = None if judged.value is None else judged.value / 1e6
+    return replace(row, time_ms=time_ms, **{name: getattr(judged, name) for name in names})
+
+
 def _verdicts_on(row: SeriesRow, verdicts: Sequence[NightVerdictRow]) -> tuple[NightVerdictRow, list[NightVerdictRow]]:
     """Return the newest verdict on the latency of a series, and those on its other figures that changed."""
     found = [each for each in verdicts if (each.series_id, each.device) == (row.series_id, row.device)]
@@ -116,7 +132,7 @@ def facts_of_cell(reader: Reader, cells: Sequence[CellFactsRow], about: AnswersA
     one, pair = limited_to(answers, cells[:1]), limited_to(answers, cells)
     modules = heaviest(one.rows(ModuleRow))
     alike = {"device": [cell.device], "precision": [cell.precision], "variant": [cell.variant]}
-    night = Answers(reader, one.sweep).limited(alike | {"model": [cell.model]})  # of all sessions on the device
+    night = reader.answers(one.sweep).limited(alike | {"model": [cell.model]})  # of all sessions on the device
     facts = [
         Fact("Where the time goes", [*categories(one).summary, *([f"Modules: {modules}."] if modules else [])]),
         Fact("Portable operators", list(portable_advice(one)) or portable(one).summary),

@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 from devices.errors import InputError
 from devices.suggest import did_you_mean
 from tasks.bundle.cell import AS_IS
+from tasks.bundle.model_names import model_named, shown_names
 from tasks.measure.spec import SweepSpec
 from tasks.prepare.export.recipes import recipe_name
 
@@ -15,7 +16,7 @@ from tasks.prepare.export.recipes import recipe_name
 class Only(BaseModel, extra="forbid", frozen=True):
     """What to measure of a sweep; empty: all of it. Its sessions are those of the whole sweep, with the same ids."""
 
-    models: list[str] = Field(default=[], description="Names of models in the sweep file.")
+    models: list[str] = Field(default=[], description="Models, as the sweep file names them or as pages show them.")
     precisions: list[str] = Field(default=[], description="Precisions in the sweep file; as_is for .pte files.")
     variants: list[str] = Field(default=[], description="Variants in the sweep file.")
     devices: list[str] = Field(default=[], description="Names of devices that the sweep selects.")
@@ -30,8 +31,9 @@ class Only(BaseModel, extra="forbid", frozen=True):
         recipes = [recipe_name(each) if each != AS_IS else each for each in self.precisions]
         known = list(dict.fromkeys(recipe for _, recipe in spec.pairs))
         names = {model.name: model for model in spec.models}
+        shown = shown_names(names)
         chosen = {
-            "models": chosen_of(self.models, names, "model", spec.name),
+            "models": chosen_of([model_named(each, shown) or each for each in self.models], names, "model", spec.name),
             "precisions": chosen_of(recipes, known, "precision", spec.name),
             "variants": chosen_of(self.variants, spec.variants, "variant", spec.name),
         }

@@ -101,7 +101,10 @@ def _measured() -> Path:
     kept = KEPT / f"skills-{hashlib.sha256(script.encode()).hexdigest()[:16]}"
     if not kept.exists():
         making = Path(tempfile.mkdtemp(prefix="skills-", dir=KEPT)) / "place"
-        code, printed = Place(making).run(script)
+        place = Place(making)
+        code, printed = place.run(script)
         assert code == 0, printed
+        _, verdicts = place.run("etfarm verdicts")
+        assert "1 of 1 series slower" in verdicts, f"too noisy to be kept, measure it on a quiet machine: {verdicts}"
         making.rename(kept)
     return kept

@@ -15,7 +15,7 @@ from devices.errors import InputError
 from devices.suggest import did_you_mean
 from flows.cli.ask.marked import MOST_ROWS, bounded, marked, marked_cell, page_of
 from flows.cli.ask.outputs import data
-from flows.cli.ask.questions import check_names, named_question, parameters_of
+from flows.cli.ask.questions import known_names, named_question, parameters_of
 from flows.cli.ask.trace import write_trace
 from flows.cli.ask.verdicts import verdicts_of_night
 from flows.notebook import Farm
@@ -28,7 +28,7 @@ from sql.warehouse import open_read_only
 from tasks.analyse.compare.found import compare_arms
 from tasks.analyse.report.data import open_reader
 from tasks.analyse.report.sections.verdicts import VerdictRow, headline
-from tasks.analyse.site.session_rows import RunRow, SessionConditionRow, SessionFactsRow
+from tasks.analyse.site.session_rows import RunRow, read_sessions
 from tasks.analyse.verdict.metrics import METRICS
 from tasks.store.store import BundleStore
 
@@ -108,7 +108,7 @@ class Answers:
         words = itertools.chain.from_iterable((f"--{name}", value) for name, value in (options or {}).items())
         parameters = parameters_of(question, list(words))
         with readable_warehouse(self._var, self._warehouse) as file:
-            check_names(question, parameters, file)
+            parameters = known_names(question, parameters, file)
             text = question.text if question else query
             with answered(file, text, parameters, MOST_S) as answer:
                 rows = itertools.chain.from_iterable(answer.blocks())
@@ -140,12 +140,10 @@ class Answers:
 
     def session(self, session_id: _SessionId, log_offset: _Offset = 0) -> dict[str, Any]:
         """One session: how it ended, its runs, conditions and log, and where the time of its cell goes."""
-        asked = {"session_ids": [session_id]}
         with readable_warehouse(self._var, self._warehouse) as file, open_reader(file) as reader:
-            found = reader.rows(SessionFactsRow, asked)
-            if not found:
-                raise InputError(f"no session has the id `{session_id}`; verdicts and sql list ids")
-            runs, conditions = reader.rows(RunRow, asked), reader.rows(SessionConditionRow, asked)
+            found, runs, conditions = read_sessions(reader, [session_id])
+        if not found:
+            raise InputError(f"no session has the id `{session_id}`; verdicts and sql list ids")
         facts = asdict(found[0])
         tail = facts.pop("log_tail") or ""
         times = {} if found[0].without_times else self._times(session_id, found[0].cell, runs)

@@ -39,7 +39,7 @@ def sql(
         typer.Option("--format", help="Output format; table if omitted."),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", help="File to write: .csv, .json, .parquet, .arrow or .md.")
+        Path | None, typer.Option("--output", "-o", help="File to write: .csv, .json, .parquet, .arrow or .md.")
     ] = None,
     var: VarOption = DEFAULT_VAR,
     warehouse: WarehouseOption = None,
@@ -90,7 +90,11 @@ def compare(
     ] = 0,
     output: Annotated[
         list[Path] | None,
-        typer.Option(help="File to write, may be repeated: .md for a pull request, .json, .xml (JUnit), .svg (badge)."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="File to write, may be repeated: .md for a pull request, .json, .xml (JUnit), .svg (badge).",
+        ),
     ] = None,
     inventory: InventoryOption = DEFAULT_INVENTORY,
     format: FormatOption = "table",
@@ -135,7 +139,7 @@ def compare(
         raise typer.Exit(run_compare((a, b), sweep_id, only, margin / 100, *answered))
     else:
         files = (Path(a), Path(b))
-        labels = (f"{files[0].parent.name}/{files[0].name}", f"{files[1].parent.name}/{files[1].name}")
+        labels = (str(Path(*files[0].parts[-2:])), str(Path(*files[1].parts[-2:])))
     names = {"model": model, "precision": precision, "sweep": sweep_id}
     where = (format, output or (), labels, var, None, warehouse)
     share, failing = margin / 100, fail_on or ()

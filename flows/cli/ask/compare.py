@@ -1,6 +1,6 @@
 """`etfarm compare`: two arms side by side, a line per pair of cells, with the answer that their sessions give."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,9 +11,10 @@ from flows.warehouse.publish import readable_warehouse
 from sql.query import query_errors
 from sql.warehouse import open_read_only
 from tasks.analyse.compare.found import compare_arms
-from tasks.analyse.compare.outcome import Outcome
+from tasks.analyse.compare.outcome import Line, Outcome
 from tasks.analyse.explain import explain_line
-from tasks.analyse.report.data import open_reader
+from tasks.analyse.explanation import Fact
+from tasks.analyse.report.data import Reader, open_reader
 
 
 def run_compare(
@@ -37,13 +38,20 @@ def run_compare(
     return told(explained(outcome, form, outputs, var, warehouse), fail_on, form, outputs)
 
 
-def explained(outcome: Outcome, form: str, outputs: Sequence[Path], var: Path, warehouse: Path | None) -> Outcome:
+def explained(
+    outcome: Outcome,
+    form: str,
+    outputs: Sequence[Path],
+    var: Path,
+    warehouse: Path | None,
+    explain: Callable[[Reader, Line], Sequence[Fact]] = explain_line,
+) -> Outcome:
     """Add what is known about the worst change, if the comparison is written for a pull request."""
     worst = next((line for line in outcome.ordered() if line.is_changed), None)
     if worst is None or (form != "markdown" and all(file.suffix != ".md" for file in outputs)):
         return outcome
     with readable_warehouse(var, warehouse) as readable, open_reader(readable) as reader:
-        return replace(outcome, explained=explain_line(reader, worst))
+        return replace(outcome, explained=explain(reader, worst))
 
 
 def told(outcome: Outcome, fail_on: Collection[str], form: str, outputs: Sequence[Path]) -> int:

@@ -15,15 +15,16 @@ from flows.warehouse.publish import readable_warehouse
 from sql.warehouse import open_read_only
 from tasks.analyse.compare.found import besides
 from tasks.analyse.compare.outcome import SLOWER, Beside, Line, Outcome
-from tasks.analyse.report.names import shown_names
 from tasks.bundle.enough import LEAST_SESSIONS
+from tasks.bundle.model_names import shown_names
 from tasks.bundle.record import SweepNight
 from tasks.measure.night import sweep_night, sweeps_of_night
 from tasks.prepare.export.given import exported_or_given
 from tasks.store.files import sha256_of
 
 if TYPE_CHECKING:
-    from flows.comparison.lane import Answer, Results
+    from flows.comparison.lane import Answer
+    from flows.comparison.results import Results
 
 
 def are_files(words: tuple[str, str]) -> bool:
@@ -63,7 +64,7 @@ def run_compare_files(
             raise InputError(f"{file}: no such file; name a .pte file")
     check_outputs(outputs)
     from flows.cli.prefect_run import announce, run_with_server
-    from flows.comparison.lane import Results, choose_device
+    from flows.comparison.results import Results, choose_device
     from tasks.store.store import open_store
     from tasks.store.var import Var
 

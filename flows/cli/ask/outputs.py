@@ -29,7 +29,7 @@ _DATA_COLUMNS = [
     *(f"{name.removesuffix('_id')}_{side}" for name in _BESIDE for side in "ab"),
     "note",
 ]
-_MOST_CHANGED = 12
+_MOST_CHANGED = 10
 _MOST_OTHERS = 4
 _MOST_REMARKS = 3
 _COLOURS = {"slower": "#c62828", "inaccurate": "#c62828", "unknown": "#9f6f00"}

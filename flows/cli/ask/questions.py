@@ -8,6 +8,7 @@ from devices.errors import InputError
 from devices.suggest import did_you_mean
 from sql.question import NAMES, Question, questions
 from sql.warehouse import query
+from tasks.bundle.model_names import model_named, shown_names
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _MOST_NAMES = 10
@@ -48,8 +49,9 @@ def parameters_of(question: Question | None, words: Sequence[str]) -> dict[str, 
     return values
 
 
-def check_names(question: Question | None, values: Mapping[str, str | None], warehouse: Path) -> None:
-    """Raise InputError if a parameter of the question is a name that the warehouse does not contain."""
+def known_names(question: Question | None, values: Mapping[str, str | None], warehouse: Path) -> dict[str, str | None]:
+    """Return the parameters, a model by its name in the warehouse; raises InputError for a name that is not in it."""
+    named = dict(values)
     for parameter, kind in (question.kinds if question else {}).items():
         value = values[parameter]
         if value is None:
@@ -59,9 +61,12 @@ def check_names(question: Question | None, values: Mapping[str, str | None], war
             raise InputError(
                 f"--{parameter} {value}: the warehouse contains no {kind}; load bundles with `etfarm warehouse load`"
             )
-        if value not in known:
+        is_model = kind in ("model", "language model")
+        named[parameter] = model_named(value, shown_names(known)) if is_model else value
+        if named[parameter] not in known:
             near = did_you_mean(value, known) or f"; known: {_first(known)}"
             raise InputError(f"--{parameter} {value}: the warehouse contains no such {kind}{near}")
+    return named
 
 
 def _first(names: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from devices.errors import InputError
-from flows.cli.ask.questions import check_names, named_question, parameters_of
+from flows.cli.ask.questions import known_names, named_question, parameters_of
 from flows.cli.formats import as_text, output_file, write_rows
 from flows.terminal import show, show_pieces
 from flows.warehouse.publish import readable_warehouse
@@ -29,7 +29,7 @@ def ask(
     question = named_question(text)
     parameters = parameters_of(question, options)
     with readable_warehouse(var, warehouse) as readable:
-        check_names(question, parameters, readable)
+        parameters = known_names(question, parameters, readable)
         query = question.text if question else _query_text(text)
         if output is None:
             with answered(readable, query, parameters) as answer:

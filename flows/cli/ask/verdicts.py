@@ -10,6 +10,8 @@ from flows.cli.options import DEFAULT_VAR, VarOption, WarehouseOption
 
 if TYPE_CHECKING:
     from tasks.analyse.compare.outcome import Line
+    from tasks.analyse.explanation import Fact
+    from tasks.analyse.report.data import Reader
     from tasks.analyse.report.sections.verdicts import VerdictRow
     from tasks.analyse.site.rows import NightVerdictRow
 
@@ -33,7 +35,11 @@ def verdicts(
     ] = "never",
     output: Annotated[
         list[Path] | None,
-        typer.Option(help="File to write, may be repeated: .md for a pull request, .json, .xml (JUnit), .svg (badge)."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="File to write, may be repeated: .md for a pull request, .json, .xml (JUnit), .svg (badge).",
+        ),
     ] = None,
     format: Annotated[
         Literal["table", "csv", "json", "markdown", "bencher", "github-action-benchmark", "pytorch"],
@@ -55,13 +61,22 @@ def verdicts(
     from flows.terminal import show
     from flows.verdicts import fails
     from tasks.analyse.compare.outcome import Outcome
+    from tasks.analyse.explain import explain_verdict
     from tasks.analyse.report.sections.verdicts import headline
+    from tasks.analyse.verdict.metrics import LATENCY
 
     check_outputs(output or ())
     found, rows = verdicts_of_night(night, var, warehouse)
     lines, others = list(_lines(rows)), list(_others(rows))
     outcome = Outcome("the nights before", f"night {found}", lines, 0.0, also=others, stated=headline(rows))
-    outcome = explained(outcome, format, output or (), var, warehouse)
+
+    def explain(reader: "Reader", line: "Line") -> "Sequence[Fact]":
+        judged = next(
+            row for row in rows if (row.cell, row.device, row.metric) == (line.b.cell, line.device, LATENCY.name)
+        )
+        return explain_verdict(reader, judged, rows)
+
+    outcome = explained(outcome, format, output or (), var, warehouse, explain)
     if format in ("bencher", "github-action-benchmark", "pytorch"):
         _print_benchmarks(found, format, var, warehouse)
         write_outputs(outcome, output or ())

@@ -45,13 +45,13 @@ def newest_good(
     from devices.suggest import did_you_mean
     from flows.cli.options import opened_store
     from flows.warehouse.publish import ask_warehouse
-    from tasks.analyse.report.names import shown_names
+    from tasks.bundle.model_names import model_named, shown_names
     from tasks.prepare.export.exported import ExportError, kept_export
     from tasks.prepare.export.shared import fetch_export
     from tasks.store.var import Var
 
     known = shown_names(name for (name,) in ask_warehouse("measured_models", var, warehouse))
-    name = next((each for each, shown in known.items() if model in (each, shown)), None)
+    name = model_named(model, known)
     if name is None:
         raise InputError(f"no night measured the model `{model}`{did_you_mean(model, known.values())}")
     asked = {"model": name, "precision": precision, "branch": branch, "night": night}

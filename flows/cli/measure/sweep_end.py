@@ -9,10 +9,10 @@ from flows.cli.table import table_lines
 from flows.ending import SweepEnd
 from flows.verdicts import line_of, noise_lines, verdicts_of
 from flows.warehouse.publish import ask_warehouse
-from tasks.analyse.report.names import shown_names
 from tasks.analyse.report.sections.verdicts import VerdictRow
 from tasks.analyse.report.text import spread
 from tasks.bundle.interval import median_interval
+from tasks.bundle.model_names import shown_names
 
 _MOST_LINES, _MOST_VERDICTS = 10, 3
 # Verdicts that the terminal does not name; the report does.

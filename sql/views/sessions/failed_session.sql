@@ -16,12 +16,14 @@ SELECT
     log_tail,
     attempt,
     EXISTS (
-        FROM _session AS other
+        FROM session AS other
+        JOIN device USING (device_id)
+        JOIN model USING (model_id)
         WHERE other.status = 'succeeded'
             AND other.sweep_id = _session.sweep_id
-            AND other.device = _session.device
-            AND other.model = _session.model
-            AND other.precision = _session.precision
+            AND device.name = _session.device
+            AND model.name = _session.model
+            AND model.precision = _session.precision
             AND other.variant = _session.variant
             AND other.mode = _session.mode
             AND other.threads = _session.threads

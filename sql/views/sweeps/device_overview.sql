@@ -20,14 +20,23 @@ SELECT
     sme2,
     hostname,
     serial,
-    count(*) AS sessions,
-    count(*) FILTER (status = 'succeeded') AS succeeded,
-    min(started_at) AS started_at,
-    max(ended_at) AS ended_at
-FROM session
+    sessions,
+    succeeded,
+    started_at,
+    ended_at
+FROM (
+    SELECT
+        sweep_id,
+        device_id,
+        count(*) AS sessions,
+        count(*) FILTER (status = 'succeeded') AS succeeded,
+        min(started_at) AS started_at,
+        max(ended_at) AS ended_at
+    FROM session
+    GROUP BY sweep_id, device_id
+)
 JOIN sweep USING (sweep_id)
-JOIN device USING (device_id)
-GROUP BY ALL;
+JOIN device USING (device_id);
 
 COMMENT ON VIEW device_overview IS 'The devices of a sweep; two rows for a device whose facts changed during it.';
 COMMENT ON COLUMN device_overview.site IS 'Site of the device in the inventory.';

@@ -9,13 +9,11 @@ judged AS (
         threads,
         CASE WHEN metric = 'latency' THEN value / ratio ELSE baseline_value END AS baseline_value,
         now.sweep_id,
-        _changes(before.facts, now.facts) AS changed,
         CASE WHEN metric = 'latency' THEN cause END AS cause
     FROM series_verdict
     JOIN series USING (series_id)
     LEFT JOIN series_cause USING (series_id, device, night)
-    LEFT JOIN _cell_facts AS now ON now.cell = series_verdict.cell
-    LEFT JOIN _cell_facts AS before ON before.cell = baseline_cell
+    LEFT JOIN (SELECT cell, sweep_id FROM cell) AS now ON now.cell = series_verdict.cell
     WHERE metric = 'latency'
         OR verdict IN ('regression', 'improvement')
         OR starts_with(verdict, 'device')
@@ -27,7 +25,8 @@ judged AS (
         ) = 1
 )
 SELECT
-    *,
+    judged.*,
+    _changes(before.facts, now.facts) AS changed,
     row(
         _verdict_place(verdict),
         metric != 'latency',
@@ -39,7 +38,9 @@ SELECT
         precision,
         variant
     ) AS place
-FROM judged;
+FROM judged
+LEFT JOIN _cell_facts AS now ON now.cell = judged.cell
+LEFT JOIN _cell_facts AS before ON before.cell = baseline_cell;
 
 COMMENT ON VIEW _shown_verdict IS 'What pages show of the verdicts: every one on latency, and the changes of other metrics, suspected ones only for the worse. The size of a .pte file is listed once, not for each series that runs it. Private: may change with any version.';
 COMMENT ON COLUMN _shown_verdict.place IS 'Sorts the worst first.';

@@ -13,9 +13,9 @@ from sql.schema import query_text
 from tasks.analyse.compare.arms import Arm, Name, find_arms, id_of, word_of
 from tasks.analyse.compare.outcome import Beside, Line, Outcome
 from tasks.analyse.compare.pairs import Cell, Matched, Pair, compare_cells, differing, match_cells
-from tasks.analyse.report.names import shown_names
 from tasks.analyse.verdict.comparison import MARGIN
 from tasks.analyse.verdict.session_parts import cause_of_rows
+from tasks.bundle.model_names import model_named, shown_names
 
 _MOST_CAUSES = 20
 _SERIES = ("model", "device", "precision", "variant", "threads")
@@ -41,7 +41,7 @@ def compare_arms(
     """
     farm = _Warehouse(connection)
     arms = farm.arms(a, b, sweep_id)
-    sides = _restricted([farm.cells(arm) for arm in arms], only or {})
+    sides = _restricted([farm.cells(arm) for arm in arms], farm.shown(only or {}))
     matched = match_cells(sides[0], sides[1], arms[0].kind)
     if not matched.pairs:
         of_a, of_b = (f"{len(side)} of {'AB'[at]} ({arms[at]})" for at, side in enumerate(sides))
@@ -74,6 +74,11 @@ class _Warehouse:
         names = [self._name(Name(*row)) for row in rows]
         return find_arms(words[0], words[1], names, sweep_id)
 
+    def shown(self, only: Mapping[str, str | None]) -> dict[str, str | None]:
+        """Return fields of cells with the model as it is shown, whichever of its names they have."""
+        model = only.get("model")
+        return {**only, "model": self._shown.get(model, model) if model else None}
+
     def _name(self, name: Name) -> Name:
         return replace(name, value=self._shown.get(name.value, name.value)) if name.kind == "model" else name
 
@@ -81,7 +86,7 @@ class _Warehouse:
         """Return the cells of an arm."""
         parameters = asdict(arm)
         if arm.kind == "model":
-            parameters["value"] = next(name for name, shown in self._shown.items() if shown == arm.value)
+            parameters["value"] = model_named(arm.value, self._shown)
         found = [Cell(*row) for row in self._rows("compare_cells", **parameters)]
         return [replace(cell, model=self._shown.get(cell.model, cell.model)) for cell in found]
 
@@ -113,11 +118,10 @@ def _restricted(sides: Sequence[list[Cell]], only: Mapping[str, str | None]) -> 
         if value is None:
             continue
         known = {str(getattr(cell, name)) for side in sides for cell in side}
-        wanted = value if value in known or name != "model" else shown_names([value])[value]
-        if wanted not in known:
+        if value not in known:
             way_on = did_you_mean(value, known) or f"; they have {', '.join(sorted(known))}"
             raise InputError(f"--{name}: neither A nor B has a cell with {name} `{value}`{way_on}")
-        restricted = [[cell for cell in side if getattr(cell, name) == wanted] for side in restricted]
+        restricted = [[cell for cell in side if str(getattr(cell, name)) == value] for side in restricted]
     return restricted
 
 

@@ -15,7 +15,7 @@ from devices.errors import FarmError
 from sql.excerpt import Excerpt
 from sql.schema import sql_files
 from sql.warehouse import first_line, open_read_only
-from tasks.analyse.report.names import shown_names
+from tasks.bundle.model_names import shown_names
 
 _MOST_IDS_NAMED = 10
 
@@ -59,9 +59,17 @@ class SweepRow(Row):
 class Reader:
     """Runs the queries of pages; rows show each model by its short name, `./voice.py:make` as `voice`."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, names: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        names: Mapping[str, str] | None = None,
+        known: Mapping[type[Row], list[Any]] | None = None,
+    ) -> None:
         self._connection = connection
         self._names = names
+        self.known = dict(known or {})
+        """The answers to queries without parameters, each read once."""
+        self._answers: dict[str, Answers] = {}
 
     @functools.cached_property
     def names(self) -> Mapping[str, str]:
@@ -80,6 +88,12 @@ class Reader:
         part = Reader(self._excerpt.connection, self.names)
         return Answers(part, replace(part.rows(SweepRow)[0], discarded=0))
 
+    def answers(self, sweep: SweepRow) -> "Answers":
+        """Return the answers about a whole sweep; those about the last one are kept."""
+        if sweep.sweep_id not in self._answers:
+            self._answers = {sweep.sweep_id: Answers(self, sweep)}
+        return self._answers[sweep.sweep_id]
+
     @functools.cached_property
     def _excerpt(self) -> Excerpt:
         return Excerpt(self._connection)
@@ -91,13 +105,18 @@ class Reader:
 
     def rows(self, row_class: type[RowT], parameters: Mapping[str, Any] | None = None) -> list[RowT]:
         """Return the rows of a class's query, which gets those of the parameters that it names."""
+        if row_class in self.known:
+            return list(self.known[row_class])
         text = _queries()[f"{row_class.subject}_{row_class.query}"]
         given = {name: value for name, value in (parameters or {}).items() if re.search(rf"\${name}\b", text)}
         answer = self._connection.execute(text, given)
         columns = [name for name, *_ in answer.description or []]
         model = columns.index("model") if "model" in columns else None
-        rows = (self._shown(values, model) for values in answer.fetchall())
-        return [row_class(**dict(zip(columns, row, strict=True))) for row in rows]
+        shown = (self._shown(values, model) for values in answer.fetchall())
+        rows = [row_class(**dict(zip(columns, row, strict=True))) for row in shown]
+        if not given:
+            self.known[row_class] = list(rows)
+        return rows
 
     def _shown(self, values: tuple[Any, ...], model: int | None) -> tuple[Any, ...]:
         if model is None or values[model] is None:

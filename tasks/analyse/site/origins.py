@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.metadata import version
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ _MOST_NIGHTS = 14
 """Of older nights and their sweeps, no page is published; histories show all nights."""
 _MOST_SERIES_COMPARED = 2000
 """Of a larger farm, no page of two devices, precisions or variants is published: each takes seconds."""
+_DRAWING = "assets/vega.js"
 ALWAYS = ""
 """The origin of pages that are made in every publication."""
 
@@ -52,7 +54,7 @@ def _origins(site: "Site") -> Iterator[tuple[str, str]]:
     prints = {(row.kind, row.name): row.fingerprint for row in rows}
     decisions = prints["decisions", ""]
     for address in (*ASSETS, "feed.atom", *(address for _, address in NAVIGATION)):
-        yield address, ALWAYS
+        yield address, f"vl-convert {version('vl-convert-python')}" if address == _DRAWING else ALWAYS
     nights = [str(row.night) for row in site.nights[:_MOST_NIGHTS]]
     of_night = {night: prints["night", night] for night in nights}
     for after, night, before in zip([None, *nights], nights, [*nights[1:], None], strict=False):

@@ -12,24 +12,31 @@ import json
 import multiprocessing
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from sql.warehouse import open_read_only
-from tasks.analyse.report.data import view_errors
+from tasks.analyse.report.data import Row, view_errors
 from tasks.analyse.site.origins import ALWAYS, origins_of
+from tasks.analyse.site.rows import DeviceNightRow
 from tasks.analyse.site.site import Site
 from tasks.store.access import file_system, reported
 
 STATE = "published.json"
 _BATCH = 10
-_READ_TOGETHER = 100
+_READ_TOGETHER = 250
+_WORTH_A_PROCESS = 100
+"""So many pages take longer than the start of a process."""
 _OF_THE_MORNING = ("nights", "sweeps", "cells", "sessions")
 _MOST_STATE_BYTES = 1 << 28
+_Given = tuple[Path, frozenset[str], Mapping[type[Row], list[Any]]]
+"""What pages are made from: the warehouse file, the addresses that are published, and answers that are known."""
 # Of a published file: what the state of a stranger's folder names is removed at times, so no name may lead elsewhere.
 _NAME = re.compile(r"(?:[a-z0-9][\w.~-]*/){0,2}[a-z0-9][\w.~-]*")
 
@@ -49,14 +56,16 @@ def publish(snapshot: Path, location: str, told: Callable[[str], None] = lambda 
     Raises WarehouseError if the file cannot be read, BundleError if the location cannot be written.
     """
     with open_read_only(snapshot) as connection, view_errors(snapshot):
-        wanted = origins_of(Site(connection, snapshot.name))
+        site = Site(connection, snapshot.name)
+        wanted = origins_of(site)
+        site.reader.rows(DeviceNightRow)  # every process needs them, and they take longest to read
     with view_errors(snapshot), reported(location, "the pages cannot be written"):
         before = _read_state(location)
         stale = [name for name, origin in wanted.items() if origin == ALWAYS or before.get(name, ("",))[0] != origin]
         stale.sort(key=_turn)
         state: dict[str, list[str]] = {name: before[name] for name in wanted.keys() - set(stale)}
         written = 0
-        for count, made in _made(snapshot, stale, frozenset(wanted)):
+        for count, made in _made(stale, (snapshot, frozenset(wanted), site.reader.known)):
             changed = {}
             for address, content in made.items():
                 sha256 = hashlib.sha256(content).hexdigest()
@@ -78,19 +87,25 @@ def _turn(address: str) -> int:
     return 0 if folder in _OF_THE_MORNING else 1 if folder in ("", "assets") else 2
 
 
-def _made(snapshot: Path, stale: Sequence[str], wanted: frozenset[str]) -> Iterator[tuple[int, dict[str, bytes]]]:
-    """Yield batches of pages, and how many are made so far; processes side by side make them."""
-    workers = max(1, min(os.cpu_count() or 1, 8, len(stale) // _BATCH))
-    context = multiprocessing.get_context("spawn")
+def _made(stale: Sequence[str], given: _Given) -> Iterator[tuple[int, dict[str, bytes]]]:
+    """Yield batches of pages, and how many are made so far; many are made by processes side by side."""
+    workers = min(os.cpu_count() or 1, 8, len(stale) // _WORTH_A_PROCESS)
+    made: Iterator[dict[str, bytes]]
     count = 0
-    with ProcessPoolExecutor(workers, context, _open, (snapshot, wanted)) as pool:
-        for made in pool.map(_make, list(_batches(stale))):
-            count += len(made)
-            yield count, made
+    with ExitStack() as stack:
+        if workers < 2:
+            made = map(partial(_make, stack.enter_context(_site(given))), _batches(stale))
+        else:
+            context = multiprocessing.get_context("spawn")
+            pool = stack.enter_context(ProcessPoolExecutor(workers, context, _open, (given,)))
+            made = pool.map(_make_here, list(_batches(stale)))
+        for pages in made:
+            count += len(pages)
+            yield count, pages
 
 
 def _batches(stale: Sequence[str]) -> Iterator[list[str]]:
-    """Yield what one process makes at once: ten pages, or a hundred that are read together."""
+    """Yield what one process makes at once: ten pages, or many that are read together."""
     kinds: dict[str, list[str]] = {"cells": [], "sessions": [], "": [], "histories": []}
     for address in stale:
         folder = address.partition("/")[0]
@@ -104,15 +119,24 @@ def _batches(stale: Sequence[str]) -> Iterator[list[str]]:
 _of_process: dict[str, Any] = {}
 
 
-def _open(snapshot: Path, wanted: frozenset[str]) -> None:
+@contextmanager
+def _site(given: _Given) -> Iterator[Site]:
+    snapshot, wanted, known = given
+    with open_read_only(snapshot) as connection:
+        yield Site(connection, snapshot.name, wanted, known)
+
+
+def _open(given: _Given) -> None:
     """Open the warehouse file for the life of this process."""
-    opened = open_read_only(snapshot)
-    connection = opened.__enter__()
-    _of_process.update(opened=opened, site=Site(connection, snapshot.name, wanted))
+    opened = _site(given)
+    _of_process.update(opened=opened, site=opened.__enter__())
 
 
-def _make(addresses: Sequence[str]) -> dict[str, bytes]:
-    site: Site = _of_process["site"]
+def _make_here(addresses: Sequence[str]) -> dict[str, bytes]:
+    return _make(_of_process["site"], addresses)
+
+
+def _make(site: Site, addresses: Sequence[str]) -> dict[str, bytes]:
     return {address: file.content.encode() for address, file in site.files(addresses).items() if file is not None}
 
 

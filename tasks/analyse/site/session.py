@@ -1,7 +1,7 @@
 """The page of a session: how it ended, its runs, its conditions, and where it came from."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tasks.analyse.report.addresses import (
@@ -33,7 +33,7 @@ from tasks.analyse.report.page import (
     Text,
 )
 from tasks.analyse.report.text import counted, duration, sentence
-from tasks.analyse.site.session_rows import RunRow, SessionConditionRow, SessionFactsRow
+from tasks.analyse.site.session_rows import RunRow, SessionConditionRow, SessionFactsRow, read_sessions
 from tasks.bundle.next_step import next_step
 
 _PERFETTO = "https://ui.perfetto.dev"
@@ -42,15 +42,15 @@ _PERFETTO = "https://ui.perfetto.dev"
 class Sessions:
     """What the pages of some sessions are made from, read at once."""
 
-    def __init__(self, reader: Reader, session_ids: Collection[str]) -> None:
+    def __init__(self, reader: Reader, session_ids: Sequence[str]) -> None:
         self._names = reader.models
         self._runs: dict[str, list[RunRow]] = defaultdict(list)
         self._conditions: dict[str, list[SessionConditionRow]] = defaultdict(list)
-        asked = {"session_ids": list(session_ids)} if session_ids else None
-        self._facts = {row.session_id: row for row in (reader.rows(SessionFactsRow, asked) if asked else ())}
-        for run in reader.rows(RunRow, asked) if asked else ():
+        facts, runs, conditions = read_sessions(reader, session_ids)
+        self._facts = {row.session_id: row for row in facts}
+        for run in runs:
             self._runs[run.session_id].append(run)
-        for moment in reader.rows(SessionConditionRow, asked) if asked else ():
+        for moment in conditions:
             self._conditions[moment.session_id].append(moment)
 
     def __contains__(self, session_id: str) -> bool:

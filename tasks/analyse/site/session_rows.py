@@ -1,13 +1,23 @@
 """What the pages of a cell and of a session are made from."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Annotated
 
 from tasks.analyse.report.cells import SessionId
 from tasks.analyse.report.columns import Milliseconds, Number, Words, cells_of, toned
+from tasks.analyse.report.data import Reader
 from tasks.analyse.report.page import Cell
 from tasks.analyse.site.rows import SiteRow
+
+
+@dataclass(frozen=True)
+class SessionKeyRow(SiteRow):
+    """The number of a session in its tables."""
+
+    query = "session_keys"
+    session_key: int
 
 
 @dataclass(frozen=True)
@@ -109,3 +119,14 @@ class SessionConditionRow(SiteRow):
     load_1m: Annotated[float | None, Number("Load", "", "processes that ran or waited, mean of a minute", digits=2)]
     governor: Annotated[str | None, Words("Governor")]
     frequency_mhz: Annotated[float | None, Number("Frequency", "MHz")]
+
+
+def read_sessions(
+    reader: Reader, session_ids: Sequence[str]
+) -> tuple[list[SessionFactsRow], list[RunRow], list[SessionConditionRow]]:
+    """Return what is known about some sessions, with their runs and the conditions of their devices."""
+    keys = [row.session_key for row in reader.rows(SessionKeyRow, {"session_ids": session_ids})] if session_ids else []
+    if not keys:
+        return [], [], []
+    asked = {"session_keys": keys}
+    return reader.rows(SessionFactsRow, asked), reader.rows(RunRow, asked), reader.rows(SessionConditionRow, asked)

@@ -3,11 +3,12 @@
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
 from importlib.metadata import version
+from typing import Any
 
 import duckdb
 
@@ -15,7 +16,7 @@ from tasks.analyse.explain import explain_series, worst_first
 from tasks.analyse.explanation import Explanation
 from tasks.analyse.report import addresses
 from tasks.analyse.report.addresses import slug
-from tasks.analyse.report.data import Answers, Reader, SweepRow
+from tasks.analyse.report.data import Answers, Reader, Row, SweepRow
 from tasks.analyse.report.html import as_html, template, vega_script
 from tasks.analyse.report.page import Page
 from tasks.analyse.site import about, compared, lists, morning
@@ -42,14 +43,18 @@ class File:
 class Site:
     """The pages of a warehouse file; `source` names the file, as every page states.
 
-    `published` are the addresses that links may lead to; None: any.
+    `published` are the addresses that links may lead to; None: any. `known` are answers that another process read.
     """
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, source: str, published: Collection[str] | None = None
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        source: str,
+        published: Collection[str] | None = None,
+        known: Mapping[type[Row], list[Any]] | None = None,
     ) -> None:
         self._connection = connection
-        self.reader = Reader(connection)
+        self.reader = Reader(connection, known=known)
         self._published = published
         self._histories: dict[str, str] = {}
         self._cells: dict[str, CellFactsRow] = {}

@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 from junitparser import Failure, JUnitXml
 
+from flows.cli.ask.outputs import markdown
+from tasks.analyse.compare.outcome import Beside, Line, Outcome
+from tasks.analyse.explanation import Fact
 from tests.fixtures.command import Command, Ended
 from tests.fixtures.documented import assert_documented
 from tests.fixtures.warehouse import BundleMaker
@@ -147,6 +150,7 @@ def test_markdown_answers_in_its_first_line_and_folds_what_did_not_change(maker:
     rows = [line for line in lines if line.startswith("| ")]
     assert rows[2].startswith(r"| voice fp32, sme2\_off, 1 thr., host | 10 ms | 13 ms | slower 30.0 % (")
     known = lines.index("<details><summary>What is known about the worst change</summary>")
+    assert any(line.startswith("- Where it comes from: Sweep ") for line in lines[known:])
     assert lines[known + 2].startswith(r"- Verdict: voice fp32, sme2\_off, threads 1, on host: slower 30.0 % (")
     assert (
         lines.index(rows[2])
@@ -193,19 +197,21 @@ def test_the_size_of_a_file_is_stated_where_it_changed(maker: BundleMaker, compa
     assert (row["pte_bytes_a"], row["pte_bytes_b"]) == (4_000_000, 5_000_000)
 
 
-def test_the_markdown_of_a_large_farm_has_at_most_60_lines(maker: BundleMaker, compare: Command) -> None:
-    for night, factor in zip(NIGHTS, (1.0, 1.4), strict=True):
-        for number in range(25):
-            content = {"model__name": f"worse{number}", "model__pte_sha256": night}
-            measure(maker, night, [round(us * factor) for us in QUIET], **content)
-            measure(maker, night, QUIET, model__name=f"quiet{number}")
-        for number in range(8):
-            measure(maker, night, QUIET, model__name=f"only-{night}-{number}")
-    out = compare(*NIGHTS, "--format", "markdown").out
+def test_the_markdown_has_at_most_60_lines_whatever_was_compared() -> None:
+    # given more of everything than is shown, and all twelve facts that an explanation may have
+    changed, same = (
+        [Line(f"m{number}", "host", "fp32", "sme2_off", "1", None, word, Beside(), Beside()) for number in range(25)]
+        for word in ("slower", "same")
+    )
+    only = [("only in A", each) for each in changed]
+    facts = [Fact(f"Fact {number}", ["One.", "Two."]) for number in range(12)]
+    sentences = [f"sentence {number}" for number in range(9)]
+    found = Outcome("a", "b", changed + same, 0.01, sentences, sentences, only, explained=facts)
+    out = markdown(found)
     assert out.startswith("**25 of 50 series slower: worst ")
     assert len(out.splitlines()) <= 60
-    assert "13 more: `--output x.json` has all" in out
-    assert "- Where it comes from: Sweep " in out.partition("What is known about the worst change")[2]
+    assert "15 more: `--output x.json` has all" in out
+    assert [f"- Fact {number}: One. Two." in out for number in range(12)] == [True] * 12
 
 
 @pytest.mark.parametrize(

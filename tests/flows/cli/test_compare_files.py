@@ -34,6 +34,8 @@ def test_two_files_are_measured_in_turns_and_the_slower_one_fails_the_command(fa
     (row,) = json.loads(done.stdout)
     assert (row["model"], row["answer"], row["in_words"].split()[0]) == ("a -> b", "different", "slower")
     assert (row["sessions_a"], row["sessions_b"]) == (5, 5)
+    # and each session has one line
+    assert all(done.stderr.count(f"comparison {side} #{number} on ") == 1 for side in "AB" for number in range(5))
     sides = farm.ask("SELECT model_a, model_b, precision_a, sessions_a, answer FROM comparison")
     assert sides == [{"model_a": "a", "model_b": "b", "precision_a": "as_is", "sessions_a": 5, "answer": "different"}]
     # and it is neither a night nor a sweep to report on

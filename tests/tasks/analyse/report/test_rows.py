@@ -41,7 +41,7 @@ PYTHON_TYPES: dict[str, object] = {
 PARAMETERS: dict[str, object] = {
     **dict.fromkeys(("sweep_id", "device", "cell"), "none"),
     **dict.fromkeys(("night", "before", "after", "first", "last"), date(2026, 11, 1)),
-    **{name: [] for name in ("series", "devices", "cells", "session_ids", "nights")},
+    **{name: [] for name in ("series", "devices", "cells", "session_ids", "session_keys", "nights")},
 }
 
 

@@ -1,8 +1,8 @@
-"""How pages name models: `./voice.py:make` shows as `voice`, as long as no other model shows as that."""
+"""How pages name models, and what a word names: `./voice.py:make` shows as `voice` if no other model shows as that."""
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 _OF_FILE = re.compile(r"(?:.*/)?(?P<stem>[^/:]+)\.(?:py:(?P<factory>\w+)|pte)(?P<case>@.*)?", re.DOTALL)
 
@@ -15,6 +15,11 @@ def shown_names(models: Iterable[str]) -> dict[str, str]:
     shown = {model: name if taken[name] == 1 else _with_factory(model) for model, name in shown.items()}
     taken = Counter(shown.values())
     return {model: name if taken[name] == 1 else model for model, name in shown.items()}
+
+
+def model_named(word: str, shown: Mapping[str, str]) -> str | None:
+    """Return the model that a user means, by its own name or by the one of `shown_names`; None if neither is known."""
+    return word if word in shown else next((model for model, name in shown.items() if name == word), None)
 
 
 def _shortest(model: str) -> str:

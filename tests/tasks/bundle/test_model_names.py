@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.analyse.report.names import shown_names
+from tasks.bundle.model_names import model_named, shown_names
 
 
 def test_a_model_of_a_file_shows_as_the_file_alone() -> None:
@@ -35,3 +35,8 @@ def test_no_two_models_ever_show_alike(models: set[str]) -> None:
     shown = shown_names(models)
     assert shown.keys() == models
     assert len(set(shown.values())) == len(models)
+    # then both names of each mean it, and no other word does
+    assert [(model_named(model, shown), model_named(shown[model], shown)) for model in models] == [
+        (model, model) for model in models
+    ]
+    assert model_named("other", shown) is None

@@ -1,0 +1,85 @@
+"""The backup commands of docs/operations.md, as written: what they restore is the same farm."""
+
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from tests.fixtures.command import Command, Kept
+from tests.fixtures.needs import needs
+from tests.fixtures.paths import ROOT
+from tests.fixtures.waiting import ENOUGH_S
+from tests.test_manual import blocks
+
+OPERATIONS = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
+_RESTORES = "# to restore"
+_OLD = {"sweep_id": "smoke-2026-09-01", "name": "smoke", "night": "2026-09-01"}
+
+
+class Backup:
+    """The commands of one section, in the var folder of a test."""
+
+    def __init__(self, program: str, folder: Path, var: Path) -> None:
+        needs(program)
+        (text,) = blocks("sh", OPERATIONS.partition(f"### With {program}\n")[2].partition("\n### ")[0])
+        (folder / "restic.password").write_text("secret", encoding="utf-8")
+        for documented, here in (
+            ("/etc/etfarm/restic.password", folder / "restic.password"),
+            ("/mnt/backup/etfarm", folder / "backup"),
+            ("/var/lib/etfarm", var),
+        ):
+            text = text.replace(documented, str(here))
+        self._lines = text.splitlines()
+        self._environment = {
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(folder),
+            # What `rclone config` asks for: the remote `backup`.
+            "RCLONE_CONFIG_BACKUP_TYPE": "alias",
+            "RCLONE_CONFIG_BACKUP_REMOTE": str(folder / "backup"),
+        }
+
+    def every_day(self, *, is_first: bool = False) -> None:
+        self._run(line for line in self._lines if _RESTORES not in line and (is_first or "# once" not in line))
+
+    def restore(self) -> None:
+        self._run(line for line in self._lines if _RESTORES in line or line.startswith("export "))
+
+    def _run(self, lines: Iterable[str]) -> None:
+        words = ["sh", "-e", "-c", "\n".join(lines)]
+        ended = subprocess.run(
+            words, env=self._environment, capture_output=True, text=True, check=False, timeout=8 * ENOUGH_S
+        )
+        assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("program", ["restic", "rclone"])
+def test_what_is_restored_is_the_same_farm(program: str, kept: Kept, command: Command, tmp_path: Path) -> None:
+    var = kept.var.root
+    backup = Backup(program, tmp_path, var)
+    # given a farm with an old sweep, a decision, a device's health and files that are not to be kept
+    kept.session([1_000_000] * 3, sweep=_OLD)
+    unfinished = kept.session([2_000_000] * 3).parent / ".part-unfinished"
+    unfinished.write_bytes(b"half")
+    (kept.bundles / ".shared").mkdir()
+    (kept.bundles / ".shared/export").write_bytes(b"for a lab")
+    assert command("warehouse", "load", "--var", var).code == 0
+    assert command("decisions", "note", "known", "--var", var).code == 0
+    (var / "devices").mkdir(exist_ok=True)
+    (var / "devices/health.json").write_text("{}", encoding="utf-8")
+    figures = kept.ask("FROM session_latency ORDER BY session_id")
+    # when it is backed up, packed and backed up again, lost, and restored
+    backup.every_day(is_first=True)
+    assert "packed" in command("warehouse", "prune", "--yes", "--var", var).out
+    backup.every_day()
+    shutil.rmtree(var)
+    backup.restore()
+    # then the warehouse that is built from it has every session once, and each file has its hash
+    assert command("warehouse", "rebuild", "--var", var).code == 0
+    assert command("warehouse", "check", "--var", var).out.startswith("no finding: ")
+    assert kept.ask("FROM session_latency ORDER BY session_id") == figures
+    assert kept.ask("SELECT reason FROM decision_overview") == [("known",)]
+    assert (var / "devices/health.json").read_text(encoding="utf-8") == "{}"
+    assert [path for path in var.rglob("*") if path.name in (".part-unfinished", ".shared")] == []

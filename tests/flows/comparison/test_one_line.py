@@ -1,0 +1,41 @@
+"""A comparison prints one line for each session; Prefect, with settings that come too late, would print two more."""
+
+from pathlib import Path
+
+import pytest
+
+from flows.warehouse.publish import load_and_publish
+from tests.fixtures.command import Kept, run_python
+from tests.fixtures.paths import INVENTORIES
+
+# The command, up to where it states what it is about to measure.
+_STARTED = """
+import sys
+import flows.cli.prefect_run as run
+
+def announce(what, *_):
+    sys.exit(f"{what}: Prefect is {'' if 'prefect' in sys.modules else 'not '}imported")
+
+run.announce = announce
+from flows.cli.main import main
+main()
+"""
+
+
+@pytest.fixture
+def two_nights(kept: Kept) -> Path:
+    """A var folder with two nights of a model that differ in its file."""
+    for night in ("2026-11-19", "2026-11-20"):
+        sweep = {"sweep_id": f"smoke-{night}", "name": "smoke", "night": night}
+        kept.session([10_000_000], sweep=sweep, model__pte_sha256=night, device__name="this-machine")
+    load_and_publish([kept.bundles], kept.var.root, None)
+    return kept.var.root
+
+
+@pytest.mark.parametrize("words", [["bisect", "toy", "--good", "2026-11-19", "--bad", "2026-11-20"], ["compare"]])
+def test_the_settings_of_prefect_are_made_before_it_is_imported(two_nights: Path, words: list[str]) -> None:
+    files = [two_nights / "a.pte", two_nights / "b.pte"] if words == ["compare"] else []
+    for file in files:
+        file.write_bytes(b"any")
+    ended = run_python("-c", _STARTED, *words, *files, "--var", two_nights, "--inventory", INVENTORIES / "local.yaml")
+    assert ended.stderr.endswith(": Prefect is not imported\n"), ended.stderr
