@@ -76,6 +76,7 @@ const std::map<std::string, Setter>& setters() {
        [](Flags& f, const std::string& v) { f.output_execution = to_int("output_execution", v, 1); }},
       {"untraced_executions",
        [](Flags& f, const std::string& v) { f.untraced_executions = to_int("untraced_executions", v, 0); }},
+      {"memory_reads", [](Flags& f, const std::string& v) { f.memory_reads = to_int("memory_reads", v, 0); }},
       {"cpu_threads", [](Flags& f, const std::string& v) { f.cpu_threads = to_int("cpu_threads", v, -1); }},
       {"inputs", [](Flags& f, const std::string& v) { f.inputs.files = split_at_commas(v); }},
       {"input_shapes", [](Flags& f, const std::string& v) { f.inputs.shapes = to_shapes("input_shapes", v); }},
@@ -164,6 +165,8 @@ std::string usage() {
       "  --print_output WHAT         none, summary or all (summary)\n"
       "  --etdump_path FILE          writes an ETDump of all executions\n"
       "  --untraced_executions N     N more at the end without an ETDump, after loading again, to see what it costs (0)\n"
+      "  --memory_reads N            reads 256 MB N times at the end, on as many threads as the pool has, to see how fast\n"
+      "                              memory can be read (0)\n"
       "  --stats_path FILE           writes JSON: times, memory, threads, SME2, exit reason\n"
       "  --sme2 on|sme1|off          what XNNPACK may use: SME2, SME without SME2, or neither (what the processor has)\n"
       "  --kernel_profile_path FILE  writes JSON: the executed kernels, by sampling, which slows the executions\n"

@@ -27,6 +27,7 @@ struct Flags {
   int num_executions = 1;
   int output_execution = 1;  // whose outputs are written
   int untraced_executions = 0;
+  int memory_reads = 0;
   int cpu_threads = -1;  // -1: one thread per fast core
   InputSource inputs{"inputs", "input_shapes", {}, {}};
   std::string setup_method;  // empty: none

@@ -12,6 +12,7 @@
 #include "files.h"
 #include "flags.h"
 #include "kernel_profile.h"
+#include "memory.h"
 #include "model.h"
 #include "platform/peak_memory.h"
 #include "platform/selected_kernels.h"
@@ -110,6 +111,10 @@ int run(const Flags& flags) {
   int exit_code = 0;
   try {
     measure(flags, stats);
+    now_doing("measured how fast memory is");  // the model's own memory is free again
+    if (flags.memory_reads > 0) {
+      stats.memory_read_bytes_per_s = memory_read_bytes_per_s(*stats.threads_used, flags.memory_reads);
+    }
   } catch (const UsageError& error) {
     stats.exit_reason = error.what();
     exit_code = report_error(error, 2);

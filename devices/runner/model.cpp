@@ -96,8 +96,13 @@ void Model::load(const std::string& method, Tracer* tracer) {
     }
     throw UsageError("unknown method '" + method + "' of " + path_ + "; use one of " + names);
   }
-  require<UsageError>("cannot load method '" + method + "' of " + path_,
-                      [&] { return module_->load_method(method, nullptr, tracer); });
+  try {
+    require<UsageError>("cannot load method '" + method + "' of " + path_,
+                        [&] { return module_->load_method(method, nullptr, tracer); });
+  } catch (const UsageError& error) {
+    if (std::strstr(error.what(), "external_data_map is null") == nullptr) throw;
+    throw UsageError(std::string(error.what()) + "; its weights are outside of it: name their .ptd file as data");
+  }
 }
 
 void Model::set_inputs(const InputSource& source) { inputs_.emplace(*module_, method_, source); }

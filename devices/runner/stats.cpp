@@ -47,6 +47,7 @@ std::string stats_json(const Stats& stats) {
   json << ", \"etdump_crc32\": " << or_null(stats.etdump_crc32);
   json << ", \"model_peak_resident_bytes\": " << or_null(stats.model_peak_resident_bytes);
   json << ", \"peak_resident_bytes\": " << or_null(stats.peak_resident_bytes);
+  json << ", \"memory_read_bytes_per_s\": " << or_null(stats.memory_read_bytes_per_s);
   json << ", \"outputs_repeat\": " << (stats.outputs_repeat ? json_bool(*stats.outputs_repeat) : "null");
   json << ", \"threads_requested\": " << stats.threads_requested;
   json << ", \"threads_used\": " << or_null(stats.threads_used);

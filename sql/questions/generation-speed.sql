@@ -5,12 +5,13 @@ phase AS (
     SELECT
         *,
         prefill_test AS test,
-        time_to_first_token_ms AS ms,
+        coalesce(time_to_first_token_ms, 1000 * prefill_tokens / prefill_tokens_per_s) AS ms,
         prefill_tokens_per_s AS tokens_per_s,
         prefill_low_per_s AS low,
         prefill_high_per_s AS high,
         prefill_sessions AS sessions,
         prefill_cell AS cell,
+        prefill_macs_per_token AS macs_per_token,
         0 AS place
     FROM generation_speed
     WHERE prefill_cell IS NOT NULL
@@ -24,6 +25,7 @@ phase AS (
         decode_high_per_s AS high,
         decode_sessions AS sessions,
         decode_cell AS cell,
+        decode_macs_per_token AS macs_per_token,
         1 AS place
     FROM generation_speed
     WHERE decode_cell IS NOT NULL
@@ -43,7 +45,11 @@ SELECT
     ms,
     load_to_first_token_ms,
     pte_bytes,
-    CASE WHEN place = 1 THEN decode_gb_per_s END AS decode_gb_per_s,
+    macs_per_token,
+    CASE WHEN place = 1 THEN decode_bytes_per_token END AS bytes_per_token,
+    CASE WHEN place = 1 THEN decode_gb_per_s END AS gb_per_s,
+    CASE WHEN place = 1 THEN memory_gb_per_s END AS memory_gb_per_s,
+    CASE WHEN place = 1 THEN decode_memory_share END AS memory_share,
     peak_resident_bytes,
     perplexity,
     source,
@@ -55,4 +61,4 @@ WHERE _has_times(emulated)
     AND ($precision IS NULL OR precision = $precision)
     AND ($variant IS NULL OR variant = $variant)
     AND ($sweep IS NULL OR sweep_id = $sweep)
-ORDER BY model, device, precision, threads, variant, place, coalesce(kv_depth * place, prefill_tokens), prefill_tokens, sweep_id;
+ORDER BY model, device, precision, threads, variant, place, coalesce(kv_depth * place, prefill_tokens), prompt_tokens, sweep_id;

@@ -93,8 +93,14 @@ class ModelRecord(_Record):
     """Tokens that one execution of a language model processes."""
     kv_depth: Count | None = None
     """Tokens that are in its KV cache before the first execution."""
+    prompt_tokens: Count | None = None
+    """Of a prompt that is read in chunks, of which an execution reads the last one; the set-up reads the others."""
     steps: Count | None = None
     """Executions of a session, each one token further; None: each is at the same depth."""
+    macs: Count | None = None
+    """Multiply-accumulate operations of one execution; None of a dynamic shape, and of a .pte file from elsewhere."""
+    read_bytes: Count | None = None
+    """Bytes of weights and state that one execution reads, each once; None of a .pte file from elsewhere."""
     perplexity: Finite | None = None
     """Of a language model in eager PyTorch, converted by the recipe, on the text that its entry names."""
     versions: dict[str, str | None] = {}

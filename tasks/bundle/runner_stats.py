@@ -16,8 +16,10 @@ class SessionColumns(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
     load_ns: Count | None = None
+    setup_ns: Count | None = None
     model_peak_resident_bytes: Count | None = None
     peak_resident_bytes: Count | None = None
+    memory_read_bytes_per_s: Count | None = None
     threads_used: SmallCount | None = None
     outputs_repeat: bool | None = None
     sme_hardware: bool | None = None
@@ -30,7 +32,6 @@ class Stats(SessionColumns):
     """All of stats.json. What a newer runner adds is kept in the bundle; `unknown` names it."""
 
     runner_version: str | None = None
-    setup_ns: Count | None = None
     execution_ns: list[Count] | None = None
     untraced_execution_ns: list[Count] | None = None
     etdump_crc32: Count | None = None

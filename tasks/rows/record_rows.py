@@ -12,6 +12,7 @@ from tasks.bundle.runner_stats import SessionColumns, Stats
 from tasks.etdump.tree import Runs
 
 Row = dict[str, Any]
+_OF_MODEL = ("steps", "prompt_tokens", "macs", "read_bytes", "perplexity")
 
 
 def sweep_row(record: SessionRecord) -> Row:
@@ -87,8 +88,7 @@ def model_row(record: SessionRecord) -> Row:
             **({"model_source_sha256": model.source_sha256} if model.source_sha256 else {}),
             **({"inputs_sha256": model.inputs_sha256, "method": model.method} if model.inputs_sha256 else {}),
             **({"tokens": model.tokens, "kv_depth": model.kv_depth or 0} if model.tokens else {}),
-            **({"steps": model.steps} if model.steps else {}),
-            **({"perplexity": model.perplexity} if model.perplexity else {}),
+            **{name: value for name in _OF_MODEL if (value := getattr(model, name))},
         },
         extra=_json([model.delegated, model.portable]),
     )

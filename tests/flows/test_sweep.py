@@ -143,6 +143,11 @@ def test_prefill_and_decoding_of_a_decoder_are_measured_apart(farm: Farm) -> Non
     assert (row["model"], row["prefill_tokens"], row["kv_depth"]) == ("decoder_tiny", 128, 128)
     assert (row["prefill_sessions"], row["decode_sessions"]) == (2, 2)
     assert row["prefill_tokens_per_s"] == pytest.approx(128_000 / row["time_to_first_token_ms"])
+    # ... beside the memory of this machine, as the runner measured it after each session
+    assert 0.1 < row["memory_gb_per_s"] < 10_000
+    read_gb_per_s = row["decode_bytes_per_token"] * row["decode_tokens_per_s"] / 1e9
+    assert row["decode_memory_share"] == pytest.approx(read_gb_per_s / row["memory_gb_per_s"])
+    assert row["decode_macs_per_token"] * 2 < row["decode_bytes_per_token"]  # in fp32, 4 bytes for each weight
 
 
 @pytest.mark.thorough

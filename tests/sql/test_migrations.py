@@ -32,6 +32,7 @@ RELEASED = {
     "0025_cell_made_from.sql": "b09a31ce6f62dc3c",
     "0026_source_author.sql": "8d68d7e48bbf4c5b",
     "0027_generation.sql": "d9eb335f80caaa65",
+    "0028_work.sql": "7218eebb8712ddfb",
 }
 
 

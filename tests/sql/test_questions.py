@@ -218,6 +218,34 @@ def test_generation_speed_is_given_by_model_and_emulated_devices_never(maker: Bu
     assert ask(maker, "generation-speed", "model", model="toy") == []
 
 
+def test_the_recipes_of_a_language_model_are_side_by_side_the_largest_first(maker: BundleMaker) -> None:
+    # given two prompts and two depths in fp16 and at 4 bits, whose text differs from that of fp32
+    for precision, pte_bytes, ms, agreements in (
+        ("int4_dynamic", 4_000_000, 1, (0.5, 1.0)),
+        ("fp16", 9_000_000, 2, (1, 1)),
+    ):
+        of_recipe: dict[str, Any] = {"model__precision": precision, "model__pte_bytes": pte_bytes}
+        of_recipe |= {"model__pte_sha256": precision, "model__perplexity": 20.0 - ms}
+        for case, tokens, scale in (("pp16", 16, 8), ("pp32", 32, 20), ("pp16_d32", 16, 9)):
+            chunk: dict[str, Any] = {"model__kv_depth": 32, "model__prompt_tokens": 48} if "_d" in case else {}
+            named = {"model__name": f"llm@{case}", "model__tokens": tokens, "model__kv_depth": 0, **of_recipe, **chunk}
+            maker.session([scale * ms * MS] * 3, **named)
+        for depth, agreement in zip((0, 32), agreements, strict=True):
+            compared = {"max_abs_error": 0.0, "max_rel_error": 0.0, "nonfinite_mismatches": 0, "output": 0}
+            accuracy = [
+                {"reference": reference, "top1_agreement": share, **compared}
+                for reference, share in (("eager", 0.25), ("fp32", agreement))
+            ]
+            named = {"model__name": f"llm@tg_d{depth}", "model__tokens": 1, "model__kv_depth": depth, **of_recipe}
+            maker.session([(4 + depth) * ms * MS] * 3, model__steps=8, accuracy=accuracy, **named)
+    # then each recipe has one row: its longest prompt, its greatest depth, and its least agreement with fp32
+    columns = "precision pte_mb pp pp_tokens_per_s tg tg_tokens_per_s perplexity tokens_equal"
+    assert ask(maker, "generation-recipes", columns, model="llm") == [
+        ("fp16", 9.0, "pp32", 800.0, "tg8 @ d32", pytest.approx(1000 / 72), 18.0, 1.0),
+        ("int4_dynamic", 4.0, "pp32", 1600.0, "tg8 @ d32", pytest.approx(1000 / 36), 19.0, 0.5),
+    ]
+
+
 def test_every_question_has_a_summary_and_reads_public_views_only() -> None:
     views = {file.name for file in schema.views() if not file.name.startswith("_")}
     assert len(questions()) >= 12

@@ -82,12 +82,39 @@ def test_a_text_is_named_as_llama_bench_does_and_its_interval_is_that_of_its_ses
     ]
 
 
+def test_of_a_prompt_in_chunks_the_last_one_is_measured_and_the_first_token_comes_after_all(maker: BundleMaker) -> None:
+    # given a prompt of 48 read in chunks of 16, decoding behind it, and both chunks before the last one in 60 ms
+    stats = {"load_ns": 5 * MS, "setup_ns": 60 * MS}
+    phase(maker, "pp16_d32", 16, 32, 40, model__prompt_tokens=48, stats=stats)
+    phase(maker, "tg4_d48", 1, 48, 4, model__steps=4, stats=stats)
+    # then the first token needs the load, both and the first run; decoding is not beside it
+    columns = "prefill_test, prompt_tokens, prefill_tokens_per_s, time_to_first_token_ms, load_to_first_token_ms"
+    assert rows_of(maker, f"{columns}, decode_test") == [
+        ("pp16 @ d32", 48, 400.0, None, 5.0 + 60.0 + 9 * 40.0, None),
+        (None, None, None, None, None, "tg4 @ d48"),
+    ]
+
+
+def test_decoding_is_beside_the_speed_at_which_its_device_reads_memory(maker: BundleMaker) -> None:
+    # given two tokens in 4 ms that read 8 MB, after which the memory reads 8, 1 and 4 GB a second, and its prefill
+    phase(maker, "pp16", 16, 0, 10, model__macs=16_000)
+    for gb_per_s in (8, 1, 4):
+        stats = {"memory_read_bytes_per_s": gb_per_s * 10**9}
+        phase(maker, "tg2", 2, 16, 4, model__macs=5_000, model__read_bytes=8_000_000, stats=stats)
+    # then half of what the memory allows is read: 2 of 4 GB a second
+    figures = "prefill_macs_per_token, decode_macs_per_token, decode_bytes_per_token, decode_gb_per_s, memory_gb_per_s"
+    assert rows_of(maker, f"{figures}, decode_memory_share") == [(1000, 2500, 4_000_000, 2.0, 4.0, 0.5)]
+    # and it is one cell: how fast memory was is no part of it
+    assert rows_of(maker, "decode_sessions") == [(3,)]
+
+
 def test_times_of_an_emulated_device_give_no_speed(maker: BundleMaker) -> None:
-    emulated = {"device__name": "qemu", "device__emulated": True}
+    emulated = {"device__name": "qemu", "device__emulated": True, "stats": {"memory_read_bytes_per_s": 10**9}}
     phase(maker, "prefill16", 16, 0, 10, **emulated)
-    phase(maker, "decode", 1, 16, 5, **emulated)
+    phase(maker, "decode", 1, 16, 5, model__read_bytes=8, **emulated)
     columns = "emulated, prefill_tokens_per_s, prefill_sessions, decode_tokens_per_s, decode_sessions"
-    assert rows_of(maker, columns) == [(True, None, 1, None, 1)]
+    columns += ", decode_bytes_per_token, decode_gb_per_s, memory_gb_per_s, decode_memory_share"
+    assert rows_of(maker, columns) == [(True, None, 1, None, 1, 8, None, None, None)]
 
 
 def test_models_without_tokens_and_sessions_of_other_modes_are_left_out(maker: BundleMaker) -> None:

@@ -73,7 +73,7 @@ def export(
     done = export_model(model, precision, Var(var).exports, seed=seed)
     show(done.folder)
     if done.trial:
-        show(f"executed once on this machine: {done.trial}", err=True)
+        show(f"execution on this machine after the export: {done.trial}", err=True)
 
 
 def _too_portable(case: "CheckedCase", max_portable: float | None) -> list[str]:
@@ -91,7 +91,7 @@ def _lines(case: "CheckedCase") -> Iterator[str]:
     delegated, portable = _counts(case)
     yield f"{export.model} {export.precision}: {export.pte_bytes / 1e6:.2f} MB, exported in {export.export_s:.1f} s"
     if export.trial:
-        yield f"executed once after the export: {export.trial}"
+        yield f"execution on this machine after the export: {export.trial}"
     if export.delegated or export.portable:
         yield f"operators: {delegated} delegated to XNNPACK, {portable} portable"
     if case.problem:

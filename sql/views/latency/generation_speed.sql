@@ -28,11 +28,16 @@ measured AS (
         tokens,
         coalesce(kv_depth, 0) AS kv_depth,
         steps,
+        prompt_tokens,
         any_value(pte_bytes) AS pte_bytes,
         any_value(perplexity) AS perplexity,
+        any_value(macs) AS macs,
+        any_value(read_bytes) AS read_bytes,
+        median(session.memory_read_bytes_per_s) AS memory_bytes_per_s,
         any_value(_cell.sessions) AS sessions,
         any_value(cell_ms) AS time_ms,
-        median(load_ms + first_ms) AS loaded_ms,
+        -- Of a prompt in chunks, the set-up reads those before the last one.
+        median(load_ms + first_ms + CASE WHEN prompt_tokens IS NULL THEN 0 ELSE setup_ns / 1e6 END) AS loaded_ms,
         max(session_latency.peak_resident_bytes) AS peak_resident_bytes,
         list(session_latency.time_ms) FILTER (session_latency.time_ms > 0) AS times_ms
     FROM session_latency
@@ -55,14 +60,15 @@ phase AS (
     FROM measured
 ),
 prefill AS (
-    SELECT *, tokens AS prompt
+    -- Decoding is beside a prompt that was read at once.
+    SELECT *, CASE WHEN prompt_tokens IS NULL THEN tokens END AS prompt
     FROM phase
-    WHERE kv_depth = 0 AND steps IS NULL
+    WHERE prompt_tokens IS NOT NULL OR kv_depth = 0 AND steps IS NULL
 ),
 decode AS (
     SELECT *, kv_depth AS prompt
     FROM phase
-    WHERE kv_depth > 0 OR steps IS NOT NULL
+    WHERE prompt_tokens IS NULL AND (kv_depth > 0 OR steps IS NOT NULL)
 )
 SELECT
     about.sweep_id,
@@ -74,7 +80,7 @@ SELECT
     about.variant,
     about.threads,
     prefill.tokens AS prefill_tokens,
-    prefill.time_ms AS time_to_first_token_ms,
+    CASE WHEN prefill.prompt_tokens IS NULL THEN prefill.time_ms END AS time_to_first_token_ms,
     prefill.tokens_per_s AS prefill_tokens_per_s,
     prefill.sessions AS prefill_sessions,
     decode.kv_depth,
@@ -88,7 +94,8 @@ SELECT
     about.runner_sha256,
     about.serial,
     about.build,
-    'pp' || prefill.tokens AS prefill_test,
+    'pp' || prefill.tokens
+        || CASE WHEN prefill.kv_depth > 0 THEN ' @ d' || prefill.kv_depth ELSE '' END AS prefill_test,
     prefill.interval_per_s[1] AS prefill_low_per_s,
     prefill.interval_per_s[2] AS prefill_high_per_s,
     prefill.loaded_ms AS load_to_first_token_ms,
@@ -98,10 +105,16 @@ SELECT
     decode.interval_per_s[2] AS decode_high_per_s,
     decode.steps AS decode_steps,
     coalesce(prefill.pte_bytes, decode.pte_bytes) AS pte_bytes,
-    decode.pte_bytes * decode.tokens_per_s / decode.tokens / 1e9 AS decode_gb_per_s,
+    decode.read_bytes * decode.tokens_per_s / decode.tokens / 1e9 AS decode_gb_per_s,
     greatest(prefill.peak_resident_bytes, decode.peak_resident_bytes) AS peak_resident_bytes,
     'ETDump' AS source,
-    coalesce(prefill.perplexity, decode.perplexity) AS perplexity
+    coalesce(prefill.perplexity, decode.perplexity) AS perplexity,
+    coalesce(prefill.prompt_tokens, prefill.tokens) AS prompt_tokens,
+    prefill.macs / prefill.tokens AS prefill_macs_per_token,
+    decode.macs / decode.tokens AS decode_macs_per_token,
+    decode.read_bytes / decode.tokens AS decode_bytes_per_token,
+    CASE WHEN _has_times(about.emulated) THEN decode.memory_bytes_per_s / 1e9 END AS memory_gb_per_s,
+    decode_gb_per_s / memory_gb_per_s AS decode_memory_share
 FROM prefill
 FULL JOIN decode USING (about, prompt)
 UNION ALL BY NAME
@@ -118,6 +131,7 @@ SELECT
     reported_first_token_ms AS time_to_first_token_ms,
     1000 * reported_prompt_tokens / nullif(reported_prompt_ms, 0) AS prefill_tokens_per_s,
     1 AS prefill_sessions,
+    reported_prompt_tokens AS prompt_tokens,
     reported_prompt_tokens AS kv_depth,
     1 AS decode_tokens,
     reported_text_ms / reported_tokens AS decode_ms,
@@ -135,9 +149,10 @@ WHERE reported_tokens IS NOT NULL;
 
 COMMENT ON VIEW generation_speed IS 'How fast language models read a prompt and write text: each prefill beside the decoding at the KV depth that it leaves, equal in everything else; a phase without the other has NULL there. The numbers of tokens are fixed by the exported methods, so a text cannot end early.';
 COMMENT ON COLUMN generation_speed.model IS 'Name of the model, without the name of the method.';
-COMMENT ON COLUMN generation_speed.prefill_tokens IS 'Tokens of the prompt, read in one run.';
-COMMENT ON COLUMN generation_speed.time_to_first_token_ms IS 'Milliseconds to read the prompt, after which the scores of the first new token are known: the time of Method::execute in its cell. Loading, tokenizing and sampling are not part of it.';
-COMMENT ON COLUMN generation_speed.prefill_tokens_per_s IS 'prefill_tokens over time_to_first_token_ms, per second; NULL on emulated devices.';
+COMMENT ON COLUMN generation_speed.prefill_tokens IS 'Tokens that one run of the prefill reads: the prompt, or its last chunk.';
+COMMENT ON COLUMN generation_speed.prompt_tokens IS 'Tokens of the prompt: more than prefill_tokens if it is read in chunks.';
+COMMENT ON COLUMN generation_speed.time_to_first_token_ms IS 'Milliseconds to read the prompt, after which the scores of the first new token are known: the time of Method::execute in its cell. Loading, tokenizing and sampling are not part of it. NULL for a prompt in chunks, of which only the last one is measured repeatedly: see load_to_first_token_ms.';
+COMMENT ON COLUMN generation_speed.prefill_tokens_per_s IS 'prefill_tokens over the time of a run, per second; NULL on emulated devices.';
 COMMENT ON COLUMN generation_speed.prefill_sessions IS 'Sessions behind the prefill; NULL without one.';
 COMMENT ON COLUMN generation_speed.kv_depth IS 'Tokens in the KV cache before the first decoding run. With decode_steps each run writes at the next position; otherwise every run writes the same position, so all are at this depth.';
 COMMENT ON COLUMN generation_speed.decode_tokens IS 'New tokens of one decoding run, usually 1.';
@@ -146,16 +161,21 @@ COMMENT ON COLUMN generation_speed.decode_tokens_per_s IS 'decode_tokens over de
 COMMENT ON COLUMN generation_speed.decode_sessions IS 'Sessions behind the decoding; NULL without one.';
 COMMENT ON COLUMN generation_speed.prefill_cell IS 'Id of the cell of the prefill, see cell_overview; NULL without one.';
 COMMENT ON COLUMN generation_speed.decode_cell IS 'Id of the cell of the decoding; NULL without one.';
-COMMENT ON COLUMN generation_speed.prefill_test IS 'The prefill as llama-bench names it: pp512 reads a prompt of 512 tokens.';
+COMMENT ON COLUMN generation_speed.prefill_test IS 'The prefill as llama-bench names it: pp512 reads a prompt of 512 tokens, pp512 @ d1024 reads 512 behind 1024, the last chunk of a prompt.';
 COMMENT ON COLUMN generation_speed.prefill_low_per_s IS 'Low end of the 95 % interval of prefill_tokens_per_s, from its sessions; NULL for fewer than 6 and on emulated devices.';
 COMMENT ON COLUMN generation_speed.prefill_high_per_s IS 'High end of it.';
-COMMENT ON COLUMN generation_speed.load_to_first_token_ms IS 'Milliseconds to load the program and to read the prompt for the first time, a warm-up run: median of the sessions. Starting the process and tokenizing are not part of it.';
+COMMENT ON COLUMN generation_speed.load_to_first_token_ms IS 'Milliseconds to load the program and to read the prompt for the first time, all its chunks, without a warm-up: median of the sessions. Starting the process and tokenizing are not part of it.';
 COMMENT ON COLUMN generation_speed.decode_test IS 'The decoding as llama-bench names it: tg64 @ d512 writes 64 tokens behind 512. Choosing the likeliest token is part of it, unlike in llama-bench.';
 COMMENT ON COLUMN generation_speed.decode_low_per_s IS 'Low end of the 95 % interval of decode_tokens_per_s, from its sessions; NULL for fewer than 6 and on emulated devices.';
 COMMENT ON COLUMN generation_speed.decode_high_per_s IS 'High end of it.';
 COMMENT ON COLUMN generation_speed.decode_steps IS 'Decoding runs of a session, each at the next position; NULL if every run is at kv_depth.';
-COMMENT ON COLUMN generation_speed.decode_gb_per_s IS 'Gigabytes per second that decoding reads if each token reads the whole program once: pte_bytes times the decoding runs per second, without the KV cache. An embedding table that is only looked up is counted in full.';
+COMMENT ON COLUMN generation_speed.decode_gb_per_s IS 'Gigabytes per second that decoding reads: decode_bytes_per_token times decode_tokens_per_s; NULL on emulated devices and if loaded from bundles of an older farm.';
 COMMENT ON COLUMN generation_speed.peak_resident_bytes IS 'Largest resident memory of the runner in sessions of both phases, KV cache included.';
 COMMENT ON COLUMN generation_speed.source IS 'ETDump: measured by the farm; PyTorchObserver: what the log of ExecuTorch''s own runner of language models states, in full milliseconds, with tokenizing in the prefill and sampling in the decoding.';
 COMMENT ON COLUMN generation_speed.perplexity IS 'Of the model in eager PyTorch, with the weights of the recipe, on the text that the entry in the sweep file names: less is better; NULL without a text.';
+COMMENT ON COLUMN generation_speed.prefill_macs_per_token IS 'Multiply-accumulate operations of the prefill for each token of the prompt: all products of matrices, attention over the complete cache included; NULL for a dynamic shape.';
+COMMENT ON COLUMN generation_speed.decode_macs_per_token IS 'The same of decoding, for each written token.';
+COMMENT ON COLUMN generation_speed.decode_bytes_per_token IS 'Bytes that decoding reads for each written token, each once: weights as the .pte file stores them, rows of embeddings that are looked up, and the complete KV cache; not what operators pass to each other.';
+COMMENT ON COLUMN generation_speed.memory_gb_per_s IS 'Gigabytes per second at which the runner reads 256 MB of memory after each session of the decoding, on as many threads: median of the sessions. A condition of the device, no part of the cell; NULL on emulated devices and with a registered runner.';
+COMMENT ON COLUMN generation_speed.decode_memory_share IS 'decode_gb_per_s over memory_gb_per_s: how far decoding is from the limit of the memory, which is 1. It is above 1 where weights stay in a cache.';
 COMMENT ON COLUMN generation_speed.pte_bytes IS 'Size of the .pte file, which all methods share.';

@@ -14,8 +14,9 @@ from tasks.prepare.export.entry import AccuracyWanted
 from tasks.prepare.export.exported import FORWARD, Case, Export, Tensors
 from tasks.prepare.runner.manifest import Runner
 
-# Executions without an ETDump that count: enough for a median.
+# Executions without an ETDump that count, and reads of memory: enough for a median.
 _UNTRACED = 25
+_MEMORY_READS = 5
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,8 @@ def command_of(session: PlannedSession, bench: Bench, folder: str) -> list[str]:
         command += [f"--stats_path={folder}/stats.json", f"--sme2={cell.variant.removeprefix('sme2_')}"]
         if session.shows_tracing_cost:
             command.append(f"--untraced_executions={min(cell.executions, cell.warmup_executions + _UNTRACED)}")
+        if cell.mode == "timing" and bench.export.case.tokens:
+            command.append(f"--memory_reads={_MEMORY_READS}")
         if cell.mode == "profile":
             command.append(f"--kernel_profile_path={folder}/{PROFILE}")
         if cell.mode == "selected":

@@ -26,9 +26,9 @@ _TAIL_LINES = 20
 # The fields of session.json that have the same name where they come from.
 _OF_EXPORT = (
     "precision", "seed", "export_key", "pte_sha256", "pte_bytes", "inputs_sha256", "versions", "source_sha256",
-    "delegated", "portable", "delegate_calls", "perplexity",
+    "delegated", "portable", "delegate_calls", "macs", "read_bytes", "perplexity",
 )  # fmt: skip
-_OF_CASE = ("method", "tokens", "kv_depth", "steps")
+_OF_CASE = ("method", "tokens", "kv_depth", "prompt_tokens", "steps")
 _OF_DEVICE = {"name", "transport", "emulated", "labels", "site"}
 
 

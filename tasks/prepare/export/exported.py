@@ -49,6 +49,8 @@ class Case:
     """Tokens that one execution of a language model processes."""
     kv_depth: int | None = None
     """Tokens that are in its KV cache before."""
+    prompt_tokens: int | None = None
+    """Of a prompt that is read in chunks, of which this case is the last one; None for all others."""
     steps: int | None = None
     """Executions of a session, each one token further; the outputs are those of the last. None: each does the same."""
     is_dynamic: bool = False
@@ -95,6 +97,10 @@ class Export:
     """Weights outside the program, as {file, sha256}."""
     is_stateful: bool = False
     """Whether the case's method changes buffers of the program, so that executions may differ."""
+    macs: int | None = None
+    """Multiply-accumulate operations of one execution; None of a dynamic shape and of a .pte file from elsewhere."""
+    read_bytes: int | None = None
+    """Bytes of weights and state that one execution reads, each once; None of a .pte file from elsewhere."""
     trial: str | None = None
     """How the execution on the machine that exported it ended: `succeeded`, or `not tried here: cause`; None of a .pte
     file that exists already."""

@@ -18,6 +18,7 @@ _METHOD_KEYS = {
     "setup",
     "tokens",
     "kv_depth",
+    "prompt_tokens",
     "steps",
     "executes",
     "perplexity",
@@ -42,6 +43,8 @@ class Method:
     """(method, inputs): executed before the measurement, once with each, to fill a state that the methods share."""
     tokens: int | None = None
     kv_depth: int | None = None
+    prompt_tokens: int | None = None
+    """Of a prompt that is read in chunks, of which this method reads the last one; None for all others."""
     steps: int | None = None
     """Executions of a session, each one step further: the last one returns all tokens; None: each does the same."""
     executes: str | None = None
@@ -97,7 +100,7 @@ def _method(name: Any, made: Any, factory: str) -> Method:
             raise FarmError(f"{factory}: {name}: inputs must be a tuple of tensors, not {_types_of(each)}")
     if shapes and not made.get("dynamic_shapes"):
         raise FarmError(f"{factory}: {name}: `shapes` needs `dynamic_shapes`, as torch.export takes it")
-    numbers = {key: made.get(key) for key in ("tokens", "kv_depth", "steps", "executes", "perplexity")}
+    numbers = {key: made.get(key) for key in ("tokens", "kv_depth", "prompt_tokens", "steps", "executes", "perplexity")}
     state = (setup["method"], filled) if setup else None
     dynamic = made.get("dynamic_shapes")
     return Method(name, module, inputs, dynamic, dict(shapes), calibration, state, **numbers)

@@ -57,6 +57,7 @@ class CaseInputs:
             ),
             "tokens": method.tokens,
             "kv_depth": method.kv_depth,
+            "prompt_tokens": method.prompt_tokens,
             "steps": method.steps,
             "taps": [
                 layer | value | ({"fp32": exactly[0]} if exactly else {})

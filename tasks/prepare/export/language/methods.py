@@ -14,9 +14,11 @@ from tasks.prepare.export.made import Inputs
 def language_methods(model: Any, tokens: Any, wanted: GenerateWanted) -> dict[str, Any]:
     """Return the methods of a causal language model, as a factory does; raises FarmError.
 
-    `pp512` reads a prompt of 512 tokens into an empty cache and returns the scores of the next token. `tg64` writes 64
-    tokens, one an execution, each the likeliest after those before it, and returns all of them; `tg64_d512` does so
-    behind 512 tokens. `tokens` (n,) are the prompt, with one more than the longest depth.
+    `pp512` reads a prompt of 512 tokens into an empty cache and returns the scores of the next token.
+    `pp512_d1024` does so behind 1024 tokens, as the last chunk of a prompt of 1536.
+    `tg64` writes 64 tokens, one an execution, each the likeliest after those before it, and returns all of them;
+    `tg64_d512` does so behind 512 tokens.
+    `tokens` (n,) are the prompt, with one more than the longest prompt or depth.
     """
     model.requires_grad_(requires_grad=False)
     lm = _with_static_cache(model, wanted.length)
@@ -27,19 +29,29 @@ def language_methods(model: Any, tokens: Any, wanted: GenerateWanted) -> dict[st
 
         return tokens[None, start : start + count], torch.tensor([start])
 
+    def filled(depth: int, chunk: int) -> dict[str, Any]:
+        return {"method": f"pp{chunk}", "inputs": [inputs(start, chunk) for start in range(0, depth, chunk)]}
+
     methods: dict[str, Any] = {}
     for count in wanted.prefill:
         methods[f"pp{count}"] = {"module": prefill, "inputs": inputs(0, count), "tokens": count, "kv_depth": 0}
+    for prompt in wanted.chunks:
+        chunk = wanted.chunk_of(prompt)
+        depth = prompt - chunk
+        methods[f"pp{chunk}_d{depth}"] = {
+            **methods[f"pp{chunk}"],
+            "inputs": inputs(depth, chunk),
+            "kv_depth": depth,
+            "prompt_tokens": prompt,
+            "setup": filled(depth, chunk),
+            "executes": f"pp{chunk}",
+        }
     first = f"tg{wanted.decode}"
     for depth in wanted.depth:
         name = f"{first}_d{depth}" if depth else first
         method = {"module": decode, "inputs": inputs(depth, 1), "tokens": 1, "kv_depth": depth, "steps": wanted.decode}
         if depth:
-            chunk = wanted.chunk(depth)
-            method["setup"] = {
-                "method": f"pp{chunk}",
-                "inputs": [inputs(start, chunk) for start in range(0, depth, chunk)],
-            }
+            method["setup"] = filled(depth, wanted.chunk(depth))
         if any(each["module"] is decode for each in methods.values()):
             method["executes"] = next(each for each in methods if each.startswith(first))
         methods[name] = method

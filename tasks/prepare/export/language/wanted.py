@@ -24,6 +24,10 @@ class GenerateWanted(BaseModel, extra="forbid", frozen=True):
         min_length=1,
         description="Lengths of prompts; each is a case such as pp512, which reads one from an empty cache.",
     )
+    chunks: list[Annotated[int, Field(ge=4)]] = Field(
+        default=[],
+        description="Lengths of prompts that are read in chunks, each as long as a prefill; the last chunk is a case.",
+    )
     depth: list[Annotated[int, Field(ge=0)]] = Field(
         default=[0], min_length=1, description="Tokens in the cache before tokens are written; each is a case."
     )
@@ -47,11 +51,11 @@ class GenerateWanted(BaseModel, extra="forbid", frozen=True):
     @property
     def prompt_tokens(self) -> int:
         """Tokens of the longest prompt, or behind the longest depth, and the first one that is written after them."""
-        return max(*self.prefill, *self.depth) + 1
+        return max(*self.prefill, *self.chunks, *self.depth) + 1
 
     @property
     def _needed(self) -> int:
-        return max(*self.prefill, max(self.depth) + self.decode)
+        return max(*self.prefill, *self.chunks, max(self.depth) + self.decode)
 
     def chunk(self, depth: int) -> int:
         """Return the longest prompt of which a multiple fills the cache to `depth`; raises ValueError."""
@@ -62,13 +66,22 @@ class GenerateWanted(BaseModel, extra="forbid", frozen=True):
             )
         return max(fitting)
 
+    def chunk_of(self, prompt: int) -> int:
+        """Return the longest prefill that is a part of a prompt which is read in chunks; raises ValueError."""
+        fitting = [each for each in self.prefill if prompt % each == 0 and prompt > each]
+        if not fitting:
+            raise ValueError(f"a prompt of {prompt} tokens is not several times a prefill of {self.prefill}")
+        return max(fitting)
+
     @model_validator(mode="after")
     def _fits(self) -> "GenerateWanted":
-        for name, values in (("prefill", self.prefill), ("depth", self.depth)):
+        for name, values in (("prefill", self.prefill), ("chunks", self.chunks), ("depth", self.depth)):
             if len(values) != len(set(values)):
                 raise ValueError(f"`{name}` lists a number twice; remove one")
         for depth in self.depth:
             self.chunk(depth)
+        for prompt in self.chunks:
+            self.chunk_of(prompt)
         if self.length < self._needed:
             raise ValueError(f"a cache of {self.length} tokens is too short; these cases need {self._needed}")
         return self

@@ -17,6 +17,7 @@ from tasks.prepare.export.lowering.attention import attention_as_products
 from tasks.prepare.export.lowering.buffers import give_values_the_rank_of_caches, keep_initial_values, write_in_place
 from tasks.prepare.export.lowering.slices import parts_as_slices
 from tasks.prepare.export.lowering.trial import trial_of
+from tasks.prepare.export.lowering.work import macs_of, read_bytes_of
 from tasks.prepare.export.made import Method
 from tasks.prepare.export.recipes import Recipe
 from tasks.prepare.export.references import Outputs, as_stored, references, with_cases
@@ -121,6 +122,10 @@ def _lower(converted: Mapping[str, Converted], *, has_record: bool) -> tuple[Any
     for name in programs:
         write_in_place(edge.exported_program(name))  # took decoder_tiny from 84 to 65 us an execution
         _sort_operators(edge.exported_program(name).graph_module, delegated[name], kept[name])
+    work = {
+        name: {"macs": macs_of(edge.exported_program(name)), "read_bytes": read_bytes_of(edge.exported_program(name))}
+        for name in programs
+    }
     keep_initial_values(map(edge.exported_program, programs))
     shares_state = len(programs) > 1  # buffers with the same name are one
     planning = MemoryPlanningPass(share_mutable_buffers=shares_state)
@@ -133,7 +138,7 @@ def _lower(converted: Mapping[str, Converted], *, has_record: bool) -> tuple[Any
         portable = Counter(each for _, each in kept[name]) - Counter({"aten.view_copy.default": views})
         listed = _listed(delegated[name], portable, kept[name], reasons, ruled)
         changes_state = bool(edge.exported_program(name).graph_signature.buffers_to_mutate)
-        operators[name] = {**listed, "is_stateful": changes_state}
+        operators[name] = {**listed, "is_stateful": changes_state, **work[name]}
     return lowered, operators
 
 

@@ -20,6 +20,7 @@ from tasks.store.files import remove_with_unfinished
 
 _PRELOADED = ["tasks.prepare.export.process.server"]
 _TRIES = 2
+_TOO_LONG = "export a part of the model, or fewer steps of a recurrent layer, which is exported step by step"
 _SERVER_GONE = 255
 """What multiprocessing states as the exit code of a process whose server has ended."""
 _LONGEST_TMPDIR_BYTES = 103 - len("/pymp-12345678/listener-12345678")
@@ -81,7 +82,7 @@ def _run_once(request: Request, limit_bytes: int) -> dict[str, Any] | None:
         return answer
     step = f" while {answer['doing']}" if answer else ""
     if not has_ended:
-        return {"error": f"the export was stopped after {request.deadline_s:g} s{step}"}
+        return {"error": f"the export was stopped after {request.deadline_s:g} s{step}; {_TOO_LONG}"}
     if exit_code == _SERVER_GONE:
         return None
     # Code in C++ that does not handle a failed allocation ends the process.

@@ -98,6 +98,11 @@ def test_a_source_with_an_absolute_path_has_the_name_of_its_file(tmp_path: Path,
         ("{prefill: [32], depth: [40]}", "depth 40 is not a multiple of a prefill; use one of [32], or add it there"),
         ("{prefill: [32], decode: 64, cache: {length: 40}}", "a cache of 40 tokens is too short; these cases need 64"),
         ("{prefill: [32, 32]}", "`prefill` lists a number twice; remove one"),
+        ("{prefill: [32], chunks: [32]}", "a prompt of 32 tokens is not several times a prefill of [32]"),
+        (
+            "{prefill: [32], chunks: [64], cache: {length: 63}}",
+            "a cache of 63 tokens is too short; these cases need 64",
+        ),
         ("{prefill: [32], prompt: no.txt}", "no.txt: no such file"),
     ],
 )

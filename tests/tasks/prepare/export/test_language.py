@@ -16,16 +16,21 @@ pytestmark = pytest.mark.torch
 torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
 transformers: Any = pytest.importorskip("transformers", reason="transformers is not installed (export extra)")
 
-WANTED = GenerateWanted(prefill=[4, 8], depth=[0, 16], decode=6)
+WANTED = GenerateWanted(prefill=[4, 8], chunks=[16], depth=[0, 16], decode=6)
 WORDS = 64
 
 
 @pytest.fixture
 def model() -> Any:
+    return seeded(transformers.Qwen2Config)
+
+
+def seeded(config: Any, **more: Any) -> Any:
+    """A model of 2 layers with seeded weights."""
     torch.manual_seed(0)
     sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
-    config = transformers.Qwen2Config(**sizes, num_key_value_heads=2, vocab_size=WORDS)
-    made = transformers.AutoModelForCausalLM.from_config(config).eval()
+    written = config(**sizes, num_key_value_heads=2, vocab_size=WORDS, **more)
+    made = transformers.AutoModelForCausalLM.from_config(written).eval()
     for weights in made.parameters():  # as they are initialized, all scores are nearly equal
         weights.data *= 8
     return made
@@ -50,15 +55,49 @@ def test_a_text_is_the_likeliest_behind_its_prompt_at_every_depth_and_begins_aga
         cases = with_cases(methods)
         found = references({each.name: each.module for each in methods}, cases, "float32")
     # then the cases are those that llama-bench names, and the tokens are the same
-    assert [case.name for case in cases] == ["pp4", "pp8", "tg6", "tg6_d16"]
+    assert [case.name for case in cases] == ["pp4", "pp8", "pp8_d8", "tg6", "tg6_d16"]
     assert [found[name][0].tolist() for name in ("tg6", "tg6_d16")] == [want[0], want[16]]
     assert len(set(want[16])) > 1
+    # and the last chunk of a prompt gives the same scores as the prompt read at once
+    with torch.no_grad():
+        scores = model(prompt[None, :16], use_cache=False).logits[:, -1]
+    torch.testing.assert_close(found["pp8_d8"][0], scores, rtol=0, atol=1e-5)
     # and one step more is the first of the same text
-    decode = methods[2]
+    decode = methods[3]
     with torch.no_grad():
         for _ in range(WANTED.decode + 1):
             tokens = decode.module(*decode.inputs)
     assert tokens.tolist() == want[0]
+
+
+@pytest.mark.parametrize(
+    ("config", "more"),
+    [
+        ("MistralConfig", {}),
+        pytest.param(
+            "Gemma3TextConfig",
+            {"head_dim": 8, "layer_types": ["sliding_attention", "full_attention"]},
+            marks=pytest.mark.thorough,
+        ),
+    ],
+)
+def test_beyond_a_sliding_window_a_model_goes_on_as_without_a_cache(config: str, more: dict[str, Any]) -> None:
+    # given a model that attends to 4 tokens, in all layers or in one, and a prompt of 17
+    sliding = seeded(getattr(transformers, config), sliding_window=4, **more)
+    prompt = torch.randint(0, WORDS, (WANTED.prompt_tokens,))
+    text = likeliest(sliding, prompt, WANTED.decode)
+    with torch.no_grad():
+        scores, unlimited = (
+            each(prompt[None, :16], use_cache=False).logits[:, -1]
+            for each in (sliding, seeded(getattr(transformers, config), sliding_window=64, **more))
+        )
+        # when it reads and writes far beyond the window
+        methods: list[Method] = methods_of(language_methods(sliding, prompt, WANTED), "llm")
+        found = references({each.name: each.module for each in methods}, with_cases(methods), "float32")
+    # then both are as without a cache, and the window shows
+    torch.testing.assert_close(found["pp8_d8"][0], scores, rtol=1e-5, atol=1e-4)
+    assert (scores - unlimited).abs().max() > 0.1
+    assert found["tg6_d16"][0].tolist() == text
 
 
 def test_perplexity_is_that_of_every_token_behind_those_before_it(model: Any) -> None:

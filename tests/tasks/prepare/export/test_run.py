@@ -167,7 +167,8 @@ def test_one_that_hangs_is_killed_at_its_deadline_with_what_it_started_and_stops
             started()
             # the step is the one that a busy machine has come to
             with pytest.raises(
-                ExportError, match=r"model:hanging as fp32: the export was stopped after \d+ s( while .+)?;"
+                ExportError,
+                match=r"the export was stopped after \d+ s( while .+)?; export a part of the model, or",
             ):
                 export_model("model:hanging", "fp32", exports, deadline_s=3 * SCALE // 1)
         finally:

@@ -101,7 +101,7 @@ def test_a_standard_output_that_is_full_is_reported(run: Program, model: str, fl
 
 def test_weights_may_lie_outside_the_program(run: Program, models: Path, tmp_path: Path) -> None:
     flags = [f"--model_path={models / 'outside.pte'}", f"--inputs={models / 'outside-input.bin'}"]
-    assert run(*flags).sentence()
+    assert run(*flags).sentence().endswith("; its weights are outside of it: name their .ptd file as data")
     assert run(*flags, f"--data_path={models / 'outside.ptd'}", f"--output_file={tmp_path / 'output'}").code == 0
     assert_close(tmp_path / "output-0.bin", models / "outside-output.bin", atol=1e-6)
 
@@ -137,6 +137,17 @@ def test_executions_without_an_etdump_show_what_it_costs(run: Program, model: st
     stats = run.stats(tmp_path, model, "--num_executions=4", "--untraced_executions=3")
     assert (len(stats["execution_ns"]), len(stats["untraced_execution_ns"])) == (4, 3)
     assert all(ns > 0 for ns in stats["untraced_execution_ns"])
+
+
+def test_memory_is_read_only_if_requested_and_not_as_a_part_of_the_model(
+    run: Program, model: str, tmp_path: Path
+) -> None:
+    assert run.stats(tmp_path, model)["memory_read_bytes_per_s"] is None
+    stats = run.stats(tmp_path, model, "--memory_reads=1", "--cpu_threads=2")
+    # between the slowest memory of a phone on a busy machine and the caches of the largest server
+    assert 10**8 < stats["memory_read_bytes_per_s"] < 10**13
+    # the 256 MB that are read are not memory of the model
+    assert stats["peak_resident_bytes"] < 1 << 27
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="prlimit is a program of Linux")

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.torch
 
 FLAGS = """
 model_path method_name num_executions cpu_threads inputs output_file print_output input_shapes setup_method setup_inputs
-setup_input_shapes data_path output_execution untraced_executions
+setup_input_shapes data_path output_execution untraced_executions memory_reads
 etdump_path stats_path calibrate version sme2 kernel_profile_path
 """
 
