@@ -7,7 +7,14 @@ from tasks.bundle.model_names import model_named, shown_names
 
 
 def test_a_model_of_a_file_shows_as_the_file_alone() -> None:
-    models = ["./voice.py:make", "a/b/face.py:make@decode1", "mobilenet_v2", "team.models:tiny", "./enc.pte", "./model.py:ear"]
+    models = [
+        "./voice.py:make",
+        "a/b/face.py:make@decode1",
+        "mobilenet_v2",
+        "team.models:tiny",
+        "./enc.pte",
+        "./model.py:ear",
+    ]
     assert list(map(shown_names(models).__getitem__, models)) == [
         "voice", "face@decode1", "mobilenet_v2", "team.models:tiny", "enc", "model:ear",
     ]  # fmt: skip
