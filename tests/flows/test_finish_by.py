@@ -31,6 +31,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return set_clock(monkeypatch, START)
 
 
+@pytest.mark.thorough
 def test_a_sweep_drops_what_would_not_end_in_time_and_the_next_start_measures_it(
     stand_in_farm: StandInFarm, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

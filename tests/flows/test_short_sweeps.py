@@ -23,6 +23,7 @@ def succeeded(farm: StandInFarm) -> list[Path]:
     return sorted(path for path, record in records.items() if record["status"] == "succeeded")
 
 
+@pytest.mark.thorough
 def test_a_whole_sweep_after_a_part_measures_the_rest(stand_in_farm: StandInFarm) -> None:
     # given a sweep on two devices, of which a part measured one
     night = date(2026, 1, 2)

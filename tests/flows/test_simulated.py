@@ -33,6 +33,7 @@ def records_of(farm: Farm) -> list[SessionRecord]:
     return [record for sweep in farm.var.glob("bundles/*-*") for record in bundles_of(farm.var / "bundles", sweep.name)]
 
 
+@pytest.mark.thorough
 def test_a_sweep_of_simulated_devices_passes_every_check_and_shows_no_time(simulated: Farm) -> None:
     # given a list that calls them simulated
     listed = simulated.run("devices", "--inventory", simulated.inventory)

@@ -62,6 +62,7 @@ def test_views_answer_for_every_series_of_the_newest_night(farm: duckdb.DuckDBPy
     assert answer == [(4 * devices,)]
 
 
+@pytest.mark.thorough
 def test_a_farm_of_the_same_size_is_the_same(farm: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
     write_big_farm(tmp_path / "again.duckdb", devices=3, models=4, nights=12)
     text = "SELECT count(*), bit_xor(hash(session_id, execute_ns)) FROM session JOIN session_time USING (session_key)"

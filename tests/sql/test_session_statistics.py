@@ -82,6 +82,7 @@ def test_sessions_of_an_older_farm_are_looked_at_in_the_next_load(maker: BundleM
     assert (found[2][0], found[2][1:]) == (third.name, expected[0][1:])
 
 
+@pytest.mark.thorough
 def test_a_rebuild_after_an_update_of_the_farm_changes_no_view(kept: Kept, etfarm: Etfarm) -> None:
     kept.session(STEADY)
     etfarm("warehouse", "load")

@@ -207,6 +207,7 @@ def test_waiting_gets_the_device_as_soon_as_it_is_free(local_device: Device, cap
     ending.result()
 
 
+@pytest.mark.thorough
 def test_of_processes_that_race_exactly_one_holds_the_device(local_device: Device) -> None:
     Path(local_device.root).mkdir()
     racers = [start(RACE, local_device.root, "3") for _ in range(3)]

@@ -111,6 +111,7 @@ def test_a_server_that_cannot_start_is_one_sentence_with_its_cause(tmp_path: Pat
     assert (tmp_path / "prefect.db").is_dir()
 
 
+@pytest.mark.thorough
 def test_a_server_that_never_answers_is_given_up_after_the_time_that_the_sentence_states(tmp_path: Path) -> None:
     # given a second for the start, a machine with three processes a core, and a server that never answers
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}

@@ -58,6 +58,7 @@ def test_a_prefect_server_of_another_version_is_named_with_both_versions(
     )
 
 
+@pytest.mark.thorough
 def test_a_prefect_server_of_this_version_is_right_and_a_worker_is_one_with_a_heartbeat(
     places: Var, server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

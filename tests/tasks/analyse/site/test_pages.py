@@ -76,6 +76,7 @@ def test_the_matrix_has_the_time_of_every_judged_series_and_no_emulated_device(
     assert {row for row in shown if re.fullmatch(r"[\d.,]+", row[2])} == expected
 
 
+@pytest.mark.thorough
 def test_every_link_of_every_page_leads_to_a_page(pages: Pages) -> None:
     # given all pages that are published, and those of cells and sessions that they lead to
     waiting, seen = list(origins_of(pages.site)), set()

@@ -5,6 +5,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from sql.warehouse import writing
 from tasks.keep.check import check_aggregates
 from tests.fixtures.nights import fields_of, night_of
@@ -125,6 +127,7 @@ def test_the_cause_in_sessions_without_operators_is_the_time_of_none(maker: Bund
     assert causes(maker)[date(2026, 11, 9)] == ("suspected", cause)
 
 
+@pytest.mark.thorough
 def test_verdicts_do_not_depend_on_the_order_of_loads_and_pass_the_check(maker: BundleMaker, tmp_path: Path) -> None:
     for day, factor in ((7, 1.0), (8, 1.0), (9, 1.38), (10, 1.38)):
         night(maker, day, {CONVOLUTION: factor})

@@ -68,6 +68,7 @@ def test_the_layers_of_a_sound_model_are_near_eager(tmp_path: Path, precision: s
     assert all(layer.snr_db is None or layer.snr_db > least_db for layer in layers)
 
 
+@pytest.mark.thorough
 @pytest.mark.torch
 def test_a_fault_shows_first_at_the_layer_that_has_it(tmp_path: Path) -> None:
     # given a program in which one layer has other weights than its reference

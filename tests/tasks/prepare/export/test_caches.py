@@ -74,6 +74,7 @@ def exports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "exports"
 
 
+@pytest.mark.thorough
 def test_every_way_to_write_a_cache_runs_here_as_in_eager_pytorch(exports: Path) -> None:
     # given a program of two methods that share the caches
     prefill, decode = export_cases("model:caches", "fp32", exports)

@@ -86,6 +86,7 @@ def test_a_changed_source_is_built_again_and_found_as_the_newest(
     assert find_runner(runners, copied.platform, "sme2_off", "timing") == copied
 
 
+@pytest.mark.thorough
 def test_a_source_that_does_not_compile_is_one_sentence_and_leaves_the_compilers_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host_runner: Runner
 ) -> None:
