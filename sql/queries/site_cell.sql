@@ -11,6 +11,8 @@ SELECT
     mode,
     threads,
     pair,
+    subject AS content,
+    subject_pair AS content_pair,
     pte_sha256,
     runner_sha256,
     executorch_version,

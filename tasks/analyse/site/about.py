@@ -28,8 +28,11 @@ def details_of(answers: Answers, cells: Sequence[CellFactsRow], anchors: Iterabl
 
 def limited_to(answers: Answers, cells: Sequence[CellFactsRow]) -> Answers:
     """Return the answers about some cells alone."""
-    names = ("cell", "pair", "model", "device")
-    return answers.limited({name: {getattr(row, name) for row in cells} for name in names})
+    scope = {name: {getattr(row, name) for row in cells} for name in ("cell", "pair", "model", "device")}
+    # What is said of outputs and of kernels is about all modes of a content.
+    scope["cell"] |= {row.content for row in cells}
+    scope["pair"] |= {row.content_pair for row in cells}
+    return answers.limited(scope)
 
 
 def sections_of(answers: Answers, anchors: Iterable[str]) -> list[Section]:

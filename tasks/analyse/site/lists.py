@@ -105,7 +105,11 @@ def sme2(reader: Reader, series: Sequence[SeriesRow], sweeps: Iterable[SweepRow]
     rows = reader.rows(GainRow) if any(len(found) > 1 for found in variants.values()) else []
     hidden = f"{_IN_SQL}: sme2_speedup"
     page = _page(
-        "SME2", "sme2.html", _gain(rows), [table_of(rows).shortened(_MOST_ROWS, hidden)] if rows else [], footer
+        "SME2",
+        "sme2.html",
+        _gain(rows) if rows else _without_a_pair(reader, series),
+        [table_of(rows).shortened(_MOST_ROWS, hidden)] if rows else [],
+        footer,
     )
     in_order = sorted(sweeps, key=lambda sweep: (sweep.night or date.min, sweep.sweep_id))
     newest = {sweep.name: sweep for sweep in in_order}
@@ -113,14 +117,23 @@ def sme2(reader: Reader, series: Sequence[SeriesRow], sweeps: Iterable[SweepRow]
     return replace(page, sections=[*page.sections, *parts])
 
 
+def _without_a_pair(reader: Reader, series: Sequence[SeriesRow]) -> Text:
+    """Where SME2 is and was used although nothing tells what it gains, and how to measure that."""
+    devices = [row for row in reader.rows(FarmDeviceRow) if not row.without_times]
+    have = sum(bool(row.sme2) for row in devices)
+    on = sum(row.variant == "sme2_on" for row in series)
+    if not have and not on:
+        return "No real device of this farm is known to have SME2, and nothing ran with it."
+    return (
+        f"Real devices that are known to have SME2: {have:,} of {len(devices):,}. Series that ran with it on: {on:,}, ",
+        "none of them also with it off, so whether it pays is not known. Add both variants to the sweep file: ",
+        Code("variants: [sme2_on, sme2_off]"),
+        ".",
+    )
+
+
 def _gain(rows: Sequence[GainRow]) -> Text:
-    """The largest and the least gain in a sentence; without a pair, how to measure one."""
-    if not rows:
-        return (
-            "No model was measured with SME2 on and off on a real device. Add both variants to the sweep file: ",
-            Code("variants: [sme2_on, sme2_off]"),
-            ".",
-        )
+    """The largest and the least gain in a sentence."""
     answer = f"{counted(len(rows), 'pair').capitalize()} with SME2 on and off"
     known = [row for row in rows if row.speedup is not None]
     if not known:

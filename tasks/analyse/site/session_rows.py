@@ -71,6 +71,8 @@ class CellFactsRow(SiteRow):
     mode: str
     threads: int | None
     pair: str
+    content: str
+    content_pair: str
     pte_sha256: str | None
     runner_sha256: str | None
     executorch_version: str | None

@@ -82,7 +82,7 @@ def _cause(by_night: Mapping[date, Sequence[_Row]], row: _Row) -> str | None:
     if before[0]["content"] and before[0]["content"] == row["content"]:
         return None
     words = cause_between(before, tonight)
-    return words and f"{words}, against {row['baseline_to']} and with what the device did since"
+    return words and f"{words}, compared with {row['baseline_to']}: changes of the device since then are included"
 
 
 def _by_night(sessions: Sequence[_Row]) -> list[list[_Row]]:

@@ -46,7 +46,7 @@ def _without(answers: Answers) -> str:
     """Why there is nothing to compare, one sentence."""
     known = {row.sme2 for row in answers.rows(DeviceRow)}
     if True in known:
-        return "A device of this sweep has SME2, but no session with SME2 on succeeded, so there is nothing to compare."
+        return "A device here has SME2, but no session with SME2 on succeeded, so there is nothing to compare."
     if known == {False}:
-        return "No device of this sweep has SME2, so there is nothing to compare."
-    return "No device of this sweep is known to have SME2, and none ran with it, so there is nothing to compare."
+        return "No device here has SME2, so there is nothing to compare."
+    return "No device here is known to have SME2, and none ran with it, so there is nothing to compare."

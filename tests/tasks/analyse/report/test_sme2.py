@@ -78,9 +78,9 @@ def test_each_pair_shows_where_the_time_went_and_its_operators_matched_across_da
 @pytest.mark.parametrize(
     ("facts", "sentence"),
     [
-        ({"sme2": False}, "No device of this sweep has SME2, so there is nothing to compare."),
-        ({}, "No device of this sweep is known to have SME2"),
-        (WITH_SME2, "A device of this sweep has SME2, but no session with SME2 on succeeded"),
+        ({"sme2": False}, "No device here has SME2, so there is nothing to compare."),
+        ({}, "No device here is known to have SME2"),
+        (WITH_SME2, "A device here has SME2, but no session with SME2 on succeeded"),
     ],
 )
 def test_without_a_session_with_sme2_the_section_is_one_sentence(

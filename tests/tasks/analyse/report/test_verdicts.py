@@ -40,7 +40,8 @@ def test_a_change_is_listed_with_the_operator_that_caused_it(maker: BundleMaker)
     # then its name is beside the verdict
     part = report_of(maker)["verdicts"]
     assert part.column("Cause") == [
-        "Convolution (NHWC, F32) IGEMM +6.000 ms (+100.0 %), against 2026-11-01 and with what the device did since"
+        "Convolution (NHWC, F32) IGEMM +6.000 ms (+100.0 %), compared with 2026-11-01: "
+        "changes of the device since then are included"
     ]
 
 

@@ -201,6 +201,18 @@ def test_names_from_outside_end_no_element_and_lead_nowhere_else(maker: BundleMa
     assert any("alert" in file.content for file in files.values() if file)
 
 
+def test_the_page_of_a_model_has_the_figures_of_its_outputs(maker: BundleMaker) -> None:
+    # given two modes of one content, of which each compared its outputs
+    compared = [{"output": 0, "max_abs_error": 1e-6, "max_rel_error": 1e-3, "nonfinite_mismatches": 0}]
+    night_of(maker, 1, accuracy=compared)
+    maker.load()
+    with open_read_only(maker.warehouse) as connection:
+        page = Pages(Site(connection, "x")).read("models/toy.html")
+        sweep = Pages(Site(connection, "x")).read("sweeps/nightly-2026-11-01.html")
+    # then the page of the model and that of the sweep have the same table of them
+    assert page.tables["accuracy"] == sweep.tables["accuracy"] != []
+
+
 def test_an_empty_warehouse_says_how_to_measure(maker: BundleMaker) -> None:
     with open_read_only(maker.warehouse) as connection:
         pages = Pages(Site(connection, "x"))
@@ -215,10 +227,30 @@ def test_the_page_of_sme2_counts_a_pair_only_if_both_sides_were_measured(
     # given a farm whose sweeps ran each model with SME2 on or off, not both
     both = "SELECT count(*) FROM sme2_speedup WHERE sessions_on > 0 AND sessions_off > 0"
     assert connection.execute(both).fetchall() == [(0,)]
-    # then there is no pair to count, and the page says how to measure one
-    assert pages.read("sme2.html").answer.endswith(
-        "Add both variants to the sweep file: variants: [sme2_on, sme2_off]."
-    )
+    # then there is no pair to count
+    assert "pair" not in pages.read("sme2.html").answer
+
+
+@pytest.mark.parametrize(
+    ("variant", "facts", "answer"),
+    [
+        ("sme2_off", {"sme2": False}, "No real device of this farm is known to have SME2, and nothing ran with it."),
+        (
+            "sme2_on",
+            {"sme2": True},
+            "Real devices that are known to have SME2: 1 of 1. Series that ran with it on: 1, none of them also with "
+            "it off, so whether it pays is not known. Add both variants to the sweep file: "
+            "variants: [sme2_on, sme2_off].",
+        ),
+    ],
+)
+def test_the_page_of_sme2_says_where_it_is_and_was_used(
+    maker: BundleMaker, variant: str, facts: dict[str, bool], answer: str
+) -> None:
+    night_of(maker, 1, variant=variant, device__facts=facts)
+    maker.load()
+    with open_read_only(maker.warehouse) as connection:
+        assert Pages(Site(connection, "x")).read("sme2.html").answer == answer
 
 
 def test_the_page_of_sme2_says_of_the_newest_sweep_what_its_report_says(pages: Pages) -> None:

@@ -15,6 +15,7 @@ from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, TRANSPOSE, Bundl
 USUAL_NS = {CONVOLUTION: 6_000_000, LINEAR: 2_000_000, TRANSPOSE: 1_000_000, MEAN: 1_000_000}
 CONVOLUTION_NAME = "Convolution (NHWC, F32) IGEMM"
 CHANGED = "SELECT night::VARCHAR, operator, verdict, round(ratio, 2) FROM operator_verdict WHERE verdict <> 'no change'"
+SINCE = "compared with 2026-11-08: changes of the device since then are included"
 
 
 def night(
@@ -58,7 +59,7 @@ def test_a_regression_names_the_operator_that_caused_it(maker: BundleMaker) -> N
     # given two nights with a convolution that is 38 % slower
     a_week_and_two_nights(maker, {CONVOLUTION: 1.38})
     # then the operator is named beside each verdict, and it alone changed
-    cause = f"`{CONVOLUTION_NAME}` +2.280 ms (+38.0 %), against 2026-11-08 and with what the device did since"
+    cause = f"`{CONVOLUTION_NAME}` +2.280 ms (+38.0 %), {SINCE}"
     assert causes(maker) == {
         date(2026, 11, 8): ("no change", None),
         date(2026, 11, 9): ("suspected", cause),
@@ -91,7 +92,8 @@ def test_two_operators_that_got_slower_are_not_called_all(maker: BundleMaker) ->
     (_, cause) = causes(maker)[date(2026, 11, 9)]
     assert cause is not None
     assert cause.startswith(
-        f"`{CONVOLUTION_NAME}` +6.000 ms (+600.0 %), `Fully Connected (NC, F32) GEMM` +1.000 ms (+100.0 %), against"
+        f"`{CONVOLUTION_NAME}` +6.000 ms (+600.0 %), `Fully Connected (NC, F32) GEMM` +1.000 ms (+100.0 %), "
+        "compared with"
     )
 
 
@@ -107,7 +109,7 @@ def test_an_operator_that_replaced_another_is_named_with_it(maker: BundleMaker) 
     a_week_and_two_nights(maker, usual_ns={"native_call_convolution.out": 9_000_000, **others})
     (verdict, cause) = causes(maker)[date(2026, 11, 10)]
     assert verdict == "regression"
-    assert (cause or "").startswith(f"`convolution` instead of `{CONVOLUTION_NAME}` +3.000 ms (+50.0 %), against")
+    assert (cause or "").startswith(f"`convolution` instead of `{CONVOLUTION_NAME}` +3.000 ms (+50.0 %), compared with")
 
 
 def test_few_sessions_suspect_an_operator_but_name_it(maker: BundleMaker) -> None:
@@ -116,14 +118,14 @@ def test_few_sessions_suspect_an_operator_but_name_it(maker: BundleMaker) -> Non
     maker.load()
     (verdict, cause) = causes(maker)[date(2026, 11, 9)]
     assert verdict == "suspected"
-    assert (cause or "").startswith(f"`{CONVOLUTION_NAME}` +6.000 ms (+100.0 %), against")
+    assert (cause or "").startswith(f"`{CONVOLUTION_NAME}` +6.000 ms (+100.0 %), compared with")
 
 
 def test_the_cause_in_sessions_without_operators_is_the_time_of_none(maker: BundleMaker) -> None:
     for day in (8, 9):
         night_of(maker, day, factor=day - 7, model__pte_sha256=f"p{day}")
     maker.load()
-    cause = "time of no operator +1.000 ms (+100.0 %), against 2026-11-08 and with what the device did since"
+    cause = f"time of no operator +1.000 ms (+100.0 %), {SINCE}"
     assert causes(maker)[date(2026, 11, 9)] == ("suspected", cause)
 
 
