@@ -34,7 +34,7 @@ def nights(reader: Reader, footer: str) -> Page:
     """Return the page of all nights and their sweeps."""
     rows = reader.rows(NightRow)
     sweeps = reader.rows(NightSweepRow, {"night": None})
-    answer = f"{counted(len(rows), 'night').capitalize()} judged, {counted(len(sweeps), 'sweep')}."
+    answer = f"{counted(len(rows), 'night').capitalize()}, {counted(len(sweeps), 'sweep')}."
     blocks: list[Block] = [
         table_of(rows).shortened(_MOST_ROWS, f"{_IN_SQL}: verdict"),
         Paragraph("Sweeps of these nights:"),
@@ -69,6 +69,8 @@ def models(rows: Sequence[SeriesRow], footer: str) -> Page:
             ]
         )
     answer = f"{counted(len(of_model), 'model').capitalize()}, {len(rows):,} series."
+    if not rows:
+        answer = "No model was judged yet: that takes a succeeded session on a real device."
     return _page("Models", "models.html", answer, [Table(columns, lines)], footer)
 
 
@@ -105,7 +107,11 @@ def sme2(reader: Reader, series: Sequence[SeriesRow], sweeps: Iterable[SweepRow]
     rows = reader.rows(GainRow) if any(len(found) > 1 for found in variants.values()) else []
     hidden = f"{_IN_SQL}: sme2_speedup"
     page = _page(
-        "SME2", "sme2.html", _gain(rows), [table_of(rows).shortened(_MOST_ROWS, hidden)] if rows else [], footer
+        "SME2",
+        "sme2.html",
+        _gain(rows, reader.rows(FarmDeviceRow)),
+        [table_of(rows).shortened(_MOST_ROWS, hidden)] if rows else [],
+        footer,
     )
     in_order = sorted(sweeps, key=lambda sweep: (sweep.night or date.min, sweep.sweep_id))
     newest = {sweep.name: sweep for sweep in in_order}
@@ -113,8 +119,13 @@ def sme2(reader: Reader, series: Sequence[SeriesRow], sweeps: Iterable[SweepRow]
     return replace(page, sections=[*page.sections, *parts])
 
 
-def _gain(rows: Sequence[GainRow]) -> Text:
+def _gain(rows: Sequence[GainRow], devices: Sequence[FarmDeviceRow]) -> Text:
     """The largest and the least gain in a sentence; without a pair, how to measure one."""
+    if not rows and {bool(row.without_times) for row in devices if row.sme2} == {True}:
+        return (
+            "Only emulated or simulated devices of this farm have SME2: they show coverage and kernels, and no times. "
+            "For a speed-up, add a real device with SME2 to the inventory."
+        )
     if not rows:
         return (
             "No model was measured with SME2 on and off on a real device. Add both variants to the sweep file: ",

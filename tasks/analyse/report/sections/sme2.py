@@ -48,5 +48,5 @@ def _without(answers: Answers) -> str:
     if True in known:
         return "A device of this sweep has SME2, but no session with SME2 on succeeded, so there is nothing to compare."
     if known == {False}:
-        return "No device of this sweep has SME2, so there is nothing to compare."
+        return "No device that was measured here has SME2, so there is nothing to compare."
     return "No device of this sweep is known to have SME2, and none ran with it, so there is nothing to compare."

@@ -78,7 +78,7 @@ def test_each_pair_shows_where_the_time_went_and_its_operators_matched_across_da
 @pytest.mark.parametrize(
     ("facts", "sentence"),
     [
-        ({"sme2": False}, "No device of this sweep has SME2, so there is nothing to compare."),
+        ({"sme2": False}, "No device that was measured here has SME2, so there is nothing to compare."),
         ({}, "No device of this sweep is known to have SME2"),
         (WITH_SME2, "A device of this sweep has SME2, but no session with SME2 on succeeded"),
     ],
