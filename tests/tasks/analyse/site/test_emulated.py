@@ -51,8 +51,10 @@ def test_night_sweep_and_failed_session_of_emulated_devices_are_published(site: 
 def test_the_pages_of_cell_and_session_mark_an_emulated_device_and_show_no_time(site: Site, maker: BundleMaker) -> None:
     [(cell, session)] = maker.ask("SELECT cell, session_id FROM _session WHERE status = 'succeeded' LIMIT 1")
     of_cell, of_session = site.page(f"cells/{cell}.html"), site.page(f"sessions/{session}.html")
-    assert of_cell is not None and of_session is not None
-    assert Tag("emulated") in of_cell.subtitle and Tag("emulated") in of_session.subtitle
+    assert of_cell is not None
+    assert of_session is not None
+    assert Tag("emulated") in of_cell.subtitle
+    assert Tag("emulated") in of_session.subtitle
     assert set(Pages(site).read(f"cells/{cell}.html").column("sessions", "Time")) == {"\u2013"}
     assert of_session.answer == "Succeeded."
 
