@@ -39,6 +39,9 @@ def test_the_home_page_of_emulated_devices_gives_their_night_and_the_next_step(s
 
 
 def test_night_sweep_and_failed_session_of_emulated_devices_are_published(site: Site) -> None:
+    sweep = Pages(site).read("sweeps/nightly-2026-11-01.html")
+    assert "qemu emulated: three sessions" in sweep.words["provenance"].replace(" :", ":")
+    # and the failed session has a page
     [failed] = [name for name in origins_of(site) if name.startswith("sessions/")]
     assert {"nights/2026-11-01.html", "sweeps/nightly-2026-11-01.html"} <= set(origins_of(site))
     page = site.page(failed)
