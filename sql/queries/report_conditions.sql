@@ -1,6 +1,7 @@
 -- The range of each device's conditions over its sessions, before and after.
 SELECT
     device,
+    any_value(without_times) AS without_times,
     moment,
     min(temperature_c) AS min_temperature_c,
     median(temperature_c) AS median_temperature_c,
@@ -14,6 +15,12 @@ SELECT
     min(frequency_mhz) AS min_frequency_mhz,
     max(frequency_mhz) AS max_frequency_mhz
 FROM session_conditions
+JOIN (
+    SELECT device, any_value(_without_times(emulated, transport)) AS without_times
+    FROM device_overview
+    WHERE sweep_id = $sweep_id
+    GROUP BY device
+) AS kinds USING (device)
 WHERE sweep_id = $sweep_id
 GROUP BY device, moment
 ORDER BY device, moment DESC;

@@ -1,16 +1,10 @@
--- Cells and sessions whose pages are published: those of series that changed in the newest 14 nights, and of sessions
+-- Cells and sessions whose pages are published: those of series that changed in the nights $nights, and of sessions
 -- that failed in them, the newest first: 12 cells and 1000 sessions at most.
 WITH
-nights AS (
-    SELECT DISTINCT night
-    FROM series_verdict
-    ORDER BY night DESC
-    LIMIT 14
-),
 changed AS (
     SELECT DISTINCT cell, night
     FROM series_verdict
-    WHERE metric = 'latency' AND night IN (FROM nights) AND verdict NOT IN ('no change', 'insufficient data')
+    WHERE metric = 'latency' AND _is_one_of(night, $nights::DATE[]) AND verdict NOT IN ('no change', 'insufficient data')
         AND cell IS NOT NULL
     ORDER BY night DESC, cell
     LIMIT 12
@@ -24,7 +18,7 @@ sessions AS (
     UNION
     SELECT session_id, night
     FROM _session
-    WHERE night IN (FROM nights) AND status != 'succeeded' AND reason_code IS DISTINCT FROM 'first_session'
+    WHERE _is_one_of(night, $nights::DATE[]) AND status != 'succeeded' AND reason_code IS DISTINCT FROM 'first_session'
     ORDER BY night DESC, session_id
     LIMIT 1000
 )

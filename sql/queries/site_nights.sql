@@ -1,7 +1,8 @@
--- Every night that was judged, the newest first: how many series got which verdict on their latency.
+-- Every night that was measured, the newest first: how many series got which verdict on their latency; none of a night
+-- in which only emulated devices have results.
 SELECT
     night,
-    count(*) AS series,
+    count(series_id) AS series,
     count(*) FILTER (verdict = 'regression') AS slower,
     count(*) FILTER (verdict = 'inaccurate') AS inaccurate,
     count(*) FILTER (verdict = 'suspected') AS suspected,
@@ -9,7 +10,11 @@ SELECT
     count(*) FILTER (verdict IN ('improvement', 'device faster')) AS faster,
     count(*) FILTER (verdict = 'no change') AS same,
     count(*) FILTER (verdict IN ('insufficient data', 'invalid environment')) AS not_judged
-FROM series_verdict
-WHERE metric = 'latency'
+FROM (
+    SELECT night FROM series_verdict
+    UNION
+    SELECT night FROM sweep SEMI JOIN (FROM session WHERE purpose IS NULL) USING (sweep_id) WHERE night IS NOT NULL
+)
+LEFT JOIN (FROM series_verdict WHERE metric = 'latency') AS judged USING (night)
 GROUP BY night
 ORDER BY night DESC;

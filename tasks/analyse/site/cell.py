@@ -1,7 +1,7 @@
 """The page of a cell: where the time goes in what was measured alike, and its sessions."""
 
 from tasks.analyse.report.addresses import cell_page, device_page, model_page, night_page, sweep_page
-from tasks.analyse.report.cells import variant_word
+from tasks.analyse.report.cells import tags_of, variant_word
 from tasks.analyse.report.columns import table_of
 from tasks.analyse.report.data import Answers, Reader
 from tasks.analyse.report.page import Code, CodeLink, Link, Page, Points, Section, Text
@@ -40,6 +40,7 @@ def _subtitle(row: CellFactsRow) -> Text:
         CodeLink(row.model, model_page(row.model)),
         f" · {row.precision} · SME2 {variant_word(row.variant)}{threads} · ",
         Link(row.device, device_page(row.device)),
+        *tags_of(row.without_times),
         " · ",
         *night,
     )

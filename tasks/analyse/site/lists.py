@@ -34,7 +34,7 @@ def nights(reader: Reader, footer: str) -> Page:
     """Return the page of all nights and their sweeps."""
     rows = reader.rows(NightRow)
     sweeps = reader.rows(NightSweepRow, {"night": None})
-    answer = f"{counted(len(rows), 'night').capitalize()} judged, {counted(len(sweeps), 'sweep')}."
+    answer = f"{counted(len(rows), 'night').capitalize()}, {counted(len(sweeps), 'sweep')}."
     blocks: list[Block] = [
         table_of(rows).shortened(_MOST_ROWS, f"{_IN_SQL}: verdict"),
         Paragraph("Sweeps of these nights:"),
@@ -69,6 +69,8 @@ def models(rows: Sequence[SeriesRow], footer: str) -> Page:
             ]
         )
     answer = f"{counted(len(of_model), 'model').capitalize()}, {len(rows):,} series."
+    if not rows:
+        answer = "No model was judged yet: that takes a succeeded session on a real device."
     return _page("Models", "models.html", answer, [Table(columns, lines)], footer)
 
 
@@ -119,9 +121,15 @@ def sme2(reader: Reader, series: Sequence[SeriesRow], sweeps: Iterable[SweepRow]
 
 def _without_a_pair(reader: Reader, series: Sequence[SeriesRow]) -> Text:
     """Where SME2 is and was used although nothing tells what it gains, and how to measure that."""
-    devices = [row for row in reader.rows(FarmDeviceRow) if not row.without_times]
+    every = reader.rows(FarmDeviceRow)
+    devices = [row for row in every if not row.without_times]
     have = sum(bool(row.sme2) for row in devices)
     on = sum(row.variant == "sme2_on" for row in series)
+    if not have and not on and any(row.sme2 for row in every):
+        return (
+            "Only emulated or simulated devices of this farm have SME2: they show coverage and kernels, and no times. "
+            "For a speed-up, add a real device with SME2 to the inventory."
+        )
     if not have and not on:
         return "No real device of this farm is known to have SME2, and nothing ran with it."
     return (

@@ -12,7 +12,7 @@ from tasks.analyse.report.columns import table_of
 from tasks.analyse.report.data import Reader
 from tasks.analyse.report.page import Block, Code, Fold, Link, Page, Paragraph, Points, Section, Text, Tone
 from tasks.analyse.report.sections.verdicts import headline
-from tasks.analyse.report.text import counted
+from tasks.analyse.report.text import counted, joined
 from tasks.analyse.site.changes import MOST_ROWS, changes_of, devices_of
 from tasks.analyse.site.matrix import KEY, matrix
 from tasks.analyse.site.rows import (
@@ -42,7 +42,7 @@ def night_of(reader: Reader, night: date, nights: Sequence[NightRow], rows_of: V
     rows = rows_of(night)
     latency = [row for row in rows if row.metric == LATENCY.name]
     sections = [
-        Section("changed", "What changed", [*changes_of(reader, rows, night)]),
+        *([Section("changed", "What changed", [*changes_of(reader, rows, night)])] if rows else []),
         *([Section("devices", "Devices that moved", [Points(moved)])] if (moved := devices_of(latency)) else []),
         *([Section("matrix", "Models and devices", [matrix(latency), Paragraph(KEY, "quiet")])] if latency else []),
         Section("sessions", "How it ran", [*_ran(reader, night)]),
@@ -55,8 +55,21 @@ def night_of(reader: Reader, night: date, nights: Sequence[NightRow], rows_of: V
         sections=sections,
         footer=footer,
         address=night_page(night),
-        answer=headline(rows),
+        answer=headline(rows) if rows else joined(f"{headline(rows)} ", _without_times(reader)),
         tone=next((_LOUD[verdict] for verdict in _LOUD if any(row.verdict == verdict for row in rows)), ""),
+    )
+
+
+def _without_times(reader: Reader) -> Text:
+    """What to do after a night in which no device has a time."""
+    if any(row.without_times is None for row in reader.rows(FarmDeviceRow)):
+        return "How its sweeps ran is below."
+    return (
+        "Emulated and simulated devices have no times; ",
+        Link("SME2", "sme2.html"),
+        " shows which kernels they ran. For times, add a real device to the inventory and check it: ",
+        Code("etfarm devices --inventory FILE"),
+        ".",
     )
 
 

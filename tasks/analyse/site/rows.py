@@ -68,7 +68,7 @@ class HistoryRow(SiteRow):
 
 @dataclass(frozen=True)
 class NightRow(SiteRow):
-    """A night and how its series were judged."""
+    """A night that was measured, and how its series were judged."""
 
     query = "nights"
     night: Annotated[date, Night("Night")]
@@ -192,7 +192,7 @@ class NightFailureRow(SiteRow):
     query = "failures"
     naming = ("device",)
     device: Annotated[str, Device("Device")]
-    without_times = None
+    without_times: str | None
     status: Annotated[str, Words("Result")]
     reason_code: Annotated[str, Name("Reason")]
     reason: Annotated[str | None, Words("For example", wraps=True)]

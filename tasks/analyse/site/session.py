@@ -13,7 +13,7 @@ from tasks.analyse.report.addresses import (
     session_page,
     sweep_page,
 )
-from tasks.analyse.report.cells import variant_word
+from tasks.analyse.report.cells import tags_of, variant_word
 from tasks.analyse.report.columns import table_of
 from tasks.analyse.report.data import Reader
 from tasks.analyse.report.page import (
@@ -32,7 +32,7 @@ from tasks.analyse.report.page import (
     Table,
     Text,
 )
-from tasks.analyse.report.text import counted, duration, sentence
+from tasks.analyse.report.text import counted, duration, joined, sentence, with_code
 from tasks.analyse.site.session_rows import RunRow, SessionConditionRow, SessionFactsRow, read_sessions
 from tasks.bundle.next_step import next_step
 
@@ -96,6 +96,7 @@ def _subtitle(row: SessionFactsRow) -> Text:
         CodeLink(row.model, model_page(row.model)),
         f" {row.precision} on ",
         Link(row.device, device_page(row.device)),
+        *tags_of(row.without_times),
         " · ",
         *series,
         *night,
@@ -105,11 +106,14 @@ def _subtitle(row: SessionFactsRow) -> Text:
 def _answer(row: SessionFactsRow, runs: Sequence[RunRow]) -> Text:
     if row.status == "succeeded":
         measured = sum(not run.is_warmup for run in runs)
-        took = f" in {duration(row.wall_s)}" if row.wall_s is not None else ""
+        took = f" in {duration(row.wall_s)}" if row.wall_s is not None and not row.without_times else ""
         return f"Succeeded: {counted(measured, 'measured run')}{took}." if runs else f"Succeeded{took}."
     step = next_step(row.reason_code) if row.reason_code else None
     reason = sentence(row.reason or "no reason recorded")
-    return (f"{row.status.capitalize()}: ", Code(row.reason_code or "unknown"), f". {reason} {step or ''}")
+    if reason.lower().startswith(row.device.lower()):
+        reason = row.device + reason[len(row.device) :]  # names stay as they are written
+    named = (f"{row.status.capitalize()}: ", Code(row.reason_code or "unknown"), f". {reason} ")
+    return joined(named, with_code(step or ""))
 
 
 def runs_chart(runs: Sequence[RunRow]) -> Chart:

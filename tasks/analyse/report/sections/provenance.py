@@ -57,7 +57,8 @@ class ConditionRow(Row):
     """The range of a device's conditions before or after its sessions."""
 
     query = "conditions"
-    device: Annotated[str, Words("Device")]
+    device: Annotated[str, Device("Device")]
+    without_times: str | None
     moment: Annotated[str, Words("Moment", meaning="before or after the sessions of the device")]
     min_temperature_c: Annotated[
         float | None,
@@ -148,7 +149,11 @@ def provenance(answers: Answers) -> Section:
         bundle,
         " in the var folder; its session.json holds command, versions, hashes and conditions.",
     )
-    blocks += [Heading("Sessions"), Paragraph(explained), *sessions(answers)]
+    blocks += [
+        Heading("Sessions"),
+        Paragraph(explained),
+        *sessions(answers, {row.device: row.without_times for row in answers.rows(DeviceRow)}),
+    ]
     return Section("provenance", "Where the figures come from", blocks)
 
 

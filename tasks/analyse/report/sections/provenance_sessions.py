@@ -1,12 +1,12 @@
 """Every session of the sweep by device, with its result and the conditions before and after it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 from typing import Annotated, Any
 
-from tasks.analyse.report.cells import AttemptRow
+from tasks.analyse.report.cells import AttemptRow, tags_of
 from tasks.analyse.report.columns import Milliseconds, Number, Words, table_of
 from tasks.analyse.report.data import Answers
 from tasks.analyse.report.page import Block, Cell, Fold
@@ -51,8 +51,9 @@ class SessionRow(AttemptRow):
     ]
 
 
-def sessions(answers: Answers) -> Iterator[Block]:
-    """One fold per device with all its sessions (HTML only)."""
+def sessions(answers: Answers, without_times: Mapping[str, str | None]) -> Iterator[Block]:
+    """One fold per device with all its sessions (HTML only); `without_times` marks devices."""
     for device, group in groupby(answers.rows(SessionRow), key=lambda row: row.device):
         rows = list(group)
-        yield Fold(f"{device}: {counted(len(rows), 'session')}", [table_of(rows)], in_markdown=False)
+        title = (device, *tags_of(without_times.get(device)), f": {counted(len(rows), 'session')}")
+        yield Fold(title, [table_of(rows)], in_markdown=False)
