@@ -104,6 +104,7 @@ def test_every_link_of_every_page_leads_to_a_page(pages: Pages) -> None:
     }
 
 
+@pytest.mark.thorough
 def test_pages_of_a_publication_lead_to_published_pages_only(connection: duckdb.DuckDBPyConnection) -> None:
     wanted = frozenset(origins_of(Site(connection, "x")))
     pages = Pages(Site(connection, "x", wanted))

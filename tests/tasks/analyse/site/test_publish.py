@@ -114,12 +114,14 @@ def test_pages_that_are_no_longer_of_the_site_are_removed_and_nothing_else(farm:
     assert (tmp_path / "outside.html").exists()
 
 
-def test_a_damaged_state_makes_all_pages_again(farm: BundleMaker, tmp_path: Path) -> None:
+def test_a_damaged_state_makes_all_pages_again(maker: BundleMaker, tmp_path: Path) -> None:
+    night_of(maker, 1, sessions=1)
+    maker.load()
     site = tmp_path / "site"
-    done = publish(farm.warehouse, str(site))
+    done = publish(maker.warehouse, str(site))
     for content in ("", "{", "[]", '{"etfarm": "0", "pages": {}}', '{"pages": 3, "etfarm": 1}'):
         (site / STATE).write_text(content)
-        assert publish(farm.warehouse, str(site)).written == done.written, content
+        assert publish(maker.warehouse, str(site)).written == done.written, content
 
 
 def test_a_bucket_gets_the_same_files(farm: BundleMaker, tmp_path: Path, bucket: str) -> None:

@@ -91,6 +91,7 @@ def test_a_fault_shows_first_at_the_layer_that_has_it(tmp_path: Path) -> None:
     assert query(warehouse, "SELECT count(*) FROM event")[1] == [(0,)]
 
 
+@pytest.mark.thorough
 @pytest.mark.torch
 def test_a_layer_beyond_the_range_of_fp16_is_a_fault_although_eager_overflows_too(tmp_path: Path) -> None:
     # given a layer that is infinite in fp16, on the device and in eager PyTorch

@@ -155,6 +155,7 @@ def test_a_process_that_ends_is_reported_in_one_sentence(exports: Path, model: s
         export_model(f"model:{model}", "fp32", exports)
 
 
+@pytest.mark.thorough
 def test_one_that_hangs_is_killed_at_its_deadline_with_what_it_started_and_stops_no_other(
     exports: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
