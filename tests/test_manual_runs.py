@@ -64,7 +64,8 @@ def documented(kept: Kept, tmp_path: Path) -> Path:
                 kept.session([(10_000_000, {LINEAR: 6_000_000})] * 3, model__name=model, **changes)
     first = {"sweep_id": "smoke-2026-11-01", "name": "smoke", "night": "2026-11-01"}
     bundle = kept.session([5_000_000] * 3, session_id="3f0c1a2b4d5e6f70", sweep=first, model__name="mobilenet_v2")
-    kept.session([1_000_000], sweep=first, model__name="qwen@decode", model__tokens=1, model__kv_depth=16)
+    for name in ("qwen@decode", "llama@decode"):
+        kept.session([1_000_000], sweep=first, model__name=name, model__tokens=1, model__kv_depth=16)
     (tmp_path / "some.etdump").write_bytes((bundle / "model.etdump").read_bytes())
     load_and_publish([kept.bundles], kept.var.root, None)
     return tmp_path
