@@ -35,6 +35,7 @@ def test_a_whole_sweep_after_a_part_measures_the_rest(stand_in_farm: StandInFarm
     assert data_of(whole).sweep_id == data_of(part).sweep_id
 
 
+@pytest.mark.thorough
 def test_what_is_done_is_not_run_again_unless_asked(stand_in_farm: StandInFarm) -> None:
     night = date(2026, 1, 2)
     first, second, third = (stand_in_farm.sweep(night=night, again=again) for again in (False, False, True))

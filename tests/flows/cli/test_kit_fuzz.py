@@ -10,7 +10,8 @@ from tests.fixtures.command import run_python
     done="values, bytes, names, kinds, sizes and times of files of a kit's folder are changed: {cases} cases of {seed}",
     holds="bundles or one sentence for each file; nothing half done, nothing outside, 10 s, 300 MB",
 )
-@pytest.mark.parametrize(("seed", "cases"), [(0, 80), pytest.param(1, 3000, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(("seed", "cases"), [(1, 3000)])
+@pytest.mark.thorough
 def test_hostile_folders_are_imported_or_refused_in_one_sentence(seed: int, cases: int) -> None:
     ended = run_python("-m", "tests.fixtures.kit_fuzz", "--seed", seed, "--cases", cases, "--minutes", 3)
     assert (ended.returncode, ended.stderr) == (0, ""), ended.stdout

@@ -13,7 +13,8 @@ pytest.importorskip("fsspec", reason="needs the extra s3: pip install -e '.[dev]
     "{cases} cases of {seed}",
     holds="a count and one sentence for each bundle that is refused; nothing half done, nothing outside, 10 s, 300 MB",
 )
-@pytest.mark.parametrize(("seed", "cases"), [(0, 8), pytest.param(1, 1000, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(("seed", "cases"), [(1, 1000)])
+@pytest.mark.thorough
 def test_hostile_bundles_are_loaded_or_refused_in_one_sentence(seed: int, cases: int) -> None:
     ended = run_python("-m", "tests.fixtures.load_fuzz", "--seed", seed, "--cases", cases, "--minutes", 3)
     assert (ended.returncode, ended.stderr) == (0, ""), ended.stdout

@@ -74,6 +74,7 @@ def test_a_device_that_answers_but_failed_its_sessions_stays_suspect(tmp_path: P
     assert registry.health("here").reason == "cannot store files"
 
 
+@pytest.mark.thorough
 def test_upkeep_counts_what_it_freed_and_checked_and_names_findings(kept: Kept, etfarm: Etfarm) -> None:
     # given a night of long ago and one after it
     for number, night in enumerate(("2026-01-02", "2026-01-03", "2026-06-01")):

@@ -57,6 +57,7 @@ def test_a_service_that_nobody_runs_is_a_warning() -> None:
     assert warning.startswith("notification to `json` not sent: the service was not reached or refused it; ")
 
 
+@pytest.mark.thorough
 def test_a_service_that_does_not_answer_is_given_up_at_the_deadline() -> None:
     with webhook(None) as silent:
         (warning,) = send(silent.url, MESSAGE)

@@ -34,6 +34,7 @@ def test_a_folder_gets_all_pages_and_what_they_need(farm: BundleMaker, tmp_path:
     assert {"index.html", "feed.atom", "assets/vega.js", "nights/2026-11-03.html", STATE} <= set(files)
 
 
+@pytest.mark.thorough
 def test_processes_side_by_side_make_the_same_pages(
     farm: BundleMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
