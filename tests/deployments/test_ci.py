@@ -147,7 +147,7 @@ def test_the_answer_about_all_files_and_devices_is_in_the_first_line_and_the_res
     answer(out, "voice.host", SLOWER)
     answer(out, "voice.phone", SLOWER | {"device": "phone", "ratio": 1.5, "in_words": "slower 50.0 % (48.0 to 52.0 %)"})
     answer(out, "ears.host", FASTER | {"model": "ears", "pte_bytes_b": 800_000}, SAME, UNKNOWN)
-    (out / "eyes.host.failed").write_text("eyes on host could not be compared: /home/ci/work/eyes.pte: no such file")
+    (out / "eyes.host.failed").write_text("eyes on host could not be compared: /home/ci/eyes.pte: no such file")
     (out / "nose.note").write_text("nose is the same program as before; it was not measured")
     comment(out, comments.url, tmp_path / "summary.md")
     (body,) = comments.bodies
