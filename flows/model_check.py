@@ -13,6 +13,7 @@ from devices.inventory import DeviceSpec, open_device
 from devices.limits import Limits
 from devices.ondevice.facts import read_facts
 from devices.ondevice.lease import acquire, lease_ttl_s
+from flows.progress import shown_export
 from sql.seeds.rows import is_scalar_operator
 from tasks.bundle.cell import Cell
 from tasks.bundle.enough import LEAST_SESSIONS
@@ -90,7 +91,8 @@ def check_model(
     If others hold the machine, it waits up to `wait_s`; `tell` gets the cause of the wait. Raises FarmError.
     """
     places = Var(var.absolute())
-    exports = export_cases(model, precision, places.exports, seed=seed)
+    with shown_export(f"{model} {precision}") as tell_step:
+        exports = export_cases(model, precision, places.exports, seed=seed, tell=tell_step)
     runner = build_runner(host_platform(), places.runners)
     if cause := next(filter(None, (why_no_backend(export, runner) for export in exports)), None):
         raise ExportError(cause)

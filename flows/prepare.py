@@ -21,7 +21,7 @@ from devices.ondevice.facts import Facts, read_facts
 from devices.reconnect import probe_until
 from flows.device.measure import RECOVERY_S
 from flows.live_exports import LiveExports
-from flows.progress import board
+from flows.progress import board, show_step
 from flows.server.states import end_state
 from tasks.bundle.cell import Mode, Variant
 from tasks.measure.health import HealthError, Registry
@@ -29,7 +29,7 @@ from tasks.measure.spec import SweepSpec
 from tasks.prepare.export.entry import ModelEntry
 from tasks.prepare.export.export import NotApplicableError, export_cases
 from tasks.prepare.export.exported import Export
-from tasks.prepare.export.process.run import end_server
+from tasks.prepare.export.process.run import Tell, end_server
 from tasks.prepare.runner.build import build_runner
 from tasks.prepare.runner.manifest import Runner, find_runner
 from tasks.store.shelf import Shelf
@@ -144,30 +144,30 @@ def export_step(
     A model that cannot be exported fails only this task, one that cannot be tapped only its sessions in that mode.
     """
     pair, title = (model.name, precision), f"{model.name} {precision}"
-    board.doing("export", title)
+    tell = partial(show_step, title)
     try:
-        cases = export_cases(model, precision, exports_dir, seed=seed, shelf=shelf)
-        live.ready(pair, _with_tapped(cases, model, seed, exports_dir, shelf) if taps else cases)
+        cases = export_cases(model, precision, exports_dir, seed=seed, shelf=shelf, tell=tell)
+        live.ready(pair, _with_tapped(cases, model, seed, exports_dir, shelf, tell) if taps else cases)
     except NotApplicableError as reason:
         _log.info("%s: skipped: %s", title, reason)
         live.skip(pair, str(reason))
-        board.done("export", f"{title}: skipped: {reason}")
+        board.done("export", f"{title}: skipped: {reason}", item=title)
         return Completed(name="Skipped", message=str(reason))
     except FarmError as error:
         _log.error("%s: %s", title, error)
         live.fail(pair, str(error))
-        board.done("export", f"{title}: {error}", failed=True)
+        board.done("export", f"{title}: {error}", item=title, failed=True)
         return Failed(message=str(error))
-    board.done("export", f"{title}: ready")
+    board.done("export", f"{title}: ready", item=title)
     return Completed(message="ready")
 
 
 def _with_tapped(
-    cases: tuple[Export, ...], model: ModelEntry, seed: int, exports_dir: Path, shelf: Shelf | None
+    cases: tuple[Export, ...], model: ModelEntry, seed: int, exports_dir: Path, shelf: Shelf | None, tell: Tell
 ) -> tuple[Export, ...]:
     precision = cases[0].precision
     try:
-        tapped = export_cases(model, precision, exports_dir, seed=seed, shelf=shelf, taps=True)
+        tapped = export_cases(model, precision, exports_dir, seed=seed, shelf=shelf, taps=True, tell=tell)
         return tuple(replace(case, tapped=each) for case, each in zip(cases, tapped, strict=True))
     except FarmError as error:
         _log.warning("%s %s, mode numerics: %s", model.name, precision, error)

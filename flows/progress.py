@@ -1,7 +1,7 @@
 """The progress of a sweep on the terminal; the flows also report it to Prefect's UI."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from rich.console import Console
@@ -12,9 +12,19 @@ from devices.foreign_text import plain_line
 from flows.terminal import show_above
 
 
+def _together(task: Task) -> str:
+    """Return what is being done with the items of a step side by side."""
+    return "; ".join(list(task.fields["doing"].values()))
+
+
 class _PlainColumn(TextColumn):
     def render(self, task: Task) -> Text:
         return Text(plain_line(super().render(task)))
+
+
+class _DoingColumn(TextColumn):
+    def render(self, task: Task) -> Text:
+        return Text(plain_line(_together(task)))
 
 
 class Board:
@@ -26,8 +36,8 @@ class Board:
     @contextlib.contextmanager
     def shown(self, console: Console) -> Iterator[None]:
         """Draw the bars on `console` (standard error) while the block runs; a log file gets a line per change."""
-        title, doing = (_PlainColumn(text, markup=False) for text in ("{task.description}", "{task.fields[doing]}"))
-        columns = (title, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), doing)
+        title = _PlainColumn("{task.description}", markup=False)
+        columns = (title, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), _DoingColumn(""))
         # Drawing a hundred bars takes as much time as the farm's other work.
         is_drawn = console.is_terminal
         with Progress(*columns, console=console, auto_refresh=is_drawn, refresh_per_second=2) as self._progress:
@@ -54,7 +64,7 @@ class Board:
                 "done": int(task.completed),
                 "of": int(task.total or 0),
                 "failed": task.fields["failed"],
-                "doing": task.fields["doing"],
+                "doing": _together(task),
             }
             for task in self._progress.tasks
         ]
@@ -62,7 +72,7 @@ class Board:
     def expect(self, step: str, total: int, lab: str = "") -> None:
         """Open the bar of `step` with `total` items, which are done in a lab if one is named."""
         self._open(step)
-        self._update(step, f"{total} to do" if total else "", completed=0, total=total, failed=0, doing="", lab=lab)
+        self._update(step, f"{total} to do" if total else "", completed=0, total=total, failed=0, doing={}, lab=lab)
 
     def fewer(self, step: str, count: int, why: str) -> None:
         """Take items off the bar of `step` that need not be done."""
@@ -73,21 +83,29 @@ class Board:
         """Let the bar of `step` have `total` items, those that are done included."""
         self._update(step, total=total)
 
-    def doing(self, step: str, what: str, *, in_log: bool = True) -> None:
-        """Show what `step` is doing; what takes seconds needs no line in a log file beside that of its end."""
-        self._update(step, f"{what} ..." if in_log else "", doing=what)
+    def doing(self, step: str, what: str, *, item: str = "", in_log: bool = True) -> None:
+        """Show what `step` is doing, with one of the items that are done side by side if it is named.
 
-    def done(self, step: str, what: str, *, failed: bool = False) -> None:
+        What takes seconds needs no line in a log file beside that of its end.
+        """
+        if task := self._task(step):
+            task.fields["doing"][item] = what
+        self._update(step, f"{what} ..." if in_log else "")
+
+    def done(self, step: str, what: str, *, item: str = "", failed: bool = False) -> None:
         """Count one item of `step` as done; a failure is also printed."""
-        so_far = task.fields["failed"] if (task := self._task(step)) else 0
-        self._update(step, what, always=failed, advance=1, failed=so_far + failed, doing="")
+        so_far = 0
+        if task := self._task(step):
+            so_far = task.fields["failed"]
+            task.fields["doing"].pop(item, None)
+        self._update(step, what, always=failed, advance=1, failed=so_far + failed)
 
     def _task(self, step: str) -> Task | None:
         return next((task for task in self._progress.tasks if task.description == step), None)
 
     def _open(self, step: str) -> None:
         if self._task(step) is None:
-            self._progress.add_task(step, total=0, failed=0, doing="", lab="")
+            self._progress.add_task(step, total=0, failed=0, doing={}, lab="")
 
     def _update(self, step: str, line: str = "", *, always: bool = False, **changes: Any) -> None:
         """Change a step that is open; ignored for any other."""
@@ -103,3 +121,23 @@ class Board:
 
 
 board = Board()
+
+
+def show_step(title: str, step: str, is_long: bool) -> None:
+    """Show which step the export of a model is in, in a sweep; a log file gets a line of a step that lasts."""
+    board.doing("export", f"{title}: {step}", item=title, in_log=is_long)
+
+
+@contextlib.contextmanager
+def shown_export(title: str) -> Iterator[Callable[[str, bool], None]]:
+    """Show an export outside a sweep on standard error while the block runs; yields what takes its steps."""
+    console = Console(stderr=True)
+    with console.status(Text(title)) as status:
+
+        def tell(step: str, is_long: bool) -> None:
+            line = plain_line(f"{title}: {step}")
+            status.update(Text(line))
+            if is_long and not console.is_terminal:
+                show_above(console, f"export: {line} ...")
+
+        yield tell

@@ -67,10 +67,12 @@ def export(
     var: VarOption = DEFAULT_VAR,
 ) -> None:
     """Export one model to a .pte and execute it once on this machine; print its folder."""
-    from tasks.prepare.export.export import export_model
+    from flows.progress import shown_export
+    from tasks.prepare.export.export import export_cases
     from tasks.store.var import Var
 
-    done = export_model(model, precision, Var(var).exports, seed=seed)
+    with shown_export(f"{model} {precision}") as tell:
+        done = export_cases(model, precision, Var(var).exports, seed=seed, tell=tell)[0]
     show(done.folder)
     if done.trial:
         show(f"execution on this machine after the export: {done.trial}", err=True)

@@ -13,7 +13,7 @@ from tasks.prepare.export.exported import Export, ExportError, os_cause, read_co
 from tasks.prepare.export.given import given_export
 from tasks.prepare.export.key import check_own, export_key, versions
 from tasks.prepare.export.process.child import Request
-from tasks.prepare.export.process.run import run_export
+from tasks.prepare.export.process.run import Tell, run_export
 from tasks.prepare.export.shared import fetch, publish
 from tasks.store.files import remove_leftovers, write_complete
 from tasks.store.shelf import Shelf
@@ -34,10 +34,12 @@ def export_cases(
     deadline_s: float = 900,
     shelf: Shelf | None = None,
     taps: bool = False,
+    tell: Tell = lambda *_: None,
 ) -> tuple[Export, ...]:
     """Return the cases of the export of a model by a recipe; export it if it is missing here and on the `shelf`.
 
     With `taps`, its program returns the values of the model's layers as well, and is not the one to measure.
+    `tell` gets the steps of an export that is made.
     An existing export is checked against its hashes and made again if it does not match. A .pte file that exists
     already is copied, whatever the recipe. Raises ExportError, and NotApplicableError for a pair without meaning.
     """
@@ -57,7 +59,9 @@ def export_cases(
         missing = [name for name in ("torch", "executorch") if versions()[name] is None]
         if missing:
             raise ExportError(f"{title}: {' and '.join(missing)} not installed; install the farm's export extra")
-        made = _export_in_child(entry, precision, exports_dir, seed, deadline_s, key, taps=taps)
+        log = exports_dir / "logs" / f"{key}.log"
+        request = Request(entry, precision, exports_dir, seed, taps, log, deadline_s)
+        made = _export_in_child(request, tell)
         if shelf:
             publish(shelf, made[0].folder)
         return made
@@ -105,22 +109,20 @@ def _raise_if_skipped(exports_dir: Path, key: str) -> None:
         raise NotApplicableError(path.read_text(encoding="utf-8"))
 
 
-def _export_in_child(
-    entry: ModelEntry, precision: str, exports_dir: Path, seed: int, deadline_s: float, key: str, *, taps: bool
-) -> tuple[Export, ...]:
+def _export_in_child(request: Request, tell: Tell) -> tuple[Export, ...]:
     """Export in a child process and return the published export."""
+    entry, precision, exports_dir, log = request.entry, request.precision, request.exports_dir, request.log
     title = f"{entry.name} {precision}"
     logger.info("exporting %s", title)
-    log = exports_dir / "logs" / f"{key}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     try:
-        answer = run_export(Request(entry, precision, exports_dir, seed, taps, log, deadline_s))
+        answer = run_export(request, tell)
     finally:
         for folder in (exports_dir, exports_dir / "used"):
             remove_leftovers(folder)
     if reason := answer.get("skipped"):
         # Under the key as it is now: what the export has used is known only since it ran.
-        key = export_key(entry, precision, seed, exports_dir, taps=taps)
+        key = export_key(entry, precision, request.seed, exports_dir, taps=request.taps)
         write_complete(skipped_path(exports_dir, key), reason.encode())
         raise NotApplicableError(reason)
     if "error" in answer:

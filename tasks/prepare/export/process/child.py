@@ -33,6 +33,7 @@ from tasks.prepare.export.user_code import in_users_words, shown
 from tasks.prepare.export.zoo import MODELS
 from tasks.store.files import publish_folder, write_complete
 
+_log = logging.getLogger(__name__)
 SERVER_LOG = "ETFARM_EXPORT_SERVER_LOG"
 """Environment variable of the server that exports are forked from: the file that it prints to."""
 
@@ -121,6 +122,7 @@ def _export_here(request: Request) -> Path:
     gc.set_threshold(1_000_000, 5, 5)  # with the default, garbage collection takes a sixth of the time
     share_node_sources()
     _check_cache(entry, precision)
+    _log.info("loading the model")
     methods, own_recipe = _make(entry, precision, exports_dir, seed)
     if request.taps:  # its sessions execute once
         methods = [replace(method, steps=None) for method in methods]

@@ -1,12 +1,14 @@
 """Run one export in its own process, which multiprocessing forks from a server that has imported torch (server.py)."""
 
 import contextlib
+import math
 import multiprocessing
 import os
 import signal
 import tempfile
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from multiprocessing import forkserver, util
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerProcess
@@ -20,6 +22,10 @@ from tasks.store.files import remove_with_unfinished
 
 _PRELOADED = ["tasks.prepare.export.process.server"]
 _TRIES = 2
+LONG_S = 10.0
+"""A step that lasts this long is told again."""
+Tell = Callable[[str, bool], None]
+"""Takes what an export does: each step when it begins, and again, with True, when it has lasted `LONG_S`."""
 _TOO_LONG = "export a part of the model, or fewer steps of a recurrent layer, which is exported step by step"
 _SERVER_GONE = 255
 """What multiprocessing states as the exit code of a process whose server has ended."""
@@ -30,16 +36,16 @@ _context = multiprocessing.get_context("forkserver")
 _processes = threading.Lock()
 
 
-def run_export(request: Request) -> dict[str, Any]:
+def run_export(request: Request, tell: Tell) -> dict[str, Any]:
     """Export in a separate process group, killed at the deadline; return {"folder": name} or {"error": cause}.
 
     Waits for a place. An export that needs more memory than its share is run again alone with all that is available.
     """
     with export_places.one() as limit_bytes:
-        answer = _run(request, limit_bytes)
+        answer = _run(request, limit_bytes, tell)
     if "out_of_memory" in answer:
         with export_places.all() as whole_bytes:
-            answer = _run(request, whole_bytes) if whole_bytes > limit_bytes else answer
+            answer = _run(request, whole_bytes, tell) if whole_bytes > limit_bytes else answer
     return answer
 
 
@@ -52,18 +58,18 @@ def end_server() -> None:
         forkserver._forkserver._stop()  # type: ignore[attr-defined]
 
 
-def _run(request: Request, limit_bytes: int) -> dict[str, Any]:
+def _run(request: Request, limit_bytes: int, tell: Tell) -> dict[str, Any]:
     """Run an export; start it again if the server was killed."""
     for _ in range(_TRIES):
         request.log.write_bytes(b"")
-        answer = _run_once(request, limit_bytes)
+        answer = _run_once(request, limit_bytes, tell)
         if answer is not None:
             return answer
         end_server()  # it may be about to end, and would refuse the next process
     return {"error": f"the export server ended unexpectedly; its log is {_server_log(request)}"}
 
 
-def _run_once(request: Request, limit_bytes: int) -> dict[str, Any] | None:
+def _run_once(request: Request, limit_bytes: int, tell: Tell) -> dict[str, Any] | None:
     """Return the answer of the export's process, or how it ended without one; None if the server has ended."""
     receiver, sender = _context.Pipe(duplex=False)
     with receiver:
@@ -72,12 +78,10 @@ def _run_once(request: Request, limit_bytes: int) -> dict[str, Any] | None:
                 process = _started(request, limit_bytes, sender)
         except (EOFError, ConnectionError):
             return None
-        has_ended = False
         try:
-            has_ended = bool(wait([process.sentinel], request.deadline_s))
+            answer, has_ended = _followed(process, receiver, request.deadline_s, tell)
         finally:
             exit_code = _end(process)
-        answer = _last_received(receiver)
     if answer is not None and "doing" not in answer:
         return answer
     step = f" while {answer['doing']}" if answer else ""
@@ -112,13 +116,33 @@ def _make_folder_of_sockets() -> None:
     remove_with_unfinished(Path(util.get_temp_dir()))  # multiprocessing's end may not run
 
 
-def _last_received(receiver: "Connection[Any, Any]") -> dict[str, Any] | None:
-    """Return what the process sent last before it ended, None if that is nothing."""
-    answer: dict[str, Any] | None = None
-    with contextlib.suppress(EOFError):
-        while receiver.poll():  # a process that the model started may have the other end still
-            answer = receiver.recv()
-    return answer
+def _followed(
+    process: ForkServerProcess, receiver: "Connection[Any, Any]", deadline_s: float, tell: Tell
+) -> tuple[dict[str, Any] | None, bool]:
+    """Tell each step of an export; return what its process sent last, and whether it has ended before the deadline."""
+    now = time.monotonic()
+    end, long_at = now + deadline_s, math.inf
+    last: dict[str, Any] | None = None
+    watched: list[Connection[Any, Any] | int] = [receiver, process.sentinel]
+    while now < end:
+        ready = wait(watched, min(end, long_at) - now)
+        now = time.monotonic()
+        if receiver in ready:
+            try:
+                last = receiver.recv()
+            except EOFError:  # only the process's end can follow
+                watched.remove(receiver)
+                continue
+            long_at = now + LONG_S
+            if last and "doing" in last:
+                tell(last["doing"], False)
+        elif process.sentinel in ready:
+            return last, True
+        elif now >= long_at:
+            long_at = math.inf
+            if last and "doing" in last:
+                tell(last["doing"], True)
+    return last, False
 
 
 def _end(process: ForkServerProcess) -> int:
