@@ -10,6 +10,7 @@ from tasks.prepare.export.export import export_cases
 from tasks.prepare.export.exported import Export, ExportError
 from tasks.prepare.export.key import export_key
 from tasks.prepare.export.process.child import Request
+from tasks.prepare.export.process.run import Tell
 from tasks.prepare.export.shared import publish
 from tasks.store.shelf import Shelf
 from tasks.store.store import ObjectStore
@@ -44,7 +45,7 @@ def machines(bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tu
     """Two machines that keep their bundles below one location."""
     first, second = (Machine(tmp_path / name, f"s3://{bucket}/farm") for name in ("first", "second"))
 
-    def run(request: Request) -> dict[str, str]:
+    def run(request: Request, _tell: Tell) -> dict[str, str]:
         return (first if request.log.is_relative_to(first.exports) else second).run(request)
 
     monkeypatch.setattr(export, "run_export", run)
