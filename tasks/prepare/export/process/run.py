@@ -188,7 +188,7 @@ def _server_log(request: Request) -> Path:
 def _cause(exit_code: int) -> str:
     """Return how an export's process ended, as a sentence."""
     if exit_code == -signal.SIGKILL:
-        return "the export process was killed, possibly out of memory"
+        return "the export process was killed (possibly out of memory)"
     if exit_code < 0:
         return f"the export process was killed by {signal.Signals(-exit_code).name}"
     return f"the export process exited with code {exit_code}"
