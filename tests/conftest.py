@@ -98,6 +98,14 @@ class ByFileOrLab(LoadScopeScheduling):  # type: ignore[misc]
     def _split_scope(self, nodeid: str) -> str:
         return _scope(nodeid)
 
+    def remove_node(self, node: Any) -> str | None:
+        """Hand out only what a worker that ended has left: pytest-xdist 3.8 adds what is done, and waits for it."""
+        work = self.assigned_work[node]
+        for scope in [scope for scope, tests in work.items() if all(tests.values())]:
+            del work[scope]
+        crashed: str | None = super().remove_node(node)
+        return crashed
+
 
 def pytest_xdist_auto_num_workers() -> int:
     """Of pytest-xdist: two workers more than cores, since tests wait for devices and servers half of their time."""
