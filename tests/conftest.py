@@ -99,12 +99,19 @@ class ByFileOrLab(LoadScopeScheduling):  # type: ignore[misc]
         return _scope(nodeid)
 
     def remove_node(self, node: Any) -> str | None:
-        """Hand out only what a worker that ended has left: pytest-xdist 3.8 adds what is done, and waits for it."""
+        """Hand out only what a worker that ended has left, without the test it ended in; return that test.
+
+        pytest-xdist 3.8 hands out the test again, which ends the next worker, and waits for scopes that are done.
+        """
         work = self.assigned_work[node]
+        left = [(scope, test) for scope, tests in work.items() for test, is_done in tests.items() if not is_done]
+        ended_in = left[0][1] if left else None
+        for scope, test in left[:1]:
+            work[scope][test] = True
         for scope in [scope for scope, tests in work.items() if all(tests.values())]:
             del work[scope]
-        crashed: str | None = super().remove_node(node)
-        return crashed
+        super().remove_node(node)
+        return ended_in
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -5,14 +5,14 @@ from collections import OrderedDict
 from tests.conftest import ByFileOrLab
 
 
-def test_what_a_worker_did_before_it_crashed_is_not_handed_out_again() -> None:
+def test_only_what_a_crashed_worker_has_left_is_handed_out_again() -> None:
     # given a worker that has done one file and crashes in the second test of another
     scheduler = object.__new__(ByFileOrLab)
     scheduler.workqueue = OrderedDict()
-    done, begun = {"first::a": True}, {"second::b": True, "second::c": False}
+    done, begun = {"first::a": True}, {"second::b": True, "second::c": False, "second::d": False}
     scheduler.assigned_work = OrderedDict(worker=OrderedDict(first=done, second=begun))
     # when it is removed
     crashed = scheduler.remove_node("worker")
-    # then only the file that it had begun is handed out
+    # then the test that it was in is named, and only what comes after it is handed out
     assert crashed == "second::c"
-    assert list(scheduler.workqueue) == ["second"]
+    assert scheduler.workqueue == {"second": {"second::b": True, "second::c": True, "second::d": False}}
