@@ -16,7 +16,8 @@ from sql.errors import WarehouseError
 from sql.warehouse import open_read_only
 from tasks.analyse.report.html import as_html
 from tasks.analyse.report.page import Link, Page
-from tasks.analyse.site.site import File, Site
+from tasks.analyse.site.assets import File
+from tasks.analyse.site.site import Site
 from tasks.store.var import Var
 
 _MOST_KEPT = 500

@@ -1,4 +1,4 @@
--- Every device as it was in its newest sweep, and how its sessions of that night ended.
+-- Every device as it was in its newest sweep, and how its sessions of that night ended, in all its sweeps.
 SELECT
     device,
     _without_times(emulated, transport) AS without_times,
@@ -9,9 +9,9 @@ SELECT
     nullif(concat_ws(' ', os, os_version), '') AS system,
     build,
     night,
-    sessions,
-    succeeded,
-    coalesce(waited_s, 0) AS waited_s,
+    sum(sessions) OVER of_night::BIGINT AS sessions,
+    sum(succeeded) OVER of_night::BIGINT AS succeeded,
+    coalesce(sum(waited_s) OVER of_night, 0) AS waited_s,
     noise
 FROM device_overview
 LEFT JOIN (
@@ -25,5 +25,6 @@ LEFT JOIN (
     GROUP BY night, device
 ) AS noises USING (night, device)
 WHERE night IS NOT NULL
+WINDOW of_night AS (PARTITION BY device, night)
 QUALIFY row_number() OVER (PARTITION BY device ORDER BY night DESC, started_at DESC) = 1
 ORDER BY device;

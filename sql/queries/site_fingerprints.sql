@@ -12,9 +12,8 @@ judged AS (
     GROUP BY GROUPING SETS ((night), (device, date_trunc('week', night)::DATE), (series_id))
 ),
 ended AS (
-    SELECT sweep_id, device_id, bit_xor(hash(session_key, status, cell_id)) AS fingerprint
+    SELECT sweep_id, device_id, bit_xor(hash(session_key, status)) AS fingerprint
     FROM session
-    LEFT JOIN session_cell USING (session_key)
     GROUP BY sweep_id, device_id
 ),
 parts AS (

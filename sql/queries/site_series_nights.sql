@@ -24,11 +24,15 @@ judged AS (
 ),
 -- What differs is found only for nights that changed: most did not.
 differing AS (
-    SELECT series_id, device, night, _changes(before.facts, now.facts) AS changed
-    FROM judged
-    JOIN _cell_facts AS now ON now.cell = judged.cell
-    JOIN _cell_facts AS before ON before.cell = baseline_cell
-    WHERE verdict NOT IN ('no change', 'insufficient data')
+    SELECT series_id, device, night, _changes(facts_before, facts_now) AS changed
+    FROM (
+        SELECT
+            *,
+            (SELECT facts FROM _cell_facts WHERE _cell_facts.cell = judged.cell) AS facts_now,
+            (SELECT facts FROM _cell_facts WHERE _cell_facts.cell = baseline_cell) AS facts_before
+        FROM judged
+        WHERE verdict NOT IN ('no change', 'insufficient data')
+    )
 )
 SELECT
     series_id,

@@ -3,7 +3,6 @@ WITH
 by_session AS (
     SELECT
         session_key,
-        count(accuracy.output) > 0 AS is_compared,
         count(is_inaccurate) > 0 AS is_judged,
         coalesce(bool_or(is_inaccurate), FALSE) AS is_inaccurate,
         max(max_abs_error) FILTER (reference = 'eager') AS max_abs_error,
@@ -13,7 +12,6 @@ by_session AS (
         max(least_snr_db) FILTER (reference = 'fp32') AS least_snr_fp32_db,
         min(snr_db) FILTER (reference = 'host') AS snr_host_db,
         max(least_snr_db) FILTER (reference = 'host') AS least_snr_host_db,
-        any_value(least_top1) AS least_top1,
         CASE
             WHEN any_value(least_top1) IS NOT NULL
             THEN coalesce(
@@ -25,47 +23,71 @@ by_session AS (
         min(
             CASE reference WHEN 'host' THEN first_other_host WHEN 'eager' THEN first_other_eager END
         ) FILTER (is_inaccurate) AS first_difference
-    FROM session
-    LEFT JOIN accuracy USING (session_key)
+    FROM accuracy
+    JOIN session USING (session_key)
     WHERE status = 'succeeded'
     GROUP BY session_key
+),
+-- By the number of the cell: a farm has millions of sessions, most of which have no reference.
+by_cell AS (
+    SELECT
+        cell_id,
+        count(*) AS sessions,
+        count(by_session.session_key) AS compared_sessions,
+        count(*) FILTER (is_judged) AS judged_sessions,
+        count(*) FILTER (is_inaccurate) AS inaccurate_sessions,
+        max(max_abs_error) AS max_abs_error,
+        min(snr_db) AS snr_db,
+        max(least_snr_db) AS least_snr_db,
+        min(snr_fp32_db) AS snr_fp32_db,
+        max(least_snr_fp32_db) AS least_snr_fp32_db,
+        min(cosine) AS cosine,
+        min(top1_agreement) AS top1_agreement,
+        min(snr_host_db) AS snr_host_db,
+        max(least_snr_host_db) AS least_snr_host_db,
+        max(session.least_top1) AS least_top1,
+        min(judged_top1) AS judged_top1,
+        min(first_difference) AS first_difference
+    FROM session_cell
+    JOIN session USING (session_key)
+    LEFT JOIN by_session USING (session_key)
+    WHERE status = 'succeeded'
+    GROUP BY cell_id
 )
 SELECT
     cell,
     sweep_id,
-    any_value(night) AS night,
-    any_value(device) AS device,
-    any_value(emulated) AS emulated,
-    any_value(model) AS model,
-    any_value(precision) AS precision,
-    any_value(variant) AS variant,
-    any_value(mode) AS mode,
-    any_value(threads) AS threads,
+    night,
+    device,
+    emulated,
+    model,
+    precision,
+    variant,
+    mode,
+    threads,
     CASE
-        WHEN bool_or(is_inaccurate) THEN 'inaccurate'
-        WHEN NOT bool_or(is_compared) THEN 'not compared'
-        WHEN NOT bool_or(is_judged) THEN 'not judged'
+        WHEN inaccurate_sessions > 0 THEN 'inaccurate'
+        WHEN compared_sessions = 0 THEN 'not compared'
+        WHEN judged_sessions = 0 THEN 'not judged'
         ELSE 'accurate'
     END AS accuracy,
-    count(*) AS sessions,
-    count(*) FILTER (is_compared) AS compared_sessions,
-    count(*) FILTER (is_inaccurate) AS inaccurate_sessions,
-    max(max_abs_error) AS max_abs_error,
-    min(snr_db) AS snr_db,
-    max(least_snr_db) AS least_snr_db,
-    min(snr_fp32_db) AS snr_fp32_db,
-    max(least_snr_fp32_db) AS least_snr_fp32_db,
-    min(cosine) AS cosine,
-    min(top1_agreement) AS top1_agreement,
-    min(snr_host_db) AS snr_host_db,
-    max(least_snr_host_db) AS least_snr_host_db,
-    max(least_top1) AS least_top1,
-    min(judged_top1) AS judged_top1,
-    min(first_difference) AS first_difference
-FROM by_session
-JOIN session_cell USING (session_key)
-JOIN cell USING (cell_id)
-GROUP BY cell, sweep_id;
+    sessions,
+    compared_sessions,
+    inaccurate_sessions,
+    max_abs_error,
+    snr_db,
+    least_snr_db,
+    snr_fp32_db,
+    least_snr_fp32_db,
+    cosine,
+    top1_agreement,
+    snr_host_db,
+    least_snr_host_db,
+    least_top1,
+    judged_top1,
+    first_difference
+FROM by_cell
+JOIN cell USING (cell_id);
 
 COMMENT ON VIEW cell_accuracy IS 'Whether the outputs of each cell are near enough to eager PyTorch for its times to count: an inaccurate cell is never called faster. The worst figure of all outputs and sessions that succeeded.';
 COMMENT ON COLUMN cell_accuracy.accuracy IS 'inaccurate: an output of a session is beyond the limit of its recipe; accurate; not judged: compared without a limit, as by an older farm; not compared: there is no reference.';

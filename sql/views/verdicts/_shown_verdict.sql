@@ -25,8 +25,8 @@ judged AS (
         ) = 1
 )
 SELECT
-    judged.*,
-    _changes(before.facts, now.facts) AS changed,
+    * EXCLUDE (facts_now, facts_before),
+    _changes(facts_before, facts_now) AS changed,
     row(
         _verdict_place(verdict),
         metric != 'latency',
@@ -38,9 +38,14 @@ SELECT
         precision,
         variant
     ) AS place
-FROM judged
-LEFT JOIN _cell_facts AS now ON now.cell = judged.cell
-LEFT JOIN _cell_facts AS before ON before.cell = baseline_cell;
+-- As subqueries, since a join reads all cells of the farm.
+FROM (
+    SELECT
+        *,
+        (SELECT facts FROM _cell_facts WHERE _cell_facts.cell = judged.cell) AS facts_now,
+        (SELECT facts FROM _cell_facts WHERE _cell_facts.cell = baseline_cell) AS facts_before
+    FROM judged
+);
 
 COMMENT ON VIEW _shown_verdict IS 'What pages show of the verdicts: every one on latency, and the changes of other metrics, suspected ones only for the worse. The size of a .pte file is listed once, not for each series that runs it. Private: may change with any version.';
 COMMENT ON COLUMN _shown_verdict.place IS 'Sorts the worst first.';

@@ -38,7 +38,7 @@ COMMENT ON VIEW metric_verdict IS 'Whether any figure of each series on each dev
 COMMENT ON COLUMN metric_verdict.metric IS 'latency, load time, first execution, peak memory, .pte size, portable share, SME coverage or output error (the largest absolute one against eager PyTorch).';
 COMMENT ON COLUMN metric_verdict.verdict IS 'regression, suspected, improvement, device slower, device faster, device worse or device better (neither model nor runner changed), no change, inaccurate (its outputs are beyond the limit of the recipe, see cell_accuracy), insufficient data or invalid environment. Less SME coverage is a regression; of the other metrics, more is.';
 COMMENT ON COLUMN metric_verdict.baseline_value IS 'Median of the baseline nights, in the unit of value, or value / ratio where the reason names another comparison; NULL without a baseline.';
-COMMENT ON COLUMN metric_verdict.value IS 'Median of the night''s sessions: nanoseconds of a time, bytes of memory and size, 0 to 1 of a share or coverage, the absolute error of an output.';
+COMMENT ON COLUMN metric_verdict.value IS 'Mean of the middle half of the night''s sessions: nanoseconds of a time, bytes of memory and size, 0 to 1 of a share or coverage, the absolute error of an output.';
 COMMENT ON COLUMN metric_verdict.ratio IS 'value / baseline_value; NULL without a baseline and where that is 0.';
 COMMENT ON COLUMN metric_verdict.sessions IS 'Sessions with such a figure, of the newest cell of the night; SME coverage is one figure of the cell.';
 COMMENT ON COLUMN metric_verdict.z IS 'How far the night is from its baseline nights, in robust standard deviations; NULL for .pte size, which does not vary.';

@@ -5,18 +5,20 @@ from dataclasses import replace
 
 from tasks.analyse.report import head
 from tasks.analyse.report.addresses import cell_page, device_page, model_page, night_page, sweep_page
+from tasks.analyse.report.cells import tags_of
 from tasks.analyse.report.columns import table_of
 from tasks.analyse.report.data import Answers
-from tasks.analyse.report.page import Block, Fold, Link, Page, Paragraph, Section, Table, Tone
+from tasks.analyse.report.page import Block, CodeLink, Fold, Link, Page, Paragraph, Section, Table, Tone
 from tasks.analyse.report.sections.section_list import SECTIONS
-from tasks.analyse.report.text import separated
+from tasks.analyse.report.text import listed, separated
 from tasks.analyse.site.history import histories_of
-from tasks.analyse.site.rows import DecisionRow, DeviceNightRow, FarmDeviceRow, SeriesRow
+from tasks.analyse.site.rows import DecisionRow, DeviceNightRow, FarmDeviceRow, SeriesRow, UnjudgedModelRow
 from tasks.analyse.site.session_rows import CellFactsRow
 
 MOST_CELLS = 60
 _MOST_DETAILED = 6
 _MOST_ROWS = 200
+VERDICT_NEEDS = "succeeded sessions on a real device"
 _OF_MODEL = ("advice", "modules", "operators", "portable", "sme2", "accuracy")
 _OF_LARGE_SWEEP = ("failures",)
 
@@ -98,6 +100,16 @@ def model_of(
     )  # fmt: skip
 
 
+def unjudged_model_of(name: str, row: UnjudgedModelRow, answers: Answers, footer: str) -> Page:
+    """Return the page of a model without a verdict, `name` in the warehouse; `answers` are those about its sweep."""
+    sweep = ("newest sweep: ", CodeLink(row.sweep_id, sweep_page(row.sweep_id)))
+    return Page(
+        f"Model {row.model}", (f"{name} · ", *sweep) if name != row.model else sweep, (), (),
+        sections_of(answers.limited({"model": {row.model}}), ("failures", *_OF_MODEL)), footer, model_page(row.model),
+        answer=f"This model has no verdict, on {listed(row.devices)}. A verdict needs {VERDICT_NEEDS}.",
+    )  # fmt: skip
+
+
 def detailed(rows: Sequence[SeriesRow]) -> list[str]:
     """Return the cells of a model in the newest night to show in full.
 
@@ -134,8 +146,9 @@ def device_of(
             [table_of(nights, without=("device",)).shortened(60, "etfarm sql lists them in session_overview")],
         ),
     ]
+    newest = (" newest night: ", Link(str(row.night), night_page(row.night)))
     return Page(
-        f"Device {row.device}", ("newest night: ", Link(str(row.night), night_page(row.night))), (), (), sections,
+        f"Device {row.device}", (*tags_of(row.without_times), *newest), (), (), sections,
         footer, device_page(row.device), answer=counts_of(rows) if rows else _no_times(row), tone=_tone(rows),
     )  # fmt: skip
 

@@ -10,7 +10,7 @@ from tasks.analyse.report.columns import table_of
 from tasks.analyse.report.data import Answers, Reader, SweepRow
 from tasks.analyse.report.page import Block, Cell, Code, CodeLink, Column, Link, Page, Paragraph, Section, Table, Text
 from tasks.analyse.report.text import counted, joined
-from tasks.analyse.site.about import MOST_CELLS, sections_of
+from tasks.analyse.site.about import MOST_CELLS, VERDICT_NEEDS, sections_of
 from tasks.analyse.site.compared_rows import ComparedRow
 from tasks.analyse.site.rows import (
     FarmDeviceRow,
@@ -19,6 +19,7 @@ from tasks.analyse.site.rows import (
     NightRow,
     NightSweepRow,
     SeriesRow,
+    UnjudgedModelRow,
 )
 
 _MOST_ROWS = 400
@@ -43,8 +44,8 @@ def nights(reader: Reader, footer: str) -> Page:
     return _page("Nights", "nights.html", answer, blocks, footer)
 
 
-def models(rows: Sequence[SeriesRow], footer: str) -> Page:
-    """Return the page of all models: how many series each has, and their newest verdicts."""
+def models(rows: Sequence[SeriesRow], unjudged: Sequence[UnjudgedModelRow], footer: str) -> Page:
+    """Return the page of all models: how many series each has, their newest verdicts, and models without one."""
     of_model: dict[str, list[SeriesRow]] = defaultdict(list)
     for row in rows:
         of_model[row.model].append(row)
@@ -70,8 +71,11 @@ def models(rows: Sequence[SeriesRow], footer: str) -> Page:
         )
     answer = f"{counted(len(of_model), 'model').capitalize()}, {len(rows):,} series."
     if not rows:
-        answer = "No model was judged yet: that takes a succeeded session on a real device."
-    return _page("Models", "models.html", answer, [Table(columns, lines)], footer)
+        answer = f"No model has a verdict yet. A verdict needs {VERDICT_NEEDS}."
+    blocks: list[Block] = [Table(columns, lines)] if lines else []
+    if unjudged:
+        blocks += [Paragraph("Models without a verdict:"), table_of(unjudged).shortened(_MOST_ROWS, _IN_SQL)]
+    return _page("Models", "models.html", answer, blocks, footer)
 
 
 def _count(count: int, verdict: str) -> Cell:

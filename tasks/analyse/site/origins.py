@@ -71,6 +71,8 @@ def _origins(site: "Site") -> Iterator[tuple[str, str]]:
         yield f"sweeps/{name}.html", f"{prints['sweep', sweep.sweep_id]} {of_night.get(str(sweep.night))}"
     for shown in dict.fromkeys(row.model for row in site.series):
         yield addresses.model_page(shown), prints["model", site.reader.models.get(shown, shown)]
+    for unjudged in site.unjudged.values():
+        yield addresses.model_page(unjudged.model), f"{prints['sweep', unjudged.sweep_id]} {nights[:1]}"
     for name, row in site.devices.items():
         yield f"devices/{name}.html", f"{prints.get(('device', row.device))} {row.night} {nights[-1:]} {decisions}"
         for monday in weeks_of(site.series_of[row.device]):

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Annotated, Any
 
-from tasks.analyse.report.addresses import night_page, series_page, session_page, sweep_page
+from tasks.analyse.report.addresses import device_page, model_page, night_page, series_page, session_page, sweep_page
 from tasks.analyse.report.cells import CellRow, Device, PairRow
 from tasks.analyse.report.columns import Milliseconds, Name, Number, Percent, Words, cells_of
 from tasks.analyse.report.data import Row, SweepRow
 from tasks.analyse.report.page import Cell, CodeLink, Link, Tone
 from tasks.analyse.report.sections.verdicts import TONES, VerdictRow, change_of
+from tasks.analyse.report.text import separated
 
 
 class SiteRow(Row):
@@ -135,6 +136,31 @@ class SeriesRow(CellRow, SiteRow):
         return Cell((Link(str(cell.text), self.page),), sort=cell.sort)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Model(Name):
+    """A model, which leads to its page."""
+
+    def _write(self, value: Any) -> Cell:
+        return Cell((CodeLink(str(value), model_page(str(value))),))
+
+
+@dataclass(frozen=True)
+class UnjudgedModelRow(SiteRow):
+    """A model without a verdict, as it is in its newest sweep."""
+
+    query = "unjudged_models"
+    naming = ("model",)
+    model: Annotated[str, Model("Model")]
+    night: Annotated[date, Night("Newest night")]
+    sweep_id: Annotated[str, SweepId("Sweep")]
+    devices: Annotated[list[str], Words("Devices", wraps=True)]
+    precisions: Annotated[str, Words("Precisions", wraps=True)]
+
+    @cells_of("devices")
+    def _devices_cell(self, _cell: Cell) -> Cell:
+        return Cell(separated([(Link(device, device_page(device)),) for device in self.devices]))
+
+
 @dataclass(frozen=True)
 class SeriesNightRow(SiteRow):
     """One night of a series on a device; `sessions` are those that count, as text."""
@@ -162,7 +188,7 @@ class SeriesNightRow(SiteRow):
 
 @dataclass(frozen=True)
 class FarmDeviceRow(SiteRow):
-    """A device as it was in its newest sweep."""
+    """A device as it was in its newest sweep, with the sessions of that night."""
 
     query = "devices"
     naming = ("device",)
@@ -175,9 +201,9 @@ class FarmDeviceRow(SiteRow):
     system: Annotated[str | None, Words("System")]
     build: Annotated[str | None, Name("Build")]
     night: Annotated[date, Night("Newest night")]
-    sessions: Annotated[int, Number("Sessions")]
+    sessions: Annotated[int, Number("Sessions", "", "in its newest night, of all sweeps")]
     succeeded: Annotated[int, Number("Succeeded")]
-    waited_s: Annotated[float, Number("Waited", "min", "for its conditions, in all", scale=1 / 60)]
+    waited_s: Annotated[float, Number("Waited", "min", "for its conditions, in that night", scale=1 / 60)]
     noise: Annotated[float | None, Percent("Noise", "width of the interval where one content was measured twice")]
 
     @cells_of("sme2")

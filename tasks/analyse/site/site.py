@@ -1,10 +1,8 @@
 """All pages of the site by their addresses, made from one warehouse file."""
 
-import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date
 from functools import cached_property
 from importlib.metadata import version
@@ -17,27 +15,28 @@ from tasks.analyse.explanation import Explanation
 from tasks.analyse.report import addresses
 from tasks.analyse.report.addresses import slug
 from tasks.analyse.report.data import Answers, Reader, Row, SweepRow
-from tasks.analyse.report.html import as_html, template, vega_script
+from tasks.analyse.report.html import as_html
 from tasks.analyse.report.page import Page
 from tasks.analyse.site import about, compared, lists, morning
+from tasks.analyse.site.assets import File, asset
 from tasks.analyse.site.cell import cell_of
 from tasks.analyse.site.feed import MOST_NIGHTS, feed
 from tasks.analyse.site.history import history_files, weeks_of
-from tasks.analyse.site.rows import DecisionRow, DeviceNightRow, FarmDeviceRow, NightRow, NightVerdictRow, SeriesRow
+from tasks.analyse.site.rows import (
+    DecisionRow,
+    DeviceNightRow,
+    FarmDeviceRow,
+    NightRow,
+    NightVerdictRow,
+    SeriesRow,
+    UnjudgedModelRow,
+)
 from tasks.analyse.site.session import Sessions
 from tasks.analyse.site.session_rows import CellFactsRow
 
 _NIGHT = r"\d{4}-\d\d-\d\d"
 _CELL = r"cells/([0-9a-f]{16})\.html"
 _SESSION = r"sessions/([^/]+)\.html"
-
-
-@dataclass(frozen=True)
-class File:
-    """What an address leads to."""
-
-    kind: str
-    content: str
 
 
 class Site:
@@ -75,7 +74,7 @@ class Site:
     def file(self, address: str) -> File | None:
         """Return what is at an address, such as `nights/2026-11-22.html`; None if nothing is."""
         if address.startswith("assets/"):
-            return self._asset(address.removeprefix("assets/"))
+            return asset(address.removeprefix("assets/"), self, self._published)
         if address == "feed.atom":
             return File("application/atom+xml", feed(self.nights, self._verdicts_of))
         if found := self._history_at(address):
@@ -90,7 +89,7 @@ class Site:
         lists_of: dict[str, Callable[[], Page]] = {
             "index.html": lambda: morning.home(self.reader, self.nights, self._verdicts_of, self._footer),
             "nights.html": lambda: lists.nights(self.reader, self._footer),
-            "models.html": lambda: lists.models(self.series, self._footer),
+            "models.html": lambda: lists.models(self.series, list(self.unjudged.values()), self._footer),
             "devices.html": lambda: lists.devices(self.reader, self._footer),
             "sme2.html": lambda: lists.sme2(self.reader, self.series, self.sweeps.values(), self._footer),
             "runners.html": lambda: lists.runners(self.reader, self._footer),
@@ -122,6 +121,11 @@ class Site:
     def series(self) -> list[SeriesRow]:
         """Every series on each device."""
         return self.reader.rows(SeriesRow)
+
+    @cached_property
+    def unjudged(self) -> dict[str, UnjudgedModelRow]:
+        """Every model without a verdict, by its name in addresses."""
+        return {slug(row.model): row for row in self.reader.rows(UnjudgedModelRow)}
 
     @cached_property
     def series_of(self) -> dict[str, list[SeriesRow]]:
@@ -161,9 +165,9 @@ class Site:
         return morning.night_of(self.reader, night, self.nights, self._verdicts_of, self._footer)
 
     def _verdicts_of(self, night: date) -> Sequence[NightVerdictRow]:
-        """The verdicts on a night; those of the nights of the feed are read at once, and kept."""
+        """The verdicts on a night, which are kept; the feed's nights before the newest are read at once."""
         if night not in self._verdicts:
-            together = [row.night for row in self.nights[:MOST_NIGHTS]]
+            together = [row.night for row in self.nights[1:MOST_NIGHTS]]
             wanted = together if night in together else [night]
             self._verdicts |= {each: [] for each in wanted}
             for row in self.reader.rows(NightVerdictRow, {"nights": wanted}):
@@ -190,13 +194,19 @@ class Site:
     def _model(self, name: str) -> Page | None:
         rows = self._series_of_model.get(name)
         if rows is None:
-            return None
+            return self._unjudged_model(name)
         explained = self._explained(worst_first(rows)[0]).section(is_named=True)
         cells = [self._detailed[cell] for cell in about.detailed(rows) if cell in self._detailed]
         cells = [cell for cell in cells if cell.sweep_id == cells[0].sweep_id]
         answers = self._answers_of(cells) if cells else None
         model = rows[0].model
         return about.model_of(self.reader.models.get(model, model), rows, explained, cells, answers, self._footer)
+
+    def _unjudged_model(self, name: str) -> Page | None:
+        if (row := self.unjudged.get(name)) is None:
+            return None
+        answers = self.reader.excerpt(row.sweep_id, {(row.model, device) for device in row.devices})
+        return about.unjudged_model_of(self.reader.models.get(row.model, row.model), row, answers, self._footer)
 
     def _explained(self, row: SeriesRow) -> Explanation:
         """Explain a series; on published pages in detail only where the page of its cell is published, too."""
@@ -262,33 +272,6 @@ class Site:
         if session_id not in self._sessions:
             self._sessions = Sessions(self.reader, [session_id])
         return self._sessions.page(session_id, self._footer) if session_id in self._sessions else None
-
-    def _asset(self, name: str) -> File | None:
-        match name:
-            case "page.css":
-                return File("text/css", template(name).render())
-            case "page.js" | "history.js":
-                return File("text/javascript", template(name).render())
-            case "kept.js":
-                kept = None if self._published is None else sorted(_of_pages_that_go(self._published))
-                return File("text/javascript", f"window.farmKept = {json.dumps(kept)};\n")
-            case "vega.js":
-                return File("text/javascript", vega_script())
-            case "names.js":
-                return File("text/javascript", f"window.farmNames = {json.dumps(list(self._names()))};\n")
-        return None
-
-    def _names(self) -> Iterator[tuple[str, str]]:
-        """What the search finds: each name with its address."""
-        yield from {row.model: addresses.model_page(row.model) for row in self.series}.items()
-        yield from ((row.device, f"devices/{name}.html") for name, row in self.devices.items())
-        yield from ((str(row.night), addresses.night_page(row.night)) for row in self.nights)
-        yield from ((row.sweep_id, f"sweeps/{name}.html") for name, row in self.sweeps.items())
-
-
-def _of_pages_that_go(published: Collection[str]) -> Iterator[str]:
-    """The addresses, of those that scripts lead to, that are not published for ever."""
-    return (address for address in published if address.startswith(("nights/", "cells/", "sessions/", "comparisons/")))
 
 
 def _date(text: str) -> date | None:

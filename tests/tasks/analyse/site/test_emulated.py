@@ -62,6 +62,39 @@ def test_the_pages_of_cell_and_session_mark_an_emulated_device_and_show_no_time(
     assert of_session.answer == "Succeeded."
 
 
+def test_a_model_without_a_verdict_has_a_page_with_its_operators_and_failures_and_no_time(site: Site) -> None:
+    pages = Pages(site)
+    # given a model that only an emulated device measured, the list of models leads to its page
+    listed = pages.read("models.html")
+    assert listed.column("all", "Model") == ["toy"]
+    assert listed.column("all", "Devices") == ["qemu"]
+    assert {"models/toy.html", "devices/qemu.html"} <= set(listed.links)
+    assert "models/toy.html" in origins_of(site)
+    # then the page states what is missing, what failed, and no time
+    page = pages.read("models/toy.html")
+    assert page.answer.startswith("This model has no verdict, on qemu.")
+    assert "qemu: cable" in page.words["failures"]
+    assert " ms" not in " ".join(page.words.values())
+
+
+def test_the_page_of_an_emulated_device_marks_it_in_its_title(site: Site) -> None:
+    page = site.page("devices/qemu.html")
+    assert page is not None
+    assert Tag("emulated") in page.subtitle
+
+
+def test_a_device_shows_the_sessions_of_all_sweeps_of_its_newest_night(maker: BundleMaker) -> None:
+    # given a night with two sweeps of three and two sessions, and the night before
+    other = {"sweep_id": "gate-2026-11-02", "name": "gate", "night": "2026-11-02"}
+    night_of(maker, 1)
+    night_of(maker, 2, sessions=3)
+    night_of(maker, 2, sessions=2, sweep=other)
+    maker.load()
+    with open_read_only(maker.warehouse) as connection:
+        page = Pages(Site(connection, "x")).read("devices.html")
+    assert page.column("all", "Sessions") == page.column("all", "Succeeded") == ["5"]
+
+
 def test_a_night_of_emulated_devices_alone_follows_that_of_real_ones(maker: BundleMaker) -> None:
     night_of(maker, 1)
     night_of(maker, 2, sessions=1, **QEMU)
