@@ -73,7 +73,7 @@ def test_a_model_without_a_verdict_has_a_page_with_its_operators_and_failures_an
     # then the page states what is missing, what failed, and no time
     page = pages.read("models/toy.html")
     assert page.answer.startswith("This model has no verdict, on qemu.")
-    assert "qemu: cable" in page.words["failures"]
+    assert "Qemu: cable." in page.words["failures"]
     assert " ms" not in " ".join(page.words.values())
 
 
