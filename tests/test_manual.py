@@ -11,7 +11,7 @@ import yaml
 
 from devices.errors import InputError
 from devices.inventory import Inventory
-from flows.cli.ask.questions import named_question, parameters_of
+from flows.cli.ask.questions import named_question, parameters_of, question_of
 from flows.cli.main import app
 from sql.warehouse import query as ask
 from tasks.measure.spec import read_sweep
@@ -65,7 +65,7 @@ def test_every_command_in_a_shell_block_can_be_typed_as_it_stands() -> None:
         try:
             typed = command.make_context("etfarm", words)
             if text := typed.params.get("query"):
-                parameters_of(named_question(text), typed.args)
+                parameters_of(named_question(text) or question_of(text), typed.args)
         except (typer.exceptions.TyperException, InputError) as error:
             pytest.fail(f"{written}: {error}")
 

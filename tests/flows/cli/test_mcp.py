@@ -97,7 +97,7 @@ def test_an_agent_over_stdio_gets_the_verdicts_of_sql_and_errors_in_one_sentence
     assert len(verdicts.structured_content["cells"][cell]["session_ids"]) == sessions == 8
     assert unknown.is_error
     error = error_of(unknown)["error"]["foreign_text"]
-    assert error == "`x` is neither a model nor the id of a series; `etfarm site` lists all"
+    assert error == "`x` is not a model or a series id; `etfarm site` lists all"
 
 
 def test_texts_of_strangers_are_marked_and_cannot_act_in_any_answer(maker: BundleMaker, ask: Ask) -> None:
