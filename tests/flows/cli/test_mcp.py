@@ -136,7 +136,7 @@ def test_answers_are_bounded_and_read_on_by_their_offset(
     # then rows that are long come in more pages, and a log is read on, too
     long = ask("sql", query="SELECT repeat('word ', 3000) AS x FROM session_latency", limit=200)
     assert 0 < len(long["rows"]) == long["next_offset"] < 40
-    assert long["rows"][0]["x"]["foreign_text"].endswith("\u2026 (13000 more letters)")
+    assert long["rows"][0]["x"]["foreign_text"].endswith("\u2026 (13000 more characters)")
     wide = ask("sql", query="SELECT list_transform(range(999), lambda n: repeat('word ', 3000)) AS x FROM range(3)")
     assert len(json.dumps(wide)) < 45_000
     assert wide["next_offset"] == 1
