@@ -29,8 +29,7 @@ def verdicts_of(sweep_id: str, var: Path, warehouse: Path | None) -> list[Verdic
 def noise_lines(sweep_id: str, var: Path, warehouse: Path | None) -> list[str]:
     """Return a line for each device of the sweep that was busy, and for each whose noise has doubled."""
     busy = [
-        f"{device} was busy: load {load:.1f} on {cores} cores before its sessions; measure again when nothing else "
-        "runs on it before you trust small changes"
+        f"{device} was busy before its sessions: load {load:.1f} on {cores} cores; measure again when it is idle"
         for device, load, cores in ask_warehouse("busy_devices", var, warehouse, sweep_id=sweep_id)
     ]
     return busy + [

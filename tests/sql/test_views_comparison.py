@@ -201,7 +201,7 @@ def test_a_device_that_was_busy_is_named_unless_its_own_threads_made_the_load(
     maker.load()
     # then
     (line,) = noise_lines("smoke-2026-11-20", tmp_path, maker.warehouse)
-    assert line.startswith("busy was busy: load 6.0 on 4 cores before its sessions; measure again when nothing else")
+    assert line == "busy was busy before its sessions: load 6.0 on 4 cores; measure again when it is idle"
 
 
 def mixed_night(maker: BundleMaker, day: int, slow: int, factor: float = 1.0, **changes: Any) -> None:
