@@ -9,7 +9,8 @@ myst_heading_anchors = 3
 root_doc = "README"
 # The pages in the order of the menu; the pages of the rooms are found by links and by search.
 PAGES = {
-    "Use": ["models", "llm", "sweeps", "devices", "sme", "sql", "numbers", "pull-requests", "json", "mcp"],
+    "Use": ["models", "llm", "sweeps", "devices", "sme", "sql", "numbers", "pull-requests"],
+    "Programs and agents": ["json", "mcp", "mcp-conversation"],
     "Skills": ["skills/README"],
     "Keep": ["operations", "scale", "prefect", "trust"],
     "Change": ["CONTRIBUTING"],

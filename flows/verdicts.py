@@ -27,8 +27,12 @@ def verdicts_of(sweep_id: str, var: Path, warehouse: Path | None) -> list[Verdic
 
 
 def noise_lines(sweep_id: str, var: Path, warehouse: Path | None) -> list[str]:
-    """Return a line for each device of the sweep whose noise has doubled."""
-    return [
+    """Return a line for each device of the sweep that was busy, and for each whose noise has doubled."""
+    busy = [
+        f"{device} was busy before its sessions: load {load:.1f} on {cores} cores; measure again when it is idle"
+        for device, load, cores in ask_warehouse("busy_devices", var, warehouse, sweep_id=sweep_id)
+    ]
+    return busy + [
         f"{device}: noise {100 * noise:.1f} %, {change:.1f} times that of {nights} earlier nights; check what else "
         "runs on it, its temperature and its power before you trust small changes"
         for device, noise, change, nights in ask_warehouse("noisy_devices", var, warehouse, sweep_id=sweep_id)

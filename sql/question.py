@@ -17,7 +17,7 @@ NAMES = {
     "cell": "SELECT DISTINCT cell FROM cell_overview",
 }
 """Each kind of name with the query of all names of that kind."""
-_PARAMETER = re.compile(r"\$(\w+)")
+_PARAMETER = re.compile(r"(?<![\w$])\$([A-Za-z_]\w*)\b(?!\$)")  # neither `$1` nor the quotes `$$` and `$tag$`
 _KIND = re.compile(r"^-- \$(\w+): (.+)$", re.MULTILINE)
 
 
@@ -37,6 +37,11 @@ class Question:
         return kinds | dict(_KIND.findall(self.text))
 
 
+def parameters_in(query: str) -> tuple[str, ...]:
+    """Return the name of each `$name` in a query, once."""
+    return tuple(dict.fromkeys(_PARAMETER.findall(query)))
+
+
 @functools.cache
 def questions() -> dict[str, Question]:
     """Return all questions by name."""
@@ -45,7 +50,7 @@ def questions() -> dict[str, Question]:
             name=file.name,
             summary=file.text.splitlines()[0].removeprefix("-- "),
             text=file.text,
-            parameters=tuple(dict.fromkeys(_PARAMETER.findall(file.text))),
+            parameters=parameters_in(file.text),
         )
         for file in sql_files("questions")
     }

@@ -11,10 +11,10 @@ import yaml
 
 from devices.errors import InputError
 from devices.inventory import Inventory
-from flows.cli.ask.questions import named_question, parameters_of
+from flows.cli.ask.questions import named_question, parameters_of, question_of
 from flows.cli.main import app
 from sql.warehouse import query as ask
-from tasks.measure.spec import read_sweep
+from tasks.measure.spec import SweepSpec, read_sweep
 from tests.fixtures.paths import ROOT
 from tests.fixtures.warehouse import BundleMaker
 
@@ -65,7 +65,7 @@ def test_every_command_in_a_shell_block_can_be_typed_as_it_stands() -> None:
         try:
             typed = command.make_context("etfarm", words)
             if text := typed.params.get("query"):
-                parameters_of(named_question(text), typed.args)
+                parameters_of(named_question(text) or question_of(text), typed.args)
         except (typer.exceptions.TyperException, InputError) as error:
             pytest.fail(f"{written}: {error}")
 
@@ -116,6 +116,21 @@ def test_every_sweep_file_and_inventory_is_valid(tmp_path: Path) -> None:
             assert read_sweep(tmp_path / "sweep.yaml").models
             kinds.add("sweep")
     assert kinds == {"inventory", "sweep"}
+
+
+def test_the_table_of_a_sweep_files_keys_has_each_key_with_its_default() -> None:
+    table = PAGES["docs/sweeps.md"].partition("| key | default |")[2].partition("\n\n")[0]
+    defaults = dict(re.findall(r"^\| `(\w+)` \| (.+?) \|", table, re.MULTILINE))
+    assert set(defaults) == set(SweepSpec.model_fields)
+    for name, written in defaults.items():
+        field = SweepSpec.model_fields[name]
+        if field.is_required():
+            assert written == "none: required", name
+        else:
+            default = field.get_default(call_default_factory=True)
+            assert yaml.safe_load(written.strip("`")) == (
+                default if name != "limits" else default.model_dump(exclude_none=True)
+            )
 
 
 def slug(heading: str) -> str:

@@ -80,7 +80,7 @@ def _run_sessions(job: DeviceJob, tally: DeviceTally, show: Show) -> None:
         with open_device(job.device) as device:
             runs = _SessionRuns(job, device, tally, show)
             while not runs.have_ended:
-                board.doing(job.title, "waiting for the device")
+                board.doing(job.title, "acquiring the device")
                 wait_s = min(job.spec.lease_wait_s, finish.left_s)
                 with held(device, sweep_id, step=job.title, priority=priority, ttl_s=ttl_s, wait_s=wait_s) as lease:
                     runs.run(lease.renew, lease.is_outranked)

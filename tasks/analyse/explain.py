@@ -34,6 +34,7 @@ from tasks.analyse.site.changes import compare_command
 from tasks.analyse.site.rows import NightVerdictRow, SeriesRow
 from tasks.analyse.site.session_rows import CellFactsRow, CellSessionRow
 from tasks.analyse.verdict.metrics import LATENCY
+from tasks.bundle.model_names import unknown_series
 from tasks.bundle.next_step import next_step
 
 _STEPS = {
@@ -176,8 +177,7 @@ def _chosen(
     if not found and shown in reader.models:
         raise InputError(f"`{name}` has no judged series: no night measured its time on a real device")
     if not found:
-        near = did_you_mean(name, {row.model for row in rows})
-        raise InputError(f"`{name}` is neither a model nor the id of a series{near or '; `etfarm site` lists all'}")
+        raise unknown_series(name, {row.model for row in rows})
     for field, value in only.items():
         known = {getattr(row, field) for row in found}
         if value is not None and value not in known:

@@ -4,6 +4,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from devices.errors import InputError
+from devices.suggest import did_you_mean
+
 _OF_FILE = re.compile(r"(?:.*/)?(?P<stem>[^/:]+)\.(?:py:(?P<factory>\w+)|pte)(?P<case>@.*)?", re.DOTALL)
 _SAYS_NOTHING = ("model", "models")
 """Names of files that tell nothing about the model in them: `./model.py:voice` shows as `model:voice`."""
@@ -22,6 +25,12 @@ def shown_names(models: Iterable[str]) -> dict[str, str]:
 def model_named(word: str, shown: Mapping[str, str]) -> str | None:
     """Return the model that a user means, by its own name or by the one of `shown_names`; None if neither is known."""
     return word if word in shown else next((model for model, name in shown.items() if name == word), None)
+
+
+def unknown_series(word: str, models: Iterable[str]) -> InputError:
+    """Return the error of a word that names no series, with the nearest model."""
+    near = did_you_mean(word, models) or "; `etfarm site` lists all"
+    return InputError(f"`{word}` is not a model or a series id{near}")
 
 
 def _shortest(model: str) -> str:

@@ -1,6 +1,7 @@
 """A check of a model: one time with its spread, under the lease of this machine, and which operators are portable."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -95,6 +96,9 @@ def test_one_disturbed_session_shows_in_the_range_and_not_in_the_share(
         "of that: 87.0 % (8.0 to 87.9 %) delegated, 2.2 % (1.1 to 91.0 %) portable, 10.9 % unattributed" in ended.lines
     )
     assert "  aten.mean.dim x 2: 2.2 % (1.1 to 91.0 %)" in ended.lines
+    # and it ends with the duration and the answer
+    assert re.fullmatch(r"checked in \d+\.\d s", ended.lines[-2])
+    assert ended.lines[-1] == "ready for a sweep"
 
 
 @pytest.mark.parametrize(("limit", "code"), [(2, 1), (3, 0)])

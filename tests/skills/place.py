@@ -20,11 +20,17 @@ _LONGEST_S = 600.0
 
 
 class Place:
-    """A fresh folder, and a shell in it."""
+    """A fresh folder, and a shell in it: variables and the folder that a script changes last, as in a terminal."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.path = f"{folder}/.venv/bin{os.pathsep}{os.environ['PATH']}"
+        self.variables = {
+            name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "ETFARM_"))
+        }
+        if machine := os.environ.get("ETFARM_MACHINE_FOLDER"):
+            self.variables["ETFARM_MACHINE_FOLDER"] = machine
+        self.variables["PWD"] = str(folder)
         folder.mkdir(parents=True)
         for path in ROOT.iterdir():
             if path.name not in {"var", ".venv", "build"}:
@@ -59,21 +65,19 @@ class Place:
 
     def run(self, script: str) -> tuple[int, str]:
         """Run a script by `sh -e`; return its exit code and what it printed."""
-        environment = {
-            name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "ETFARM_"))
-        }
-        if machine := os.environ.get("ETFARM_MACHINE_FOLDER"):
-            environment["ETFARM_MACHINE_FOLDER"] = machine
+        after = self.folder.with_name("variables")
         ended = subprocess.run(
-            ["sh", "-e", "-c", script],
-            cwd=self.folder,
-            env=environment | {"PATH": self.path},
+            ["sh", "-e", "-c", f"set -a; trap 'env -0 >\"{after}\"' EXIT\n{script}"],
+            cwd=self.variables["PWD"],
+            env=self.variables | {"PATH": self.path},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
             timeout=_LONGEST_S * SCALE,
         )
+        if after.exists():
+            self.variables = dict(each.split("=", 1) for each in after.read_text(encoding="utf-8").split("\0") if each)
         return ended.returncode, ended.stdout
 
 

@@ -5,7 +5,8 @@ The contract of a SKILL.md:
 - Front matter has `name`, the folder's name, and `description`, which states when to use it ("Use when ...").
 - The sections are Prerequisites, Steps, What a right result looks like, When it fails.
 - Prerequisites is a table of `needed | check`; a check is one command in backticks, which fails if it is not met.
-- A ```sh block is run by `sh -e` as written, in the order of the page.
+- A ```sh block is run by `sh -e` as written, in the order of the page. A variable that a block sets is set in those
+  after it, and so is the folder that it changes to.
 - A ```text block right after it is what the block prints: each line occurs in it, in this order. `...` stands for
   anything in a line. A figure with a decimal point was measured and stands for any figure. Runs of spaces are one.
 - `# needs the virtual lab` in a block's first line: only where the lab is up.

@@ -187,6 +187,23 @@ def test_a_device_whose_noise_doubles_is_named(maker: BundleMaker, tmp_path: Pat
     assert noise_lines("nightly-2026-11-06", tmp_path, maker.warehouse) == []
 
 
+def test_a_device_that_was_busy_is_named_unless_its_own_threads_made_the_load(
+    maker: BundleMaker, tmp_path: Path
+) -> None:
+    # given devices of four cores: one with two more processes, one with five, one that itself runs six threads, a phone
+    devices = {"calm": (3, 1, "linux"), "busy": (6, 1, "linux"), "full": (6.5, 6, "macos"), "phone": (9, 1, "android")}
+    for name, (load, threads, os) in devices.items():
+        conditions = {"taken_at": "2026-11-20T00:59:00Z", "load_1m": load}
+        facts = {"model": "board", "build": "b1", "cores": 4, "os": os}
+        maker.session(
+            [1_000_000], threads=threads, conditions__before=conditions, device__name=name, device__facts=facts
+        )
+    maker.load()
+    # then
+    (line,) = noise_lines("smoke-2026-11-20", tmp_path, maker.warehouse)
+    assert line == "busy was busy before its sessions: load 6.0 on 4 cores; measure again when it is idle"
+
+
 def mixed_night(maker: BundleMaker, day: int, slow: int, factor: float = 1.0, **changes: Any) -> None:
     """Write a night of eight sessions of which the last ones are 15 % slower than the others."""
     fast = 8 - slow

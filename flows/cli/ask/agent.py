@@ -15,7 +15,7 @@ from devices.errors import InputError
 from devices.suggest import did_you_mean
 from flows.cli.ask.marked import MOST_ROWS, bounded, marked, marked_cell, page_of
 from flows.cli.ask.outputs import data
-from flows.cli.ask.questions import known_names, named_question, parameters_of
+from flows.cli.ask.questions import known_names, named_question, parameters_of, question_of
 from flows.cli.ask.trace import write_trace
 from flows.cli.ask.verdicts import verdicts_of_night
 from flows.notebook import Farm
@@ -103,17 +103,17 @@ class Answers:
         self, query: _Text, options: dict[str, str] | None = None, offset: _Offset = 0, limit: _Limit = 50
     ) -> dict[str, Any]:
         """Rows of SQL (DuckDB, read-only, 60 s at most) or of a named question, such as slowest-operators, with its
-        options, such as {"model": "voice"}. Add ORDER BY to read on with offset."""
-        question = named_question(query)
+        options, such as {"model": "voice"}. Options of SQL are the values of its $names. Add ORDER BY to read on with
+        offset."""
+        question = named_question(query) or question_of(query)
         words = itertools.chain.from_iterable((f"--{name}", value) for name, value in (options or {}).items())
         parameters = parameters_of(question, list(words))
         with readable_warehouse(self._var, self._warehouse) as file:
             parameters = known_names(question, parameters, file)
-            text = question.text if question else query
-            with answered(file, text, parameters, MOST_S) as answer:
+            with answered(file, question.text, parameters, MOST_S) as answer:
                 rows = itertools.chain.from_iterable(answer.blocks())
                 found = list(itertools.islice(rows, offset, offset + limit + 1))
-                columns = list(_columns(distinct_names(answer.columns), text))
+                columns = list(_columns(distinct_names(answer.columns), question.text))
         names = [column["name"] for column in columns]
         page = page_of(found, 0, limit, lambda row: dict(zip(names, map(marked_cell, row), strict=True)))
         after = offset + page["next_offset"] if page["next_offset"] is not None else None

@@ -46,6 +46,9 @@ def sql(
 ) -> None:
     """Query the warehouse with SQL or a named question.
 
+    A $name in SQL is a value, and the option --name sets it: etfarm sql 'FROM verdict WHERE night = $night' --night
+    2026-11-20. Use single quotes, or the shell replaces $name first.
+
     Names and logs come from devices and files. Tables, CSV and Markdown replace their control characters and marks of
     direction with U+FFFD; JSON escapes them, and .parquet and .arrow keep them.
 

@@ -65,7 +65,7 @@ def _first(values: Sequence[Any], shown: Callable[[Any], Any]) -> list[Any]:
 def bounded(text: str, most: int = MOST_LETTERS) -> str:
     """Return text without characters that act; what is beyond `most` letters is counted."""
     more = len(text) - most
-    return plain(text[:most]) + (f"\u2026 ({more} more letters)" if more > 0 else "")
+    return plain(text[:most]) + (f"\u2026 ({more} more characters)" if more > 0 else "")
 
 
 def page_of(rows: Sequence[Any], offset: int, limit: int, shown: Callable[[Any], Any] = marked) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from devices.errors import InputError
 from devices.suggest import did_you_mean
-from sql.question import NAMES, Question, questions
+from sql.question import NAMES, Question, parameters_in, questions
 from sql.warehouse import query
 from tasks.bundle.model_names import model_named, shown_names
 
@@ -31,17 +31,28 @@ def named_question(text: str) -> Question | None:
     return None
 
 
-def parameters_of(question: Question | None, words: Sequence[str]) -> dict[str, str | None]:
-    """Return the parameters that options such as `--model mobilenet_v2` set, None for the others; raises InputError."""
-    values: dict[str, str | None] = dict.fromkeys(question.parameters if question else ())
+def question_of(query: str) -> Question:
+    """Return SQL as a question without a name, whose options are the `$name`s in it."""
+    return Question("", "", query, parameters_in(query))
+
+
+def parameters_of(question: Question, words: Sequence[str]) -> dict[str, str | None]:
+    """Return the parameters that options such as `--model mobilenet_v2` set; raises InputError.
+
+    The other parameters of a named question are None. SQL needs a value for each of its own.
+    """
+    values: dict[str, str | None] = dict.fromkeys(question.parameters if question.name else ())
     remaining = iter(words)
     for word in remaining:
         option, has_value, value = word.partition("=")
-        if question is None:
-            raise InputError(f"{option}: unknown option or second argument; only a named question has more: {_LIST}")
+        if not question.parameters:
+            raise InputError(
+                f"{option}: unknown option or second argument; SQL has an option for each $name in it, and a named "
+                f"question has options: {_LIST}"
+            )
         if option not in _options(question):
-            near = did_you_mean(option, _options(question))
-            raise InputError(f"{option}: not an option of {question.name}; use {', '.join(_options(question))}{near}")
+            near, name = did_you_mean(option, _options(question)), question.name or "this query"
+            raise InputError(f"{option}: not an option of {name}; use {', '.join(_options(question))}{near}")
         given = value if has_value else next(remaining, None)
         if given is None:
             raise InputError(f"{option}: its value is missing; write {option} VALUE")
@@ -49,11 +60,11 @@ def parameters_of(question: Question | None, words: Sequence[str]) -> dict[str, 
     return values
 
 
-def known_names(question: Question | None, values: Mapping[str, str | None], warehouse: Path) -> dict[str, str | None]:
+def known_names(question: Question, values: Mapping[str, str | None], warehouse: Path) -> dict[str, str | None]:
     """Return the parameters, a model by its name in the warehouse; raises InputError for a name that is not in it."""
     named = dict(values)
-    for parameter, kind in (question.kinds if question else {}).items():
-        value = values[parameter]
+    for parameter, kind in question.kinds.items():
+        value = values.get(parameter)
         if value is None:
             continue
         known = sorted(row[0] for row in query(warehouse, NAMES[kind])[1] if row[0] is not None)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from devices.errors import InputError
-from flows.cli.ask.questions import known_names, named_question, parameters_of
+from flows.cli.ask.questions import known_names, named_question, parameters_of, question_of
 from flows.cli.formats import as_text, output_file, write_rows
 from flows.terminal import show, show_pieces
 from flows.warehouse.publish import readable_warehouse
@@ -21,21 +21,20 @@ def ask(
 ) -> None:
     """Run one query and print its rows, as a table without `form`, or write them to `output` by its suffix.
 
-    `text` is SQL, the path of a .sql file or the name of a question with its `options`. Raises InputError and
+    `text` is SQL, the path of a .sql file or the name of a question, with its `options`. Raises InputError and
     WarehouseError.
     """
     if output is not None and form is not None:
         raise InputError("--format and --output exclude each other; the suffix of the file decides its format")
-    question = named_question(text)
+    question = named_question(text) or question_of(_query_text(text))
     parameters = parameters_of(question, options)
     with readable_warehouse(var, warehouse) as readable:
         parameters = known_names(question, parameters, readable)
-        query = question.text if question else _query_text(text)
         if output is None:
-            with answered(readable, query, parameters) as answer:
+            with answered(readable, question.text, parameters) as answer:
                 show_pieces(as_text(answer.columns, answer.blocks(), form or "table"))
             return
-        with output_file(output) as stream, answered(readable, query, parameters) as answer:
+        with output_file(output) as stream, answered(readable, question.text, parameters) as answer:
             write_rows(answer, stream, output)
     show(f"{output}: {answer.rows} row{'' if answer.rows == 1 else 's'}")
 

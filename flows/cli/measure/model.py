@@ -51,7 +51,7 @@ def check(
         problems = [str(error)]
     seconds = time.monotonic() - started
     if format == "text":
-        show(f"{'failed: ' + '; '.join(problems) if problems else 'ready for a sweep'}", f"time: {seconds:.1f} s")
+        show(f"checked in {seconds:.1f} s", f"failed: {'; '.join(problems)}" if problems else "ready for a sweep")
     else:
         about = {"model": model, "precision": precision, "ready": not problems, "problems": problems}
         document = about | {"seconds": seconds, "cases": [_as_object(case) for case in cases]}

@@ -7,6 +7,7 @@ from itertools import groupby
 
 from devices.errors import InputError
 from tasks.analyse.verdict.night import Verdict
+from tasks.bundle.model_names import unknown_series
 
 _STEPS = {"regression", "suspected", "improvement"}
 
@@ -52,8 +53,7 @@ def find_series(word: str, device: str | None, known: Iterable[SeriesOnDevice]) 
     if len(found) == 1:
         return found[0]
     if not found:
-        models = ", ".join(sorted({each.model for each in on_device})) or "none"
-        raise InputError(f"`{word}` is not a model or a series id (at least 6 digits) with verdicts; models: {models}")
+        raise unknown_series(word, {each.model for each in on_device})
     lines = "".join(f"\n  {each.series_id[:12]}  {each}" for each in found)
     raise InputError(f"`{word}` is {len(found)} series; name one by its id, and --device:{lines}")
 

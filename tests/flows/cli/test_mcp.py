@@ -97,7 +97,7 @@ def test_an_agent_over_stdio_gets_the_verdicts_of_sql_and_errors_in_one_sentence
     assert len(verdicts.structured_content["cells"][cell]["session_ids"]) == sessions == 8
     assert unknown.is_error
     error = error_of(unknown)["error"]["foreign_text"]
-    assert error == "`x` is neither a model nor the id of a series; `etfarm site` lists all"
+    assert error == "`x` is not a model or a series id; `etfarm site` lists all"
 
 
 def test_texts_of_strangers_are_marked_and_cannot_act_in_any_answer(maker: BundleMaker, ask: Ask) -> None:
@@ -136,7 +136,7 @@ def test_answers_are_bounded_and_read_on_by_their_offset(
     # then rows that are long come in more pages, and a log is read on, too
     long = ask("sql", query="SELECT repeat('word ', 3000) AS x FROM session_latency", limit=200)
     assert 0 < len(long["rows"]) == long["next_offset"] < 40
-    assert long["rows"][0]["x"]["foreign_text"].endswith("\u2026 (13000 more letters)")
+    assert long["rows"][0]["x"]["foreign_text"].endswith("\u2026 (13000 more characters)")
     wide = ask("sql", query="SELECT list_transform(range(999), lambda n: repeat('word ', 3000)) AS x FROM range(3)")
     assert len(json.dumps(wide)) < 45_000
     assert wide["next_offset"] == 1

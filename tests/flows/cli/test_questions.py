@@ -52,6 +52,18 @@ def test_an_unknown_name_is_one_sentence_and_never_an_empty_answer(
     assert (ended.code, ended.err) == (0, "")
 
 
+def test_options_of_sql_are_values_and_never_sql(command: Command, asked: BundleMaker) -> None:
+    text = "SELECT model, precision, $note AS note FROM session_latency WHERE night = $night AND model = $model"
+    words = ("--night", "2026-11-20", "--note", "x' OR '1'='1", "--format", "csv", "--warehouse", asked.warehouse)
+    ended = command("sql", text, "--model", "mobilenet_v2", *words)
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.splitlines() == ["model,precision,note", "mobilenet_v2,fp32,x' OR '1'='1"]
+    # and a name is checked as that of a question
+    ended = command("sql", text, "--model", "mobilenet_v3", *words)
+    assert (ended.code, ended.out) == (2, "")
+    assert "--model mobilenet_v3: the warehouse contains no such model; did you mean `mobilenet_v2`?" in ended.err
+
+
 def test_every_parameter_of_a_question_is_a_kind_of_name_a_date_or_nothing_else() -> None:
     dates = {"since", "night"}
     for question in questions().values():

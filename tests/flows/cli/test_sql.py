@@ -151,7 +151,13 @@ def test_a_query_that_fails_late_leaves_the_file_as_it_was(
         (["slowest-operators", "--since", "2026-11-20"], "--since: not an option of slowest-operators; use --model, "),
         (["slowest-operators", "--modl", "toy"], "; did you mean `--model`?"),
         (["slowest-operators", "--model"], "--model: its value is missing; write --model VALUE"),
-        (["SELECT 1", "--model", "toy"], "--model: unknown option or second argument; only a named question has more"),
+        (
+            ["SELECT 1", "--model", "toy"],
+            "--model: unknown option or second argument; SQL has an option for each $name",
+        ),
+        (["SELECT $$x$$ || $tag$y$tag$ || 'US$z'", "--x", "1"], "--x: unknown option or second argument"),
+        (["SELECT $model", "--modl", "toy"], "--modl: not an option of this query; use --model; did you mean"),
+        (["SELECT $day"], "Values were not provided for the following prepared statement parameters: day"),
         ([], "name a question, or pass SQL or a .sql file; list the questions with `etfarm sql --list`"),
     ],
 )

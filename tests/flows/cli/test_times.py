@@ -19,9 +19,10 @@ def test_each_time_is_printed_with_its_sessions_and_their_interval_or_range(
 ) -> None:
     maker = BundleMaker(tmp_path / "made")
     # given cells of one, of three and of six sessions, and one of an emulated device
-    for model, times_ms in (("a-one", (10,)), ("b-three", (10, 12, 11)), ("c-six", (10, 11, 12, 13, 14, 15))):
+    times = {"a-one": (10,), "b-three": (10.4665, 12.6, 10.51241), "c-six": (10, 11, 12, 13, 14, 15)}
+    for model, times_ms in times.items():
         for index, ms in enumerate(times_ms):
-            maker.session([ms * MS] * 3, model__name=model, index=index)
+            maker.session([round(ms * MS)] * 3, model__name=model, index=index)
     maker.session([10 * MS] * 3, **EMULATED)
     maker.load()
     # when the times are printed
@@ -32,8 +33,9 @@ def test_each_time_is_printed_with_its_sessions_and_their_interval_or_range(
     assert head.split()[5:] == ["sessions", "runs", "time", "ms", "MAD", "ms", "95", "%", "interval", "or", "range"]
     one, three, six, emulated = (row.split()[5:] for row in rows[:4])
     assert one == ["1", "3", "10", "0"]
-    assert three == ["3", "9", "11", "0", "10.0", "to", "12.0", "ms"]
-    assert six == ["6", "18", "12.5", "0", "95", "%", "interval", "10.0", "to", "15.0", "ms"]
+    # and a time lies within its range, since both have the same digits
+    assert three == ["3", "9", "10.5124", "0", "10.4665", "to", "12.6", "ms"]
+    assert six == ["6", "18", "12.5", "0", "95", "%", "interval", "10", "to", "15", "ms"]
     assert emulated[-1] == "3"
 
 

@@ -77,7 +77,7 @@ def test_a_published_page_has_the_details_only_of_cells_with_a_page(connection: 
 @pytest.mark.parametrize(
     ("name", "only", "sentence"),
     [
-        ("bert_3", {}, "`bert_3` is neither a model nor the id of a series; did you mean `bert_03`?"),
+        ("bert_3", {}, "`bert_3` is not a model or a series id; did you mean `bert_03`?"),
         (
             SLOW,
             {"device": "phone-01"},

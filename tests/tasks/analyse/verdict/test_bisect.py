@@ -82,5 +82,5 @@ def test_a_series_is_named_by_its_model_or_its_id() -> None:
 def test_a_name_of_several_series_lists_them() -> None:
     with pytest.raises(InputError, match=r"`vit` is 2 series; .*\n  aaaa11112222  vit fp32 sme2_on t1 on pixel-1"):
         find_series("vit", None, SERIES)
-    with pytest.raises(InputError, match=r"`resnet` is not a model or a series id .*; models: conv, vit"):
-        find_series("resnet", None, SERIES)
+    with pytest.raises(InputError, match="`cnv` is not a model or a series id; did you mean `conv`"):
+        find_series("cnv", None, SERIES)
