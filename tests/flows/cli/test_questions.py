@@ -99,9 +99,7 @@ def test_a_model_without_a_case_means_all_its_cases(command: Command, tmp_path: 
     asked.load()
 
     def models(named: str) -> list[str]:
-        ended = command(
-            "sql", "slowest-operators", "--model", named, "--format", "csv", "--warehouse", asked.warehouse
-        )
+        ended = command("sql", "slowest-operators", "--model", named, "--format", "csv", "--warehouse", asked.warehouse)
         assert ended.code == 0, ended.err
         head, *rows = csv.reader(ended.out.splitlines())
         return [row[head.index("model")] for row in rows]
