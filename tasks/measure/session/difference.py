@@ -95,7 +95,7 @@ def first_difference(got: TensorFile, want: TensorFile) -> int | None:
 def margin_of(place: int, texts: Sequence[TensorFile], choices: Sequence[TensorFile]) -> float | None:
     """Return how far the scores of the tokens of two texts are from each other at a place, relative to their RMS.
 
-    `choices` are the likeliest tokens at each place and how far each is behind the first; None if one is not among them.
+    `choices` are the likeliest tokens at each place and how far each is behind the first; None if either is missing.
     """
     tokens, behind = (_elements(each).reshape(each.shape)[place].tolist() for each in choices)
     found = dict(zip(tokens, behind, strict=True))

@@ -47,7 +47,7 @@ class AccuracyRow(CellRow):
     ]
     margin: Annotated[
         float | None,
-        Scientific("Margin", "", "how far its score is from that of the other token, relative to the RMS of all scores"),
+        Scientific("Margin", "", "distance of its score from the other token's, relative to the RMS of all scores"),
     ]
     max_abs_error: Annotated[
         float | None, Scientific("Max abs error", "", "largest absolute difference of an element from eager PyTorch")

@@ -87,9 +87,7 @@ def build(
                 eager[case.name],
                 exact.get(case.name),
                 host.get(case.name),
-                choices_in(
-                    {"eager": eager[case.name], "host": host.get(case.name)}, modules, case, recipe.float_type
-                ),
+                choices_in({"eager": eager[case.name], "host": host.get(case.name)}, modules, case, recipe.float_type),
                 converted[case.method.program_method].layers,
                 _of_layers(converted[case.method.program_method].layers, layers_in_fp32.get(case.name, [])),
             )

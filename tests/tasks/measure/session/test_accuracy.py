@@ -304,7 +304,7 @@ def test_a_token_that_was_nearly_as_likely_is_another_text_and_no_error(
     host, eager = compare_outputs(*tokens_instead(tmp_path, 8, [0.0, margin, 2.0, 3.0]))
     # then the first token that differs and its margin are told, and the limit decides
     assert (host.reference, host.first_difference, eager.first_difference) == ("host", 2, 2)
-    assert (host.margin, eager.margin) == (pytest.approx(margin), pytest.approx(margin))
+    assert [host.margin, eager.margin] == pytest.approx([margin, margin])
     assert (host.is_inaccurate, eager.is_inaccurate) == (of_host, of_eager)
 
 
@@ -313,8 +313,8 @@ def test_the_margin_is_between_the_two_tokens_if_neither_is_eagers_likeliest(tmp
     references, collected = tokens_instead(tmp_path, 8, [0.0, 0.5, 0.501, 3.0])
     references = replace(references, host=[entry(references.folder, "host.bin", [5, 5, 9, 5], "int64")])
     host, eager = compare_outputs(references, collected)
-    assert (host.margin, host.is_inaccurate) == (pytest.approx(0.001, rel=1e-3), False)
-    assert (eager.margin, eager.is_inaccurate) == (pytest.approx(0.5), True)
+    assert [host.margin, eager.margin] == pytest.approx([0.001, 0.5], rel=1e-3)
+    assert (host.is_inaccurate, eager.is_inaccurate) == (False, True)
 
 
 @pytest.mark.parametrize("behind", [[0.0] * 4, [float("nan")] * 4], ids=["an unlikely token", "no scores"])
