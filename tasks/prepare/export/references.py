@@ -138,7 +138,7 @@ def choices_in(
     """
     import torch
 
-    scores_of = getattr(modules[case.method.program_method], "scores", None)
+    scores_of = getattr(modules[case.method.program_method], "scores_of_next", None)
     if not case.method.steps or scores_of is None:
         return {}
     found = {}
