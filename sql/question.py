@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from sql.schema import sql_files
 
 NAMES = {
-    **{kind: f"SELECT DISTINCT {kind} FROM session_overview" for kind in ("model", "device", "precision", "variant")},
+    # A model with cases, such as llama@tg64, is also known by its name without them.
+    "model": "SELECT DISTINCT unnest([model, regexp_replace(model, '@[^@]*$', '')]) FROM session_overview",
+    **{kind: f"SELECT DISTINCT {kind} FROM session_overview" for kind in ("device", "precision", "variant")},
     "language model": "SELECT DISTINCT regexp_replace(model, '@[^@]*$', '') FROM session_overview",
     "sweep": "SELECT sweep_id FROM sweep_overview",
     "cell": "SELECT DISTINCT cell FROM cell_overview",

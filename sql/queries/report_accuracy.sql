@@ -15,6 +15,7 @@ worst AS (
         min(cosine) AS cosine,
         min(top1_agreement) AS top1_agreement,
         min(first_difference) AS first_difference,
+        max(margin) AS margin,
         max(least_snr_db) AS least_snr_db,
         bool_or(is_inaccurate) AS is_inaccurate,
         count(DISTINCT session_id) AS sessions

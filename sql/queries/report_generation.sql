@@ -2,7 +2,7 @@
 SELECT
     named.* EXCLUDE (sweep_id, place) REPLACE (generation_speed.model AS model),
     prefill_test,
-    CASE WHEN without_times IS NULL THEN time_to_first_token_ms END AS time_to_first_token_ms,
+    CASE WHEN without_times IS NULL THEN prefill_ms END AS prefill_ms,
     prefill_tokens_per_s,
     prefill_sessions,
     decode_test,

@@ -1,4 +1,4 @@
--- What does each recipe cost and gain: size, tokens per second, perplexity, tokens that are equal to those of fp32?
+-- What does each recipe cost and gain: size, tokens per second, perplexity, tokens equal to those of fp32, accuracy?
 -- $model: language model
 WITH
 written AS (
@@ -8,6 +8,15 @@ written AS (
         min(top1_agreement) FILTER (reference = 'fp32' OR precision = 'fp32' AND reference = 'eager') AS tokens_equal
     FROM session_accuracy
     GROUP BY ALL
+),
+of_prefill AS (
+    SELECT sweep_id, cell AS prefill_cell, accuracy AS prefill_accuracy
+    FROM cell_accuracy
+),
+of_decode AS (
+    SELECT sweep_id, cell AS decode_cell, accuracy AS decode_accuracy, share AS portable_share
+    FROM cell_accuracy
+    LEFT JOIN portable_weight USING (sweep_id, cell)
 )
 SELECT
     sweep_id,
@@ -22,9 +31,16 @@ SELECT
     arg_max(decode_test, kv_depth) AS tg,
     arg_max(decode_tokens_per_s, kv_depth) AS tg_tokens_per_s,
     max(perplexity) AS perplexity,
-    min(tokens_equal) AS tokens_equal
+    min(tokens_equal) AS tokens_equal,
+    CASE
+        WHEN bool_or('inaccurate' IN (prefill_accuracy, decode_accuracy)) THEN 'inaccurate'
+        ELSE max(greatest(prefill_accuracy, decode_accuracy))
+    END AS accuracy,
+    arg_max(portable_share, kv_depth) AS tg_portable_share
 FROM generation_speed
 LEFT JOIN written USING (decode_cell)
+LEFT JOIN of_prefill USING (sweep_id, prefill_cell)
+LEFT JOIN of_decode USING (sweep_id, decode_cell)
 WHERE _has_times(emulated)
     AND source = 'ETDump'
     AND ($model IS NULL OR model = $model)

@@ -5,7 +5,7 @@ phase AS (
     SELECT
         *,
         prefill_test AS test,
-        coalesce(time_to_first_token_ms, 1000 * prefill_tokens / prefill_tokens_per_s) AS ms,
+        prefill_ms AS ms,
         prefill_tokens_per_s AS tokens_per_s,
         prefill_low_per_s AS low,
         prefill_high_per_s AS high,

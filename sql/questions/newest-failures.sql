@@ -2,7 +2,7 @@
 SELECT started_at, sweep_id, device, model, precision, variant, mode, threads, status, reason_code, reason, session_id
 FROM failed_session
 WHERE NOT superseded
-    AND ($model IS NULL OR model = $model)
+    AND _is_model(model, $model)
     AND ($device IS NULL OR device = $device)
     AND ($sweep IS NULL OR sweep_id = $sweep)
     AND ($since IS NULL OR night >= $since::DATE)

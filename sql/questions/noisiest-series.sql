@@ -14,7 +14,7 @@ SELECT
 FROM series_latency
 WHERE sessions > 1
     AND _has_times(emulated)
-    AND ($model IS NULL OR model = $model)
+    AND _is_model(model, $model)
     AND ($device IS NULL OR device = $device)
     AND ($since IS NULL OR night >= $since::DATE)
 ORDER BY relative_mad DESC, relative_range DESC, night, device, model, cell

@@ -2,7 +2,7 @@
 SELECT sweep_id, device, model, precision, variant, threads, portable_ms, execute_ms, share, sessions, cell
 FROM portable_weight
 WHERE _has_times(emulated)
-    AND ($model IS NULL OR model = $model)
+    AND _is_model(model, $model)
     AND ($device IS NULL OR device = $device)
     AND ($precision IS NULL OR precision = $precision)
     AND ($sweep IS NULL OR sweep_id = $sweep)

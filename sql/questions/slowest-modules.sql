@@ -17,7 +17,7 @@ FROM module_time
 WHERE kind = 'module'
     AND own_ms > 0
     AND _has_times(emulated)
-    AND ($model IS NULL OR model = $model)
+    AND _is_model(model, $model)
     AND ($device IS NULL OR device = $device)
     AND ($precision IS NULL OR precision = $precision)
     AND ($variant IS NULL OR variant = $variant)

@@ -19,7 +19,7 @@ FROM operator_time
 WHERE kind IN ('delegated', 'portable', 'other')
     AND NOT below_resolution
     AND _has_times(emulated)
-    AND ($model IS NULL OR model = $model)
+    AND _is_model(model, $model)
     AND ($device IS NULL OR device = $device)
     AND ($precision IS NULL OR precision = $precision)
     AND ($variant IS NULL OR variant = $variant)

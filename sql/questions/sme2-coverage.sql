@@ -15,7 +15,7 @@ SELECT
     cell
 FROM sme2_coverage
 WHERE variant <> 'sme2_off'
-    AND ($model IS NULL OR model = $model)
+    AND _is_model(model, $model)
     AND ($device IS NULL OR device = $device)
     AND ($precision IS NULL OR precision = $precision)
     AND ($sweep IS NULL OR sweep_id = $sweep)

@@ -11,7 +11,7 @@ dated AS (
     FROM series_latency
     WHERE is_newest
         AND _has_times(emulated)
-        AND ($model IS NULL OR model = $model)
+        AND _is_model(model, $model)
         AND ($device IS NULL OR device = $device)
         AND ($precision IS NULL OR precision = $precision)
     WINDOW nights AS (PARTITION BY series_id, device)

@@ -4,7 +4,7 @@ SELECT
 FROM operator_time
 WHERE kind = 'portable'
     AND _has_times(emulated)
-    AND ($model IS NULL OR model = $model)
+    AND _is_model(model, $model)
     AND ($device IS NULL OR device = $device)
     AND ($precision IS NULL OR precision = $precision)
     AND ($sweep IS NULL OR sweep_id = $sweep)

@@ -3,7 +3,7 @@ SELECT sweep_id, device, model, precision, threads, sessions_on, sessions_off, t
 FROM sme2_speedup
 WHERE speedup < 1.02
     AND _has_times(emulated)
-    AND ($model IS NULL OR model = $model)
+    AND _is_model(model, $model)
     AND ($device IS NULL OR device = $device)
     AND ($precision IS NULL OR precision = $precision)
     AND ($sweep IS NULL OR sweep_id = $sweep)

@@ -170,6 +170,9 @@ class Accuracy(_Record):
     """Whether the output is beyond the limit; None if it was not judged."""
     first_difference: Count | None = None
     """Number, from 0, of the first written token that differs; None if none does, and of all other outputs."""
+    margin: Finite | None = None
+    """How far the scores of that token and of the reference's are from each other in eager PyTorch, relative to the
+    root mean square of all scores there; None if it is not one of the likeliest four, or not known."""
 
 
 class FileRecord(_Record):

@@ -44,6 +44,7 @@ def session_row(record: SessionRecord, runs: Runs | None) -> Row:
         "etdump_sha256": record.files["model.etdump"].sha256 if runs else None,
         "delegate_note": delegate_note(runs),
         **{f"first_other_{each.reference}": each.first_difference for each in record.accuracy or ()},
+        **{f"margin_{each.reference}": each.margin for each in record.accuracy or () if each.reference != "fp32"},
         "least_top1": max((each.least_top1 for each in record.accuracy or () if each.least_top1), default=None),
     }
 
@@ -115,7 +116,7 @@ def accuracy_rows(record: SessionRecord) -> list[Row]:
     """
     unstated = "fp32" if record.model.precision in ("int8_static", "int8_dynamic") else "eager"
     return [
-        output.model_dump(exclude={"least_top1", "first_difference"})
+        output.model_dump(exclude={"least_top1", "first_difference", "margin"})
         | ({} if "reference" in output.model_fields_set else {"reference": unstated})
         for output in record.accuracy or []
     ]

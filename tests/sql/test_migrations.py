@@ -33,6 +33,7 @@ RELEASED = {
     "0026_source_author.sql": "8d68d7e48bbf4c5b",
     "0027_generation.sql": "d9eb335f80caaa65",
     "0028_work.sql": "7218eebb8712ddfb",
+    "0029_margin.sql": "c5c66d79da5270ba",
 }
 
 

@@ -187,14 +187,14 @@ def test_top1_of_the_sweep_file_makes_a_cell_inaccurate_with_the_reason(maker: B
 def test_the_first_token_that_makes_a_cell_inaccurate_is_in_the_view_and_in_its_reason(maker: BundleMaker) -> None:
     # given a text whose third token is another than the host's, and whose first is another than that of fp32
     equal = {"output": 0, "max_abs_error": 1.0, "max_rel_error": None, "nonfinite_mismatches": 0}
-    host = {**equal, "reference": "host", "first_difference": 2, "is_inaccurate": True}
+    host = {**equal, "reference": "host", "first_difference": 2, "margin": 0.25, "is_inaccurate": True}
     fp32 = {**equal, "reference": "fp32", "first_difference": 0}
     maker.session([MS], accuracy=[host, fp32])
     maker.load()
     assert maker.ask("SELECT accuracy, first_difference FROM cell_accuracy") == [("inaccurate", 2)]
-    assert maker.ask("SELECT reference, first_difference FROM session_accuracy ORDER BY 1") == [
-        ("fp32", 0),
-        ("host", 2),
+    assert maker.ask("SELECT reference, first_difference, margin FROM session_accuracy ORDER BY 1") == [
+        ("fp32", 0, None),
+        ("host", 2, 0.25),
     ]
     ((reason,),) = maker.ask("SELECT inaccuracy FROM _inaccurate_cell")
     assert "(token 2 is another one)" in reason

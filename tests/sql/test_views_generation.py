@@ -8,7 +8,7 @@ from tasks.bundle.interval import median_interval
 from tests.fixtures.warehouse import BundleMaker
 
 MS = 1_000_000
-SPEEDS = "prefill_tokens, time_to_first_token_ms, prefill_tokens_per_s, prefill_sessions"
+SPEEDS = "prefill_tokens, prefill_ms, time_to_first_token_ms, prefill_tokens_per_s, prefill_sessions"
 DECODING = "kv_depth, decode_tokens, decode_ms, decode_tokens_per_s, decode_sessions"
 
 
@@ -31,7 +31,7 @@ def test_a_prefill_is_beside_the_decoding_at_the_depth_that_it_leaves(maker: Bun
     phase(maker, "decode", 1, 128, 4, 5, 6)
     # then the speeds are the tokens over the time of the cell
     assert rows_of(maker, f"model, threads, {SPEEDS}, {DECODING}") == [
-        ("llm", 1, 128, 50.0, 2560.0, 3, 128, 1, 5.0, 200.0, 3)
+        ("llm", 1, 128, 50.0, 50.0, 2560.0, 3, 128, 1, 5.0, 200.0, 3)
     ]
 
 
@@ -42,9 +42,9 @@ def test_each_length_of_prompt_and_depth_has_a_row(maker: BundleMaker) -> None:
     phase(maker, "decode64", 1, 64, 5)
     phase(maker, "decode99", 2, 99, 8)
     assert rows_of(maker, f"{SPEEDS}, {DECODING}") == [
-        (16, 10.0, 1600.0, 1, None, None, None, None, None),
-        (64, 20.0, 3200.0, 1, 64, 1, 5.0, 200.0, 1),
-        (None, None, None, None, 99, 2, 8.0, 250.0, 1),
+        (16, 10.0, 10.0, 1600.0, 1, None, None, None, None, None),
+        (64, 20.0, 20.0, 3200.0, 1, 64, 1, 5.0, 200.0, 1),
+        (None, None, None, None, None, 99, 2, 8.0, 250.0, 1),
     ]
 
 
@@ -88,10 +88,11 @@ def test_of_a_prompt_in_chunks_the_last_one_is_measured_and_the_first_token_come
     phase(maker, "pp16_d32", 16, 32, 40, model__prompt_tokens=48, stats=stats)
     phase(maker, "tg4_d48", 1, 48, 4, model__steps=4, stats=stats)
     # then the first token needs the load, both and the first run; decoding is not beside it
-    columns = "prefill_test, prompt_tokens, prefill_tokens_per_s, time_to_first_token_ms, load_to_first_token_ms"
+    columns = "prefill_test, prompt_tokens, prefill_ms, prefill_tokens_per_s"
+    columns += ", time_to_first_token_ms, load_to_first_token_ms"
     assert rows_of(maker, f"{columns}, decode_test") == [
-        ("pp16 @ d32", 48, 400.0, None, 5.0 + 60.0 + 9 * 40.0, None),
-        (None, None, None, None, None, "tg4 @ d48"),
+        ("pp16 @ d32", 48, 40.0, 400.0, None, 5.0 + 60.0 + 9 * 40.0, None),
+        (None, None, None, None, None, None, "tg4 @ d48"),
     ]
 
 

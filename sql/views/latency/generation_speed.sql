@@ -81,6 +81,7 @@ SELECT
     about.threads,
     prefill.tokens AS prefill_tokens,
     CASE WHEN prefill.prompt_tokens IS NULL THEN prefill.time_ms END AS time_to_first_token_ms,
+    prefill.time_ms AS prefill_ms,
     prefill.tokens_per_s AS prefill_tokens_per_s,
     prefill.sessions AS prefill_sessions,
     decode.kv_depth,
@@ -129,6 +130,7 @@ SELECT
     threads,
     reported_prompt_tokens AS prefill_tokens,
     reported_first_token_ms AS time_to_first_token_ms,
+    reported_prompt_ms AS prefill_ms,
     1000 * reported_prompt_tokens / nullif(reported_prompt_ms, 0) AS prefill_tokens_per_s,
     1 AS prefill_sessions,
     reported_prompt_tokens AS prompt_tokens,
@@ -152,7 +154,8 @@ COMMENT ON COLUMN generation_speed.model IS 'Name of the model, without the name
 COMMENT ON COLUMN generation_speed.prefill_tokens IS 'Tokens that one run of the prefill reads: the prompt, or its last chunk.';
 COMMENT ON COLUMN generation_speed.prompt_tokens IS 'Tokens of the prompt: more than prefill_tokens if it is read in chunks.';
 COMMENT ON COLUMN generation_speed.time_to_first_token_ms IS 'Milliseconds to read the prompt, after which the scores of the first new token are known: the time of Method::execute in its cell. Loading, tokenizing and sampling are not part of it. NULL for a prompt in chunks, of which only the last one is measured repeatedly: see load_to_first_token_ms.';
-COMMENT ON COLUMN generation_speed.prefill_tokens_per_s IS 'prefill_tokens over the time of a run, per second; NULL on emulated devices.';
+COMMENT ON COLUMN generation_speed.prefill_ms IS 'Milliseconds of one prefill run: the time of Method::execute in its cell. For a prompt in chunks, the last one.';
+COMMENT ON COLUMN generation_speed.prefill_tokens_per_s IS 'prefill_tokens over prefill_ms, per second; NULL on emulated devices.';
 COMMENT ON COLUMN generation_speed.prefill_sessions IS 'Sessions behind the prefill; NULL without one.';
 COMMENT ON COLUMN generation_speed.kv_depth IS 'Tokens in the KV cache before the first decoding run. With decode_steps each run writes at the next position; otherwise every run writes the same position, so all are at this depth.';
 COMMENT ON COLUMN generation_speed.decode_tokens IS 'New tokens of one decoding run, usually 1.';

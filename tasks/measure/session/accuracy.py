@@ -1,7 +1,7 @@
 """The outputs of a runner compared with the same program on the host and with eager PyTorch, and judged by limits."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from devices.errors import FarmError
 from tasks.bundle.record import Accuracy
-from tasks.measure.session.difference import Difference, TensorFile, difference_of, first_difference
+from tasks.measure.session.difference import Difference, TensorFile, difference_of, first_difference, margin_of
 from tasks.prepare.export.accuracy_limits import AccuracyLimits
 from tasks.prepare.export.entry import AccuracyWanted
 
@@ -17,6 +17,10 @@ ZERO_LIMIT = 1e-3
 """The largest absolute error of an output that is 0 everywhere in eager PyTorch and so has no SNR."""
 EQUAL_SHARE_LIMIT = 0.9
 """Integer outputs are accurate if so many elements are equal: of indices, such as tokens, an SNR means nothing."""
+
+
+_TOKENS: dict[str, None] = {"snr_db": None, "cosine": None}
+"""Figures that mean nothing of tokens."""
 
 
 class OutputMismatchError(FarmError):
@@ -39,6 +43,8 @@ class References:
     """Limits against fp32, or against `eager` where there is none, instead of those of the recipe."""
     are_tokens: bool = False
     """The outputs are tokens that were written one after another: after the first that differs, the text is another."""
+    choices: Mapping[str, Sequence[dict[str, Any]]] = field(default_factory=dict)
+    """What was almost written instead of the tokens of a reference, see `margin_of`; none where that is unknown."""
 
 
 def compare_outputs(references: References, collected: Path) -> list[Accuracy]:
@@ -102,12 +108,15 @@ def _judged(
         least_snr_db = wanted.min_snr_db
     least_top1 = wanted.top1 if wanted else None
     figures = {name: value for name, value in asdict(found).items() if name in Accuracy.model_fields}
+    assert least_snr_db is not None
     if references.are_tokens:
+        first = first_difference(*files)
+        margin = _margin(references, reference, first, files)
+        figures |= _TOKENS | {"first_difference": first, "margin": margin}
+        is_tie = margin is not None and margin <= most_margin(least_snr_db)
+        is_inaccurate = not is_tie and not found.is_equal if _has_same_text(reference, references.limits) else None
         least_snr_db = None
-        figures |= {"snr_db": None, "cosine": None, "first_difference": first_difference(*files)}
-        is_inaccurate = _is_another_text(found, reference, references.limits)
     else:
-        assert least_snr_db is not None
         is_inaccurate = _is_inaccurate(found, least_snr_db, is_integer=np.dtype(files[1].dtype).kind in "iub")
     if least_top1 is not None and found.top1_agreement is not None:
         is_inaccurate = bool(is_inaccurate) or found.top1_agreement < least_top1
@@ -121,15 +130,31 @@ def _judged(
     )
 
 
-def _is_another_text(found: Difference, reference: str, limits: AccuracyLimits) -> bool | None:
-    """Return whether a device wrote another text than the same program on the host, or than eager PyTorch.
+def most_margin(least_snr_db: float) -> float:
+    """Return how far two scores, relative to their RMS, may be from each other so that either token may be written.
 
-    Where the recipe's numbers are not those of the reference, so that another text is right, too, how much is equal is
-    shown and not judged: against fp32, and against eager where activations are quantized at run time.
+    Scores at the limit of the recipe are off by this part of their RMS, and each of the two may be.
     """
-    if reference == "fp32" or (reference == "eager" and not limits.same_text):
+    return float(2 * 10 ** (-least_snr_db / 20))
+
+
+def _margin(
+    references: References, reference: str, first: int | None, files: tuple[TensorFile, TensorFile]
+) -> float | None:
+    """Return how nearly the first token that differs would have been that of the reference; None if unknown."""
+    choices = references.choices.get(reference)
+    if first is None or not choices:
         return None
-    return not found.is_equal
+    return margin_of(first, files, [_reference(references.folder, each) for each in choices])
+
+
+def _has_same_text(reference: str, limits: AccuracyLimits) -> bool:
+    """Return whether a device must write the text of a reference, so that its tokens are judged.
+
+    Where the recipe's numbers are not those of the reference, another text is right, too: in fp32, and in eager where
+    activations are quantized at run time. How much is equal is shown.
+    """
+    return reference == "host" or (reference == "eager" and limits.same_text)
 
 
 def _is_inaccurate(found: Difference, least_snr_db: float, *, is_integer: bool) -> bool | None:

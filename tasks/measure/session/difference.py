@@ -1,9 +1,10 @@
 """How far the values of one tensor are from those of another, in blocks: memory does not depend on the size."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,9 +88,23 @@ def difference_of(got: TensorFile, want: TensorFile) -> Difference:
 
 def first_difference(got: TensorFile, want: TensorFile) -> int | None:
     """Return the number, from 0, of the first element that differs, None if none does; for small tensors."""
-    one, other = (np.fromfile(each.path, dtype=each.dtype) for each in (got, want))
-    found = np.flatnonzero(one != other)
+    found = np.flatnonzero(_elements(got) != _elements(want))
     return int(found[0]) if len(found) else None
+
+
+def margin_of(place: int, texts: Sequence[TensorFile], choices: Sequence[TensorFile]) -> float | None:
+    """Return how far the scores of the tokens of two texts are from each other at a place, relative to their RMS.
+
+    `choices` are the likeliest tokens at each place and how far each is behind the first; None if either is missing.
+    """
+    tokens, behind = (_elements(each).reshape(each.shape)[place].tolist() for each in choices)
+    found = dict(zip(tokens, behind, strict=True))
+    one, other = (found.get(int(_elements(text)[place]), math.nan) for text in texts)
+    return abs(one - other) if math.isfinite(one - other) else None
+
+
+def _elements(tensor: TensorFile) -> NDArray[Any]:
+    return np.fromfile(tensor.path, dtype=tensor.dtype)
 
 
 def _blocks(tensor: TensorFile, elements: int) -> Iterator[_Values]:

@@ -173,7 +173,9 @@ def _references(bench: Bench, session: PlannedSession) -> References:
         return References(export.folder, [], [], limits)
     case = export.case
     host, are_tokens = case.outputs_host, case.steps is not None
-    return References(export.folder, export.outputs, case.outputs_fp32, limits, host, bench.wanted, are_tokens)
+    return References(
+        export.folder, export.outputs, case.outputs_fp32, limits, host, bench.wanted, are_tokens, case.choices
+    )
 
 
 def _check_own_conditions(bench: Bench, job: JobResult) -> None:

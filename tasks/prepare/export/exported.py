@@ -7,6 +7,7 @@ import json
 import logging
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,9 @@ class Case:
     """Of the model before its conversion; empty for fp32."""
     outputs_host: Tensors = field(default_factory=list)
     """Of the exported program, as ExecuTorch runs it on the machine that exported it; none if it cannot run it."""
+    choices: dict[str, Tensors] = field(default_factory=dict)
+    """For the text that eager PyTorch and the program on the host wrote, `eager` and `host`: the likeliest tokens at
+    each place, and how far each is behind the first, relative to the root mean square of the scores; see choices.py."""
     setup: dict[str, Any] | None = None
     """{method, inputs}: executed before, so that there is a state, such as a filled KV cache: once with each group of
     inputs."""
@@ -67,6 +71,7 @@ class Case:
             *self.outputs,
             *self.outputs_fp32,
             *self.outputs_host,
+            *chain(*self.choices.values()),
             *self.taps,
             *(tap["fp32"] for tap in self.taps if "fp32" in tap),
             *(self.setup["inputs"] if self.setup else ()),

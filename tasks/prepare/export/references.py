@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from devices.errors import FarmError
+from tasks.prepare.export.language.choices import choices_of
 from tasks.prepare.export.made import Inputs, Method
 
 logger = logging.getLogger(__name__)
@@ -32,13 +33,15 @@ class CaseInputs:
         outputs: Outputs,
         exact: Outputs | None,
         host: Outputs | None,
+        choices: Mapping[str, Outputs],
         layers: list[dict[str, Any]],
         layers_in_fp32: Outputs,
     ) -> dict[str, Any]:
         """Write the tensors to `folder`; return the case of export.json.
 
-        `exact`: the outputs of the fp32 model; `host`: those of the program on this machine. The values of the tapped
-        `layers` are the last of the outputs; `layers_in_fp32` are those of the fp32 model, None for one without.
+        `exact`: the outputs of the fp32 model; `host`: those of the program on this machine; `choices`: what almost was
+        written instead of either text. The values of the tapped `layers` are the last of the outputs; `layers_in_fp32`
+        are those of the fp32 model, None for one without.
         """
         outputs, values = outputs[: len(outputs) - len(layers)], outputs[len(outputs) - len(layers) :]
         method, prefix = self.method, f"{self.name}-" if self.name else ""
@@ -50,6 +53,7 @@ class CaseInputs:
             "outputs": write_tensors(folder, f"{prefix}output", outputs),
             "outputs_fp32": write_tensors(folder, f"{prefix}fp32", exact or []),
             "outputs_host": write_tensors(folder, f"{prefix}host", host or []),
+            "choices": {name: write_tensors(folder, f"{prefix}choices-{name}", each) for name, each in choices.items()},
             "setup": (
                 {"method": setup[0], "inputs": write_tensors(folder, f"{prefix}setup", chain(*setup[1]))}
                 if setup
@@ -117,15 +121,42 @@ def references(modules: Mapping[str, Any], cases: list[CaseInputs], float_type: 
     for case in cases:
         module = modules[case.method.program_method]
         with _state_restored(modules):
-            if case.method.setup:
-                name, each_inputs = case.method.setup
-                for inputs in each_inputs:
-                    _call(modules[name], inputs, float_type)
-                _copy_state(modules[name], module)
+            _set_up(modules, case, float_type)
             for _ in range(case.method.steps or 1):
                 outputs = _call(module, case.inputs, float_type)
             found[case.name] = [output.clone() for output in _tensors_of(outputs)]
     return found
+
+
+def choices_in(
+    texts: Mapping[str, Outputs | None], modules: Mapping[str, Any], case: CaseInputs, float_type: str
+) -> dict[str, Outputs]:
+    """Return for each text that was written in a case, by its name, what was almost written instead (`choices_of`).
+
+    None are known of a program that does not write tokens, nor of a recipe that changes the program: its module in
+    eager PyTorch has no scores.
+    """
+    import torch
+
+    scores_of = getattr(modules[case.method.program_method], "scores_of_next", None)
+    if not case.method.steps or scores_of is None:
+        return {}
+    found = {}
+    for name, outputs in texts.items():
+        if outputs:
+            with torch.no_grad(), _state_restored(modules):
+                _set_up(modules, case, float_type)
+                found[name] = choices_of(scores_of, case.inputs, outputs[0])
+    return found
+
+
+def _set_up(modules: Mapping[str, Any], case: CaseInputs, float_type: str) -> None:
+    """Execute what fills the state before a case."""
+    if case.method.setup:
+        name, each_inputs = case.method.setup
+        for inputs in each_inputs:
+            _call(modules[name], inputs, float_type)
+        _copy_state(modules[name], modules[case.method.program_method])
 
 
 def _call(module: Any, inputs: Inputs, float_type: str) -> Any:

@@ -1,5 +1,6 @@
 """Named questions on the command line: a name that the warehouse does not contain is an error, not an empty answer."""
 
+import csv
 from pathlib import Path
 
 import pytest
@@ -100,3 +101,21 @@ def test_a_language_model_is_known_by_its_name_without_the_case(command: Command
     assert command("sql", "generation-speed", "--model", "llm", *where).code == 0
     assert "; known: llm, mobilenet_v2" in command("sql", "generation-speed", "--model", "llm@decode", *where).err
     assert "did you mean `llm@decode`?" in command("sql", "slowest-operators", "--model", "llm@decod", *where).err
+
+
+def test_a_model_without_a_case_means_all_its_cases(command: Command, tmp_path: Path) -> None:
+    # given two cases of a model, and another model whose name begins alike
+    asked = made(tmp_path)
+    for name in ("llama@pp16", "llama@tg4", "llama2"):
+        asked.session([(10_000_000, {LINEAR: 6_000_000})] * 3, model__name=name)
+    asked.load()
+
+    def models(named: str) -> list[str]:
+        ended = command("sql", "slowest-operators", "--model", named, "--format", "csv", "--warehouse", asked.warehouse)
+        assert ended.code == 0, ended.err
+        head, *rows = csv.reader(ended.out.splitlines())
+        return [row[head.index("model")] for row in rows]
+
+    # then its name stands for both, and that of a case for one
+    assert models("llama") == ["llama@pp16", "llama@tg4"]
+    assert models("llama@tg4") == ["llama@tg4"]

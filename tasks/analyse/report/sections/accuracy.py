@@ -45,6 +45,10 @@ class AccuracyRow(CellRow):
     first_difference: Annotated[
         int | None, Number("First other token", "", "number, from 0, of the first written token that differs")
     ]
+    margin: Annotated[
+        float | None,
+        Scientific("Margin", "", "distance of its score from the other token's, relative to the RMS of all scores"),
+    ]
     max_abs_error: Annotated[
         float | None, Scientific("Max abs error", "", "largest absolute difference of an element from eager PyTorch")
     ]

@@ -81,8 +81,8 @@ class GenerationRow(CellRow):
 
     query = "generation"
     prefill_test: Annotated[str | None, Words("Prefill", meaning="as llama-bench names it")]
-    time_to_first_token_ms: Annotated[
-        float | None, Milliseconds("First token", "time to first token: the time of the prefill")
+    prefill_ms: Annotated[
+        float | None, Milliseconds("Prefill run", "the time of one prefill run; of a whole prompt: time to first token")
     ]
     prefill_tokens_per_s: Annotated[
         float | None, Number("Prefill", "tokens/s", "tokens of the prompt read per second", digits=1)
@@ -187,13 +187,13 @@ def _generation(answers: Answers) -> list[Block]:
     rows = answers.rows(GenerationRow)
     if not rows:
         return []
-    digits = ms_digits(ms for row in rows for ms in (row.time_to_first_token_ms, row.decode_ms))
+    digits = ms_digits(ms for row in rows for ms in (row.prefill_ms, row.decode_ms))
     return [
         Heading("Prefill and decoding"),
         Paragraph(
-            "The prefill reads the complete prompt in one run (pp). A decoding run writes one token (tg), at the next "
-            "position or always at the same. Numbers of tokens are fixed, so a text cannot end early. Loading and "
-            "tokenizing are left out."
+            "A prefill run reads the complete prompt, or the last chunk of a longer one (pp). A decoding run writes "
+            "one token (tg), at the next position or always at the same. Numbers of tokens are fixed, so a text "
+            "cannot end early. Loading and tokenizing are left out."
         ),
         table_of(rows, digits=digits),
     ]

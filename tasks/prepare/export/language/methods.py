@@ -94,7 +94,7 @@ def _modules(lm: Any, steps: int) -> tuple[Any, Any]:
             super().__init__()
             self.lm = lm
 
-        def scores(self, tokens: Any, position: Any) -> Any:
+        def scores_of_next(self, tokens: Any, position: Any) -> Any:
             """Read tokens (1, n) into the cache from `position` (1,) on; return the scores (1, words) of the next."""
             for number, layer in enumerate(cache.layers):  # a change of type gives the module other buffers
                 layer.keys, layer.values, layer.cumulative_length = (
@@ -108,7 +108,7 @@ def _modules(lm: Any, steps: int) -> tuple[Any, Any]:
 
     class Prefill(LanguageModel):
         def forward(self, tokens: Any, position: Any) -> Any:
-            return self.scores(tokens, position)
+            return self.scores_of_next(tokens, position)
 
     class Decode(LanguageModel):
         def __init__(self) -> None:
@@ -120,7 +120,7 @@ def _modules(lm: Any, steps: int) -> tuple[Any, Any]:
             """Write one token; after the last one, begin again behind `token`, which is at `position`."""
             before = self.written.index_select(0, (self.step - 1).clamp(min=0))
             token = torch.where(self.step == 0, token[0], before)
-            scores = self.scores(token[None], position + self.step)
+            scores = self.scores_of_next(token[None], position + self.step)
             self.written.index_copy_(0, self.step, scores.argmax(-1))
             self.step.copy_((self.step + 1) % steps)
             return self.written.clone()

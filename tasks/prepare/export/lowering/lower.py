@@ -20,7 +20,7 @@ from tasks.prepare.export.lowering.trial import trial_of
 from tasks.prepare.export.lowering.work import macs_of, read_bytes_of
 from tasks.prepare.export.made import Method
 from tasks.prepare.export.recipes import Recipe
-from tasks.prepare.export.references import Outputs, as_stored, references, with_cases
+from tasks.prepare.export.references import Outputs, as_stored, choices_in, references, with_cases
 from tasks.prepare.export.sources import write_sources
 from tasks.prepare.export.taps import Key, keys_of, tapped, values_in_fp32
 from tasks.store.files import sha256_of
@@ -63,7 +63,8 @@ def build(
         perplexity = next((method.perplexity() for method in methods if method.perplexity and recipe.is_in_place), None)
         if taps:
             converted = {name: tapped(each) for name, each in converted.items()}
-        eager = references({name: each.reference for name, each in converted.items()}, cases, recipe.float_type)
+        modules = {name: each.reference for name, each in converted.items()}
+        eager = references(modules, cases, recipe.float_type)
         logger.info("lowering")
         lowered, operators = _lower(converted, has_record=not taps)
     logger.info("writing")
@@ -73,6 +74,7 @@ def build(
         lowered.get_etrecord().save(folder / "model.etrecord")
         write_sources(lowered, folder)
     trial = trial_of(folder / "model.pte", cases, log)
+    host = {} if taps else trial.outputs
     return {
         "pte_sha256": sha256_of(folder / "model.pte"),
         "pte_bytes": (folder / "model.pte").stat().st_size,
@@ -84,7 +86,8 @@ def build(
                 folder,
                 eager[case.name],
                 exact.get(case.name),
-                None if taps else trial.outputs.get(case.name),
+                host.get(case.name),
+                choices_in({"eager": eager[case.name], "host": host.get(case.name)}, modules, case, recipe.float_type),
                 converted[case.method.program_method].layers,
                 _of_layers(converted[case.method.program_method].layers, layers_in_fp32.get(case.name, [])),
             )

@@ -33,10 +33,11 @@ def test_a_log_has_the_speed_that_the_runner_reports(maker: BundleMaker, tmp_pat
     assert (loaded.loaded, loaded.refused) == (1, [])
     # then the view has the same figures as print_report, and says where they are from
     columns = (
-        "model, prefill_test, prefill_tokens_per_s, decode_test, decode_tokens_per_s, load_to_first_token_ms, source"
+        "model, prefill_test, prefill_ms, prefill_tokens_per_s, decode_test, decode_tokens_per_s, "
+        "load_to_first_token_ms, source"
     )
     assert maker.ask(f"SELECT {columns} FROM generation_speed") == [
-        ("llama", "pp64", 400.0, "tg100 @ d64", 50.0, 670.0, "PyTorchObserver")
+        ("llama", "pp64", 160.0, 400.0, "tg100 @ d64", 50.0, 670.0, "PyTorchObserver")
     ]
     # and it has no latency, which nobody measured, and is loaded only once
     assert maker.ask("SELECT * FROM session_latency") == []

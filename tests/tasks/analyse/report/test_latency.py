@@ -1,5 +1,7 @@
 """The report on latency: what a cell took, what its runner needed, and what of it cannot be trusted."""
 
+from typing import Any
+
 import pytest
 
 from tests.fixtures.report import MS, report_of
@@ -153,7 +155,7 @@ def test_the_flags_of_a_session_are_in_its_row_and_unusual_sessions_are_counted(
 def phases(maker: BundleMaker) -> list[list[str]]:
     """The rows of language models, one for each."""
     tables = report_of(maker)["latency"].tables
-    return [row for heads, *rows in tables for row in rows if any(head.startswith("First token") for head in heads)]
+    return [row for heads, *rows in tables for row in rows if any(head.startswith("Prefill run") for head in heads)]
 
 
 def test_prefill_and_decoding_of_a_model_are_in_one_row(maker: BundleMaker) -> None:
@@ -163,6 +165,14 @@ def test_prefill_and_decoding_of_a_model_are_in_one_row(maker: BundleMaker) -> N
         ["llm", "host", "fp32", "off", "1", "pp128", "64.000", "2,000.0", "tg1 @ d128", "4.000", "250.0", "1", "1"]
     ]
     assert report_of(maker).contains("a text cannot end early", "latency")
+
+
+def test_a_prompt_in_chunks_shows_the_time_of_its_last_chunk(maker: BundleMaker) -> None:
+    # given the last 32 of 96 tokens, read in 8 ms
+    chunk: dict[str, Any] = {"model__tokens": 32, "model__kv_depth": 64, "model__prompt_tokens": 96}
+    maker.session([8 * MS] * 3, model__name="llm@pp32_d64", **chunk)
+    none = ["–"] * 3  # noqa: RUF001
+    assert phases(maker) == [["llm", "host", "fp32", "off", "1", "pp32 @ d64", "8.000", "4,000.0", *none, "1", none[0]]]
 
 
 def test_without_a_language_model_nothing_is_said_of_prefill(maker: BundleMaker) -> None:

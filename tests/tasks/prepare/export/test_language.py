@@ -10,7 +10,7 @@ from tasks.prepare.export.language.wanted import GenerateWanted
 from tasks.prepare.export.language.weights import NotApplicable, quantize_weights
 from tasks.prepare.export.made import Method, methods_of
 from tasks.prepare.export.recipes import Weights
-from tasks.prepare.export.references import references, with_cases
+from tasks.prepare.export.references import choices_in, references, with_cases
 
 pytestmark = pytest.mark.torch
 torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
@@ -68,6 +68,36 @@ def test_a_text_is_the_likeliest_behind_its_prompt_at_every_depth_and_begins_aga
         for _ in range(WANTED.decode + 1):
             tokens = decode.module(*decode.inputs)
     assert tokens.tolist() == want[0]
+
+
+def test_what_was_almost_written_is_known_at_each_place_of_a_text(model: Any) -> None:
+    # given the text that a model writes behind 16 tokens, and one whose second token is another
+    prompt = torch.randint(0, WORDS, (WANTED.prompt_tokens,))
+    written = torch.tensor(likeliest(model, prompt, WANTED.decode))
+    other = written.clone()
+    other[1] = (other[1] + 1) % WORDS
+    with torch.no_grad():
+        read = torch.cat([prompt, other[:-1]])
+        scores = model(read[None], use_cache=False).logits[0, WANTED.prompt_tokens - 1 :]
+    want = scores.topk(4)
+    # when both are read
+    methods: list[Method] = methods_of(language_methods(model, prompt, WANTED), "llm")
+    modules = {each.name: each.module for each in methods}
+    prefill, decode = (next(case for case in with_cases(methods) if case.name == name) for name in ("pp8", "tg6_d16"))
+    texts = {"eager": [written], "host": [other], "none": None}
+    found = choices_in(texts, modules, decode, "float32")
+    # then the first of the likeliest is what the model wrote, and the others are as far behind it as without a cache
+    assert list(found) == ["eager", "host"]
+    assert found["eager"][0][:, 0].tolist() == written.tolist()
+    tokens, behind = found["host"]
+    assert tokens.tolist() == want.indices.tolist()
+    distances = (want.values[:, :1] - want.values) / scores.square().mean(-1, keepdim=True).sqrt()
+    torch.testing.assert_close(behind, distances, rtol=1e-3, atol=1e-5)
+    assert behind[:, 1].min() > 0
+    # and a prompt has none, nor a program that a recipe changed
+    assert choices_in(texts, modules, prefill, "float32") == {}
+    changed = {"tg6": torch.nn.Identity(), **{name: modules[name] for name in ("pp4", "pp8")}}
+    assert choices_in(texts, changed, decode, "float32") == {}
 
 
 @pytest.mark.parametrize(
