@@ -37,7 +37,7 @@ class Excerpt:
     def __init__(self, whole: duckdb.DuckDBPyConnection) -> None:
         self._whole = whole
         self.connection = duckdb.connect(":memory:")
-        bring_up_to_date(self.connection, Path("excerpt"))
+        bring_up_to_date(self.connection, Path("excerpt"), with_comments=False)
 
     def fill(self, sweep_id: str, measured: Collection[tuple[str, str]]) -> None:
         """Let the connection have the sessions of models, with all their methods, on devices in a sweep, no others."""

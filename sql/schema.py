@@ -102,8 +102,11 @@ def check_schema(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
     return len(applied)
 
 
-def bring_up_to_date(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """Apply missing migrations, seeds, macros and views in one transaction; costs two reads if nothing is missing."""
+def bring_up_to_date(connection: duckdb.DuckDBPyConnection, path: Path, *, with_comments: bool = True) -> None:
+    """Apply missing migrations, seeds, macros and views in one transaction; costs two reads if nothing is missing.
+
+    Without comments of tables and columns that views share, it takes half of the time.
+    """
     connection.begin()
     if not _has_table(connection, "schema_migration"):
         if connection.execute("SELECT count(*) FROM duckdb_tables()").fetchall() != [(0,)]:
@@ -116,7 +119,7 @@ def bring_up_to_date(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
             "INSERT INTO schema_migration VALUES (?, ?, ?, ?)",
             [number, file.name, file.sha256, datetime.now(UTC).replace(tzinfo=None)],
         )
-    _refresh(connection)
+    _refresh(connection, with_comments=with_comments)
     connection.commit()
 
 
@@ -127,7 +130,7 @@ def update_for_reader(connection: duckdb.DuckDBPyConnection) -> None:
             connection.execute(_query_of(file.text).replace("CREATE OR REPLACE", "CREATE OR REPLACE TEMP", 1))
 
 
-def _refresh(connection: duckdb.DuckDBPyConnection) -> None:
+def _refresh(connection: duckdb.DuckDBPyConnection, *, with_comments: bool) -> None:
     """Replace seeds, macros, views and cells if those in the warehouse are not this farm's."""
     wanted, present = _wanted_parts(), _parts(connection)
     if present == wanted:
@@ -143,8 +146,9 @@ def _refresh(connection: duckdb.DuckDBPyConnection) -> None:
         [list(column) for column in zip(*operator_categories(), strict=True)],
     )
     for file in views():
-        connection.execute(file.text)
-    describe_columns(connection)
+        connection.execute(file.text if with_comments else _query_of(file.text))
+    if with_comments:
+        describe_columns(connection)
     for name, sha256 in wanted.items():
         connection.execute("INSERT OR REPLACE INTO schema_part VALUES (?, ?)", [name, sha256])
 

@@ -28,4 +28,4 @@ SELECT
     first_night
 FROM newest
 JOIN series USING (series_id)
-ORDER BY model, device, threads, precision <> 'fp32', precision, variant;
+ORDER BY model, device, threads, precision <> 'fp32', precision, variant, night DESC, series_id;

@@ -62,4 +62,4 @@ FROM (
     JOIN series USING (series_id)
     WHERE _is_one_of(night, $nights::DATE[]) AND verdict = 'no change' AND metric = 'latency'
 )
-ORDER BY place NULLS LAST, model, device, threads, precision <> 'fp32', precision, variant;
+ORDER BY place NULLS LAST, model, device, threads, precision <> 'fp32', precision, variant, series_id;

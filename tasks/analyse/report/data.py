@@ -113,7 +113,7 @@ class Reader:
         columns = [name for name, *_ in answer.description or []]
         model = columns.index("model") if "model" in columns else None
         shown = (self._shown(values, model) for values in answer.fetchall())
-        rows = [row_class(**dict(zip(columns, row, strict=True))) for row in shown]
+        rows = [_row_of(row_class, columns, values) for values in shown]
         if not given:
             self.known[row_class] = list(rows)
         return rows
@@ -122,6 +122,13 @@ class Reader:
         if model is None or values[model] is None:
             return values
         return (*values[:model], self.names.get(values[model], values[model]), *values[model + 1 :])
+
+
+def _row_of(row_class: type[RowT], columns: Sequence[str], values: Sequence[Any]) -> RowT:
+    """Return a row with the values of its columns. A frozen dataclass sets each by a call, which takes three times."""
+    row = object.__new__(row_class)
+    row.__dict__.update(zip(columns, values, strict=True))
+    return row
 
 
 class Answers:

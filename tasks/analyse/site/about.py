@@ -18,6 +18,7 @@ from tasks.analyse.site.session_rows import CellFactsRow
 MOST_CELLS = 60
 _MOST_DETAILED = 6
 _MOST_ROWS = 200
+_MOST_NIGHTS = 30
 VERDICT_NEEDS = "succeeded sessions on a real device"
 _OF_MODEL = ("advice", "modules", "operators", "portable", "sme2", "accuracy")
 _OF_LARGE_SWEEP = ("failures",)
@@ -143,7 +144,11 @@ def device_of(
         Section(
             "nights",
             "Nights",
-            [table_of(nights, without=("device",)).shortened(60, "etfarm sql lists them in session_overview")],
+            [
+                table_of(nights, without=("device",)).shortened(
+                    _MOST_NIGHTS, "etfarm sql lists them in session_overview"
+                )
+            ],
         ),
     ]
     newest = (" newest night: ", Link(str(row.night), night_page(row.night)))

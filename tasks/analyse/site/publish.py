@@ -2,9 +2,9 @@
 
 `published.json` states from which content each page was made. A page is made again only if that changed, and written
 only if the page did; pages that are no longer of the site are removed. It is written last, so that an interrupted
-publication is completed by the next one. What the morning needs is written first: the night, its sweeps, cells and
-sessions, then the home page; devices and models follow, histories last. Pages of single sessions and cells
-are kept for what changed or failed most recently; where a page was not published, its name is no link.
+publication is completed by the next one. What the morning needs is written first: cells and sessions, the night and its
+sweeps, then the home page; histories, devices and models follow. Pages of single sessions and cells are kept for what
+changed or failed most recently; where a page was not published, its name is no link.
 """
 
 import hashlib
@@ -34,6 +34,7 @@ _READ_TOGETHER = 250
 _WORTH_A_PROCESS = 100
 """So many pages take longer than the start of a process."""
 _OF_THE_MORNING = ("nights", "sweeps", "cells", "sessions")
+_LAST = 2
 _MOST_STATE_BYTES = 1 << 28
 _Given = tuple[Path, frozenset[str], Mapping[type[Row], list[Any]]]
 """What pages are made from: the warehouse file, the addresses that are published, and answers that are known."""
@@ -82,9 +83,9 @@ def publish(snapshot: Path, location: str, told: Callable[[str], None] = lambda 
 
 
 def _turn(address: str) -> int:
-    """Return when a page is written: what the home page shows first, the home page and lists, then histories."""
+    """Return when a page is written: what the home page shows first, the home page and lists, then all others."""
     folder, _, _ = address.rpartition("/")
-    return 0 if folder in _OF_THE_MORNING else 1 if folder in ("", "assets") else 2
+    return 0 if folder in _OF_THE_MORNING else 1 if folder in ("", "assets") else _LAST
 
 
 def _made(stale: Sequence[str], given: _Given) -> Iterator[tuple[int, dict[str, bytes]]]:
@@ -105,14 +106,15 @@ def _made(stale: Sequence[str], given: _Given) -> Iterator[tuple[int, dict[str, 
 
 
 def _batches(stale: Sequence[str]) -> Iterator[list[str]]:
-    """Yield what one process makes at once: ten pages, or many that are read together."""
-    kinds: dict[str, list[str]] = {"cells": [], "sessions": [], "": [], "histories": []}
+    """Yield what one process makes at once: ten pages, or many that are read together; small ones come last."""
+    kinds: dict[str, list[str]] = {"cells": [], "sessions": [], "morning": [], "histories": [], "": []}
     for address in stale:
         folder = address.partition("/")[0]
-        kinds[folder if folder in kinds else ""].append(address)
+        other = "morning" if _turn(address) < _LAST else ""
+        kinds[folder if folder in kinds else other].append(address)
     kinds["histories"].sort(key=lambda address: address.rpartition("/")[2])
     for kind, addresses in kinds.items():
-        most = _BATCH if kind == "" else _READ_TOGETHER
+        most = _BATCH if kind in ("morning", "") else _READ_TOGETHER
         yield from (addresses[start : start + most] for start in range(0, len(addresses), most))
 
 

@@ -26,6 +26,7 @@ from tests.fixtures.warehouse import BundleMaker
 assert site  # its modules define the rows
 PYTHON_TYPES: dict[str, object] = {
     "VARCHAR": str,
+    "VARCHAR[]": list[str],
     "BOOLEAN": bool,
     "INTEGER": int,
     "BIGINT": int,
