@@ -26,9 +26,9 @@ def ask(
     """
     if output is not None and form is not None:
         raise InputError("--format and --output exclude each other; the suffix of the file decides its format")
-    question = named_question(text) or question_of(_query_text(text))
-    parameters = parameters_of(question, options)
     with readable_warehouse(var, warehouse) as readable:
+        question = named_question(text) or question_of(_query_text(text))
+        parameters = parameters_of(question, options)
         parameters = known_names(question, parameters, readable)
         if output is None:
             with answered(readable, question.text, parameters) as answer:

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import date
 from functools import cached_property
 from importlib.metadata import version
@@ -74,7 +74,7 @@ class Site:
     def file(self, address: str) -> File | None:
         """Return what is at an address, such as `nights/2026-11-22.html`; None if nothing is."""
         if address.startswith("assets/"):
-            return asset(address.removeprefix("assets/"), self, self._published)
+            return asset(address.removeprefix("assets/"), self._names, self._published)
         if address == "feed.atom":
             return File("application/atom+xml", feed(self.nights, self._verdicts_of))
         if found := self._history_at(address):
@@ -272,6 +272,14 @@ class Site:
         if session_id not in self._sessions:
             self._sessions = Sessions(self.reader, [session_id])
         return self._sessions.page(session_id, self._footer) if session_id in self._sessions else None
+
+    def _names(self) -> Iterator[tuple[str, str]]:
+        """What the search finds: each name with its address."""
+        models = [*(row.model for row in self.series), *(row.model for row in self.unjudged.values())]
+        yield from {model: addresses.model_page(model) for model in models}.items()
+        yield from ((row.device, f"devices/{name}.html") for name, row in self.devices.items())
+        yield from ((str(row.night), addresses.night_page(row.night)) for row in self.nights)
+        yield from ((row.sweep_id, f"sweeps/{name}.html") for name, row in self.sweeps.items())
 
 
 def _date(text: str) -> date | None:

@@ -76,7 +76,7 @@ def test_a_dry_run_never_brings_an_older_warehouse_up_to_date(
     with monkeypatch.context() as older:
         known = migrations()[:applied]
         older.setattr("sql.schema.migrations", lambda: known)
-        older.setattr("sql.schema._refresh", lambda _: None)
+        older.setattr("sql.schema._refresh", lambda _, **__: None)
         with writing(kept.warehouse):
             pass
     stored = kept.warehouse.read_bytes()
