@@ -162,8 +162,15 @@ def explain_line(reader: Reader, line: Line) -> list[Fact]:
 
 
 def worst_first(rows: Sequence[SeriesRow]) -> list[SeriesRow]:
-    """Return series by their newest verdict: the newest night first, in it the worst verdict by its change."""
-    return sorted(rows, key=lambda row: (-row.night.toordinal(), row.place, -abs(math.log(row.ratio or 1.0))))
+    """Return series by their newest verdict: the newest night first, in it the worst verdict by its change.
+
+    Of those with one verdict, a series that has no time in the night comes last: there is nothing to explain.
+    """
+
+    def place(row: SeriesRow) -> tuple[int, int, bool, float]:
+        return -row.night.toordinal(), row.place, row.time_ms is None, -abs(math.log(row.ratio or 1.0))
+
+    return sorted(rows, key=place)
 
 
 def _chosen(

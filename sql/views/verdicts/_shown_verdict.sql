@@ -30,6 +30,7 @@ SELECT
     row(
         _verdict_place(verdict),
         metric != 'latency',
+        value IS NULL,
         -coalesce(abs(ln(nullif(ratio, 0))), -1),
         model,
         device,

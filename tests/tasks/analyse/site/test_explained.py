@@ -1,5 +1,6 @@
 """A series is explained with the figures of SQL, in the same sentences as text, data, Markdown and on its page."""
 
+from datetime import date
 from typing import Any
 
 import duckdb
@@ -12,6 +13,7 @@ from tasks.analyse.explain import explain, explain_line
 from tasks.analyse.explanation import Explanation
 from tasks.analyse.report.data import Reader
 from tasks.analyse.report.page import Link, Table
+from tasks.analyse.site.rows import NightVerdictRow
 from tasks.analyse.site.site import Site
 from tests.fixtures.documented import assert_documented
 from tests.fixtures.nights import night_of
@@ -123,6 +125,21 @@ def test_sme2_and_portable_operators_are_explained_whichever_variant_is_worse(ma
     assert facts["Evidence"] == ["Five sessions."]
     assert facts["Next step"][0].startswith("Measure more sessions, or wait for the next night")
     assert any(isinstance(part, Link) for part in found.answer)
+
+
+def test_a_series_whose_device_gave_no_time_comes_after_those_that_were_measured(maker: BundleMaker) -> None:
+    # given a model on a device whose sessions all failed, and on one that measured too few
+    lost: dict[str, Any] = {"device__name": "a-mac", "status": "failed", "reason_code": "device_unusable"}
+    night_of(maker, 1, sessions=3, reason="cannot reach farm@a-mac", **lost)
+    night_of(maker, 1, sessions=3)
+    maker.load()
+    with open_read_only(maker.warehouse) as connection:
+        found = explain(Reader(connection), "toy", {})
+        (first, *others) = Reader(connection).rows(NightVerdictRow, {"nights": [date(2026, 11, 1)]})
+    # then what was measured is explained, and the verdicts list it first
+    assert found.figures["device"] == first.device == "host"
+    assert [row.device for row in others] == ["a-mac"]
+    assert (first.verdict, others[0].verdict) == ("insufficient data", "insufficient data")
 
 
 def test_a_change_that_was_measured_in_a_comparison_alone_is_explained_without_a_sweep(maker: BundleMaker) -> None:
