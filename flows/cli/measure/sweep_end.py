@@ -10,6 +10,7 @@ from flows.ending import SweepEnd
 from flows.verdicts import line_of, noise_lines, verdicts_of
 from flows.warehouse.publish import ask_warehouse
 from tasks.analyse.report.sections.verdicts import VerdictRow
+from tasks.analyse.report.text import spread
 from tasks.bundle.interval import median_interval
 from tasks.bundle.model_names import shown_names
 
@@ -33,7 +34,7 @@ def pieces_of(end: SweepEnd, note: str | None, var: Path, warehouse: Path | None
     )
     names = shown_names(name for (name,) in ask_warehouse("measured_models", var, warehouse))
     rows = [
-        (device, names[model], *rest, _spread(times_ms or []), differs)
+        (device, names[model], *rest, spread(times_ms or [], _in_table), differs)
         for device, model, *rest, times_ms, differs in _times(end, var, warehouse)
     ]
     is_ambiguous = any(row[-1] for row in rows)
@@ -51,13 +52,9 @@ def _shortened(lines: list[str], most: int, rest: str) -> list[str]:
     return lines if len(lines) <= most else [*lines[: most - 1], f"{len(lines) - most + 1} more {rest}"]
 
 
-def _spread(times_ms: list[float]) -> str:
-    """Return the 95 % interval of times, or the range of too few for one, in the digits of the column `time ms`."""
-    if len(times_ms) < 2:
-        return ""
-    bounds = median_interval(times_ms)
-    low, high = (short_text(round(ms, 4)) for ms in bounds or (min(times_ms), max(times_ms)))
-    return f"{'95 % interval ' if bounds else ''}{low} to {high} ms"
+def _in_table(milliseconds: float) -> str:
+    """Return a time in the digits of the column `time ms`."""
+    return short_text(round(milliseconds, 4))
 
 
 def as_json(end: SweepEnd, code: int, var: Path, warehouse: Path | None) -> str:

@@ -1,6 +1,6 @@
 """How the report writes numbers and words."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from tasks.analyse.report.page import Cell, Code, Text, Tone, parts_of
 from tasks.bundle.interval import median_interval
@@ -52,14 +52,18 @@ def evidence(times_ms: Sequence[float]) -> str:
     return ", ".join(filter(None, [counted(len(times_ms), "session"), spread(times_ms)]))
 
 
-def spread(times_ms: Sequence[float]) -> str:
-    """The 95 % interval of times, or the range of too few for one: `12.0 to 12.9 ms`; empty for a single time."""
+def spread(times_ms: Sequence[float], write: Callable[[float], str] | None = None) -> str:
+    """The 95 % interval of times, or the range of too few for one: `12.0 to 12.9 ms`; empty for a single time.
+
+    `write` gives the digits of a bound, as those of the time beside it; without it, those of a sentence.
+    """
     if len(times_ms) < 2:
         return ""
     bounds = median_interval(times_ms)
     low, high = bounds or (min(times_ms), max(times_ms))
     digits = _sentence_digits(low)
-    return f"{'95 % interval ' if bounds else ''}{low:,.{digits}f} to {high:,.{digits}f} ms"
+    write = write or (lambda ms: f"{ms:,.{digits}f}")
+    return f"{'95 % interval ' if bounds else ''}{write(low)} to {write(high)} ms"
 
 
 def _sentence_digits(milliseconds: float) -> int:

@@ -205,7 +205,7 @@ class Site:
     def _unjudged_model(self, name: str) -> Page | None:
         if (row := self.unjudged.get(name)) is None:
             return None
-        answers = self.reader.excerpt(row.sweep_id, {(row.model, device) for device in row.devices})
+        answers = self._read(row.sweep_id, {(row.model, device) for device in row.devices})
         return about.unjudged_model_of(self.reader.models.get(row.model, row.model), row, answers, self._footer)
 
     def _explained(self, row: SeriesRow) -> Explanation:
@@ -234,9 +234,13 @@ class Site:
         measured, answers = self._answers.get(sweep_id, (set(), None))
         if answers is None or not {(row.model, row.device) for row in cells} <= measured:
             shown = (*cells, *self._cells.values(), *self._detailed.values())
-            measured = {(row.model, row.device) for row in shown if row.sweep_id == sweep_id}
-            answers = self.reader.excerpt(sweep_id, measured)
-            self._answers = {sweep_id: (measured, answers)}
+            answers = self._read(sweep_id, {(row.model, row.device) for row in shown if row.sweep_id == sweep_id})
+        return answers
+
+    def _read(self, sweep_id: str, measured: set[tuple[str, str]]) -> Answers:
+        """Read the answers about models on devices in a sweep, which replace those that were read before."""
+        answers = self.reader.excerpt(sweep_id, measured)
+        self._answers = {sweep_id: (measured, answers)}
         return answers
 
     def _device(self, name: str) -> Page | None:
