@@ -68,11 +68,7 @@ def build(
         logger.info("lowering")
         lowered, operators = _lower(converted, has_record=not taps)
     logger.info("writing")
-    with (folder / "model.pte").open("wb") as stream:
-        lowered.write_to_file(stream)
-    if not taps:  # an ETRecord cannot contain taps
-        lowered.get_etrecord().save(folder / "model.etrecord")
-        write_sources(lowered, folder)
+    _write(lowered, folder, has_record=not taps)
     trial = trial_of(folder / "model.pte", cases, log)
     host = {} if taps else trial.outputs
     return {
@@ -94,6 +90,15 @@ def build(
             for case in cases
         ],
     }
+
+
+def _write(lowered: Any, folder: Path, *, has_record: bool) -> None:
+    """Write the program and, unless it has taps, which an ETRecord cannot contain, its record and its sources."""
+    with (folder / "model.pte").open("wb") as stream:
+        lowered.write_to_file(stream)
+    if has_record:
+        lowered.get_etrecord().save(folder / "model.etrecord")
+        write_sources(lowered, folder)
 
 
 def _of_layers(layers: list[dict[str, Any]], in_fp32: list[tuple[Key, Any]]) -> Outputs:
