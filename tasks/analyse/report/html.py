@@ -10,7 +10,8 @@ from jinja2.runtime import Context
 from markupsafe import Markup
 
 from devices.foreign_text import plain, plain_line
-from tasks.analyse.report.page import Code, Link, Page, Tag, parts_of
+from tasks.analyse.report.markup import from_page, inline, row
+from tasks.analyse.report.page import Page
 
 NAVIGATION = (
     ("This morning", "index.html"),
@@ -56,30 +57,13 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "plain_line": plain_line,
-        "parts": parts_of,
-        "from_page": _from_page,
+        "from_page": from_page,
+        "inline": inline,
+        "row": row,
         "linked": _linked,
         "as_json": _as_json,
     }
-    environment.tests["code"] = lambda part: isinstance(part, Code)
-    environment.tests["link"] = lambda part: isinstance(part, Link)
-    environment.tests["tag"] = lambda part: isinstance(part, Tag)
     return environment
-
-
-@pass_context
-def _from_page(context: Context, address: str) -> str:
-    """Return an address of the site as seen from the present page; nothing where the page stands alone.
-
-    Addresses outside of the site stay as they are.
-    """
-    if "://" in address:
-        return address
-    page: Page = context["page"]
-    published: Container[str] | None = context["published"]
-    if page.address is None or not (published is None or not address or address.partition("?")[0] in published):
-        return ""
-    return "../" * page.address.count("/") + address
 
 
 @pass_context
@@ -87,7 +71,7 @@ def _linked(context: Context, values: Sequence[Mapping[str, Any]]) -> list[dict[
     """Return the rows of a chart with the addresses in `to` as seen from the present page."""
     return [
         {name: value for name, value in row.items() if name != "to"}
-        | ({"href": href} if (href := _from_page(context, row["to"])) else {})
+        | ({"href": href} if (href := from_page(context, row["to"])) else {})
         if "to" in row
         else dict(row)
         for row in values
