@@ -104,19 +104,24 @@ FROM measured
 JOIN session_time USING (session_key)
 GROUP BY series_id, night, cell_id;
 
--- What a cell was made from and in which state its device was. Neither decides what may be pooled.
+-- What a cell was made from and in which state its device was. Neither decides what may be pooled. Every cell has a row.
 INSERT INTO cell_made_from BY NAME
-SELECT
-    cell_id,
-    max_by(model.versions, started_at) AS versions,
-    max_by(model_source_sha256, started_at) AS source_sha256,
-    max_by(_commit_name(source_commit, source_author, source_is_dirty), started_at) AS commit_name,
-    median(temperature_c) AS temperature_c,
-    string_agg(DISTINCT governor, ', ' ORDER BY governor) AS governor,
-    CASE WHEN bool_and(charging) THEN 'charging' WHEN NOT bool_or(charging) THEN 'not charging' END AS battery
-FROM session_cell
-JOIN session USING (session_key)
-JOIN model USING (model_id)
-LEFT JOIN (SELECT * FROM device_conditions WHERE moment = 'before') USING (session_key)
-WHERE cell_id IN (SELECT cell_id FROM touched_cell) AND status = 'succeeded'
-GROUP BY cell_id;
+WITH
+succeeded AS (
+    SELECT
+        cell_id,
+        max_by(model.versions, started_at) AS versions,
+        max_by(model_source_sha256, started_at) AS source_sha256,
+        max_by(_commit_name(source_commit, source_author, source_is_dirty), started_at) AS commit_name,
+        median(temperature_c) AS temperature_c,
+        string_agg(DISTINCT governor, ', ' ORDER BY governor) AS governor,
+        CASE WHEN bool_and(charging) THEN 'charging' WHEN NOT bool_or(charging) THEN 'not charging' END AS battery
+    FROM session_cell
+    JOIN session USING (session_key)
+    JOIN model USING (model_id)
+    LEFT JOIN (SELECT * FROM device_conditions WHERE moment = 'before') USING (session_key)
+    WHERE cell_id IN (SELECT cell_id FROM touched_cell) AND status = 'succeeded'
+    GROUP BY cell_id
+)
+FROM (SELECT cell_id FROM cell WHERE cell_id IN (SELECT cell_id FROM touched_cell))
+LEFT JOIN succeeded USING (cell_id);

@@ -167,6 +167,16 @@ def test_the_id_of_a_cell_is_the_same_in_every_warehouse(maker: BundleMaker, tmp
     assert maker.ask(ids) == other.ask(ids)
 
 
+def test_what_explains_a_change_is_known_of_every_cell_also_where_no_session_succeeded(maker: BundleMaker) -> None:
+    # given a cell with a result, and one whose only session failed
+    maker.session([MS])
+    maker.session([MS], status="failed", exit_code=1, reason="broke", reason_code="broke", threads=2)
+    maker.load()
+    # then both have facts: those of the second are what it consists of
+    facts = "SELECT threads, facts.pte_sha256 IS NOT NULL FROM _cell_facts JOIN cell USING (cell) ORDER BY threads"
+    assert maker.ask(facts) == [(1, True), (2, True)]
+
+
 def test_a_warehouse_from_before_cells_gets_them(maker: BundleMaker) -> None:
     # given a warehouse whose sessions have no cells yet
     for pte in ("p1", "p1", "p2"):

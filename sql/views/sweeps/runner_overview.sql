@@ -16,8 +16,12 @@ SELECT
     runner.executorch_version,
     runner.versions,
     provenance,
-    count(*) AS sessions
-FROM session
+    sum(sessions)::BIGINT AS sessions
+FROM (
+    SELECT sweep_id, device_id, runner_id, variant, mode, count(*) AS sessions
+    FROM session
+    GROUP BY ALL
+)
 JOIN sweep USING (sweep_id)
 JOIN device USING (device_id)
 JOIN runner USING (runner_id)

@@ -18,7 +18,7 @@ SELECT
         battery: battery
     } AS facts
 FROM cell
-LEFT JOIN cell_made_from USING (cell_id);
+JOIN cell_made_from USING (cell_id);
 
 COMMENT ON VIEW _cell_facts IS 'What `changed` compares of a judged cell and of the cell of its last good night. Private: may change with any version.';
 COMMENT ON COLUMN _cell_facts.facts IS 'What the cell consists of, what it was made from, and the state of its device.';

@@ -1,4 +1,11 @@
 CREATE OR REPLACE VIEW comparison AS
+WITH
+-- Once for both sides: it counts the sessions of all cells of the farm.
+accuracy AS (
+    SELECT cell, sweep_id, accuracy
+    FROM cell_accuracy
+    WHERE cell IN (SELECT unnest([cell_a, cell_b]) FROM comparison_result)
+)
 SELECT
     b.night,
     b.device,
@@ -38,10 +45,10 @@ SELECT
 FROM comparison_result
 JOIN cell AS a ON a.cell = cell_a
 JOIN cell AS b ON b.cell = cell_b
-LEFT JOIN cell_accuracy AS accuracy_a ON accuracy_a.cell = cell_a AND accuracy_a.sweep_id = a.sweep_id
-LEFT JOIN cell_accuracy AS accuracy_b ON accuracy_b.cell = cell_b AND accuracy_b.sweep_id = b.sweep_id
-LEFT JOIN _cell_facts AS facts_a ON facts_a.cell = cell_a
-LEFT JOIN _cell_facts AS facts_b ON facts_b.cell = cell_b;
+LEFT JOIN accuracy AS accuracy_a ON accuracy_a.cell = cell_a AND accuracy_a.sweep_id = a.sweep_id
+LEFT JOIN accuracy AS accuracy_b ON accuracy_b.cell = cell_b AND accuracy_b.sweep_id = b.sweep_id
+JOIN _cell_facts AS facts_a ON facts_a.cell = cell_a
+JOIN _cell_facts AS facts_b ON facts_b.cell = cell_b;
 
 COMMENT ON VIEW comparison IS 'What was measured alternately on one device: side B compared with side A. Drift and heat of the device affect both, so the ratio is about the two contents.';
 COMMENT ON COLUMN comparison.purpose IS 'same_night: a suspected night, with model and runner of the last good night as A; comparison: `etfarm compare` of two files; bisection: `etfarm bisect`; noise: twice the same content.';

@@ -34,6 +34,8 @@ _READ_TOGETHER = 250
 _WORTH_A_PROCESS = 100
 """So many pages take longer than the start of a process."""
 _OF_THE_MORNING = ("nights", "sweeps", "cells", "sessions")
+_OF_VERDICTS = ("index.html", "feed.atom")
+"""Pages beside those of nights that list the verdicts of nights, which a process reads once."""
 _LAST = 2
 _MOST_STATE_BYTES = 1 << 28
 _Given = tuple[Path, frozenset[str], Mapping[type[Row], list[Any]]]
@@ -107,14 +109,14 @@ def _made(stale: Sequence[str], given: _Given) -> Iterator[tuple[int, dict[str, 
 
 def _batches(stale: Sequence[str]) -> Iterator[list[str]]:
     """Yield what one process makes at once: ten pages, or many that are read together; small ones come last."""
-    kinds: dict[str, list[str]] = {"cells": [], "sessions": [], "morning": [], "histories": [], "": []}
+    kinds: dict[str, list[str]] = {"cells": [], "sessions": [], "morning": [], "nights": [], "histories": [], "": []}
     for address in stale:
-        folder = address.partition("/")[0]
+        folder = "nights" if address in _OF_VERDICTS else address.partition("/")[0]
         other = "morning" if _turn(address) < _LAST else ""
         kinds[folder if folder in kinds else other].append(address)
     kinds["histories"].sort(key=lambda address: address.rpartition("/")[2])
     for kind, addresses in kinds.items():
-        most = _BATCH if kind in ("morning", "") else _READ_TOGETHER
+        most = _BATCH if kind in ("nights", "morning", "") else _READ_TOGETHER
         yield from (addresses[start : start + most] for start in range(0, len(addresses), most))
 
 
