@@ -14,6 +14,10 @@ class WarehouseError(Exception):
     """The warehouse cannot be opened, read or written; the text names the file, the cause and what to do."""
 
 
+class NoWarehouse(WarehouseError):
+    """Nothing was loaded or published here yet, as before the first sweep."""
+
+
 class WarehouseDamaged(WarehouseError):
     """The file is incomplete or its checksums do not match: what it contained can be read only from the bundles.
 

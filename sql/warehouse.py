@@ -16,7 +16,15 @@ from typing import Any, BinaryIO
 
 import duckdb
 
-from sql.errors import DAMAGED_WAY_ON, NotADatabase, RowsRefused, WarehouseDamaged, WarehouseError, shows_damage
+from sql.errors import (
+    DAMAGED_WAY_ON,
+    NotADatabase,
+    NoWarehouse,
+    RowsRefused,
+    WarehouseDamaged,
+    WarehouseError,
+    shows_damage,
+)
 from sql.query import query_errors, start_query
 from sql.schema import bring_up_to_date, check_schema, migrations, update_for_reader
 
@@ -65,7 +73,7 @@ def open_read_only(path: Path, *, patience_s: float = _PATIENCE_S) -> Iterator[d
     Queries cannot reach other files, extensions or settings, and never spill to disk.
     """
     if not path.is_file():
-        raise WarehouseError(_MISSING.format(path))
+        raise NoWarehouse(_MISSING.format(path))
     with _opened(path, read_only=True, patience_s=patience_s) as connection:
         if check_schema(connection, path) == len(migrations()):
             update_for_reader(connection)
@@ -129,7 +137,7 @@ def copy_for_reader(path: Path, folder: Path) -> Path:
     WarehouseError, or OSError if there is no room.
     """
     if not path.is_file():
-        raise WarehouseError(_MISSING.format(path))
+        raise NoWarehouse(_MISSING.format(path))
     copy = folder / path.name
     # As in open_to_copy, the descriptor outlives the connection. A killed writer leaves committed rows in the .wal.
     with path.open("rb") as source, _opened(path, read_only=True, patience_s=_PATIENCE_S) as connection:

@@ -20,7 +20,8 @@ from devices.inventory import load_inventory
 from devices.ondevice.lease import device_queue
 from sql.errors import WarehouseError
 from tasks.analyse.snapshot import newest_snapshot
-from tasks.bundle.record import BundleError, parse_record
+from tasks.bundle.record import BundleError
+from tasks.bundle.session_json import parse_record
 from tasks.etdump.xnntrace import read_xnntrace
 from tasks.measure.health import HealthError, Registry
 from tasks.measure.session.check import Unsuccessful

@@ -1,5 +1,6 @@
 -- The nights of each series that has no verdicts, per device: the times of the sessions of the newest cell, the
--- clock after each, and how many sessions ran outside the limits. Emulated devices are never judged.
+-- clock after each, how many sessions ran outside the limits, and how many failed and why. Emulated devices are never
+-- judged.
 WITH
 timed AS (
     SELECT
@@ -9,6 +10,8 @@ timed AS (
         cell,
         session_id,
         session_key,
+        sweep_id,
+        slot,
         started_at,
         status,
         reason_code,
@@ -79,6 +82,8 @@ SELECT
     frequencies_mhz,
     coalesce(is_of_all_runs, FALSE) AS is_of_all_runs,
     invalid_sessions,
+    failed_sessions,
+    failures,
     inaccuracy,
     same_night.* EXCLUDE (series_id, device, night, content, comparison)
 FROM (
@@ -86,7 +91,10 @@ FROM (
         series_id,
         device,
         night,
-        count(*) FILTER (status = 'invalid' AND reason_code IS DISTINCT FROM 'first_session') AS invalid_sessions
+        count(*) FILTER (status = 'invalid' AND reason_code IS DISTINCT FROM 'first_session') AS invalid_sessions,
+        -- A session that failed again when the sweep was started again is one session.
+        count(DISTINCT (sweep_id, slot)) FILTER (status = 'failed') AS failed_sessions,
+        list_sort(list(DISTINCT coalesce(reason_code, 'unknown reason')) FILTER (status = 'failed')) AS failures
     FROM timed
     GROUP BY series_id, device, night
 ) AS counted

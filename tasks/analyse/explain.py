@@ -19,7 +19,7 @@ from tasks.analyse.report.data import Answers, Reader, SweepRow
 from tasks.analyse.report.page import Code, Link, Text
 from tasks.analyse.report.sections.advice import other_advice, portable_advice
 from tasks.analyse.report.sections.categories import categories
-from tasks.analyse.report.sections.failures import FailureRow, failures_sentence
+from tasks.analyse.report.sections.failures import FailureRow, failures_in_words
 from tasks.analyse.report.sections.modules import ModuleRow, heaviest
 from tasks.analyse.report.sections.portable import portable
 from tasks.analyse.report.sections.provenance import conditions_in_words, waits_in_words
@@ -87,21 +87,30 @@ def explain_series(
     cell = _cell_of(reader, row) if about else None
     facts = [*_about_verdict(newest)]
     sessions: list[str] = []
+    failed: list[Answers] = []
     if about and cell:
         beside = [found for each in every if _is_variant(each, row) and (found := _cell_of(reader, each))]
         facts += [*_other_figures(others), *facts_of_cell(reader, [cell, *beside], about)]
         sessions = _succeeded(reader, cell)
-    names = {name: getattr(row, name) for name in ("model", "device", "precision", "variant", "threads", "series_id")}
-    figures = {name: _plain(getattr(newest, name)) for name in _FIGURES}
-    figures["time_ms"] = row.time_ms
+    elif about:
+        failed = _failed_nights(reader, row)
+        facts += [Fact("Sessions without a result", words) for night in failed if (words := failures_in_words(night))]
+    steps = [*_steps_of(failed), *_next_step(reader, row, newest, sessions)]
     ids = {"cell": row.cell, "sweep_id": cell.sweep_id if cell else None, "session_ids": sessions}
-    names["model_in_sql"] = reader.models.get(row.model, row.model)
     return Explanation(
         title=series_title(row),
         answer=(Link(str(row.night), night_page(row.night)), f": {_judged(row)}. {sentence(newest.reason)}"),
-        facts=[*facts, Fact("Next step", list(_next_step(reader, row, newest, sessions)))],
-        figures={**names, "night": str(row.night), **figures, **ids},
+        facts=[*facts, Fact("Next step", steps)],
+        figures={**_figures_of(reader, row, newest), **ids},
     )
+
+
+def _figures_of(reader: Reader, row: SeriesRow, newest: NightVerdictRow) -> dict[str, object]:
+    """Return the names of a series and the figures of a verdict on it, for programs."""
+    names = {name: getattr(row, name) for name in ("model", "device", "precision", "variant", "threads", "series_id")}
+    names["model_in_sql"] = reader.models.get(row.model, row.model)
+    figures = {name: _plain(getattr(newest, name)) for name in _FIGURES}
+    return {**names, "night": str(row.night), **figures, "time_ms": row.time_ms}
 
 
 def explain_verdict(reader: Reader, judged: NightVerdictRow, verdicts: Sequence[NightVerdictRow]) -> Sequence[Fact]:
@@ -139,11 +148,17 @@ def facts_of_cell(reader: Reader, cells: Sequence[CellFactsRow], about: AnswersA
         Fact("Portable operators", list(portable_advice(one)) or portable(one).summary),
         Fact("Advice", list(other_advice(one))),
         Fact("SME2", [*sme2(pair).summary, *coverage_in_words(pair), *shift_in_words(pair)]),
-        Fact("Sessions without a result", [*failures_sentence(night), *_steps_of(night.rows(FailureRow))]),
+        Fact("Sessions without a result", [*failures_in_words(night), *_steps_of([night])]),
         Fact("Conditions of the night", [*conditions_in_words(night), *waits_in_words(night)]),
         Fact("Where it comes from", origin_of(cell)),
     ]
     return [fact for fact in facts if fact.sentences]
+
+
+def _failed_nights(reader: Reader, row: SeriesRow) -> list[Answers]:
+    """Return the answers about a series without a session that counts, in each sweep of its newest night."""
+    scope = {name: [getattr(row, name)] for name in ("model", "device", "precision", "variant", "threads")}
+    return [reader.answers(sweep).limited(scope) for sweep in reader.rows(SweepRow) if sweep.night == row.night]
 
 
 def explain_line(reader: Reader, line: Line) -> list[Fact]:
@@ -222,7 +237,8 @@ def _judged(row: SeriesRow) -> str:
 
 def _about_verdict(night: NightVerdictRow) -> Iterator[Fact]:
     """What the verdict is made from, and what it states about the change."""
-    yield Fact("Evidence", [sentence(evidence_of(night.reason, night.sessions, night.low, night.high))])
+    if night.sessions:
+        yield Fact("Evidence", [sentence(evidence_of(night.reason, night.sessions, night.low, night.high))])
     if night.cause:
         yield Fact("Cause", [with_code(f"{night.cause}.")])
     if night.changed or night.since:
@@ -235,15 +251,19 @@ def _other_figures(found: Sequence[NightVerdictRow]) -> Iterator[Fact]:
         yield Fact("Other figures", [sentence(f"{each.verdict}: {each.reason}") for each in found])
 
 
-def _steps_of(rows: Sequence[FailureRow]) -> Iterator[Text]:
+def _steps_of(nights: Sequence[Answers]) -> Iterator[Text]:
     """What to do about sessions without a result, a sentence for each reason."""
-    for code in dict.fromkeys(row.reason_code for row in rows if not row.superseded):
+    rows = [row for night in nights for row in night.rows(FailureRow) if not row.superseded]
+    for code in dict.fromkeys(row.reason_code for row in rows):
         yield with_code(next_step(code))
 
 
 def _next_step(reader: Reader, row: SeriesRow, night: NightVerdictRow, sessions: Sequence[str]) -> Iterator[Text]:
     """What to do after the verdict, each with its command."""
-    if step := _STEPS.get(night.verdict):
+    if not night.sessions:
+        asked = ["etfarm", "sql", "newest-failures", "--model", row.model, "--device", row.device]
+        yield ("Sessions that failed: ", Code(shlex.join(asked)))
+    elif step := _STEPS.get(night.verdict):
         yield with_code(step)
     if night.verdict.startswith("device"):
         yield ("Its state now: ", Code(shlex.join(["etfarm", "devices", "probe", row.device])))

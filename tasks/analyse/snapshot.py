@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from sql.errors import WarehouseError
+from sql.errors import NoWarehouse, WarehouseError
 from sql.warehouse import open_to_copy
 from tasks.store.files import complete_file, remove_leftovers, sha256_of, write_complete
 
@@ -91,7 +91,7 @@ def _read_current(current: Path) -> _Published:
         with current.open("rb") as file:
             content = file.read(_MOST_CURRENT_BYTES)
     except OSError:
-        raise WarehouseError(
+        raise NoWarehouse(
             f"{current.parent}: no snapshot was published here yet; publish one with `etfarm sweep` or "
             "`etfarm warehouse load`"
         ) from None

@@ -35,7 +35,8 @@ _NEXT_STEPS = {
     "device_lost": f"Check the device's cable, network and power with `etfarm devices`, then {_AGAIN}",
     "device_refused": f"Grant the access that the reason names, then {_AGAIN}",
     "device_busy": f"Wait until the device is free, then {_AGAIN}",
-    "device_unusable": "Check the device with `etfarm devices`; clear a quarantine with `etfarm devices release`",
+    "device_unusable": "Check the device with `etfarm devices`, clear a quarantine with `etfarm devices release`, "
+    f"then {_AGAIN}",
     "no_space_on_device": f"Free disk space on the device, then {_AGAIN}",
 }
 

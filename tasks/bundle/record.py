@@ -1,10 +1,9 @@
 """session.json: everything that is known about one session, checked where it is parsed."""
 
 import re
-from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from devices.errors import FarmError
@@ -22,7 +21,6 @@ from tasks.bundle.values import (
     Positive,
     SmallCount,
     SmallInt,
-    first_mistake,
     require_counts,
     require_order,
 )
@@ -32,10 +30,6 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 class BundleError(FarmError):
     """A bundle is missing, incomplete or does not match its session.json; the text is one sentence."""
-
-
-Text = bytes | BundleError
-"""The content of a session.json, or why it is not believed without having been parsed."""
 
 
 class _Record(BaseModel):
@@ -271,36 +265,3 @@ class SessionRecord(_Record):
         require_counts("model.delegated", self.model.delegated)
         require_counts("model.portable", self.model.portable)
         return self
-
-
-def parse_record(content: Text, path: str) -> SessionRecord:
-    """Check the content of a session.json, which errors call `path`; raises BundleError with one sentence."""
-    if isinstance(content, BundleError):
-        raise content
-    try:
-        return SessionRecord.model_validate_json(content)
-    except ValidationError as error:
-        cause = f"does not match its schema ({first_mistake(error)})"
-        raise BundleError(f"{path}: {cause}; restore the bundle from a backup") from None
-
-
-def parse_records(
-    texts: Iterable[tuple[str, Text]], *, device: str | None = None, skip_damaged: bool
-) -> Iterator[SessionRecord]:
-    """Yield the record of each session.json, or of those of one device, given as their paths and contents.
-
-    Raises BundleError where one is damaged, unless such ones are skipped.
-    """
-    for path, content in texts:
-        try:
-            record = parse_record(content, path)
-            if device in (None, record.device.name):
-                yield record
-        except BundleError:
-            if not skip_damaged:
-                raise
-
-
-def record_text(record: SessionRecord) -> bytes:
-    """Return the content of session.json."""
-    return (record.model_dump_json(indent=1) + "\n").encode()

@@ -16,7 +16,8 @@ from typing import BinaryIO
 from backports import zstd
 
 from tasks.bundle.names import RECORD
-from tasks.bundle.record import BundleError, parse_record
+from tasks.bundle.record import BundleError
+from tasks.bundle.session_json import parse_record
 from tasks.store.find import find_results
 from tasks.store.folder import Verified
 from tasks.store.tar import RECORDS_FIRST, ArchiveError, files_of_bundles, members, reading

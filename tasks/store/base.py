@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tasks.bundle.names import RECORD
-from tasks.bundle.record import BundleError, SessionRecord, parse_record
+from tasks.bundle.record import BundleError, SessionRecord
+from tasks.bundle.session_json import parse_record
 from tasks.store.folder import Verified
 from tasks.store.forgotten import FOLDER, Forgotten, parse_forgotten
 from tasks.store.shelf import Shelf

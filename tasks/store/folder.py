@@ -9,7 +9,8 @@ from pathlib import Path
 
 from devices.foreign_file import ForeignFileError, open_foreign, read_foreign, sha256_of_foreign
 from tasks.bundle.names import MOST_FILE_BYTES, MOST_RECORD_BYTES, RECORD
-from tasks.bundle.record import BundleError, FileRecord, SessionRecord, parse_record, record_text
+from tasks.bundle.record import BundleError, FileRecord, SessionRecord
+from tasks.bundle.session_json import parse_record, record_text
 from tasks.store.files import publish_folder, sha256_of
 
 

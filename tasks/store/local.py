@@ -7,7 +7,8 @@ from pathlib import Path
 
 from devices.foreign_file import ForeignFileError
 from tasks.bundle.names import RECORD
-from tasks.bundle.record import BundleError, SessionRecord, parse_record, parse_records
+from tasks.bundle.record import BundleError, SessionRecord
+from tasks.bundle.session_json import parse_record, parse_records
 from tasks.store.archives import SUFFIX, archive_of, find_archives, packed_records, unpack_bundles, verify_archive
 from tasks.store.base import NOT_SWEEPS, BundleStore, Found, Known
 from tasks.store.files import publish_folder, work_folder

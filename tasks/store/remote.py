@@ -16,15 +16,8 @@ from pathlib import Path
 from typing import cast
 
 from tasks.bundle.names import MOST_FILE_BYTES, MOST_RECORD_BYTES, RECORD
-from tasks.bundle.record import (
-    BundleError,
-    FileRecord,
-    SessionRecord,
-    Text,
-    parse_record,
-    parse_records,
-    record_text,
-)
+from tasks.bundle.record import BundleError, FileRecord, SessionRecord
+from tasks.bundle.session_json import Text, parse_record, parse_records, record_text
 from tasks.store.access import checked_location, file_system, read_files, reported
 from tasks.store.base import NOT_SWEEPS, BundleStore, Found, Known
 from tasks.store.files import publish_folder, sha256_of, wait_if_ending

@@ -20,6 +20,25 @@ from flows.terminal import show, show_pieces
 
 app = typer.Typer(rich_markup_mode=None)
 
+_Base = Annotated[
+    str | None, typer.Option(help="Instead of A and B: a commit whose --model is compared with the present one.")
+]
+_SweepOfBoth = Annotated[str | None, typer.Option("--sweep", help="Sweep with A and B; default: the newest with both.")]
+_Margin = Annotated[float, typer.Option(min=0, max=100, help="Percent up to which a difference counts as the same.")]
+_FailOn = Annotated[list[FailOn] | None, typer.Option(help="Exit with 1 on this result; may be repeated.")]
+_Priority = Annotated[
+    int,
+    typer.Option(min=-100, max=100, help="For .pte files: sweeps of lower priority let go of the device for them."),
+]
+_Outputs = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--output",
+        "-o",
+        help="File to write, may be repeated: .md for a pull request, .json, .xml (JUnit), .svg (badge).",
+    ),
+]
+
 
 @app.command(
     epilog='Example: etfarm sql "SELECT model, median_ms FROM session_latency" --format csv, or: etfarm sql '
@@ -70,35 +89,16 @@ def sql(
 def compare(
     a: Annotated[str | None, typer.Argument(help="What to compare with.")] = None,
     b: Annotated[str | None, typer.Argument(help="What is compared; of the same kind as A.")] = None,
-    base: Annotated[
-        str | None, typer.Option(help="Instead of A and B: a commit whose --model is compared with the present one.")
-    ] = None,
+    base: _Base = None,
     model: Annotated[str | None, typer.Option(help="Only this model; with --base, file.py:factory.")] = None,
     device: Annotated[str | None, typer.Option(help="Only this device.")] = None,
     precision: Annotated[str | None, typer.Option(help="Only this precision.")] = None,
-    sweep_id: Annotated[
-        str | None, typer.Option("--sweep", help="Sweep with A and B; default: the newest with both.")
-    ] = None,
-    margin: Annotated[
-        float, typer.Option(min=0, max=100, help="Percent up to which a difference counts as the same.")
-    ] = 1,
-    fail_on: Annotated[
-        list[FailOn] | None,
-        typer.Option(help="Exit with 1 on this result; may be repeated."),
-    ] = None,
+    sweep_id: _SweepOfBoth = None,
+    margin: _Margin = 1,
+    fail_on: _FailOn = None,
     sessions: Annotated[int, typer.Option(min=5, max=1000, help="Sessions of each .pte file in this call.")] = 8,
-    priority: Annotated[
-        int,
-        typer.Option(min=-100, max=100, help="For .pte files: sweeps of lower priority let go of the device for them."),
-    ] = 0,
-    output: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="File to write, may be repeated: .md for a pull request, .json, .xml (JUnit), .svg (badge).",
-        ),
-    ] = None,
+    priority: _Priority = 0,
+    output: _Outputs = None,
     inventory: InventoryOption = DEFAULT_INVENTORY,
     format: FormatOption = "table",
     var: VarOption = DEFAULT_VAR,
@@ -122,31 +122,17 @@ def compare(
     needed, or a cell has no counterpart.
     inaccurate: the outputs of A or B are.
     """
-    from devices.errors import InputError
     from flows.cli.ask.compare import run_compare
-    from flows.cli.ask.compare_files import are_files, run_compare_files
+    from flows.cli.ask.compare_files import files_of, run_compare_files, words_of
 
-    if base is not None:
-        from flows.cli.ask.compare_commits import exported_sides
-
-        if a is not None:
-            raise InputError("--base is compared with the present files; leave A and B out")
-        files = exported_sides(model, precision or "fp32", base, var)
-        labels = (f"{model} at {base}", f"{model} as it is now")
-        model = precision = None
-    elif a is None or b is None:
-        raise InputError("name A and B, or --model and --base; see `etfarm compare --help`")
-    elif not are_files((a, b)):
-        only = {"model": model, "device": device, "precision": precision}
-        answered = (fail_on or (), format, output or (), var, warehouse)
-        raise typer.Exit(run_compare((a, b), sweep_id, only, margin / 100, *answered))
-    else:
-        files = (Path(a), Path(b))
-        labels = (str(Path(*files[0].parts[-2:])), str(Path(*files[1].parts[-2:])))
-    names = {"model": model, "precision": precision, "sweep": sweep_id}
-    where = (format, output or (), labels, var, None, warehouse)
-    share, failing = margin / 100, fail_on or ()
-    raise typer.Exit(run_compare_files(files, device, inventory, sessions, priority, names, share, failing, *where))
+    only = {"model": model, "device": device, "precision": precision}
+    share, failing, outputs = margin / 100, fail_on or (), output or ()
+    if words := words_of(a, b, base):
+        raise typer.Exit(run_compare(words, sweep_id, only, share, failing, format, outputs, var, warehouse))
+    files, labels = files_of(a, b, base, model, precision, var)
+    refused = {"sweep": sweep_id} if base else {"model": model, "precision": precision, "sweep": sweep_id}
+    where = (format, outputs, labels, var, None, warehouse)
+    raise typer.Exit(run_compare_files(files, device, inventory, sessions, priority, refused, share, failing, *where))
 
 
 @app.command(epilog="Example: etfarm trace 3f0c1a2b4d5e6f70 --run all --output run.json")

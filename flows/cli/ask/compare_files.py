@@ -27,7 +27,34 @@ if TYPE_CHECKING:
     from flows.comparison.results import Results
 
 
-def are_files(words: tuple[str, str]) -> bool:
+def words_of(a: str | None, b: str | None, base: str | None) -> tuple[str, str] | None:
+    """Return A and B if what they name was measured already; None if it is .pte files, or both sides of a commit.
+
+    Raises InputError unless A and B, or a commit, are given, and if only one of A and B is a .pte file.
+    """
+    if base is not None:
+        if a is not None:
+            raise InputError("--base is compared with the present files; leave A and B out")
+        return None
+    if a is None or b is None:
+        raise InputError("name A and B, or --model and --base; see `etfarm compare --help`")
+    return None if _are_files((a, b)) else (a, b)
+
+
+def files_of(
+    a: str | None, b: str | None, base: str | None, model: str | None, precision: str | None, var: Path
+) -> tuple[tuple[Path, Path], tuple[str, str]]:
+    """Return the .pte files to compare, those of A and B or of a model at `base` and as it is now, and their labels."""
+    if base is not None:
+        from flows.cli.ask.compare_commits import exported_sides
+
+        files = exported_sides(model, precision or "fp32", base, var)
+        return files, (f"{model} at {base}", f"{model} as it is now")
+    before, after = (Path(word) for word in (a, b) if word is not None)
+    return (before, after), (str(Path(*before.parts[-2:])), str(Path(*after.parts[-2:])))
+
+
+def _are_files(words: tuple[str, str]) -> bool:
     """Return whether two words name .pte files; raises InputError if only one does."""
     named = [word for word in words if word.endswith(".pte")]
     if len(named) == 1:

@@ -4,8 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from flows.terminal import show
 from flows.warehouse.publish import ask_warehouse
-from sql.errors import WarehouseError
+from sql.errors import NoWarehouse, WarehouseError
 from tasks.bundle.cell import Cell
 from tasks.measure.plan import PlannedSession
 
@@ -16,15 +17,17 @@ _Kind = tuple[str, str, int, str, str, int]
 
 
 class Pace:
-    """Seconds of each kind of session in the newest sweeps of each device; nothing without a warehouse."""
+    """Seconds of each kind of session in the newest sweeps of each device; nothing without a readable warehouse."""
 
     def __init__(self, models: Sequence[str], var: Path, warehouse: Path | None) -> None:
         self._sweeps: dict[str, dict[str, dict[_Kind, float]]] = defaultdict(lambda: defaultdict(dict))
         try:
             for device, sweep_id, *kind, seconds in ask_warehouse("pace", var, warehouse, models=list(models)):
                 self._sweeps[device][sweep_id][tuple(kind)] = seconds
-        except WarehouseError:
-            pass
+        except NoWarehouse:
+            pass  # nothing was measured yet, so nothing is known
+        except WarehouseError as error:  # a plan is complete without times
+            show(f"etfarm: without expected times: {error}", err=True)
 
     def seconds(self, device: str, sessions: Iterable[PlannedSession]) -> tuple[float, float] | None:
         """Return the least and most time for sessions on a device, by earlier sweeps and a third more; None: unknown.

@@ -3,10 +3,12 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from tasks.analyse.report.page import Cell, Code, Text, Tone, parts_of
+from tasks.bundle.enough import LEAST_SESSIONS
 from tasks.bundle.interval import median_interval
 
 DASH = "\u2013"
 TIMES = "\u00d7"
+NO_INTERVAL = f"the interval of a ratio needs at least {LEAST_SESSIONS} sessions"
 _NUMBER_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 

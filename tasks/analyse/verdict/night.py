@@ -31,6 +31,9 @@ class Night:
     """The clock of the fastest core after each session, None where the device does not report it; empty if unknown."""
     invalid_sessions: int = 0
     """Sessions that ran outside the limits."""
+    failed_sessions: int = 0
+    failures: tuple[str, ...] = ()
+    """The different reason codes of the sessions that failed."""
     is_excluded: bool = False
     """The user excluded this night."""
     starts_baseline: bool = False
@@ -85,6 +88,10 @@ def unfit(night: Night, metric: Metric) -> tuple[Verdict, str] | None:
         return "inaccurate", night.inaccuracy
     if invalid > valid and not (metric.is_exact and valid):
         return "invalid environment", f"{invalid} of {valid + invalid} sessions ran outside the limits"
+    if not valid and night.failures:
+        reasons = ", ".join(night.failures)
+        failed = night.failed_sessions
+        return "insufficient data", f"{failed} of {failed + invalid} sessions failed: {reasons}"
     if valid < metric.least_sessions:
         return "insufficient data", too_few(valid, metric)
     if not all(metric.has_position(figure) for figure in night.figures):

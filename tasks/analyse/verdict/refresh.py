@@ -82,6 +82,8 @@ def _night(row: _Row, previous: _Row | None, decisions: Decisions, metric: Metri
         figures=tuple(row[metric.name]),
         frequencies_mhz=tuple(row.get("frequencies_mhz") or ()),
         invalid_sessions=row["invalid_sessions"],
+        failed_sessions=row.get("failed_sessions", 0),
+        failures=tuple(row.get("failures") or ()),
         is_excluded=is_excluded(decisions, series),
         starts_baseline=has_other_rule or starts_baseline(decisions, series, last_night),
         content=row["content"],

@@ -13,7 +13,8 @@ from devices.foreign_text import one_line
 from devices.inventory import DeviceSpec
 from devices.ondevice.facts import Facts
 from tasks.bundle.names import RECORD
-from tasks.bundle.record import FileRecord, SessionRecord, record_text
+from tasks.bundle.record import FileRecord, SessionRecord
+from tasks.bundle.session_json import record_text
 from tasks.bundle.values import first_mistake
 from tasks.etdump.tree import Runs
 from tasks.measure.plan import PlannedSession

@@ -144,6 +144,20 @@ def test_sessions_take_as_long_as_their_like_in_earlier_sweeps(dry: Command, tmp
     assert dry("--warehouse", maker.warehouse).out.splitlines()[0].endswith(", without exports, start and report")
 
 
+def test_a_warehouse_that_cannot_be_read_is_reported_and_leaves_a_plan_without_times(
+    dry: Command, tmp_path: Path
+) -> None:
+    # given a file that is no warehouse, and no warehouse at all
+    damaged = tmp_path / "damaged.duckdb"
+    damaged.write_bytes(b"x" * 100)
+    for warehouse, reported in ((damaged, f"etfarm: without expected times: {damaged}: "), (tmp_path / "none", "")):
+        # when a sweep is planned with it
+        planned = dry("--warehouse", warehouse, "--format", "json")
+        # then the plan has no times, and only what cannot be read is reported
+        assert (planned.code, planned.err.startswith(reported), bool(planned.err)) == (0, True, bool(reported))
+        assert json.loads(planned.out)["devices"][0]["most_s"] is None
+
+
 def test_a_dry_run_imports_neither_torch_nor_a_server() -> None:
     text = "import sys, flows.cli.measure.dry_run, flows.cli.measure.pace; print(*sys.modules)"
     loaded = set(run_python("-c", text).stdout.split())

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tasks.bundle.names import MOST_FILE_BYTES, MOST_RECORD_BYTES
-from tasks.bundle.record import BundleError, FileRecord, record_text
+from tasks.bundle.record import BundleError, FileRecord
+from tasks.bundle.session_json import record_text
 from tasks.store import shelf
 from tasks.store.base import BundleStore, Found
 from tasks.store.store import open_store

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.bundle.record import BundleError, FileRecord, SessionRecord, record_text
+from tasks.bundle.record import BundleError, FileRecord, SessionRecord
+from tasks.bundle.session_json import record_text
 from tasks.store.files import sha256_of
 from tasks.store.folder import read_bundle
 from tasks.store.forgotten import Forgotten

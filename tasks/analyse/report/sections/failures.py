@@ -66,6 +66,16 @@ def failures_sentence(answers: Answers) -> Iterator[Text]:
         yield f"{_bundles(answers.not_loaded)} could not be loaded."
 
 
+def failures_in_words(answers: Answers) -> list[Text]:
+    """Which sessions have no result, and the reasons that were recorded; empty if all have one."""
+    standing, _ = _by_outcome(answers)
+    # A reason often starts with the name of the device, which keeps its spelling.
+    reasons = dict.fromkeys(row.reason.rstrip(".") for row in standing if row.reason)
+    named: list[Text] = list(reasons)
+    recorded = [joined("Reason: ", separated(named, "; ", most=_MOST_REASONS), ".")] if named else []
+    return [*failures_sentence(answers), *recorded]
+
+
 def _by_outcome(answers: Answers) -> tuple[list[FailureRow], list[FailureRow]]:
     """Sessions without a result, and attempts that a later one replaced."""
     rows = answers.rows(FailureRow)

@@ -17,7 +17,18 @@ from tasks.analyse.report.cells import (
 from tasks.analyse.report.columns import MIB, Milliseconds, Number, Words, cells_of, flag_above, table_of, toned
 from tasks.analyse.report.data import Answers
 from tasks.analyse.report.page import Bar, BarChart, Block, Cell, Code, Heading, Paragraph, Section, Text
-from tasks.analyse.report.text import counted, evidence, in_ms, joined, listed, ms_digits, rounded_percent, separated
+from tasks.analyse.report.text import (
+    NO_INTERVAL,
+    counted,
+    evidence,
+    in_ms,
+    joined,
+    listed,
+    ms_digits,
+    rounded_percent,
+    sentence,
+    separated,
+)
 from tasks.bundle.enough import LEAST_SESSIONS
 
 _MOST_MODELS_NAMED = 5
@@ -134,10 +145,7 @@ def _notes(rows: list[LatencyRow]) -> Iterator[Paragraph]:
 def _about_noise(noisy: list[LatencyRow]) -> str:
     """What is known of cells with scatter: below 5 sessions, nothing about differences."""
     few = sum(row.sessions < LEAST_SESSIONS for row in noisy)
-    untested = (
-        f"Below {LEAST_SESSIONS} sessions there is no interval: differences of {counted(few, 'of these cells')} are "
-        "not tested. "
-    )
+    untested = f"{sentence(NO_INTERVAL)[:-1]}: differences of {counted(few, 'of these cells')} are not tested. "
     return (
         f"Scatter above {rounded_percent(_NOISY)} of the time is highlighted, in {counted(len(noisy), 'cell')}. "
         f"{untested if few else ''}Check the device for other load and for heat, or run more sessions."

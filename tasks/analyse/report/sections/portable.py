@@ -108,8 +108,9 @@ def _step(row: PortableOperatorRow, portable_of: dict[tuple[str, str], list[str]
 
 
 def _summary(rows: list[PortableRow]) -> Iterator[Text]:
-    """The models whose portable operators weigh most, each with its worst cell."""
-    bound = rounded_percent(FLAGGED_SHARE)
+    """The models whose portable operators weigh most, each with its worst cell; of lighter ones the largest weight."""
+    if not rows:
+        return
     worst: dict[str, PortableRow] = {}
     for row in sorted(rows, key=lambda row: -row.share):
         worst.setdefault(row.model, row)
@@ -119,7 +120,13 @@ def _summary(rows: list[PortableRow]) -> Iterator[Text]:
             (Code(row.model), f" {row.precision} ({in_percent(row.share)}, {counted(row.sessions, 'session')})")
             for row in over[:_MOST_MODELS_NAMED]
         ]
-        yield joined(f"Portable operators take more than {bound} of the time in ", separated(named), ".")
-    elif rows:
-        of = (Code(rows[0].model),) if len(worst) == 1 else ("every model",)
-        yield joined(f"Portable operators take at most {bound} of the time of ", of, ".")
+        yield joined(
+            f"Portable operators take more than {rounded_percent(FLAGGED_SHARE)} of the time in ", separated(named), "."
+        )
+    elif not any(row.portable_ms for row in rows):
+        of = Code(rows[0].model) if len(worst) == 1 else "any model"
+        yield joined("No portable operator runs in ", of, ": 0 % of the time.")
+    else:
+        of = Code(rows[0].model) if len(worst) == 1 else "every model"
+        most = in_percent(max(row.share for row in rows))
+        yield joined(f"Portable operators take {'at most ' if len(rows) > 1 else ''}{most} of the time of ", of, ".")

@@ -8,7 +8,7 @@ from tasks.analyse.report.cells import PairRow
 from tasks.analyse.report.columns import Milliseconds, Number, Words, cells_of, table_of, toned
 from tasks.analyse.report.data import Answers
 from tasks.analyse.report.page import Block, Cell, Heading, Paragraph, Text
-from tasks.analyse.report.text import NOTHING, TIMES, counted
+from tasks.analyse.report.text import NO_INTERVAL, NOTHING, TIMES, counted
 from tasks.analyse.verdict.comparison import Comparison, compare
 from tasks.bundle.enough import LEAST_SESSIONS
 
@@ -92,7 +92,7 @@ def _intervals(rows: list[SpeedupRow]) -> str:
     bounds = [bound for each in found for bound in (each.low, each.high) if bound is not None]
     without = sum(each.low is None for each in found)
     if not bounds:
-        return f"below {LEAST_SESSIONS} there is no interval"
+        return f"{NO_INTERVAL} on each side"
     span = f"95 % {'interval' if len(rows) == 1 else 'intervals'} {_span(sorted(bounds))}"
     return f"{span}, {without} without one" if without else span
 

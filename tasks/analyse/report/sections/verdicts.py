@@ -9,7 +9,7 @@ from tasks.analyse.report.cells import CellRow, where
 from tasks.analyse.report.columns import Number, Percent, Words, cells_of, table_of
 from tasks.analyse.report.data import Answers
 from tasks.analyse.report.page import Block, Cell, Code, Fold, Paragraph, Points, Section, Text, Tone
-from tasks.analyse.report.text import NOTHING, counted, joined, separated, with_code
+from tasks.analyse.report.text import NO_INTERVAL, NOTHING, counted, joined, separated, with_code
 from tasks.analyse.verdict.drift import Drift, slow_drift
 from tasks.analyse.verdict.metrics import LATENCY, METRICS, percent_change
 from tasks.analyse.verdict.step import ALTERNATELY
@@ -281,7 +281,7 @@ def evidence_of(reason: str, sessions: int, low: float | None, high: float | Non
     """What a verdict on a time is made from; `low` and `high` are the interval of its ratio."""
     basis = ALTERNATELY if _is_of_comparison(reason) else counted(sessions, "session")
     if low is None or high is None:
-        return f"{basis}, below {LEAST_SESSIONS} there is no interval" if sessions < LEAST_SESSIONS else basis
+        return f"{basis}; {NO_INTERVAL}" if sessions < LEAST_SESSIONS else basis
     return f"{basis}, 95 % interval {change_of(low)} to {change_of(high)} %"
 
 

@@ -9,6 +9,7 @@ import operator
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from tasks.prepare.export.lowering.trial import trial_of
 from tasks.prepare.export.lowering.work import macs_of, read_bytes_of
 from tasks.prepare.export.made import Method
 from tasks.prepare.export.recipes import Recipe
-from tasks.prepare.export.references import Outputs, as_stored, choices_in, references, with_cases
+from tasks.prepare.export.references import CaseInputs, Outputs, as_stored, choices_in, references, with_cases
 from tasks.prepare.export.sources import write_sources
 from tasks.prepare.export.taps import Key, keys_of, tapped, values_in_fp32
 from tasks.store.files import sha256_of
@@ -50,46 +51,75 @@ def build(
     import torch
 
     with torch.no_grad():  # with gradients, writing a buffer in place cannot be exported
-        methods = as_stored(methods, recipe.float_type)
-        cases = with_cases(methods)
-        methods = [method for method in methods if not method.executes]
-        exact = (
-            {} if recipe.name == "fp32" else references({each.name: each.module for each in methods}, cases, "float32")
-        )
-        layers_in_fp32 = values_in_fp32(methods, cases) if taps and recipe.name != "fp32" else {}
-        for method in methods:
-            method.module.to(getattr(torch, recipe.float_type))
-        converted = {method.name: convert(method, recipe, own) for method in methods}
-        perplexity = next((method.perplexity() for method in methods if method.perplexity and recipe.is_in_place), None)
-        if taps:
-            converted = {name: tapped(each) for name, each in converted.items()}
-        modules = {name: each.reference for name, each in converted.items()}
-        eager = references(modules, cases, recipe.float_type)
+        ready = _converted(methods, recipe, own, taps=taps)
         logger.info("lowering")
-        lowered, operators = _lower(converted, has_record=not taps)
+        lowered, operators = _lower(ready.converted, has_record=not taps)
     logger.info("writing")
     _write(lowered, folder, has_record=not taps)
-    trial = trial_of(folder / "model.pte", cases, log)
-    host = {} if taps else trial.outputs
+    trial = trial_of(folder / "model.pte", ready.cases, log)
     return {
         "pte_sha256": sha256_of(folder / "model.pte"),
         "pte_bytes": (folder / "model.pte").stat().st_size,
         "methods": operators,
         "trial": trial.outcome,
-        "perplexity": perplexity,
+        "perplexity": ready.perplexity,
         "cases": [
-            case.written(
-                folder,
-                eager[case.name],
-                exact.get(case.name),
-                host.get(case.name),
-                choices_in({"eager": eager[case.name], "host": host.get(case.name)}, modules, case, recipe.float_type),
-                converted[case.method.program_method].layers,
-                _of_layers(converted[case.method.program_method].layers, layers_in_fp32.get(case.name, [])),
-            )
-            for case in cases
+            _written(ready, case, recipe, folder, None if taps else trial.outputs.get(case.name))
+            for case in ready.cases
         ],
     }
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """The methods of a model, converted by a recipe, and what their cases return in eager PyTorch."""
+
+    cases: list[CaseInputs]
+    converted: dict[str, Converted]
+    modules: dict[str, Any]
+    """Of each method, the converted module as it runs in eager PyTorch."""
+    eager: dict[str, Outputs]
+    """What the converted modules return in each case."""
+    exact: dict[str, Outputs]
+    """What the modules returned before, in fp32; empty if that is the recipe."""
+    layers_in_fp32: dict[str, list[tuple[Key, Any]]]
+    perplexity: float | None
+
+
+def _converted(methods: list[Method], recipe: Recipe, own: Any, *, taps: bool) -> _Ready:
+    """Convert the methods, which changes their modules: what they return before is computed first."""
+    import torch
+
+    methods = as_stored(methods, recipe.float_type)
+    cases = with_cases(methods)
+    methods = [method for method in methods if not method.executes]
+    is_changed = recipe.name != "fp32"
+    originals = {each.name: each.module for each in methods}
+    exact = references(originals, cases, "float32") if is_changed else {}
+    layers_in_fp32 = values_in_fp32(methods, cases) if taps and is_changed else {}
+    for method in methods:
+        method.module.to(getattr(torch, recipe.float_type))
+    converted = {method.name: convert(method, recipe, own) for method in methods}
+    perplexity = next((method.perplexity() for method in methods if method.perplexity and recipe.is_in_place), None)
+    if taps:
+        converted = {name: tapped(each) for name, each in converted.items()}
+    modules = {name: each.reference for name, each in converted.items()}
+    eager = references(modules, cases, recipe.float_type)
+    return _Ready(cases, converted, modules, eager, exact, layers_in_fp32, perplexity)
+
+
+def _written(ready: _Ready, case: CaseInputs, recipe: Recipe, folder: Path, host: Outputs | None) -> dict[str, Any]:
+    """Write the tensors of a case, with what the program returned on this machine; return its part of export.json."""
+    eager, layers = ready.eager[case.name], ready.converted[case.method.program_method].layers
+    return case.written(
+        folder,
+        eager,
+        ready.exact.get(case.name),
+        host,
+        choices_in({"eager": eager, "host": host}, ready.modules, case, recipe.float_type),
+        layers,
+        _of_layers(layers, ready.layers_in_fp32.get(case.name, [])),
+    )
 
 
 def _write(lowered: Any, folder: Path, *, has_record: bool) -> None:

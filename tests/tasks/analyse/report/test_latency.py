@@ -62,7 +62,10 @@ def test_a_cost_of_recording_from_several_sessions_has_their_number(maker: Bundl
 @pytest.mark.parametrize(
     ("times_ms", "sentence"),
     [
-        ((10, 20, 12), "Below 5 sessions there is no interval: differences of one of these cells are not tested."),
+        (
+            (10, 20, 12),
+            "The interval of a ratio needs at least 5 sessions: differences of one of these cells are not tested.",
+        ),
         ((10, 20, 12, 15, 30), None),
     ],
 )

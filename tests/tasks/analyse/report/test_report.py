@@ -120,6 +120,23 @@ def test_portable_operators_have_their_weight_and_the_exporters_reason(maker: Bu
     assert light[1][6] == "the partitioner gave no reason"
 
 
+@pytest.mark.parametrize(
+    ("mean_ms", "sentence"),
+    [
+        ((0, 0), "No portable operator runs in toy: 0 % of the time."),
+        ((3,), "Portable operators take 3.0 % of the time of toy."),
+        ((0, 3), "Portable operators take at most 3.0 % of the time of toy."),
+    ],
+)
+def test_light_portable_operators_have_their_largest_weight_in_the_summary(
+    maker: BundleMaker, mean_ms: tuple[int, ...], sentence: str
+) -> None:
+    for number, ms in enumerate(mean_ms):
+        operators = {CONVOLUTION: 60 * MS, **({MEAN: ms * MS} if ms else {})}
+        maker.session([(100 * MS, operators)], threads=number + 1)
+    assert report_of(maker).contains(sentence)
+
+
 def test_accuracy_is_the_largest_error_of_all_sessions(maker: BundleMaker) -> None:
     for number, error in enumerate((1e-6, 3e-5)):
         output = {"output": 0, "max_abs_error": error, "max_rel_error": None, "nonfinite_mismatches": number}

@@ -27,7 +27,11 @@ def both_ways(maker: BundleMaker, sessions: int, *, emulated: bool = False) -> N
     ("sessions", "interval", "basis"),
     [
         (5, "2.50 to 2.50", "of five sessions on each side; 95 % interval 2.50 to 2.50"),
-        (4, "insufficient data", "of four sessions on each side; below 5 there is no interval"),
+        (
+            4,
+            "insufficient data",
+            "of four sessions on each side; the interval of a ratio needs at least 5 sessions on each side",
+        ),
     ],
 )
 def test_a_speed_up_comes_with_its_interval_from_five_sessions_a_side(

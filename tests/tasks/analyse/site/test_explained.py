@@ -10,7 +10,7 @@ from devices.errors import InputError
 from sql.warehouse import open_read_only
 from tasks.analyse.compare.outcome import Beside, Line
 from tasks.analyse.explain import explain, explain_line
-from tasks.analyse.explanation import Explanation
+from tasks.analyse.explanation import Explanation, plain_text
 from tasks.analyse.report.data import Reader
 from tasks.analyse.report.page import Link, Table
 from tasks.analyse.site.rows import NightVerdictRow
@@ -138,8 +138,50 @@ def test_a_series_whose_device_gave_no_time_comes_after_those_that_were_measured
         (first, *others) = Reader(connection).rows(NightVerdictRow, {"nights": [date(2026, 11, 1)]})
     # then what was measured is explained, and the verdicts list it first
     assert found.figures["device"] == first.device == "host"
+    evidence = found.data()["facts"]["Evidence"]
+    assert evidence == ["Three sessions; the interval of a ratio needs at least 5 sessions."]
     assert [row.device for row in others] == ["a-mac"]
     assert (first.verdict, others[0].verdict) == ("insufficient data", "insufficient data")
+
+
+def test_a_series_whose_sessions_all_failed_is_explained_by_the_record_of_the_failure(maker: BundleMaker) -> None:
+    # given a device that could not be reached in the newest night, after a night with times and one without
+    lost: dict[str, Any] = {"status": "failed", "reason_code": "device_unusable"}
+    night_of(maker, 1)
+    night_of(maker, 2, reason="host: cable", **lost)
+    for threads in (1, 4):
+        night_of(maker, 3, threads=threads, reason="host: cannot reach farm@host", **lost)
+    night_of(maker, 3, model__name="other", reason="host: of another model", **lost)
+    maker.load()
+    # when its series are explained
+    with open_read_only(maker.warehouse) as connection:
+        reader = Reader(connection)
+        found = explain(reader, "toy", {})
+        page = Pages(Site(connection, "x")).read("models/toy.html")
+        published = Site(connection, "x", frozenset[str]()).page("models/toy.html")
+        verdicts = reader.rows(NightVerdictRow, {"nights": [date(2026, 11, 3)]})
+    # then verdict, explanation and page state why there is no session, and what to do
+    why = "8 of 8 sessions failed: device_unusable"
+    assert {row.reason for row in verdicts} == {why}
+    assert f"insufficient data. {why}." in found.lines()[1]
+    facts = found.data()["facts"]
+    assert facts == {
+        "Sessions without a result": [
+            "No result for eight sessions: host (`device_unusable`).",
+            "Reason: host: cannot reach farm@host.",
+        ],
+        "Next step": [
+            "Check the device with `etfarm devices`, clear a quarantine with `etfarm devices release`, then run the "
+            "sweep again.",
+            "Sessions that failed: `etfarm sql newest-failures --model toy --device host`",
+        ],
+    }
+    shown = [[title, " ".join(sentences).replace("`", "")] for title, sentences in facts.items()]
+    assert page.tables["explained"][0][1:] == shown
+    # and a page that is published without details has the command
+    assert published is not None
+    (table,) = [block for block in published.sections[0].blocks if isinstance(block, Table)]
+    assert [[plain_text(cell.text) for cell in row] for row in table.rows] == [["Next step", facts["Next step"][1]]]
 
 
 def test_a_change_that_was_measured_in_a_comparison_alone_is_explained_without_a_sweep(maker: BundleMaker) -> None:

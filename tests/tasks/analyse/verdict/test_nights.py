@@ -143,6 +143,21 @@ def test_a_night_without_enough_valid_sessions_states_why(valid: int, invalid: i
     assert (found.verdict, found.ratio, found.reason) == (verdict, None, reason)
 
 
+def test_a_night_whose_sessions_all_failed_states_why_they_did() -> None:
+    # given nights without a time, whose sessions failed for one reason, and for two
+    lost = Night("2026-10-15", (), failed_sessions=8, failures=("device_unusable",))
+    both = replace(lost, failures=("device_lost", "runner_crashed"))
+    # then the verdict names the reasons
+    for last, reason in (
+        (lost, "8 of 8 sessions failed: device_unusable"),
+        (both, "8 of 8 sessions failed: device_lost, runner_crashed"),
+    ):
+        found = judge([*series(*WEEKS), last])
+        assert (found.verdict, found.ratio, found.reason) == ("insufficient data", None, reason)
+    # and sessions that failed beside others are not the reason of a verdict
+    assert "failed" not in judge([*series(*WEEKS), replace(night(14, 10.0), failed_sessions=1)]).reason
+
+
 def test_a_night_of_three_sessions_has_a_ratio_and_no_interval() -> None:
     found = judge([*series(*WEEKS), night(14, 10.1, sessions=3)])
     assert (found.verdict, found.low, found.high) == ("insufficient data", None, None)
