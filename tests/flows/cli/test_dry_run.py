@@ -150,7 +150,8 @@ def test_a_warehouse_that_cannot_be_read_is_reported_and_leaves_a_plan_without_t
     # given a file that is no warehouse, and no warehouse at all
     damaged = tmp_path / "damaged.duckdb"
     damaged.write_bytes(b"x" * 100)
-    for warehouse, reported in ((damaged, f"etfarm: without expected times: {damaged}: "), (tmp_path / "none", "")):
+    why = f"etfarm: without expected times: {damaged} is not a warehouse"
+    for warehouse, reported in ((damaged, why), (tmp_path / "none", "")):
         # when a sweep is planned with it
         planned = dry("--warehouse", warehouse, "--format", "json")
         # then the plan has no times, and only what cannot be read is reported
