@@ -188,7 +188,13 @@ def acquire(
     DeviceBusy if it is not this process's turn within `wait_s`.
     """
     lease = Lease(device, uuid.uuid4().hex, ttl_s, priority)
-    lease.take(_this_process(holder, priority), wait_s, tell)
+    try:
+        lease.take(_this_process(holder, priority), wait_s, tell)
+    except DeviceError:  # then the device is not ours
+        raise
+    except BaseException:  # a signal may come between the answer of the device and this process
+        lease.release()
+        raise
     try:
         if leftovers := kill_leftovers(device):
             logger.warning("%s: ended %d jobs of a previous holder", device.name, len(leftovers))

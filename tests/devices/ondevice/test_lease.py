@@ -12,6 +12,7 @@ import pytest
 from devices.device import Device
 from devices.errors import DeviceBusy, LeaseLost
 from devices.ondevice.lease import acquire, current_holder
+from devices.shell import run_script
 from tests.fixtures.jobs import in_background
 from tests.fixtures.leases import expire, held_file
 from tests.fixtures.paths import ROOT
@@ -76,6 +77,23 @@ def test_an_error_in_the_middle_frees_the_device(device: Device) -> None:
         _ = 1 / 0
 
     assert current_holder(device) is None
+
+
+def test_a_process_that_is_ended_while_it_acquires_a_device_frees_it(
+    local_device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a process that is told to end just after the device became its own
+    def ended_after(device: Device, script: str, *words: str) -> str:
+        printed = run_script(device, script, *words)
+        if script == "lease_acquire":
+            raise KeyboardInterrupt
+        return printed
+
+    monkeypatch.setattr("devices.ondevice.lease.run_script", ended_after)
+    with pytest.raises(KeyboardInterrupt):
+        acquire(local_device, "sweep-1")
+    # then nobody holds it
+    assert current_holder(local_device) is None
 
 
 def test_holders_may_be_named_in_any_way(device: Device) -> None:
