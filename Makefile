@@ -5,7 +5,7 @@ VENV   := .venv
 READY  := $(VENV)/.ready
 BIN    := $(VENV)/bin
 
-.PHONY: sweep test test-all test-thorough test-skills lint docs bench clean setup lab-up lab-down
+.PHONY: sweep test test-all test-thorough test-long test-skills lint docs bench clean setup lab-up lab-down
 
 sweep: $(READY)
 	$(BIN)/etfarm sweep deployments/sweeps/smoke.yaml
@@ -16,13 +16,16 @@ test: $(READY)
 	$(PYTEST) -m "not thorough"
 
 test-thorough: $(READY)
-	$(PYTEST) -m "thorough and not skill"
+	$(PYTEST) -m "thorough and not skill and not long"
+
+test-long: $(READY)
+	$(PYTEST) -m long
 
 # One at a time: skills measure, and tests beside them would be part of the times.
 test-skills: $(READY)
 	$(BIN)/pytest -q -m skill
 
-test-all: test test-thorough test-skills
+test-all: test test-thorough test-long test-skills
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -30,6 +30,7 @@ def certify(farm: Farm) -> tuple[int | None, dict[str, str], str]:
     return process.returncode, statuses, page.read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 @pytest.mark.thorough
 @pytest.mark.torch
 @pytest.mark.timeout(900)

@@ -70,6 +70,7 @@ sessions: 1
 """
 
 
+@pytest.mark.long
 @pytest.mark.thorough
 def test_any_model_is_measured_from_a_sweep(farm: Farm, models: Path) -> None:
     # given factories beside the sweep file, and programs that this farm never exported

@@ -14,6 +14,7 @@ from tests.fixtures.waiting import SCALE
 pytestmark = [pytest.mark.lab, pytest.mark.torch, pytest.mark.timeout(900)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "needed"),
     [("lab-phone-x86", "it needs root on the device"), ("lab-mac-1", "it needs macOS's hdiutil")],

@@ -5,6 +5,7 @@ import pytest
 from tests.fixtures.command import run_python
 
 
+@pytest.mark.long
 @pytest.mark.fault(
     stage="import",
     done="values, bytes, names, kinds, sizes and times of files of a kit's folder are changed: {cases} cases of {seed}",

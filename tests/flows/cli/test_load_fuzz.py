@@ -7,6 +7,7 @@ from tests.fixtures.command import run_python
 pytest.importorskip("fsspec", reason="needs the extra s3: pip install -e '.[dev]'")
 
 
+@pytest.mark.long
 @pytest.mark.fault(
     stage="load",
     done="values, bytes, names, kinds, sizes of files of bundles in folders, archives and object storage are changed: "

@@ -39,6 +39,7 @@ def worker(farm: Farm, bundles: Path) -> Iterator[Program]:
     program.end(signal.SIGTERM)
 
 
+@pytest.mark.long
 @pytest.mark.torch
 @pytest.mark.fault(
     stage="run",

@@ -59,6 +59,7 @@ def of_an_unknown_version(database: Path) -> None:
         connection.execute("UPDATE alembic_version SET version_num = 'ffffffffffff'")
 
 
+@pytest.mark.long
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     "damage",

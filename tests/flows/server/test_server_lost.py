@@ -47,6 +47,7 @@ def own(farm: Farm) -> Iterator[Callable[[signal.Signals], None]]:
     yield lambda number: os.kill(int(next(notes.iterdir()).read_text()), number)
 
 
+@pytest.mark.long
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("server", "end"),

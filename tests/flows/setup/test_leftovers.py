@@ -46,6 +46,7 @@ def unfinished_in(folder: Path) -> list[Path]:
     return [path for path in folder.rglob(".part-*") if "/cache/" not in str(path)]
 
 
+@pytest.mark.long
 @pytest.mark.torch
 @pytest.mark.thorough
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

@@ -135,6 +135,7 @@ def test_equal_content_in_lasting_states_is_never_a_change() -> None:
     assert {each.verdict for each in judge_all(nights)[20:]} == {"no change"}
 
 
+@pytest.mark.long
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("noise", "least_step_5"),

@@ -56,6 +56,7 @@ def inventory(farm: Farm, qemu: str, cpu: str) -> str:
     return json.dumps({"devices": [device]})
 
 
+@pytest.mark.long
 def test_each_operator_and_precision_shows_sme2_as_it_should(emulated: Farm) -> None:
     # given every single-operator model in every precision that has a meaning for it
     for model in ("batch_matmul", "conv", "linear"):
