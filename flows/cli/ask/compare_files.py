@@ -83,12 +83,7 @@ def run_compare_files(
     `margin` is a fraction, `only` are options that are not for files, `labels` name A and B. Raises InputError before
     anything is measured.
     """
-    for name, value in only.items():
-        if value is not None:
-            raise InputError(f"--{name} is not for .pte files; leave it out")
-    for file in files:
-        if not file.is_file():
-            raise InputError(f"{file}: no such file; name a .pte file")
+    _check(files, only)
     check_outputs(outputs)
     from flows.cli.prefect_run import announce, run_with_server
     from flows.comparison.results import Results, choose_device
@@ -114,6 +109,15 @@ def run_compare_files(
     if is_server_lost:
         exit_at_once(code)
     return code
+
+
+def _check(files: Iterable[Path], only: Mapping[str, str | None]) -> None:
+    for name, value in only.items():
+        if value is not None:
+            raise InputError(f"--{name} is not for .pte files; leave it out")
+    for file in files:
+        if not file.is_file():
+            raise InputError(f"{file}: no such file; name a .pte file")
 
 
 def _sweeps_of(files: tuple[Path, Path], device: str, sweep_ids: Iterable[str]) -> tuple[SweepNight, list[SweepNight]]:
