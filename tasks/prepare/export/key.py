@@ -13,6 +13,7 @@ import json
 import os
 import platform
 import sys
+import threading
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
@@ -31,6 +32,8 @@ _LOWERING = (attention, buffers, lower, slices, trial, work)
 _CODE = (convert, from_transformers, *_LANGUAGE, *_LOWERING, made, recipes, references, sources)
 _TAPS = Path(__file__).parent / "taps.py"
 _DISTRIBUTIONS = ("torch", "torchao", "executorch", "transformers")
+# Two threads that empty Python's cache of folders at once remove the same entry, and one of them fails (KeyError).
+_finding = threading.Lock()
 
 
 def versions() -> dict[str, str | None]:
@@ -151,7 +154,8 @@ def source_of(own: str) -> Path:
         return Path(module)
     if not all(part.isidentifier() for part in (*module.split("."), function)):
         raise FarmError("your own model or recipe must have the form package.module:function or file.py:function")
-    spec = _find(module)
+    with _finding:
+        spec = _find(module)
     if spec is None or spec.origin is None or not Path(spec.origin).is_file():
         raise FarmError(f"module {module} not found in {Path.cwd()} or the installed packages")
     return Path(spec.origin)

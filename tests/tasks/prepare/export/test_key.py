@@ -1,12 +1,14 @@
 """The content key of an export: what changes it, and what does not."""
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from devices.errors import FarmError
 from tasks.prepare.export.entry import entry_of
-from tasks.prepare.export.key import export_key, note_used, source_sha256
+from tasks.prepare.export.key import export_key, note_used, source_of, source_sha256
 
 OWN = "import torch\nraise SystemExit('computing a key must not import the model')\n"
 
@@ -62,6 +64,21 @@ def test_the_hash_of_the_source_follows_the_files_and_nothing_else(exports: Path
     moved.write_bytes(b"one")
     Path("ours/model.py").write_text(OWN + "# edited\n")
     assert len({first, other_weights, source_sha256(OURS, "fp32", exports)}) == 3
+
+
+def test_exports_that_begin_at_once_all_find_their_modules(exports: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # given Python's cache of folders, in which many are not there, and threads that take turns often
+    del exports
+    absent = dict.fromkeys((f"/absent/{number}" for number in range(5000)), None)
+    monkeypatch.setattr(sys, "path_importer_cache", sys.path_importer_cache | absent)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(source_of, ["ours.model:make"] * 4))
+    finally:
+        sys.setswitchinterval(before)
+    assert {path.name for path in found} == {"model.py"}
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -106,9 +106,19 @@ def own_server() -> Iterator[None]:
     run.end_server()
 
 
-def started(count: int = 1) -> list[dict[str, Any]]:
-    """Wait until this many export processes have started in all, and return what each told of itself."""
-    wait_for(lambda: len(list(Path().glob("started-*"))) == count, "the exports to start")
+def started(count: int = 1, exporting: Sequence[Future[Export]] = ()) -> list[dict[str, Any]]:
+    """Wait until this many export processes have started in all, and return what each told of itself.
+
+    Raises what one of `exporting` has failed with: then it does not start.
+    """
+
+    def have_started() -> bool:
+        for each in exporting:
+            if each.done():
+                each.result()
+        return len(list(Path().glob("started-*"))) == count
+
+    wait_for(have_started, "the exports to start")
     return [json.loads(path.read_text()) for path in Path().glob("started-*")]
 
 
@@ -121,8 +131,10 @@ def test_exports_run_side_by_side_from_a_server_that_has_imported_torch(
     Path("hold").touch()
     with ThreadPoolExecutor(2) as pool:
         running = [pool.submit(export_model, f"model:{name}", "fp32", exports) for name in ("held", "leaving")]
-        first, second = started(2)
-        Path("hold").unlink()
+        try:
+            first, second = started(2, running)
+        finally:
+            Path("hold").unlink()  # what has started ends, also where the other one failed
         made = [each.result() for each in running]
     # then both are processes of one server
     assert first["server"] == second["server"] != os.getpid()
@@ -205,7 +217,7 @@ def test_a_server_that_is_killed_is_replaced_and_the_export_succeeds(exports: Pa
     Path("hold").touch()
     with ThreadPoolExecutor(1) as pool:
         exporting: Future[Export] = pool.submit(export_model, "model:held", "fp32", exports)
-        [before] = started()
+        [before] = started(1, [exporting])
         # when its server is killed
         os.kill(before["server"], signal.SIGKILL)
         # then its process ends too, and another server makes the export
