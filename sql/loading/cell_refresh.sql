@@ -10,6 +10,7 @@ DELETE FROM comparison_result
 WHERE comparison IN (SELECT comparison FROM cell WHERE cell_id IN (SELECT cell_id FROM touched_cell));
 DELETE FROM cell_operator WHERE cell_id IN (SELECT cell_id FROM touched_cell);
 DELETE FROM cell_made_from WHERE cell_id IN (SELECT cell_id FROM touched_cell);
+DELETE FROM cell_output WHERE cell_id IN (SELECT cell_id FROM touched_cell);
 DELETE FROM series_night WHERE cell_id IN (SELECT cell_id FROM touched_cell);
 DELETE FROM cell
 WHERE cell_id IN (SELECT cell_id FROM touched_cell) AND cell_id NOT IN (SELECT cell_id FROM session_cell);
@@ -125,3 +126,61 @@ succeeded AS (
 )
 FROM (SELECT cell_id FROM cell WHERE cell_id IN (SELECT cell_id FROM touched_cell))
 LEFT JOIN succeeded USING (cell_id);
+
+-- How far the outputs of a cell are from their references: the worst figure of all outputs and sessions that succeeded.
+INSERT INTO cell_output BY NAME
+WITH
+member AS (
+    SELECT cell_id, session_key, least_top1, first_other_host, first_other_eager
+    FROM session_cell
+    JOIN session USING (session_key)
+    WHERE cell_id IN (SELECT cell_id FROM touched_cell) AND status = 'succeeded'
+),
+by_session AS (
+    SELECT
+        session_key,
+        count(is_inaccurate) > 0 AS is_judged,
+        coalesce(bool_or(is_inaccurate), FALSE) AS is_inaccurate,
+        max(max_abs_error) FILTER (reference = 'eager') AS max_abs_error,
+        min(snr_db) FILTER (reference = 'eager') AS snr_db,
+        min(snr_db) FILTER (reference = 'fp32') AS snr_fp32_db,
+        max(least_snr_db) FILTER (reference = 'eager') AS least_snr_db,
+        max(least_snr_db) FILTER (reference = 'fp32') AS least_snr_fp32_db,
+        min(snr_db) FILTER (reference = 'host') AS snr_host_db,
+        max(least_snr_db) FILTER (reference = 'host') AS least_snr_host_db,
+        CASE
+            WHEN any_value(least_top1) IS NOT NULL
+            THEN coalesce(
+                min(top1_agreement) FILTER (reference = 'fp32'), min(top1_agreement) FILTER (reference = 'eager')
+            )
+        END AS judged_top1,
+        min(cosine) AS cosine,
+        min(top1_agreement) AS top1_agreement,
+        min(
+            CASE reference WHEN 'host' THEN first_other_host WHEN 'eager' THEN first_other_eager END
+        ) FILTER (is_inaccurate) AS first_difference
+    FROM accuracy
+    JOIN member USING (session_key)
+    GROUP BY session_key
+)
+SELECT
+    cell_id,
+    count(*) AS sessions,
+    count(by_session.session_key) AS compared_sessions,
+    count(*) FILTER (is_judged) AS judged_sessions,
+    count(*) FILTER (is_inaccurate) AS inaccurate_sessions,
+    max(max_abs_error) AS max_abs_error,
+    min(snr_db) AS snr_db,
+    max(least_snr_db) AS least_snr_db,
+    min(snr_fp32_db) AS snr_fp32_db,
+    max(least_snr_fp32_db) AS least_snr_fp32_db,
+    min(cosine) AS cosine,
+    min(top1_agreement) AS top1_agreement,
+    min(snr_host_db) AS snr_host_db,
+    max(least_snr_host_db) AS least_snr_host_db,
+    max(member.least_top1) AS least_top1,
+    min(judged_top1) AS judged_top1,
+    min(first_difference) AS first_difference
+FROM member
+LEFT JOIN by_session USING (session_key)
+GROUP BY cell_id;

@@ -15,7 +15,7 @@ from tasks.keep.checksum import checksum
 from tasks.store.folder import Verified, content_sha256
 
 _REBUILD = "rebuild the warehouse with `etfarm warehouse rebuild`"
-_OF_CELLS = ("session_time", "cell_operator", "cell_made_from", "series_night")
+_OF_CELLS = ("session_time", "cell_operator", "cell_made_from", "cell_output", "series_night")
 _OF_SESSIONS = ("typical_run", "run_summary", "session_node")
 # A warehouse of an older farm has these only after its next load: rows that it lacks are no finding.
 _LATER = {

@@ -43,6 +43,7 @@ _FILLS = {
         "session_time",
         "cell_operator",
         "cell_made_from",
+        "cell_output",
         "series_night",
         "series_verdict",
         "comparison_result",

@@ -182,11 +182,11 @@ def test_a_warehouse_from_before_cells_gets_them(maker: BundleMaker) -> None:
     for pte in ("p1", "p1", "p2"):
         maker.session([(90 * US, {CONVOLUTION: 80 * US})], model__pte_sha256=pte)
     maker.load()
-    views = ("operator_time", "series_latency", "cell_overview")
+    views = ("operator_time", "series_latency", "cell_overview", "cell_accuracy")
     before = [maker.ask(f"FROM {view} ORDER BY ALL") for view in views]
     assert len(before[0]) > 0
     with writing(maker.warehouse) as connection:
-        for table in ("cell", "session_cell", "cell_operator", "cell_made_from", "series_night"):
+        for table in ("cell", "session_cell", "cell_operator", "cell_made_from", "cell_output", "series_night"):
             connection.execute(f"DELETE FROM {table}")
         connection.execute("DELETE FROM schema_part WHERE name = 'cells'")
     # when the farm opens it to write

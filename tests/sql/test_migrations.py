@@ -34,6 +34,7 @@ RELEASED = {
     "0027_generation.sql": "d9eb335f80caaa65",
     "0028_work.sql": "7218eebb8712ddfb",
     "0029_margin.sql": "c5c66d79da5270ba",
+    "0030_cell_output.sql": "b21631e15f517827",
 }
 
 

@@ -1,59 +1,4 @@
 CREATE OR REPLACE VIEW cell_accuracy AS
-WITH
-by_session AS (
-    SELECT
-        session_key,
-        count(is_inaccurate) > 0 AS is_judged,
-        coalesce(bool_or(is_inaccurate), FALSE) AS is_inaccurate,
-        max(max_abs_error) FILTER (reference = 'eager') AS max_abs_error,
-        min(snr_db) FILTER (reference = 'eager') AS snr_db,
-        min(snr_db) FILTER (reference = 'fp32') AS snr_fp32_db,
-        max(least_snr_db) FILTER (reference = 'eager') AS least_snr_db,
-        max(least_snr_db) FILTER (reference = 'fp32') AS least_snr_fp32_db,
-        min(snr_db) FILTER (reference = 'host') AS snr_host_db,
-        max(least_snr_db) FILTER (reference = 'host') AS least_snr_host_db,
-        CASE
-            WHEN any_value(least_top1) IS NOT NULL
-            THEN coalesce(
-                min(top1_agreement) FILTER (reference = 'fp32'), min(top1_agreement) FILTER (reference = 'eager')
-            )
-        END AS judged_top1,
-        min(cosine) AS cosine,
-        min(top1_agreement) AS top1_agreement,
-        min(
-            CASE reference WHEN 'host' THEN first_other_host WHEN 'eager' THEN first_other_eager END
-        ) FILTER (is_inaccurate) AS first_difference
-    FROM accuracy
-    JOIN session USING (session_key)
-    WHERE status = 'succeeded'
-    GROUP BY session_key
-),
--- By the number of the cell: a farm has millions of sessions, most of which have no reference.
-by_cell AS (
-    SELECT
-        cell_id,
-        count(*) AS sessions,
-        count(by_session.session_key) AS compared_sessions,
-        count(*) FILTER (is_judged) AS judged_sessions,
-        count(*) FILTER (is_inaccurate) AS inaccurate_sessions,
-        max(max_abs_error) AS max_abs_error,
-        min(snr_db) AS snr_db,
-        max(least_snr_db) AS least_snr_db,
-        min(snr_fp32_db) AS snr_fp32_db,
-        max(least_snr_fp32_db) AS least_snr_fp32_db,
-        min(cosine) AS cosine,
-        min(top1_agreement) AS top1_agreement,
-        min(snr_host_db) AS snr_host_db,
-        max(least_snr_host_db) AS least_snr_host_db,
-        max(session.least_top1) AS least_top1,
-        min(judged_top1) AS judged_top1,
-        min(first_difference) AS first_difference
-    FROM session_cell
-    JOIN session USING (session_key)
-    LEFT JOIN by_session USING (session_key)
-    WHERE status = 'succeeded'
-    GROUP BY cell_id
-)
 SELECT
     cell,
     sweep_id,
@@ -86,7 +31,7 @@ SELECT
     least_top1,
     judged_top1,
     first_difference
-FROM by_cell
+FROM cell_output
 JOIN cell USING (cell_id);
 
 COMMENT ON VIEW cell_accuracy IS 'Whether the outputs of each cell are near enough to eager PyTorch for its times to count: an inaccurate cell is never called faster. The worst figure of all outputs and sessions that succeeded.';

@@ -11,7 +11,8 @@ latency AS (
         quantile_cont(execute_ns, [0.25, 0.75, 0.9, 0.95, 0.99]) FILTER (NOT is_warmup) AS quantiles_ns,
         min(execute_ns) FILTER (NOT is_warmup) / 1e6 AS min_ms,
         max(execute_ns) FILTER (NOT is_warmup) / 1e6 AS max_ms,
-        stddev_samp(execute_ns) FILTER (NOT is_warmup) / nullif(avg(execute_ns) FILTER (NOT is_warmup), 0) AS cv,
+        avg(execute_ns) FILTER (NOT is_warmup) / 1e6 AS mean_ms,
+        stddev_samp(execute_ns) FILTER (NOT is_warmup) / 1e6 AS sd_ms,
         sum(unattributed_ns) FILTER (typical_run.run_id IS NOT NULL) AS unattributed_ns
     FROM run
     JOIN run_summary USING (session_key, run_id)
@@ -40,7 +41,7 @@ SELECT
     CASE WHEN runs >= 100 THEN quantiles_ns[5] / 1e6 END AS p99_ms,
     min_ms,
     max_ms,
-    cv,
+    sd_ms / nullif(mean_ms, 0) AS cv,
     unattributed_ns / nullif(session_time.execute_ns, 0) AS unattributed_share,
     load_ns / 1e6 AS load_ms,
     model_peak_resident_bytes,
@@ -66,7 +67,9 @@ SELECT
     cell_accuracy.accuracy,
     session_time.execute_ns / typical_runs / 1e6 AS time_ms,
     typical_runs,
-    is_typical
+    is_typical,
+    mean_ms,
+    sd_ms
 FROM latency
 JOIN _timing_session USING (session_key, sweep_id)
 LEFT JOIN session_time USING (session_key)
@@ -88,6 +91,8 @@ COMMENT ON COLUMN session_latency.p99_ms IS '99th percentile in milliseconds, in
 COMMENT ON COLUMN session_latency.min_ms IS 'Fastest run in milliseconds.';
 COMMENT ON COLUMN session_latency.max_ms IS 'Slowest run in milliseconds.';
 COMMENT ON COLUMN session_latency.cv IS 'Coefficient of variation: sample standard deviation over mean; NULL below 2 runs.';
+COMMENT ON COLUMN session_latency.mean_ms IS 'Mean of its measured runs, in milliseconds: one slow run moves it, which is why no verdict uses it.';
+COMMENT ON COLUMN session_latency.sd_ms IS 'Sample standard deviation of its measured runs, in milliseconds; NULL below 2 runs.';
 COMMENT ON COLUMN session_latency.unattributed_share IS 'Share of Method::execute that no operator accounts for, 0 to 1.';
 COMMENT ON COLUMN session_latency.settled_after_runs IS 'Measured runs at the start that look like further warm-up, up to a fifth of them; 0 if there are none. They stay in every number.';
 COMMENT ON COLUMN session_latency.drift_share IS 'Change of the latency over the session as a share of the median: Theil-Sen slope times runs. 0.06 is 6 % slower at the end.';
