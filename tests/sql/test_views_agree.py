@@ -24,13 +24,14 @@ SERIES = "sweep_id, device, model, precision, threads"
 AGREE = {
     "session_latency is the statistics of its measured runs": (
         """
-        SELECT session_id, runs, warmup_runs, median_ms, mad_ms, iqr_ms, p90_ms, p95_ms, min_ms, max_ms, cv
+        SELECT session_id, runs, warmup_runs, median_ms, mad_ms, iqr_ms, p90_ms, p95_ms, min_ms, max_ms, mean_ms, sd_ms,
+            cv
         FROM session_latency
         """,
         """
         SELECT session_id, count(ms), count(*) - count(ms), median(ms), mad(ms),
             quantile_cont(ms, 0.75) - quantile_cont(ms, 0.25), quantile_cont(ms, 0.9), quantile_cont(ms, 0.95),
-            min(ms), max(ms), stddev_samp(ms) / avg(ms)
+            min(ms), max(ms), avg(ms), stddev_samp(ms), stddev_samp(ms) / avg(ms)
         FROM (SELECT session_id, CASE WHEN NOT is_warmup THEN execute_ms END AS ms FROM run_latency)
         GROUP BY session_id
         """,
