@@ -31,7 +31,7 @@ from tasks.analyse.report.text import in_ms, joined, sentence, with_code
 from tasks.analyse.site.about import limited_to
 from tasks.analyse.site.cell import origin_of
 from tasks.analyse.site.changes import compare_command
-from tasks.analyse.site.rows import NightVerdictRow, SeriesRow
+from tasks.analyse.site.rows import NightSweepRow, NightVerdictRow, SeriesRow
 from tasks.analyse.site.session_rows import CellFactsRow, CellSessionRow
 from tasks.analyse.verdict.metrics import LATENCY
 from tasks.bundle.model_names import unknown_series
@@ -158,7 +158,8 @@ def facts_of_cell(reader: Reader, cells: Sequence[CellFactsRow], about: AnswersA
 def _failed_nights(reader: Reader, row: SeriesRow) -> list[Answers]:
     """Return the answers about a series without a session that counts, in each sweep of its newest night."""
     scope = {name: [getattr(row, name)] for name in ("model", "device", "precision", "variant", "threads")}
-    return [reader.answers(sweep).limited(scope) for sweep in reader.rows(SweepRow) if sweep.night == row.night]
+    sweeps = reader.rows(NightSweepRow, {"night": row.night})
+    return [reader.answers(sweep).limited(scope) for sweep in sweeps]
 
 
 def explain_line(reader: Reader, line: Line) -> list[Fact]:

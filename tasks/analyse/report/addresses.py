@@ -1,5 +1,6 @@
 """Where each page of the site is: its address relative to the home page, the same live and in a published folder."""
 
+import functools
 import hashlib
 import re
 from datetime import date
@@ -7,6 +8,7 @@ from datetime import date
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
 
 
+@functools.lru_cache(maxsize=10_000)
 def slug(name: str) -> str:
     """Return a name as part of an address: no two names share one, on file systems without capitals neither."""
     if _PLAIN.fullmatch(name):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, get_type_hints
 
 from tasks.analyse.report.data import Row
-from tasks.analyse.report.page import Cell, Code, Column, Table, Tone
+from tasks.analyse.report.page import Cell, Code, Column, Table, Text, Tone, more_rows
 from tasks.analyse.report.text import NOTHING, number, percent
 
 MIB = 1 << 20
@@ -182,6 +182,14 @@ def table_of(
     }
     cells = [[_cell(row, name, column, changes[name]) for name, column in columns.items()] for row in rows]
     return Table(list(columns.values()), cells, caption)
+
+
+def first_rows(rows: Sequence[Row], most: int, where: Text, *, without: Iterable[str] = ()) -> Table:
+    """The table of the first `most` rows; the others are counted, and `where` names the place to find them.
+
+    Only cells that are shown are made: a large farm has 10,000 rows.
+    """
+    return replace(table_of(rows[:most], without=without), hidden=more_rows(len(rows) - most, where))
 
 
 def _cell(row: Row, name: str, column: Words, changes: Iterable[Callable[[Any, Cell], Cell]]) -> Cell:

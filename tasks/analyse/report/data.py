@@ -59,15 +59,10 @@ class SweepRow(Row):
 class Reader:
     """Runs the queries of pages; rows show each model by its short name, `./voice.py:make` as `voice`."""
 
-    def __init__(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        names: Mapping[str, str] | None = None,
-        known: Mapping[type[Row], list[Any]] | None = None,
-    ) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, names: Mapping[str, str] | None = None) -> None:
         self._connection = connection
         self._names = names
-        self.known = dict(known or {})
+        self._known: dict[type[Row], list[Any]] = {}
         """The answers to queries without parameters, each read once."""
         self._answers: dict[str, Answers] = {}
 
@@ -105,8 +100,8 @@ class Reader:
 
     def rows(self, row_class: type[RowT], parameters: Mapping[str, Any] | None = None) -> list[RowT]:
         """Return the rows of a class's query, which gets those of the parameters that it names."""
-        if row_class in self.known:
-            return list(self.known[row_class])
+        if row_class in self._known:
+            return list(self._known[row_class])
         text = _queries()[f"{row_class.subject}_{row_class.query}"]
         given = {name: value for name, value in (parameters or {}).items() if re.search(rf"\${name}\b", text)}
         answer = self._connection.execute(text, given)
@@ -115,7 +110,7 @@ class Reader:
         shown = (self._shown(values, model) for values in answer.fetchall())
         rows = [_row_of(row_class, columns, values) for values in shown]
         if not given:
-            self.known[row_class] = list(rows)
+            self._known[row_class] = list(rows)
         return rows
 
     def _shown(self, values: tuple[Any, ...], model: int | None) -> tuple[Any, ...]:

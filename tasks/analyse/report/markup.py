@@ -8,7 +8,7 @@ from jinja2.runtime import Context
 from markupsafe import Markup, escape
 
 from devices.foreign_text import plain, plain_line
-from tasks.analyse.report.page import Cell, Code, Column, Link, Page, Tag, Text, parts_of
+from tasks.analyse.report.page import Cell, Code, Column, Link, Page, Tag, Text, Tone, parts_of
 
 _WIDTH, _HEIGHT, _MARGIN = 90, 20, 2
 """Of a sparkline, in pixels."""
@@ -56,13 +56,19 @@ def _escaped(text: str) -> str:
 
 
 def _cell(context: Context, cell: Cell, column: Column) -> str:
-    classes = " ".join(filter(None, ("num" if column.numeric else "", "long" if column.wraps else "", cell.tone)))
-    class_ = f' class="{classes}"' if classes else ""
-    sort = "" if cell.sort is None else f' data-sort="{cell.sort:.12g}"'
-    words = "".join([_part(context, part) for part in parts_of(cell.text)])
+    text = cell.text
+    words = _escaped(text) if type(text) is str else "".join([_part(context, part) for part in parts_of(text)])
     if cell.share is not None:
         words = f'<span class="share" style="width:{100 * cell.share:.1f}%"></span><span>{words}</span>'
-    return f"<td{class_}{sort}>{words}{_sparkline(cell.line) if cell.line else ''}</td>"
+    sort = "" if cell.sort is None else f' data-sort="{cell.sort:.12g}"'
+    line = _sparkline(cell.line) if cell.line else ""
+    return f"<td{_class(column.numeric, column.wraps, cell.tone)}{sort}>{words}{line}</td>"
+
+
+@functools.cache
+def _class(is_numeric: bool, wraps: bool, tone: Tone) -> str:
+    names = " ".join(filter(None, ("num" if is_numeric else "", "long" if wraps else "", tone)))
+    return f' class="{names}"' if names else ""
 
 
 def _sparkline(values: Sequence[float | None]) -> str:

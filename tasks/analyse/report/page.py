@@ -46,11 +46,17 @@ def parts_of(text: Text) -> tuple[str, ...]:
     return (text,) if isinstance(text, str) else text
 
 
-@dataclass(frozen=True)
+def more_rows(count: int, where: Text) -> str:
+    """Return the line below a table of which `count` rows are hidden, and where they are; empty if none is."""
+    return f"{count:,} more rows: {where}" if count > 0 else ""
+
+
+@dataclass(slots=True)
 class Cell:
     """A cell of a table: its text, the number that it sorts by, and what HTML alone draws in it.
 
-    `share`, 0 to 1, is drawn behind the text; `line`, a value for each night, beside it.
+    `share`, 0 to 1, is drawn behind the text; `line`, a value for each night, beside it. Pages have hundreds of
+    thousands, so it is not frozen, which takes three times to make; nobody changes one.
     """
 
     text: Text
@@ -113,10 +119,7 @@ class Table:
 
     def shortened(self, most: int, where: Text) -> "Table":
         """This table with at most `most` rows; what is hidden is counted, and `where` names the place to find it."""
-        hidden = len(self.rows) - most
-        if hidden <= 0:
-            return self
-        return replace(self, rows=self.rows[:most], hidden=f"{hidden:,} more rows: {where}")
+        return replace(self, rows=self.rows[:most], hidden=more_rows(len(self.rows) - most, where))
 
 
 @dataclass(frozen=True)

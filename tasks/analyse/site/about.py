@@ -6,7 +6,7 @@ from dataclasses import replace
 from tasks.analyse.report import head
 from tasks.analyse.report.addresses import cell_page, device_page, model_page, night_page, sweep_page
 from tasks.analyse.report.cells import tags_of
-from tasks.analyse.report.columns import table_of
+from tasks.analyse.report.columns import first_rows, table_of
 from tasks.analyse.report.data import Answers
 from tasks.analyse.report.page import Block, CodeLink, Fold, Link, Page, Paragraph, Section, Table, Tone
 from tasks.analyse.report.sections.section_list import SECTIONS
@@ -90,7 +90,7 @@ def model_of(
     )
     sections = [
         explained,
-        Section("series", "Series", [table_of(rows, without=("model",)).shortened(_MOST_ROWS, "see the devices")]),
+        Section("series", "Series", [first_rows(rows, _MOST_ROWS, "see the devices", without=("model",))]),
         *([Section("breakdown", "Where the time goes", [Paragraph(which)])] if cells else []),
         *(details_of(answers, cells, _OF_MODEL) if answers else []),
     ]
@@ -137,18 +137,14 @@ def device_of(
         Section(
             "series",
             "Series",
-            [table_of(rows, without=("device",)).shortened(_MOST_ROWS, "see the models")]
+            [first_rows(rows, _MOST_ROWS, "see the models", without=("device",))]
             if rows
             else [Paragraph(_no_times(row))],
         ),
         Section(
             "nights",
             "Nights",
-            [
-                table_of(nights, without=("device",)).shortened(
-                    _MOST_NIGHTS, "etfarm sql lists them in session_overview"
-                )
-            ],
+            [first_rows(nights, _MOST_NIGHTS, "etfarm sql lists them in session_overview", without=("device",))],
         ),
     ]
     newest = (" newest night: ", Link(str(row.night), night_page(row.night)))

@@ -2,7 +2,7 @@
 
 from tasks.analyse.report.addresses import cell_page, device_page, model_page, night_page, sweep_page
 from tasks.analyse.report.cells import tags_of, variant_word
-from tasks.analyse.report.columns import table_of
+from tasks.analyse.report.columns import first_rows
 from tasks.analyse.report.data import Answers, Reader
 from tasks.analyse.report.page import Code, CodeLink, Link, Page, Points, Section, Text
 from tasks.analyse.report.text import counted
@@ -22,9 +22,7 @@ def cell_of(reader: Reader, answers: Answers, row: CellFactsRow, footer: str) ->
         summary=(),
         sections=[
             *details_of(answers, [row], _SECTIONS),
-            Section(
-                "sessions", "Sessions", [table_of(sessions).shortened(200, "etfarm sql lists them in session_latency")]
-            ),
+            Section("sessions", "Sessions", [first_rows(sessions, 200, "etfarm sql lists them in session_latency")]),
             Section("origin", "Where it comes from", [Points(origin_of(row))]),
         ],
         footer=footer,

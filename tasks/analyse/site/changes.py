@@ -7,7 +7,7 @@ from datetime import date, timedelta
 
 from tasks.analyse.report.addresses import cell_page, device_page, model_page, series_page
 from tasks.analyse.report.cells import CellRow, conditions_of
-from tasks.analyse.report.columns import table_of
+from tasks.analyse.report.columns import first_rows
 from tasks.analyse.report.data import Reader
 from tasks.analyse.report.page import Block, Cell, Code, CodeLink, Column, Link, Paragraph, Points, Table, Text
 from tasks.analyse.report.sections.verdicts import VerdictRow, change_of
@@ -50,7 +50,7 @@ def changes_of(reader: Reader, rows: Sequence[NightVerdictRow], night: date) -> 
         yield Points([_step(reader, row) for row in worst[:_MOST_STEPS]], ordered=True)
     if others:
         yield Paragraph("Other figures than latency that changed:")
-        yield table_of(others, without=_OF_LATENCY).shortened(MOST_ROWS, HIDDEN)
+        yield first_rows(others, MOST_ROWS, HIDDEN, without=_OF_LATENCY)
 
 
 def _models_on_many_devices(rows: Sequence[VerdictRow], changed: Sequence[VerdictRow]) -> Iterator[Text]:

@@ -9,7 +9,7 @@ from devices.errors import InputError
 from tasks.analyse.compare.found import compare_arms
 from tasks.analyse.compare.outcome import Line, Outcome, figures, time_text
 from tasks.analyse.report.addresses import arms_page, cell_page, slug
-from tasks.analyse.report.columns import table_of
+from tasks.analyse.report.columns import first_rows
 from tasks.analyse.report.data import Reader
 from tasks.analyse.report.page import (
     Block,
@@ -63,7 +63,7 @@ def choices(reader: Reader, series: Sequence[SeriesRow], nights: Sequence[NightR
             )
             sections.append(Section(kind, title, [choice, Points(links)]))
     if measured := reader.rows(MeasuredRow):
-        table = table_of(measured).shortened(_MOST_ROWS, "etfarm sql lists all: comparison")
+        table = first_rows(measured, _MOST_ROWS, "etfarm sql lists all: comparison")
         sections.append(Section("turns", "Measured in turns", [table]))
     answer = (
         f"{counted(len(pairs), 'pair').capitalize()} of the newest sweep that has both sides, "

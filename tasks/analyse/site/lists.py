@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import date
 
 from tasks.analyse.report.addresses import comparison_page, model_page, night_page, slug
-from tasks.analyse.report.columns import table_of
+from tasks.analyse.report.columns import first_rows, table_of
 from tasks.analyse.report.data import Answers, Reader, SweepRow
 from tasks.analyse.report.page import Block, Cell, Code, CodeLink, Column, Link, Page, Paragraph, Section, Table, Text
 from tasks.analyse.report.text import counted, joined
@@ -31,15 +31,14 @@ def _page(title: str, address: str, answer: Text, blocks: Sequence[Block], foote
     return Page(title, "", (), (), sections, footer, address, answer=answer)
 
 
-def nights(reader: Reader, footer: str) -> Page:
-    """Return the page of all nights and their sweeps."""
-    rows = reader.rows(NightRow)
-    sweeps = reader.rows(NightSweepRow, {"night": None})
+def nights(rows: Sequence[NightRow], every: Iterable[NightSweepRow], footer: str) -> Page:
+    """Return the page of all nights and their sweeps; of `every` sweep, loose ETDumps have no night."""
+    sweeps = [sweep for sweep in every if sweep.night]
     answer = f"{counted(len(rows), 'night').capitalize()}, {counted(len(sweeps), 'sweep')}."
     blocks: list[Block] = [
-        table_of(rows).shortened(_MOST_ROWS, f"{_IN_SQL}: verdict"),
+        first_rows(rows, _MOST_ROWS, f"{_IN_SQL}: verdict"),
         Paragraph("Sweeps of these nights:"),
-        table_of(sweeps).shortened(_MOST_ROWS, f"{_IN_SQL}: sweep_overview"),
+        first_rows(sweeps, _MOST_ROWS, f"{_IN_SQL}: sweep_overview"),
     ]
     return _page("Nights", "nights.html", answer, blocks, footer)
 
@@ -74,7 +73,7 @@ def models(rows: Sequence[SeriesRow], unjudged: Sequence[UnjudgedModelRow], foot
         answer = f"No model has a verdict yet. A verdict needs {VERDICT_NEEDS}."
     blocks: list[Block] = [Table(columns, lines)] if lines else []
     if unjudged:
-        blocks += [Paragraph("Models without a verdict:"), table_of(unjudged).shortened(_MOST_ROWS, _IN_SQL)]
+        blocks += [Paragraph("Models without a verdict:"), first_rows(unjudged, _MOST_ROWS, _IN_SQL)]
     return _page("Models", "models.html", answer, blocks, footer)
 
 
@@ -95,7 +94,7 @@ def runners(reader: Reader, footer: str) -> Page:
     rows = reader.rows(FarmRunnerRow)
     answer = f"{counted(len(rows), 'runner').capitalize()}."
     return _page(
-        "Runners", "runners.html", answer, [table_of(rows).shortened(_MOST_ROWS, f"{_IN_SQL}: runner_overview")], footer
+        "Runners", "runners.html", answer, [first_rows(rows, _MOST_ROWS, f"{_IN_SQL}: runner_overview")], footer
     )
 
 
@@ -114,7 +113,7 @@ def sme2(reader: Reader, series: Sequence[SeriesRow], sweeps: Iterable[SweepRow]
         "SME2",
         "sme2.html",
         _gain(rows) if rows else _without_a_pair(reader, series),
-        [table_of(rows).shortened(_MOST_ROWS, hidden)] if rows else [],
+        [first_rows(rows, _MOST_ROWS, hidden)] if rows else [],
         footer,
     )
     in_order = sorted(sweeps, key=lambda sweep: (sweep.night or date.min, sweep.sweep_id))
@@ -174,7 +173,5 @@ def comparison(reader: Reader, before: date, after: date, footer: str) -> Page:
         + (f", {only:,} in one of them." if only else ".")
         + " One night beside another says little alone: the verdict judges with all nights before.",
     )
-    blocks: list[Block] = [
-        table_of(rows).shortened(_MOST_ROWS, f"`etfarm compare {before} {after}` lists all, with intervals")
-    ]
+    blocks: list[Block] = [first_rows(rows, _MOST_ROWS, f"`etfarm compare {before} {after}` lists all, with intervals")]
     return _page(f"{before} and {after}", comparison_page(before, after), answer, blocks, footer)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import date
 
 from tasks.analyse.report.addresses import comparison_page, night_page
-from tasks.analyse.report.columns import table_of
+from tasks.analyse.report.columns import first_rows, table_of
 from tasks.analyse.report.data import Reader
 from tasks.analyse.report.page import Block, Code, Fold, Link, Page, Paragraph, Points, Section, Text, Tone
 from tasks.analyse.report.sections.verdicts import headline
@@ -28,13 +28,13 @@ from tasks.analyse.verdict.metrics import LATENCY
 _LOUD: dict[str, Tone] = {"regression": "bad", "inaccurate": "bad", "suspected": "flag", "device slower": "flag"}
 
 
-def home(reader: Reader, nights: Sequence[NightRow], rows_of: VerdictsOf, footer: str) -> Page:
-    """Return this morning's page; before the first night, how to get one."""
-    if not nights:
+def home(reader: Reader, newest: Page | None, footer: str) -> Page:
+    """Return this morning's page from that of the newest night; before the first night, how to get one."""
+    if newest is None:
         step = ("No night was measured yet. Start a sweep: ", Code("etfarm sweep deployments/sweeps/smoke.yaml"), ".")
         return Page("This morning", "", (), (), (), footer, "index.html", answer=step)
-    page = night_of(reader, nights[0].night, nights, rows_of, footer)
-    return replace(page, title="This morning", address="index.html", sections=[*page.sections, *_farm(reader)])
+    sections = [*newest.sections, *_farm(reader)]
+    return replace(newest, title="This morning", address="index.html", sections=sections)
 
 
 def night_of(reader: Reader, night: date, nights: Sequence[NightRow], rows_of: VerdictsOf, footer: str) -> Page:
@@ -93,7 +93,7 @@ def _ran(reader: Reader, night: date) -> Iterator[Block]:
     if failed:
         count = sum(row.sessions for row in failed)
         yield Paragraph(f"{counted(count, 'session').capitalize()} failed or invalid:", tone="flag")
-        yield table_of(failed).shortened(MOST_ROWS, "etfarm sql lists them in the view failed_session")
+        yield first_rows(failed, MOST_ROWS, "etfarm sql lists them in the view failed_session")
     else:
         yield Paragraph("Every session has a result.")
 
@@ -109,7 +109,7 @@ def _farm(reader: Reader) -> list[Section]:
     )
     blocks: list[Block] = [
         Paragraph(says, tone="flag" if absent else ""),
-        table_of(devices, without=("transport", "build")).shortened(15, "see Devices"),
+        first_rows(devices, 15, "see Devices", without=("transport", "build")),
     ]
     decisions = reader.rows(DecisionRow)
     if decisions:

@@ -9,37 +9,24 @@ changed or failed most recently; where a page was not published, its name is no 
 
 import hashlib
 import json
-import multiprocessing
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from importlib.metadata import version
+from itertools import groupby, islice
 from pathlib import Path
-from typing import Any
 
 from sql.warehouse import open_read_only
-from tasks.analyse.report.data import Row, view_errors
+from tasks.analyse.report.data import view_errors
 from tasks.analyse.site.origins import ALWAYS, origins_of
-from tasks.analyse.site.rows import DeviceNightRow
 from tasks.analyse.site.site import Site
 from tasks.store.access import file_system, reported
 
 STATE = "published.json"
-_BATCH = 10
 _READ_TOGETHER = 250
-_WORTH_A_PROCESS = 100
-"""So many pages take longer than the start of a process."""
-_OF_THE_MORNING = ("nights", "sweeps", "cells", "sessions")
-_OF_VERDICTS = ("index.html", "feed.atom")
-"""Pages beside those of nights that list the verdicts of nights, which a process reads once."""
-_LAST = 2
+_FIRST = ("cells", "sessions", "nights", "sweeps", "assets", "")
 _MOST_STATE_BYTES = 1 << 28
-_Given = tuple[Path, frozenset[str], Mapping[type[Row], list[Any]]]
-"""What pages are made from: the warehouse file, the addresses that are published, and answers that are known."""
 # Of a published file: what the state of a stranger's folder names is removed at times, so no name may lead elsewhere.
 _NAME = re.compile(r"(?:[a-z0-9][\w.~-]*/){0,2}[a-z0-9][\w.~-]*")
 
@@ -58,90 +45,53 @@ def publish(snapshot: Path, location: str, told: Callable[[str], None] = lambda 
 
     Raises WarehouseError if the file cannot be read, BundleError if the location cannot be written.
     """
-    with open_read_only(snapshot) as connection, view_errors(snapshot):
+    with (
+        open_read_only(snapshot) as connection,
+        view_errors(snapshot),
+        reported(location, "the pages cannot be written"),
+    ):
         site = Site(connection, snapshot.name)
         wanted = origins_of(site)
-        site.reader.rows(DeviceNightRow)  # every process needs them, and they take longest to read
-    with view_errors(snapshot), reported(location, "the pages cannot be written"):
+        site.published = wanted.keys()
         before = _read_state(location)
-        stale = [name for name, origin in wanted.items() if origin == ALWAYS or before.get(name, ("",))[0] != origin]
-        stale.sort(key=_turn)
-        state: dict[str, list[str]] = {name: before[name] for name in wanted.keys() - set(stale)}
-        written = 0
-        for count, made in _made(stale, (snapshot, frozenset(wanted), site.reader.known)):
+        stale = {name for name, origin in wanted.items() if origin == ALWAYS or before.get(name, ("",))[0] != origin}
+        state: dict[str, list[str]] = {name: before[name] for name in wanted.keys() - stale}
+        made = written = 0
+        for batch in _batches(stale):
             changed = {}
-            for address, content in made.items():
+            for address, content in site.contents(batch).items():
                 sha256 = hashlib.sha256(content).hexdigest()
                 state[address] = [wanted[address], sha256]
                 if before.get(address, [None, None])[1] != sha256:
                     changed[address] = content
             _write(location, changed)
+            made += len(batch)
             written += len(changed)
-            told(f"{count} of {len(stale)} pages made, {written} written")
+            told(f"{made} of {len(stale)} pages made, {written} written")
         gone = before.keys() - wanted.keys()
         _remove(location, sorted(gone))
         _write(location, {STATE: json.dumps({"etfarm": version("etfarm"), "pages": state}, sort_keys=True).encode()})
     return Published(len(wanted), written, len(gone))
 
 
-def _turn(address: str) -> int:
-    """Return when a page is written: what the home page shows first, the home page and lists, then all others."""
-    folder, _, _ = address.rpartition("/")
-    return 0 if folder in _OF_THE_MORNING else 1 if folder in ("", "assets") else _LAST
+def _batches(stale: Iterable[str]) -> Iterator[tuple[str, ...]]:
+    """Yield pages in the order in which they are written; those of a batch are of one kind and read together."""
+    for _, addresses in groupby(sorted(stale, key=_turn), _kind):
+        while batch := tuple(islice(addresses, _READ_TOGETHER)):
+            yield batch
 
 
-def _made(stale: Sequence[str], given: _Given) -> Iterator[tuple[int, dict[str, bytes]]]:
-    """Yield batches of pages, and how many are made so far; many are made by processes side by side."""
-    workers = min(os.cpu_count() or 1, 8, len(stale) // _WORTH_A_PROCESS)
-    made: Iterator[dict[str, bytes]]
-    count = 0
-    with ExitStack() as stack:
-        if workers < 2:
-            made = map(partial(_make, stack.enter_context(_site(given))), _batches(stale))
-        else:
-            context = multiprocessing.get_context("spawn")
-            pool = stack.enter_context(ProcessPoolExecutor(workers, context, _open, (given,)))
-            made = pool.map(_make_here, list(_batches(stale)))
-        for pages in made:
-            count += len(pages)
-            yield count, pages
+def _kind(address: str) -> str:
+    """Return the folder of a page: `cells`; nothing for home and lists."""
+    folder, slash, _ = address.partition("/")
+    return folder if slash else ""
 
 
-def _batches(stale: Sequence[str]) -> Iterator[list[str]]:
-    """Yield what one process makes at once: ten pages, or many that are read together; small ones come last."""
-    kinds: dict[str, list[str]] = {"cells": [], "sessions": [], "morning": [], "nights": [], "histories": [], "": []}
-    for address in stale:
-        folder = "nights" if address in _OF_VERDICTS else address.partition("/")[0]
-        other = "morning" if _turn(address) < _LAST else ""
-        kinds[folder if folder in kinds else other].append(address)
-    kinds["histories"].sort(key=lambda address: address.rpartition("/")[2])
-    for kind, addresses in kinds.items():
-        most = _BATCH if kind in ("nights", "morning", "") else _READ_TOGETHER
-        yield from (addresses[start : start + most] for start in range(0, len(addresses), most))
-
-
-_of_process: dict[str, Any] = {}
-
-
-@contextmanager
-def _site(given: _Given) -> Iterator[Site]:
-    snapshot, wanted, known = given
-    with open_read_only(snapshot) as connection:
-        yield Site(connection, snapshot.name, wanted, known)
-
-
-def _open(given: _Given) -> None:
-    """Open the warehouse file for the life of this process."""
-    opened = _site(given)
-    _of_process.update(opened=opened, site=opened.__enter__())
-
-
-def _make_here(addresses: Sequence[str]) -> dict[str, bytes]:
-    return _make(_of_process["site"], addresses)
-
-
-def _make(site: Site, addresses: Sequence[str]) -> dict[str, bytes]:
-    return {address: file.content.encode() for address, file in site.files(addresses).items() if file is not None}
+def _turn(address: str) -> tuple[int, str, str]:
+    """Return when a page is written: what home leads to, home and lists, then others by name."""
+    kind = _kind(address)
+    place = _FIRST.index(kind) if kind in _FIRST else len(_FIRST)
+    return place, kind, address.rpartition("/")[2]
 
 
 def _read_state(location: str) -> dict[str, list[str]]:

@@ -2,11 +2,10 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import date
 from functools import cached_property
 from importlib.metadata import version
-from typing import Any
 
 import duckdb
 
@@ -14,7 +13,7 @@ from tasks.analyse.explain import explain_series, worst_first
 from tasks.analyse.explanation import Explanation
 from tasks.analyse.report import addresses
 from tasks.analyse.report.addresses import slug
-from tasks.analyse.report.data import Answers, Reader, Row, SweepRow
+from tasks.analyse.report.data import Answers, Reader
 from tasks.analyse.report.html import as_html
 from tasks.analyse.report.page import Page
 from tasks.analyse.site import about, compared, lists, morning
@@ -27,6 +26,7 @@ from tasks.analyse.site.rows import (
     DeviceNightRow,
     FarmDeviceRow,
     NightRow,
+    NightSweepRow,
     NightVerdictRow,
     SeriesRow,
     UnjudgedModelRow,
@@ -42,19 +42,14 @@ _SESSION = r"sessions/([^/]+)\.html"
 class Site:
     """The pages of a warehouse file; `source` names the file, as every page states.
 
-    `published` are the addresses that links may lead to; None: any. `known` are answers that another process read.
+    `published` are the addresses that links may lead to; None: any.
     """
 
-    def __init__(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        source: str,
-        published: Collection[str] | None = None,
-        known: Mapping[type[Row], list[Any]] | None = None,
-    ) -> None:
+    published: Collection[str] | None = None
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, source: str) -> None:
         self._connection = connection
-        self.reader = Reader(connection, known=known)
-        self._published = published
+        self.reader = Reader(connection)
         self._histories: dict[str, str] = {}
         self._cells: dict[str, CellFactsRow] = {}
         self._answers: dict[str, tuple[set[tuple[str, str]], Answers]] = {}
@@ -62,19 +57,19 @@ class Site:
         self._sessions = Sessions(self.reader, [])
         self._footer = f"etfarm {version('etfarm')}, from {source}."
 
-    def files(self, addresses: Sequence[str]) -> dict[str, File | None]:
-        """Return what is at several addresses; histories, sessions and cells among them are read at once."""
-        self._read_histories([found for address in addresses if (found := self._history_at(address))])
-        sessions = [re.fullmatch(_SESSION, address) for address in addresses]
-        self._sessions = Sessions(self.reader, [match[1] for match in sessions if match])
-        cells = [re.fullmatch(_CELL, address) for address in addresses]
-        self._read_cells([match[1] for match in cells if match])
-        return {address: self.file(address) for address in addresses}
+    def contents(self, wanted: Sequence[str]) -> dict[str, bytes]:
+        """Return what is at several addresses, as bytes; pages of one kind among them are read at once."""
+        self._read_histories([week for address in wanted if (week := self._history_at(address))])
+        self._sessions = Sessions(self.reader, _found(_SESSION, wanted))
+        self._read_cells(_found(_CELL, wanted))
+        nights = {row.night for row in self.nights if addresses.night_page(row.night) in wanted}
+        self._read_verdicts(nights and nights.union(row.night for row in self.nights[:MOST_NIGHTS]))
+        return {address: file.content.encode() for address in wanted if (file := self.file(address))}
 
     def file(self, address: str) -> File | None:
         """Return what is at an address, such as `nights/2026-11-22.html`; None if nothing is."""
         if address.startswith("assets/"):
-            return asset(address.removeprefix("assets/"), self._names, self._published)
+            return asset(address.removeprefix("assets/"), self._names, self.published)
         if address == "feed.atom":
             return File("application/atom+xml", feed(self.nights, self._verdicts_of))
         if found := self._history_at(address):
@@ -82,13 +77,13 @@ class Site:
                 self._read_histories([(found[0], monday) for monday in weeks_of(self.series_of[found[0]])])
             return File("text/javascript", self._histories[address])
         page = self.page(address)
-        return None if page is None else File("text/html", as_html(page, self._published))
+        return None if page is None else File("text/html", as_html(page, self.published))
 
     def page(self, address: str) -> Page | None:
         """Return the page at an address; None if there is none."""
         lists_of: dict[str, Callable[[], Page]] = {
-            "index.html": lambda: morning.home(self.reader, self.nights, self._verdicts_of, self._footer),
-            "nights.html": lambda: lists.nights(self.reader, self._footer),
+            "index.html": lambda: morning.home(self.reader, self._newest_night, self._footer),
+            "nights.html": lambda: lists.nights(self.nights, self.sweeps.values(), self._footer),
             "models.html": lambda: lists.models(self.series, list(self.unjudged.values()), self._footer),
             "devices.html": lambda: lists.devices(self.reader, self._footer),
             "sme2.html": lambda: lists.sme2(self.reader, self.series, self.sweeps.values(), self._footer),
@@ -153,26 +148,36 @@ class Site:
         return nights
 
     @cached_property
-    def sweeps(self) -> dict[str, SweepRow]:
+    def sweeps(self) -> dict[str, NightSweepRow]:
         """Every sweep by its name in addresses."""
-        return {slug(row.sweep_id): row for row in self.reader.rows(SweepRow)}
+        return {slug(row.sweep_id): row for row in self.reader.rows(NightSweepRow, {"night": None})}
+
+    @cached_property
+    def _newest_night(self) -> Page | None:
+        return self._night_of(self.nights[0].night) if self.nights else None
 
     def _night(self, text: str) -> Page | None:
-        night = _date(text)
-        known = night in {row.night for row in self.nights}
-        if night is None or not known:
+        night = next((row.night for row in self.nights if str(row.night) == text), None)
+        if night is None:
             return None
+        return self._newest_night if night == self.nights[0].night else self._night_of(night)
+
+    def _night_of(self, night: date) -> Page:
         return morning.night_of(self.reader, night, self.nights, self._verdicts_of, self._footer)
 
     def _verdicts_of(self, night: date) -> Sequence[NightVerdictRow]:
         """The verdicts on a night, which are kept; the feed's nights before the newest are read at once."""
         if night not in self._verdicts:
             together = [row.night for row in self.nights[1:MOST_NIGHTS]]
-            wanted = together if night in together else [night]
-            self._verdicts |= {each: [] for each in wanted}
-            for row in self.reader.rows(NightVerdictRow, {"nights": wanted}):
-                self._verdicts[row.night].append(row)
+            self._read_verdicts(together if night in together else [night])
         return self._verdicts[night]
+
+    def _read_verdicts(self, nights: Collection[date]) -> None:
+        """Read the verdicts on nights at once, and keep them."""
+        wanted = [night for night in nights if night not in self._verdicts]
+        self._verdicts |= {night: [] for night in wanted}
+        for row in self.reader.rows(NightVerdictRow, {"nights": wanted}) if wanted else ():
+            self._verdicts[row.night].append(row)
 
     def _comparison(self, before: str, after: str) -> Page | None:
         nights = {str(row.night): row.night for row in self.nights}
@@ -210,7 +215,7 @@ class Site:
 
     def _explained(self, row: SeriesRow) -> Explanation:
         """Explain a series; on published pages in detail only where the page of its cell is published, too."""
-        in_detail = self._published is None or addresses.cell_page(row.cell) in self._published
+        in_detail = self.published is None or addresses.cell_page(row.cell) in self.published
         verdicts = self._verdicts_of(row.night)
         return explain_series(self.reader, row, self.series, verdicts, self._answers_of if in_detail else None)
 
@@ -253,9 +258,10 @@ class Site:
         """Device and week of a file of data; None if it is not one."""
         found = re.fullmatch(rf"histories/(.+)/({_NIGHT})\.js", address)
         device = self.devices.get(found[1]) if found else None
-        monday = _date(found[2]) if found else None
-        known = device is not None and monday is not None and monday in weeks_of(self.series_of[device.device])
-        return (device.device, monday) if known and device and monday else None
+        if found is None or device is None:
+            return None
+        mondays = weeks_of(self.series_of[device.device])
+        return next(((device.device, monday) for monday in mondays if str(monday) == found[2]), None)
 
     def _read_histories(self, wanted: Collection[tuple[str, date]]) -> None:
         """Read files of data at once, and keep them until others are read."""
@@ -286,8 +292,6 @@ class Site:
         yield from ((row.sweep_id, f"sweeps/{name}.html") for name, row in self.sweeps.items())
 
 
-def _date(text: str) -> date | None:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        return None
+def _found(pattern: str, wanted: Sequence[str]) -> list[str]:
+    """Return what a pattern finds in those addresses that match it."""
+    return [match[1] for address in wanted if (match := re.fullmatch(pattern, address))]

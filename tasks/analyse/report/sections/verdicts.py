@@ -1,6 +1,7 @@
 """The report's first section: which models got slower or faster, by how much, since when, and what changed."""
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Any
@@ -204,33 +205,32 @@ def headline(every: Sequence[VerdictRow]) -> str:
     if not _is_compared(every) and all(row.verdict != "inaccurate" for row in rows):
         count = counted(len(rows), "series", "series")
         return f"Nothing to compare with: {count} without an earlier night that counts."
-    worse = sum(row.verdict == "regression" for row in every) - len(_of(rows, "regression"))
-    parts = [_slower(rows), *_other_counts(rows), *([f"other figures worse: {worse:,}"] if worse else [])]
+    found: dict[str, list[VerdictRow]] = defaultdict(list)
+    for row in rows:
+        found[row.verdict].append(row)
+    worse = sum(row.verdict == "regression" for row in every) - len(found["regression"])
+    parts = [_slower(found, len(rows)), *_other_counts(found), *([f"other figures worse: {worse:,}"] if worse else [])]
     return f"{'; '.join(parts)}."
 
 
-def _of(rows: Sequence[VerdictRow], *verdicts: str) -> list[VerdictRow]:
-    return [row for row in rows if row.verdict in verdicts]
-
-
-def _slower(rows: Sequence[VerdictRow]) -> str:
-    """The part of the answer about what got slower, or about what did not change."""
-    if not (slower := _of(rows, "regression")):
-        return f"No series slower: {len(_of(rows, 'no change')):,} of {len(rows):,} without a change"
+def _slower(found: Mapping[str, Sequence[VerdictRow]], series: int) -> str:
+    """The part of the answer about what got slower, or about what did not change; `found` are rows by verdict."""
+    if not (slower := found["regression"]):
+        return f"No series slower: {len(found['no change']):,} of {series:,} without a change"
     worst = max(slower, key=lambda row: row.impact_ms)
     since = f" since {worst.since}" if worst.since else ""
     change = f"{change_of(worst.ratio or 1.0)} %"
     lead = "" if len(slower) == 1 else "worst "
-    series = f"{worst.model} {worst.precision} {where(worst)}"
-    return f"{len(slower):,} of {len(rows):,} series slower: {lead}{series} {change}{since}"
+    name = f"{worst.model} {worst.precision} {where(worst)}"
+    return f"{len(slower):,} of {series:,} series slower: {lead}{name} {change}{since}"
 
 
-def _other_counts(rows: Sequence[VerdictRow]) -> Iterator[str]:
-    if _of(rows, "regression") and (same := _of(rows, "no change")):
+def _other_counts(found: Mapping[str, Sequence[VerdictRow]]) -> Iterator[str]:
+    if found["regression"] and (same := found["no change"]):
         yield f"without a change: {len(same):,}"
     for words, verdicts in _COUNTED.items():
-        if found := _of(rows, *verdicts):
-            yield f"{words}: {len(found):,}"
+        if count := sum(len(found[verdict]) for verdict in verdicts):
+            yield f"{words}: {count:,}"
 
 
 def regressions(answers: Answers) -> list[VerdictRow]:

@@ -67,7 +67,9 @@ def test_a_published_page_has_the_details_only_of_cells_with_a_page(connection: 
     address = f"models/{SLOW}.html"
     titles = []
     for published in (frozenset[str](), frozenset({f"cells/{figures['cell']}.html"})):
-        page = Site(connection, "x", published).page(address)
+        site = Site(connection, "x")
+        site.published = published
+        page = site.page(address)
         assert page is not None
         (table,) = [block for block in page.sections[0].blocks if isinstance(block, Table)]
         titles.append({str(row[0].text) for row in table.rows})
@@ -157,8 +159,10 @@ def test_a_series_whose_sessions_all_failed_is_explained_by_the_record_of_the_fa
     with open_read_only(maker.warehouse) as connection:
         reader = Reader(connection)
         found = explain(reader, "toy", {})
-        page = Pages(Site(connection, "x")).read("models/toy.html")
-        published = Site(connection, "x", frozenset[str]()).page("models/toy.html")
+        site = Site(connection, "x")
+        page = Pages(site).read("models/toy.html")
+        site.published = frozenset()
+        published = site.page("models/toy.html")
         verdicts = reader.rows(NightVerdictRow, {"nights": [date(2026, 11, 3)]})
     # then verdict, explanation and page state why there is no session, and what to do
     why = "8 of 8 sessions failed: device_unusable"

@@ -106,8 +106,9 @@ def test_every_link_of_every_page_leads_to_a_page(pages: Pages) -> None:
 
 @pytest.mark.thorough
 def test_pages_of_a_publication_lead_to_published_pages_only(connection: duckdb.DuckDBPyConnection) -> None:
-    wanted = frozenset(origins_of(Site(connection, "x")))
-    pages = Pages(Site(connection, "x", wanted))
+    site = Site(connection, "x")
+    site.published = wanted = frozenset(origins_of(site))
+    pages = Pages(site)
     for address in (each for each in wanted if each.endswith(".html")):
         page = pages.read(address)
         hrefs = [value["href"] for chart in page.charts for value in chart["values"] if "href" in value]

@@ -36,13 +36,11 @@ def test_a_folder_gets_all_pages_and_what_they_need(farm: BundleMaker, tmp_path:
     assert {"index.html", "feed.atom", "assets/vega.js", "nights/2026-11-03.html", STATE} <= set(files)
 
 
-@pytest.mark.thorough
-def test_processes_side_by_side_make_the_same_pages(
+def test_pages_that_are_read_together_are_those_that_are_read_alone(
     farm: BundleMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish(farm.warehouse, str(tmp_path / "site"))
-    # given so many pages that processes make them
-    monkeypatch.setattr(publishing, "_WORTH_A_PROCESS", 5)
+    monkeypatch.setattr(publishing, "_READ_TOGETHER", 1)
     publish(farm.warehouse, str(tmp_path / "other"))
     assert files_of(tmp_path / "other") == files_of(tmp_path / "site")
 
