@@ -3,6 +3,7 @@
 Every sentence is one that a page or the report has; nothing here computes a figure.
 """
 
+import functools
 import math
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -59,7 +60,7 @@ def explain(reader: Reader, name: str, only: Mapping[str, str | None]) -> Explan
     every = reader.rows(SeriesRow)
     first, *others = worst_first(_chosen(every, reader, name, only))
     verdicts = reader.rows(NightVerdictRow, {"nights": [first.night]})
-    made = explain_series(reader, first, every, verdicts, lambda cells: answers_about(reader, cells))
+    made = explain_series(reader, first, every, verdicts_on(first, verdicts), functools.partial(answers_about, reader))
     return replace(made, others=[joined(f"{series_title(row)}: {row.night}: ", _judged(row)) for row in others])
 
 
@@ -79,11 +80,12 @@ def explain_series(
     verdicts: Sequence[NightVerdictRow],
     about: AnswersAbout | None,
 ) -> Explanation:
-    """Explain a series by its newest night, of which `verdicts` are all; among `every` series are its other variants.
+    """Explain a series by its `verdicts` on its newest night; among `every` series are its other variants.
 
     Without `about`, only what the verdict states: no other view is read.
     """
-    newest, others = _verdicts_on(row, verdicts)
+    (newest,) = [each for each in verdicts if each.metric == LATENCY.name]
+    others = [each for each in verdicts if each.metric != LATENCY.name]
     cell = _cell_of(reader, row) if about else None
     facts = [*_about_verdict(newest)]
     sessions: list[str] = []
@@ -119,7 +121,8 @@ def explain_verdict(reader: Reader, judged: NightVerdictRow, verdicts: Sequence[
     latency = [each for each in verdicts if each.metric == LATENCY.name]
     every = {(each.series_id, each.device): _as_of(series[each.series_id, each.device], each) for each in latency}
     row = every[judged.series_id, judged.device]
-    return explain_series(reader, row, list(every.values()), verdicts, lambda cells: answers_about(reader, cells)).facts
+    about = functools.partial(answers_about, reader)
+    return explain_series(reader, row, list(every.values()), verdicts_on(row, verdicts), about).facts
 
 
 def _as_of(row: SeriesRow, judged: NightVerdictRow) -> SeriesRow:
@@ -129,11 +132,9 @@ def _as_of(row: SeriesRow, judged: NightVerdictRow) -> SeriesRow:
     return replace(row, time_ms=time_ms, **{name: getattr(judged, name) for name in names})
 
 
-def _verdicts_on(row: SeriesRow, verdicts: Sequence[NightVerdictRow]) -> tuple[NightVerdictRow, list[NightVerdictRow]]:
-    """Return the newest verdict on the latency of a series, and those on its other figures that changed."""
-    found = [each for each in verdicts if (each.series_id, each.device) == (row.series_id, row.device)]
-    (latency,) = [each for each in found if each.metric == LATENCY.name]
-    return latency, [each for each in found if each.metric != LATENCY.name]
+def verdicts_on(row: SeriesRow, verdicts: Sequence[NightVerdictRow]) -> list[NightVerdictRow]:
+    """Return the verdicts on the latency and on other figures of a series."""
+    return [each for each in verdicts if (each.series_id, each.device) == (row.series_id, row.device)]
 
 
 def facts_of_cell(reader: Reader, cells: Sequence[CellFactsRow], about: AnswersAbout) -> list[Fact]:

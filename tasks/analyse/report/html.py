@@ -10,7 +10,7 @@ from jinja2.runtime import Context
 from markupsafe import Markup
 
 from devices.foreign_text import plain, plain_line
-from tasks.analyse.report.markup import from_page, inline, row
+from tasks.analyse.report.markup import from_page, inline, rows
 from tasks.analyse.report.page import Page
 
 NAVIGATION = (
@@ -59,7 +59,7 @@ def _environment() -> Environment:
         "plain_line": plain_line,
         "from_page": from_page,
         "inline": inline,
-        "row": row,
+        "rows": rows,
         "linked": _linked,
         "as_json": _as_json,
     }

@@ -8,7 +8,7 @@ from jinja2.runtime import Context
 from markupsafe import Markup, escape
 
 from devices.foreign_text import plain, plain_line
-from tasks.analyse.report.page import Cell, Code, Column, Link, Page, Tag, Text, Tone, parts_of
+from tasks.analyse.report.page import Cell, Code, Column, Link, Page, Table, Tag, Text, Tone, parts_of
 
 _WIDTH, _HEIGHT, _MARGIN = 90, 20, 2
 """Of a sparkline, in pixels."""
@@ -36,9 +36,13 @@ def inline(context: Context, text: Text) -> Markup:
 
 
 @pass_context
-def row(context: Context, cells: Sequence[Cell], columns: Sequence[Column]) -> Markup:
-    """Return the cells of a row under their columns."""
-    return Markup("".join([_cell(context, *pair) for pair in zip(cells, columns, strict=True)]))
+def rows(context: Context, table: Table) -> Markup:
+    """Return the rows of a table, a line each."""
+    lines = []
+    for cells in table.rows:
+        made = [_cell(context, cell, column) for cell, column in zip(cells, table.columns, strict=True)]
+        lines.append(f"    <tr>{''.join(made)}</tr>\n")
+    return Markup("".join(lines))
 
 
 def _part(context: Context, part: str) -> str:

@@ -12,6 +12,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import groupby, islice
@@ -49,6 +50,7 @@ def publish(snapshot: Path, location: str, told: Callable[[str], None] = lambda 
         open_read_only(snapshot) as connection,
         view_errors(snapshot),
         reported(location, "the pages cannot be written"),
+        ThreadPoolExecutor(1) as writer,  # while the next pages are made
     ):
         site = Site(connection, snapshot.name)
         wanted = origins_of(site)
@@ -57,6 +59,7 @@ def publish(snapshot: Path, location: str, told: Callable[[str], None] = lambda 
         stale = {name for name, origin in wanted.items() if origin == ALWAYS or before.get(name, ("",))[0] != origin}
         state: dict[str, list[str]] = {name: before[name] for name in wanted.keys() - stale}
         made = written = 0
+        writing = writer.submit(_write, location, {})
         for batch in _batches(stale):
             changed = {}
             for address, content in site.contents(batch).items():
@@ -64,10 +67,12 @@ def publish(snapshot: Path, location: str, told: Callable[[str], None] = lambda 
                 state[address] = [wanted[address], sha256]
                 if before.get(address, [None, None])[1] != sha256:
                     changed[address] = content
-            _write(location, changed)
+            writing.result()
+            writing = writer.submit(_write, location, changed)
             made += len(batch)
             written += len(changed)
             told(f"{made} of {len(stale)} pages made, {written} written")
+        writing.result()
         gone = before.keys() - wanted.keys()
         _remove(location, sorted(gone))
         _write(location, {STATE: json.dumps({"etfarm": version("etfarm"), "pages": state}, sort_keys=True).encode()})

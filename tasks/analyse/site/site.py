@@ -54,6 +54,7 @@ class Site:
         self._cells: dict[str, CellFactsRow] = {}
         self._answers: dict[str, tuple[set[tuple[str, str]], Answers]] = {}
         self._verdicts: dict[date, list[NightVerdictRow]] = {}
+        self._by_series: dict[date, dict[tuple[str, str], list[NightVerdictRow]]] = {}
         self._sessions = Sessions(self.reader, [])
         self._footer = f"etfarm {version('etfarm')}, from {source}."
 
@@ -216,7 +217,11 @@ class Site:
     def _explained(self, row: SeriesRow) -> Explanation:
         """Explain a series; on published pages in detail only where the page of its cell is published, too."""
         in_detail = self.published is None or addresses.cell_page(row.cell) in self.published
-        verdicts = self._verdicts_of(row.night)
+        if row.night not in self._by_series:
+            by_series = self._by_series[row.night] = defaultdict(list)
+            for verdict in self._verdicts_of(row.night):
+                by_series[verdict.series_id, verdict.device].append(verdict)
+        verdicts = self._by_series[row.night][row.series_id, row.device]
         return explain_series(self.reader, row, self.series, verdicts, self._answers_of if in_detail else None)
 
     @cached_property
