@@ -69,10 +69,12 @@ def publish(snapshot: Path, location: str, told: Callable[[str], None] = lambda 
                     changed[address] = content
             writing.result()
             writing = writer.submit(_write, location, changed)
+            if made:
+                told(f"{made} of {len(stale)} pages made, {written} written")
             made += len(batch)
             written += len(changed)
-            told(f"{made} of {len(stale)} pages made, {written} written")
         writing.result()
+        told(f"{made} of {len(stale)} pages made, {written} written")
         gone = before.keys() - wanted.keys()
         _remove(location, sorted(gone))
         _write(location, {STATE: json.dumps({"etfarm": version("etfarm"), "pages": state}, sort_keys=True).encode()})
