@@ -32,7 +32,7 @@ def follow(page: str, place: Place) -> None:
 @pytest.mark.skill
 @pytest.mark.thorough
 @pytest.mark.torch
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 def test_the_page_of_language_models_is_followed_from_weights_to_tokens_per_second(tmp_path: Path) -> None:
     follow("llm.md", Place(tmp_path / "place"))
 
