@@ -119,7 +119,8 @@ class Table:
 
     def shortened(self, most: int, where: Text) -> "Table":
         """This table with at most `most` rows; what is hidden is counted, and `where` names the place to find it."""
-        return replace(self, rows=self.rows[:most], hidden=more_rows(len(self.rows) - most, where))
+        hidden = more_rows(len(self.rows) - most, where)
+        return replace(self, rows=self.rows[:most], hidden=hidden) if hidden else self
 
 
 @dataclass(frozen=True)

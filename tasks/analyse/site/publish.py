@@ -67,14 +67,12 @@ def publish(snapshot: Path, location: str, told: Callable[[str], None] = lambda 
                 state[address] = [wanted[address], sha256]
                 if before.get(address, [None, None])[1] != sha256:
                     changed[address] = content
-            writing.result()
-            writing = writer.submit(_write, location, changed)
-            if made:
-                told(f"{made} of {len(stale)} pages made, {written} written")
             made += len(batch)
             written += len(changed)
+            writing.result()
+            line = f"{made} of {len(stale)} pages made, {written} written"
+            writing = writer.submit(_write_and_tell, location, changed, told, line)
         writing.result()
-        told(f"{made} of {len(stale)} pages made, {written} written")
         gone = before.keys() - wanted.keys()
         _remove(location, sorted(gone))
         _write(location, {STATE: json.dumps({"etfarm": version("etfarm"), "pages": state}, sort_keys=True).encode()})
@@ -111,6 +109,11 @@ def _read_state(location: str) -> dict[str, list[str]]:
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return {}
     return {name: origin for name, origin in pages.items() if _NAME.fullmatch(name)}
+
+
+def _write_and_tell(location: str, files: dict[str, bytes], told: Callable[[str], None], line: str) -> None:
+    _write(location, files)
+    told(line)
 
 
 def _write(location: str, files: dict[str, bytes]) -> None:

@@ -92,11 +92,9 @@ class SweepId(Name):
 
 
 @dataclass(frozen=True)
-class NightSweepRow(SweepRow, SiteRow):
-    """A sweep of a night."""
+class NightSweepRow(SweepRow):
+    """A sweep, with its columns."""
 
-    subject = "site"
-    query = "sweeps"
     sweep_id: Annotated[str, SweepId("Sweep")]
     night: Annotated[date | None, Night("Night")]
     succeeded: Annotated[int, Number("Succeeded")]

@@ -13,7 +13,7 @@ from tasks.analyse.explain import explain_series, worst_first
 from tasks.analyse.explanation import Explanation
 from tasks.analyse.report import addresses
 from tasks.analyse.report.addresses import slug
-from tasks.analyse.report.data import Answers, Reader
+from tasks.analyse.report.data import EVERY_NIGHT, Answers, Reader
 from tasks.analyse.report.html import as_html
 from tasks.analyse.report.page import Page
 from tasks.analyse.site import about, compared, lists, morning
@@ -54,7 +54,7 @@ class Site:
         self._cells: dict[str, CellFactsRow] = {}
         self._answers: dict[str, tuple[set[tuple[str, str]], Answers]] = {}
         self._verdicts: dict[date, list[NightVerdictRow]] = {}
-        self._by_series: dict[date, dict[tuple[str, str], list[NightVerdictRow]]] = {}
+        self._verdicts_on: dict[tuple[date, str, str], list[NightVerdictRow]] = defaultdict(list)
         self._sessions = Sessions(self.reader, [])
         self._footer = f"etfarm {version('etfarm')}, from {source}."
 
@@ -151,7 +151,7 @@ class Site:
     @cached_property
     def sweeps(self) -> dict[str, NightSweepRow]:
         """Every sweep by its name in addresses."""
-        return {slug(row.sweep_id): row for row in self.reader.rows(NightSweepRow, {"night": None})}
+        return {slug(row.sweep_id): row for row in self.reader.rows(NightSweepRow, EVERY_NIGHT)}
 
     @cached_property
     def _newest_night(self) -> Page | None:
@@ -179,6 +179,7 @@ class Site:
         self._verdicts |= {night: [] for night in wanted}
         for row in self.reader.rows(NightVerdictRow, {"nights": wanted}) if wanted else ():
             self._verdicts[row.night].append(row)
+            self._verdicts_on[row.night, row.series_id, row.device].append(row)
 
     def _comparison(self, before: str, after: str) -> Page | None:
         nights = {str(row.night): row.night for row in self.nights}
@@ -217,11 +218,8 @@ class Site:
     def _explained(self, row: SeriesRow) -> Explanation:
         """Explain a series; on published pages in detail only where the page of its cell is published, too."""
         in_detail = self.published is None or addresses.cell_page(row.cell) in self.published
-        if row.night not in self._by_series:
-            by_series = self._by_series[row.night] = defaultdict(list)
-            for verdict in self._verdicts_of(row.night):
-                by_series[verdict.series_id, verdict.device].append(verdict)
-        verdicts = self._by_series[row.night][row.series_id, row.device]
+        self._read_verdicts([row.night])
+        verdicts = self._verdicts_on[row.night, row.series_id, row.device]
         return explain_series(self.reader, row, self.series, verdicts, self._answers_of if in_detail else None)
 
     @cached_property

@@ -13,7 +13,7 @@ import pytest
 
 from sql.schema import sql_files
 from sql.warehouse import open_read_only
-from tasks.analyse.report.columns import CellMethod, Number, Words, cells_of, columns_of, table_of
+from tasks.analyse.report.columns import CellMethod, Number, Words, cells_of, columns_of, first_rows, table_of
 from tasks.analyse.report.data import Row, open_answers
 from tasks.analyse.report.page import Cell
 from tasks.analyse.report.sections.categories import CATEGORIES
@@ -127,6 +127,21 @@ def test_a_table_has_the_annotated_fields_in_their_order_and_the_naming_ones_fir
     assert [column.title for column in table.columns] == ["Device", "Sessions"]
     assert [[cell.text for cell in line] for line in table.rows] == [["host 5", "1,200"], ["phone 6", "\u2013"]]
     assert [column.title for column in table_of(rows, is_named=False).columns] == ["Sessions"]
+
+
+def test_a_table_of_the_first_rows_says_how_many_are_hidden_and_where() -> None:
+    @dataclass(frozen=True)
+    class CountedRow(Row):
+        sessions: Annotated[int, Number("Sessions")]
+
+    rows = [CountedRow(count) for count in range(1202)]
+    # given the first two of 1,202 rows, then all of exactly as many
+    table = first_rows(rows, 2, "elsewhere")
+    assert [line[0].text for line in table.rows] == ["0", "1"]
+    assert table.hidden == "1,200 more rows: elsewhere"
+    assert first_rows(rows[:2], 2, "elsewhere").hidden == ""
+    # and a limit that it is within changes nothing
+    assert table.shortened(2, "there") == table
 
 
 @every_row_class
