@@ -16,7 +16,7 @@ from devices.shell import run_script
 from tests.fixtures.jobs import in_background
 from tests.fixtures.leases import expire, held_file
 from tests.fixtures.paths import ROOT
-from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
+from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for, wait_for_line
 
 HOLD = """
 import sys, time
@@ -181,9 +181,8 @@ def test_a_taken_over_device_is_cleaned_of_running_jobs(local_device: Device, al
     )
     folder = Path(local_device.root) / "session"
     other = start(script, local_device.root, str(folder))
-    wait_for((folder / "job" / "pid").exists, "the job to start")
+    group = int(wait_for_line(folder / "job" / "pid", "the job to start").split()[0])
     end(other)
-    group = int((folder / "job" / "pid").read_text().split()[0])
     assert alive(group)
 
     with acquire(local_device, "this farm"):
