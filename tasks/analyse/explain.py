@@ -16,7 +16,7 @@ from tasks.analyse.compare.outcome import Line
 from tasks.analyse.explanation import Explanation, Fact
 from tasks.analyse.report.addresses import night_page
 from tasks.analyse.report.cells import series_title
-from tasks.analyse.report.data import Answers, Reader, SweepRow
+from tasks.analyse.report.data import Answers, Reader
 from tasks.analyse.report.page import Code, Link, Text
 from tasks.analyse.report.sections.advice import other_advice, portable_advice
 from tasks.analyse.report.sections.categories import categories
@@ -32,7 +32,7 @@ from tasks.analyse.report.text import in_ms, joined, sentence, with_code
 from tasks.analyse.site.about import limited_to
 from tasks.analyse.site.cell import origin_of
 from tasks.analyse.site.changes import compare_command
-from tasks.analyse.site.rows import NightVerdictRow, SeriesRow
+from tasks.analyse.site.rows import NightSweepRow, NightVerdictRow, SeriesRow
 from tasks.analyse.site.session_rows import CellFactsRow, CellSessionRow
 from tasks.analyse.verdict.metrics import LATENCY
 from tasks.bundle.model_names import unknown_series
@@ -159,7 +159,7 @@ def facts_of_cell(reader: Reader, cells: Sequence[CellFactsRow], about: AnswersA
 def _failed_nights(reader: Reader, row: SeriesRow) -> list[Answers]:
     """Return the answers about a series without a session that counts, in each sweep of its newest night."""
     scope = {name: [getattr(row, name)] for name in ("model", "device", "precision", "variant", "threads")}
-    sweeps = reader.rows(SweepRow, {"night": row.night})
+    sweeps = [sweep for sweep in reader.rows(NightSweepRow) if sweep.night == row.night]
     return [reader.answers(sweep).limited(scope) for sweep in sweeps]
 
 
@@ -172,7 +172,7 @@ def explain_line(reader: Reader, line: Line) -> list[Fact]:
     facts += [Fact("Cause", [with_code(f"{line.cause}.")])] if line.cause else []
     facts += [Fact("What changed", [f"{line.differs}."])] if line.differs else []
     # Sessions that were measured for a comparison alone are in no sweep, and sections of a report are about sweeps.
-    if any(row.sweep_id == cell.sweep_id for row in reader.rows(SweepRow, {"night": cell.night})):
+    if any(row.sweep_id == cell.sweep_id for row in reader.rows(NightSweepRow)):
         facts += facts_of_cell(reader, [cell], lambda cells: answers_about(reader, cells))
     trace = _trace_of(_succeeded(reader, cell))
     return [*facts, *([Fact("Next step", [trace])] if trace else [])]

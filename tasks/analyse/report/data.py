@@ -56,10 +56,6 @@ class SweepRow(Row):
     ended_at: datetime | None
 
 
-EVERY_NIGHT: Mapping[str, date | None] = {"night": None}
-"""For queries about sweeps that take one night."""
-
-
 class Reader:
     """Runs the queries of pages; rows show each model by its short name, `./voice.py:make` as `voice`."""
 
@@ -85,7 +81,7 @@ class Reader:
         """
         self._excerpt.fill(sweep_id, {(self.models.get(model, model), device) for model, device in measured})
         part = Reader(self._excerpt.connection, self.names)
-        return Answers(part, replace(part.rows(SweepRow, EVERY_NIGHT)[0], discarded=0))
+        return Answers(part, replace(part.rows(SweepRow)[0], discarded=0))
 
     def answers(self, sweep: SweepRow) -> "Answers":
         """Return the answers about a whole sweep; those about the last one are kept."""
@@ -178,7 +174,7 @@ def open_answers(snapshot: Path, sweep_id: str | None) -> Iterator[Answers]:
     read.
     """
     with open_reader(snapshot) as reader:
-        yield Answers(reader, _chosen(reader.rows(SweepRow, EVERY_NIGHT), sweep_id, snapshot))
+        yield Answers(reader, _chosen(reader.rows(SweepRow), sweep_id, snapshot))
 
 
 @contextlib.contextmanager

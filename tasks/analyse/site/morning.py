@@ -88,7 +88,8 @@ def _neighbours(night: date, nights: Sequence[NightRow]) -> Text:
 
 def _ran(reader: Reader, night: date) -> Iterator[Block]:
     """The sweeps of a night, and what failed in them."""
-    yield table_of(reader.rows(NightSweepRow, {"night": night}), without=("name", "night"))
+    sweeps = [row for row in reader.rows(NightSweepRow) if row.night == night]
+    yield table_of(sweeps, without=("name", "night"))
     failed = reader.rows(NightFailureRow, {"night": night})
     if failed:
         count = sum(row.sessions for row in failed)

@@ -13,7 +13,7 @@ from tasks.analyse.explain import explain_series, worst_first
 from tasks.analyse.explanation import Explanation
 from tasks.analyse.report import addresses
 from tasks.analyse.report.addresses import slug
-from tasks.analyse.report.data import EVERY_NIGHT, Answers, Reader
+from tasks.analyse.report.data import Answers, Reader
 from tasks.analyse.report.html import as_html
 from tasks.analyse.report.page import Page
 from tasks.analyse.site import about, compared, lists, morning
@@ -151,7 +151,7 @@ class Site:
     @cached_property
     def sweeps(self) -> dict[str, NightSweepRow]:
         """Every sweep by its name in addresses."""
-        return {slug(row.sweep_id): row for row in self.reader.rows(NightSweepRow, EVERY_NIGHT)}
+        return {slug(row.sweep_id): row for row in self.reader.rows(NightSweepRow)}
 
     @cached_property
     def _newest_night(self) -> Page | None:
