@@ -1,5 +1,6 @@
--- The sessions of a cell in their order, however they ended.
+-- The sessions of cells in their order, however they ended.
 SELECT
+    cell,
     session_id,
     status,
     reason_code,
@@ -8,5 +9,5 @@ SELECT
     is_typical
 FROM _session
 LEFT JOIN session_time USING (session_key)
-WHERE cell = $cell
+WHERE _is_one_of(cell, $cells::VARCHAR[])
 ORDER BY started_at, session_id;

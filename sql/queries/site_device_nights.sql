@@ -1,17 +1,5 @@
 -- Each night of every device: its sessions, how they ended, and its temperature.
 WITH
-counted AS (
-    SELECT
-        device_id,
-        sweep_id,
-        count(*) AS sessions,
-        count(*) FILTER (status = 'succeeded') AS succeeded,
-        count(*) FILTER (status = 'failed') AS failed,
-        count(*) FILTER (status = 'invalid' AND reason_code IS DISTINCT FROM 'first_session') AS invalid,
-        sum(wall_s) AS wall_s
-    FROM session
-    GROUP BY device_id, sweep_id
-),
 hottest AS (
     SELECT device_id, sweep_id, max(temperature_c) AS temperature_c
     FROM device_conditions
@@ -28,7 +16,7 @@ SELECT
     sum(wall_s) / 3600 AS busy_hours,
     max(temperature_c) AS most_temperature_c,
     any_value(build) AS build
-FROM counted
+FROM _sweep_device
 JOIN sweep USING (sweep_id)
 JOIN device USING (device_id)
 LEFT JOIN hottest USING (device_id, sweep_id)

@@ -6,12 +6,12 @@ sessions AS (
         series_id,
         device,
         night,
-        string_agg(
-            session_id || ' ' || round(session_time.execute_ns / typical_runs / 1e6, 6)
-                || CASE WHEN is_typical THEN '' ELSE ' -' END,
-            ','
-            ORDER BY started_at, session_id
-        ) AS sessions
+        -- sorted as a list: an aggregate that sorts takes twice as long
+        list_sort(list({
+            'started_at': started_at,
+            'session': session_id || ' ' || round(session_time.execute_ns / typical_runs / 1e6, 6)
+                || CASE WHEN is_typical THEN '' ELSE ' -' END
+        })).list_transform(lambda each: each.session).array_to_string(',') AS sessions
     FROM _session
     JOIN session_time USING (session_key)
     WHERE night >= $first AND night < $last AND list_contains($devices::VARCHAR[], device) AND purpose IS NULL

@@ -225,7 +225,7 @@ def _cell_of(reader: Reader, row: SeriesRow) -> CellFactsRow | None:
 
 def _succeeded(reader: Reader, cell: CellFactsRow) -> list[str]:
     """Return the sessions of a cell that succeeded, those that its time is made from first."""
-    rows = [row for row in reader.rows(CellSessionRow, {"cell": cell.cell}) if row.status == "succeeded"]
+    rows = [row for row in reader.rows(CellSessionRow, {"cells": [cell.cell]}) if row.status == "succeeded"]
     return [row.session_id for row in sorted(rows, key=lambda row: not row.is_typical)]
 
 

@@ -24,17 +24,7 @@ SELECT
     succeeded,
     started_at,
     ended_at
-FROM (
-    SELECT
-        sweep_id,
-        device_id,
-        count(*) AS sessions,
-        count(*) FILTER (status = 'succeeded') AS succeeded,
-        min(started_at) AS started_at,
-        max(ended_at) AS ended_at
-    FROM session
-    GROUP BY sweep_id, device_id
-)
+FROM _sweep_device
 JOIN sweep USING (sweep_id)
 JOIN device USING (device_id);
 

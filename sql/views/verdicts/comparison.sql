@@ -1,10 +1,14 @@
 CREATE OR REPLACE VIEW comparison AS
 WITH
--- Once for both sides: it counts the sessions of all cells of the farm.
+-- Accuracy and facts are looked up once for both sides: each look reads the cells of the whole farm.
+compared AS (
+    SELECT DISTINCT unnest([cell_a, cell_b]) AS cell FROM comparison_result
+),
 accuracy AS (
-    SELECT cell, sweep_id, accuracy
-    FROM cell_accuracy
-    WHERE cell IN (SELECT unnest([cell_a, cell_b]) FROM comparison_result)
+    SELECT cell, sweep_id, accuracy FROM cell_accuracy SEMI JOIN compared USING (cell)
+),
+facts AS MATERIALIZED (
+    SELECT cell, facts FROM _cell_facts SEMI JOIN compared USING (cell)
 )
 SELECT
     b.night,
@@ -47,8 +51,8 @@ JOIN cell AS a ON a.cell = cell_a
 JOIN cell AS b ON b.cell = cell_b
 LEFT JOIN accuracy AS accuracy_a ON accuracy_a.cell = cell_a AND accuracy_a.sweep_id = a.sweep_id
 LEFT JOIN accuracy AS accuracy_b ON accuracy_b.cell = cell_b AND accuracy_b.sweep_id = b.sweep_id
-JOIN _cell_facts AS facts_a ON facts_a.cell = cell_a
-JOIN _cell_facts AS facts_b ON facts_b.cell = cell_b;
+JOIN facts AS facts_a ON facts_a.cell = cell_a
+JOIN facts AS facts_b ON facts_b.cell = cell_b;
 
 COMMENT ON VIEW comparison IS 'What was measured alternately on one device: side B compared with side A. Drift and heat of the device affect both, so the ratio is about the two contents.';
 COMMENT ON COLUMN comparison.purpose IS 'same_night: a suspected night, with model and runner of the last good night as A; comparison: `etfarm compare` of two files; bisection: `etfarm bisect`; noise: twice the same content.';

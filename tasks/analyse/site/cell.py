@@ -1,9 +1,11 @@
 """The page of a cell: where the time goes in what was measured alike, and its sessions."""
 
+from collections.abc import Sequence
+
 from tasks.analyse.report.addresses import cell_page, device_page, model_page, night_page, sweep_page
 from tasks.analyse.report.cells import tags_of, variant_word
 from tasks.analyse.report.columns import first_rows
-from tasks.analyse.report.data import Answers, Reader
+from tasks.analyse.report.data import Answers
 from tasks.analyse.report.page import Code, CodeLink, Link, Page, Points, Section, Text
 from tasks.analyse.report.text import counted
 from tasks.analyse.site.about import details_of
@@ -12,9 +14,8 @@ from tasks.analyse.site.session_rows import CellFactsRow, CellSessionRow
 _SECTIONS = ("latency", "categories", "modules", "operators", "portable", "sme2", "accuracy")
 
 
-def cell_of(reader: Reader, answers: Answers, row: CellFactsRow, footer: str) -> Page:
+def cell_of(answers: Answers, row: CellFactsRow, sessions: Sequence[CellSessionRow], footer: str) -> Page:
     """Return the page of a cell; `answers` are about its sweep."""
-    sessions = reader.rows(CellSessionRow, {"cell": row.cell})
     return Page(
         title=f"{row.model} {row.precision} on {row.device}",
         subtitle=_subtitle(row),

@@ -26,6 +26,8 @@ from tasks.store.access import file_system, reported
 
 STATE = "published.json"
 _READ_TOGETHER = 250
+_SESSIONS_READ_TOGETHER = 1000
+"""Pages of sessions are small, and reading some takes as long as reading all that are published."""
 _FIRST = ("cells", "sessions", "nights", "sweeps", "assets", "")
 _MOST_STATE_BYTES = 1 << 28
 # Of a published file: what the state of a stranger's folder names is removed at times, so no name may lead elsewhere.
@@ -81,8 +83,9 @@ def publish(snapshot: Path, location: str, told: Callable[[str], None] = lambda 
 
 def _batches(stale: Iterable[str]) -> Iterator[tuple[str, ...]]:
     """Yield pages in the order in which they are written; those of a batch are of one kind and read together."""
-    for _, addresses in groupby(sorted(stale, key=_turn), _kind):
-        while batch := tuple(islice(addresses, _READ_TOGETHER)):
+    for kind, addresses in groupby(sorted(stale, key=_turn), _kind):
+        most = _SESSIONS_READ_TOGETHER if kind == "sessions" else _READ_TOGETHER
+        while batch := tuple(islice(addresses, most)):
             yield batch
 
 

@@ -85,6 +85,7 @@ class CellSessionRow(SiteRow):
     """A session of a cell, however it ended."""
 
     query = "cell_sessions"
+    cell: str
     session_id: Annotated[str, SessionId("Session")]
     status: Annotated[str, Words("Result")]
     reason_code: Annotated[str | None, Words("Reason", only_with="reason_code")]

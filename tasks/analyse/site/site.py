@@ -32,7 +32,7 @@ from tasks.analyse.site.rows import (
     UnjudgedModelRow,
 )
 from tasks.analyse.site.session import Sessions
-from tasks.analyse.site.session_rows import CellFactsRow
+from tasks.analyse.site.session_rows import CellFactsRow, CellSessionRow
 
 _NIGHT = r"\d{4}-\d\d-\d\d"
 _CELL = r"cells/([0-9a-f]{16})\.html"
@@ -52,6 +52,7 @@ class Site:
         self.reader = Reader(connection)
         self._histories: dict[str, str] = {}
         self._cells: dict[str, CellFactsRow] = {}
+        self._sessions_of: dict[str, list[CellSessionRow]] = defaultdict(list)
         self._answers: dict[str, tuple[set[tuple[str, str]], Answers]] = {}
         self._verdicts: dict[date, list[NightVerdictRow]] = {}
         self._verdicts_on: dict[tuple[date, str, str], list[NightVerdictRow]] = defaultdict(list)
@@ -275,11 +276,15 @@ class Site:
         if cell not in self._cells:
             self._read_cells([cell])
         row = self._cells.get(cell)
-        return cell_of(self.reader, self._answers_of([row]), row, self._footer) if row else None
+        return cell_of(self._answers_of([row]), row, self._sessions_of[cell], self._footer) if row else None
 
     def _read_cells(self, cells: Sequence[str]) -> None:
-        rows = self.reader.rows(CellFactsRow, {"cells": cells}) if cells else []
-        self._cells = {row.cell: row for row in rows}
+        """Read cells and their sessions at once, and keep them until others are read."""
+        asked = {"cells": cells}
+        self._cells = {row.cell: row for row in self.reader.rows(CellFactsRow, asked)} if cells else {}
+        self._sessions_of = defaultdict(list)
+        for session in self.reader.rows(CellSessionRow, asked) if cells else ():
+            self._sessions_of[session.cell].append(session)
 
     def _session(self, session_id: str) -> Page | None:
         if session_id not in self._sessions:
