@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import fields
 from datetime import date, timedelta
+from operator import attrgetter
 from typing import Any
 
 from tasks.analyse.report.addresses import history_file, model_page
@@ -21,6 +22,7 @@ from tasks.analyse.site.rows import DecisionRow, SeriesNightRow, SeriesRow
 
 _WEEK = timedelta(days=7)
 _COLUMNS = [field.name for field in fields(SeriesNightRow) if field.name not in ("series_id", "device")]
+_values_of = attrgetter(*_COLUMNS)
 
 
 def weeks_of(series: Sequence[SeriesRow]) -> list[date]:
@@ -58,10 +60,9 @@ def history_files(reader: Reader, wanted: Collection[tuple[str, date]]) -> Itera
     """Yield address and content of the data of devices in weeks, which are read at once."""
     mondays = [monday for _, monday in wanted]
     asked = {"devices": sorted({device for device, _ in wanted}), "first": min(mondays), "last": max(mondays) + _WEEK}
-    rows: dict[tuple[str, date], dict[str, list[list[Any]]]] = defaultdict(lambda: defaultdict(list))
+    rows: dict[tuple[str, date], dict[str, list[tuple[Any, ...]]]] = defaultdict(lambda: defaultdict(list))
     for row in reader.rows(SeriesNightRow, asked):
-        values = [getattr(row, name) for name in _COLUMNS]
-        rows[row.device, row.night - timedelta(days=row.night.weekday())][row.series_id].append(values)
+        rows[row.device, row.night - timedelta(days=row.night.weekday())][row.series_id].append(_values_of(row))
     for device, monday in wanted:
         data = json.dumps([_COLUMNS, rows[device, monday]], default=str, separators=(",", ":"), allow_nan=False)
         yield history_file(device, monday), f"farmHistory(...{data});\n"
