@@ -15,6 +15,5 @@ GROUP BY sweep_id, device_id;
 
 COMMENT ON VIEW _sweep_device IS 'How the sessions of each device of a sweep ended. Private: may change with any version.';
 COMMENT ON COLUMN _sweep_device.wall_s IS 'Seconds that its sessions took together.';
-COMMENT ON COLUMN _sweep_device.failed IS 'Sessions that failed, retried ones included.';
-COMMENT ON COLUMN _sweep_device.invalid IS 'Sessions whose numbers do not count, discarded ones excluded.';
-COMMENT ON COLUMN _sweep_device.discarded IS 'First sessions of a device, which are always discarded.';
+COMMENT ON COLUMN _sweep_device.started_at IS 'When the first of them started, UTC.';
+COMMENT ON COLUMN _sweep_device.ended_at IS 'When the last of them ended, UTC.';

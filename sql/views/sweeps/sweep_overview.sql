@@ -27,9 +27,6 @@ GROUP BY sweep_id, sweep.name, sweep.night, models;
 
 COMMENT ON VIEW sweep_overview IS 'How the sessions of each sweep ended.';
 COMMENT ON COLUMN sweep_overview.name IS 'Name of the sweep; `loose` for a loose ETDump.';
-COMMENT ON COLUMN sweep_overview.failed IS 'Sessions that failed, retried ones included.';
-COMMENT ON COLUMN sweep_overview.invalid IS 'Sessions whose numbers do not count, discarded ones excluded.';
-COMMENT ON COLUMN sweep_overview.discarded IS 'First sessions of a device, which are always discarded.';
 COMMENT ON COLUMN sweep_overview.devices IS 'Number of devices.';
 COMMENT ON COLUMN sweep_overview.models IS 'Number of models.';
 COMMENT ON COLUMN sweep_overview.started_at IS 'Start of the first session, UTC.';
