@@ -29,6 +29,14 @@ FASTER = SLOWER | {"in_words": "faster 20.0 % (18.0 to 22.0 %)", "ratio": 0.8}
 SAME = SLOWER | {"answer": "same", "in_words": "not slower: at most 0.8 %", "ratio": 1.002, "cause": None}
 UNKNOWN = SAME | {"answer": "unknown", "in_words": "cannot tell: 14 more sessions of each side"}
 
+# About 100 times the work of `linear`: a busy machine cannot hide it in five sessions.
+MUCH = """
+import torch
+
+def make():
+    return torch.nn.Linear(1024, 1024), (torch.randn(512, 1024),)
+"""
+
 
 @dataclass
 class Comments:
@@ -245,7 +253,8 @@ def test_a_pull_request_that_makes_a_model_slower_fails_and_is_told_so(farm: Far
     pytest.importorskip("executorch", reason="exports and the runner need the export extra")
     # given a baseline, a change with much more to do, a new file, and a script that a fork put beside them
     folders = {side: farm.folder / side for side in ("base", "head")}
-    for side, model in (("base", "linear"), ("head", "conv")):
+    (farm.folder / "much.py").write_text(MUCH, encoding="utf-8")
+    for side, model in (("base", "linear"), ("head", "./much.py:make")):
         folders[side].mkdir()
         exported = farm.run("model", "export", model)
         assert exported.returncode == 0, exported.stderr
@@ -257,7 +266,7 @@ def test_a_pull_request_that_makes_a_model_slower_fails_and_is_told_so(farm: Far
     # when CI runs the steps in a clean shell
     done = run_steps(farm, folders["head"], folders["base"], comments.url)
     # then the job fails, the comment has the answer first, and nothing of the change was executed but its programs
-    assert done.returncode == 1, done.stdout + done.stderr
+    assert done.returncode == 1, (done.stdout, done.stderr, comments.bodies)
     (body,) = comments.bodies
     assert "1 of 1 series slower: voice on here" in body
     assert "new is new" in body
