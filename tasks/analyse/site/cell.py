@@ -1,17 +1,35 @@
 """The page of a cell: where the time goes in what was measured alike, and its sessions."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 from tasks.analyse.report.addresses import cell_page, device_page, model_page, night_page, sweep_page
 from tasks.analyse.report.cells import tags_of, variant_word
 from tasks.analyse.report.columns import first_rows
-from tasks.analyse.report.data import Answers
+from tasks.analyse.report.data import Answers, Reader
 from tasks.analyse.report.page import Code, CodeLink, Link, Page, Points, Section, Text
 from tasks.analyse.report.text import counted
 from tasks.analyse.site.about import details_of
 from tasks.analyse.site.session_rows import CellFactsRow, CellSessionRow
 
 _SECTIONS = ("latency", "categories", "modules", "operators", "portable", "sme2", "accuracy")
+
+
+class Cells:
+    """What the pages of some cells are made from, read at once; `facts` are theirs, by cell."""
+
+    def __init__(self, reader: Reader, cells: Sequence[str]) -> None:
+        self.facts: dict[str, CellFactsRow] = {}
+        self._sessions: dict[str, list[CellSessionRow]] = defaultdict(list)
+        if cells:
+            asked = {"cells": cells}
+            self.facts = {row.cell: row for row in reader.rows(CellFactsRow, asked)}
+            for session in reader.rows(CellSessionRow, asked):
+                self._sessions[session.cell].append(session)
+
+    def page(self, row: CellFactsRow, answers: Answers, footer: str) -> Page:
+        """Return the page of a cell; `answers` are about its sweep."""
+        return cell_of(answers, row, self._sessions[row.cell], footer)
 
 
 def cell_of(answers: Answers, row: CellFactsRow, sessions: Sequence[CellSessionRow], footer: str) -> Page:

@@ -18,7 +18,7 @@ from tasks.analyse.report.html import as_html
 from tasks.analyse.report.page import Page
 from tasks.analyse.site import about, compared, lists, morning
 from tasks.analyse.site.assets import File, asset
-from tasks.analyse.site.cell import cell_of
+from tasks.analyse.site.cell import Cells
 from tasks.analyse.site.feed import MOST_NIGHTS, feed
 from tasks.analyse.site.history import history_files, weeks_of
 from tasks.analyse.site.rows import (
@@ -32,7 +32,7 @@ from tasks.analyse.site.rows import (
     UnjudgedModelRow,
 )
 from tasks.analyse.site.session import Sessions
-from tasks.analyse.site.session_rows import CellFactsRow, CellSessionRow
+from tasks.analyse.site.session_rows import CellFactsRow
 
 _NIGHT = r"\d{4}-\d\d-\d\d"
 _CELL = r"cells/([0-9a-f]{16})\.html"
@@ -51,8 +51,7 @@ class Site:
         self._connection = connection
         self.reader = Reader(connection)
         self._histories: dict[str, str] = {}
-        self._cells: dict[str, CellFactsRow] = {}
-        self._sessions_of: dict[str, list[CellSessionRow]] = defaultdict(list)
+        self._cells = Cells(self.reader, [])
         self._answers: dict[str, tuple[set[tuple[str, str]], Answers]] = {}
         self._verdicts: dict[date, list[NightVerdictRow]] = {}
         self._verdicts_on: dict[tuple[date, str, str], list[NightVerdictRow]] = defaultdict(list)
@@ -63,7 +62,7 @@ class Site:
         """Return what is at several addresses, as bytes; pages of one kind among them are read at once."""
         self._read_histories([week for address in wanted if (week := self._history_at(address))])
         self._sessions = Sessions(self.reader, _found(_SESSION, wanted))
-        self._read_cells(_found(_CELL, wanted))
+        self._cells = Cells(self.reader, _found(_CELL, wanted))
         nights = {row.night for row in self.nights if addresses.night_page(row.night) in wanted}
         self._read_verdicts(nights and nights.union(row.night for row in self.nights[:MOST_NIGHTS]))
         return {address: file.content.encode() for address in wanted if (file := self.file(address))}
@@ -242,7 +241,7 @@ class Site:
         sweep_id = cells[0].sweep_id
         measured, answers = self._answers.get(sweep_id, (set(), None))
         if answers is None or not {(row.model, row.device) for row in cells} <= measured:
-            shown = (*cells, *self._cells.values(), *self._detailed.values())
+            shown = (*cells, *self._cells.facts.values(), *self._detailed.values())
             answers = self._read(sweep_id, {(row.model, row.device) for row in shown if row.sweep_id == sweep_id})
         return answers
 
@@ -273,18 +272,10 @@ class Site:
             self._histories = dict(history_files(self.reader, wanted))
 
     def _cell(self, cell: str) -> Page | None:
-        if cell not in self._cells:
-            self._read_cells([cell])
-        row = self._cells.get(cell)
-        return cell_of(self._answers_of([row]), row, self._sessions_of[cell], self._footer) if row else None
-
-    def _read_cells(self, cells: Sequence[str]) -> None:
-        """Read cells and their sessions at once, and keep them until others are read."""
-        asked = {"cells": cells}
-        self._cells = {row.cell: row for row in self.reader.rows(CellFactsRow, asked)} if cells else {}
-        self._sessions_of = defaultdict(list)
-        for session in self.reader.rows(CellSessionRow, asked) if cells else ():
-            self._sessions_of[session.cell].append(session)
+        if cell not in self._cells.facts:
+            self._cells = Cells(self.reader, [cell])
+        row = self._cells.facts.get(cell)
+        return self._cells.page(row, self._answers_of([row]), self._footer) if row else None
 
     def _session(self, session_id: str) -> Page | None:
         if session_id not in self._sessions:
