@@ -9,17 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 
 from devices.errors import InputError
 from devices.suggest import did_you_mean
-from flows.warehouse.publish import readable_warehouse
-from sql.query import query_errors, start_query
+from flows.warehouse.readable import readable_warehouse
+from sql.cage.cage import WarmCage
+from sql.cage.connection import open_readable
+from sql.query import query_errors
 from sql.quoting import identifier
-from sql.warehouse import open_read_only
 from tasks.analyse.compare.found import compare_arms
 from tasks.analyse.explain import explain
 from tasks.analyse.explanation import Explanation
 from tasks.analyse.report.data import open_reader
+
+_MAX_S = 3_600.0
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,7 @@ class Farm:
     def __init__(self, var: str | Path = "var", warehouse: str | Path | None = None) -> None:
         self._var = Path(var)
         self._warehouse = None if warehouse is None else Path(warehouse)
+        self._cages = WarmCage()
 
     def views(self) -> pd.DataFrame:
         """Return the name and the description of each view."""
@@ -66,8 +71,10 @@ class Farm:
 
     def sql(self, text: str, **parameters: Any) -> pd.DataFrame:
         """Return the rows of a query; `$name` in it is the parameter `name`. Raises WarehouseError."""
-        with readable_warehouse(self._var, self._warehouse) as file, open_read_only(file) as connection, query_errors():
-            return start_query(connection, text, parameters).df()
+        with readable_warehouse(self._var, self._warehouse) as file, self._cages.cage(file) as cage:
+            schema, batches = cage.ask(text, parameters, form="arrow", max_s=_MAX_S).batches()
+            frame: pd.DataFrame = pa.Table.from_batches(batches, schema).to_pandas(date_as_object=False)
+            return frame
 
     def session(self, session_id: str) -> Session:
         """Return one session by its id; raises InputError if it is not in the warehouse."""
@@ -83,7 +90,7 @@ class Farm:
 
         Raises InputError if a word names nothing, or if no series is in both.
         """
-        with readable_warehouse(self._var, self._warehouse) as file, open_read_only(file) as connection, query_errors():
+        with readable_warehouse(self._var, self._warehouse) as file, open_readable(file) as connection, query_errors():
             outcome = compare_arms(connection, a, b, margin=margin_percent / 100)
         rows = []
         for line in outcome.lines:

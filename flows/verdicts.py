@@ -4,7 +4,8 @@ import logging
 from pathlib import Path
 from typing import Literal
 
-from flows.warehouse.publish import ask_warehouse, readable_warehouse
+from flows.warehouse.publish import ask_warehouse
+from flows.warehouse.readable import readable_warehouse
 from tasks.analyse.report.cells import series_title
 from tasks.analyse.report.data import open_answers
 from tasks.analyse.report.sections.verdicts import VerdictRow

@@ -6,10 +6,12 @@ Views comment their other columns themselves. Tables cannot: their migrations ne
 import csv
 import functools
 from pathlib import Path
-
-import duckdb
+from typing import TYPE_CHECKING
 
 from sql.quoting import identifier, literal
+
+if TYPE_CHECKING:
+    import duckdb  # slow to import, and a command that asks a cage needs only texts
 
 COLUMNS = Path(__file__).parent / "columns.csv"
 _TABLES = "SELECT table_name FROM duckdb_tables() WHERE NOT internal AND NOT temporary ORDER BY ALL"
@@ -41,7 +43,7 @@ def table_comments() -> dict[str, str]:
     return {column: comment for column, comment in _comments().items() if "." in column}
 
 
-def describe_columns(connection: duckdb.DuckDBPyConnection) -> None:
+def describe_columns(connection: "duckdb.DuckDBPyConnection") -> None:
     """Comment the tables, their columns, and each column of a view that has no comment yet and is in columns.csv."""
     shared = shared_comments()
     for view, column in connection.execute(_UNCOMMENTED).fetchall():
@@ -54,6 +56,6 @@ def describe_columns(connection: duckdb.DuckDBPyConnection) -> None:
             _comment(connection, table, column, known.get(f"{table}.{column}", shared.get(column)))
 
 
-def _comment(connection: duckdb.DuckDBPyConnection, owner: str, column: str, comment: str | None) -> None:
+def _comment(connection: "duckdb.DuckDBPyConnection", owner: str, column: str, comment: str | None) -> None:
     if comment is not None:
         connection.execute(f"COMMENT ON COLUMN {identifier(owner)}.{identifier(column)} IS {literal(comment)}")

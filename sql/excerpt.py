@@ -10,6 +10,7 @@ from pathlib import Path
 
 import duckdb
 
+from sql.cage.connection import Reading
 from sql.quoting import identifier
 from sql.schema import bring_up_to_date
 
@@ -34,7 +35,7 @@ _LEFT_OUT = (
 class Excerpt:
     """Excerpts of one warehouse, one at a time; its tables and views are made once."""
 
-    def __init__(self, whole: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, whole: Reading) -> None:
         self._whole = whole
         self.connection = duckdb.connect(":memory:")
         bring_up_to_date(self.connection, Path("excerpt"), with_comments=False)

@@ -1,36 +1,11 @@
-"""Start one query of a user on a connection that only reads, and report what is wrong with it in one sentence."""
+"""What is wrong with a query, in one sentence."""
 
 import contextlib
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import duckdb
 
 from sql.errors import DAMAGED_WAY_ON, WarehouseError, shows_damage
-
-# CREATE is needed for PIVOT, which makes a temporary type. DuckDB refuses to create anything in a read-only file.
-_READING = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.CREATE}
-_ONLY_READS = "queries only read the warehouse"
-
-
-def start_query(
-    connection: duckdb.DuckDBPyConnection, text: str, parameters: Mapping[str, Any] | None = None
-) -> duckdb.DuckDBPyConnection:
-    """Start a query with its named parameters; DuckDB computes its rows while they are fetched.
-
-    Raises WarehouseError if the text is empty or a statement does anything but read, and duckdb.Error if it is wrong:
-    use it inside `query_errors`.
-    """
-    statements = connection.extract_statements(text)
-    if not statements:
-        raise WarehouseError("the query is empty; write one such as SELECT * FROM run_latency")
-    # DuckDB's log could be sent to a file; it is the only table function that changes a setting.
-    if "enable_logging" in text.lower() or any(statement.type not in _READING for statement in statements):
-        raise WarehouseError(
-            f"the query was refused: {_ONLY_READS}, which is read-only; use SELECT, DESCRIBE, SHOW or EXPLAIN, and "
-            "`etfarm sql --output FILE` to write rows to a file"
-        )
-    return connection.execute(text, dict(parameters) if parameters else None)
 
 
 @contextlib.contextmanager
@@ -40,7 +15,8 @@ def query_errors() -> Iterator[None]:
         yield
     except duckdb.PermissionException as error:
         raise WarehouseError(
-            f"the query was refused: {_ONLY_READS}, no other file and no extension ({_with_suggestions(error)})"
+            "the query was refused: queries only read the warehouse, no other file and no extension "
+            f"({_with_suggestions(error)})"
         ) from None
     except duckdb.OutOfMemoryException:
         raise WarehouseError(

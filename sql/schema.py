@@ -6,13 +6,15 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-
-import duckdb
+from typing import TYPE_CHECKING
 
 from sql.describe import COLUMNS, describe_columns
 from sql.errors import WarehouseError
 from sql.quoting import literal
 from sql.seeds.rows import interval_ranks, operator_categories, scalar_patterns, sme_rules
+
+if TYPE_CHECKING:
+    import duckdb  # slow to import, and a command that asks a cage needs only texts
 
 _HERE = Path(__file__).parent
 _HISTORY = """
@@ -82,7 +84,7 @@ def macros() -> tuple[SqlFile, ...]:
     return (*(SqlFile(name, text, _sha256(text)) for name, text in texts.items()), *sql_files("macros"))
 
 
-def check_schema(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
+def check_schema(connection: "duckdb.DuckDBPyConnection", path: Path) -> int:
     """Return how many of this farm's migrations the warehouse has; raises WarehouseError if one of them differs."""
     if not _has_table(connection, "schema_migration"):
         raise WarehouseError(f"{path} is not a warehouse: it lacks the farm's tables; name another file")
@@ -102,7 +104,7 @@ def check_schema(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
     return len(applied)
 
 
-def bring_up_to_date(connection: duckdb.DuckDBPyConnection, path: Path, *, with_comments: bool = True) -> None:
+def bring_up_to_date(connection: "duckdb.DuckDBPyConnection", path: Path, *, with_comments: bool = True) -> None:
     """Apply missing migrations, seeds, macros and views in one transaction; costs two reads if nothing is missing.
 
     Without comments of tables and columns that views share, it takes half of the time.
@@ -123,14 +125,14 @@ def bring_up_to_date(connection: duckdb.DuckDBPyConnection, path: Path, *, with_
     connection.commit()
 
 
-def update_for_reader(connection: duckdb.DuckDBPyConnection) -> None:
+def update_for_reader(connection: "duckdb.DuckDBPyConnection") -> None:
     """Give a reader this farm's macros and views if another version wrote the warehouse; the file stays as it is."""
     if _parts(connection) != _wanted_parts():
         for file in (*macros(), *views()):
             connection.execute(_query_of(file.text).replace("CREATE OR REPLACE", "CREATE OR REPLACE TEMP", 1))
 
 
-def _refresh(connection: duckdb.DuckDBPyConnection, *, with_comments: bool) -> None:
+def _refresh(connection: "duckdb.DuckDBPyConnection", *, with_comments: bool) -> None:
     """Replace seeds, macros, views and cells if those in the warehouse are not this farm's."""
     wanted, present = _wanted_parts(), _parts(connection)
     if present == wanted:
@@ -153,7 +155,7 @@ def _refresh(connection: duckdb.DuckDBPyConnection, *, with_comments: bool) -> N
         connection.execute("INSERT OR REPLACE INTO schema_part VALUES (?, ?)", [name, sha256])
 
 
-def _parts(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
+def _parts(connection: "duckdb.DuckDBPyConnection") -> dict[str, str]:
     """Return the hash of each part of the warehouse that is replaced when it changes."""
     return dict(connection.execute("SELECT name, sha256 FROM schema_part").fetchall())
 
@@ -174,7 +176,7 @@ def _aggregate_files() -> tuple[SqlFile, ...]:
     return tuple(files[name] for name in (*of_sessions, "cell_begin", "cell_reset", "cell_add", "cell_refresh"))
 
 
-def _has_table(connection: duckdb.DuckDBPyConnection, name: str) -> bool:
+def _has_table(connection: "duckdb.DuckDBPyConnection", name: str) -> bool:
     found = connection.execute("SELECT count(*) FROM duckdb_tables() WHERE table_name = ?", [name]).fetchall()
     return found != [(0,)]
 

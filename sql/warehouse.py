@@ -2,12 +2,8 @@
 
 import contextlib
 import fcntl
-import functools
-import os
 import random
 import re
-import shutil
-import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -16,6 +12,7 @@ from typing import Any, BinaryIO
 
 import duckdb
 
+from sql.cage.cage import query_memory_bytes
 from sql.errors import (
     DAMAGED_WAY_ON,
     NotADatabase,
@@ -25,7 +22,8 @@ from sql.errors import (
     WarehouseError,
     shows_damage,
 )
-from sql.query import query_errors, start_query
+from sql.query import query_errors
+from sql.readable import MISSING, PATIENCE_S, one_writer
 from sql.schema import bring_up_to_date, check_schema, migrations, update_for_reader
 
 __all__ = [
@@ -33,7 +31,6 @@ __all__ = [
     "RowsRefused",
     "WarehouseDamaged",
     "WarehouseError",
-    "copy_for_reader",
     "exclusive",
     "keep_aside",
     "open_read_only",
@@ -42,24 +39,19 @@ __all__ = [
     "writing",
 ]
 
-_PATIENCE_S = 60.0  # a writer's transaction takes about a second; a snapshot of some GB a few
-_MISSING = "{}: there is no warehouse here; create one with `etfarm warehouse load` or `etfarm sweep`"
-_BLOCK_BYTES = 1 << 22
-_MOST_QUERY_MEMORY_BYTES = 8 << 30  # the heaviest views over 100 million events need less than half of it
 
-# DuckDB keeps other processes out, but lets threads of one process in together.
-_one_writer: dict[Path, threading.Lock] = {}
+Settings = dict[str, str | bool | int | float | list[str]]
 
 
 @contextlib.contextmanager
-def writing(path: Path, *, patience_s: float = _PATIENCE_S) -> Iterator[duckdb.DuckDBPyConnection]:
+def writing(path: Path, *, patience_s: float = PATIENCE_S) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open the warehouse for one transaction, which is committed if the block ends without an error.
 
     Creates the warehouse or brings it up to date first. Waits up to `patience_s` seconds for another process that has
     it open. Raises WarehouseError, and RowsRefused if rows do not fit their table; nothing of the transaction is
     stored then.
     """
-    with _opened(path, read_only=False, patience_s=patience_s) as connection:
+    with _opened(path, None, patience_s=patience_s) as connection:
         bring_up_to_date(connection, path)
         connection.begin()
         yield connection
@@ -67,17 +59,26 @@ def writing(path: Path, *, patience_s: float = _PATIENCE_S) -> Iterator[duckdb.D
 
 
 @contextlib.contextmanager
-def open_read_only(path: Path, *, patience_s: float = _PATIENCE_S) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a warehouse file or one snapshot for reading; waits up to `patience_s` seconds for a writer.
+def open_read_only(
+    path: Path, *, patience_s: float = PATIENCE_S, memory_bytes: int | None = None
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a warehouse file or one snapshot of this farm for reading; waits up to `patience_s` seconds for a writer.
 
-    Queries cannot reach other files, extensions or settings, and never spill to disk.
+    Queries use up to `memory_bytes` (default: `query_memory_bytes`), never spill to disk, and reach no other file,
+    extension or setting. A text of a user, or a file that somebody handed over, is for sql/cage.
     """
     if not path.is_file():
-        raise NoWarehouse(_MISSING.format(path))
-    with _opened(path, read_only=True, patience_s=patience_s) as connection:
-        if check_schema(connection, path) == len(migrations()):
-            update_for_reader(connection)
+        raise NoWarehouse(MISSING.format(path))
+    settings = reader_settings(memory_bytes or query_memory_bytes())
+    with _opened(path, settings, patience_s=patience_s) as connection:
+        prepare_reader(connection, path)
         yield connection
+
+
+def prepare_reader(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Give a connection this farm's macros and views; raises WarehouseError if the file is no warehouse of it."""
+    if check_schema(connection, path) == len(migrations()):
+        update_for_reader(connection)
 
 
 @contextlib.contextmanager
@@ -101,7 +102,7 @@ def exclusive(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     For copying or replacing the file: writers wait, up to their patience, and then open what is at `path`. Creates a
     missing warehouse. Raises WarehouseError.
     """
-    with _opened(path, read_only=False, patience_s=_PATIENCE_S) as connection:
+    with _opened(path, None, patience_s=PATIENCE_S) as connection:
         bring_up_to_date(connection, path)
         connection.execute("CHECKPOINT")
         yield connection
@@ -130,33 +131,13 @@ def keep_aside(path: Path, damage: WarehouseDamaged) -> Path | None:
     return aside
 
 
-def copy_for_reader(path: Path, folder: Path) -> Path:
-    """Copy a warehouse that others may write to into `folder`, and return the copy, which nobody else opens.
-
-    Writers wait only while it is copied, not while the copy is read; the file itself stays as it is. Raises
-    WarehouseError, or OSError if there is no room.
-    """
-    if not path.is_file():
-        raise NoWarehouse(_MISSING.format(path))
-    copy = folder / path.name
-    # As in open_to_copy, the descriptor outlives the connection. A killed writer leaves committed rows in the .wal.
-    with path.open("rb") as source, _opened(path, read_only=True, patience_s=_PATIENCE_S) as connection:
-        check_schema(connection, path)
-        with copy.open("wb") as target:
-            shutil.copyfileobj(source, target, _BLOCK_BYTES)
-        log = path.with_name(f"{path.name}.wal")
-        if log.is_file():
-            shutil.copyfile(log, folder / log.name)
-    return copy
-
-
 def query(path: Path, text: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Run one SQL query on a warehouse file or a snapshot; returns columns and rows.
+    """Run one SQL query of the farm on a warehouse file or a snapshot of it; returns columns and rows.
 
-    The query cannot change anything. If it is wrong, raises WarehouseError with DuckDB's message and suggestions.
+    If it is wrong, raises WarehouseError with DuckDB's message and suggestions.
     """
     with open_read_only(path) as connection, query_errors():
-        answer = start_query(connection, text)
+        answer = connection.execute(text)
         return [column[0] for column in answer.description or []], answer.fetchall()
 
 
@@ -165,14 +146,8 @@ def first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0].strip().rstrip(".")
 
 
-@functools.cache
-def _reader_settings() -> dict[str, str | bool | int | float | list[str]]:
-    """Return the settings of a reader: no other files, no extensions, bounded memory, and no way to change them.
-
-    A query may use half of the machine's memory, at most 8 GiB: a query that needs more is refused before it makes
-    the machine swap or fills the disk.
-    """
-    memory_bytes = min(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2, _MOST_QUERY_MEMORY_BYTES)
+def reader_settings(memory_bytes: int) -> Settings:
+    """Return the settings of a reader: no other files, no extensions, bounded memory, and no way to change them."""
     return {
         "enable_external_access": "false",
         "autoinstall_known_extensions": "false",
@@ -187,17 +162,18 @@ def _reader_settings() -> dict[str, str | bool | int | float | list[str]]:
 
 
 @contextlib.contextmanager
-def _opened(path: Path, *, read_only: bool, patience_s: float) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Connect, and turn errors of DuckDB inside the block into WarehouseError, for a writer those of the disk too.
+def _opened(path: Path, settings: Settings | None, *, patience_s: float) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Connect, with a reader's settings to read, without any to write.
 
-    A reader's OSError comes from where it puts the rows, and stays as it is.
+    Errors of DuckDB inside the block become WarehouseError, for a writer those of the disk too. A reader's OSError
+    comes from where it puts the rows, and stays as it is.
     """
-    before = _size(path)
+    before, read_only = _size(path), settings is not None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with (
-            contextlib.nullcontext() if read_only else _one_writer.setdefault(path.absolute(), threading.Lock()),
-            contextlib.closing(_connect(path, read_only=read_only, patience_s=patience_s)) as connection,
+            contextlib.nullcontext() if read_only else one_writer(path),
+            contextlib.closing(_connect(path, settings, patience_s=patience_s)) as connection,
         ):
             yield connection
     except (duckdb.DataError, duckdb.IntegrityError, duckdb.ProgrammingError) as error:
@@ -220,13 +196,12 @@ def _raise_if_damaged(path: Path, error: Exception) -> None:
         raise WarehouseDamaged(f"{path}: {cause}; {DAMAGED_WAY_ON}", _inode(path)) from error
 
 
-def _connect(path: Path, *, read_only: bool, patience_s: float) -> duckdb.DuckDBPyConnection:
+def _connect(path: Path, settings: Settings | None, *, patience_s: float) -> duckdb.DuckDBPyConnection:
     give_up = time.monotonic() + patience_s
     while True:
         before = _inode(path)
         try:
-            config = _reader_settings() if read_only else {}
-            connection = duckdb.connect(str(path), read_only=read_only, config=config)
+            connection = duckdb.connect(str(path), read_only=settings is not None, config=settings or {})
             if before in (None, _inode(path)):
                 return connection
             connection.close()  # the file was replaced after it was opened: what is written to it would be lost

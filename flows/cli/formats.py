@@ -8,15 +8,12 @@ import math
 import textwrap
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
-
-import pyarrow as pa
-from pyarrow import parquet
+from typing import Any, BinaryIO, Literal
 
 from devices.errors import InputError
 from devices.foreign_text import plain
 from flows.cli.table import short_text, table_lines
-from sql.answer import Answer, distinct_names
+from sql.cage.cage import Answer, distinct_names
 from tasks.analyse.report.markdown import escaped
 from tasks.store.files import complete_file, remove_leftovers
 
@@ -58,6 +55,11 @@ def output_file(file: Path, suffixes: Collection[str] = _SUFFIXES) -> Iterator[B
         yield stream
 
 
+def row_form(file: Path) -> Literal["rows", "arrow"]:
+    """Return the form of an answer that `write_rows` writes to a file of this name."""
+    return "rows" if file.suffix in _TEXT_FORMATS else "arrow"
+
+
 def write_rows(answer: Answer, stream: BinaryIO, file: Path) -> None:
     """Write all rows to the stream of `file` in the format of its suffix.
 
@@ -67,6 +69,8 @@ def write_rows(answer: Answer, stream: BinaryIO, file: Path) -> None:
         for piece in as_text(answer.columns, answer.blocks(), _TEXT_FORMATS[file.suffix]):
             stream.write(piece.encode())
         return
+    import pyarrow as pa  # slow to import
+
     try:
         _write_arrow(answer, stream, file.suffix)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -77,6 +81,9 @@ def write_rows(answer: Answer, stream: BinaryIO, file: Path) -> None:
 
 
 def _write_arrow(answer: Answer, stream: BinaryIO, suffix: str) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
     schema, batches = answer.batches()
     if suffix == ".parquet":
         with parquet.ParquetWriter(stream, schema, compression="zstd") as writer:

@@ -28,6 +28,7 @@ from flows.server.watch import ServerGoneError, check_server, client_without_ret
 from flows.server.worker import POOL, online_labs
 from flows.setup.connections import Devices, adb, ssh
 from flows.setup.doctor import Finding, fix, ok
+from sql.cage.confine import missing_parts
 from tasks.prepare.runner.manifest import runners_of
 from tasks.prepare.runner.toolchain import find_cmake, host_platform, toolchain_for
 from tasks.prepare.runner.wheel import installed_wheel
@@ -80,6 +81,15 @@ def prefect_server(_places: Var, _devices: Devices) -> list[Finding]:
         text = f"the Prefect server is {server}, the client of this machine {prefect.__version__}"
         return [fix(f"{text}; install prefect {prefect.__version__} for the server and restart it")]
     return [ok(f"Prefect server {server} answers; the client is {prefect.__version__}")]
+
+
+def confined_queries(_places: Var, _devices: Devices) -> list[Finding]:
+    """Whether this machine can confine what runs a query of an agent or a warehouse that was handed over."""
+    if missing := missing_parts():
+        lacks = f"this machine lacks {' and '.join(missing)}"
+        rest = "a list of allowed functions and limits of time and memory still hold"
+        return [Finding(f"queries run in a process that is not confined: {lacks}; {rest}", needs_user=False)]
+    return [ok("queries run in a confined process")]
 
 
 def prefect_worker(_places: Var, _devices: Devices) -> list[Finding]:
@@ -201,6 +211,7 @@ CHECKS: tuple[Callable[[Var, Devices], list[Finding]], ...] = (
     server_clock,
     clock,
     compilers,
+    confined_queries,
 )
 
 

@@ -4,9 +4,10 @@ import logging
 from dataclasses import dataclass
 from pathlib import Path
 
-from flows.warehouse.publish import is_of_var
+from flows.warehouse.readable import is_of_var
 from sql.errors import WarehouseError
-from sql.warehouse import copy_for_reader, open_read_only, writing
+from sql.readable import copy_for_reader
+from sql.warehouse import open_read_only, writing
 from tasks.analyse.snapshot import newest_snapshot
 from tasks.analyse.verdict.decision_table import missing_decisions
 from tasks.analyse.verdict.decisions import read_decisions

@@ -2,20 +2,21 @@
 
 import contextlib
 import logging
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from devices.errors import InputError
 from flows.progress import board
+from flows.warehouse.readable import is_of_var, readable_warehouse
 from flows.warehouse.unloadable import refused_by_id, session_of, unloaded_reasons
+from sql.cage.connection import open_readable
 from sql.schema import query_text
 from sql.warehouse import (
     NotADatabase,
     WarehouseDamaged,
     WarehouseError,
-    copy_for_reader,
     keep_aside,
     open_read_only,
 )
@@ -29,13 +30,11 @@ from tasks.keep.rebuild import load_from_elsewhere
 from tasks.measure import metrics
 from tasks.store.archives import archives_and_others
 from tasks.store.base import Found
-from tasks.store.files import scratch_folder
 from tasks.store.store import BundleStore, open_store
 from tasks.store.var import Var
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
-_WRITABLE = 0o222  # for its owner, its group or others
 
 
 def load_and_publish(
@@ -182,32 +181,11 @@ def publish_of(var: Path, warehouse: Path | None) -> None:
         publish_snapshot(places.warehouse, places.snapshots)
 
 
-def is_of_var(var: Path, warehouse: Path | None) -> bool:
-    """Return whether `warehouse` (None: not named) is the one of the var folder, which has snapshots."""
-    return warehouse is None or warehouse.resolve() == Var(var).warehouse.resolve()
-
-
-@contextlib.contextmanager
-def readable_warehouse(var: Path, warehouse: Path | None) -> Iterator[Path]:
-    """Yield a file that readers may keep open without blocking a load: never a file that is written to.
-
-    It is the newest snapshot of the var folder, or a private copy of another `warehouse`. A warehouse without
-    permission to write, such as a published snapshot, is yielded itself. Raises WarehouseError.
-    """
-    if warehouse is None or is_of_var(var, warehouse):
-        yield newest_snapshot(Var(var).snapshots)
-    elif warehouse.is_file() and not warehouse.stat().st_mode & _WRITABLE:
-        yield warehouse
-    else:
-        with scratch_folder() as folder:
-            yield copy_for_reader(warehouse, folder)
-
-
 def ask_warehouse(
     query: str, var: Path, warehouse: Path | None, **parameters: str | list[str] | None
 ) -> list[tuple[Any, ...]]:
     """Return the rows of a query of `sql/queries`, named without its suffix; raises WarehouseError."""
-    with readable_warehouse(var, warehouse) as readable, open_read_only(readable) as connection:
+    with readable_warehouse(var, warehouse) as readable, open_readable(readable) as connection:
         return connection.execute(query_text(query), parameters).fetchall()
 
 

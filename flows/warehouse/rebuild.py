@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from devices.errors import InputError
-from flows.warehouse.publish import is_of_var, keep_damaged, load_store, publish_of
+from flows.warehouse.publish import keep_damaged, load_store, publish_of
+from flows.warehouse.readable import is_of_var
 from sql.warehouse import WarehouseDamaged, exclusive, query, writing
 from tasks.analyse.load.load import LoadResult
 from tasks.keep.rebuild import compare, load_from_elsewhere, thinned_sessions

@@ -11,9 +11,10 @@ from fastapi.responses import HTMLResponse
 
 from devices.errors import FarmError
 from devices.foreign_text import plain_line
-from flows.warehouse.publish import is_of_var, readable_warehouse
+from flows.warehouse.readable import is_of_var, readable_warehouse
+from sql.cage.connection import open_readable
 from sql.errors import WarehouseError
-from sql.warehouse import open_read_only
+from sql.readable import ReadableFile
 from tasks.analyse.report.html import as_html
 from tasks.analyse.report.page import Link, Page
 from tasks.analyse.site.assets import File
@@ -28,12 +29,12 @@ _Stamp = tuple[int, int] | None
 class _Opened:
     """The pages of one snapshot, each made once; `kept` holds what is closed with them."""
 
-    def __init__(self, snapshot: Callable[[], AbstractContextManager[Path]], stamp: _Stamp) -> None:
+    def __init__(self, snapshot: Callable[[], AbstractContextManager[ReadableFile]], stamp: _Stamp) -> None:
         self.stamp = stamp
         self._made: dict[str, File | None] = {}
         with ExitStack() as stack:
             file = stack.enter_context(snapshot())
-            self._site = Site(stack.enter_context(open_read_only(file)), file.name)
+            self._site = Site(stack.enter_context(open_readable(file)), file.name)
             self.close = stack.pop_all().close
 
     def file(self, address: str) -> File | None:
@@ -52,7 +53,7 @@ class LiveSite:
     one is made, in a thread beside the answers.
     """
 
-    def __init__(self, snapshot: Callable[[], AbstractContextManager[Path]], stated: Path) -> None:
+    def __init__(self, snapshot: Callable[[], AbstractContextManager[ReadableFile]], stated: Path) -> None:
         self._snapshot = snapshot
         self._stated = stated
         self._opened: _Opened | None = None

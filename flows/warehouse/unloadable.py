@@ -3,7 +3,8 @@
 from collections.abc import Collection
 from pathlib import Path
 
-from sql.warehouse import open_read_only
+from sql.cage.connection import open_readable
+from sql.readable import ReadableFile
 from tasks.analyse.load.commit import known_contents
 from tasks.analyse.load.load import refusals
 from tasks.bundle.names import RECORD
@@ -13,11 +14,11 @@ from tasks.store.base import Known
 from tasks.store.store import BundleStore
 
 
-def unloaded_reasons(bundles: BundleStore, sweep_id: str, readable: Path) -> list[str]:
+def unloaded_reasons(bundles: BundleStore, sweep_id: str, readable: ReadableFile | Path) -> list[str]:
     """Return why bundles of a sweep cannot be loaded; those that the snapshot `readable` contains are not read."""
 
     def known(hashes: Collection[str]) -> Collection[str]:
-        with open_read_only(readable) as connection:
+        with open_readable(readable) as connection:
             return known_contents(connection, list(hashes))
 
     return list(refused_by_id(bundles, sweep_id, known).values())

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 from sql.errors import NoWarehouse, WarehouseError
-from sql.warehouse import open_to_copy
 from tasks.store.files import complete_file, remove_leftovers, sha256_of, write_complete
 
 _KEPT = 3  # a reader that opens `current` needs its file for as long as opening takes
@@ -65,6 +64,8 @@ def publish_snapshot(warehouse: Path, snapshots: Path) -> Path:
     Returns the new file and removes all but the last few. Writers wait meanwhile, readers are not affected.
     Raises WarehouseError.
     """
+    from sql.warehouse import open_to_copy  # imports DuckDB, which readers of a snapshot may not need
+
     with open_to_copy(warehouse) as source:
         snapshots.mkdir(parents=True, exist_ok=True)
         remove_leftovers(snapshots)

@@ -25,7 +25,6 @@ import duckdb
 import pytest
 
 from sql import schema, warehouse
-from sql.query import start_query
 from tests.fixtures.paths import ROOT
 from tests.mutants.campaign import Fault, read_options, run_campaign, temporary_folder
 from tests.mutants.runs import FaultRefused, Note, Noting, Runs
@@ -113,7 +112,7 @@ def _put_in(keeps: str | None, fault: Fault | None, noting: Noting) -> Iterator[
                 schema.bring_up_to_date(connection, Path(":memory:"))
         except duckdb.Error:
             raise FaultRefused from None
-        patch.setattr(warehouse, "start_query", functools.partial(_note_words, noting))
+        patch.setattr(warehouse, "open_read_only", functools.partial(_noting_reader, noting))
         if keeps:
             _keep_loads(patch, Path(keeps), noting)
         yield
@@ -122,9 +121,20 @@ def _put_in(keeps: str | None, fault: Fault | None, noting: Noting) -> Iterator[
 _read = schema._read
 
 
-def _note_words(noting: Noting, connection: duckdb.DuckDBPyConnection, text: str) -> Any:
-    noting.words |= set(_WORD.findall(text))
-    return start_query(connection, text)
+_open_read_only = warehouse.open_read_only
+
+
+@contextlib.contextmanager
+def _noting_reader(noting: Noting, path: Path) -> Iterator[Any]:
+    """Open a warehouse as `query` does, and note the words of its query."""
+    with _open_read_only(path) as connection:
+
+        class Reader:
+            def execute(self, text: str) -> duckdb.DuckDBPyConnection:
+                noting.words |= set(_WORD.findall(text))
+                return connection.execute(text)
+
+        yield Reader()
 
 
 def _keep_loads(patch: pytest.MonkeyPatch, folder: Path, noting: Noting) -> None:

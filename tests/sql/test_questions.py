@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from sql import schema
-from sql.answer import answered
 from sql.question import questions
+from sql.warehouse import open_read_only
 from tests.fixtures.nights import fields_of
 from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, LINEAR, MEAN, BundleMaker
 
@@ -19,8 +19,10 @@ def ask(maker: BundleMaker, name: str, columns: str, **parameters: str) -> list[
     maker.load()
     question = questions()[name]
     assert set(parameters) <= set(question.parameters)
-    with answered(maker.warehouse, question.text, dict.fromkeys(question.parameters) | parameters) as answer:
-        rows = [dict(zip(answer.columns, row, strict=True)) for block in answer.blocks() for row in block]
+    with open_read_only(maker.warehouse) as connection:
+        answer = connection.execute(question.text, dict.fromkeys(question.parameters) | parameters)
+        names = [name for name, *_ in answer.description or []]
+        rows = [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
     return [tuple(row[column] for column in columns.split()) for row in rows]
 
 

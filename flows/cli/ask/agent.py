@@ -19,12 +19,12 @@ from flows.cli.ask.questions import known_names, named_question, parameters_of, 
 from flows.cli.ask.trace import write_trace
 from flows.cli.ask.verdicts import verdicts_of_night
 from flows.notebook import Farm
-from flows.warehouse.publish import readable_warehouse
-from sql.answer import answered, distinct_names
+from flows.warehouse.readable import readable_warehouse
+from sql.cage.cage import WarmCage, distinct_names
+from sql.cage.connection import open_readable
 from sql.dictionary import described
 from sql.query import query_errors
 from sql.question import questions
-from sql.warehouse import open_read_only
 from tasks.analyse.compare.found import compare_arms
 from tasks.analyse.report.data import open_reader
 from tasks.analyse.report.sections.verdicts import VerdictRow, headline
@@ -32,7 +32,7 @@ from tasks.analyse.site.session_rows import RunRow, read_sessions
 from tasks.analyse.verdict.metrics import METRICS
 from tasks.store.store import BundleStore
 
-MOST_S = 60
+MAX_S = 60.0
 """Of a query."""
 _LOG_LETTERS = 8_000
 _LOGS = ("stderr.txt", "stdout.txt", "logcat.txt")
@@ -59,6 +59,11 @@ class Answers:
     def __init__(self, var: Path, warehouse: Path | None, store: BundleStore, traces: Path) -> None:
         self._var, self._warehouse, self._store, self._traces = var, warehouse, store, traces
         self._farm = Farm(var, warehouse)
+        self._cages = WarmCage()
+
+    def end(self) -> None:
+        """End the queries that run, and answer no other."""
+        self._cages.end()
 
     def tools(self) -> list[Callable[..., dict[str, Any]]]:
         """The tools; their docstrings are what an agent reads."""
@@ -91,7 +96,7 @@ class Answers:
     ) -> dict[str, Any]:
         """How B compares with A, two nights, sweeps, devices, models, precisions, variants (sme2_off), or ids."""
         only = {"model": model, "device": device, "precision": precision}
-        with readable_warehouse(self._var, self._warehouse) as file, open_read_only(file) as connection, query_errors():
+        with readable_warehouse(self._var, self._warehouse) as file, open_readable(file) as connection, query_errors():
             outcome = compare_arms(connection, a, b, only=only, margin=margin_percent / 100)
         rows = json.loads("".join(data(replace(outcome, lines=outcome.ordered()), "json")))
         answer = {"answer": outcome.headline, "a": outcome.a, "b": outcome.b, "remarks": list(outcome.remarks)}
@@ -108,12 +113,12 @@ class Answers:
         question = named_question(query) or question_of(query)
         words = itertools.chain.from_iterable((f"--{name}", value) for name, value in (options or {}).items())
         parameters = parameters_of(question, list(words))
-        with readable_warehouse(self._var, self._warehouse) as file:
-            parameters = known_names(question, parameters, file)
-            with answered(file, question.text, parameters, MOST_S) as answer:
-                rows = itertools.chain.from_iterable(answer.blocks())
-                found = list(itertools.islice(rows, offset, offset + limit + 1))
-                columns = list(_columns(distinct_names(answer.columns), question.text))
+        with readable_warehouse(self._var, self._warehouse) as file, self._cages.cage(file) as cage:
+            parameters = known_names(question, parameters, cage)
+            answer = cage.ask(question.text, parameters, max_rows=offset + limit + 1, max_s=MAX_S)
+            rows = itertools.chain.from_iterable(answer.blocks())
+            found = list(itertools.islice(rows, offset, None))
+            columns = list(_columns(distinct_names(answer.columns), question.text))
         names = [column["name"] for column in columns]
         page = page_of(found, 0, limit, lambda row: dict(zip(names, map(marked_cell, row), strict=True)))
         after = offset + page["next_offset"] if page["next_offset"] is not None else None
@@ -187,11 +192,9 @@ class Answers:
 
     def _rows(self, text: str, given: str | list[str]) -> list[dict[str, Any]]:
         """Return the rows of a query with the parameter `id`."""
-        with (
-            readable_warehouse(self._var, self._warehouse) as file,
-            answered(file, text, {"id": given}, MOST_S) as answer,
-        ):
-            return [dict(zip(answer.columns, row, strict=True)) for block in answer.blocks() for row in block]
+        with readable_warehouse(self._var, self._warehouse) as file, self._cages.cage(file) as cage:
+            answer = cage.ask(text, {"id": given}, max_s=MAX_S)
+            return [dict(zip(answer.columns, row, strict=True)) for row in answer.all_rows()]
 
     def _log(self, session_id: str) -> str:
         """The logs in a session's bundle, one after another; empty if the bundle is elsewhere."""

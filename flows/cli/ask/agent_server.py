@@ -1,5 +1,11 @@
 """The server of `etfarm mcp`; its tools are the functions of `Answers`."""
 
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
 from importlib.metadata import version
 from typing import Any
 
@@ -42,6 +48,33 @@ class _Server(MCPServer[Any]):
                 message = str(error)
             text = to_json({"error": marked(" ".join(message.split()))}).decode()
             return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
+
+
+def run(server: MCPServer[Any], at_end: Callable[[], None]) -> None:
+    """Answer on standard output until standard input closes; `at_end` is called at once then."""
+    received, passed_on = os.pipe()
+    given = sys.stdin.buffer
+    sys.stdin = open(received, encoding="utf-8")  # noqa: SIM115, PTH123 -- the server closes it
+
+    def pass_on() -> None:
+        with suppress(BrokenPipeError), open(passed_on, "wb", buffering=0) as target:  # noqa: PTH123
+            for line in given:
+                target.write(_answerable(line))
+            at_end()
+
+    threading.Thread(target=pass_on, daemon=True).start()
+    server.run()
+
+
+def _answerable(line: bytes) -> bytes:
+    """Return a message in which `?` replaces halves of a surrogate pair, which the server would not answer."""
+    if b"\\ud" not in line.lower():
+        return line
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return line
+    return json.dumps(message, ensure_ascii=False).encode(errors="replace") + b"\n"
 
 
 def server_of(answers: Answers) -> MCPServer[Any]:

@@ -7,9 +7,9 @@ from pathlib import Path
 from flows.cli.ask.compare_page import page
 from flows.cli.ask.outputs import check_outputs, data, markdown, write_outputs
 from flows.terminal import show, show_pieces
-from flows.warehouse.publish import readable_warehouse
+from flows.warehouse.readable import readable_warehouse
+from sql.cage.connection import open_readable
 from sql.query import query_errors
-from sql.warehouse import open_read_only
 from tasks.analyse.compare.found import compare_arms
 from tasks.analyse.compare.outcome import Line, Outcome
 from tasks.analyse.explain import explain_line
@@ -33,7 +33,7 @@ def run_compare(
     `only` restricts fields of the cells, `margin` is a fraction. Raises InputError and WarehouseError.
     """
     check_outputs(outputs)
-    with readable_warehouse(var, warehouse) as readable, open_read_only(readable) as connection, query_errors():
+    with readable_warehouse(var, warehouse) as readable, open_readable(readable) as connection, query_errors():
         outcome = compare_arms(connection, *words, sweep_id, only, margin)
     return told(explained(outcome, form, outputs, var, warehouse), fail_on, form, outputs)
 

@@ -11,8 +11,8 @@ from devices.errors import InputError
 from flows.cli.ask.compare import explained, told
 from flows.cli.ask.outputs import check_outputs
 from flows.terminal import show
-from flows.warehouse.publish import readable_warehouse
-from sql.warehouse import open_read_only
+from flows.warehouse.readable import readable_warehouse
+from sql.cage.connection import open_readable
 from tasks.analyse.compare.found import besides
 from tasks.analyse.compare.outcome import SLOWER, Beside, Line, Outcome
 from tasks.bundle.enough import LEAST_SESSIONS
@@ -141,7 +141,7 @@ def _outcome(
     shown = shown_names(export.model for export in exports)
     models, precisions = [shown[export.model] for export in exports], [export.precision for export in exports]
     found = answer.result
-    with readable_warehouse(results.places.root, results.warehouse) as readable, open_read_only(readable) as connection:
+    with readable_warehouse(results.places.root, results.warehouse) as readable, open_readable(readable) as connection:
         known = besides(connection, [*answer.cells[0], *answer.cells[1]])
     sides = [
         replace(_last(known, cells), sessions=sessions, pte_bytes=file.stat().st_size)

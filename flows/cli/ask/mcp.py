@@ -1,7 +1,9 @@
 """`etfarm mcp`: the farm's answers for agents, over the Model Context Protocol on standard input and output."""
 
-import tempfile
-from pathlib import Path
+import os
+import shutil
+import signal
+from types import FrameType
 
 import typer
 
@@ -17,7 +19,17 @@ def mcp(var: VarOption = DEFAULT_VAR, bundles: BundlesOption = None, warehouse: 
     It reads the newest snapshot, changes nothing and opens no connection. docs/mcp.md has the set-up of an agent.
     """
     from flows.cli.ask.agent import Answers
-    from flows.cli.ask.agent_server import server_of
+    from flows.cli.ask.agent_server import run, server_of
+    from tasks.store.files import scratch_folder
 
-    with tempfile.TemporaryDirectory(prefix="etfarm-traces-") as traces:
-        server_of(Answers(var, warehouse, opened_store(bundles, var), Path(traces))).run()
+    with scratch_folder() as traces:
+
+        def end(number: int, _frame: FrameType | None) -> None:
+            # Threads of the server wait for input and for queries; these end with the process.
+            shutil.rmtree(traces, ignore_errors=True)
+            os._exit(128 + number)
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, end)
+        answers = Answers(var, warehouse, opened_store(bundles, var), traces)
+        run(server_of(answers), answers.end)

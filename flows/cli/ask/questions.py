@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from devices.errors import InputError
 from devices.suggest import did_you_mean
+from sql.cage.cage import Cage
 from sql.question import NAMES, Question, parameters_in, questions
-from sql.warehouse import query
 from tasks.bundle.model_names import model_named, shown_names
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -60,14 +59,14 @@ def parameters_of(question: Question, words: Sequence[str]) -> dict[str, str | N
     return values
 
 
-def known_names(question: Question, values: Mapping[str, str | None], warehouse: Path) -> dict[str, str | None]:
+def known_names(question: Question, values: Mapping[str, str | None], cage: Cage) -> dict[str, str | None]:
     """Return the parameters, a model by its name in the warehouse; raises InputError for a name that is not in it."""
     named = dict(values)
     for parameter, kind in question.kinds.items():
         value = values.get(parameter)
         if value is None:
             continue
-        known = sorted(row[0] for row in query(warehouse, NAMES[kind])[1] if row[0] is not None)
+        known = sorted(row[0] for row in cage.ask(NAMES[kind]).all_rows() if row[0] is not None)
         if not known:
             raise InputError(
                 f"--{parameter} {value}: the warehouse contains no {kind}; load bundles with `etfarm warehouse load`"

@@ -55,7 +55,7 @@ def report(
 
 
 def _publish(location: str, var: Path, warehouse: Path | None) -> None:
-    from flows.warehouse.publish import readable_warehouse
+    from flows.warehouse.readable import readable_warehouse
     from tasks.analyse.site.publish import publish
 
     with readable_warehouse(var, warehouse) as readable:
@@ -69,7 +69,7 @@ def _serve(port: int, var: Path, warehouse: Path | None) -> None:
     import uvicorn
 
     from devices.errors import InputError
-    from flows.warehouse.publish import readable_warehouse
+    from flows.warehouse.readable import readable_warehouse
     from flows.warehouse.site import app_of
 
     with readable_warehouse(var, warehouse):

@@ -5,10 +5,12 @@ from pathlib import Path
 
 from devices.errors import InputError
 from flows.cli.ask.questions import known_names, named_question, parameters_of, question_of
-from flows.cli.formats import as_text, output_file, write_rows
+from flows.cli.formats import as_text, output_file, row_form, write_rows
 from flows.terminal import show, show_pieces
-from flows.warehouse.publish import readable_warehouse
-from sql.answer import answered
+from flows.warehouse.readable import readable_warehouse
+from sql.cage.cage import Cage
+
+_MAX_S = 3_600.0
 
 
 def ask(
@@ -26,15 +28,16 @@ def ask(
     """
     if output is not None and form is not None:
         raise InputError("--format and --output exclude each other; the suffix of the file decides its format")
-    with readable_warehouse(var, warehouse) as readable:
-        question = named_question(text) or question_of(_query_text(text))
-        parameters = parameters_of(question, options)
-        parameters = known_names(question, parameters, readable)
+    question = named_question(text) or question_of(_query_text(text))
+    parameters = parameters_of(question, options)
+    with readable_warehouse(var, warehouse) as readable, Cage(readable) as cage:
+        parameters = known_names(question, parameters, cage)
         if output is None:
-            with answered(readable, question.text, parameters) as answer:
-                show_pieces(as_text(answer.columns, answer.blocks(), form or "table"))
+            answer = cage.ask(question.text, parameters, max_s=_MAX_S)
+            show_pieces(as_text(answer.columns, answer.blocks(), form or "table"))
             return
-        with output_file(output) as stream, answered(readable, question.text, parameters) as answer:
+        with output_file(output) as stream:
+            answer = cage.ask(question.text, parameters, form=row_form(output), max_s=_MAX_S)
             write_rows(answer, stream, output)
     show(f"{output}: {answer.rows} row{'' if answer.rows == 1 else 's'}")
 

@@ -104,7 +104,7 @@ def verdicts_of_night(night: str | None, var: Path, warehouse: Path | None) -> t
     """Return a night, without one the newest, and its verdicts; raises InputError if it was not judged."""
     from devices.errors import InputError
     from devices.suggest import did_you_mean
-    from flows.warehouse.publish import readable_warehouse
+    from flows.warehouse.readable import readable_warehouse
     from tasks.analyse.report.data import open_reader
     from tasks.analyse.site.rows import NightRow, NightVerdictRow
 

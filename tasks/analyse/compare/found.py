@@ -4,11 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-import duckdb
-
 from devices.errors import InputError
 from devices.platform import SIMULATED
 from devices.suggest import did_you_mean
+from sql.cage.connection import Reading
 from sql.schema import query_text
 from tasks.analyse.compare.arms import Arm, Name, find_arms, id_of, word_of
 from tasks.analyse.compare.outcome import Beside, Line, Outcome
@@ -27,7 +26,7 @@ _MEASURE_IN_TURNS = "to know more, measure both in turns: `etfarm compare A.pte 
 
 
 def compare_arms(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Reading,
     a: str,
     b: str,
     sweep_id: str | None = None,
@@ -52,7 +51,7 @@ def compare_arms(
     return Outcome(str(arms[0]), str(arms[1]), lines, margin, list(_remarks(pairs)), only=list(_only(matched)))
 
 
-def besides(connection: duckdb.DuckDBPyConnection, cells: Sequence[str]) -> dict[str, Beside]:
+def besides(connection: Reading, cells: Sequence[str]) -> dict[str, Beside]:
     """Return what is shown of each cell beside its time: size of the program, peak memory, accuracy."""
     rows = connection.execute(query_text("compare_beside"), {"cells": list(cells)}).fetchall() if cells else []
     return {
@@ -64,7 +63,7 @@ def besides(connection: duckdb.DuckDBPyConnection, cells: Sequence[str]) -> dict
 class _Warehouse:
     """What a comparison reads; models have the names that pages show."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, connection: Reading) -> None:
         self._connection = connection
         self._shown = shown_names(name for (name,) in connection.execute("SELECT DISTINCT name FROM model").fetchall())
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from devices.foreign_text import plain_line
+from sql.cage.connection import Reading
 from sql.insert import insert_rows
 from sql.schema import sql_files
 from tasks.analyse.load.dimensions import Dimension, NodeIds
@@ -187,10 +188,10 @@ class Loader:
         return int(self._connection.execute(query).fetchall()[0][0])
 
 
-def known_contents(connection: duckdb.DuckDBPyConnection, hashes: Sequence[str | None]) -> dict[str, int]:
+def known_contents(connection: Reading, hashes: Sequence[str | None]) -> dict[str, int]:
     """Return the hashes that the ledger contains, each with its session."""
-    query = "SELECT sha256, session_key FROM load_ledger WHERE sha256 IN (SELECT unnest(?::VARCHAR[]))"
-    return dict(connection.execute(query, [list(hashes)]).fetchall())
+    query = "SELECT sha256, session_key FROM load_ledger WHERE sha256 IN (SELECT unnest($hashes::VARCHAR[]))"
+    return dict(connection.execute(query, {"hashes": list(hashes)}).fetchall())
 
 
 def known_sessions(connection: duckdb.DuckDBPyConnection, session_ids: list[str]) -> set[str]:

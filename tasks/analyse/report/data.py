@@ -12,9 +12,11 @@ from typing import Any, ClassVar, TypeVar, cast
 import duckdb
 
 from devices.errors import FarmError
+from sql.cage.connection import Reading, open_readable
 from sql.excerpt import Excerpt
+from sql.readable import ReadableFile
 from sql.schema import sql_files
-from sql.warehouse import first_line, open_read_only
+from sql.warehouse import first_line
 from tasks.bundle.model_names import shown_names
 
 _MOST_IDS_NAMED = 10
@@ -59,7 +61,7 @@ class SweepRow(Row):
 class Reader:
     """Runs the queries of pages; rows show each model by its short name, `./voice.py:make` as `voice`."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, names: Mapping[str, str] | None = None) -> None:
+    def __init__(self, connection: Reading, names: Mapping[str, str] | None = None) -> None:
         self._connection = connection
         self._names = names
         self._known: dict[type[Row], list[Any]] = {}
@@ -160,14 +162,14 @@ class Answers:
 
 
 @contextlib.contextmanager
-def open_reader(snapshot: Path) -> Iterator[Reader]:
+def open_reader(snapshot: ReadableFile | Path) -> Iterator[Reader]:
     """Open a warehouse file for pages; raises ReportError if its views are too old, WarehouseError if unreadable."""
-    with open_read_only(snapshot) as connection, view_errors(snapshot):
+    with open_readable(snapshot) as connection, view_errors(snapshot):
         yield Reader(connection)
 
 
 @contextlib.contextmanager
-def open_answers(snapshot: Path, sweep_id: str | None) -> Iterator[Answers]:
+def open_answers(snapshot: ReadableFile | Path, sweep_id: str | None) -> Iterator[Answers]:
     """Open a warehouse file for the report of one sweep, the newest without an id.
 
     Raises ReportError if the file does not contain the sweep or its views are too old, WarehouseError if it cannot be
@@ -178,7 +180,7 @@ def open_answers(snapshot: Path, sweep_id: str | None) -> Iterator[Answers]:
 
 
 @contextlib.contextmanager
-def view_errors(snapshot: Path) -> Iterator[None]:
+def view_errors(snapshot: ReadableFile | Path) -> Iterator[None]:
     """Raise a ReportError if the views of a warehouse file are older than the queries inside the block."""
     try:
         yield
@@ -189,7 +191,7 @@ def view_errors(snapshot: Path) -> Iterator[None]:
         ) from None
 
 
-def _chosen(sweeps: list[SweepRow], sweep_id: str | None, snapshot: Path) -> SweepRow:
+def _chosen(sweeps: list[SweepRow], sweep_id: str | None, snapshot: ReadableFile | Path) -> SweepRow:
     if not sweeps:
         raise ReportError(f"{snapshot}: no sweep is loaded yet; run `etfarm sweep` first")
     if sweep_id is None:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
+from sql.readable import ReadableFile
 from tasks.analyse.report import head
 from tasks.analyse.report.data import Answers, ReportError, open_answers
 from tasks.analyse.report.html import as_html
@@ -31,7 +32,7 @@ def keep_dropped(folder: Path, dropped: str | None) -> None:
 
 
 def render_report(
-    snapshot: Path,
+    snapshot: ReadableFile | Path,
     sweep_id: str | None,
     reports_dir: Path,
     not_loaded: Callable[[str], Sequence[str]] = lambda _sweep_id: (),

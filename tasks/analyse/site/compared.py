@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Sequence
 from itertools import combinations, islice
 
-import duckdb
-
 from devices.errors import InputError
+from sql.cage.connection import Reading
 from tasks.analyse.compare.found import compare_arms
 from tasks.analyse.compare.outcome import Line, Outcome, figures, time_text
 from tasks.analyse.report.addresses import arms_page, cell_page, slug
@@ -74,7 +73,7 @@ def choices(reader: Reader, series: Sequence[SeriesRow], nights: Sequence[NightR
     return Page("Compare", "", (), (), sections, footer, "compare.html", answer=answer)
 
 
-def side_by_side(connection: duckdb.DuckDBPyConnection, kind: str, a: str, b: str, footer: str) -> Page:
+def side_by_side(connection: Reading, kind: str, a: str, b: str, footer: str) -> Page:
     """Return the page of two arms; if they have no series in common, a page that states it."""
     address, title = arms_page(kind, a, b), f"{a} and {b}"
     try:

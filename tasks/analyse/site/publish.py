@@ -18,7 +18,8 @@ from importlib.metadata import version
 from itertools import groupby, islice
 from pathlib import Path
 
-from sql.warehouse import open_read_only
+from sql.cage.connection import open_readable
+from sql.readable import ReadableFile
 from tasks.analyse.report.data import view_errors
 from tasks.analyse.site.origins import ALWAYS, origins_of
 from tasks.analyse.site.site import Site
@@ -43,13 +44,15 @@ class Published:
     removed: int
 
 
-def publish(snapshot: Path, location: str, told: Callable[[str], None] = lambda _line: None) -> Published:
+def publish(
+    snapshot: ReadableFile | Path, location: str, told: Callable[[str], None] = lambda _line: None
+) -> Published:
     """Write the pages of a warehouse file to a folder or a URL; `told` gets a line while it lasts.
 
     Raises WarehouseError if the file cannot be read, BundleError if the location cannot be written.
     """
     with (
-        open_read_only(snapshot) as connection,
+        open_readable(snapshot) as connection,
         view_errors(snapshot),
         reported(location, "the pages cannot be written"),
         ThreadPoolExecutor(1) as writer,  # while the next pages are made

@@ -7,8 +7,7 @@ from datetime import date
 from functools import cached_property
 from importlib.metadata import version
 
-import duckdb
-
+from sql.cage.connection import Reading
 from tasks.analyse.explain import explain_series, worst_first
 from tasks.analyse.explanation import Explanation
 from tasks.analyse.report import addresses
@@ -47,7 +46,7 @@ class Site:
 
     published: Collection[str] | None = None
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, source: str) -> None:
+    def __init__(self, connection: Reading, source: str) -> None:
         self._connection = connection
         self.reader = Reader(connection)
         self._histories: dict[str, str] = {}

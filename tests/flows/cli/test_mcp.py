@@ -152,7 +152,7 @@ def test_answers_are_bounded_and_read_on_by_their_offset(
     ("tool", "arguments", "sentence"),
     [
         ("sql", {"query": "DELETE FROM session"}, "the query was refused: queries only read the warehouse"),
-        ("sql", {"query": "FROM read_csv('/etc/passwd')"}, "no other file and no extension"),
+        ("sql", {"query": "FROM read_csv('/etc/passwd')"}, "the function read_csv is not on the list of allowed ones"),
         (
             "sql",
             {"query": "slowest-operator"},
@@ -172,7 +172,7 @@ def test_answers_are_bounded_and_read_on_by_their_offset(
 def test_a_mistake_is_answered_in_one_sentence(
     ask: Ask, monkeypatch: pytest.MonkeyPatch, tool: str, arguments: dict[str, Any], sentence: str
 ) -> None:
-    monkeypatch.setattr("flows.cli.ask.agent.MOST_S", 0.2)
+    monkeypatch.setattr("flows.cli.ask.agent.MAX_S", 0.2)
     error = ask(tool, **arguments)["error"]["foreign_text"]
     assert sentence in error
     assert "\n" not in error

@@ -17,7 +17,7 @@ import pytest
 from pyarrow import parquet
 
 from flows.cli.ask.sql import ask
-from sql.answer import distinct_names
+from sql.cage.cage import distinct_names
 from sql.errors import WarehouseError
 from sql.question import questions
 from sql.warehouse import open_read_only, writing

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from flows.warehouse.publish import load_and_publish, readable_warehouse
+from flows.warehouse.publish import load_and_publish
+from flows.warehouse.readable import readable_warehouse
 from sql.warehouse import query, writing
 from tasks.analyse.load.load import load_paths
 from tasks.analyse.snapshot import newest_snapshot
@@ -59,9 +60,9 @@ def test_a_load_does_not_wait_for_a_query_on_the_same_file(maker: BundleMaker, r
 
 def test_a_reader_of_a_working_file_sees_what_is_loaded_and_leaves_no_copy(maker: BundleMaker, tmp_path: Path) -> None:
     with readable_warehouse(tmp_path, maker.warehouse) as readable:
-        assert readable != maker.warehouse
-        assert sessions(readable) == 1
-    assert not readable.exists()
+        assert readable.path != maker.warehouse
+        assert sessions(readable.path) == 1
+    assert not readable.path.exists()
 
 
 @pytest.mark.fault(
@@ -79,7 +80,7 @@ def test_rows_that_a_killed_writer_left_in_its_log_are_read(maker: BundleMaker, 
     assert maker.warehouse.with_name("warehouse.duckdb.wal").exists()
     # when the warehouse is read, then the row is there
     with readable_warehouse(tmp_path, maker.warehouse) as readable:
-        assert query(readable, "SELECT name FROM sweep WHERE sweep_id = 'logged'")[1] == [("smoke",)]
+        assert query(readable.path, "SELECT name FROM sweep WHERE sweep_id = 'logged'")[1] == [("smoke",)]
 
 
 def test_a_snapshot_is_read_in_place_also_if_the_working_file_is_named(maker: BundleMaker, tmp_path: Path) -> None:
@@ -90,5 +91,5 @@ def test_a_snapshot_is_read_in_place_also_if_the_working_file_is_named(maker: Bu
     # when that file, or the snapshot itself, is named by a reader, then the reader opens the newest snapshot
     for var, named in ((places.root, places.warehouse), (tmp_path / "elsewhere", snapshot)):
         with readable_warehouse(var, named) as readable:
-            assert readable == snapshot
-            assert sessions(readable) == 1
+            assert readable.path == snapshot
+            assert sessions(readable.path) == 1

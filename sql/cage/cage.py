@@ -1,0 +1,333 @@
+"""Queries of people and agents run in a child process that can only read one warehouse file (child.py, confine.py).
+
+What the child returns is data, and is checked: a crash, a message of any length or a hostile warehouse is an error of
+one query. This side imports neither DuckDB nor Arrow, which cost a question half a second.
+"""
+
+import contextlib
+import io
+import json
+import math
+import os
+import select
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from sql.cage.child import MAX_FRAME_BYTES, MAX_MESSAGE_CHARS
+from sql.cage.values import Row, decode_rows, encode_parameters
+from sql.errors import WarehouseError
+from sql.readable import ReadableFile
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_MAX_QUERY_MEMORY_BYTES = 8 << 30  # the heaviest views over 100 million events need less than half of it
+_HEADER = struct.Struct(">cI")
+_READ_BYTES = 1 << 20
+_MAX_ROWS = 1 << 62
+# Errors after which DuckDB answers no other query, or Python may have lost an object.
+_BREAKS_CHILD = {"FatalException", "InternalException", "OutOfMemoryException", "MemoryError", "SystemError", "Error"}
+
+
+class QueryError(WarehouseError):
+    """An error of a query in a cage: a sentence for its user, and DuckDB's class and message."""
+
+    def __init__(self, sentence: str, kind: str = "", message: str = "") -> None:
+        super().__init__(" ".join(sentence.split())[:MAX_MESSAGE_CHARS])
+        self.kind, self.message = kind, message
+
+
+class Cage:
+    """A child process that answers queries about one warehouse file, one at a time.
+
+    Its start takes about 0.2 s, in which this process can do something else. It ends with `close`, with this process,
+    and with a query that crashed, took too long or was not read to its end.
+    """
+
+    def __init__(self, file: ReadableFile, *, memory_bytes: int | None = None) -> None:
+        self.file = file
+        self._process = subprocess.Popen(
+            [
+                *(sys.executable, "-I", str(Path(__file__).with_name("child.py"))),
+                *(str(file.path.absolute()), str(memory_bytes or query_memory_bytes())),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={"TZ": os.environ["TZ"]} if "TZ" in os.environ else {},
+            cwd="/",
+            start_new_session=True,  # Ctrl-C is for this process, which ends the child
+        )
+        self._is_ready = False
+        self._has_answered = True
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the child can answer another query."""
+        return self._has_answered and self._process.poll() is None
+
+    def ask(
+        self,
+        text: str,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        form: Literal["rows", "arrow"] = "rows",
+        max_rows: int = _MAX_ROWS,
+        max_s: float = math.inf,
+    ) -> "Answer":
+        """Run a query with its named parameters and return its columns and, as they are computed, its rows.
+
+        `form` decides whether the answer has `blocks` or `batches`. Query and rows may take `max_s` seconds. Raises
+        QueryError if the query is refused, wrong or ends the child, or if the file is no warehouse.
+        """
+        request = {"text": text, "parameters": encode_parameters(parameters or {}), "form": form, "max_rows": max_rows}
+        until = time.monotonic() + max_s
+        self._has_answered = False
+        try:
+            if not self._is_ready:
+                self._frame(b"k", until, max_s)
+                self._is_ready = True
+            self._send(request)
+            _, body = self._frame(b"c", until, max_s)
+        except BaseException:
+            self._close_unless_answered()
+            raise
+        return Answer(self, [str(name) for name in json.loads(body)], until, max_s)
+
+    def kill(self) -> None:
+        """End the child; a thread that waits for an answer gets a QueryError. `close` is still needed."""
+        self._process.kill()
+
+    def close(self) -> None:
+        """End the child."""
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe:
+                with contextlib.suppress(OSError):  # what was not sent yet
+                    pipe.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _send(self, request: Mapping[str, Any]) -> None:
+        assert self._process.stdin
+        try:
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise self._crash() from None
+
+    def _frame(self, expected: bytes, until: float, max_s: float) -> tuple[bytes, bytes]:
+        """Return the next frame, of one of the `expected` kinds; raises QueryError for an error, and at `until`."""
+        kind, length = _HEADER.unpack(self._read(_HEADER.size, until, max_s))
+        if length > MAX_FRAME_BYTES or kind not in (expected + b"e"):
+            raise QueryError("the query failed: its process sent something else than an answer; run it again")
+        body = self._read(length, until, max_s)
+        if kind == b"e":
+            error = _error_of(body, self.file)
+            self._has_answered = error.kind not in _BREAKS_CHILD
+            raise error
+        self._has_answered = kind == b"z"
+        return kind, body
+
+    def _read(self, length: int, until: float, max_s: float) -> bytes:
+        assert self._process.stdout
+        pipe, parts = self._process.stdout.fileno(), bytearray()
+        while len(parts) < length:
+            wait_s = max(until - time.monotonic(), 0.0)
+            if not select.select([pipe], [], [], None if math.isinf(wait_s) else wait_s)[0]:
+                raise QueryError(
+                    f"the query took longer than {max_s:g} s; select fewer rows, or a model, device or night"
+                )
+            part = os.read(pipe, min(length - len(parts), _READ_BYTES))
+            if not part:
+                raise self._crash()
+            parts += part
+        return bytes(parts)
+
+    def _close_unless_answered(self) -> None:
+        if not self._has_answered:
+            self.close()
+
+    def _crash(self) -> QueryError:
+        code = self._process.wait()
+        ending = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        cause = "possibly out of memory" if code == -signal.SIGKILL else "a fault of DuckDB that this query meets"
+        return QueryError(f"the query ended the process that ran it ({ending}: {cause}); write it in another way")
+
+
+class WarmCage:
+    """Keeps a cage between queries, for a program that asks many; several threads may ask at once."""
+
+    def __init__(self) -> None:
+        self._idle: Cage | None = None
+        self._busy: set[Cage] = set()
+        self._has_ended = False
+        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def cage(self, file: ReadableFile) -> Iterator[Cage]:
+        """Yield a cage of a file, and keep it if it can answer another query; raises WarehouseError after `end`."""
+        with self._lock:
+            if self._has_ended:
+                raise WarehouseError("the query was ended: the program that asked it has ended")
+            cage, self._idle = self._idle, None
+            if cage and not (cage.is_idle and cage.file == file):
+                cage.close()
+                cage = None
+            cage = cage or Cage(file)
+            self._busy.add(cage)
+        try:
+            yield cage
+        finally:
+            with self._lock:
+                self._busy.remove(cage)
+                if cage.is_idle and self._idle is None and not self._has_ended:
+                    self._idle = cage
+                else:
+                    cage.close()
+
+    def end(self) -> None:
+        """End all queries, those that run included, for good."""
+        with self._lock:
+            self._has_ended = True
+            for cage in (*self._busy, *filter(None, [self._idle])):
+                cage.kill()
+
+
+class Answer:
+    """The columns of a query, and its rows while they are computed; read them once, to the end."""
+
+    def __init__(self, cage: Cage, columns: list[str], until: float, max_s: float) -> None:
+        self._cage = cage
+        self._limits = (until, max_s)
+        self.columns = columns
+        self.rows = 0
+        """Rows read so far."""
+
+    def blocks(self) -> Iterator[list[Row]]:
+        """Yield the rows in blocks of up to 10,000; raises QueryError."""
+        for body in self._bodies(b"r"):
+            try:
+                block = decode_rows(body, len(self.columns))
+            except ValueError as error:
+                raise QueryError(f"the query failed: its process sent no rows ({error}); run it again") from None
+            self.rows += len(block)
+            yield block
+
+    def all_rows(self) -> list[Row]:
+        """Return all rows."""
+        return [row for block in self.blocks() for row in block]
+
+    def batches(self) -> "tuple[pa.Schema, Iterator[pa.RecordBatch]]":
+        """Return the Arrow schema, with distinct names, and the rows in batches of up to 100,000."""
+        import pyarrow as pa
+
+        parts = self._bodies(b"a")
+        try:
+            reader = pa.ipc.open_stream(pa.PythonFile(io.BufferedReader(_Stream(parts)), mode="r"))
+        except pa.ArrowException as error:
+            raise _no_arrow(error) from None
+        names = distinct_names(self.columns)
+        if len(names) != len(reader.schema):
+            raise _no_arrow(f"{len(reader.schema)} columns instead of {len(names)}")
+        schema = pa.schema([field.with_name(name) for field, name in zip(reader.schema, names, strict=True)])
+        return schema, self._batches(reader, schema, parts)
+
+    def _batches(
+        self, reader: "pa.RecordBatchReader", schema: "pa.Schema", parts: Iterator[bytes]
+    ) -> "Iterator[pa.RecordBatch]":
+        import pyarrow as pa
+
+        while True:
+            try:
+                batch = next(reader, None)
+                if batch is None:
+                    for _ in parts:  # up to the end of the answer, after which the child answers another query
+                        pass
+                    return
+                batch.validate(full=True)
+            except pa.ArrowException as error:
+                raise _no_arrow(error) from None
+            self.rows += batch.num_rows
+            yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+
+    def _bodies(self, kind: bytes) -> Iterator[bytes]:
+        """Yield the bodies of the frames up to the end of the answer; otherwise end the child."""
+        try:
+            while True:
+                received, body = self._cage._frame(kind + b"z", *self._limits)
+                if received == b"z":
+                    return
+                yield body
+        finally:
+            self._cage._close_unless_answered()
+
+
+class _Stream(io.RawIOBase):
+    """Parts of a stream as a file that Arrow reads."""
+
+    def __init__(self, parts: Iterator[bytes]) -> None:
+        self._parts = parts
+        self._rest = memoryview(b"")
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer with what is there, or with the next part; 0 at the end."""
+        if not self._rest:
+            self._rest = memoryview(next(self._parts, b""))
+        count = min(len(buffer), len(self._rest))
+        buffer[:count] = self._rest[:count]
+        self._rest = self._rest[count:]
+        return count
+
+
+def query_memory_bytes() -> int:
+    """Return how much memory a query may use: half of the machine's, at most 8 GiB.
+
+    A query that needs more is refused before it makes the machine swap or fills the disk.
+    """
+    return min(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2, _MAX_QUERY_MEMORY_BYTES)
+
+
+def distinct_names(columns: list[str]) -> list[str]:
+    """Return the names with a number behind each repeated one, as DuckDB names columns of a table: a, a_1, a_2."""
+    taken: set[str] = set()
+    names = []
+    for column in columns:
+        name, number = column, 0
+        while name.lower() in taken:
+            number += 1
+            name = f"{column}_{number}"
+        taken.add(name.lower())
+        names.append(name)
+    return names
+
+
+def _error_of(body: bytes, file: ReadableFile) -> QueryError:
+    """Return the error in a frame, with the file as the user named it, not the copy that was opened."""
+    try:
+        opened, named = str(file.path.absolute()), str(file.named)
+        found = {name: str(text or "").replace(opened, named) for name, text in json.loads(body).items()}
+        kind, message = found["kind"], found["message"]
+        return QueryError(found["sentence"] or f"the query failed: {kind}: {message}", kind, message)
+    except (ValueError, AttributeError, KeyError):
+        return QueryError("the query failed, and its process sent no reason; run it again")
+
+
+def _no_arrow(cause: object) -> QueryError:
+    return QueryError(f"the query failed: its process sent no rows ({cause}); run it again")

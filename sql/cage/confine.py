@@ -1,0 +1,181 @@
+"""Confine the calling process for good: it reads some paths, writes nothing, starts nothing and has no network.
+
+Linux brings both parts, without a dependency: Landlock limits files and TCP, and a filter of system calls what
+Landlock does not cover: other sockets, other processes, attributes of files. Threads that already run are not covered,
+so confine a process before it imports what starts threads. Elsewhere only the limits of resources remain.
+"""
+
+import ctypes
+import errno
+import os
+import platform
+import resource
+import struct
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same numbers on all architectures
+_ABI_VERSION = 1  # flag of _CREATE_RULESET
+_PATH_BENEATH = 1
+_READ_FILE, _READ_DIR = 1 << 2, 1 << 3
+# How many kinds of access to files each version of Landlock can refuse; later versions have as many as the last.
+_FILE_ACCESSES = (13, 14, 15, 15, 16)
+_TCP_SINCE, _SCOPES_SINCE = 4, 6
+_ALL_TCP, _ALL_SCOPES = 0b11, 0b11
+
+_SET_NO_NEW_PRIVILEGES, _SET_SECCOMP, _FILTER = 38, 22, 2  # of prctl
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # instructions of BPF
+_ALLOW, _KILL, _REFUSE = 0x7FFF0000, 0x80000000, 0x00050000  # the last with an errno in its lower half
+_NUMBER_AT, _ARCHITECTURE_AT, _FIRST_ARGUMENT_AT = 0, 4, 16  # in struct seccomp_data, little-endian
+_X32 = 0x40000000  # numbers of another table of x86-64
+_CLONE_THREAD = 0x10000
+_ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
+_NONE = -1
+# Numbers on x86-64 and aarch64; include/uapi/asm-generic/unistd.h and syscall_64.tbl of Linux.
+_REFUSED_CALLS = {
+    # sockets, and rings that bypass this filter
+    "socket": (41, 198), "socketpair": (53, 199), "connect": (42, 203), "io_uring_setup": (425, 425),
+    # programs and processes; threads are made by clone
+    "execve": (59, 221), "execveat": (322, 281), "fork": (57, _NONE), "vfork": (58, _NONE),
+    "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "kill": (62, 129),
+    "tkill": (200, 130), "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240), "pidfd_open": (434, 434),
+    "pidfd_send_signal": (424, 424), "pidfd_getfd": (438, 438), "perf_event_open": (298, 241), "bpf": (321, 280),
+    "userfaultfd": (323, 282),
+    # attributes of files
+    "chmod": (90, _NONE), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452), "chown": (92, _NONE),
+    "fchown": (93, 55), "lchown": (94, _NONE), "fchownat": (260, 54), "utime": (132, _NONE), "utimes": (235, _NONE),
+    "futimesat": (261, _NONE), "utimensat": (280, 88), "setxattr": (188, 5), "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7), "removexattr": (197, 14), "lremovexattr": (198, 15), "fremovexattr": (199, 16),
+    "setxattrat": (463, 463), "removexattrat": (466, 466), "open_by_handle_at": (304, 265),
+    # the machine: mounts, namespaces, keys, modules, clock, memory that processes share
+    "mount": (165, 40), "umount2": (166, 39), "unshare": (272, 97), "setns": (308, 268), "pivot_root": (155, 41),
+    "chroot": (161, 51), "open_tree": (428, 428), "move_mount": (429, 429), "fsopen": (430, 430),
+    "mount_setattr": (442, 442), "keyctl": (250, 219), "add_key": (248, 217), "request_key": (249, 218),
+    "init_module": (175, 105), "finit_module": (313, 273), "kexec_load": (246, 104), "kexec_file_load": (320, 294),
+    "reboot": (169, 142), "swapon": (167, 224), "swapoff": (168, 225), "sethostname": (170, 161),
+    "settimeofday": (164, 170), "clock_settime": (227, 112), "shmget": (29, 194), "msgget": (68, 186),
+    "semget": (64, 190), "mq_open": (240, 180),
+}  # fmt: skip
+_CLONE, _CLONE3, _TGKILL, _PRLIMIT = (56, 220), (435, 435), (234, 131), (302, 261)
+
+
+def confine(readable: Iterable[Path], memory_bytes: int) -> None:
+    """Confine this process: it may read the files and folders `readable`, and allocate `memory_bytes`.
+
+    Where the kernel lacks a part, the others still hold; `missing_parts` names it.
+    """
+    for kind, limit in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_DATA, memory_bytes)):
+        try:
+            resource.setrlimit(kind, (limit, limit))
+        except (OSError, ValueError):  # macOS refuses some limits
+            continue
+    if sys.platform != "linux":
+        return
+    _prctl(_SET_NO_NEW_PRIVILEGES, 1, 0)
+    if abi := landlock_version():
+        _restrict_files(readable, abi)
+    if has_syscall_filter():
+        _install(_program(os.getpid(), *_ARCHITECTURES[platform.machine()]))
+
+
+def missing_parts() -> list[str]:
+    """Return what this machine lacks to confine a process completely."""
+    parts = {"Landlock": landlock_version() > 0, "a filter of system calls": has_syscall_filter()}
+    return [name for name, is_there in parts.items() if not is_there]
+
+
+def landlock_version() -> int:
+    """Return the version of Landlock's interface, 0 where there is none."""
+    if sys.platform != "linux":
+        return 0
+    version = _libc().syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_ABI_VERSION))
+    return max(int(version), 0)
+
+
+def has_syscall_filter() -> bool:
+    """Return whether system calls can be filtered here."""
+    is_known = sys.platform == "linux" and platform.machine() in _ARCHITECTURES
+    return is_known and Path("/proc/sys/kernel/seccomp").is_dir()
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _prctl(option: int, second: object, third: object) -> None:
+    arguments = [ctypes.c_ulong(each) if isinstance(each, int) else each for each in (second, third, 0, 0)]
+    _checked(_libc().prctl(option, *arguments))
+
+
+def _checked(result: int) -> int:
+    """Return what a system call returned; raises OSError if it failed."""
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result
+
+
+def _restrict_files(readable: Iterable[Path], abi: int) -> None:
+    """Refuse each access to files but reading `readable`, and TCP, abstract sockets and signals where Landlock can."""
+    libc = _libc()
+    accesses = (1 << _FILE_ACCESSES[min(abi, len(_FILE_ACCESSES)) - 1]) - 1
+    attributes = struct.pack("=Q", accesses)
+    if abi >= _TCP_SINCE:
+        attributes += struct.pack("=Q", _ALL_TCP)
+    if abi >= _SCOPES_SINCE:
+        attributes += struct.pack("=Q", _ALL_SCOPES)
+    rules = _checked(libc.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), ctypes.c_uint32(0)))
+    try:
+        for path in readable:
+            try:
+                opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            except OSError as error:
+                if error.errno not in (errno.ENOENT, errno.EACCES, errno.ENOTDIR):
+                    raise
+                continue
+            try:
+                allowed = _READ_FILE | _READ_DIR if path.is_dir() else _READ_FILE
+                rule = struct.pack("=Qi", allowed, opened)
+                _checked(libc.syscall(_ADD_RULE, rules, ctypes.c_int(_PATH_BENEATH), rule, ctypes.c_uint32(0)))
+            finally:
+                os.close(opened)
+        _checked(libc.syscall(_RESTRICT_SELF, rules, ctypes.c_uint32(0)))
+    finally:
+        os.close(rules)
+
+
+def _install(program: bytes) -> None:
+    """Install a filter of system calls in this thread and in those that it starts."""
+    buffer = ctypes.create_string_buffer(program, len(program))
+    header = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(buffer))
+    _prctl(_SET_SECCOMP, _FILTER, ctypes.c_char_p(header))
+
+
+def _program(pid: int, architecture: int, column: int) -> bytes:
+    """Return the filter: what is not refused is allowed, as Python and DuckDB need different calls everywhere."""
+    lines = [(_LOAD, 0, 0, _ARCHITECTURE_AT), (_EQUAL, 1, 0, architecture), (_RETURN, 0, 0, _KILL)]
+    lines += [(_LOAD, 0, 0, _NUMBER_AT), (_AT_LEAST, 0, 1, _X32), _refuse(errno.EPERM)]
+    for numbers in _REFUSED_CALLS.values():
+        if numbers[column] != _NONE:
+            lines += [(_EQUAL, 0, 1, numbers[column]), _refuse(errno.EPERM)]
+    # The C library falls back to clone, whose flags can be read here.
+    lines += [(_EQUAL, 0, 1, _CLONE3[column]), _refuse(errno.ENOSYS)]
+    lines += _unless(_CLONE[column], _ANY_BIT, _CLONE_THREAD)
+    lines += _unless(_TGKILL[column], _EQUAL, pid)  # abort() and threads signal their own process
+    lines += _unless(_PRLIMIT[column], _EQUAL, 0)
+    lines.append((_RETURN, 0, 0, _ALLOW))
+    return b"".join(struct.pack("=HBBI", *line) for line in lines)
+
+
+def _refuse(number: int) -> tuple[int, int, int, int]:
+    return (_RETURN, 0, 0, _REFUSE | number)
+
+
+def _unless(number: int, test: int, value: int) -> Iterator[tuple[int, int, int, int]]:
+    """Refuse a call unless its first argument passes a test; the rest of the program reads its number again."""
+    yield (_EQUAL, 0, 4, number)
+    yield (_LOAD, 0, 0, _FIRST_ARGUMENT_AT)
+    yield (test, 1, 0, value)
+    yield _refuse(errno.EPERM)
+    yield (_LOAD, 0, 0, _NUMBER_AT)

@@ -1,0 +1,99 @@
+"""The farm's own queries on a warehouse file, in this process or, for a file that was handed over, in a cage."""
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+import duckdb
+import pyarrow as pa
+
+from sql.cage.cage import Cage, QueryError
+from sql.cage.values import Row
+from sql.readable import ReadableFile
+from sql.warehouse import open_read_only
+
+
+class Reading(Protocol):
+    """What readers use of a connection of DuckDB."""
+
+    @property
+    def description(self) -> Any:
+        """A tuple for each column, its name first."""
+
+    def execute(self, query: str, parameters: Any = None, /) -> "Reading":
+        """Start a query with named parameters."""
+
+    def fetchall(self) -> list[Any]:
+        """Return the rows."""
+
+    def fetchone(self) -> Any:
+        """Return the first row, or None."""
+
+    def to_arrow_table(self) -> pa.Table:
+        """Return the rows as a table of Arrow."""
+
+
+@contextlib.contextmanager
+def open_readable(file: ReadableFile | Path) -> Iterator[Reading]:
+    """Open a file for the farm's queries, a path as one of this farm; raises WarehouseError if it is no warehouse."""
+    if isinstance(file, ReadableFile) and not file.is_ours:
+        with Cage(file) as cage:
+            yield CagedConnection(cage)
+    else:
+        with open_read_only(file if isinstance(file, Path) else file.path) as connection:
+            yield connection
+
+
+class CagedConnection:
+    """Answers queries as a connection of DuckDB does, by a cage; errors are DuckDB's classes."""
+
+    def __init__(self, cage: Cage) -> None:
+        self._cage = cage
+        self._query: tuple[str, Mapping[str, Any] | None] = ("", None)
+        self._columns: list[str] = []
+        self._rows: list[Row] | None = None
+
+    @property
+    def description(self) -> list[tuple[str]]:
+        """A tuple for each column, its name first."""
+        self._fetch()
+        return [(column,) for column in self._columns]
+
+    def execute(self, query: str, parameters: Mapping[str, Any] | None = None, /) -> Self:
+        """Note a query, which is run when its rows are fetched."""
+        self._query, self._rows = (query, parameters), None
+        return self
+
+    def fetchall(self) -> list[Row]:
+        """Return the rows."""
+        return self._fetch()
+
+    def fetchone(self) -> Row | None:
+        """Return the first row, or None."""
+        return next(iter(self._fetch()), None)
+
+    def to_arrow_table(self) -> pa.Table:
+        """Return the rows as a table of Arrow."""
+        with _duckdb_errors():
+            schema, batches = self._cage.ask(*self._query, form="arrow").batches()
+            return pa.Table.from_batches(batches, schema)
+
+    def _fetch(self) -> list[Row]:
+        if self._rows is None:
+            with _duckdb_errors():
+                answer = self._cage.ask(*self._query)
+                self._columns, self._rows = answer.columns, answer.all_rows()
+        return self._rows
+
+
+@contextlib.contextmanager
+def _duckdb_errors() -> Iterator[None]:
+    """Raise an error of a caged query as the class of DuckDB that it had in the cage."""
+    try:
+        yield
+    except QueryError as error:
+        kind = getattr(duckdb, error.kind, None)
+        if isinstance(kind, type) and issubclass(kind, duckdb.Error):
+            raise kind(error.message) from None
+        raise

@@ -1,0 +1,153 @@
+"""What a text of SQL may ask for: reading statements that name allowed functions only, found in DuckDB's own parse.
+
+functions.txt lists every function of DuckDB as allowed or refused; what is on neither list is refused.
+"""
+
+import functools
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from sql.errors import WarehouseError
+from sql.schema import macros
+
+_LIST = Path(__file__).with_name("functions.txt")
+_SERIALIZE = "SELECT json_serialize_sql($text::VARCHAR)"
+_ONLY_READS = (
+    "queries only read the warehouse; use SELECT, DESCRIBE, SHOW, EXPLAIN or CREATE TEMP TABLE ... AS SELECT, and "
+    "`etfarm sql --output FILE` to write rows to a file"
+)
+_PIVOT_ADVICE = "write the values of PIVOT ... ON in the query, as in ON name IN ('a', 'b')"
+_ENDS_OF_ON = (",", "using", "group", "order", "limit", ";", "")
+_WORD = re.compile(rb"\w+")
+
+
+def check_text(connection: duckdb.DuckDBPyConnection, text: str) -> None:
+    """Raise WarehouseError unless each statement of a text only reads, with allowed functions.
+
+    Raises duckdb.Error if DuckDB cannot parse the text.
+    """
+    statements = connection.extract_statements(text)
+    if not statements:
+        raise WarehouseError("the query is empty; write one such as SELECT * FROM run_latency")
+    if any(not statement.query.strip() for statement in statements):
+        _check_query(connection, _with_values(text))  # PIVOT without IN is two statements without a text
+        return
+    for statement in statements:
+        _check_query(connection, _query_of(statement))
+
+
+@functools.cache
+def is_allowed(function: str) -> bool:
+    """Return whether a query may name a function: one of DuckDB's that is allowed, or a macro of the farm."""
+    return function.lower() in function_lists()[0]
+
+
+@functools.cache
+def function_lists() -> tuple[frozenset[str], frozenset[str]]:
+    """Return the names of allowed functions, the farm's macros included, and the patterns of refused ones.
+
+    All are in lower case, since DuckDB finds a function in any case.
+    """
+    allowed, refused = {macro.name for macro in macros()}, set[str]()
+    names = allowed
+    for line in _LIST.read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            names = allowed if line.startswith("[allowed") else refused
+        elif not line.startswith("# "):
+            names.update(line.lower().split())
+    return frozenset(allowed), frozenset(refused)
+
+
+def _check_query(connection: duckdb.DuckDBPyConnection, query: str) -> None:
+    answer = connection.execute(_SERIALIZE, {"text": query}).fetchall()[0][0]
+    parsed = json.loads(answer)
+    if parsed["error"]:
+        if parsed["error_type"] == "not implemented":
+            raise WarehouseError(f"the query was refused: {_ONLY_READS}")
+        raise WarehouseError(f"the query failed: {parsed['error_message']}")
+    if not parsed["statements"]:
+        raise WarehouseError(f"the query was refused: {_PIVOT_ADVICE}")
+    for name in _functions(parsed["statements"]):
+        if not is_allowed(name):
+            raise WarehouseError(
+                f"the query was refused: the function {name} is not on the list of allowed ones, which compute from "
+                "the warehouse alone"
+            )
+
+
+def _functions(parsed: Any) -> Iterator[str]:
+    """Yield the name of each function in a parsed statement, those of operators and windows included."""
+    waiting = [parsed]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            if "function_name" in part:
+                yield part["function_name"]
+            waiting.extend(part.values())
+        elif isinstance(part, list):
+            waiting.extend(part)
+
+
+def _query_of(statement: duckdb.Statement) -> str:
+    """Return the SELECT in EXPLAIN and CREATE TEMP TABLE ... AS, and any other statement as it is."""
+    text, words = statement.query, list(_words(statement.query))
+    if statement.type == duckdb.StatementType.EXPLAIN:
+        return _from(text, _explained(words))
+    if statement.type == duckdb.StatementType.CREATE:
+        first = [word for _, word in words[1:5]]
+        if "table" in first and {"temp", "temporary"} & set(first):
+            return _from(text, next((at + len("as") for at, word in words if word == "as"), 0))
+    return text
+
+
+def _explained(words: Sequence[tuple[int, str]]) -> int:
+    """Return where the statement begins that EXPLAIN is about."""
+    depth = 0
+    for at, word in words[1:]:
+        depth += (word == "(") - (word == ")")
+        if depth == 0 and word not in (")", "analyze"):
+            return at
+    return 0
+
+
+def _with_values(text: str) -> str:
+    """Return PIVOT without IN, with IN (NULL) behind each column that it pivots on: it names the same functions.
+
+    Raises WarehouseError for any other text.
+    """
+    words = list(_words(text))
+    depth, is_on, ends = 0, False, list[int]()
+    for at, word in [*words, (len(text.encode()), "")]:
+        depth += (word == "(") - (word == ")")
+        if depth == 0 and is_on and word in _ENDS_OF_ON:
+            ends.append(at)
+            is_on = word == ","
+        elif depth == 0 and word == "on":
+            is_on = True
+    if not ends or words[0][1] != "pivot":
+        raise WarehouseError(f"the query was refused: {_PIVOT_ADVICE}")
+    written = text.encode()
+    for at in reversed(ends):
+        written = written[:at] + b" IN (NULL) " + written[at:]
+    return written.decode()
+
+
+def _words(text: str) -> Iterator[tuple[int, str]]:
+    """Yield each keyword and operator of a text in lower case with its place in bytes, and "?" for anything else."""
+    written = text.encode()
+    for at, kind in duckdb.tokenize(text):
+        if kind == duckdb.token_type.operator:
+            yield at, chr(written[at])
+        elif kind == duckdb.token_type.keyword and (word := _WORD.match(written, at)):
+            yield at, word[0].decode().lower()
+        else:
+            yield at, "?"
+
+
+def _from(text: str, at: int) -> str:
+    return text.encode()[at:].decode()

@@ -1,0 +1,86 @@
+"""Rows as JSON between a cage and its owner: what arrives becomes data of known types, and nothing is executed."""
+
+import base64
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+Row = tuple[Any, ...]
+
+_TYPE = "\u0000type"  # no column of a view has such a name; a query that makes one gets its own answer wrong
+_WRITTEN: Mapping[type, Callable[[Any], Any]] = {
+    datetime: datetime.isoformat,
+    date: date.isoformat,
+    time: time.isoformat,
+    timedelta: lambda value: [value.days, value.seconds, value.microseconds],
+    Decimal: str,
+    UUID: str,
+    bytes: lambda value: base64.b64encode(value).decode(),
+    dict: lambda value: [[key, inner] for key, inner in value.items()],
+}
+_READ: Mapping[str, Callable[[Any], Any]] = {
+    "datetime": datetime.fromisoformat,
+    "date": date.fromisoformat,
+    "time": time.fromisoformat,
+    "timedelta": lambda value: timedelta(*value),
+    "Decimal": Decimal,
+    "UUID": UUID,
+    "bytes": base64.b64decode,
+    "dict": lambda value: {_key(key): inner for key, inner in value},
+}
+
+
+def encode_rows(rows: Sequence[Row], *, has_maps: bool) -> bytes:
+    """Return rows of a query as JSON in ASCII; `has_maps` if a value may be a dictionary whose keys are no text."""
+    plain = [[_with_maps(value) for value in row] for row in rows] if has_maps else rows
+    return json.dumps(plain, default=_tagged, separators=(",", ":")).encode()
+
+
+def decode_rows(text: bytes, width: int) -> list[Row]:
+    """Return the rows of `encode_rows`, of `width` values each; raises ValueError if the text is anything else."""
+    try:
+        rows = [tuple(row) for row in json.loads(text, object_hook=_untagged)]
+    except (TypeError, KeyError, ArithmeticError, RecursionError) as error:
+        raise ValueError(f"{type(error).__name__}: {error}") from None
+    if any(len(row) != width for row in rows):
+        raise ValueError(f"rows without {width} values")
+    return rows
+
+
+def encode_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters of a query as values of JSON; raises TypeError for a type that no column has."""
+    values = {name: _with_maps(value) for name, value in parameters.items()}
+    encoded: dict[str, Any] = json.loads(json.dumps(values, default=_tagged))
+    return encoded
+
+
+def decode_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of `encode_parameters`."""
+    decoded: dict[str, Any] = json.loads(json.dumps(parameters), object_hook=_untagged)
+    return decoded
+
+
+def _tagged(value: Any) -> dict[str, Any]:
+    for kind, write in _WRITTEN.items():
+        if isinstance(value, kind):
+            return {_TYPE: kind.__name__, "value": write(value)}
+    raise TypeError(f"a value of type {type(value).__name__} cannot be sent")
+
+
+def _untagged(found: dict[str, Any]) -> Any:
+    return _READ[found[_TYPE]](found["value"]) if _TYPE in found else found
+
+
+def _with_maps(value: Any) -> Any:
+    """Return a value in which each dictionary with other keys than text is tagged, since JSON would change the keys."""
+    if isinstance(value, dict):
+        inner = {key: _with_maps(each) for key, each in value.items()}
+        return inner if all(isinstance(key, str) for key in inner) else _tagged(inner)
+    return [_with_maps(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _key(value: Any) -> Any:
+    return tuple(map(_key, value)) if isinstance(value, list) else value

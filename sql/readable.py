@@ -1,0 +1,75 @@
+"""Which file a reader opens, found without importing DuckDB: a snapshot of this farm, or one that was handed over."""
+
+import contextlib
+import fcntl
+import random
+import shutil
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from sql.errors import NoWarehouse, WarehouseError
+
+PATIENCE_S = 60.0  # a writer's transaction takes about a second; a snapshot of some GB a few
+MISSING = "{}: there is no warehouse here; create one with `etfarm warehouse load` or `etfarm sweep`"
+_BLOCK_BYTES = 1 << 22
+
+# DuckDB keeps other processes out, but lets threads of one process in together.
+_writers: dict[Path, threading.Lock] = {}
+
+
+@dataclass(frozen=True)
+class ReadableFile:
+    """A warehouse file for readers, which nobody writes to while it is read.
+
+    `is_ours` if it is a published snapshot of the farm that reads it; any other file is read in a cage (sql/cage),
+    since its views, macros and blocks may be hostile. `named` is the file as the user knows it.
+    """
+
+    path: Path
+    is_ours: bool
+    named: Path
+
+    @property
+    def name(self) -> str:
+        """The name of the file."""
+        return self.named.name
+
+    def __str__(self) -> str:
+        return str(self.named)
+
+
+def copy_for_reader(path: Path, folder: Path) -> Path:
+    """Copy a warehouse that others may write to into `folder`, and return the copy, which nobody else opens.
+
+    Writers wait only while it is copied, not while the copy is read; the file itself stays as it is. Nothing of it is
+    interpreted. Raises WarehouseError if a writer has it open for a minute, or OSError if there is no room.
+    """
+    if not path.is_file():
+        raise NoWarehouse(MISSING.format(path))
+    copy, log = folder / path.name, path.with_name(f"{path.name}.wal")
+    with one_writer(path), path.open("rb") as source:
+        _wait_for_writer(source.fileno(), path)
+        with copy.open("wb") as target:
+            shutil.copyfileobj(source, target, _BLOCK_BYTES)
+        if log.is_file():  # a killed writer leaves committed rows there
+            shutil.copyfile(log, folder / log.name)
+    return copy
+
+
+def one_writer(path: Path) -> threading.Lock:
+    """Return the lock of this process for writing to a file."""
+    return _writers.setdefault(path.absolute(), threading.Lock())
+
+
+def _wait_for_writer(file: int, path: Path) -> None:
+    """Take the lock that DuckDB takes for reading; closing the file releases it."""
+    give_up = time.monotonic() + PATIENCE_S
+    while True:
+        with contextlib.suppress(BlockingIOError, PermissionError):
+            fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return
+        if time.monotonic() >= give_up:
+            raise WarehouseError(f"{path} is open in another process; close it there")
+        time.sleep(random.uniform(0.005, 0.05))
