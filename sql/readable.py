@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import os
 import random
 import shutil
 import threading
@@ -14,6 +15,7 @@ from sql.errors import NoWarehouse, WarehouseError
 PATIENCE_S = 60.0  # a writer's transaction takes about a second; a snapshot of some GB a few
 MISSING = "{}: there is no warehouse here; create one with `etfarm warehouse load` or `etfarm sweep`"
 _BLOCK_BYTES = 1 << 22
+_MAX_QUERY_MEMORY_BYTES = 8 << 30  # the heaviest views over 100 million events need less than half of it
 
 # DuckDB keeps other processes out, but lets threads of one process in together.
 _writers: dict[Path, threading.Lock] = {}
@@ -38,6 +40,14 @@ class ReadableFile:
 
     def __str__(self) -> str:
         return str(self.named)
+
+
+def query_memory_bytes() -> int:
+    """Return how much memory a query may use: half of the machine's, at most 8 GiB.
+
+    A query that needs more is refused before it makes the machine swap or fills the disk.
+    """
+    return min(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2, _MAX_QUERY_MEMORY_BYTES)
 
 
 def copy_for_reader(path: Path, folder: Path) -> Path:

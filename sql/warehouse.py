@@ -12,7 +12,6 @@ from typing import Any, BinaryIO
 
 import duckdb
 
-from sql.cage.cage import query_memory_bytes
 from sql.errors import (
     DAMAGED_WAY_ON,
     NotADatabase,
@@ -23,7 +22,7 @@ from sql.errors import (
     shows_damage,
 )
 from sql.query import query_errors
-from sql.readable import MISSING, PATIENCE_S, one_writer
+from sql.readable import MISSING, PATIENCE_S, one_writer, query_memory_bytes
 from sql.schema import bring_up_to_date, check_schema, migrations, update_for_reader
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Queries of people and agents run in a child process that can only read one warehouse file (child.py, confine.py).
+"""Queries of people and agents run in a child process that can only read one warehouse file (child.py, answers.py).
 
 What the child returns is data, and is checked: a crash, a message of any length or a hostile warehouse is an error of
 one query. This side imports neither DuckDB nor Arrow, which cost a question half a second.
@@ -20,15 +20,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from sql.cage.child import MAX_FRAME_BYTES, MAX_MESSAGE_CHARS
-from sql.cage.values import Row, decode_rows, encode_parameters
+from sql.cage.values import MAX_FRAME_BYTES, MAX_MESSAGE_CHARS, Row, decode_rows, encode_parameters
 from sql.errors import WarehouseError
-from sql.readable import ReadableFile
+from sql.readable import ReadableFile, query_memory_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_MAX_QUERY_MEMORY_BYTES = 8 << 30  # the heaviest views over 100 million events need less than half of it
 _HEADER = struct.Struct(">cI")
 _READ_BYTES = 1 << 20
 _MAX_ROWS = 1 << 62
@@ -294,14 +292,6 @@ class _Stream(io.RawIOBase):
         buffer[:count] = self._rest[:count]
         self._rest = self._rest[count:]
         return count
-
-
-def query_memory_bytes() -> int:
-    """Return how much memory a query may use: half of the machine's, at most 8 GiB.
-
-    A query that needs more is refused before it makes the machine swap or fills the disk.
-    """
-    return min(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2, _MAX_QUERY_MEMORY_BYTES)
 
 
 def distinct_names(columns: list[str]) -> list[str]:

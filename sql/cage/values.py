@@ -9,6 +9,10 @@ from typing import Any
 from uuid import UUID
 
 Row = tuple[Any, ...]
+MAX_FRAME_BYTES = 256 << 20
+"""Of one part of an answer."""
+MAX_MESSAGE_CHARS = 2_000
+"""Of an error: about a screen."""
 
 _TYPE = "\u0000type"  # no column of a view has such a name; a query that makes one gets its own answer wrong
 _WRITTEN: Mapping[type, Callable[[Any], Any]] = {

@@ -1,0 +1,151 @@
+"""What the process in a cage does: it opens one warehouse file and answers queries until its input ends.
+
+A request is a line of JSON; an answer is frames, each a letter, the length of its body (4 bytes, big-endian) and the
+body:
+
+    k  ready for requests                          c  the columns of a query that was started, as JSON
+    r  rows, as JSON                               a  a part of a stream of Arrow
+    z  the end of rows or of a stream              e  an error, as JSON
+"""
+
+import json
+import os
+import queue
+import struct
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from sql.cage.statements import check_text
+from sql.cage.values import MAX_FRAME_BYTES, MAX_MESSAGE_CHARS, decode_parameters, encode_rows
+from sql.errors import WarehouseError
+from sql.query import query_errors
+from sql.warehouse import open_read_only, prepare_reader
+
+_BLOCK_ROWS = 10_000
+_BATCH_ROWS = 100_000  # a row group of a Parquet file
+
+
+def serve(file: Path, memory_bytes: int) -> None:
+    """Open the file and answer requests until the input ends; errors are answers, too."""
+    try:
+        _serve(file, memory_bytes)
+    except Exception as error:
+        _send_error(error)
+
+
+def _serve(file: Path, memory_bytes: int) -> None:
+    requests = _requests()
+    with open_read_only(file, memory_bytes=memory_bytes) as connection:
+        _send(b"k")
+        for request in requests:
+            # Each query has a connection, so that temporary tables of one are unknown to the next.
+            with connection.cursor() as cursor:
+                try:
+                    prepare_reader(cursor, file)
+                    _answer(cursor, request)
+                except Exception as error:
+                    _send_error(error)
+
+
+def _answer(connection: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> None:
+    check_text(connection, request["text"])
+    connection.execute(request["text"], decode_parameters(request["parameters"]) or None)
+    described = connection.description or []
+    _send(b"c", json.dumps([name for name, *_ in described]).encode())
+    if request["form"] == "arrow":
+        _send_arrow(connection)
+    else:
+        _send_rows(connection, request["max_rows"], has_maps=any("MAP(" in str(kind) for _, kind, *_ in described))
+    _send(b"z")
+
+
+def _send_rows(connection: duckdb.DuckDBPyConnection, max_rows: int, *, has_maps: bool) -> None:
+    """Send up to `max_rows` rows in blocks, each as small as a frame must be."""
+    while max_rows > 0 and (block := connection.fetchmany(min(_BLOCK_ROWS, max_rows))):
+        max_rows -= len(block)
+        parts = [block]
+        while parts:
+            part = parts.pop()
+            encoded = encode_rows(part, has_maps=has_maps)
+            if len(encoded) <= MAX_FRAME_BYTES:
+                _send(b"r", encoded)
+            elif len(part) == 1:
+                raise _too_large()
+            else:
+                middle = len(part) // 2
+                parts += [part[middle:], part[:middle]]
+
+
+def _send_arrow(connection: duckdb.DuckDBPyConnection) -> None:
+    import pyarrow as pa  # slow to import, and few queries need it
+
+    reader = connection.to_arrow_reader(_BATCH_ROWS)
+    with pa.ipc.new_stream(pa.PythonFile(_ArrowSink(), mode="w"), reader.schema) as writer:
+        for batch in reader:
+            writer.write_batch(batch)
+
+
+class _ArrowSink:
+    """A file to which Arrow writes, whose parts are frames."""
+
+    closed = False
+
+    def write(self, data: bytes) -> int:
+        """Send a part of a stream."""
+        view = memoryview(data)
+        for at in range(0, len(view), MAX_FRAME_BYTES):
+            _send(b"a", view[at : at + MAX_FRAME_BYTES])
+        return len(view)
+
+    def flush(self) -> None:
+        """Do nothing: each part is sent at once."""
+
+    def close(self) -> None:
+        """Close the file."""
+        self.closed = True
+
+
+def _too_large() -> Exception:
+    return WarehouseError(
+        f"the query failed: one row has more than {MAX_FRAME_BYTES >> 20} MiB; select fewer columns, or shorten a text"
+    )
+
+
+def _requests() -> Iterator[dict[str, Any]]:
+    """Yield each request; the process ends with its owner, also while DuckDB computes."""
+    lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+
+    def read() -> None:
+        for line in sys.stdin.buffer:
+            lines.put(line)
+        os._exit(0)
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        yield json.loads(lines.get())
+
+
+def _send(kind: bytes, body: bytes | memoryview = b"") -> None:
+    out = sys.stdout.buffer
+    out.write(kind + struct.pack(">I", len(body)))
+    out.write(body)
+    out.flush()
+
+
+def _send_error(error: Exception) -> None:
+    """Send an error of the warehouse or of the query as DuckDB's class, its message and the sentence for a user."""
+    sentence = None
+    try:
+        with query_errors():
+            raise error
+    except WarehouseError as known:
+        sentence = str(known)
+    except Exception:
+        pass
+    found = {"kind": type(error).__name__, "message": str(error), "sentence": sentence}
+    _send(b"e", json.dumps({name: text and text[:MAX_MESSAGE_CHARS] for name, text in found.items()}).encode())
