@@ -46,8 +46,8 @@ LONGEST_POLL_S = 5.0
 # How long a device may be lost to a process that waits for it.
 _RECONNECT_S = 120.0
 _WAITER = re.compile(r"(-?[0-9]{1,10}) ([0-9]{1,10}) (\S{1,64}) (.*)")
-# Tokens of the leases that this process holds or asks for; each is added before the first question to the device. A lease
-# of this process that is missing here was released, or its answer was lost, while the device was unreachable.
+# Tokens of the leases that this process holds or asks for; each is added before the first question to the device. A
+# lease of this process that is missing here was released, or its answer was lost, while the device was unreachable.
 _held: set[str] = set()
 
 
@@ -198,7 +198,7 @@ def acquire(
     except (DeviceBusy, DeviceRefused):
         _held.discard(lease._token)
         raise
-    except BaseException:  # a signal, or a broken connection, may come between the answer of the device and this process
+    except BaseException:  # a signal or a lost connection may come between the answer of the device and this process
         lease.release()
         raise
     return lease
