@@ -1,4 +1,4 @@
-"""The checks of the stress of leases find what they are there for; the stress itself is a command (tests.survival.lease)."""
+"""The checks of the stress of leases find what they are there for; the stress is a command (tests/survival/lease)."""
 
 from pathlib import Path
 from typing import Any

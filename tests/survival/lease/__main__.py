@@ -1,6 +1,6 @@
 """Many processes acquire the same machines thousands of times, while they and their scripts are paused everywhere.
 
-Run: python -m tests.survival.lease [--rounds 10000] [--minutes 60] [--processes 3] [--machines 12] [--devices 2] [--seed 1]
+Run: python -m tests.survival.lease [--rounds 10000] [--minutes 60] [--processes 3] [--machines 12] [--devices 2]
 
 Each process has several devices of each machine, over local, ssh and adb in turn (a real sshd and adbd, as far as
 installed), and acquires, renews, checks and releases them, with leases of 1 or 2 s. Of the scripts, 10 % are paused at

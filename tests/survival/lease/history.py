@@ -53,7 +53,8 @@ def beliefs(notes: Iterable[dict[str, Any]]) -> list[Belief]:
 
     A lease that was renewed after its expiry begins again.
     """
-    closed, running = [], {}
+    closed: list[Belief] = []
+    running: dict[str, Belief] = {}
     killed_s = {note["pid"]: note["at_s"] for note in notes if note["kind"] == "kill"}
     for note in notes:
         if note["kind"] == "held":

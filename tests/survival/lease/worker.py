@@ -1,4 +1,4 @@
-"""One process with several devices of several machines, which acquires, renews and releases until it is told to stop."""
+"""One process with several devices of several machines; it acquires, renews and releases until it is told to stop."""
 
 import json
 import logging
@@ -52,8 +52,8 @@ class Holder:
                 self.notes.add("error", by=type(error).__name__, text=str(error))
 
     def _round(self) -> None:
-        ttl_s, waits = self.moments.choice((1, 1, 2)), []
-        priority = self.moments.randint(0, 2)
+        ttl_s, priority = self.moments.choice((1, 1, 2)), self.moments.randint(0, 2)
+        waits: list[str] = []
         options: dict[str, Any] = {"priority": priority, "ttl_s": ttl_s, "wait_s": 600.0, "tell": waits.append}
         lease = leases.acquire(self.device, uuid.uuid4().hex, **options)
         until_s = self._told(lease, ttl_s)
@@ -125,7 +125,8 @@ class Holder:
         else:
             return []
         traced = names if names.startswith("%") else f"?{names}"
-        return ["strace", "-f", "-qqq", "-o", str(trace), "-e", f"trace={traced}", "-e", f"inject={fault}"]
+        command = ["strace", "-f", "--seccomp-bpf", "-qqq", "-o", str(trace)]
+        return [*command, "-e", f"trace={traced}", "-e", f"inject={fault}"]
 
     def _count(self, trace: Path, name: str) -> None:
         """Note the pauses that were made: where a script makes a system call less often, there was none."""
@@ -143,9 +144,9 @@ class Holder:
 def main(folder: Path, number: int, seed: int) -> None:
     """Run the holders of one process."""
     logging.disable()
-    leases.POLL_S, leases.LONGEST_POLL_S = 0.02, 0.4
-    leases.kill_leftovers = lambda _: []  # type: ignore[attr-defined] # there are no jobs
-    leases.run_script = lambda *words: _here.holder.run_script(*words)  # type: ignore[attr-defined]
+    leases.POLL_S, leases.LONGEST_POLL_S = 0.1, 0.5
+    vars(leases)["kill_leftovers"] = lambda _: []  # there are no jobs
+    vars(leases)["run_script"] = lambda *words: _here.holder.run_script(*words)
     given = json.loads((folder / "devices.json").read_text("utf-8"))
     notes = Notes(folder / f"{number}.notes")
     threads = []
