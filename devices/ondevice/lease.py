@@ -94,7 +94,8 @@ class Lease:
     def take(self, process: Holder, wait_s: float, tell: Callable[[str], None]) -> None:
         """Make this the lease of a process; see `acquire`."""
         _held.add(self._token)
-        end, pause_s, dead, told = time.monotonic() + wait_s, POLL_S, "", ""
+        end, pause_s, told = time.monotonic() + wait_s, POLL_S, ""
+        dead: list[str] = []
         while True:
             left_s = end - time.monotonic()
             ask = partial(self._ask, process, dead, waits=left_s > 0)
@@ -102,8 +103,8 @@ class Lease:
             if has_won:
                 self.took_over = other
                 break
-            if other and name != dead and _is_gone(other, name.rpartition("/")[2].partition(".")[0]):
-                dead = name
+            if other and name not in dead and _is_gone(other, name.rpartition("/")[2].partition(".")[0]):
+                dead.append(name)
                 continue
             cause = f"is held by {other or _UNKNOWN}" + (f", {ahead} before this sweep in the queue" if ahead else "")
             if left_s <= 0:
@@ -116,11 +117,12 @@ class Lease:
             pause_s = min(2 * pause_s, LONGEST_POLL_S)
         self.device.lease_token, self.device.waiting_priority = self._token, None
 
-    def _ask(self, process: Holder, dead: str, *, waits: bool) -> tuple[bool, int, str, Holder | None]:
+    def _ask(self, process: Holder, dead: list[str], *, waits: bool) -> tuple[bool, int, str, Holder | None]:
         """Try once: whether the device is ours, how many come before, and the lease that counted so far."""
         since = datetime.now(UTC).isoformat(timespec="seconds")
         record = json.dumps(asdict(replace(process, since=since)))
-        words = [self._token, str(math.ceil(self._ttl_s)), record, dead, str(self._priority), "waits" if waits else ""]
+        asked = [str(self._priority), "waits" if waits else ""]
+        words = [self._token, str(math.ceil(self._ttl_s)), record, " ".join(dead), *asked]
         printed = run_script(self.device, "lease_acquire", self.device.machine_folder, *words).strip()
         answer, ahead, name, text = [*printed.split(" ", 3), "", "", ""][:4]
         return answer == "won", integer_in(ahead) or 0, name, _holder(text) if name else None

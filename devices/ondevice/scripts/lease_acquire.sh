@@ -1,5 +1,5 @@
 #!/bin/sh
-# Arguments: MACHINE_FOLDER TOKEN TTL_S HOLDER DEAD_NAME PRIORITY WAITS
+# Arguments: MACHINE_FOLDER TOKEN TTL_S HOLDER DEAD_NAMES PRIORITY WAITS
 # Prints `won AHEAD [NAME HOLDER]` with the lease that was taken over, or `held AHEAD [NAME HOLDER]`; AHEAD waiters come
 # before this caller. One that WAITS (not "") stands in line with a file that is refreshed by each call. A caller without
 # such a file comes after all of its priority.
@@ -23,7 +23,7 @@ refuse() {
 }
 rival "$dead" && refuse
 if [ "$ahead" -gt 0 ]; then
-    [ -z "$dead" ] || remove "$dead" # those ahead may not know that its process has ended
+    [ -z "$dead" ] || remove_others "" "$dead" # those ahead may not know that its process has ended
     name=; refuse
 fi
 newest; valid "$newest"; over=$name
@@ -36,5 +36,5 @@ fi
 if rival "$dead" || [ ! -f "$mine" ]; then remove "$mine"; refuse; fi
 name=$over
 if [ -f "$name" ]; then with_record won; else echo "won $ahead"; fi
-for entry in lease-*; do [ "$entry" = "$folder" ] || valid "${entry#lease-}" "$dead" || remove "$name"; done
+remove_others "$folder" "$dead"
 [ -z "$place" ] || rm -f "$place"

@@ -3,10 +3,11 @@
 # read_clock: set `now`, in whole seconds.
 # newest: set `newest` to the highest number of a lease, 0 if there is none.
 # valid NUMBER [DEAD] [TOKEN]: set `name` to a file of the lease with that number; succeed unless each has expired, is of
-#     another boot, is DEAD or is of TOKEN. A lease without a file is between two system calls of its holder; if that was
+#     another boot, is one of DEAD (names, separated by blanks) or is of TOKEN. A lease without a file is between two system calls of its holder; if that was
 #     killed there, it is free after a minute.
-# rival DEAD: succeed if a lease that is not ours, and not DEAD, is valid; set `name` to it.
+# rival DEAD: succeed if a lease that is not ours, and none of DEAD, is valid; set `name` to it.
 # remove FILE: remove a lease. Only this file: after a pause, its folder may be that of a later lease of the same number.
+# remove_others FOLDER DEAD: remove all leases that are not valid, except the one in FOLDER.
 # ours: set `mine` to the file of our lease; fail if there is none. Another call for our lease may rename it meanwhile.
 # waiter FILE: succeed if FILE is that of a process that waits; set `rank`, its priority, and `came`, when it came. A file
 #     that was not refreshed for WAITS_S, or has another name, is removed.
@@ -41,7 +42,8 @@ valid() {
             case $name in "lease-$1/$3".*) continue ;; esac
             if [ -f "$name" ]; then
                 there=${name%.*}; there=${there#*.}
-                [ "$name" != "$2" ] && [ "$there" = "$boot" ] && [ "${name##*.}" -ge "$now" ] 2>/dev/null && return
+                case " $2 " in *" $name "*) continue ;; esac
+                [ "$there" = "$boot" ] && [ "${name##*.}" -ge "$now" ] 2>/dev/null && return
             elif [ ! -e "$name" ] && [ ! -L "$name" ]; then missing=1; fi
         done
         if [ -z "$missing" ] || [ ! -d "lease-$1" ]; then return 1; fi
@@ -58,6 +60,7 @@ rival() {
     return 1
 }
 remove() { rm -f "$1" 2>/dev/null; rmdir "${1%/*}" 2>/dev/null; }
+remove_others() { for entry in lease-*; do [ "$entry" = "$1" ] || valid "${entry#lease-}" "$2" || remove "$name"; done; }
 ours() {
     for _ in 1 2 3; do
         for mine in lease-*/"$token".*; do [ ! -f "$mine" ] || return 0; done

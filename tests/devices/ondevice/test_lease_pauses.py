@@ -15,7 +15,7 @@ from devices.ondevice import lease as leases
 from devices.ondevice.lease import Lease, acquire, current_holder
 from devices.shell import call, run_script, script_text
 from tests.fixtures.jobs import in_background
-from tests.fixtures.leases import now_s, put_waiter, waiters
+from tests.fixtures.leases import BOOT, held_file, now_s, put_waiter, waiters
 from tests.fixtures.script_pause import ScriptPause
 from tests.fixtures.waiting import ENOUGH_S
 
@@ -204,10 +204,27 @@ def test_a_valid_lease_does_not_give_way_to_one_that_is_being_made(
     with acquire(local_device, "holder", ttl_s=600) as lease:
         (machine / "lease-9").mkdir()
         if claim != "lease-9":
-            boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+            boot = BOOT.read_text(encoding="utf-8").strip()
             (machine / claim.format(boot=boot, soon=now_s() + 60)).write_text("{}", encoding="utf-8")
         lease.renew()
         lease.check()
+
+
+@pytest.mark.fault(
+    stage="lease",
+    done="two farms of different users are killed while they hold the device, one after the other",
+    holds="the next one takes over at once",
+)
+def test_leases_of_several_processes_that_have_ended_are_taken_over(local_device: Device, machine: Path) -> None:
+    # given two leases that have not expired, of processes that have ended
+    acquire(local_device, "killed", ttl_s=600)
+    first = held_file(local_device)
+    first.write_text(first.read_text("utf-8").replace('"started": "', '"started": "9'), encoding="utf-8")
+    (machine / "lease-2").mkdir()
+    (machine / "lease-2" / first.name.replace(first.name[:32], "f" * 32)).write_bytes(first.read_bytes())
+    # then both are passed over, and removed
+    with acquire(local_device, "this farm"):
+        assert held_file(local_device).parent.name == "lease-3"
 
 
 def in_script(device: Device, text: str) -> str:

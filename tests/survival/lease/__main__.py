@@ -127,6 +127,8 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--minutes", type=float, default=60.0, help="it ends then, also with fewer rounds")
     asked = parser.parse_args()
+    # A shell's background ignores it, and children would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if not shutil.which("strace"):
         sys.exit("strace is not installed: run `apt-get install strace`")
     with tempfile.TemporaryDirectory(prefix="etfarm-lease-") as name, contextlib.ExitStack() as stack:
