@@ -31,7 +31,9 @@ _CALLS = {
     "execve": 1,
     "write": 4,
 }
-_PAUSED, _SLOW = 0.1, 0.01
+# Shares of the scripts that are disturbed; a caller that waits runs `lease_acquire` again and again.
+_PAUSED = {"lease_acquire": 0.08, "lease_keep": 0.25, "lease_release": 0.2, "lease_queue": 0.1}
+_SLOW = 0.01
 _DEADLINE_S = 120.0
 _here = threading.local()
 
@@ -103,18 +105,18 @@ class Holder:
             self.notes.add("release that does not arrive")
             raise DeviceLost(device.name, "is gone")
         trace = Path(device.root) / uuid.uuid4().hex
-        command = [*self._disturbed(trace), "sh", "-c", script_text(name), "sh", *arguments]
+        command = [*self._disturbed(name, trace), "sh", "-c", script_text(name), "sh", *arguments]
         _here.asked_s = clock_s()
         try:
             return call(device, command, deadline_s=_DEADLINE_S)
         finally:
             self._count(trace, name)
 
-    def _disturbed(self, trace: Path) -> list[str]:
+    def _disturbed(self, script: str, trace: Path) -> list[str]:
         """Return the words before a command that pause it at one system call, or make its file system slow."""
         kind = self.moments.random()
-        _here.is_slow = _PAUSED <= kind < _PAUSED + _SLOW
-        if kind < _PAUSED:
+        _here.is_slow = kind < _SLOW
+        if _SLOW < kind < _SLOW + _PAUSED[script]:
             names, most = self.moments.choice(sorted(_CALLS.items()))
             pause_s = self.moments.choice((self.moments.uniform(0.05, 0.3), self.moments.uniform(0.3, 4.0)))
             side = self.moments.choice(("delay_enter", "delay_exit"))
