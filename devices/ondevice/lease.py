@@ -6,6 +6,9 @@ All farms on a machine use one folder, whatever their users and roots (scripts/m
 creating the next number, with an atomic mkdir; the holder extends its lease by renaming the file. Nobody needs the
 right to change the files of another user.
 
+A process may be paused anywhere, for longer than its lease. So each first makes what others look at, then looks at the
+others: of two, at least one sees the other and withdraws. Files are removed by their names, which are never used again.
+
 A process that waits has a file `wait-<priority>.<since>.<token>.<boot>.<expiry>` there, which is valid for 30 s after
 each look at the device: one that was killed or cut off delays others no longer. The device's clock decides who is next.
 """
@@ -28,7 +31,7 @@ from typing import Annotated, Self
 from pydantic import Field, TypeAdapter, ValidationError
 
 from devices.device import Device
-from devices.errors import DeviceBusy, DeviceError, LeaseLost
+from devices.errors import DeviceBusy, DeviceError, DeviceRefused, LeaseLost
 from devices.foreign_text import one_line
 from devices.local import LocalDevice
 from devices.ondevice.job import HOUSEKEEPING_S, MOST_FOLDERS, integer_in, kill_leftovers
@@ -43,8 +46,8 @@ LONGEST_POLL_S = 5.0
 # How long a device may be lost to a process that waits for it.
 _RECONNECT_S = 120.0
 _WAITER = re.compile(r"(-?[0-9]{1,10}) ([0-9]{1,10}) (\S{1,64}) (.*)")
-# Tokens of the leases that this process holds. A lease of this process that is missing here was released while the
-# device was unreachable.
+# Tokens of the leases that this process holds or asks for; each is added before the first question to the device. A
+# lease of this process that is missing here was released, or its answer was lost, while the device was unreachable.
 _held: set[str] = set()
 
 
@@ -90,7 +93,9 @@ class Lease:
 
     def take(self, process: Holder, wait_s: float, tell: Callable[[str], None]) -> None:
         """Make this the lease of a process; see `acquire`."""
-        end, pause_s, dead, told = time.monotonic() + wait_s, POLL_S, "", ""
+        _held.add(self._token)
+        end, pause_s, told = time.monotonic() + wait_s, POLL_S, ""
+        dead: list[str] = []
         while True:
             left_s = end - time.monotonic()
             ask = partial(self._ask, process, dead, waits=left_s > 0)
@@ -98,8 +103,8 @@ class Lease:
             if has_won:
                 self.took_over = other
                 break
-            if other and name != dead and _is_gone(other, name.rpartition("/")[2].partition(".")[0]):
-                dead = name
+            if other and name not in dead and _is_gone(other, name.rpartition("/")[2].partition(".")[0]):
+                dead.append(name)
                 continue
             cause = f"is held by {other or _UNKNOWN}" + (f", {ahead} before this sweep in the queue" if ahead else "")
             if left_s <= 0:
@@ -110,14 +115,14 @@ class Lease:
                 told = cause
             time.sleep(min(pause_s, max(end - time.monotonic(), 0.0)))
             pause_s = min(2 * pause_s, LONGEST_POLL_S)
-        _held.add(self._token)
         self.device.lease_token, self.device.waiting_priority = self._token, None
 
-    def _ask(self, process: Holder, dead: str, *, waits: bool) -> tuple[bool, int, str, Holder | None]:
+    def _ask(self, process: Holder, dead: list[str], *, waits: bool) -> tuple[bool, int, str, Holder | None]:
         """Try once: whether the device is ours, how many come before, and the lease that counted so far."""
         since = datetime.now(UTC).isoformat(timespec="seconds")
         record = json.dumps(asdict(replace(process, since=since)))
-        words = [self._token, str(math.ceil(self._ttl_s)), record, dead, str(self._priority), "waits" if waits else ""]
+        asked = [str(self._priority), "waits" if waits else ""]
+        words = [self._token, str(math.ceil(self._ttl_s)), record, " ".join(dead), *asked]
         printed = run_script(self.device, "lease_acquire", self.device.machine_folder, *words).strip()
         answer, ahead, name, text = [*printed.split(" ", 3), "", "", ""][:4]
         return answer == "won", integer_in(ahead) or 0, name, _holder(text) if name else None
@@ -143,7 +148,7 @@ class Lease:
             collected = "\n".join(folders[:MOST_FOLDERS])
             run_script(self.device, "lease_release", self.device.machine_folder, self._token, collected)
         except DeviceError as error:
-            logger.warning("the lease could not be released and will expire: %s", error)
+            logger.warning("a lease that this process may hold could not be released and will expire: %s", error)
 
     def _keep(self, ttl_s: str) -> None:
         answer = run_script(self.device, "lease_keep", self.device.machine_folder, self._token, ttl_s).split()
@@ -190,15 +195,12 @@ def acquire(
     lease = Lease(device, uuid.uuid4().hex, ttl_s, priority)
     try:
         lease.take(_this_process(holder, priority), wait_s, tell)
-    except DeviceError:  # then the device is not ours
-        raise
-    except BaseException:  # a signal may come between the answer of the device and this process
-        lease.release()
-        raise
-    try:
         if leftovers := kill_leftovers(device):
             logger.warning("%s: ended %d jobs of a previous holder", device.name, len(leftovers))
-    except BaseException:
+    except (DeviceBusy, DeviceRefused):
+        _held.discard(lease._token)
+        raise
+    except BaseException:  # a signal or a lost connection may come between the answer of the device and this process
         lease.release()
         raise
     return lease

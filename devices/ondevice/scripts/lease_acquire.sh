@@ -1,10 +1,10 @@
 #!/bin/sh
-# Arguments: MACHINE_FOLDER TOKEN TTL_S HOLDER DEAD_NAME PRIORITY WAITS
+# Arguments: MACHINE_FOLDER TOKEN TTL_S HOLDER DEAD_NAMES PRIORITY WAITS
 # Prints `won AHEAD [NAME HOLDER]` with the lease that was taken over, or `held AHEAD [NAME HOLDER]`; AHEAD waiters come
 # before this caller. One that WAITS (not "") stands in line with a file that is refreshed by each call. A caller without
 # such a file comes after all of its priority.
-# An atomic mkdir of the next number decides between callers; the winner withdraws if another lease turns out to be valid,
-# for example because it was renewed at the same moment.
+# An atomic mkdir of the next number decides between callers. Whoever made it looks once more, after its lease can be seen,
+# and withdraws if another one is valid: it was renewed, or made under another number, while this script was paused.
 # needs: lease_common
 
 start_lease "$1" "$2"
@@ -21,21 +21,20 @@ refuse() {
     if [ -f "$name" ]; then with_record held; else echo "held $ahead"; fi
     exit 0
 }
-newest
-valid "$newest" "$dead" && refuse
+rival "$dead" && refuse
 if [ "$ahead" -gt 0 ]; then
-    [ "$name" != "$dead" ] || rm -rf "${name%/*}" 2>/dev/null # those ahead may not know that its process has ended
+    [ -z "$dead" ] || remove_others "" "$dead" # those ahead may not know that its process has ended
     name=; refuse
 fi
-over=$name; name=
-mine=lease-$((newest + 1))
-mkdir "$mine" 2>/dev/null || refuse
-made=
-printf '%s\n' "$who" >"$mine/new" && mv "$mine/new" "$mine/$token.$boot.$((now + ttl))" && made=1
-# One that won meanwhile removes all other leases, ours too.
-if rival "$mine" 0 "$dead" || [ ! -d "$mine" ]; then rm -rf "$mine"; refuse; fi
-if [ -z "$made" ]; then rm -rf "$mine"; exit 1; fi
+newest; valid "$newest"; over=$name
+folder=lease-$((newest + 1)); mine=$folder/$token.$boot.$((now + ttl)); name=
+mkdir "$folder" 2>/dev/null || refuse
+if ! printf '%s\n' "$who" >"$mine"; then
+    [ -d "$folder" ] || refuse # it was removed as one that its process had left
+    remove "$mine"; exit 1
+fi
+if rival "$dead" || [ ! -f "$mine" ]; then remove "$mine"; refuse; fi
 name=$over
 if [ -f "$name" ]; then with_record won; else echo "won $ahead"; fi
-for entry in lease-*; do [ "$entry" = "$mine" ] || rm -rf "$entry" 2>/dev/null; done
+remove_others "$folder" "$dead"
 [ -z "$place" ] || rm -f "$place"

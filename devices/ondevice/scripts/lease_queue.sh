@@ -6,8 +6,9 @@
 
 start_lease "$1" ""
 record() { head -c 4096 "$1" | head -n 1; }
-newest
-if valid "$newest" && [ -f "$name" ]; then printf 'held %s\n' "$(record "$name")"; fi
+for entry in lease-*; do
+    if valid "${entry#lease-}" && [ -f "$name" ]; then printf 'held %s\n' "$(record "$name")"; break; fi
+done
 for file in wait-*; do
     ! waiter "$file" || { owner=${file#wait-*.*.}; printf '%s %s %s %s\n' "$rank" "$came" "${owner%%.*}" "$(record "$file")"; }
 done

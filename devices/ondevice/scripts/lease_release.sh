@@ -4,8 +4,9 @@
 # needs: lease_common
 
 start_lease "$1" "$2"
-for name in lease-*/"$token".*; do
-    [ -f "$name" ] || continue
+tries=3
+while [ "$tries" -gt 0 ] && ours; do
     [ -z "$3" ] || remove_lines "$3"
-    rm -rf "${name%/*}"
+    remove "$mine"
+    tries=$((tries - 1))
 done

@@ -1,6 +1,6 @@
 #!/bin/sh
 # What all farms share that use this machine, under whichever user and root: leases, waiters, and notes of jobs.
-#     lease-NUMBER/TOKEN.BOOT.EXPIRY   the lease with the highest number counts
+#     lease-NUMBER/TOKEN.BOOT.EXPIRY   a lease; the next one gets the next number
 #     wait-PRIORITY.SINCE.TOKEN.BOOT.EXPIRY   who waits for it
 #     job-PID-TOKEN                    a job that is running: PID BOOT BEGIN WATCHDOG TOKEN ROOT
 #     ran-PID-TOKEN-END                the same, of a job that ended at END (hundredths of a second of the device's clock)

@@ -118,11 +118,10 @@ def test_a_caller_that_does_not_wait_gives_way_to_who_waits_with_the_same_or_a_h
     assert waiters(device) == [waiting]
 
 
-MV = """#!/bin/sh
+MKDIR = """#!/bin/sh
 PATH=${{PATH#*:}}
-rm -rf lease-1
+mkdir "$@" && rm -rf lease-1
 {winner}
-exec mv "$@"
 """
 WINNER = "mkdir lease-2; echo '{{}}' >lease-2/winner.{boot}.{soon}"
 
@@ -138,13 +137,13 @@ def test_a_caller_whose_lease_is_removed_while_it_is_made_goes_on_waiting(
 ) -> None:
     acquire(local_device, "this farm").release()
     # given a winner that removes all other leases between the two steps in which this process makes its own
-    mv = tmp_path / "programs" / "mv"
-    mv.parent.mkdir()
+    mkdir = tmp_path / "programs" / "mkdir"
+    mkdir.parent.mkdir()
     boot = BOOT.read_text(encoding="utf-8").strip()
-    mv.write_text(MV.format(winner=winner.format(boot=boot, soon=now_s() + 60)), encoding="utf-8")
-    mv.chmod(0o755)
+    mkdir.write_text(MKDIR.format(winner=winner.format(boot=boot, soon=now_s() + 60)), encoding="utf-8")
+    mkdir.chmod(0o755)
     with monkeypatch.context() as with_winner:
-        with_winner.setenv("PATH", f"{mv.parent}:{os.environ['PATH']}")
+        with_winner.setenv("PATH", f"{mkdir.parent}:{os.environ['PATH']}")
         with pytest.raises(DeviceBusy):
             acquire(local_device, "this farm")
     holder = current_holder(local_device)

@@ -1,0 +1,248 @@
+"""Exclusion holds wherever a script or a process is paused, and however long: no two holders, no valid lease lost."""
+
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+
+import pytest
+
+from devices.device import Device
+from devices.errors import DeviceBusy, DeviceLost, LeaseLost
+from devices.local import LocalDevice
+from devices.ondevice import lease as leases
+from devices.ondevice.lease import Lease, acquire, current_holder
+from devices.shell import call, run_script, script_text
+from tests.fixtures.jobs import in_background
+from tests.fixtures.leases import BOOT, held_file, now_s, put_waiter, waiters
+from tests.fixtures.script_pause import ScriptPause
+from tests.fixtures.waiting import ENOUGH_S
+
+# A lease that has expired before its holder is told of it, and one that has when it is renewed to EXPIRED_S.
+EXPIRED_S, LONG_EXPIRED_S = -1.0, -9.0
+
+
+@pytest.fixture
+def others(local_device: Device) -> tuple[Device, Device]:
+    """Two more entries of this process's inventory for the same machine."""
+    return LocalDevice("second", local_device.root), LocalDevice("third", local_device.root)
+
+
+@pytest.fixture
+def pause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., ScriptPause]:
+    """Pauses the next script at a program that it runs."""
+    return lambda program, **options: ScriptPause(tmp_path, monkeypatch, program, **options)
+
+
+def acquire_after(first: Device, second: Device) -> Lease:
+    """Let a device take over and release the machine, so that the next one's lease has the number of the lost one."""
+    acquire(first, "in between").release()
+    return acquire(second, "next holder", ttl_s=600)
+
+
+def lost(renewing: "Future[None]") -> bool:
+    return isinstance(renewing.exception(ENOUGH_S), LeaseLost)
+
+
+@pytest.mark.fault(
+    stage="lease",
+    done="a farm is paused between the device's answer and its next step; another entry of the machine asks",
+    holds="one of them is told that it holds the machine",
+)
+def test_a_second_device_of_a_process_is_refused_before_the_first_one_has_read_its_answer(
+    local_device: Device, others: tuple[Device, Device], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ask(device: Device, script: str, *words: str) -> str:
+        printed = run_script(device, script, *words)
+        if device is local_device and script == "lease_acquire":
+            with pytest.raises(DeviceBusy, match="is held by first"):
+                acquire(others[0], "second")
+        return printed
+
+    monkeypatch.setattr(leases, "run_script", ask)
+    with acquire(local_device, "first") as lease:
+        lease.check()
+
+
+@pytest.mark.fault(
+    stage="lease",
+    done="the connection breaks for good after the device was acquired and before the farm is told",
+    holds="another entry of the machine in the same process gets it at once",
+)
+def test_a_lease_whose_answer_was_lost_is_free_for_this_process_at_once(
+    local_device: Device, others: tuple[Device, Device], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lose(device: Device, script: str, *words: str) -> str:
+        if device is local_device and script != "lease_acquire":
+            raise DeviceLost(device.name, "closed the connection")
+        printed = run_script(device, script, *words)
+        if device is local_device:
+            raise DeviceLost(device.name, "closed the connection")
+        return printed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(leases, "run_script", lose)
+        with pytest.raises(DeviceLost):
+            acquire(local_device, "first", ttl_s=600)
+    with acquire(others[0], "second") as lease:
+        assert str(lease.took_over).startswith("first (process ")
+
+
+@pytest.mark.fault(
+    stage="lease",
+    done="the connection breaks after a waiting farm acquired the device and before it is told",
+    holds="it does not wait for itself",
+)
+def test_a_process_that_waited_and_lost_the_answer_gets_the_device_with_the_next(
+    local_device: Device, others: tuple[Device, Device], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, losses = [], [DeviceLost("second", "closed the connection")]
+
+    def run_or_lose(device: Device, script: str, *words: str) -> str:
+        printed = run_script(device, script, *words)
+        if losses and printed.startswith("won") and device is others[0]:
+            raise losses.pop()
+        return printed
+
+    holder = acquire(local_device, "holder", ttl_s=600)
+
+    def tell(cause: str) -> None:
+        told.append(cause)
+        holder.release()
+
+    monkeypatch.setattr(leases, "run_script", run_or_lose)
+    with acquire(others[0], "waits", ttl_s=600, wait_s=ENOUGH_S, tell=tell) as lease:
+        lease.renew()
+        with pytest.raises(DeviceBusy):
+            acquire(local_device, "holder again")
+    assert (len(told), losses, current_holder(local_device)) == (1, [], None)
+
+
+@pytest.mark.fault(
+    stage="lease",
+    done="the script that acquired the device is paused, beyond the lease, before it removes older leases",
+    holds="the next holder's lease stays",
+)
+def test_a_winner_that_was_paused_removes_no_newer_lease(
+    local_device: Device, others: tuple[Device, Device], pause: Callable[..., ScriptPause]
+) -> None:
+    acquire(others[0], "expired", ttl_s=EXPIRED_S)
+    at = pause("head")  # it prints whose lease it took over
+    acquiring = in_background(lambda: acquire(local_device, "paused", ttl_s=EXPIRED_S))
+    at.wait()
+    with acquire(others[1], "next holder", ttl_s=600) as lease:
+        at.resume()
+        acquiring.result(ENOUGH_S)
+        lease.check()
+
+
+@pytest.mark.fault(
+    stage="lease",
+    done="the script that renews a lease is paused, beyond its expiry, and others use the device",
+    holds="the first holder learns it; the present one keeps its lease",
+)
+def test_a_renewal_that_was_paused_is_not_taken_for_the_next_lease_of_the_same_number(
+    local_device: Device, others: tuple[Device, Device], pause: Callable[..., ScriptPause]
+) -> None:
+    late = acquire(local_device, "paused", ttl_s=LONG_EXPIRED_S)
+    at = pause("mv", after=True)
+    renewing = in_background(lambda: late.renew(EXPIRED_S))
+    at.wait()
+    with acquire_after(*others) as lease:
+        at.resume()
+        assert lost(renewing)
+        lease.check()
+
+
+@pytest.mark.fault(
+    stage="lease",
+    done="the script that releases a lease is paused, beyond its expiry, and others use the device",
+    holds="the present holder's lease stays",
+)
+def test_a_release_that_was_paused_does_not_release_the_next_lease_of_the_same_number(
+    local_device: Device, others: tuple[Device, Device], pause: Callable[..., ScriptPause]
+) -> None:
+    late = acquire(local_device, "paused", ttl_s=EXPIRED_S)
+    at = pause("rm")
+    releasing = in_background(late.release)
+    at.wait()
+    with acquire_after(*others) as lease:
+        at.resume()
+        releasing.result(ENOUGH_S)
+        lease.check()
+
+
+@pytest.mark.fault(
+    stage="lease",
+    done="a script is paused for minutes while it makes a lease, and others use the device",
+    holds="it is refused, and the present holder keeps its lease",
+)
+def test_a_lease_that_is_completed_in_the_next_lease_of_the_same_number_does_not_count(
+    local_device: Device, others: tuple[Device, Device], machine: Path, pause: Callable[..., ScriptPause]
+) -> None:
+    acquire(local_device, "this farm").release()
+    at = pause("mkdir", after=True)
+    acquiring = in_background(lambda: acquire(local_device, "paused", ttl_s=600))
+    at.wait()
+    os.utime(machine / "lease-1", (time.time() - 120, time.time() - 120))
+    with acquire_after(*others) as lease:
+        at.resume()
+        assert isinstance(acquiring.exception(ENOUGH_S), DeviceBusy)
+        lease.check()
+
+
+@pytest.mark.fault(
+    stage="lease",
+    done="a caller that saw older leases is paused while it makes its own; the holder renews",
+    holds="the holder keeps its lease",
+)
+@pytest.mark.parametrize("claim", ["lease-9", "lease-9/token.{boot}.{soon}"], ids=["a folder", "a complete lease"])
+def test_a_valid_lease_does_not_give_way_to_one_that_is_being_made(
+    local_device: Device, machine: Path, claim: str
+) -> None:
+    with acquire(local_device, "holder", ttl_s=600) as lease:
+        (machine / "lease-9").mkdir()
+        if claim != "lease-9":
+            boot = BOOT.read_text(encoding="utf-8").strip()
+            (machine / claim.format(boot=boot, soon=now_s() + 60)).write_text("{}", encoding="utf-8")
+        lease.renew()
+        lease.check()
+
+
+@pytest.mark.fault(
+    stage="lease",
+    done="two farms of different users are killed while they hold the device, one after the other",
+    holds="the next one takes over at once",
+)
+def test_leases_of_several_processes_that_have_ended_are_taken_over(local_device: Device, machine: Path) -> None:
+    # given two leases that have not expired, of processes that have ended
+    acquire(local_device, "killed", ttl_s=600)
+    first = held_file(local_device)
+    first.write_text(first.read_text("utf-8").replace('"started": "', '"started": "9'), encoding="utf-8")
+    (machine / "lease-2").mkdir()
+    (machine / "lease-2" / first.name.replace(first.name[:32], "f" * 32)).write_bytes(first.read_bytes())
+    # then both are passed over, and removed
+    with acquire(local_device, "this farm"):
+        assert held_file(local_device).parent.name == "lease-3"
+
+
+def in_script(device: Device, text: str) -> str:
+    """Run lines of shell after those that the scripts of a lease share."""
+    script = script_text("lease_common") + 'start_lease "$1" ""\n' + text
+    return call(device, ["sh", "-c", script, "sh", device.machine_folder])
+
+
+def test_a_lease_that_appears_while_a_script_looks_how_old_its_folder_is_counts(local_device: Device) -> None:
+    appears = 'find() { : >"lease-1/token.$boot.$((now + 60))"; echo lease-1; }; mkdir lease-1; valid 1 && echo valid'
+    assert in_script(local_device, appears) == "valid\n"
+    # and a folder without a lease in it does not count when it is old
+    assert in_script(local_device, "find() { echo lease-2; }; mkdir lease-2; valid 2 || echo free") == "free\n"
+
+
+def test_a_process_that_waits_keeps_its_place_beside_a_script_that_read_the_clock_before_its_last_look(
+    local_device: Device,
+) -> None:
+    waiting = put_waiter(local_device, priority=3, lasts_s=30)
+    assert in_script(local_device, 'now=$((now - 5)); look_at_waiters 0 0 ""; echo "$ahead"') == "1\n"
+    assert waiters(local_device) == [waiting]
