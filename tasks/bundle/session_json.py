@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from pydantic import ValidationError
 
+from devices.foreign_json import read_json
 from tasks.bundle.record import BundleError, SessionRecord
 from tasks.bundle.values import first_mistake
 
@@ -16,7 +17,7 @@ def parse_record(content: Text, path: str) -> SessionRecord:
     if isinstance(content, BundleError):
         raise content
     try:
-        return SessionRecord.model_validate_json(content)
+        return read_json(SessionRecord, content)
     except ValidationError as error:
         cause = f"does not match its schema ({first_mistake(error)})"
         raise BundleError(f"{path}: {cause}; restore the bundle from a backup") from None
