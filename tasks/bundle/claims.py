@@ -12,6 +12,8 @@ from devices.platform import WITHOUT_SME
 from tasks.bundle.cell import Variant
 from tasks.bundle.runner_stats import Stats
 
+CLAIM = "claim"
+"""The type of the error of a record that claims what cannot be: restoring it would not help."""
 _LEAST_MEMORY_BYTES = 4096
 """A page: the least that any process has."""
 _EXTENSION: dict[Variant, str] = {"sme2_on": "SME2", "sme1": "SME"}

@@ -11,7 +11,7 @@ from devices.ondevice.conditions import Conditions
 from devices.ondevice.facts import Facts
 from devices.platform import SIMULATED
 from tasks.bundle.cell import Mode, Purpose, Status, Variant
-from tasks.bundle.claims import Claims, contradiction_in
+from tasks.bundle.claims import CLAIM, Claims, contradiction_in
 from tasks.bundle.names import MOST_FILE_BYTES, FileName, Name, SessionId, Sha256
 from tasks.bundle.runner_stats import Stats
 from tasks.bundle.values import (
@@ -275,7 +275,7 @@ class SessionRecord(_Record):
             if self.status == "succeeded" and value:
                 raise PydanticCustomError("contradiction", f"`status` is succeeded, but `{key}` is {value!r}")
         if self.status == "succeeded" and (cause := contradiction_in(self.claims)):
-            raise PydanticCustomError("contradiction", "{cause}", {"cause": cause})
+            raise PydanticCustomError(CLAIM, "{cause}", {"cause": cause})
         require_counts("device.facts", self.device.facts.model_dump())
         for moment, seen in self.conditions.items():
             require_counts(f"conditions.{moment}", seen.model_dump() if seen else None)
