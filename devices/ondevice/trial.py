@@ -49,7 +49,7 @@ def _own_root(device: Device) -> Iterator[str]:
     except NoSpaceOnDevice:
         raise
     except DeviceError as error:
-        cause = f"no folder can be made in its root {root} ({error.cause})"
+        cause = f"no folder can be made in its root {root} ({error.cause.rpartition(': ')[2]})"
         raise DeviceError(device.name, cause, "set `root` in its entry to a folder that its user may write") from None
     device.root, device.machine_folder = folder, f"{folder}/machine"
     try:

@@ -39,7 +39,7 @@ def device_table(inventory: Path, var: Path, form: str) -> tuple[Iterator[str], 
 def _pieces(columns: Sequence[str], rows: Sequence[tuple[Any, ...]], form: str) -> Iterator[str]:
     """Rows in a format; reasons are not cut."""
     if form == "table":
-        return table_lines(columns, [rows], widest_cell=200)
+        return table_lines(columns, [rows], widest_cell=400)
     return as_text(columns, [rows], form)
 
 
