@@ -68,6 +68,7 @@ def test_the_statistics_of_a_good_runner_are_kept_and_loaded(tmp_path: Path) -> 
         ("a lone surrogate", changed(exit_reason="lone \ud800"), "hex escape"),
         ("an unknown key nested 100,000 deep", changed()[:-1] + ', "deep": ' + "[" * 100_000, "recursion limit"),
         ("an unknown count that is negative", changed(newer_ns=-1), "`newer_ns`"),
+        ("a key that is there twice", changed()[:-1] + ', "load_ns": 6}', "duplicate key `load_ns`, with 5 and 6"),
     ],
 )
 def test_statistics_that_do_not_match_their_schema_fail_the_session(
