@@ -61,17 +61,14 @@ def copied_execution(runs: Runs) -> str | None:
 def times_key(runs: Runs) -> str | None:
     """Return what two sessions share if the executions of one are the other's at another time.
 
-    None if two honest sessions could have it.
+    None if two honest sessions could have it: the closest executions then differ by few steps of the clock.
     """
     times = runs.execute_ns
-    if len(times) < 2:
+    if len(times) < _FEW:
         return None
-    low, high = np.percentile(times, [25, 75])
-    bits = math.log2(max((high - low) / _step_ns(runs), 1))
-    equal = _equal_pairs(times)
-    if equal:
-        bits = min(bits, -math.log2(equal))
-    return hashlib.sha256(times.tobytes()).hexdigest() if len(times) * bits >= _SESSION_BITS else None
+    closest_ns = np.percentile(np.diff(np.sort(times)), 25)
+    bits = len(times) * math.log2(max(closest_ns / _step_ns(runs), 1))
+    return hashlib.sha256(times.tobytes()).hexdigest() if bits >= _SESSION_BITS else None
 
 
 def _equal_executions(runs: Runs) -> tuple[int, int] | None:

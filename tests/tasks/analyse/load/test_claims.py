@@ -88,7 +88,7 @@ def test_one_phone_under_two_names_of_a_sweep_is_loaded_under_the_first(maker: B
     assert maker.load().loaded == 1
     maker.session([200], device__name="pixel-usb", **PHONE)
     maker.session([300], device__name="emulator", device__emulated=True, **PHONE)
-    other = {"sweep__sweep_id": "smoke-2026-11-21", "sweep__night": "2026-11-21"}
+    other: dict[str, Any] = {"sweep__sweep_id": "smoke-2026-11-21", "sweep__night": "2026-11-21"}
     maker.session([400], device__name="pixel-usb", **PHONE, **other)
     # then only the second name in the same sweep is refused
     assert refused(maker.load()) == [

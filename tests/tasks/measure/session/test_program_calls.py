@@ -47,7 +47,7 @@ SHOWN = [
 )
 def test_operators_that_are_not_the_program_s_are_told(shown: list[tuple[str, str, int]], cause: str | None) -> None:
     tree = tuple(TreeNode(0, kind, name, 0, place, OperatorName(name)) for kind, name, place in shown)
-    runs = Runs(*[NOTHING] * 2, tree, *[NOTHING] * 5)
+    runs = Runs(NOTHING, NOTHING, tree, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING)
     assert other_program(runs, METHOD) == cause
     # and a program with branches may leave out calls
     left = other_program(runs, replace(METHOD, has_branches=True))
