@@ -66,7 +66,7 @@ def times_key(runs: Runs) -> str | None:
     times = runs.execute_ns
     if len(times) < _FEW:
         return None
-    closest_ns = np.percentile(np.diff(np.sort(times)), 25)
+    closest_ns = float(np.percentile(np.diff(np.sort(times)), 25))
     bits = len(times) * math.log2(max(closest_ns / _step_ns(runs), 1))
     return hashlib.sha256(times.tobytes()).hexdigest() if bits >= _SESSION_BITS else None
 
