@@ -4,6 +4,7 @@ pydantic reports the path of a mistake but not its line, and PyYAML only lines: 
 """
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,6 +21,12 @@ _MOST_BYTES = 256 << 10  # reading YAML takes about 10 s for each MiB
 _MOST_VALUES = 50_000
 _MOST_MISTAKES = 20
 _NOT_A_NUMBER = {"int_parsing": "must be a whole number", "float_parsing": "must be a number"}
+
+
+_INT, _FLOAT, _BOOL = (f"tag:yaml.org,2002:{kind}" for kind in ("int", "float", "bool"))
+# What YAML 1.1 reads in another way than it looks like.
+_OCTAL = re.compile(r"[-+]?0[0-7_]+")
+_Path = tuple[int | str, ...]
 
 
 class _Refused(yaml.MarkedYAMLError):
@@ -64,11 +71,14 @@ def load_checked(path: Path, model: type[Model]) -> Model:
     """
     root, data = _parse(path, _read_text(path))
     try:
-        return model.model_validate(data, context={"folder": path.parent})
+        checked = model.model_validate(data, context={"folder": path.parent})
     except ValidationError as error:
         found = [f"{path}:{sentence}" for sentence in _mistakes(error, root, model)]
         more = [f"{path}: {len(found) - _MOST_MISTAKES} more mistakes"] if len(found) > _MOST_MISTAKES else []
         raise Mistakes([*found[:_MOST_MISTAKES], *more]) from None
+    if found := _booleans_for_numbers(root, checked):
+        raise Mistakes([f"{path}:{sentence}" for sentence in found[:_MOST_MISTAKES]])
+    return checked
 
 
 def read_yaml(path: Path) -> dict[Any, Any]:
@@ -78,19 +88,19 @@ def read_yaml(path: Path) -> dict[Any, Any]:
 
 def _mistakes(error: ValidationError, root: yaml.Node, model: type[BaseModel]) -> list[str]:
     """Return a sentence for each mistake, in the order of their lines."""
-    found: dict[tuple[int | str, ...], tuple[int, str]] = {}
+    found: dict[_Path, tuple[int, str]] = {}
     explained = {loc for each in error.errors() if (loc := _meant(each, model))}
     for each in error.errors():
         loc = each["loc"]
-        line, known = _place_of(root, loc)
+        node, line, known = _place_of(root, loc)
         # Beyond the file are the kinds that a value can have, each with an error, and keys that a text is short for.
         place = loc[:known] + tuple(step for step in loc[known:] if step in _keys_at(model, loc[:known]))
         if not (each["type"] == "missing" and loc in explained):
-            found.setdefault(place, (line, f"{line}: {_key_of(place)}{one_line(_advice(each, model), 400)}"))
+            found.setdefault(place, (line, f"{line}: {_key_of(place)}{one_line(_advice(each, model, node), 400)}"))
     return [sentence for _, sentence in sorted(found.values(), key=lambda each: each[0])]
 
 
-def _meant(error: ErrorDetails, model: type[BaseModel]) -> tuple[int | str, ...] | None:
+def _meant(error: ErrorDetails, model: type[BaseModel]) -> _Path | None:
     """Return the key that a misspelt one explains: it is no mistake of its own that the right one is missing."""
     if error["type"] != "extra_forbidden":
         return None
@@ -106,6 +116,8 @@ def _parse(path: Path, text: str) -> tuple[yaml.Node, dict[Any, Any]]:
         root = loader.get_single_node()
         if not isinstance(root, yaml.MappingNode):
             raise InputError(f"{path}:1: the file must consist of keys and values, such as `name: nightly`")
+        for place, node in _scalars(root):
+            _refuse_if_misread(loader, place, node)
         return root, loader.construct_document(root)
     except yaml.YAMLError as error:
         raise InputError(_syntax_error(path, error)) from None
@@ -114,6 +126,55 @@ def _parse(path: Path, text: str) -> tuple[yaml.Node, dict[Any, Any]]:
     # PyYAML raises these for text that only looks like a date or a number, such as 2026-13-45.
     except (AttributeError, LookupError, ValueError) as error:
         raise InputError(f"{path}:1: a value does not match its type ({one_line(str(error))}); quote it") from None
+
+
+def _scalars(root: yaml.Node) -> Iterator[tuple[_Path, yaml.ScalarNode]]:
+    """Yield each key and value without quotes, with its place in the file; what aliases repeat, once."""
+    left: list[tuple[_Path, yaml.Node]] = [((), root)]
+    seen: set[int] = set()
+    while left:
+        place, node = left.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                inner = (*place, str(key.value)) if isinstance(key, yaml.ScalarNode) else place
+                left += [(inner, value), (inner, key)]
+        elif isinstance(node, yaml.SequenceNode):
+            left += [((*place, index), each) for index, each in enumerate(node.value)]
+        elif isinstance(node, yaml.ScalarNode) and node.style is None:
+            yield place, node
+
+
+def _refuse_if_misread(loader: _Loader, place: _Path, node: yaml.ScalarNode) -> None:
+    """Raise _Refused for a number that YAML 1.1 counts in base 60 or 8, such as 1:30 and 010."""
+    written = str(node.value)
+    base = 60 if ":" in written else 8 if _OCTAL.fullmatch(written) else 10
+    if node.tag not in (_INT, _FLOAT) or base == 10:
+        return
+    value = loader.construct_object(node)
+    if base == 8 and value == int(written):
+        return
+    cause = f"YAML reads {one_line(written, 40)} as {value}, in base {base}"
+    way_on = f'write {value}, or "{one_line(written, 40)}" in quotes if it is a text'
+    raise _Refused(problem=f"{_key_of(place)}{cause}; {way_on}", problem_mark=node.start_mark)
+
+
+def _booleans_for_numbers(root: yaml.Node, checked: BaseModel) -> list[str]:
+    """Return a sentence for each yes, true, ... that became a number: pydantic takes them for 1 and 0."""
+    found = []
+    for place, node in _scalars(root):
+        value: Any = checked
+        for step in place if node.tag == _BOOL else ():
+            try:
+                value = getattr(value, str(step)) if isinstance(value, BaseModel) else value[step]
+            except (AttributeError, LookupError, TypeError):  # a text or a list that is short for a model
+                value = None
+        if node.tag == _BOOL and isinstance(value, int | float) and not isinstance(value, bool):
+            line = node.start_mark.line + 1
+            found.append(f"{line}: {_key_of(place)}must be a number, not {node.value}")
+    return found
 
 
 def _read_text(path: Path) -> str:
@@ -137,8 +198,8 @@ def _syntax_error(path: Path, error: yaml.YAMLError) -> str:
     return f"{path}:{line}: {kind}{problem}"
 
 
-def _place_of(node: yaml.Node, loc: tuple[int | str, ...]) -> tuple[int, int]:
-    """Follow pydantic's location through the YAML nodes; return the line, and how many of its steps are in the file.
+def _place_of(node: yaml.Node, loc: _Path) -> tuple[yaml.Node, int, int]:
+    """Follow pydantic's location through the YAML nodes; return the node, its line, and how many steps are in the file.
 
     Unknown keys point at the key itself.
     """
@@ -152,15 +213,15 @@ def _place_of(node: yaml.Node, loc: tuple[int | str, ...]) -> tuple[int, int]:
         elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
             node, known = node.value[step], number
             line = node.start_mark.line + 1
-    return line, known
+    return node, line, known
 
 
-def _key_of(loc: tuple[int | str, ...]) -> str:
+def _key_of(loc: _Path) -> str:
     key = one_line(".".join(str(step) for step in loc), 100)
     return f"`{key}`: " if key else ""
 
 
-def _advice(error: ErrorDetails, model: type[BaseModel]) -> str:
+def _advice(error: ErrorDetails, model: type[BaseModel], node: yaml.Node) -> str:
     if error["type"] == "extra_forbidden":
         known = _keys_at(model, error["loc"][:-1])
         return f"unknown key; the keys are {', '.join(known)}{did_you_mean(str(error['loc'][-1]), known)}"
@@ -172,10 +233,13 @@ def _advice(error: ErrorDetails, model: type[BaseModel]) -> str:
     written = error["input"]
     is_simple = isinstance(written, str | int | float | bool)
     is_shown = is_simple and not re.search(rf"(?<!\w){re.escape(str(written))}(?!\w)", message)
-    return f"{message[:1].lower()}{message[1:]}{f', not {written!r}' if is_shown else ''}"
+    message = f"{message[:1].lower()}{message[1:]}"
+    if isinstance(written, bool) and node.tag == _BOOL:
+        return f'{message}, not {node.value}; write "{node.value}" in quotes if it is a text'
+    return f"{message}{f', not {written!r}' if is_shown else ''}"
 
 
-def _keys_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> list[str]:
+def _keys_at(model: type[BaseModel], loc: _Path) -> list[str]:
     current: Any = model
     for step in loc:
         if isinstance(step, int):

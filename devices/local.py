@@ -18,11 +18,13 @@ from devices.errors import DeadlineExceeded, DeviceRefused, FileMissing, NoSpace
 from devices.shell import command_words
 
 TERM_GRACE_S = 0.5
+# What a program on this machine gets of the controller's environment, which has tokens of its user and of the farm.
+_KEPT = ("PATH", "HOME", "TMPDIR", "LANG")
 _CHUNK_BYTES = 1 << 20
 
 
 class LocalDevice(Device):
-    """Runs commands as child processes, each in a separate session."""
+    """Runs commands as child processes, each in a separate session, with the environment `stated_environment`."""
 
     is_remote = False
 
@@ -31,7 +33,11 @@ class LocalDevice(Device):
         end = time.monotonic() + deadline_s
         try:
             process = subprocess.Popen(
-                command_words(argv, env, cwd), stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+                command_words(argv, env, cwd),
+                env=stated_environment(),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
             )
         except OSError as error:
             raise DeviceRefused(self.name, f"cannot start `{argv[0]}` ({error.strerror})") from None
@@ -104,6 +110,11 @@ class LocalDevice(Device):
         finally:
             with suppress(OSError):
                 part.unlink(missing_ok=True)
+
+
+def stated_environment() -> dict[str, str]:
+    """Return the environment of a program that this machine runs as a device; what a job needs more, it states."""
+    return {name: os.environ[name] for name in _KEPT if name in os.environ}
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:

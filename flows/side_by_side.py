@@ -13,6 +13,7 @@ from flows.labs.farm_side import in_labs
 from flows.live_exports import LiveExports, Snapshot
 from flows.part import Admission, Part
 from flows.prepare import Building, Exporting, Probe
+from tasks.bundle.claims import real_serial
 from tasks.bundle.record import SweepNight
 from tasks.measure.spec import SweepSpec
 from tasks.store.store import BundleStore
@@ -41,8 +42,8 @@ class _Door:
         return None if runners is None else Admission(runners, self._refused(probe))
 
     def _refused(self, probe: Probe) -> str | None:
-        device, serial = probe.device, probe.facts.serial
-        if serial is None or device.emulated:  # emulators of one kind have the same
+        device = probe.device
+        if (serial := real_serial(probe.facts.serial, emulated=device.emulated)) is None:
             return None
         first = self._of_serial.setdefault(serial, device)
         if first.name == device.name:

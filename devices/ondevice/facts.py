@@ -36,6 +36,8 @@ class Facts(BaseModel):
     """The platform whose runner the device runs; see devices.platform."""
     cores: int | None = None
     memory_bytes: int | None = None
+    swap_bytes: int | None = None
+    """Swap space, compressed memory included; None on macOS, where it grows with need."""
     glibc: str | None = None
     """Version of the GNU C library; None if the system has another."""
     glibcxx: str | None = None
@@ -142,15 +144,21 @@ def _macos(printed: dict[str, str]) -> dict[str, Any]:
 
 
 def _proc(printed: dict[str, str]) -> dict[str, Any]:
-    words = printed.get("memory", "").split()
-    kilobytes = _number(words[1], 2**53) if len(words) > 1 else None
     features = _field(printed.get("cpuinfo", ""), "Features")
     x86 = _ARCHES.get(printed.get("arch", "")) == "x86_64"
     return {
         "cores": _number(printed.get("cores"), _MOST_CORES),
-        "memory_bytes": kilobytes * 1024 if kilobytes is not None else None,
+        "memory_bytes": _kilobytes(printed, "MemTotal"),
+        "swap_bytes": _kilobytes(printed, "SwapTotal"),
         **{name: name in features.split() if features else (False if x86 else None) for name in ("sme", "sme2")},
     }
+
+
+def _kilobytes(printed: dict[str, str], name: str) -> int | None:
+    """Return a size of /proc/meminfo in bytes."""
+    words = (_field(printed.get("memory", ""), name) or "").split()
+    kilobytes = _number(words[0], 2**53) if words else None
+    return None if kilobytes is None else kilobytes * 1024
 
 
 def _field(text: str, *names: str) -> str | None:

@@ -1,4 +1,4 @@
-"""The state and health of every device of an inventory; nothing runs there but `true` and a look at the lease."""
+"""The state and health of every device of an inventory: whether it answers, who holds it, what a sweep would miss."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -7,11 +7,13 @@ from pathlib import Path
 from devices.errors import DeviceError
 from devices.inventory import DeviceSpec, load_inventory, open_device
 from devices.ondevice.lease import current_holder, has_ended
+from devices.ondevice.trial import try_out
 from devices.reconnect import probe
 from tasks.measure.health import Health, Registry
 from tasks.store.var import Var
 
 UNREACHABLE = "unreachable"
+_UNUSABLE = "unusable"
 _AT_ONCE = 32
 
 
@@ -27,7 +29,7 @@ class DeviceState:
     state: str
     health: Health
     unreachable: str | None = None
-    """Why it cannot be reached."""
+    """Why it cannot be reached or used, and what to do."""
 
     @property
     def known_health(self) -> Health | None:
@@ -38,8 +40,8 @@ class DeviceState:
 def device_states(inventory: Path, var: Path, *, record: bool = False) -> list[DeviceState]:
     """Return the state of every device, in the order of the inventory; with `record`, health gets the result.
 
-    A device that cannot be reached gets a strike. One that answers loses the suspicion that such strikes left, and no
-    other: a device that answers may still fail its sessions. Of the devices of a lab, only its worker is looked at.
+    A device that cannot be reached or used gets a strike. One that passes the trial loses the suspicion that such
+    strikes left, and no other: it may still fail its sessions. Of the devices of a lab, only its worker is looked at.
     Raises InputError or HealthError.
     """
     registry, listed = Registry(Var(var).registry), load_inventory(inventory)
@@ -82,13 +84,17 @@ def _record(registry: Registry, name: str, unreachable: str | None) -> None:
 
 
 def _state_of(spec: DeviceSpec) -> tuple[str, str | None]:
-    """Return the state, and why the device cannot be reached."""
+    """Return the state, and why the device cannot be used; one that a live process holds is left alone."""
+    word = UNREACHABLE
     try:
         with open_device(spec) as device:
             probe(device)
-            holder = current_holder(device)
+            word, holder = _UNUSABLE, current_holder(device)
+            if holder is None or has_ended(holder):
+                try_out(device)
     except DeviceError as error:
-        return f"{UNREACHABLE}: {error.cause}", error.cause
+        cause = f"{error.cause}; {error.way_on}" if error.way_on else error.cause
+        return f"{word}: {cause}", cause
     if holder and has_ended(holder):
         return f"idle: {holder} has ended, and the next sweep takes its lease over", None
     return (f"leased by {holder}" if holder else "idle"), None

@@ -10,6 +10,7 @@ from devices.inventory import DeviceSpec
 from devices.platform import SIMULATED
 from flows.device.job import DeviceJob, DeviceTally
 from flows.labs.messages import Ended, Probed
+from tasks.bundle.claims import facts_contradiction
 from tasks.measure.health import Health
 
 ENDS = ("succeeded", "failed", "invalid", "discarded")
@@ -38,6 +39,8 @@ def require_facts(spec: DeviceSpec, probed: Probed) -> None:
     stated = SIMULATED if spec.transport == "simulated" else spec.platform
     if stated and platform != stated:
         raise InputError(f"`platform` is {platform}, but {stated} in the inventory")
+    if cause := facts_contradiction(probed.facts):
+        raise InputError(cause)
     if not stated and not platform.startswith(f"{system}-"):
         raise InputError(f"`platform` is {platform}, but `os` is {one_line(str(system), 40)}")
 

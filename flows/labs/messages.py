@@ -5,10 +5,19 @@ from importlib.metadata import version
 from typing import Any, Literal, Self, TypeVar
 from uuid import UUID
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError, field_serializer, model_validator
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    FiniteFloat,
+    ValidationError,
+    field_serializer,
+    model_validator,
+)
 from pydantic_core import from_json
 
 from devices.errors import InputError
+from devices.foreign_json import read_json
 from devices.inventory import DeviceSpec
 from devices.ondevice.facts import Facts
 from flows.device.job import DeviceTally
@@ -55,7 +64,7 @@ class Order(Message):
     """Of each device, which the farm knows: a lab keeps none from one order to the next."""
     finish_by: AwareDatetime | None = None
     """When the lab must have ended: a moment, because a lab may be in another time zone than the farm."""
-    clock_ahead_s: float | None = None
+    clock_ahead_s: FiniteFloat | None = None
     """How far the farm's clock is ahead of the server's."""
 
     @field_serializer("devices")
@@ -113,7 +122,7 @@ class Ended(Message):
 def parsed(kind: type[_Kind], text: bytes) -> _Kind:
     """Return a message; files that it names are elsewhere. Raises InputError if it is of another version or wrong."""
     try:
-        return kind.model_validate_json(text, context={ELSEWHERE: True})
+        return read_json(kind, text, context={ELSEWHERE: True})
     except ValidationError as error:
         name, writer, mistake = kind.__name__.lower(), _writer_of(text), first_mistake(error)
         if writer == _ETFARM:

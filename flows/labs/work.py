@@ -28,6 +28,7 @@ from flows.part import Admission, Part
 from flows.prepare import Probe, Runners
 from flows.server import clock
 from tasks.bundle.record import BundleError
+from tasks.bundle.values import MOST_APART_S
 from tasks.measure.alternate import Round
 from tasks.measure.clock import clock_ahead_s
 from tasks.measure.health import Registry
@@ -40,7 +41,7 @@ from tasks.store.var import Var
 
 _WRITE_TRIES = 30
 # The server tells its clock in full seconds, and answers within some.
-_LEAST_APART_S, _MOST_APART_S = 5.0, 3600.0
+_LEAST_APART_S = 5.0
 _GONE = "the farm that started this sweep stopped answering; run the same command to resume"
 _log = logging.getLogger(__name__)
 
@@ -180,7 +181,7 @@ def _ahead_s(of_farm: float | None) -> float:
     if warning := clock.clock_warning(here):
         _log.warning("%s", warning)
     ahead_s = 0.0 if here is None or of_farm is None else here - of_farm
-    if abs(ahead_s) > _MOST_APART_S:
+    if abs(ahead_s) > MOST_APART_S:
         apart = f"{abs(ahead_s):.0f} s {'ahead of' if ahead_s > 0 else 'behind'}"
         raise InputError(f"this lab's clock is {apart} the sweep's; set both clocks and run the same command again")
     return ahead_s if abs(ahead_s) >= _LEAST_APART_S else 0.0

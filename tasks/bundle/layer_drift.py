@@ -4,6 +4,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+from devices.foreign_json import read_json
 from tasks.bundle.values import Count, SmallCount
 
 
@@ -41,4 +42,4 @@ class LayerDrift(BaseModel):
 
 def read_layer_drift(path: Path) -> list[Layer]:
     """Return the layers of a layer_drift.json. Raises OSError and ValueError."""
-    return LayerDrift.model_validate_json(path.read_bytes()).layers
+    return read_json(LayerDrift, path.read_bytes()).layers

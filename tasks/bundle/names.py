@@ -21,6 +21,7 @@ MOST_FILE_BYTES = FILE_LIMIT_BYTES
 """Of each other file of a bundle: what a device may send."""
 MOST_LOG_BYTES = 16 << 20
 """Of a log; what is more is cut out of its middle."""
+_MOST_NAME_SHOWN = 40
 _MOST_NAME_BYTES = 200  # file systems take 255; the store puts part of a hash in front
 
 
@@ -36,7 +37,17 @@ def plain_name(name: str) -> str:
     return name
 
 
+def stated_name(name: str) -> str:
+    """Return `name` if it names anything; raises PydanticCustomError, a ValueError."""
+    if not name.strip() or "\0" in name:
+        cause = "{name} is not a name: it is empty or contains NUL"
+        raise PydanticCustomError("name", cause, {"name": repr(plain_line(name)[:_MOST_NAME_SHOWN])})
+    return name
+
+
 SessionId = Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+Name = Annotated[str, AfterValidator(stated_name)]
+"""The name of a model, a device, a recipe: any text that is not blank."""
 FileName = Annotated[str, AfterValidator(plain_name)]
 """The plain name of a file or folder, without a path and not hidden."""

@@ -11,10 +11,12 @@ from devices.ondevice.conditions import Conditions
 from devices.ondevice.facts import Facts
 from devices.platform import SIMULATED
 from tasks.bundle.cell import Mode, Purpose, Status, Variant
-from tasks.bundle.names import MOST_FILE_BYTES, FileName, SessionId, Sha256
+from tasks.bundle.claims import CLAIM, Claims, contradiction_in
+from tasks.bundle.names import MOST_FILE_BYTES, FileName, Name, SessionId, Sha256
 from tasks.bundle.runner_stats import Stats
 from tasks.bundle.values import (
     MOST_INT,
+    ClockAhead,
     Count,
     Moment,
     Night,
@@ -52,7 +54,7 @@ class SweepNight(_Record):
     """The sweep that a session belongs to: id (name, night and, with --again, a number), name and night."""
 
     sweep_id: FileName
-    name: str
+    name: Name
     night: Night
     source: Source | None = None
     """The commit of the sweep file when this session was started: a sweep that is started again may have another."""
@@ -74,13 +76,13 @@ class SweepNight(_Record):
 class ModelRecord(_Record):
     """The exported model that was measured; what is None was not recorded, or the export failed."""
 
-    name: str
-    precision: str
+    name: Name
+    precision: Name
     seed: Count | None = None
     export_key: str | None = None
     pte_sha256: str | None = None
     pte_bytes: Count | None = None
-    method: str = "forward"
+    method: Name = "forward"
     inputs_sha256: str | None = None
     """Of what is executed with the program: method, inputs and set-up; None in bundles of an older farm."""
     tokens: Count | None = None
@@ -114,9 +116,9 @@ class ModelRecord(_Record):
 class RunnerRecord(_Record):
     """The runner bundle that was used."""
 
-    runner_sha256: str
-    platform: str
-    kind: str
+    runner_sha256: Name
+    platform: Name
+    kind: Name
     versions: dict[str, str | None]
     compiler: str | None = None
     source_sha256: str | None = None
@@ -126,10 +128,10 @@ class RunnerRecord(_Record):
 class DeviceRecord(_Record):
     """The device: its name and labels in the inventory, and its facts (all None if it was never reached)."""
 
-    name: str
-    transport: str
+    name: Name
+    transport: Name
     emulated: bool
-    labels: dict[str, str] = {}
+    labels: dict[Name, str] = {}
     site: str | None = None
     facts: Facts = Facts()
 
@@ -179,7 +181,7 @@ class FileRecord(_Record):
 class GateRecord(_Record):
     """A limit that was set for the start of a session, and how long the session waited for it."""
 
-    limit: str
+    limit: Name
     """Its name in the sweep file, such as max_die_c."""
     bound: Finite
     value: Finite | None
@@ -226,7 +228,7 @@ class SessionRecord(_Record):
     log_tail: str | None = None
     started_at: Moment
     ended_at: Moment
-    clock_ahead_s: Finite = 0
+    clock_ahead_s: ClockAhead = 0
     """How far the clock that was read was ahead of the farm's; both times are corrected by it."""
     model: ModelRecord
     runner: RunnerRecord | None = None
@@ -244,13 +246,26 @@ class SessionRecord(_Record):
     command: list[str] = []
     exit_code: SmallInt | None = None
     signal: SmallInt | None = None
-    wall_s: Annotated[float, Field(ge=0)] | None = None
+    wall_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     stats: Stats | None = None
     accuracy: list[Accuracy] | None = None
     files: dict[FileName, FileRecord] = {}
     imported: ImportRecord | None = None
     arm: ArmRecord | None = None
-    farm_version: str
+    farm_version: Name
+
+    @property
+    def claims(self) -> Claims:
+        """What the session states of itself, apart from the times in its ETDump."""
+        return Claims(
+            self.variant,
+            self.executions,
+            self.warmup_executions,
+            self.runner.platform if self.runner else None,
+            self.device.facts,
+            self.stats,
+            self.wall_s,
+        )
 
     @model_validator(mode="after")
     def _without_contradictions(self) -> "SessionRecord":
@@ -259,6 +274,8 @@ class SessionRecord(_Record):
             value = getattr(self, key)
             if self.status == "succeeded" and value:
                 raise PydanticCustomError("contradiction", f"`status` is succeeded, but `{key}` is {value!r}")
+        if self.status == "succeeded" and (cause := contradiction_in(self.claims)):
+            raise PydanticCustomError(CLAIM, "{cause}", {"cause": cause})
         require_counts("device.facts", self.device.facts.model_dump())
         for moment, seen in self.conditions.items():
             require_counts(f"conditions.{moment}", seen.model_dump() if seen else None)

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator
 
 from pydantic import ValidationError
 
+from devices.foreign_json import read_json
+from tasks.bundle.claims import CLAIM
 from tasks.bundle.record import BundleError, SessionRecord
 from tasks.bundle.values import first_mistake
 
@@ -16,8 +18,10 @@ def parse_record(content: Text, path: str) -> SessionRecord:
     if isinstance(content, BundleError):
         raise content
     try:
-        return SessionRecord.model_validate_json(content)
+        return read_json(SessionRecord, content)
     except ValidationError as error:
+        if error.errors()[0]["type"] == CLAIM:
+            raise BundleError(f"{path}: {first_mistake(error)}; check the runner and measure again") from None
         cause = f"does not match its schema ({first_mistake(error)})"
         raise BundleError(f"{path}: {cause}; restore the bundle from a backup") from None
 

@@ -45,6 +45,10 @@ Moment = Annotated[str, AfterValidator(_checked_moment)]
 """A time in ISO 8601 with its UTC offset."""
 Night = Annotated[str, AfterValidator(_checked_night)]
 """An existing date in ISO 8601."""
+MOST_APART_S = 3600.0
+"""How far the clocks of a farm and of a lab may differ."""
+ClockAhead = Annotated[float, Field(ge=-MOST_APART_S, le=MOST_APART_S, allow_inf_nan=False)]
+"""How far one clock is ahead of another, in seconds."""
 SmallInt = Annotated[int, Field(ge=-MOST_INT, le=MOST_INT)]
 # How keys of counts, sizes and durations end in the parts of session.json that have no schema.
 _COUNTS = ("_ns", "bytes", "count", "cores", "threads_used")

@@ -130,7 +130,6 @@ class SweepSpec(Terms, frozen=True):
     @classmethod
     def _clock_time(cls, written: Any) -> Any:
         if written is not None and not (isinstance(written, str) and _CLOCK_TIME.fullmatch(written)):
-            # YAML reads 22:30 without quotes as the number 1350.
             raise ValueError('a time consists of hours and minutes in quotes, such as "07:00" or "22:30"')
         return written
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
+from devices.foreign_json import read_json
 from tasks.bundle.names import PROFILE, SELECTED
 from tasks.bundle.record import BundleError, SessionRecord
 from tasks.bundle.values import Count, SmallCount, first_mistake
@@ -70,8 +71,8 @@ def kernel_names(collected: Path, mode: str) -> list[str]:
         return [row["name"] for row in _logged([collected / name for name in _LOGS if (collected / name).is_file()])]
     try:
         if mode == "selected":
-            return _SelectedKernels.model_validate_json((collected / SELECTED).read_bytes()).selected
-        profile = _Profile.model_validate_json((collected / PROFILE).read_bytes())
+            return read_json(_SelectedKernels, (collected / SELECTED).read_bytes()).selected
+        profile = read_json(_Profile, (collected / PROFILE).read_bytes())
     except (FileNotFoundError, ValidationError):
         return []
     return [entry.name for entry in profile.kernels if entry.name]
@@ -79,7 +80,7 @@ def kernel_names(collected: Path, mode: str) -> list[str]:
 
 def _parsed(schema: type[_Schema], path: Path, what: str) -> _Schema:
     try:
-        return schema.model_validate_json(path.read_bytes())
+        return read_json(schema, path.read_bytes())
     except ValidationError as error:
         cause = f"not {what} ({first_mistake(error)})"
         raise BundleError(f"{path}: {cause}; measure the session again") from None

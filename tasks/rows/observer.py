@@ -1,11 +1,11 @@
 """What ExecuTorch's own runner of language models prints about a text: a line `PyTorchObserver {...}` in its log."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from devices.errors import FarmError
 from devices.foreign_file import ForeignFileError, read_foreign
+from devices.foreign_json import parse_json
 from tasks.bundle.names import MOST_LOG_BYTES
 
 _MARK = b"PyTorchObserver {"
@@ -39,7 +39,7 @@ def observed(content: bytes, shown: str) -> dict[str, Any]:
     if len(lines) != 1:
         raise ObserverError(f"{shown}: has {len(lines)} PyTorchObserver lines; load a log for each text, with one")
     try:
-        stated = json.loads(lines[0][len(_MARK) - 1 :])
+        stated = parse_json(lines[0][len(_MARK) - 1 :])
         tokens = {name: int(stated[f"{name}_tokens"]) for name in ("prompt", "generated")}
         ms = {name: float(stated[end]) - float(stated[start]) for name, (start, end) in _SPANS.items()}
     except (ValueError, TypeError, KeyError) as error:

@@ -15,6 +15,7 @@ from tasks.bundle.record import BundleError, SessionRecord
 from tasks.etdump.consistent import contradiction
 from tasks.etdump.reader import Etdump, read_content, read_etdump
 from tasks.etdump.tree import Runs, runs_of
+from tasks.rows.consistency import contradiction_between, other_content
 from tasks.rows.kernels import kernels_of
 from tasks.rows.observer import observed, observer_log
 from tasks.rows.record_rows import (
@@ -189,12 +190,16 @@ def _loose_id(sha256: str) -> str:
 
 
 def _read_runs(path: Path, record: SessionRecord) -> Runs:
-    runs = _consistent_runs(read_etdump(path, backends=record.model.backends), str(path), record.warmup_executions)
+    content = read_content(path, most_bytes=MOST_FILE_BYTES)
+    dump = read_etdump(content, name=str(path), backends=record.model.backends)
+    runs = _consistent_runs(dump, str(path), record.warmup_executions)
     if len(runs.execute_ns) != record.executions:
         raise LoadError(
             f"{path}: the ETDump contains {len(runs.execute_ns)} executions, but session.json states "
             f"{record.executions}; restore the bundle from a backup"
         )
+    if cause := contradiction_between(runs, record.claims) or other_content(content, record.stats):
+        raise LoadError(f"{path.parent}: {cause}; check the runner and measure again")
     return runs
 
 

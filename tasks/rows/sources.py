@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import BaseModel, ValidationError
 
+from devices.foreign_json import read_json
 from tasks.bundle.names import SOURCES
 from tasks.bundle.record import BundleError, SessionRecord
 from tasks.bundle.values import SmallCount, first_mistake
@@ -87,7 +88,7 @@ def read_sources(folder: Path, record: SessionRecord) -> Sources | None:
 
 @functools.lru_cache(maxsize=32)  # the sessions of a model share one content
 def _parse(content: bytes, sha256: str, method: str) -> Sources | None:
-    file = _File.model_validate_json(content)
+    file = read_json(_File, content)
     sources = tuple(
         Source(None if module is None else file.modules[module][0], operator, file_line)
         for module, operator, file_line in file.sources

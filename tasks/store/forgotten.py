@@ -10,6 +10,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ValidationError
 
+from devices.foreign_json import read_json
 from tasks.bundle.record import BundleError
 
 FOLDER = "forgotten"
@@ -39,7 +40,7 @@ class Forgotten(BaseModel, extra="forbid", frozen=True):
 def parse_forgotten(content: bytes, path: str) -> Forgotten:
     """Check the content of a record, which errors call `path`; raises BundleError with one sentence."""
     try:
-        return Forgotten.model_validate_json(content)
+        return read_json(Forgotten, content)
     except ValidationError as error:
         cause = error.errors()[0]["msg"]
         raise BundleError(

@@ -88,6 +88,28 @@ def test_a_right_file_becomes_its_model(file: Path) -> None:
         ("name: [1]\n", "F:1: `name`: input should be a valid string"),
         ("name: a\nparts: {}\n", "F:2: `parts`: input should be a valid list"),
         ("name: a\nlabels: {slot: 3}\n", "F:2: `labels.slot`: input should be a valid string, not 3"),
+        (
+            "name: a\nlabels: {slot: on}\n",
+            'F:2: `labels.slot`: input should be a valid string, not on; write "on" in quotes if it is a text',
+        ),
+        (
+            "name: a\nbest:\n  kind: red\n  size: 1:30\n",
+            'F:4: `best.size`: YAML reads 1:30 as 90, in base 60; write 90, or "1:30" in quotes if it is a text',
+        ),
+        (
+            "name: a\nlabels: {a: 1:30.5}\n",
+            'F:2: `labels.a`: YAML reads 1:30.5 as 90.5, in base 60; write 90.5, or "1:30.5" in quotes if it is a text',
+        ),
+        (
+            "name: a\nparts:\n- {kind: red, size: 010}\n",
+            'F:3: `parts.0.size`: YAML reads 010 as 8, in base 8; write 8, or "010" in quotes if it is a text',
+        ),
+        (
+            "name: a\nlabels: {1:30: b}\n",
+            'F:2: `labels.1:30`: YAML reads 1:30 as 90, in base 60; write 90, or "1:30" in quotes if it is a text',
+        ),
+        ("name: a\nbest:\n  kind: red\n  size: yes\n", "F:4: `best.size`: must be a number, not yes"),
+        ("name: a\nparts: [{kind: red, size: true}]\n", "F:2: `parts.0.size`: must be a number, not true"),
         ("name: a\nname: b\n", "F:2: duplicate key `name`; remove one"),
         ("name: a\nbest: {kind: red, kind: green}\n", "F:2: duplicate key `kind`; remove one"),
         ("name: a\n\tparts: []\n", "F:2: not valid YAML: found character '\\t' that cannot start any token"),
@@ -99,6 +121,17 @@ def test_a_mistake_is_one_sentence_with_its_place(file: Path, text: str, expecte
     file.write_text(text)
 
     assert complaint(file) == expected
+
+
+def test_numbers_and_texts_that_mean_what_they_look_like_are_read(file: Path) -> None:
+    file.write_text(
+        'name: "1:30"\nparts: [{kind: red, size: 0}, {kind: red, size: 1_000}]\nlabels: {a: "010", b: 08:15}\n'
+    )
+
+    thing = load_checked(file, Thing)
+
+    assert [part.size for part in thing.parts] == [0, 1000]
+    assert (thing.name, thing.labels) == ("1:30", {"a": "010", "b": "08:15"})
 
 
 def test_a_file_that_is_not_there_is_named(file: Path) -> None:

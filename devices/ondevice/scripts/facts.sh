@@ -22,7 +22,7 @@ macos)
     ;;
 *)
     section cores sh -c 'nproc || grep -c ^processor /proc/cpuinfo'
-    section memory grep MemTotal /proc/meminfo
+    section memory grep -E '^(MemTotal|SwapTotal):' /proc/meminfo
     section cpuinfo sed -nE '/^(Features|model name|Hardware)/p; /^$/q' /proc/cpuinfo
     ;;
 esac

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <fstream>
 #include <istream>
+#include <optional>
 #include <string>
 
 // Returns bytes from the text of Linux's /proc/PID/status: the most that was ever resident, or what is resident and
@@ -23,8 +24,8 @@ inline int64_t peak_memory_bytes(std::istream& status) {
   return std::max(peak, resident + swapped) * 1024;
 }
 
-// Returns the largest memory of this process so far that was resident, in bytes.
-inline int64_t peak_resident_bytes() {
+// Returns the largest memory of this process so far that was resident, in bytes; empty if the system does not tell.
+inline std::optional<int64_t> peak_resident_bytes() {
 #if defined(__APPLE__)
   struct rusage usage {};
   getrusage(RUSAGE_SELF, &usage);
@@ -32,6 +33,7 @@ inline int64_t peak_resident_bytes() {
 #else
   // getrusage is not used: its peak is inherited from the parent process.
   std::ifstream status("/proc/self/status");
-  return peak_memory_bytes(status);
+  const int64_t bytes = peak_memory_bytes(status);
+  return bytes > 0 ? std::optional(bytes) : std::nullopt;
 #endif
 }

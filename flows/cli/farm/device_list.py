@@ -39,7 +39,7 @@ def device_table(inventory: Path, var: Path, form: str) -> tuple[Iterator[str], 
 def _pieces(columns: Sequence[str], rows: Sequence[tuple[Any, ...]], form: str) -> Iterator[str]:
     """Rows in a format; reasons are not cut."""
     if form == "table":
-        return table_lines(columns, [rows], widest_cell=200)
+        return table_lines(columns, [rows], widest_cell=400)
     return as_text(columns, [rows], form)
 
 
@@ -66,7 +66,7 @@ def why_table(inventory: Path, selector: list[str], var: Path, form: str) -> tup
         spec, health = device.spec, device.known_health
         reasons = matches(wanted, spec.selectable_labels())
         reasons += [f"it is {health}"] if health and not health.usable else []
-        reasons += [f"unreachable: {device.unreachable}"] if device.unreachable else []
+        reasons += [device.state] if device.unreachable else []
         rows.append((spec.name, not reasons, "; ".join(reasons) or "would be used"))
     return _pieces(("device", "used", "why"), rows, form), any(used for _, used, _ in rows)
 

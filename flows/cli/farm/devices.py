@@ -32,9 +32,11 @@ def devices(
     format: FormatOption = "table",
     var: VarOption = DEFAULT_VAR,
 ) -> None:
-    """List every device with its state (idle, leased and by which process, unreachable) and its health.
+    """List every device with its state (idle, leased and by which process, unreachable, unusable) and its health.
 
-    Exits with 1 if one cannot be reached.
+    An idle device is tried first: a folder, a file there and back, a job with another command beside it.
+
+    Exits with 1 if one cannot be reached or used.
     """
     if context.invoked_subcommand is None:
         from flows.cli.farm.device_list import device_table

@@ -7,6 +7,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from devices.errors import DeviceError, FarmError, NoSpaceOnDevice
+from devices.foreign_json import read_json
 from devices.foreign_text import one_line
 from devices.ondevice.facts import Facts, read_facts
 from devices.ondevice.lease import current_holder
@@ -71,7 +72,7 @@ def runner(subject: Subject) -> Finding:
         result = run_version(found, subject.device, subject.spec, subject.facts)
         took_s = time.monotonic() - begin
     try:
-        version = Version.model_validate_json(result.stdout)
+        version = read_json(Version, result.stdout)
     except ValidationError:
         printed = one_line((result.stderr or result.stdout).decode(errors="replace")) or "it printed nothing"
         ended = f"exit code {result.exit_code}" if result.signal is None else f"signal {result.signal}"

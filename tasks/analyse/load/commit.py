@@ -17,6 +17,7 @@ from sql.cage.connection import Reading
 from sql.insert import insert_rows
 from sql.schema import sql_files
 from tasks.analyse.load.dimensions import Dimension, NodeIds
+from tasks.analyse.load.others import Others
 from tasks.analyse.load.statistics import add_session_statistics
 from tasks.etdump.tree import Runs
 from tasks.rows.record_rows import Row
@@ -42,6 +43,7 @@ class Loader:
         self._next_run = self._number("SELECT coalesce(max(run_id), 0) + 1 FROM run")
         hashes = [rows.sha256 for rows in batch] + [rows.session["etdump_sha256"] for rows in batch]
         self._ledger = known_contents(connection, hashes)
+        self._others = Others(connection, batch)
         self._sessions = known_sessions(connection, [rows.session["session_id"] for rows in batch])
 
     def add(self, rows: Rows) -> str | None:
@@ -52,9 +54,11 @@ class Loader:
                 f"{rows.path}: session {session_id} was already loaded with other content; "
                 "measure again with --again, or load into a new warehouse"
             )
+        if etdump in self._ledger and not self._is_loose(self._ledger[etdump]):
+            return f"{rows.path}: its ETDump was already loaded from another bundle; it is loaded only once"
+        if cause := self._others.contradiction(rows):
+            return f"{rows.path}: {cause}"
         if etdump in self._ledger:
-            if not self._is_loose(self._ledger[etdump]):
-                return f"{rows.path}: its ETDump was already loaded from another bundle; it is loaded only once"
             self._replaced.add(self._ledger[etdump])
         self._take(rows)
         return None

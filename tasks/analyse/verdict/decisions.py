@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, StringConstraints, ValidationError, model_validator
 
+from devices.foreign_json import read_json
 from tasks.bundle.record import BundleError
 from tasks.store.store import BundleStore
 
@@ -158,7 +159,7 @@ def _parse(content: bytes | Exception, path: str) -> Decision | str:
         shown = str(content) if isinstance(content, BundleError) else f"{path}: cannot be read ({cause})"
         return f"{shown}; the decision does not count until the file can be read"
     try:
-        decision = Decision.model_validate_json(content)
+        decision = read_json(Decision, content)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(step) for step in first["loc"])

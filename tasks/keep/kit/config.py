@@ -1,6 +1,5 @@
 """Read the profiling kit's configurations (`experiments`) and the manifests that it writes beside its results."""
 
-import json
 import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -12,6 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from devices.errors import InputError
 from devices.foreign_file import ForeignFileError, read_foreign
+from devices.foreign_json import parse_json
 from devices.foreign_text import one_line, plain_line
 from tasks.bundle.names import FileName
 from tasks.bundle.values import MOST_INT, first_mistake
@@ -128,7 +128,7 @@ def name_in(folder: Path, path: Path) -> str:
 def _read(path: Path, folder: Path) -> KitConfig | None:
     content = read_foreign(path, _MOST_BYTES)
     try:
-        raw = json.loads(content)
+        raw = parse_json(content)
     except (ValueError, RecursionError) as error:
         if b'"model"' in content and any(key in content for key in (b'"experiments"', b'"results"', b'"runs"')):
             cause = one_line(str(error), 100)

@@ -3,6 +3,7 @@
 from pydantic import BaseModel, ValidationError
 
 from devices.device import CommandResult, Device
+from devices.foreign_json import read_json
 from devices.inventory import DeviceSpec, launch_prefix
 from devices.ondevice.facts import Facts
 from devices.ondevice.store import put_tree
@@ -32,7 +33,7 @@ def with_answer_of(runner: Runner, device: Device, spec: DeviceSpec, facts: Fact
     if not runner.supports_farm_flags or why_too_old(runner, device.name, facts):
         return facts
     try:
-        answer = Version.model_validate_json(run_version(runner, device, spec, facts).stdout)
+        answer = read_json(Version, run_version(runner, device, spec, facts).stdout)
     except ValidationError:
         return facts
     return with_version(answer, facts)

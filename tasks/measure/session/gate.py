@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from devices.bounded import save
 from devices.device import Device
 from devices.errors import FileMissing, FileRefused
+from devices.foreign_json import read_json
 from tasks.bundle.names import ETDUMP, MOST_FILE_BYTES, MOST_LOG_BYTES, PROFILE, SELECTED, STATS
 from tasks.bundle.runner_stats import Stats
 from tasks.bundle.values import first_mistake
@@ -80,7 +81,7 @@ def read_stats(collected: Path) -> Stats | None:
     if not path.is_file():
         return None
     try:
-        stats = Stats.model_validate_json(path.read_bytes())
+        stats = read_json(Stats, path.read_bytes())
     except ValidationError as error:
         reason = f"{STATS} does not match its schema ({first_mistake(error)}); check the runner"
         raise Unsuccessful("failed", "bad_stats", reason) from None

@@ -17,9 +17,13 @@ from devices.ondevice.job import JobResult, clear_jobs, run_job
 from devices.ondevice.lease import lease_ttl_s
 from devices.ondevice.prepare import prepare_job
 from devices.ondevice.store import tree_path
+from devices.platform import SIMULATED
 from devices.reconnect import retry_after_reconnect
+from tasks.bundle.claims import Claims
 from tasks.bundle.names import ETDUMP, SOURCES
 from tasks.bundle.record import GateRecord, SessionRecord, SweepNight
+from tasks.bundle.runner_stats import Stats
+from tasks.etdump.tree import Runs
 from tasks.measure.clock import ClockWatch
 from tasks.measure.plan import PlannedSession
 from tasks.measure.session.accuracy import OutputMismatchError, References, compare_outputs
@@ -30,11 +34,12 @@ from tasks.measure.session.finish import checked_record, unexpected
 from tasks.measure.session.gate import collect_files, file_limits, read_stats
 from tasks.measure.session.layers import write_layer_drift
 from tasks.measure.session.logcat import collect_logcat, logcat_moment, recording_pid
+from tasks.measure.session.program_calls import other_program
 from tasks.measure.session.ready import settle, with_readiness
 from tasks.measure.session.record import Findings, code_of, log_tail, now, session_record
-from tasks.measure.session.story import Known, contradiction_between, etdump_of_another
 from tasks.prepare.export.accuracy_limits import limits_of
 from tasks.prepare.runner.floor import why_too_old
+from tasks.rows.consistency import contradiction_between, etdump_of_another, other_content
 from tasks.store.files import scratch_folder
 from tasks.store.store import BundleStore
 
@@ -142,12 +147,7 @@ def _judge(session: PlannedSession, bench: Bench, found: Findings, job: JobResul
             raise found.refused[0]
         backends = {(chain, number): backend for chain, number, backend in bench.export.delegate_calls or ()}
         found.runs = check_result(session, bench.runner, found.stats, collected, backends)
-        known = Known(job.wall_s, bench.runner.platform, bench.facts, bench.export.program_method)
-        cause = contradiction_between(found.runs, found.stats, known) or etdump_of_another(
-            collected / ETDUMP, found.stats, session.session_id, bench.etdumps
-        )
-        if cause:
-            raise Unsuccessful("failed", "contradiction", f"{cause}; check the runner")
+        _check_claims(session, bench, found.runs, found.stats, job.wall_s, (collected / ETDUMP).read_bytes())
         if session.cell.mode == "numerics":
             export = bench.export
             write_layer_drift(export.case.taps, len(export.outputs), export.folder, collected)
@@ -160,6 +160,21 @@ def _judge(session: PlannedSession, bench: Bench, found: Findings, job: JobResul
             raise
         reason = f"{end}; {bench.device.name}'s disk is full"
         raise Unsuccessful(end.status, "no_space_on_device", reason) from None
+
+
+def _check_claims(
+    session: PlannedSession, bench: Bench, runs: Runs, stats: Stats | None, wall_s: float, etdump: bytes
+) -> None:
+    """Raise Unsuccessful if what the runner states contradicts itself, the program, the device or another session."""
+    cell, method = session.cell, bench.export.program_method
+    counts = (cell.executions, cell.warmup_executions)
+    claims = Claims(cell.variant, *counts, bench.runner.platform, bench.facts, stats, wall_s)
+    cause = contradiction_between(runs, claims) or (other_program(runs, method) if method else None)
+    cause = cause or other_content(etdump, stats)
+    if not cause and bench.spec.transport != SIMULATED:  # whose sessions are all one recording
+        cause = etdump_of_another(etdump, runs, session.session_id, bench.etdumps)
+    if cause:
+        raise Unsuccessful("failed", "contradiction", f"{cause}; check the runner")
 
 
 def _references(bench: Bench, session: PlannedSession) -> References:

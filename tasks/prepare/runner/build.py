@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from devices.errors import FarmError
+from devices.local import stated_environment
 from devices.platform import PLATFORM_FACTS, PLATFORMS, SIMULATED
 from tasks.bundle.cell import VARIANTS, Mode, Variant
 from tasks.prepare.runner.check import check_bundle, missing_libraries
@@ -144,7 +145,8 @@ def _add_c_library(bundle: Path, recipe: Recipe) -> None:
 
 def _check_starts(bundle: Path, recipe: Recipe) -> None:
     """Start a program that was built for this machine once, laid out as on a device."""
-    done = subprocess.run([str(bundle / PROGRAM), "--version"], capture_output=True, text=True, timeout=60, check=False)
+    command, env = [str(bundle / PROGRAM), "--version"], stated_environment()
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
     try:
         version = str(json.loads(done.stdout)["executorch_version"])
     except (ValueError, KeyError, TypeError):

@@ -4,6 +4,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from devices.local import stated_environment
 from devices.platform import PLATFORMS, Platform
 from tasks.bundle.cell import VARIANTS, Mode
 from tasks.prepare.runner.binary import platforms_of
@@ -80,6 +81,7 @@ def _check_help(copy: Path, program: Path) -> None:
     try:
         done = subprocess.run(
             [str(copy), "--help"],
+            env=stated_environment(),  # as a device would start it
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

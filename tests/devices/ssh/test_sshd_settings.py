@@ -12,6 +12,7 @@ import pytest
 from devices.device import Device
 from devices.errors import DeviceRefused
 from devices.inventory import DeviceSpec, open_device
+from devices.ondevice.trial import try_out
 from devices.reconnect import probe
 from devices.ssh import connect as ssh_connect
 from tests.fixtures.devices import ADB_OVER_SSH
@@ -117,3 +118,18 @@ def test_a_host_that_does_not_forward_to_its_adb_server_is_refused_with_the_sett
         pytest.raises(DeviceRefused, match=r"does not forward .*; set `AllowTcpForwarding yes` in the host's sshd_con"),
     ):
         probe(phone)
+
+
+@pytest.mark.parametrize(
+    ("line", "instead", "cause"),
+    [
+        ("Subsystem sftp internal-sftp", "", r"does not offer SFTP \(.*\); enable `Subsystem sftp internal-sftp`"),
+        ("MaxSessions 100", "MaxSessions 2", r"refuses another session .*; set `MaxSessions 10`"),
+    ],
+    ids=["no SFTP", "no second command beside a transfer and a command"],
+)
+def test_a_host_that_answers_and_lacks_what_a_sweep_needs_is_refused_with_the_setting(
+    restricted: Callable[[str, str], AbstractContextManager[Device]], line: str, instead: str, cause: str
+) -> None:
+    with restricted(line, instead) as device, pytest.raises(DeviceRefused, match=cause):
+        try_out(device)

@@ -49,6 +49,17 @@ def test_devices_are_listed_with_their_state_apart_from_their_health(devices: Co
     assert (code, devices().code) == (1, 0)
 
 
+def test_a_device_that_answers_and_cannot_measure_is_not_called_good(devices: Command, tmp_path: Path) -> None:
+    # given a device whose root cannot be made
+    (tmp_path / "device").write_text("in the way")
+    # then its state is what is missing and what to do, and its health is not known
+    line = devices().out.splitlines()[2]
+    assert "unusable: no folder can be made in its root" in line
+    assert "; set `root` in its entry to a folder that its user may write" in line
+    assert line.split()[-1] == "unknown"
+    assert f"unusable: no folder can be made in its root {tmp_path / 'device'}" in devices("why", "name=here").out
+
+
 @pytest.mark.usefixtures("ssh_client")
 def test_a_phone_of_an_ssh_host_is_listed_with_the_host_that_cannot_be_reached(
     devices: Command, tmp_path: Path

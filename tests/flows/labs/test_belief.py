@@ -19,6 +19,12 @@ def test_a_simulated_device_of_a_lab_is_believed_to_be_simulated_and_nothing_els
         require_facts(spec, Probed(facts=Facts(os="linux", platform="linux-x86_64")))
 
 
+def test_facts_that_contradict_each_other_are_refused_with_both() -> None:
+    spec = DeviceSpec(name="host", transport="ssh", address="a")
+    with pytest.raises(InputError, match="`platform` is linux-x86_64, but `sme2` is true"):
+        require_facts(spec, Probed(facts=Facts(os="linux", platform="linux-x86_64", sme2=True)))
+
+
 def test_no_other_device_is_believed_to_be_simulated() -> None:
     spec = DeviceSpec(name="phone", transport="adb", serial="s1")
     with pytest.raises(InputError, match="`platform` is simulated, but `os` is linux"):

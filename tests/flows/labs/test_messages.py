@@ -53,6 +53,12 @@ def test_the_end_of_a_device_arrives_as_it_was_written() -> None:
     assert parsed(Ended, ended.model_dump_json().encode()) == ended
 
 
+def test_a_message_with_a_key_twice_is_refused_with_both_values() -> None:
+    text = Ended(tally=DeviceTally("far", succeeded=3), health=Health()).model_dump_json().encode()
+    with pytest.raises(InputError, match="duplicate key `succeeded`, with 3 and 4"):
+        parsed(Ended, text.replace(b'"succeeded":3', b'"succeeded":3,"succeeded":4'))
+
+
 @pytest.mark.parametrize(
     ("written", "theirs"),
     [(b'{"version": 1, "beat": 0}', "of an older version"), (b'{"version": 3, "etfarm": "99.1"}', "99.1")],

@@ -31,11 +31,12 @@ def test_the_time_is_that_of_the_session_in_the_middle_and_the_sessions_are_coun
 def test_what_the_runner_reports_is_shown(maker: BundleMaker) -> None:
     # given a runner that tells the memory of the model and has both clocks, and an older one
     older = {"load_ns": 5 * MS, "peak_resident_bytes": 9 << 20}
-    clocks = {"execution_ns": [MS, 1016], "untraced_execution_ns": [MS, 1000]}
+    clocks = {"execution_ns": [16 * MS, 1_016_000, 1_016_000], "untraced_execution_ns": [16 * MS, MS]}
     maker.session([MS, MS], model__name="a", stats=older | clocks | {"model_peak_resident_bytes": 3 << 20})
     maker.session([MS, MS], model__name="b", stats=older)
     # and an ETDump that is costly to record
-    maker.session([MS, MS], model__name="c", stats=older | clocks | {"execution_ns": [MS, 1730]})
+    costly = {"execution_ns": [16 * MS, 1_730_000, 1_730_000]}
+    maker.session([1_700_000] * 2, model__name="c", stats=older | clocks | costly)
     # then the memory of the process stands for that of the model, and a cost that is not known is none
     report = report_of(maker)
     latency = report["latency"]
@@ -52,8 +53,8 @@ def test_what_the_runner_reports_is_shown(maker: BundleMaker) -> None:
 
 def test_a_cost_of_recording_from_several_sessions_has_their_number(maker: BundleMaker) -> None:
     for index in range(2):
-        stats = {"execution_ns": [MS, 1730], "untraced_execution_ns": [MS, 1000]}
-        maker.session([MS, MS], index=index, stats=stats)
+        stats = {"execution_ns": [16 * MS, 1_730_000, 1_730_000], "untraced_execution_ns": [16 * MS, MS]}
+        maker.session([1_700_000] * 2, index=index, stats=stats)
     report = report_of(maker)
     assert report.contains("It was measured in two sessions of each cell. Compare these cells only", "latency")
     assert not report.contains("scatter is not known", "latency")

@@ -20,7 +20,7 @@ from tests.fixtures.plans import NIGHT
 from tests.fixtures.stand_in import GOOD, a_bench, a_session, farm_bench, measured
 
 GOOD_STATS = {
-    "runner_version": "1", "load_ns": 5, "execution_ns": [1, 2, 3], "peak_resident_bytes": 9, "threads_requested": 1,
+    "runner_version": "1", "load_ns": 5, "execution_ns": [1, 2, 3], "peak_resident_bytes": 9000, "threads_requested": 1,
     "threads_used": 1, "sme2_requested": "off", "sme2_hardware": False, "sme2_told": False, "exit_reason": "ok",
 }  # fmt: skip
 
@@ -68,6 +68,7 @@ def test_the_statistics_of_a_good_runner_are_kept_and_loaded(tmp_path: Path) -> 
         ("a lone surrogate", changed(exit_reason="lone \ud800"), "hex escape"),
         ("an unknown key nested 100,000 deep", changed()[:-1] + ', "deep": ' + "[" * 100_000, "recursion limit"),
         ("an unknown count that is negative", changed(newer_ns=-1), "`newer_ns`"),
+        ("a key that is there twice", changed()[:-1] + ', "load_ns": 6}', "duplicate key `load_ns`, with 5 and 6"),
     ],
 )
 def test_statistics_that_do_not_match_their_schema_fail_the_session(

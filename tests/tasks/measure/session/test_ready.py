@@ -31,7 +31,7 @@ from tests.fixtures.waiting import ENOUGH_S
 PHONE = LocalDevice("phone", "/nowhere")
 MS = 1_000_000
 STATS = {
-    "load_ns": 1, "execution_ns": [1, 1, 1], "peak_resident_bytes": 1, "threads_used": 1, "sme_hardware": False,
+    "load_ns": 1, "execution_ns": [1, 1, 1], "peak_resident_bytes": 5000, "threads_used": 1, "sme_hardware": False,
     "sme_told": False, "sme2_hardware": False, "sme2_told": False,
 }  # fmt: skip
 

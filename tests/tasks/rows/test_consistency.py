@@ -1,5 +1,6 @@
 """A runner's statements about one session must fit together; each contradiction is told with both figures."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,11 +9,11 @@ import numpy as np
 import pytest
 
 from devices.ondevice.facts import Facts
+from tasks.bundle.claims import Claims
 from tasks.bundle.runner_stats import Stats
 from tasks.etdump.operators import OperatorName
 from tasks.etdump.tree import Runs, TreeNode
-from tasks.measure.session.story import Known, contradiction_between, etdump_of_another
-from tasks.prepare.export.program import Call, ProgramMethod
+from tasks.rows.consistency import contradiction_between, etdump_of_another, other_content
 from tests.fixtures.stand_in import farm_bench, measured
 
 US, MS = 1_000, 1_000_000
@@ -38,14 +39,12 @@ def told(
     wall_s: float = 0.02,
     platform: str = "linux-x86_64",
     facts: Facts = NO_FACTS,
-    method: ProgramMethod | None = None,
     **changes: Any,
 ) -> str | None:
     """What contradicts in an honest session with these changes."""
     stats = Stats.model_validate(HONEST | changes)
-    return contradiction_between(
-        runs(*(execute_ns or (2 * MS, MS, MS)), start=start), stats, Known(wall_s, platform, facts, method)
-    )
+    claims = Claims("sme2_off", 3, 1, platform, facts, stats, wall_s)
+    return contradiction_between(runs(*(execute_ns or (2 * MS, MS, MS)), start=start), claims)
 
 
 @pytest.mark.parametrize(
@@ -96,19 +95,37 @@ def test_recording_may_take_longer_than_a_tiny_model(around_us: int, is_told: bo
 
 
 def test_a_registered_runner_is_compared_with_its_job_alone() -> None:
-    assert contradiction_between(runs(MS, MS, MS), None, Known(0.0, "linux-aarch64", NO_FACTS)) is None
-    assert "0.102 s" in str(
-        contradiction_between(runs(100 * MS, MS, MS, start=(0, MS * 200, MS * 300)), None, Known(0, "x", NO_FACTS))
-    )
+    registered = Claims("sme2_off", 3, 1, "linux-aarch64", NO_FACTS, wall_s=0.0)
+    assert contradiction_between(runs(MS, MS, MS), registered) is None
+    longer = runs(100 * MS, MS, MS, start=(0, MS * 200, MS * 300))
+    assert "0.102 s" in str(contradiction_between(longer, registered))
 
 
-def test_a_session_that_contradicts_itself_has_failed(tmp_path: Path) -> None:
-    # given a runner whose stats.json has the times of another session
-    stats = '{"load_ns": 5, "threads_used": 1, "execution_ns": [1, 2]}'
+@pytest.mark.parametrize(
+    ("stated", "facts", "cause"),
+    [
+        ({"execution_ns": [1, 2]}, NO_FACTS, "stats.json states 2 times of executions, and the ETDump 3"),
+        (
+            {"peak_resident_bytes": 1},
+            NO_FACTS,
+            "stats.json states `peak_resident_bytes` 1, less than a page of 4096 bytes",
+        ),
+        (
+            {},
+            Facts(platform="linux-aarch64"),
+            "the runner is one for linux-x86_64, but the device's platform is linux-aarch64",
+        ),
+    ],
+)
+def test_a_session_that_contradicts_itself_has_failed(
+    tmp_path: Path, stated: dict[str, Any], facts: Facts, cause: str
+) -> None:
+    # given a runner whose stats.json has the times of another session, or another claim that cannot be
+    stats = json.dumps({"load_ns": 5, "threads_used": 1} | stated)
     script = f"""printf '%s' '{stats}' >"$stats"; cp "$model" "$etdump"; printf "\\0\\0\\200\\77" >"$output-0.bin"\n"""
-    record = measured(tmp_path, farm_bench(tmp_path, script))
+    record = measured(tmp_path, replace(farm_bench(tmp_path, script), facts=facts))
     assert (record.status, record.reason_code) == ("failed", "contradiction")
-    assert record.reason == "stats.json states 2 times of executions, and the ETDump 3; check the runner"
+    assert record.reason == f"{cause}; check the runner"
 
 
 @pytest.mark.parametrize(
@@ -130,7 +147,7 @@ def test_executions_that_are_identical_to_the_step_of_the_clock_are_no_measureme
     seen = Runs(
         np.array(times), np.arange(len(times)) * 10 * MS, tree, zeros, np.ones(1, np.int64), zeros, durations, zeros
     )
-    cause = contradiction_between(seen, None, Known(1.0, "x", NO_FACTS))
+    cause = contradiction_between(seen, Claims("sme2_off", len(times), 1, "x", NO_FACTS))
     assert cause == (
         f"all {len(times)} executions in the ETDump last 1000000 ns, on a clock of 1 ns" if is_told else None
     )
@@ -148,72 +165,40 @@ def test_a_processor_that_is_not_the_device_s_is_told(name: str, honest: Facts, 
     assert told(facts=lie, **stats) == cause
 
 
-METHOD = ProgramMethod("forward", (), (), (Call(0, 1, delegate="XnnpackBackend"), Call(0, 2, operator="aten::add.out")))
-SHOWN = [
-    ("delegate_call", "DELEGATE_CALL", 1),
-    ("operator_call", "OPERATOR_CALL", 2),
-    ("portable", "native_call_add.out", 2),
-]
-
-
-@pytest.mark.parametrize(
-    ("shown", "cause"),
-    [
-        (SHOWN, None),
-        (
-            [("delegate_call", "DELEGATE_CALL", 2), *SHOWN],
-            "the ETDump shows a call of a delegate, DELEGATE_CALL at instruction 2 of chain 0, where the program calls "
-            "aten::add.out",
-        ),
-        (
-            [*SHOWN, ("operator_call", "OPERATOR_CALL", 3)],
-            "the ETDump shows a call of an operator, OPERATOR_CALL at instruction 3 of chain 0, where the program "
-            "calls nothing",
-        ),
-        (
-            [*SHOWN[:2], ("portable", "native_call_sub.out", 2)],
-            "the ETDump shows operator native_call_sub.out at instruction 2 of chain 0, where the program calls "
-            "aten::add.out",
-        ),
-        (
-            SHOWN[:1],
-            "the program calls aten::add.out at instruction 2 of chain 0, and the ETDump shows no call there",
-        ),
-    ],
-    ids=["honest", "another kind", "a call too many", "another operator", "a call too few"],
-)
-def test_operators_that_are_not_the_program_s_are_told(shown: list[tuple[str, str, int]], cause: str | None) -> None:
-    tree = tuple(TreeNode(0, kind, name, 0, place, OperatorName(name)) for kind, name, place in shown)
-    honest = runs(2 * MS, MS, MS)
-    seen = replace(honest, tree=tree)
-    stats = Stats.model_validate(HONEST)
-    assert contradiction_between(seen, stats, Known(0.02, "linux-x86_64", NO_FACTS, METHOD)) == cause
-    # and a program with branches may leave out calls
-    branching = replace(METHOD, has_branches=True)
-    left = contradiction_between(seen, stats, Known(0.02, "linux-x86_64", NO_FACTS, branching))
-    assert left == (None if shown == SHOWN[:1] else cause)
-
-
-def test_the_etdump_of_an_earlier_session_is_recognised(tmp_path: Path) -> None:
+def test_the_etdump_of_an_earlier_session_is_recognised() -> None:
     # given the ETDump of a session
-    (etdump := tmp_path / "model.etdump").write_bytes(b"x")
     seen: dict[str, str] = {}
-    assert etdump_of_another(etdump, None, "first", seen) is None
+    assert etdump_of_another(b"x", runs(MS, MS), "first", seen) is None
     # then it may be judged again, and is not that of another session
-    assert etdump_of_another(etdump, None, "first", seen) is None
+    assert etdump_of_another(b"x", runs(MS, MS), "first", seen) is None
     cause = (
         "its ETDump is that of session first: both have SHA-256 2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db0225"
     )
-    assert str(etdump_of_another(etdump, None, "second", seen)).startswith(cause)
+    assert str(etdump_of_another(b"x", runs(MS, MS), "second", seen)).startswith(cause)
 
 
-def test_an_etdump_that_is_not_the_one_that_the_runner_wrote_is_recognised(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("step_ns", "is_told"), [(1, True), (1_000, False)])
+def test_the_times_of_an_earlier_session_at_another_time_are_recognised(step_ns: int, is_told: bool) -> None:
+    # given two ETDumps whose executions last equally long, on a fine clock or on one of a few steps
+    times = [2_345_678, 1_003_217, 1_001_904, 1_009_461, 1_000_377]
+    first = runs(*(each // step_ns * step_ns for each in times), start=tuple(range(0, 50 * MS, 10 * MS)))
+    shifted = replace(first, run_start_ns=first.run_start_ns + 12_345)
+    # when both are judged
+    seen: dict[str, str] = {}
+    assert etdump_of_another(b"x", first, "first", seen) is None
+    cause = etdump_of_another(b"y", shifted, "second", seen)
+    # then the second is a copy only where chance would not give the same times
+    told_ = "its 5 executions, from 2345678 ns to 1000377 ns, last exactly as long as those of session first"
+    assert cause == (told_ if is_told else None)
+    # and a time that differs by a nanosecond is another measurement
+    other = replace(first, execute_ns=first.execute_ns + np.array([0, 0, 1, 0, 0]))
+    assert etdump_of_another(b"z", other, "third", seen) is None
+
+
+def test_an_etdump_that_is_not_the_one_that_the_runner_wrote_is_recognised() -> None:
     # given an ETDump and statistics that state its CRC-32, another one, or none
-    (etdump := tmp_path / "model.etdump").write_bytes(b"123456789")
     right, other, none = (Stats(etdump_crc32=crc) for crc in (0xCBF43926, 1, None))
     # then only the second is told
-    assert etdump_of_another(etdump, right, "s", {}) is None
-    assert etdump_of_another(etdump, none, "s", {}) is None
-    assert etdump_of_another(etdump, other, "s", {}) == (
-        "model.etdump has CRC-32 cbf43926, and stats.json states 00000001"
-    )
+    assert other_content(b"123456789", right) is None
+    assert other_content(b"123456789", none) is None
+    assert other_content(b"123456789", other) == "model.etdump has CRC-32 cbf43926, and stats.json states 00000001"
