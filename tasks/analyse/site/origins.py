@@ -76,7 +76,7 @@ def _origins(site: "Site") -> Iterator[tuple[str, str]]:
     for name, row in site.devices.items():
         yield f"devices/{name}.html", f"{prints.get(('device', row.device))} {row.night} {nights[-1:]} {decisions}"
         for monday in weeks_of(site.series_of[row.device]):
-            yield addresses.history_file(row.device, monday), prints.get(("week", f"{row.device}/{monday}"), "none")
+            yield addresses.history_file(row.device, monday), prints["week", f"{row.device}/{monday}"]
     for kept in site.reader.rows(KeptRow, {"nights": nights}):
         page = addresses.cell_page if kept.kind == "cell" else addresses.session_page
         yield page(kept.name), "kept"
