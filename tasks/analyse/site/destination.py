@@ -83,7 +83,7 @@ class _Folder:
         self._has_written = False
 
     def is_empty(self) -> bool:
-        return set(os.listdir(self._root)) <= {_ASIDE}
+        return set(os.listdir(self._root)) <= {_ASIDE}  # noqa: PTH208 (there is no path of an open folder)
 
     def read(self, name: str, most_bytes: int) -> bytes | None:
         try:
@@ -128,7 +128,7 @@ class _Folder:
         """Write a file for the block to move; it is removed on an error."""
         descriptor = os.open(_ASIDE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=self._root)
         try:
-            with open(descriptor, "wb") as stream:
+            with os.fdopen(descriptor, "wb") as stream:
                 stream.write(content)
                 stream.flush()
                 os.fsync(descriptor)
@@ -207,12 +207,12 @@ class _Prefix:
         sizes = {f"{self._root}/{name}": self._sizes[name] for name in names if name in self._sizes}
         hashes = {}
         for path, content in read_files(self._fs, sizes, MOST_FILE_BYTES).items():
-            if isinstance(content, FileNotFoundError):
-                continue
-            if isinstance(content, Exception) and not isinstance(content, BundleError):
+            if isinstance(content, bytes):
+                hashes[self._name(path)] = hashlib.sha256(content).hexdigest()
+            elif isinstance(content, BundleError):  # it is too large
+                hashes[self._name(path)] = FOREIGN
+            elif not isinstance(content, FileNotFoundError):
                 raise content
-            foreign = isinstance(content, BundleError)
-            hashes[self._name(path)] = FOREIGN if foreign else hashlib.sha256(content).hexdigest()
         return hashes
 
     def write(self, files: Mapping[str, bytes]) -> None:

@@ -33,7 +33,7 @@ def _other_than_marker(name: str) -> str:
 _Address = Annotated[
     str, Field(max_length=250, pattern=rf"^(?:{_STEP}/){{0,2}}{_STEP}$"), AfterValidator(_other_than_marker)
 ]
-_Page = tuple[Annotated[str, Field(max_length=1000)], Sha256]
+_Page = tuple[str, Sha256]
 
 
 class _Stated(BaseModel):

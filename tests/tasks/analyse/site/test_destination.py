@@ -3,14 +3,19 @@
 import json
 import os
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
+from hypothesis import given
+from hypothesis import strategies as st
 
 from devices.errors import FarmError, InputError
+from tasks.analyse.report import addresses
 from tasks.analyse.site.destination import open_destination
+from tasks.analyse.site.manifest import manifest_of, parse_manifest
 from tests.fixtures.publications import files_at, publish_pages
 from tests.fixtures.s3 import objects_of, s3_client
 
@@ -40,6 +45,11 @@ def former(**pages: Any) -> bytes:
 
 
 @pytest.mark.parametrize("name", ["index.html", "notes.txt", "a/b/c.txt", ".hidden"])
+@pytest.mark.fault(
+    stage="publish",
+    done="the site was published to a place with files of others",
+    holds="refused in one sentence; nothing is changed",
+)
 def test_a_place_with_files_of_others_is_refused_as_it_is(location: str, name: str) -> None:
     put(location, name, b"mine")
     with pytest.raises(InputError, match="has files that etfarm did not publish; name an empty"):
@@ -55,6 +65,7 @@ def test_a_place_with_files_of_others_is_refused_as_it_is(location: str, name: s
         b"[]",
         b'{"name": "a package", "version": "1.0"}',
         b'{"etfarm": "0.1", "pages": 3}',
+        b'{"etfarm": "0.1", "pages": {}, "files": []}',
         former(**{"index.html": ["x"]}),
         former(**{"index.html": ["x", "not a hash"]}),
         b"[" * 100_000,
@@ -82,10 +93,18 @@ def test_a_manifest_that_etfarm_did_not_write_is_refused_as_it_is(tmp_path: Path
     assert files_at(str(tmp_path)) == before
 
 
+@given(st.text(max_size=80), st.text(max_size=80))
+def test_pages_of_any_names_are_in_a_manifest_that_is_read_again(name: str, other: str) -> None:
+    pages = [addresses.model_page(name), addresses.sweep_page(name), addresses.history_file(name, date(2026, 1, 5))]
+    pages.append(addresses.arms_page("precision", name, other))
+    manifest = manifest_of(dict.fromkeys(pages, ("origin " * 1000, "0" * 64)), dict.fromkeys(pages, "1" * 64))
+    assert parse_manifest(manifest.text(), "published.json", take_over=False) == manifest
+
+
 def test_a_manifest_larger_than_any_is_not_read(tmp_path: Path) -> None:
     with (tmp_path / "published.json").open("wb") as file:
         file.truncate(1 << 40)
-    with pytest.raises(FarmError, match="published.json: has 1099511627776 bytes; the limit is"):
+    with pytest.raises(FarmError, match=r"published\.json: has 1099511627776 bytes; the limit is"):
         publish_pages(str(tmp_path), PAGES)
 
 
@@ -109,6 +128,11 @@ def test_pages_of_a_former_version_are_taken_over_only_on_request(location: str)
     }
 
 
+@pytest.mark.fault(
+    stage="publish",
+    done="published pages were changed",
+    holds="they stay and are named; the others are published",
+)
 def test_a_file_that_was_changed_or_is_of_others_stays_and_is_named(location: str) -> None:
     # given a published site in which a page to be written and one to be removed were changed, and a file of others
     publish_pages(location, PAGES)
@@ -160,7 +184,7 @@ def test_a_manifest_that_is_a_link_is_refused(tmp_path: Path) -> None:
     publish_pages(str(tmp_path / "site"), PAGES)
     (tmp_path / "other").mkdir()
     (tmp_path / "other/published.json").symlink_to(tmp_path / "site/published.json")
-    with pytest.raises(FarmError, match="other/published.json: is a link"):
+    with pytest.raises(FarmError, match=r"other/published\.json: is a link"):
         publish_pages(str(tmp_path / "other"), PAGES)
 
 

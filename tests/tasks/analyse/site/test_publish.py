@@ -1,11 +1,14 @@
 """The published site: complete, and written again only where it changed."""
 
+import posixpath
+import re
 from pathlib import Path
 
 import pytest
 
 from tasks.analyse.report.html import as_html
 from tasks.analyse.report.page import Cell, Column, Page, Section, Table
+from tasks.analyse.site import origins
 from tasks.analyse.site import publish as publishing
 from tasks.analyse.site.manifest import MARKER
 from tasks.analyse.site.publish import publish
@@ -69,6 +72,26 @@ def test_a_new_night_writes_what_it_changed_and_leaves_older_nights(farm: Bundle
     # and it is what a publication into an empty folder would be
     publish(farm.warehouse, str(tmp_path / "fresh"))
     assert files_of(tmp_path / "fresh") == after
+
+
+def test_no_page_links_to_one_that_was_removed(
+    farm: BundleMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a published site that keeps the pages of two nights
+    monkeypatch.setattr(origins, "_MOST_NIGHTS", 2)
+    site = tmp_path / "site"
+    publish(farm.warehouse, str(site))
+    # when only one of two models is measured in the next two nights
+    for day in (4, 5):
+        night_of(farm, day, model__name="other")
+    farm.load()
+    assert publish(farm.warehouse, str(site)).removed > 0
+    # then the page of the other one leads to none of its nights that are no longer there
+    pages = files_of(site)
+    for name in (name for name in pages if name.endswith(".html")):
+        links = set(re.findall(rb'href="([^"#?:]+)["#?]', pages[name]))
+        lead_to = {posixpath.normpath(posixpath.join(posixpath.dirname(name), link.decode())) for link in links}
+        assert (name, lead_to - pages.keys()) == (name, set())
 
 
 def test_a_bucket_gets_the_same_files(farm: BundleMaker, tmp_path: Path, bucket: str) -> None:
