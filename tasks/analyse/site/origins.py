@@ -1,7 +1,7 @@
 """Which pages are published, and from what each is made: a page is made again only if that changed."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from importlib.metadata import version
@@ -55,7 +55,6 @@ def origins_of(site: "Site") -> dict[str, str]:
 def _origins(site: "Site") -> Iterator[tuple[str, str]]:
     rows = site.reader.rows(FingerprintRow)
     prints = {(row.kind, row.name): row.fingerprint for row in rows}
-    decisions = prints["decisions", ""]
     for address in (*ASSETS, "feed.atom", *(address for _, address in NAVIGATION)):
         yield address, f"vl-convert {version('vl-convert-python')}" if address == _DRAWING else ALWAYS
     nights = [str(row.night) for row in site.nights[:_MOST_NIGHTS]]
@@ -79,17 +78,21 @@ def _origins(site: "Site") -> Iterator[tuple[str, str]]:
         yield f"sweeps/{name}.html", f"{prints['sweep', sweep.sweep_id]} {of_night.get(str(sweep.night))}"
     newest_of = {row.model: str(row.night) for row in sorted(site.series, key=lambda row: row.night)}
     for shown, night in newest_of.items():
-        model = prints["model", site.reader.models.get(shown, shown)]
-        yield (
-            addresses.model_page(shown),
-            f"{model} {kept_of['cell', night]} {nights[-1]}" if night in of_night else model,
-        )
+        links = f"{kept_of['cell', night]} {nights[-1]}" if night in of_night else ""
+        yield addresses.model_page(shown), f"{prints['model', site.reader.models.get(shown, shown)]} {links}"
     for unjudged in site.unjudged.values():
         yield addresses.model_page(unjudged.model), f"{prints['sweep', unjudged.sweep_id]} {nights[:1]}"
+    yield from _of_devices(site, prints, nights)
+    for kept in kept_rows:
+        page = addresses.cell_page if kept.kind == "cell" else addresses.session_page
+        yield page(kept.name), f"kept {kept_of['session', str(kept.night)]}"
+
+
+def _of_devices(
+    site: "Site", prints: Mapping[tuple[str, str], str], nights: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    decisions = prints["decisions", ""]
     for name, row in site.devices.items():
         yield f"devices/{name}.html", f"{prints.get(('device', row.device))} {row.night} {nights[-1:]} {decisions}"
         for monday in weeks_of(site.series_of[row.device]):
             yield addresses.history_file(row.device, monday), prints["week", f"{row.device}/{monday}"]
-    for kept in kept_rows:
-        page = addresses.cell_page if kept.kind == "cell" else addresses.session_page
-        yield page(kept.name), f"kept {kept_of['session', str(kept.night)]}"
