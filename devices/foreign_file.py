@@ -10,6 +10,7 @@ import io
 import os
 import stat
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from devices.errors import FarmError
@@ -24,13 +25,13 @@ class ForeignFileError(FarmError):
 
 
 @contextlib.contextmanager
-def open_foreign(path: Path, most_bytes: int) -> Iterator[io.BufferedReader]:
-    """Yield the content of a regular file of at most `most_bytes`; raises ForeignFileError.
+def open_foreign(path: Path, most_bytes: int, folder: int | None = None) -> Iterator[io.BufferedReader]:
+    """Yield the content of a regular file of at most `most_bytes`, in an open `folder`; raises ForeignFileError.
 
     A link is refused, since it can lead out of the folder; a pipe is not waited for.
     """
     try:
-        with open(path, "rb", opener=_open_regular) as stream:
+        with open(path, "rb", opener=partial(_open_regular, folder=folder)) as stream:
             size_bytes = os.fstat(stream.fileno()).st_size
             if size_bytes > most_bytes:
                 raise ForeignFileError(f"{path}: has {size_bytes} bytes; the limit is {most_bytes}")
@@ -61,10 +62,10 @@ _NOT_REGULAR = errno.EOPNOTSUPP
 _CAUSES = {errno.ELOOP: "is a link; copy the file in its place", _NOT_REGULAR: "is not a regular file; move it away"}
 
 
-def _open_regular(path: str, flags: int) -> int:
+def _open_regular(path: str, flags: int, folder: int | None) -> int:
     """Open a file as `open` asks for; raises OSError, with _NOT_REGULAR for what is none."""
     # Opening a pipe would otherwise wait for somebody who writes to it.
-    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(_NOT_REGULAR, os.strerror(_NOT_REGULAR))

@@ -22,7 +22,7 @@ sessions AS (
     ORDER BY night DESC, session_id
     LIMIT 1000
 )
-SELECT 'cell' AS kind, cell AS name FROM changed
+SELECT 'cell' AS kind, cell AS name, night FROM changed
 UNION ALL
-SELECT 'session', session_id FROM sessions
+SELECT 'session', session_id, night FROM sessions
 ORDER BY kind, name;

@@ -1,11 +1,15 @@
 -- Every series on each device with its newest verdict on its latency.
 WITH
 newest AS (
-    SELECT *, count(*) OVER of_series AS nights, min(night) OVER of_series AS first_night
     FROM series_verdict
     WHERE metric = 'latency'
-    WINDOW of_series AS (PARTITION BY series_id, device)
     QUALIFY row_number() OVER (PARTITION BY series_id, device ORDER BY night DESC) = 1
+),
+measured AS (
+    SELECT series_id, device, count(*) AS nights, list(DISTINCT date_trunc('week', night)::DATE) AS weeks
+    FROM series_verdict
+    WHERE metric = 'latency'
+    GROUP BY series_id, device
 )
 SELECT
     model,
@@ -25,7 +29,8 @@ SELECT
     since,
     nights,
     _verdict_place(verdict) AS place,
-    first_night
+    weeks
 FROM newest
+JOIN measured USING (series_id, device)
 JOIN series USING (series_id)
 ORDER BY model, device, threads, precision <> 'fp32', precision, variant, night DESC, series_id;

@@ -11,6 +11,7 @@ from devices.foreign_text import one_line
 
 # A night is a date at the farm and a time is UTC: the date may be a day ahead.
 _ZONES_APART = timedelta(days=1)
+_FIRST_NIGHT = date(2023, 10, 1)
 _SHOWN = 40
 
 
@@ -22,10 +23,23 @@ def _checked_moment(text: str) -> str:
 
 
 def _checked_night(text: str) -> str:
+    night = None
     with contextlib.suppress(ValueError):
-        if date.fromisoformat(text).isoformat() == text:
-            return text
-    raise _unreadable(text, "an existing date, such as 2026-01-31")
+        night = date.fromisoformat(text)
+    if night is None or night.isoformat() != text:
+        raise _unreadable(text, "an existing date, such as 2026-01-31")
+    if fault := night_fault(night):
+        raise PydanticCustomError("night", "{night} {fault}", {"night": text, "fault": fault})
+    return text
+
+
+def night_fault(night: date) -> str | None:
+    """Return why no session can be of a night, as `is ...`; None if one can."""
+    if night < _FIRST_NIGHT:
+        return f"is before {_FIRST_NIGHT}, the first release of ExecuTorch"
+    if night - datetime.now(UTC).date() > _ZONES_APART:
+        return "is more than a day in the future"
+    return None
 
 
 def _unreadable(text: str, wanted: str) -> PydanticCustomError:
@@ -44,7 +58,7 @@ Positive = Annotated[int, Field(ge=1, le=MOST_INT)]
 Moment = Annotated[str, AfterValidator(_checked_moment)]
 """A time in ISO 8601 with its UTC offset."""
 Night = Annotated[str, AfterValidator(_checked_night)]
-"""An existing date in ISO 8601."""
+"""An existing date in ISO 8601, from ExecuTorch's first release to a day after today."""
 MOST_APART_S = 3600.0
 """How far the clocks of a farm and of a lab may differ."""
 ClockAhead = Annotated[float, Field(ge=-MOST_APART_S, le=MOST_APART_S, allow_inf_nan=False)]

@@ -7,6 +7,7 @@ from datetime import date
 
 from devices.errors import InputError
 from tasks.bundle.record import SweepNight
+from tasks.bundle.values import night_fault
 
 
 def parse_night(text: str) -> date:
@@ -18,10 +19,20 @@ def parse_night(text: str) -> date:
 
 
 def night_or_today(night: date | None, today: date) -> date:
-    """Return the night that a sweep belongs to, today if None is named; raises InputError for one in the future."""
+    """Return the night that a sweep belongs to, today if None is named.
+
+    Raises InputError for one in the future, or before ExecuTorch.
+    """
     if night and night > today:
         raise InputError(f"the night {night} is in the future (today is {today}); name today or an earlier night")
-    return night or today
+    return _possible(night or today)
+
+
+def _possible(night: date) -> date:
+    """Return a night; raises InputError if no session can be of it, also because this machine's clock is wrong."""
+    if fault := night_fault(night):
+        raise InputError(f"the night {night} {fault}; name a later night, or set the clock of this machine")
+    return night
 
 
 def sweep_night(name: str, night: date, sweep_ids: Iterable[str], *, again: bool) -> SweepNight:
@@ -45,6 +56,6 @@ def _numbers(name: str, night: date, sweep_ids: Iterable[str]) -> list[int]:
 
 
 def _numbered(name: str, night: date, number: int) -> SweepNight:
-    first = f"{name}-{night.isoformat()}"
+    first = f"{name}-{_possible(night).isoformat()}"
     sweep_id = first if number == 1 else f"{first}.{number}"
     return SweepNight(sweep_id=sweep_id, name=name, night=night.isoformat())

@@ -28,12 +28,12 @@ def reported(location: str, what: str) -> Iterator[None]:
         raise BundleError(f"{location}: {what} ({cause}); {way_on}") from error
 
 
-def checked_location(location: str) -> str:
-    """Return the URL; raises InputError if it is not supported or contains credentials."""
+def checked_location(location: str, option: str = "--bundles") -> str:
+    """Return the URL of an option; raises InputError if it is not supported or contains credentials."""
     if "@" in urllib.parse.urlsplit(location).netloc:
         scheme = location.partition("://")[0]
         raise InputError(
-            f"--bundles {scheme}://...: the location contains credentials; remove them and set them in the environment "
+            f"{option} {scheme}://...: the location contains credentials; remove them and set them in the environment "
             "(for S3, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY)"
         )
     file_system(location)
@@ -77,8 +77,8 @@ def _storage_errors() -> tuple[type[Exception], ...]:
     try:
         from botocore.exceptions import BotoCoreError, ClientError
     except ImportError:
-        return (OSError,)
-    return (OSError, BotoCoreError, ClientError)
+        return (OSError, NotImplementedError)
+    return (OSError, NotImplementedError, BotoCoreError, ClientError)
 
 
 class _Folder:

@@ -14,6 +14,7 @@ app = typer.Typer(
     epilog="Example: etfarm site, or: etfarm site --publish s3://bucket/farm",
 )
 _HOST = "127.0.0.1"
+_MOST_NAMED = 10
 
 
 @app.callback()
@@ -21,8 +22,20 @@ def site(
     context: typer.Context,
     publish: Annotated[
         str | None,
-        typer.Option("--publish", help="Write the pages to this folder or URL instead, only what changed."),
+        typer.Option(
+            "--publish",
+            help="Write the pages to this folder or URL instead, only what changed. It has to be empty, or published "
+            "by etfarm; files of others stay.",
+        ),
     ] = None,
+    take_over: Annotated[
+        bool,
+        typer.Option(
+            "--take-over",
+            help="Publish where an earlier version of etfarm did: pages listed in its published.json are replaced and "
+            "removed, unless they were changed.",
+        ),
+    ] = False,
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 lets the system choose one.")
     ] = 4280,
@@ -32,12 +45,17 @@ def site(
     """Show the farm's pages: this morning, nights, models, devices, series.
 
     They are served from the newest snapshot, and follow it within seconds. Only this machine reaches them; a proxy with
-    a password serves them to a team (docs/operations.md). A published folder opens without a server, too.
+    a password serves them to a team (docs/operations.md). A published folder opens without a server, too. Exits with 1
+    if files of others are in place of published pages.
     """
     if context.invoked_subcommand is not None:
         return
     if publish is not None:
-        _publish(publish, var, warehouse)
+        _publish(publish, take_over, var, warehouse)
+    elif take_over:
+        from devices.errors import InputError
+
+        raise InputError("--take-over: nothing is published; add --publish with the folder or URL")
     else:
         _serve(port, var, warehouse)
 
@@ -54,13 +72,19 @@ def report(
     show(write_report(sweep_id, var, warehouse))
 
 
-def _publish(location: str, var: Path, warehouse: Path | None) -> None:
+def _publish(location: str, take_over: bool, var: Path, warehouse: Path | None) -> None:
     from flows.warehouse.readable import readable_warehouse
+    from tasks.analyse.report.text import counted
     from tasks.analyse.site.publish import publish
 
     with readable_warehouse(var, warehouse) as readable:
-        done = publish(readable, location, lambda line: show(line, err=True))
+        done = publish(readable, location, lambda line: show(line, err=True), take_over=take_over)
     show(f"{done.pages} pages, {done.written} files written, {done.removed} removed: {location.rstrip('/')}/index.html")
+    if done.kept:
+        names = ", ".join(done.kept[:_MOST_NAMED]) + (", ..." if len(done.kept) > _MOST_NAMED else "")
+        cause = f"{counted(len(done.kept), 'file')} left unchanged, because etfarm did not write the content ({names})"
+        show(f"{location}: {cause}; move what hinders away, then publish again", err=True)
+        raise typer.Exit(1)
 
 
 def _serve(port: int, var: Path, warehouse: Path | None) -> None:

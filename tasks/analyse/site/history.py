@@ -26,12 +26,8 @@ _values_of = attrgetter(*_COLUMNS)
 
 
 def weeks_of(series: Sequence[SeriesRow]) -> list[date]:
-    """Return the Monday of each week from the first night of any of the series to the last."""
-    if not series:
-        return []
-    first, last = min(row.first_night for row in series), max(row.night for row in series)
-    monday = first - timedelta(days=first.weekday())
-    return [monday + _WEEK * week for week in range((last - monday) // _WEEK + 1)]
+    """Return the Monday of each week in which any of the series has a night."""
+    return sorted({monday for row in series for monday in row.weeks})
 
 
 def histories_of(series: Sequence[SeriesRow], decisions: Sequence[DecisionRow]) -> Histories:

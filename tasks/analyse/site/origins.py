@@ -1,7 +1,9 @@
 """Which pages are published, and from what each is made: a page is made again only if that changed."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from importlib.metadata import version
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -42,6 +44,7 @@ class KeptRow(SiteRow):
     query = "kept"
     kind: str
     name: str
+    night: date
 
 
 def origins_of(site: "Site") -> dict[str, str]:
@@ -52,11 +55,15 @@ def origins_of(site: "Site") -> dict[str, str]:
 def _origins(site: "Site") -> Iterator[tuple[str, str]]:
     rows = site.reader.rows(FingerprintRow)
     prints = {(row.kind, row.name): row.fingerprint for row in rows}
-    decisions = prints["decisions", ""]
     for address in (*ASSETS, "feed.atom", *(address for _, address in NAVIGATION)):
         yield address, f"vl-convert {version('vl-convert-python')}" if address == _DRAWING else ALWAYS
     nights = [str(row.night) for row in site.nights[:_MOST_NIGHTS]]
-    of_night = {night: prints["night", night] for night in nights}
+    kept_rows = site.reader.rows(KeptRow, {"nights": nights})
+    # Those of older nights are kept as far as the newest ones leave room: pages that lead to them are made again.
+    kept_of = Counter((row.kind, str(row.night)) for row in kept_rows)
+    of_night = {
+        night: f"{prints['night', night]} {kept_of['cell', night]} {kept_of['session', night]}" for night in nights
+    }
     for after, night, before in zip([None, *nights], nights, [*nights[1:], None], strict=False):
         yield f"nights/{night}.html", f"{of_night[night]} {before} {after}"
     for later, earlier in pairwise(site.nights[:_MOST_NIGHTS]):
@@ -69,14 +76,23 @@ def _origins(site: "Site") -> Iterator[tuple[str, str]]:
         if str(sweep.night) not in of_night:
             continue
         yield f"sweeps/{name}.html", f"{prints['sweep', sweep.sweep_id]} {of_night.get(str(sweep.night))}"
-    for shown in dict.fromkeys(row.model for row in site.series):
-        yield addresses.model_page(shown), prints["model", site.reader.models.get(shown, shown)]
+    newest_of = {row.model: str(row.night) for row in sorted(site.series, key=lambda row: row.night)}
+    for shown, night in newest_of.items():
+        links = f"{kept_of['cell', night]} {nights[-1]}" if night in of_night else ""
+        yield addresses.model_page(shown), f"{prints['model', site.reader.models.get(shown, shown)]} {links}"
     for unjudged in site.unjudged.values():
         yield addresses.model_page(unjudged.model), f"{prints['sweep', unjudged.sweep_id]} {nights[:1]}"
+    yield from _of_devices(site, prints, nights)
+    for kept in kept_rows:
+        page = addresses.cell_page if kept.kind == "cell" else addresses.session_page
+        yield page(kept.name), f"kept {kept_of['session', str(kept.night)]}"
+
+
+def _of_devices(
+    site: "Site", prints: Mapping[tuple[str, str], str], nights: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    decisions = prints["decisions", ""]
     for name, row in site.devices.items():
         yield f"devices/{name}.html", f"{prints.get(('device', row.device))} {row.night} {nights[-1:]} {decisions}"
         for monday in weeks_of(site.series_of[row.device]):
-            yield addresses.history_file(row.device, monday), prints.get(("week", f"{row.device}/{monday}"), "none")
-    for kept in site.reader.rows(KeptRow, {"nights": nights}):
-        page = addresses.cell_page if kept.kind == "cell" else addresses.session_page
-        yield page(kept.name), "kept"
+            yield addresses.history_file(row.device, monday), prints["week", f"{row.device}/{monday}"]

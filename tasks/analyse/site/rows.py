@@ -122,7 +122,8 @@ class SeriesRow(CellRow, SiteRow):
     nights: Annotated[int, Number("Nights")]
     place: int
     """Of the verdict, the worst first."""
-    first_night: date
+    weeks: Sequence[date]
+    """The Monday of each week in which it has a night."""
 
     @property
     def page(self) -> str:

@@ -14,14 +14,13 @@ from devices.foreign_file import ForeignFileError, read_foreign
 from devices.foreign_json import parse_json
 from devices.foreign_text import one_line, plain_line
 from tasks.bundle.names import FileName
-from tasks.bundle.values import MOST_INT, first_mistake
+from tasks.bundle.values import MOST_INT, first_mistake, night_fault
 
 _OTHERS = {".git", ".venv", "executorch"}
 _MOST_EXPERIMENTS = 10_000
 _MOST_BYTES = 2 << 20  # parsed JSON takes 40 times as much memory as its text; a configuration has some kilobytes
 _MOST_LETTERS = 1000
 _MOST_STEM_BYTES = 100
-_YEARS = range(2000, 2100)
 
 
 def _line(text: str) -> str:
@@ -46,7 +45,8 @@ def _moment(stated: object) -> datetime:
         moment = datetime.fromisoformat(stated if isinstance(stated, str) else "")
         return measured_at(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
     except (ValueError, OverflowError):
-        raise PydanticCustomError("moment", "must be a time such as 2026-01-20T10:00:00+00:00") from None
+        text = "must be a time such as 2026-01-20T10:00:00+00:00, from 2023-10-01 on and not in the future"
+        raise PydanticCustomError("moment", text) from None
 
 
 Line = Annotated[str, AfterValidator(_line)]
@@ -81,8 +81,8 @@ class KitConfig(BaseModel, frozen=True):
 def measured_at(moment: datetime) -> datetime:
     """Return the time in UTC; raises ValueError or OverflowError if nothing can have been measured then."""
     moment = moment.astimezone(UTC)
-    if moment.year not in _YEARS:
-        raise ValueError(f"the year is {moment.year}")
+    if fault := night_fault(moment.date()):
+        raise ValueError(f"{moment.date()} {fault}")
     return moment
 
 

@@ -300,10 +300,10 @@ def test_a_configuration_with_a_wrong_value_is_refused_with_its_key(
         ("9999-99-99", None),
         ("0001-01-01", None),
         ("9999-12-31T23:59:59-12:00", None),
-        ("1999-12-31T23:59:59+00:00", None),
-        ("2000-01-01T00:00:00+00:00", "2000-01-01"),
-        ("2099-12-31T23:59:59+00:00", "2099-12-31"),
-        ("2099-12-31T23:59:59-01:00", None),
+        ("2023-09-30T23:59:59+00:00", None),
+        ("2023-10-01T00:00:00+00:00", "2023-10-01"),
+        ("2023-10-01T00:00:00+01:00", None),
+        ("2099-12-31T23:59:59+00:00", None),
         ("2026-01-20", "2026-01-20"),
     ],
 )
@@ -314,7 +314,8 @@ def test_a_manifest_states_a_time_in_which_something_was_measured(
     manifest.write_text(manifest.read_text(encoding="utf-8").replace("2026-01-20T10:00:00+00:00", moment))
     code, printed = etfarm("warehouse", "import-kit", kit.root)
     if night is None:
-        cause = "not a configuration of the kit (`generated_at`: must be a time such as 2026-01-20T10:00:00+00:00)"
+        form = "a time such as 2026-01-20T10:00:00+00:00, from 2023-10-01 on and not in the future"
+        cause = f"not a configuration of the kit (`generated_at`: must be {form})"
         assert (code, printed) == (2, f"etfarm: {manifest}: {cause}; correct it or move it away\n")
     else:
         assert (code, records(tmp_path)["mac_sme2_on"].sweep.night) == (0, night)

@@ -1,5 +1,6 @@
 """The live pages: read-only, from the newest snapshot."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from fastapi.testclient import TestClient
 
 from flows.warehouse.publish import load_and_publish
 from flows.warehouse.site import app_of
+from tasks.store.files import sha256_of
 from tasks.store.store import open_store
 from tasks.store.var import Var
 from tests.fixtures.nights import night_of
@@ -65,21 +67,40 @@ def test_no_address_reaches_files_or_sql(var: Path, address: str) -> None:
     assert TestClient(app_of(var, None)).get(f"/{address}").status_code == 404
 
 
-def etfarm(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """Run the command line."""
+def etfarm(*arguments: object, seed: int = 0) -> subprocess.CompletedProcess[str]:
+    """Run the command line; sets and dictionaries are in another order for another seed."""
     command = [sys.executable, "-m", "flows.cli.main", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    environment = os.environ | {"PYTHONHASHSEED": str(seed)}
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
 
 
-def test_the_command_publishes_a_folder_and_says_where(var: Path, tmp_path: Path) -> None:
+def hashes_of(folder: Path) -> dict[str, str]:
+    """The hash of every file."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): sha256_of(path) for path in files}
+
+
+def test_the_command_publishes_the_same_bytes_each_time_and_says_where(var: Path, tmp_path: Path) -> None:
+    # given the same snapshot, which two processes publish
+    for seed, name in enumerate(("site", "other")):
+        done = etfarm("site", "--var", var, "--publish", tmp_path / name, seed=seed)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.endswith(f"{tmp_path / name}/index.html\n")
+    # then every file is the same, that which lists them, too
+    hashes = hashes_of(tmp_path / "site")
+    assert {"index.html", "published.json"} <= hashes.keys()
+    assert hashes_of(tmp_path / "other") == hashes
+    # and a page that somebody changed stays in the next publication, which names it and exits with 1
+    (tmp_path / "site/index.html").write_text("mine")
+    publish_nights(var, 2)
     done = etfarm("site", "--var", var, "--publish", tmp_path / "site")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.endswith(f"{tmp_path / 'site'}/index.html\n")
-    assert (tmp_path / "site/index.html").is_file()
+    assert done.returncode == 1
+    assert "one file left unchanged, because etfarm did not write the content (index.html)" in done.stderr
 
 
 def test_a_missing_warehouse_and_a_folder_that_cannot_be_written_are_one_sentence(var: Path, tmp_path: Path) -> None:
-    for arguments in (("--var", tmp_path / "none"), ("--var", var, "--publish", "/proc/none")):
+    published = [("--var", var, "--publish", place) for place in ("/proc/none", "")]
+    for arguments in (("--var", tmp_path / "none"), *published):
         done = etfarm("site", *arguments)
         assert done.returncode == 2
         assert done.stderr.count("\n") == 1, done.stderr

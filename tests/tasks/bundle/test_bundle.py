@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -20,9 +21,12 @@ from tasks.store.store import LocalStore
 from tests.fixtures.plans import NIGHT, a_spec, ended, planned
 from tests.fixtures.warehouse import edit
 
+DAY = timedelta(days=1)
 FILE = {"sha256": "0" * 64, "bytes": 1}
 NO_TIME = "is not a time with its UTC offset, such as 2026-01-31T07:00:00+00:00"
 BACKWARDS = "`ended_at` is 2026-01-02T03:04:04+00:00, before `started_at`, 2026-01-02T03:04:05+00:00"
+BEFORE_EXECUTORCH = "`sweep.night`: {} is before 2023-10-01, the first release of ExecuTorch"
+FUTURE = "`sweep.night`: {} is more than a day in the future"
 EARLY = "`sweep.night` is {}, after `started_at`, 2026-01-02T03:04:05+00:00"
 
 
@@ -94,7 +98,9 @@ def test_an_edited_record_is_refused_with_its_key(published: Path) -> None:
         ("sweep", sweep_of("2026-02-30"), "`sweep.night`: '2026-02-30' is not an existing date, such as 2026-01-31"),
         ("sweep", sweep_of("20260102"), "`sweep.night`: '20260102' is not an existing date, such as 2026-01-31"),
         ("sweep", sweep_of("2026-01-04"), EARLY.format("2026-01-04")),
-        ("sweep", sweep_of("9999-01-01"), EARLY.format("9999-01-01")),
+        ("sweep", sweep_of("9999-01-01"), FUTURE.format("9999-01-01")),
+        ("sweep", sweep_of("0001-01-01"), BEFORE_EXECUTORCH.format("0001-01-01")),
+        ("sweep", sweep_of("2023-09-30"), BEFORE_EXECUTORCH.format("2023-09-30")),
         ("sweep.sweep_id", "/etc", "`sweep.sweep_id`: '/etc' is not the name of a file or folder"),
         ("sweep.sweep_id", "..", "`sweep.sweep_id`: '..' is not the name of a file or folder"),
     ],
@@ -111,6 +117,16 @@ def test_a_record_that_cannot_be_true_is_refused_with_its_key(
     assert str(refused.value) == f"{published / 'session.json'}: {sentence}"
 
 
+def test_a_session_may_be_of_tomorrow_and_of_no_later_night(published: Path) -> None:
+    now = datetime.now(UTC)
+    edit(published, started_at=now.isoformat(), ended_at=now.isoformat(), sweep=sweep_of(f"{now.date() + DAY}"))
+    assert read_record(published).sweep.night == f"{now.date() + DAY}"
+    night = now.date() + 3 * DAY  # a day more: midnight may pass meanwhile
+    edit(published, sweep=sweep_of(f"{night}"))
+    with pytest.raises(BundleError, match=FUTURE.format(night)):
+        read_record(published)
+
+
 @pytest.mark.parametrize("name", ["../x", "/x", "a/b", "a\\b", ".x", "..", "", "a\nb", "a\0", "é" * 101])
 def test_a_bundle_has_no_file_that_would_lie_outside_or_be_hidden(published: Path, name: str) -> None:
     edit(published, files={name: FILE})
@@ -124,7 +140,7 @@ def test_a_bundle_may_have_a_file_of_any_plain_name(published: Path, name: str) 
     assert list(read_record(published).files) == [name]
 
 
-@pytest.mark.parametrize("night", ["2025-01-01", "2026-01-02", "2026-01-03"])
+@pytest.mark.parametrize("night", ["2023-10-01", "2026-01-02", "2026-01-03"])
 def test_a_session_may_be_of_a_night_long_ago_or_of_the_next_date_of_another_time_zone(
     published: Path, night: str
 ) -> None:

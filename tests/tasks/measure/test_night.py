@@ -39,6 +39,14 @@ def test_a_night_in_the_future_is_refused() -> None:
         night_or_today(date(2026, 1, 3), today=NIGHT)
 
 
+def test_a_night_before_executorch_is_refused_also_where_the_clock_of_the_machine_states_it() -> None:
+    sentence = r"^the night 2023-09-30 is before 2023-10-01, the first release of ExecuTorch; name a later night"
+    with pytest.raises(InputError, match=sentence):
+        night_or_today(date(2023, 9, 30), today=NIGHT)
+    with pytest.raises(InputError, match=sentence):
+        sweep_night("smoke", date(2023, 9, 30), (), again=False)
+
+
 @pytest.mark.parametrize("text", ["yesterday", "2026-02-30", "20260102", "2026-W01-5", ""])
 def test_a_night_is_written_as_a_date_and_no_other_way(text: str) -> None:
     assert parse_night("2026-01-02") == NIGHT

@@ -4,8 +4,9 @@ import json
 import re
 
 from sql.warehouse import open_read_only
+from tasks.analyse.site.origins import origins_of
 from tasks.analyse.site.site import Site
-from tests.fixtures.nights import fields_of
+from tests.fixtures.nights import fields_of, night_of
 from tests.fixtures.warehouse import BundleMaker
 
 
@@ -28,3 +29,20 @@ def test_the_sessions_of_a_night_are_in_the_order_in_which_they_started(maker: B
     ((night,),) = series.values()
     sessions = night[columns.index("sessions")].split(",")
     assert [float(session.split()[1]) for session in sessions] == [1.0, 2.0, 3.0]
+
+
+def test_a_week_without_a_night_has_no_file(maker: BundleMaker) -> None:
+    # given a series with a night in the first of four weeks and one in the last
+    for day in (1, 20):
+        night_of(maker, day, sessions=1)
+    maker.load()
+    with open_read_only(maker.warehouse) as connection:
+        site = Site(connection, "x")
+        (device,) = site.series_of
+        histories = [address for address in origins_of(site) if address.startswith("histories/")]
+        # then its page and the site have these two, and the address of a week between leads nowhere
+        assert histories == [f"histories/{device}/{monday}.js" for monday in ("2026-10-26", "2026-11-16")]
+        page = site.file(f"devices/{device}.html")
+        assert page is not None
+        assert page.content.count(f"histories/{device}/") == len(histories)
+        assert site.file(f"histories/{device}/2026-11-02.js") is None

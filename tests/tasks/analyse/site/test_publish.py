@@ -1,16 +1,19 @@
-"""The published site: complete, written again only where it changed, and completed after an interruption."""
+"""The published site: complete, and written again only where it changed."""
 
-import json
+import posixpath
+import re
 from pathlib import Path
 
 import pytest
 
 from tasks.analyse.report.html import as_html
 from tasks.analyse.report.page import Cell, Column, Page, Section, Table
+from tasks.analyse.site import origins
 from tasks.analyse.site import publish as publishing
-from tasks.analyse.site.publish import STATE, publish
-from tasks.bundle.record import BundleError
+from tasks.analyse.site.manifest import MARKER
+from tasks.analyse.site.publish import publish
 from tests.fixtures.nights import night_of
+from tests.fixtures.s3 import objects_of
 from tests.fixtures.warehouse import BundleMaker
 
 
@@ -33,7 +36,7 @@ def test_a_folder_gets_all_pages_and_what_they_need(farm: BundleMaker, tmp_path:
     done = publish(farm.warehouse, str(tmp_path / "site"))
     files = files_of(tmp_path / "site")
     assert len(files) == done.pages + 1 == done.written + 1
-    assert {"index.html", "feed.atom", "assets/vega.js", "nights/2026-11-03.html", STATE} <= set(files)
+    assert {"index.html", "feed.atom", "assets/vega.js", "nights/2026-11-03.html", MARKER} <= set(files)
 
 
 def test_pages_that_are_read_together_are_those_that_are_read_alone(
@@ -71,58 +74,24 @@ def test_a_new_night_writes_what_it_changed_and_leaves_older_nights(farm: Bundle
     assert files_of(tmp_path / "fresh") == after
 
 
-def test_an_interrupted_publication_is_completed_by_the_next_one(
+def test_no_page_links_to_one_that_was_removed(
     farm: BundleMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # given a publication that ends after its first files
-    real = publishing._write
-    written: list[dict[str, bytes]] = []
-
-    def write(location: str, files: dict[str, bytes]) -> None:
-        if written:
-            raise OSError(28, "No space left on device")
-        written.append(files)
-        real(location, files)
-
-    monkeypatch.setattr(publishing, "_write", write)
-    with pytest.raises(BundleError, match="No space left on device"):
-        publish(farm.warehouse, str(tmp_path / "site"))
-    monkeypatch.undo()
-    # when the site is published again
-    publish(farm.warehouse, str(tmp_path / "site"))
-    # then it is complete
-    publish(farm.warehouse, str(tmp_path / "fresh"))
-    assert files_of(tmp_path / "site") == files_of(tmp_path / "fresh")
-
-
-def test_pages_that_are_no_longer_of_the_site_are_removed_and_nothing_else(farm: BundleMaker, tmp_path: Path) -> None:
-    # given a published folder with another file, and a state that names pages of the past and files elsewhere
+    # given a published site that keeps the pages of two nights
+    monkeypatch.setattr(origins, "_MOST_NIGHTS", 2)
     site = tmp_path / "site"
     publish(farm.warehouse, str(site))
-    (site / "models/gone.html").write_text("old")
-    (site / "notes.txt").write_text("mine")
-    (tmp_path / "outside.html").write_text("mine")
-    state = json.loads((site / STATE).read_text())
-    for name in ("models/gone.html", "../outside.html", str(tmp_path / "outside.html")):
-        state["pages"][name] = ["x", "y"]
-    (site / STATE).write_text(json.dumps(state))
-    # when it is published again
-    done = publish(farm.warehouse, str(site))
-    # then only the page is gone
-    assert done.removed == 1
-    assert not (site / "models/gone.html").exists()
-    assert (site / "notes.txt").exists()
-    assert (tmp_path / "outside.html").exists()
-
-
-def test_a_damaged_state_makes_all_pages_again(maker: BundleMaker, tmp_path: Path) -> None:
-    night_of(maker, 1, sessions=1)
-    maker.load()
-    site = tmp_path / "site"
-    done = publish(maker.warehouse, str(site))
-    for content in ("", "{", "[]", '{"etfarm": "0", "pages": {}}', '{"pages": 3, "etfarm": 1}'):
-        (site / STATE).write_text(content)
-        assert publish(maker.warehouse, str(site)).written == done.written, content
+    # when only one of two models is measured in the next two nights
+    for day in (4, 5):
+        night_of(farm, day, model__name="other")
+    farm.load()
+    assert publish(farm.warehouse, str(site)).removed > 0
+    # then the page of the other one leads to none of its nights that are no longer there
+    pages = files_of(site)
+    for name in (name for name in pages if name.endswith(".html")):
+        links = set(re.findall(rb'href="([^"#?:]+)["#?]', pages[name]))
+        lead_to = {posixpath.normpath(posixpath.join(posixpath.dirname(name), link.decode())) for link in links}
+        assert (name, lead_to - pages.keys()) == (name, set())
 
 
 def test_a_bucket_gets_the_same_files(farm: BundleMaker, tmp_path: Path, bucket: str) -> None:
@@ -130,11 +99,7 @@ def test_a_bucket_gets_the_same_files(farm: BundleMaker, tmp_path: Path, bucket:
     publish(farm.warehouse, str(tmp_path / "site"))
     publish(farm.warehouse, f"s3://{bucket}/farm")
     # then it contains what a folder would
-    from fsspec.core import url_to_fs
-
-    fs, root = url_to_fs(f"s3://{bucket}/farm", use_listings_cache=False)
-    found = {path.removeprefix(f"{root}/"): fs.cat_file(path) for path in fs.find(root)}
-    assert found == files_of(tmp_path / "site")
+    assert objects_of(bucket, "farm/") == files_of(tmp_path / "site")
     # and nothing is written twice
     assert publish(farm.warehouse, f"s3://{bucket}/farm").written == 0
 

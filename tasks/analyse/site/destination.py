@@ -1,0 +1,232 @@
+"""Where a site is published: a folder or a prefix of object storage, and the only ways in which it is changed.
+
+In a folder no link is followed: each folder of an address is opened by itself, and links are refused there. The folder
+that the user names may be a link.
+"""
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+from devices.errors import InputError
+from devices.foreign_file import ForeignFileError, open_foreign
+from tasks.bundle.names import MOST_FILE_BYTES
+from tasks.bundle.record import BundleError
+from tasks.store.access import checked_location, file_system, read_files
+
+FOREIGN = ""
+"""The hash of what is not a regular file, or larger than any page."""
+_NO_FOLDER = (errno.ENOTDIR, errno.ELOOP)
+_ASIDE = ".etfarm-part"
+"""What is being written, in the folder itself: one at a time, so that a kill leaves no other file unfinished."""
+
+
+class Destination(Protocol):
+    """Files by their addresses, such as `nights/2026-11-22.html`. Storage errors are OSErrors."""
+
+    def is_empty(self) -> bool:
+        """Return whether nothing is there."""
+
+    def read(self, name: str, most_bytes: int) -> bytes | None:
+        """Return the content of a file; None without one. Raises FarmError for a larger one."""
+
+    def missing(self, names: Iterable[str]) -> set[str]:
+        """Return which files are not there. Raises InputError where something else is in place of their folder."""
+
+    def hashes(self, names: Iterable[str]) -> dict[str, str]:
+        """Return the SHA-256 of each of the files that are there."""
+
+    def write(self, files: Mapping[str, bytes]) -> None:
+        """Write files, each completely or not at all."""
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Remove files."""
+
+
+@contextlib.contextmanager
+def open_destination(location: str) -> Iterator[Destination]:
+    """Yield what a folder, which is created, or a URL leads to. Raises InputError."""
+    if not location.strip():
+        raise InputError("--publish: the location is empty; name a folder, or a URL such as s3://bucket/farm")
+    if "://" in location:
+        yield _Prefix(location)
+        return
+    Path(location).mkdir(parents=True, exist_ok=True)
+    root = os.open(location, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        _lock(root, location)
+        yield _Folder(location, root)
+    finally:
+        os.close(root)
+
+
+def _lock(root: int, location: str) -> None:
+    """Let no other publication write to the folder until it is closed; a kill ends this as well."""
+    try:
+        fcntl.flock(root, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        cause = "another `etfarm site --publish` is writing here"
+        raise InputError(f"{location}: {cause}; wait until it ends, then publish again") from None
+    except OSError:
+        pass  # a network file system without locks: the name aside excludes as long as a file is written
+
+
+class _Folder:
+    def __init__(self, location: str, root: int) -> None:
+        self._location, self._root = location, root
+        self._has_written = False
+
+    def is_empty(self) -> bool:
+        return set(os.listdir(self._root)) <= {_ASIDE}  # noqa: PTH208 (there is no path of an open folder)
+
+    def read(self, name: str, most_bytes: int) -> bytes | None:
+        try:
+            with open_foreign(Path(name), most_bytes, folder=self._root) as stream:
+                return stream.read(most_bytes)
+        except ForeignFileError as error:
+            if error.is_missing:
+                return None
+            raise ForeignFileError(f"{self._location}/{error}") from None
+
+    def missing(self, names: Iterable[str]) -> set[str]:
+        return {name for name in names if not self._is_there(name)}
+
+    def _is_there(self, name: str) -> bool:
+        with contextlib.suppress(FileNotFoundError), self._opened(name) as (folder, file):
+            os.stat(file, dir_fd=folder, follow_symlinks=False)
+            return True
+        return False
+
+    def hashes(self, names: Iterable[str]) -> dict[str, str]:
+        hashes = {}
+        for name in names:
+            with contextlib.suppress(FileNotFoundError), self._opened(name) as (folder, file):
+                try:
+                    with open_foreign(Path(file), MOST_FILE_BYTES, folder=folder) as stream:
+                        hashes[name] = hashlib.file_digest(stream, "sha256").hexdigest()
+                except ForeignFileError as error:
+                    if not error.is_missing:
+                        hashes[name] = FOREIGN
+        return hashes
+
+    def write(self, files: Mapping[str, bytes]) -> None:
+        if not self._has_written:
+            self._remove_aside()  # a killed publication left it
+        self._has_written = True
+        for name, content in files.items():
+            with self._opened(name, create=True) as (folder, file), self._written_aside(content):
+                os.replace(_ASIDE, file, src_dir_fd=self._root, dst_dir_fd=folder)
+
+    @contextlib.contextmanager
+    def _written_aside(self, content: bytes) -> Iterator[None]:
+        """Write a file for the block to move; it is removed on an error."""
+        descriptor = os.open(_ASIDE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=self._root)
+        try:
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(descriptor)
+            yield
+        except BaseException:
+            self._remove_aside()
+            raise
+
+    def _remove_aside(self) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(_ASIDE, dir_fd=self._root)
+
+    def remove(self, names: Iterable[str]) -> None:
+        for name in names:
+            with contextlib.suppress(FileNotFoundError), self._opened(name) as (folder, file):
+                os.unlink(file, dir_fd=folder)
+
+    @contextlib.contextmanager
+    def _opened(self, name: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
+        """Yield the open folder of a file and the file's name in it; raises InputError if it is a link or a file."""
+        *steps, file = name.split("/")
+        folder = os.dup(self._root)
+        try:
+            for number, step in enumerate(steps, 1):
+                if create:
+                    with contextlib.suppress(FileExistsError):
+                        os.mkdir(step, dir_fd=folder)
+                try:
+                    inner = os.open(step, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
+                except OSError as error:
+                    if error.errno not in _NO_FOLDER:
+                        raise
+                    path = "/".join([self._location, *steps[:number]])
+                    raise InputError(f"{path}: is a link or a file, not a folder; move it away") from None
+                os.close(folder)
+                folder = inner
+            yield folder, file
+        finally:
+            os.close(folder)
+
+
+class _Prefix:
+    def __init__(self, location: str) -> None:
+        from fsspec.implementations.local import LocalFileSystem
+
+        self._fs: Any
+        self._fs, self._root = file_system(checked_location(location, "--publish"))
+        if isinstance(self._fs, LocalFileSystem):
+            raise InputError(
+                f"--publish {location}: name a folder by its path, without {location.partition('//')[0]}//"
+            )
+        if not self._root:
+            raise InputError(f"--publish {location}: the bucket is missing; write s3://bucket/prefix")
+
+    def is_empty(self) -> bool:
+        try:
+            paths = self._fs.ls(self._root, detail=False)
+        except FileNotFoundError:
+            return True
+        return all(path.rstrip("/") == self._root for path in paths)  # what a console makes for a new prefix
+
+    def read(self, name: str, most_bytes: int) -> bytes | None:
+        path = f"{self._root}/{name}"
+        try:
+            content = read_files(self._fs, {path: self._fs.info(path)["size"]}, most_bytes)[path]
+        except FileNotFoundError:
+            return None
+        if isinstance(content, Exception):
+            raise content
+        return content
+
+    def missing(self, names: Iterable[str]) -> set[str]:
+        return set(names) - self._sizes.keys()
+
+    def hashes(self, names: Iterable[str]) -> dict[str, str]:
+        sizes = {f"{self._root}/{name}": self._sizes[name] for name in names if name in self._sizes}
+        hashes = {}
+        for path, content in read_files(self._fs, sizes, MOST_FILE_BYTES).items():
+            if isinstance(content, bytes):
+                hashes[self._name(path)] = hashlib.sha256(content).hexdigest()
+            elif isinstance(content, BundleError):  # it is too large
+                hashes[self._name(path)] = FOREIGN
+            elif not isinstance(content, FileNotFoundError):
+                raise content
+        return hashes
+
+    def write(self, files: Mapping[str, bytes]) -> None:
+        self._fs.pipe({f"{self._root}/{name}": content for name, content in files.items()})
+        self._sizes.update({name: len(content) for name, content in files.items()})
+
+    def remove(self, names: Iterable[str]) -> None:
+        if paths := [f"{self._root}/{name}" for name in names]:
+            self._fs.rm(paths)
+
+    @cached_property
+    def _sizes(self) -> dict[str, int]:
+        """The size of each file as it was listed, and of those written since."""
+        return {self._name(path): each["size"] for path, each in self._fs.find(self._root, detail=True).items()}
+
+    def _name(self, path: str) -> str:
+        return path.removeprefix(f"{self._root}/")
