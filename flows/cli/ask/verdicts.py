@@ -23,6 +23,7 @@ _WORDS = {
     "device slower": "device slower",
     "device faster": "device faster",
     "inaccurate": "inaccurate",
+    "failed": "failed",
     "suspected": "suspected",
 }
 
@@ -120,7 +121,7 @@ def verdicts_of_night(night: str | None, var: Path, warehouse: Path | None) -> t
 
 def _lines(rows: "Sequence[VerdictRow]") -> "Iterator[Line]":
     """Yield what is stated about the latency of each series."""
-    from tasks.analyse.compare.outcome import Beside, Line
+    from tasks.analyse.compare.outcome import FAILED, Beside, Line
     from tasks.analyse.verdict.comparison import Comparison
     from tasks.analyse.verdict.metrics import LATENCY
 
@@ -131,7 +132,7 @@ def _lines(rows: "Sequence[VerdictRow]") -> "Iterator[Line]":
         figures = (0, row.sessions, before, after, row.ratio, row.low, row.high)
         word = _WORDS.get(row.verdict, "unknown")
         answer: Literal["different", "same", "unknown"] = (
-            "same" if word == "same" else "unknown" if word == "unknown" else "different"
+            "same" if word == "same" else "unknown" if word in ("unknown", FAILED) else "different"
         )
         yield Line(
             row.model,
