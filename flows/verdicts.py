@@ -1,6 +1,7 @@
 """The verdicts on the night of a sweep: on the terminal, in Prefect's UI, and in the sweep's end."""
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -62,7 +63,7 @@ def line_of(row: VerdictRow) -> str:
     return f"{row.verdict}: {title_of(row)}: {row.reason}{evidence}{cause}{changed}"
 
 
-def failed_lines(rows: list[VerdictRow]) -> list[str]:
+def failed_lines(rows: Sequence[VerdictRow]) -> list[str]:
     """Return a line for each reason why series failed, with the first of them."""
     return [f"failed: {plain_text(named)}: {reason}" for named, reason in failed_series(rows)]
 

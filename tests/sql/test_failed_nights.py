@@ -1,24 +1,14 @@
 """A night in which a model has no result because it could not be exported, and what a repair the same night changes."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.fixtures.nights import fields_of, night_of, week_of
+from tests.fixtures.nights import WHY, failed_night_of, fields_of, night_of, week_of
 from tests.fixtures.warehouse import BundleMaker
 
-WHY = "cannot export toy as fp32: ValueError: the weights are missing"
 VERDICTS = "SELECT model, precision, day(night), verdict, reason, sessions FROM verdict ORDER BY ALL"
 FAILED = f"8 of 8 sessions failed (export_failed): {WHY}"
-
-
-def failed_night_of(maker: BundleMaker, day: int, **changes: Any) -> None:
-    """Write the sessions of a model that could not be exported, as a sweep records them."""
-    nothing = {"model__pte_sha256": None, "model__pte_bytes": None, "model__export_key": None, "model__versions": {}}
-    ended = {"status": "failed", "reason_code": "export_failed", "reason": WHY}
-    for number in range(8):
-        maker.session(index=number, **{**fields_of(day), **nothing, **ended, **changes})
 
 
 @pytest.mark.parametrize("nights", [0, 3])

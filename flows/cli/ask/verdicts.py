@@ -60,7 +60,7 @@ def verdicts(
     from flows.cli.ask.compare import explained, print_outcome
     from flows.cli.ask.outputs import check_outputs, write_outputs
     from flows.terminal import show
-    from flows.verdicts import fails
+    from flows.verdicts import failed_lines, fails
     from tasks.analyse.compare.outcome import Outcome
     from tasks.analyse.explain import explain_verdict
     from tasks.analyse.report.sections.verdicts import headline
@@ -69,7 +69,8 @@ def verdicts(
     check_outputs(output or ())
     found, rows = verdicts_of_night(night, var, warehouse)
     lines, others = list(_lines(rows)), list(_others(rows))
-    outcome = Outcome("the nights before", f"night {found}", lines, 0.0, also=others, stated=headline(rows))
+    against, why = "the nights before", failed_lines(rows)
+    outcome = Outcome(against, f"night {found}", lines, 0.0, why, others, stated=headline(rows))
 
     def explain(reader: "Reader", line: "Line") -> "Sequence[Fact]":
         judged = next(
