@@ -65,7 +65,8 @@ def test_a_result_in_another_mode_or_sweep_or_on_another_device_does_not_superse
     maker.session([100], **fields, mode="profile")
     maker.session([100], **fields, model__name="toys")
     maker.session([100], **fields, device__name="other")
-    maker.session([100], **{**fields, "sweep": {**fields["sweep"], "sweep_id": "nightly-2026-11-04-2"}})
+    again = {**fields["sweep"], "sweep_id": "nightly-2026-11-04-2"}
+    maker.session([100], started_at=fields["started_at"], sweep=again)
     maker.load()
     assert maker.ask("SELECT DISTINCT superseded FROM failed_session") == [(False,)]
 
