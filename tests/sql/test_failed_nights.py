@@ -1,6 +1,7 @@
 """A night in which a model has no result because it could not be exported, and what a repair the same night changes."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,8 +66,7 @@ def test_a_result_in_another_mode_or_sweep_or_on_another_device_does_not_superse
     maker.session([100], **fields, mode="profile")
     maker.session([100], **fields, model__name="toys")
     maker.session([100], **fields, device__name="other")
-    again = {**fields["sweep"], "sweep_id": "nightly-2026-11-04-2"}
-    maker.session([100], started_at=fields["started_at"], sweep=again)
+    maker.session([100], **(fields | {"sweep": fields["sweep"] | {"sweep_id": "nightly-2026-11-04-2"}}))
     maker.load()
     assert maker.ask("SELECT DISTINCT superseded FROM failed_session") == [(False,)]
 
@@ -74,7 +74,7 @@ def test_a_result_in_another_mode_or_sweep_or_on_another_device_does_not_superse
 def test_a_device_that_answered_later_the_same_night_has_no_failed_series(maker: BundleMaker) -> None:
     # given a device whose facts were unknown while it could not be used
     for number in range(8):
-        ended = {"status": "failed", "reason_code": "device_unusable", "reason": "host: no answer"}
+        ended: dict[str, Any] = {"status": "failed", "reason_code": "device_unusable", "reason": "host: no answer"}
         maker.session(index=number, **fields_of(4), **ended, device__facts={})
     maker.load()
     assert maker.ask("SELECT verdict FROM verdict") == [("failed",)]
