@@ -18,7 +18,7 @@ from devices.errors import FarmError
 from devices.foreign_text import one_line
 from flows.device.job import COUNTED, DeviceTally, counts_in_words
 from flows.live_exports import Snapshot
-from flows.verdicts import FailingVerdict, fails, line_of
+from flows.verdicts import FailingVerdict, failed_lines, fails, line_of
 from flows.warehouse.publish import tell
 from flows.words import first_of, page_link, report_link
 from sql.errors import WarehouseError
@@ -98,11 +98,19 @@ class Ending:
         return broken
 
     @property
+    def failed(self) -> list[str]:
+        """Which series failed and why."""
+        return failed_lines(self.rows)
+
+    @property
     def causes(self) -> list[str]:
-        """Why sessions failed or were invalid: the first reason of each device."""
+        """Why other sessions failed or were invalid: the first reason of each device."""
+        told = "; ".join(self.failed)
         found = [(tally.device, tally.unusable or tally.first_reason) for tally in self.tallies]
         return [
-            why if why.startswith((f"{device}: ", f"{device} ")) else f"{device}: {why}" for device, why in found if why
+            why if why.startswith((f"{device}: ", f"{device} ")) else f"{device}: {why}"
+            for device, why in found
+            if why and why.rstrip(".") not in told
         ]
 
     @property
@@ -127,8 +135,8 @@ class Ending:
     def message(self) -> str:
         """Everything about the end in one line."""
         slower = [line_of(row) for row in fails(self.rows, self.fail_on)]
-        causes, changes = ([first_of(each)] if each else [] for each in (self.causes, slower))
-        return "; ".join([self.sessions, *causes, *self.errors, *changes, self.report_line])
+        failed, causes, changes = ([first_of(each)] if each else [] for each in (self.failed, self.causes, slower))
+        return "; ".join([self.sessions, *failed, *causes, *self.errors, *changes, self.report_line])
 
     @property
     def end(self) -> SweepEnd:
@@ -178,12 +186,13 @@ def _errors_as_warnings() -> Iterator[None]:
 
 
 def message_of(ending: Ending, places: Var) -> Message:
-    """Return the message about a sweep that has ended, with at most 10 regressions."""
+    """Return the message about a sweep that has ended, with at most 10 regressions and 10 reasons of failures."""
     found = "The verdicts could not be read." if ending.verdicts.error else headline(ending.rows)
-    worse = fails(ending.rows, "regression")
-    lines = [ending.sessions, *ending.errors, *map(line_of, worse[:_MOST_LINES])]
-    if len(worse) > _MOST_LINES:
-        lines.append(f"{len(worse) - _MOST_LINES} more in the report")
+    lines = [ending.sessions, *ending.errors]
+    for told in ([line_of(row) for row in fails(ending.rows, "regression")], ending.failed):
+        lines += told[:_MOST_LINES]
+        if len(told) > _MOST_LINES:
+            lines.append(f"{len(told) - _MOST_LINES} more in the report")
     lines += [*_device_lines(ending, places), ending.report_line]
     if ending.rows and (page := page_link(ending.rows[0].night)):
         lines.append(f"page: {page}")

@@ -22,6 +22,7 @@ from tasks.etdump.event_kind import EventKind
 from tasks.etdump.reader import read_etdump
 from tasks.measure.night import sweep_night
 from tasks.measure.plan import PlannedSession
+from tasks.measure.session.accuracy import inaccuracy_in_words
 from tasks.measure.session.bench import Bench
 from tasks.measure.session.capability import why_no_backend
 from tasks.measure.session.measure import measure
@@ -41,6 +42,10 @@ EXECUTIONS = 12
 WARMUP_EXECUTIONS = 2
 LEASE_WAIT_S = 3600.0
 _DEADLINE_S = 300.0
+_IF_INACCURATE = (
+    "remove what is random in the model, such as dropout, or use another precision; "
+    "the mode numerics of a sweep shows the first layer that differs"
+)
 
 
 @dataclass(frozen=True)
@@ -72,9 +77,17 @@ class CheckedCase:
         return self.records[-1]
 
     @property
+    def has_run(self) -> bool:
+        """Whether all its sessions succeeded, so that it has a time."""
+        return self.record.status == "succeeded"
+
+    @property
     def problem(self) -> str | None:
-        """Why the case cannot be used; None if it can."""
-        return None if self.record.status == "succeeded" else f"{self.record.status}: {self.record.reason}"
+        """Why a sweep would not judge its times: no result, or inaccurate outputs; None if it would."""
+        if not self.has_run:
+            return f"{self.record.status}: {self.record.reason}"
+        found = inaccuracy_in_words([record.accuracy or () for record in self.records])
+        return found and f"inaccurate: {found}; {_IF_INACCURATE}"
 
 
 def check_model(
@@ -133,7 +146,7 @@ def _checked(export: Export, bench: Bench, folder: Path, renew_lease: Callable[[
             etdump = folder / "bundles" / night.sweep_id / record.session_id / "model.etdump"
             sessions.append(session_times(read_etdump(etdump, backends=record.model.backends), WARMUP_EXECUTIONS))
     checked = CheckedCase(export, records)
-    if sessions and not checked.problem:
+    if sessions and checked.has_run:
         _add_shares(checked, sessions)
     return checked
 

@@ -1,13 +1,16 @@
 """The verdicts on the night of a sweep: on the terminal, in Prefect's UI, and in the sweep's end."""
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
 from flows.warehouse.publish import ask_warehouse
 from flows.warehouse.readable import readable_warehouse
+from tasks.analyse.explanation import plain_text
 from tasks.analyse.report.cells import series_title
 from tasks.analyse.report.data import open_answers
+from tasks.analyse.report.sections.failures import failed_series
 from tasks.analyse.report.sections.verdicts import VerdictRow
 
 FailingVerdict = Literal["regression", "suspected", "device", "never"]
@@ -59,6 +62,11 @@ def line_of(row: VerdictRow) -> str:
     cause = f"; cause: {row.cause}" if row.cause else ""
     changed = f"; changed: {row.changed}" if row.changed else ""
     return f"{row.verdict}: {title_of(row)}: {row.reason}{evidence}{cause}{changed}"
+
+
+def failed_lines(rows: Sequence[VerdictRow]) -> list[str]:
+    """Return a line for each reason why series failed, with the first of them."""
+    return [f"failed: {plain_text(named)}: {reason}" for named, reason in failed_series(rows)]
 
 
 def title_of(row: VerdictRow) -> str:

@@ -228,14 +228,24 @@ def _record_all(job: DeviceJob, tally: DeviceTally, code: str, reason: str, runs
     facts = runs.facts if runs else job.facts
     sessions = _rest(job, tally, runs)
     for session in sessions.certain():
-        runner = job.runner_of(session)
-        tally.count(record_unmeasured(session, job.device, facts, runner, code, reason, job.bundles))
+        runner, why = job.runner_of(session), _not_exported(job, session) or (code, reason)
+        tally.count(record_unmeasured(session, job.device, facts, runner, *why, job.bundles))
 
 
 def _drop_rest(job: DeviceJob, tally: DeviceTally, runs: _SessionRuns | None = None) -> None:
-    """Count the remaining sessions as dropped if there is a time by which the device must have ended."""
-    if job.finish_by is not None:
-        _rest(job, tally, runs).drop_rest(job.finish_by)
+    """Count the remaining sessions as dropped if there is a time by which the device must have ended.
+
+    Those of a model that could not be exported are recorded as failed: that takes no time.
+    """
+    if job.finish_by is None:
+        return
+    sessions, facts = _rest(job, tally, runs), runs.facts if runs else job.facts
+    for session in list(sessions.left):
+        if why := _not_exported(job, session):
+            record = record_unmeasured(session, job.device, facts, job.runner_of(session), *why, job.bundles)
+            tally.count(record)
+            sessions.end(session, record)
+    sessions.drop_rest(job.finish_by)
 
 
 def _rest(job: DeviceJob, tally: DeviceTally, runs: _SessionRuns | None) -> DeviceSessions:
@@ -246,13 +256,21 @@ def _rest(job: DeviceJob, tally: DeviceTally, runs: _SessionRuns | None) -> Devi
     return sessions
 
 
-def _missing(job: DeviceJob, session: PlannedSession) -> tuple[str, str]:
-    """Return the reason code and the reason of a session without an export or a runner."""
+def _not_exported(job: DeviceJob, session: PlannedSession) -> tuple[str, str] | None:
+    """Return the reason code and the reason of a session whose export failed; None of any other."""
     cell = session.cell
     if error := job.exports.now().errors.get((cell.model, cell.precision)):
         return "export_failed", error
     if cell.mode == "numerics" and (export := job.case(cell.model, cell.precision)) and export.tapped_error:
         return "export_failed", export.tapped_error
+    return None
+
+
+def _missing(job: DeviceJob, session: PlannedSession) -> tuple[str, str]:
+    """Return the reason code and the reason of a session without an export or a runner."""
+    if why := _not_exported(job, session):
+        return why
+    cell = session.cell
     platform = job.device.platform or job.facts.platform
     return "no_runner", job.runner_error or (
         f"runner missing for {platform}, {cell.variant}, mode {cell.mode}; "

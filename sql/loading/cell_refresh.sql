@@ -5,6 +5,11 @@ WHERE series_id IN (
     FROM session_cell
     JOIN session USING (session_key)
     WHERE cell_id IN (SELECT cell_id FROM touched_cell)
+    UNION ALL
+    -- A result may supersede a failure in another series, see failed_session.
+    SELECT series_id
+    FROM session
+    WHERE status = 'failed' AND sweep_id IN (SELECT sweep_id FROM cell SEMI JOIN touched_cell USING (cell_id))
 );
 DELETE FROM comparison_result
 WHERE comparison IN (SELECT comparison FROM cell WHERE cell_id IN (SELECT cell_id FROM touched_cell));

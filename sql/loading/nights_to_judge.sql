@@ -15,6 +15,7 @@ timed AS (
         started_at,
         status,
         reason_code,
+        reason,
         executions,
         warmup_executions,
         _content(pte_sha256, inputs_sha256, runner_sha256, executions, warmup_executions) AS content
@@ -25,6 +26,9 @@ timed AS (
         AND _has_times(emulated)
         AND series_id IS NOT NULL
         AND series_id NOT IN (SELECT series_id FROM series_verdict)
+        -- Another attempt has a result, as the first one of a model that could be exported later; it may be in another
+        -- series: until then, cases of the model and facts of the device may be unknown.
+        AND session_id NOT IN (SELECT session_id FROM failed_session WHERE superseded AND status = 'failed')
 ),
 figure AS (
     SELECT
@@ -84,6 +88,7 @@ SELECT
     invalid_sessions,
     failed_sessions,
     failures,
+    failure,
     inaccuracy,
     same_night.* EXCLUDE (series_id, device, night, content, comparison)
 FROM (
@@ -94,7 +99,8 @@ FROM (
         count(*) FILTER (status = 'invalid' AND reason_code IS DISTINCT FROM 'first_session') AS invalid_sessions,
         -- A session that failed again when the sweep was started again is one session.
         count(DISTINCT (sweep_id, slot)) FILTER (status = 'failed') AS failed_sessions,
-        list_sort(list(DISTINCT coalesce(reason_code, 'unknown reason')) FILTER (status = 'failed')) AS failures
+        list_sort(list(DISTINCT coalesce(reason_code, 'unknown reason')) FILTER (status = 'failed')) AS failures,
+        max_by(coalesce(reason, reason_code), row(started_at, session_id)) FILTER (status = 'failed') AS failure
     FROM timed
     GROUP BY series_id, device, night
 ) AS counted

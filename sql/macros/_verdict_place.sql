@@ -1,7 +1,7 @@
 CREATE OR REPLACE MACRO _verdict_place(verdict) AS
     list_position(
         [
-            'regression', 'inaccurate', 'suspected', 'device slower', 'device worse', 'invalid environment',
+            'regression', 'inaccurate', 'failed', 'suspected', 'device slower', 'device worse', 'invalid environment',
             'improvement', 'device faster', 'device better', 'insufficient data', 'no change'
         ],
         verdict

@@ -5,6 +5,7 @@ SELECT
     count(series_id) AS series,
     count(*) FILTER (verdict = 'regression') AS slower,
     count(*) FILTER (verdict = 'inaccurate') AS inaccurate,
+    count(*) FILTER (verdict = 'failed') AS failed,
     count(*) FILTER (verdict = 'suspected') AS suspected,
     count(*) FILTER (verdict = 'device slower') AS device_slower,
     count(*) FILTER (verdict IN ('improvement', 'device faster')) AS faster,

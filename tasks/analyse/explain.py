@@ -272,7 +272,7 @@ def _next_step(reader: Reader, row: SeriesRow, night: NightVerdictRow, sessions:
     elif night.verdict == "inaccurate":
         query = f"FROM cell_accuracy WHERE cell = '{row.cell}'"
         yield ("Its outputs: ", Code(shlex.join(["etfarm", "sql", query])))
-    elif night.verdict not in _STEPS:
+    elif night.sessions and night.verdict not in _STEPS:
         yield ("Look closer: ", Code(compare_command(reader, row, night.night, night.baseline_to)))
     if trace := _trace_of(sessions):
         yield trace

@@ -69,6 +69,36 @@ def test_the_message_has_headline_counts_regressions_devices_and_link(
     assert page == "page: https://farm.example/farm/nights/2026-11-21.html"
 
 
+def test_a_model_that_failed_is_in_title_message_and_end_state_once_for_each_reason(tmp_path: Path) -> None:
+    # given a model that could not be exported, on a device that was lost afterwards, and on two others
+    why = "cannot export conv as fp32: ValueError: no weights"
+    failed = replace(
+        REGRESSION, model="conv", verdict="failed", value=None, baseline_value=None, ratio=None, low=None, high=None,
+        baseline_nights=0, sessions=0, cause=None, changed=None, reason=f"2 of 2 sessions failed (x): {why}",
+    )  # fmt: skip
+    rows = [
+        failed,
+        *(replace(failed, device=name, variant=variant) for name in "ab" for variant in ("sme2_on", "sme1")),
+    ]
+    tallies = [
+        DeviceTally("here", failed=2, first_reason="it crashed"),
+        *(DeviceTally(name, failed=4, first_reason=why) for name in "ab"),
+    ]
+    # when the sweep ends, on the first night of the model or later
+    for others in ([], [QUIET]):
+        ending = replace(ending_of(Var(tmp_path), [*rows, *others], tallies[0]), tallies=tallies)
+        message = message_of(ending, Var(tmp_path))
+        # then the title counts its series, and a line has the reason, which its devices do not repeat
+        assert message.title.endswith(
+            f": No series slower: {len(others)} of {5 + len(others)} without a change; failed: 5."
+        )
+        line = f"failed: conv fp32 on here, conv fp32 on a, conv fp32 on b: {failed.reason}"
+        assert message.body.splitlines()[:-1] == ["sessions: 10 failed", line, "here: it crashed"]
+        assert ending.message.startswith(f"sessions: 10 failed; {line}; here: it crashed; report: ")
+        # and it is bad whatever verdicts the exit code is asked for, as with any failed session
+        assert (ending.is_bad, replace(ending, fail_on="never").is_bad) == (True, True)
+
+
 def test_the_end_names_three_devices_with_failed_sessions_and_counts_the_others(tmp_path: Path) -> None:
     # given a night in which sessions of four devices failed or were invalid, and of one none
     ending = ending_of(Var(tmp_path), [QUIET], DeviceTally("good", succeeded=4))

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from devices.device import Device
@@ -16,6 +17,9 @@ from devices.ondevice import lease as leases
 from devices.ondevice.lease import acquire, current_holder
 from flows import model_check
 from flows.model_check import SESSIONS, CheckedCase, check_model
+from tasks.bundle.record import Accuracy
+from tasks.measure.session.accuracy import References, compare_outputs
+from tasks.prepare.export.accuracy_limits import limits_of
 from tests.fixtures.command import Command
 from tests.fixtures.documented import assert_documented
 from tests.fixtures.jobs import in_background
@@ -23,6 +27,7 @@ from tests.fixtures.waiting import ENOUGH_S, wait_for
 from tests.fixtures.warehouse import CONVOLUTION, MEAN, etdump_of
 
 US = 1000
+OUTPUT = np.linspace(1, 2, 100, dtype="float32")
 LISTED = [
     {"operator": "aten.mean.dim", "count": 2, "reason": None},
     {"operator": "<built-in function mul>", "count": 1, "reason": None},
@@ -36,6 +41,7 @@ class StandIn:
     def __init__(self, machine: Path) -> None:
         self.portable_us = [2] * SESSIONS
         self.delegate_calls = [(0, 0, "XnnpackBackend")]
+        self.accuracy: list[list[Accuracy]] = [[]] * SESSIONS
         self.measured = 0
         self.holders: list[str] = []
         self.device = LocalDevice("here", str(machine))
@@ -43,7 +49,7 @@ class StandIn:
     def measure(self, session: Any, bench: Any, store: Any) -> Any:
         """Write the ETDump of a session whose convolution takes 80 us and the rest 10 us."""
         self.holders.append(str(current_holder(self.device)))
-        portable_us = self.portable_us[self.measured]
+        portable_us, accuracy = self.portable_us[self.measured], self.accuracy[self.measured]
         self.measured += 1
         if portable_us < 0:
             return SimpleNamespace(status="failed", reason="it crashed", log_tail="", files={}, session_id="x")
@@ -57,7 +63,7 @@ class StandIn:
             session_id=session.session_id,
             files={"model.etdump": ""},
             model=SimpleNamespace(backends=None),
-            accuracy=None,
+            accuracy=accuracy,
         )
 
 
@@ -110,6 +116,44 @@ def test_a_limit_is_compared_with_the_share_of_the_middle(
     assert ended.code == code
     told = f"portable operators take 2.2 % (1.1 to 91.0 %) of the time, more than {limit} %"
     assert (told in ended.out) == (code == 1)
+
+
+def accuracy_of(folder: Path, got: np.ndarray, want: np.ndarray) -> list[Accuracy]:
+    """How a sweep judges an output of an fp32 model."""
+    want.tofile(folder / "want.bin")
+    got.astype(want.dtype).tofile(folder / "output-0.bin")
+    eager = [{"file": "want.bin", "dtype": str(want.dtype), "shape": list(want.shape)}]
+    return compare_outputs(References(folder, eager, [], limits_of("fp32", None)), folder)
+
+
+@pytest.mark.parametrize(
+    ("got", "want", "told"),
+    [
+        (OUTPUT * (1 + 10 ** (-60.5 / 20)), OUTPUT, None),
+        (OUTPUT * (1 + 10 ** (-59.5 / 20)), OUTPUT, "SNR 59.5 dB, limit 60 dB, against eager PyTorch; "),
+        (np.full(4, 0.0009), np.zeros(4, "float32"), None),
+        (np.full(4, 0.0011), np.zeros(4, "float32"), "error 1.1e-03 where the reference is 0, limit 1e-03, against "),
+        (np.arange(10) + (np.arange(10) > 8), np.arange(10), None),
+        (np.arange(10) + (np.arange(10) > 7), np.arange(10), "SNR 21.5 dB, limit 60 dB, against eager PyTorch; "),
+    ],
+    ids=["accurate", "inaccurate", "near 0", "not 0", "one other index", "two other indices"],
+)
+def test_outputs_that_a_sweep_would_call_inaccurate_fail_the_check(
+    stand_in: StandIn, command: Command, tmp_path: Path, got: np.ndarray, want: np.ndarray, told: str | None
+) -> None:
+    # given outputs of which only those of the second session may be wrong
+    stand_in.accuracy[1:2] = [accuracy_of(tmp_path, got, want)]
+    # when the model is checked
+    ended = command("model", "check", "toy", "--var", tmp_path / "var")
+    # then the check fails exactly if they are beyond the limit of a sweep, and names the figure and the limit
+    assert ended.code == (1 if told else 0)
+    assert ("ready for a sweep" in ended.out) == (told is None)
+    assert told is None or f"failed: toy: inaccurate: output 0 in 1 of 5 sessions: {told}" in ended.lines[-1]
+    # and times and errors are shown in both cases
+    assert any(line.startswith("time: 0.0920 ms") for line in ended.lines)
+    error, stand_in.measured = max(each.max_abs_error or 0 for each in stand_in.accuracy[1]), 0
+    document = json.loads(command("model", "check", "toy", "--var", tmp_path / "var", "--format", "json").out)
+    assert (document["ready"], document["cases"][0]["max_abs_error"]) == (told is None, error)
 
 
 def test_operators_on_shapes_and_numbers_are_not_portable(stand_in: StandIn, command: Command, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ _DATA_COLUMNS = [
 _MOST_CHANGED = 10
 _MOST_OTHERS = 4
 _MOST_REMARKS = 3
-_COLOURS = {"slower": "#c62828", "inaccurate": "#c62828", "unknown": "#9f6f00"}
+_COLOURS = {"slower": "#c62828", "inaccurate": "#c62828", "failed": "#c62828", "unknown": "#9f6f00"}
 
 
 def check_outputs(files: Sequence[Path]) -> None:
@@ -141,7 +141,7 @@ def _json(outcome: Outcome) -> str:
 
 
 def _junit(outcome: Outcome) -> str:
-    """A test for each series: slower and inaccurate ones fail, those without an answer are skipped."""
+    """A test for each series: slower and inaccurate ones fail, those that failed are errors, others may be skipped."""
     from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
     suite = TestSuite("etfarm compare")
@@ -150,6 +150,7 @@ def _junit(outcome: Outcome) -> str:
         case = TestCase(plain_line(name), plain_line(line.device), (figures(line)["time_b_ms"] or 0) / 1000)
         message = plain_line("; ".join(filter(None, (line.answer, line.cause))))
         results: dict[str, Callable[[str], Skipped | Failure | Error]] = {"slower": Failure, "inaccurate": Failure}
+        results["failed"] = Error
         results |= dict.fromkeys(("unknown", "emulated", "simulated"), Skipped)
         if line.word in results:
             case.result = [results[line.word](message)]
@@ -173,5 +174,5 @@ def _badge(outcome: Outcome) -> str:
     return str(Badge("etfarm", text, default_color=_COLOURS.get(worst, "#2e7d32")).badge_svg_text)
 
 
-_BADGE = {"slower": "slower", "inaccurate": "inaccurate", "unknown": "cannot tell"}
+_BADGE = {"slower": "slower", "inaccurate": "inaccurate", "failed": "failed", "unknown": "cannot tell"}
 _WRITERS: dict[str, Callable[[Outcome], str]] = {".md": markdown, ".json": _json, ".xml": _junit, ".svg": _badge}

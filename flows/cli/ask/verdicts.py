@@ -23,6 +23,7 @@ _WORDS = {
     "device slower": "device slower",
     "device faster": "device faster",
     "inaccurate": "inaccurate",
+    "failed": "failed",
     "suspected": "suspected",
 }
 
@@ -59,7 +60,7 @@ def verdicts(
     from flows.cli.ask.compare import explained, print_outcome
     from flows.cli.ask.outputs import check_outputs, write_outputs
     from flows.terminal import show
-    from flows.verdicts import fails
+    from flows.verdicts import failed_lines, fails
     from tasks.analyse.compare.outcome import Outcome
     from tasks.analyse.explain import explain_verdict
     from tasks.analyse.report.sections.verdicts import headline
@@ -68,7 +69,8 @@ def verdicts(
     check_outputs(output or ())
     found, rows = verdicts_of_night(night, var, warehouse)
     lines, others = list(_lines(rows)), list(_others(rows))
-    outcome = Outcome("the nights before", f"night {found}", lines, 0.0, also=others, stated=headline(rows))
+    against, why = "the nights before", failed_lines(rows)
+    outcome = Outcome(against, f"night {found}", lines, 0.0, why, others, stated=headline(rows))
 
     def explain(reader: "Reader", line: "Line") -> "Sequence[Fact]":
         judged = next(
@@ -120,7 +122,7 @@ def verdicts_of_night(night: str | None, var: Path, warehouse: Path | None) -> t
 
 def _lines(rows: "Sequence[VerdictRow]") -> "Iterator[Line]":
     """Yield what is stated about the latency of each series."""
-    from tasks.analyse.compare.outcome import Beside, Line
+    from tasks.analyse.compare.outcome import FAILED, Beside, Line
     from tasks.analyse.verdict.comparison import Comparison
     from tasks.analyse.verdict.metrics import LATENCY
 
@@ -131,7 +133,7 @@ def _lines(rows: "Sequence[VerdictRow]") -> "Iterator[Line]":
         figures = (0, row.sessions, before, after, row.ratio, row.low, row.high)
         word = _WORDS.get(row.verdict, "unknown")
         answer: Literal["different", "same", "unknown"] = (
-            "same" if word == "same" else "unknown" if word == "unknown" else "different"
+            "same" if word == "same" else "unknown" if word in ("unknown", FAILED) else "different"
         )
         yield Line(
             row.model,

@@ -34,7 +34,7 @@ def check(
 
     It holds this machine as a sweep does, and waits up to an hour for one that measures here.
 
-    Exits with 1 if it cannot be exported or run, if its outputs are wrong, or above --max-portable.
+    Exits with 1 if it cannot be exported or run, if its outputs are inaccurate, or above --max-portable.
     """
     from flows.model_check import check_model
     from tasks.prepare.export.exported import ExportError
@@ -96,8 +96,8 @@ def _lines(case: "CheckedCase") -> Iterator[str]:
         yield f"execution on this machine after the export: {export.trial}"
     if export.delegated or export.portable:
         yield f"operators: {delegated} delegated to XNNPACK, {portable} portable"
-    if case.problem:
-        yield case.problem
+    if not case.has_run:
+        yield str(case.problem)
         yield from (f"  {line}" for line in (case.record.log_tail or "").splitlines()[-5:])
         return
     if case.portable_share and case.delegated_share and case.time_ms is not None:
@@ -136,7 +136,7 @@ def _as_object(case: "CheckedCase") -> dict[str, Any]:
             }
             for each in case.portable
         ],
-        "max_abs_error": None if case.problem else _max_abs_error(case),
+        "max_abs_error": _max_abs_error(case) if case.has_run else None,
         "problem": case.problem,
     }
 
@@ -157,12 +157,14 @@ def _percent(share: "Share") -> str:
 
 
 def _accuracy(case: "CheckedCase") -> str:
+    if not case.record.accuracy:
+        return "outputs: not compared, since there are no reference outputs"
     error = _max_abs_error(case)
     if error is None:
-        return "outputs: not compared, since there are no reference outputs"
+        return "outputs: not compared, since no element is finite both here and in eager PyTorch"
     return f"outputs: largest absolute error against eager PyTorch {error:.1e}"
 
 
 def _max_abs_error(case: "CheckedCase") -> float | None:
-    errors = [each.max_abs_error for each in case.record.accuracy or () if each.max_abs_error is not None]
-    return max(errors, default=None)
+    rows = (row for record in case.records for row in record.accuracy or ())
+    return max((row.max_abs_error for row in rows if row.max_abs_error is not None), default=None)

@@ -1,13 +1,13 @@
 """What a sweep prints at its end: the times of its cells and the verdicts, for people or as one JSON object."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from flows.cli.table import short_text, table_lines
 from flows.ending import SweepEnd
-from flows.verdicts import line_of, noise_lines, verdicts_of
+from flows.verdicts import failed_lines, line_of, noise_lines, verdicts_of
 from flows.warehouse.publish import ask_warehouse
 from tasks.analyse.report.sections.verdicts import VerdictRow
 from tasks.analyse.report.text import spread
@@ -28,9 +28,10 @@ _OF_VERDICT = (
 
 def pieces_of(end: SweepEnd, note: str | None, var: Path, warehouse: Path | None) -> Iterator[str]:
     """Yield the table of times, a line per verdict that matters, and the sentence about all: ten lines at most."""
-    verdicts = [line_of(row) for row in verdicts_of(end.sweep_id, var, warehouse) if row.verdict not in _QUIET]
     lines = _shortened(
-        [*verdicts, *noise_lines(end.sweep_id, var, warehouse)], _MOST_VERDICTS, "lines: etfarm verdicts"
+        [*_verdict_lines(end, var, warehouse), *noise_lines(end.sweep_id, var, warehouse)],
+        _MOST_VERDICTS,
+        "lines: etfarm verdicts",
     )
     names = shown_names(name for (name,) in ask_warehouse("measured_models", var, warehouse))
     rows = [
@@ -45,6 +46,14 @@ def pieces_of(end: SweepEnd, note: str | None, var: Path, warehouse: Path | None
     for line in [*head, *_shortened(cells, room, "cells: etfarm site report"), *lines]:
         yield f"{line}\n"
     yield "; ".join(filter(None, [end.message, note])) + "\n"
+
+
+def _verdict_lines(end: SweepEnd, var: Path, warehouse: Path | None) -> Iterable[str]:
+    """Return the lines of verdicts that matter, the worst first; of failures, one for each reason."""
+    rows = verdicts_of(end.sweep_id, var, warehouse)
+    failed = failed_lines(rows)
+    loud = (failed if row.verdict == "failed" else [line_of(row)] for row in rows if row.verdict not in _QUIET)
+    return dict.fromkeys(line for lines in loud for line in lines)
 
 
 def _shortened(lines: list[str], most: int, rest: str) -> list[str]:

@@ -28,6 +28,20 @@ SELECT
             AND other.mode = _session.mode
             AND other.threads = _session.threads
             AND other.slot = _session.slot
+    )
+    OR (
+        reason_code = 'export_failed'
+        AND EXISTS (
+            FROM session AS other
+            JOIN device USING (device_id)
+            JOIN model USING (model_id)
+            WHERE other.status = 'succeeded'
+                AND other.sweep_id = _session.sweep_id
+                AND device.name = _session.device
+                AND _is_model(model.name, _session.model)
+                AND model.precision = _session.precision
+                AND other.mode = _session.mode
+        )
     ) AS superseded,
     slot AS session_index,
     exit_code,
@@ -43,4 +57,4 @@ WHERE status <> 'succeeded' AND reason_code IS DISTINCT FROM 'first_session';
 
 COMMENT ON VIEW failed_session IS 'Sessions that ended without a result, and why. The first session of a device, which is always discarded, is not listed.';
 COMMENT ON COLUMN failed_session.status IS 'failed (the session did not run to its end) or invalid (it ran, but its numbers do not count).';
-COMMENT ON COLUMN failed_session.superseded IS 'Whether another attempt at the same session succeeded.';
+COMMENT ON COLUMN failed_session.superseded IS 'Whether another attempt at the same session succeeded; of a model that could not be exported, whether any session of one of its cases did.';

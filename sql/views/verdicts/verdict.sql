@@ -39,7 +39,7 @@ LEFT JOIN (
 WHERE metric = 'latency';
 
 COMMENT ON VIEW verdict IS 'Whether each series on each device got slower: one row per night, judged by its latency with the nights before it; other figures are in metric_verdict. Emulated devices are not judged.';
-COMMENT ON COLUMN verdict.verdict IS 'regression, suspected, improvement, device slower or device faster (neither model nor runner changed), no change, inaccurate (its outputs are beyond the limit of the recipe, see cell_accuracy), insufficient data or invalid environment.';
+COMMENT ON COLUMN verdict.verdict IS 'regression, suspected, improvement, device slower or device faster (neither model nor runner changed), no change, inaccurate (its outputs are beyond the limit of the recipe, see cell_accuracy), failed (no session has a result, see failed_session), insufficient data or invalid environment.';
 COMMENT ON COLUMN verdict.ratio IS 'Time of the night over the median of its baseline nights: above 1 is slower; where a comparison of the same night confirmed a change, the ratio that it measured. NULL without a baseline.';
 COMMENT ON COLUMN verdict.time_ms IS 'The time of the night in milliseconds, that of its newest cell; NULL without a session that counts.';
 COMMENT ON COLUMN verdict.sessions IS 'Sessions that count: of the newest cell of the night.';

@@ -7,7 +7,7 @@ from typing import Any
 from tasks.analyse.explanation import Fact
 from tasks.analyse.verdict.comparison import Comparison
 
-SLOWER, INACCURATE = "slower", "inaccurate"
+SLOWER, INACCURATE, FAILED = "slower", "inaccurate", "failed"
 _COUNTED = {
     "faster": "faster",
     "suspected": "suspected",
@@ -19,7 +19,7 @@ _COUNTED = {
     "emulated": "emulated, without times",
     "simulated": "simulated, without times",
 }
-CHANGED = (SLOWER, INACCURATE, "suspected", "device slower", "faster", "device faster")
+CHANGED = (SLOWER, INACCURATE, FAILED, "suspected", "device slower", "faster", "device faster")
 """The words of what is shown first, the worst first."""
 
 
@@ -47,7 +47,7 @@ class Line:
     result: Comparison | None
     word: str
     """slower, faster, device slower, device faster, same, unknown, inaccurate, emulated or simulated; of a verdict also
-    suspected."""
+    suspected and failed."""
     a: Beside
     b: Beside
     cause: str | None = None
@@ -99,9 +99,14 @@ class Line:
 
     @property
     def verdict(self) -> str | None:
-        """different, same or unknown; inaccurate if the outputs of a side are; None without times."""
+        """different, same or unknown; inaccurate if the outputs of a side are; None without times.
+
+        Of a verdict also failed.
+        """
         if self.inaccurate_sides:
             return INACCURATE
+        if self.word == FAILED:
+            return FAILED
         return self.result.answer if self.result else None
 
 

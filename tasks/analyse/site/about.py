@@ -12,7 +12,7 @@ from tasks.analyse.report.page import Block, CodeLink, Fold, Link, Page, Paragra
 from tasks.analyse.report.sections.section_list import SECTIONS
 from tasks.analyse.report.text import listed, separated
 from tasks.analyse.site.history import histories_of
-from tasks.analyse.site.rows import DecisionRow, DeviceNightRow, FarmDeviceRow, SeriesRow, UnjudgedModelRow
+from tasks.analyse.site.rows import DecisionRow, DeviceNightRow, FarmDeviceRow, SeriesRow, UnjudgedModelRow, tone_of
 from tasks.analyse.site.session_rows import CellFactsRow
 
 MOST_CELLS = 60
@@ -169,7 +169,7 @@ def counts_of(rows: Sequence[SeriesRow]) -> str:
 
 
 def _tone(rows: Sequence[SeriesRow]) -> Tone:
-    return "bad" if any(row.verdict in ("regression", "inaccurate") for row in rows) else ""
+    return "bad" if any(tone_of(row.verdict) == "bad" for row in rows) else ""
 
 
 def sweep_of(answers: Answers, footer: str) -> Page:

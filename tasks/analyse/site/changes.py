@@ -10,6 +10,7 @@ from tasks.analyse.report.cells import CellRow, conditions_of
 from tasks.analyse.report.columns import first_rows
 from tasks.analyse.report.data import Reader
 from tasks.analyse.report.page import Block, Cell, Code, CodeLink, Column, Link, Paragraph, Points, Table, Text
+from tasks.analyse.report.sections.failures import failed_series
 from tasks.analyse.report.sections.verdicts import VerdictRow, change_of
 from tasks.analyse.report.text import DASH, NOTHING, joined, sentence, with_code
 from tasks.analyse.site.rows import HistoryRow, NightVerdictRow, tone_of
@@ -36,9 +37,12 @@ _COLUMNS = (
 def changes_of(reader: Reader, rows: Sequence[NightVerdictRow], night: date) -> Iterator[Block]:
     """Yield what changed in models, the largest change of a run first, improvements last."""
     latency = [row for row in rows if row.metric == LATENCY.name and row.verdict in _CHANGES]
+    if failed := failed_series(rows):
+        yield Paragraph("Failed, without a time:", tone="bad")
+        yield Points([joined(named, ": ", with_code(f"{reason.rstrip('.')}.")) for named, reason in failed[:MOST_ROWS]])
     latency.sort(key=lambda row: (row.verdict == "improvement", -abs(row.impact_ms)))
     others = [row for row in rows if row.metric != LATENCY.name]
-    if not latency and not others:
+    if not latency and not others and not failed:
         yield Paragraph("No model changed.")
     if lines := list(_models_on_many_devices(rows, latency)):
         yield Points(lines)

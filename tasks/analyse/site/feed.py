@@ -11,7 +11,7 @@ from tasks.analyse.site.rows import NightRow, VerdictsOf
 
 MOST_NIGHTS = 5
 _MOST_ENTRIES = 20
-_TOLD = ("regression", "inaccurate", "device slower")
+_TOLD = ("regression", "inaccurate", "failed", "device slower")
 
 
 def feed(nights: Sequence[NightRow], rows_of: VerdictsOf) -> str:

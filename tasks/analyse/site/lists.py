@@ -20,6 +20,7 @@ from tasks.analyse.site.rows import (
     NightSweepRow,
     SeriesRow,
     UnjudgedModelRow,
+    tone_of,
 )
 
 _MOST_ROWS = 400
@@ -78,7 +79,7 @@ def models(rows: Sequence[SeriesRow], unjudged: Sequence[UnjudgedModelRow], foot
 
 
 def _count(count: int, verdict: str) -> Cell:
-    is_bad = verdict in ("regression", "inaccurate") and count
+    is_bad = tone_of(verdict) == "bad" and count
     return Cell(f"{count:,}", sort=count, tone="bad" if is_bad else "" if count else "quiet")
 
 

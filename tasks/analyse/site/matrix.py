@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from tasks.analyse.report.addresses import device_page, model_page, series_page
 from tasks.analyse.report.cells import variant_word
-from tasks.analyse.report.page import Cell, CodeLink, Column, Link, Table
+from tasks.analyse.report.page import Cell, CodeLink, Column, Link, Table, Tone
 from tasks.analyse.report.sections.verdicts import VerdictRow, change_of
 from tasks.analyse.report.text import NOTHING, ms_digits
 from tasks.analyse.site.rows import tone_of
@@ -18,12 +18,14 @@ _MARKS = {
     "improvement": "\u25bc",
     "device faster": "\u25be",
     "inaccurate": "\u2260",
+    "failed": "\u2715",
     "insufficient data": "?",
     "invalid environment": "?",
 }
 KEY = (
     "Milliseconds of one run, and the change. \u25b2 slower, \u25b3 suspected, \u25b4 slower with its device, \u25bc "
-    "and \u25be faster, \u2260 outputs inaccurate, ? cannot be judged. Emulated devices have no times and are left out."
+    "and \u25be faster, \u2260 outputs inaccurate, \u2715 failed, ? cannot be judged. Emulated devices have no times "
+    "and are left out."
 )
 _Key = tuple[str, str, str, int | None]
 
@@ -78,12 +80,15 @@ def _head(key: _Key) -> list[Cell]:
 def _cell(row: VerdictRow | None) -> Cell:
     """The time of a series and its change; only one that changed leads to its history."""
     if row is None or row.value is None:
-        return NOTHING if row is None else Cell(_MARKS.get(row.verdict, "?"), tone="quiet")
+        return NOTHING if row is None else Cell(_MARKS.get(row.verdict, "?"), tone=_tone(row.verdict))
     time_ms = row.value / 1e6
     text = f"{time_ms:,.{ms_digits([time_ms])}f}"
     if row.verdict == "no change":
         return Cell(text, sort=time_ms)
     mark = _MARKS.get(row.verdict, "")
     change = f" {mark} {change_of(row.ratio)} %" if row.ratio is not None else f" {mark}"
-    tone = "quiet" if mark == "?" else tone_of(row.verdict)
-    return Cell((Link(text, series_page(row.series_id, row.device)), change), time_ms, tone)
+    return Cell((Link(text, series_page(row.series_id, row.device)), change), time_ms, _tone(row.verdict))
+
+
+def _tone(verdict: str) -> Tone:
+    return "quiet" if _MARKS.get(verdict, "?") == "?" else tone_of(verdict)

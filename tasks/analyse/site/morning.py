@@ -10,8 +10,8 @@ from datetime import date
 from tasks.analyse.report.addresses import comparison_page, night_page
 from tasks.analyse.report.columns import first_rows, table_of
 from tasks.analyse.report.data import Reader
-from tasks.analyse.report.page import Block, Code, Fold, Link, Page, Paragraph, Points, Section, Text, Tone
-from tasks.analyse.report.sections.verdicts import headline
+from tasks.analyse.report.page import Block, Code, Fold, Link, Page, Paragraph, Points, Section, Text
+from tasks.analyse.report.sections.verdicts import TONES, headline
 from tasks.analyse.report.text import counted, joined
 from tasks.analyse.site.changes import MOST_ROWS, changes_of, devices_of
 from tasks.analyse.site.matrix import KEY, matrix
@@ -25,7 +25,7 @@ from tasks.analyse.site.rows import (
 )
 from tasks.analyse.verdict.metrics import LATENCY
 
-_LOUD: dict[str, Tone] = {"regression": "bad", "inaccurate": "bad", "suspected": "flag", "device slower": "flag"}
+_LOUD = ("regression", "inaccurate", "failed", "suspected", "device slower")
 
 
 def home(reader: Reader, newest: Page | None, footer: str) -> Page:
@@ -56,7 +56,7 @@ def night_of(reader: Reader, night: date, nights: Sequence[NightRow], rows_of: V
         footer=footer,
         address=night_page(night),
         answer=headline(rows) if rows else joined(f"{headline(rows)} ", _without_times(reader)),
-        tone=next((_LOUD[verdict] for verdict in _LOUD if any(row.verdict == verdict for row in rows)), ""),
+        tone=next((TONES[verdict] for verdict in _LOUD if any(row.verdict == verdict for row in rows)), ""),
     )
 
 

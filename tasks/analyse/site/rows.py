@@ -76,6 +76,7 @@ class NightRow(SiteRow):
     series: Annotated[int, Number("Series")]
     slower: Annotated[int, Number("Slower", tone=lambda count: "bad" if count else "quiet")]
     inaccurate: Annotated[int, Number("Inaccurate", tone=lambda count: "bad" if count else "quiet")]
+    failed: Annotated[int, Number("Failed", tone=lambda count: "bad" if count else "quiet")]
     suspected: Annotated[int, Number("Suspected", tone=lambda count: "flag" if count else "quiet")]
     device_slower: Annotated[int, Number("Device slower", tone=lambda count: "flag" if count else "quiet")]
     faster: Annotated[int, Number("Faster", tone=lambda count: "good" if count else "quiet")]

@@ -14,6 +14,7 @@ Verdict = Literal[
     OfDevice,
     "no change",
     "inaccurate",
+    "failed",
     "insufficient data",
     "invalid environment",
 ]
@@ -34,6 +35,8 @@ class Night:
     failed_sessions: int = 0
     failures: tuple[str, ...] = ()
     """The different reason codes of the sessions that failed."""
+    failure: str = ""
+    """The reason of the one that failed last, a sentence."""
     is_excluded: bool = False
     """The user excluded this night."""
     starts_baseline: bool = False
@@ -86,17 +89,23 @@ def unfit(night: Night, metric: Metric) -> tuple[Verdict, str] | None:
         return "insufficient data", "excluded by the user"
     if night.inaccuracy and not metric.is_of_outputs:
         return "inaccurate", night.inaccuracy
+    if not valid and night.failures and night.failed_sessions >= invalid:
+        return "failed", _failed(night)
     if invalid > valid and not (metric.is_exact and valid):
         return "invalid environment", f"{invalid} of {valid + invalid} sessions ran outside the limits"
-    if not valid and night.failures:
-        reasons = ", ".join(night.failures)
-        failed = night.failed_sessions
-        return "insufficient data", f"{failed} of {failed + invalid} sessions failed: {reasons}"
     if valid < metric.least_sessions:
         return "insufficient data", too_few(valid, metric)
     if not all(metric.has_position(figure) for figure in night.figures):
         return "insufficient data", "a figure is 0 or less, so there is no ratio"
     return None
+
+
+def _failed(night: Night) -> str:
+    """Say why a night has no result: `8 of 8 sessions failed (export_failed): cannot export ...`."""
+    failed = night.failed_sessions
+    return (
+        f"{failed} of {failed + night.invalid_sessions} sessions failed ({', '.join(night.failures)}): {night.failure}"
+    )
 
 
 def least_sessions(metric: Metric) -> int:

@@ -84,6 +84,7 @@ def _night(row: _Row, previous: _Row | None, decisions: Decisions, metric: Metri
         invalid_sessions=row["invalid_sessions"],
         failed_sessions=row.get("failed_sessions", 0),
         failures=tuple(row.get("failures") or ()),
+        failure=row.get("failure") or "",
         is_excluded=is_excluded(decisions, series),
         starts_baseline=has_other_rule or starts_baseline(decisions, series, last_night),
         content=row["content"],

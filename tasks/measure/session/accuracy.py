@@ -1,5 +1,6 @@
 """The outputs of a runner compared with the same program on the host and with eager PyTorch, and judged by limits."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -21,6 +22,8 @@ EQUAL_SHARE_LIMIT = 0.9
 
 _TOKENS: dict[str, None] = {"snr_db": None, "cosine": None}
 """Figures that mean nothing of tokens."""
+_REFERENCES = {"eager": "eager PyTorch", "fp32": "eager PyTorch in fp32", "host": "the same program on the host"}
+"""In words; the first that an output is too far from is named."""
 
 
 class OutputMismatchError(FarmError):
@@ -57,6 +60,37 @@ def compare_outputs(references: References, collected: Path) -> list[Accuracy]:
     for number in range(len(references.eager)):
         rows.extend(_compare_one(number, references, collected))
     return rows
+
+
+def inaccuracy_in_words(sessions: Sequence[Sequence[Accuracy]]) -> str | None:
+    """Return the worst output of a cell's sessions with its limit; None if the cell is not inaccurate.
+
+    As in the view cell_accuracy, one output of one session is enough.
+    """
+    wrong = [[row for row in rows if row.is_inaccurate] for rows in sessions]
+    if not any(wrong):
+        return None
+    worst = min((row for rows in wrong for row in rows), key=_place)
+    where = f"output {worst.output} in {sum(map(bool, wrong))} of {len(sessions)} sessions"
+    return f"{where}: {_beyond_limit(worst)}, against {_REFERENCES[worst.reference]}"
+
+
+def _place(row: Accuracy) -> tuple[int, float]:
+    """Sorts the worst output first; one without an SNR is farther off than any other."""
+    return list(_REFERENCES).index(row.reference), -math.inf if row.snr_db is None else row.snr_db
+
+
+def _beyond_limit(row: Accuracy) -> str:
+    """Return the figure that makes an output inaccurate, with its limit."""
+    if row.first_difference is not None:
+        return f"token {row.first_difference} is another one"
+    if row.snr_db is not None and row.least_snr_db is not None and row.snr_db < row.least_snr_db:
+        return f"SNR {row.snr_db:.1f} dB, limit {row.least_snr_db:g} dB"
+    if row.least_top1 is not None and row.top1_agreement is not None and row.top1_agreement < row.least_top1:
+        return f"top-1 {100 * row.top1_agreement:.1f} %, limit {100 * row.least_top1:g} %"
+    if row.nonfinite_mismatches:
+        return f"NaN or infinite in {row.nonfinite_mismatches} elements of one side only, limit 0"
+    return f"error {row.max_abs_error:.1e} where the reference is 0, limit {ZERO_LIMIT:.0e}"
 
 
 def check_size(number: int, got: TensorFile, want: TensorFile) -> None:

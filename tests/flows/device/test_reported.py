@@ -1,7 +1,9 @@
 """A cause that all sessions of a model share is reported once, and each session is recorded with it."""
 
 import io
+from collections import Counter
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from tests.fixtures.program_builder import Signature, build_program
 from tests.fixtures.stand_in import GOOD, write_export
 from tests.fixtures.stand_in_job import stand_in_job
 
+LONG_AGO = datetime(2026, 1, 2, tzinfo=UTC)
 BROKEN = "cannot export linear as fp32: ValueError: the weights are missing; the full log is export.log"
 
 
@@ -46,6 +49,22 @@ def test_a_model_that_cannot_be_exported_is_not_reported_again_for_its_sessions(
     }
     # and none repeats it, or seems to run
     assert (shown, BROKEN in printed, "linear" in printed) == ([], False, False)
+
+
+@pytest.mark.parametrize("cause", ["the device", "the time"])
+def test_a_model_that_cannot_be_exported_is_recorded_even_if_no_session_could_run(tmp_path: Path, cause: str) -> None:
+    # given a model that could not be exported and another one, on a device that is lost, or after the end of the sweep
+    job = stand_in_job(tmp_path, models=["linear", "conv"])
+    exports = LiveExports([("conv", "fp32")], job.exports.now().ready)
+    exports.fail(("conv", "fp32"), BROKEN)
+    job = replace(job, exports=exports)
+    job = replace(job, unusable="here: no answer") if cause == "the device" else replace(job, finish_by=LONG_AGO)
+    tally = measure_device(job)
+    # then its sessions failed for that reason; those of the other model for that of the device, or are left for later
+    reasons = Counter((record.model.name, record.reason_code, record.reason) for record in job.records())
+    lost = {("linear", "device_unusable", "here: no answer"): 5} if cause == "the device" else {}
+    assert reasons == Counter({("conv", "export_failed", BROKEN): 4, **lost})
+    assert (tally.failed, tally.dropped) == ((9, 0) if lost else (4, 5))
 
 
 def test_a_backend_that_the_farms_runner_lacks_is_reported_once_and_nothing_is_run(tmp_path: Path) -> None:

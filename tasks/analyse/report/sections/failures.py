@@ -8,6 +8,7 @@ from tasks.analyse.report.cells import AttemptRow
 from tasks.analyse.report.columns import table_of
 from tasks.analyse.report.data import Answers
 from tasks.analyse.report.page import Block, Code, Fold, Log, Paragraph, Points, Section, Text
+from tasks.analyse.report.sections.verdicts import VerdictRow
 from tasks.analyse.report.text import counted, joined, sentence, separated, with_code
 from tasks.bundle.next_step import next_step
 
@@ -74,6 +75,15 @@ def failures_in_words(answers: Answers) -> list[Text]:
     named: list[Text] = list(reasons)
     recorded = [joined("Reason: ", separated(named, "; ", most=_MOST_REASONS), ".")] if named else []
     return [*failures_sentence(answers), *recorded]
+
+
+def failed_series(rows: Sequence[VerdictRow]) -> list[tuple[Text, str]]:
+    """The series of a night that failed, by the reason that they share; variants and threads are not named."""
+    of_reason: dict[str, dict[Text, None]] = {}
+    for row in rows:
+        if row.verdict == "failed":
+            of_reason.setdefault(row.reason, {})[f"{row.model} {row.precision} on {row.device}"] = None
+    return [(separated(list(named), most=_MOST_REASONS_NAMED), reason) for reason, named in of_reason.items()]
 
 
 def _by_outcome(answers: Answers) -> tuple[list[FailureRow], list[FailureRow]]:

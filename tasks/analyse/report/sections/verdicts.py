@@ -21,6 +21,7 @@ _MOST_NAMED = 3
 TONES: dict[str, Tone] = {
     "regression": "bad",
     "inaccurate": "bad",
+    "failed": "bad",
     "suspected": "flag",
     "device slower": "flag",
     "device worse": "flag",
@@ -39,6 +40,7 @@ _TITLES = {
 
 
 _COUNTED = {
+    "failed": ("failed",),
     "outputs inaccurate": ("inaccurate",),
     "suspected": ("suspected",),
     "slower with its device, model and runner unchanged": ("device slower",),
@@ -153,7 +155,7 @@ def verdicts(answers: Answers) -> Section:
     every = answers.rows(VerdictRow)
     rows = [row for row in every if row.metric == LATENCY.name]
     others = [row for row in every if row.metric != LATENCY.name]
-    if not rows or (not has_baseline(answers) and all(row.verdict != "inaccurate" for row in rows)):
+    if not rows or not _has_answer(every):
         return Section("verdicts", _HEADING, [Paragraph(headline(every))])
     loud = [row for row in rows if row.verdict not in ("no change", "insufficient data")]
     quiet = [row for row in rows if row not in loud]
@@ -194,6 +196,11 @@ def _is_compared(rows: Sequence[VerdictRow]) -> bool:
     return any(row.baseline_nights for row in rows)
 
 
+def _has_answer(rows: Sequence[VerdictRow]) -> bool:
+    """Whether anything is known that a first night of good times does not tell."""
+    return _is_compared(rows) or any(row.verdict in ("inaccurate", "failed") for row in rows)
+
+
 def headline(every: Sequence[VerdictRow]) -> str:
     """The answer of a night in one sentence: what got slower, and how many series got which other verdict.
 
@@ -202,7 +209,7 @@ def headline(every: Sequence[VerdictRow]) -> str:
     rows = [row for row in every if row.metric == LATENCY.name]
     if not rows:
         return "Nothing to judge: no series of a real device was measured."
-    if not _is_compared(every) and all(row.verdict != "inaccurate" for row in rows):
+    if not _has_answer(every):
         count = counted(len(rows), "series", "series")
         return f"Nothing to compare with: {count} without an earlier night that counts."
     found: dict[str, list[VerdictRow]] = defaultdict(list)

@@ -16,7 +16,7 @@ from tasks.analyse.report.page import Link, Table
 from tasks.analyse.site.rows import NightVerdictRow
 from tasks.analyse.site.site import Site
 from tests.fixtures.documented import assert_documented
-from tests.fixtures.nights import night_of
+from tests.fixtures.nights import fields_of, night_of
 from tests.fixtures.pages import Pages
 from tests.fixtures.report import MS
 from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, MEAN, TRANSPOSE, BundleMaker
@@ -130,9 +130,9 @@ def test_sme2_and_portable_operators_are_explained_whichever_variant_is_worse(ma
 
 
 def test_a_series_whose_device_gave_no_time_comes_after_those_that_were_measured(maker: BundleMaker) -> None:
-    # given a model on a device whose sessions all failed, and on one that measured too few
-    lost: dict[str, Any] = {"device__name": "a-mac", "status": "failed", "reason_code": "device_unusable"}
-    night_of(maker, 1, sessions=3, reason="cannot reach farm@a-mac", **lost)
+    # given a model in too few sessions on one device, and in one that is outside the limits on another
+    hot: dict[str, Any] = {"status": "invalid", "reason_code": "first_session", "reason": "the first one"}
+    maker.session([1_000_000] * 3, **fields_of(1), device__name="a-mac", **hot)
     night_of(maker, 1, sessions=3)
     maker.load()
     with open_read_only(maker.warehouse) as connection:
@@ -165,9 +165,9 @@ def test_a_series_whose_sessions_all_failed_is_explained_by_the_record_of_the_fa
         published = site.page("models/toy.html")
         verdicts = reader.rows(NightVerdictRow, {"nights": [date(2026, 11, 3)]})
     # then verdict, explanation and page state why there is no session, and what to do
-    why = "8 of 8 sessions failed: device_unusable"
-    assert {row.reason for row in verdicts} == {why}
-    assert f"insufficient data. {why}." in found.lines()[1]
+    why = "8 of 8 sessions failed (device_unusable): host: cannot reach farm@host"
+    assert {row.reason for row in verdicts if row.model == "toy"} == {why}
+    assert f"failed. {why}." in found.lines()[1]
     facts = found.data()["facts"]
     assert facts == {
         "Sessions without a result": [

@@ -144,16 +144,21 @@ def test_a_night_without_enough_valid_sessions_states_why(valid: int, invalid: i
 
 
 def test_a_night_whose_sessions_all_failed_states_why_they_did() -> None:
-    # given nights without a time, whose sessions failed for one reason, and for two
-    lost = Night("2026-10-15", (), failed_sessions=8, failures=("device_unusable",))
-    both = replace(lost, failures=("device_lost", "runner_crashed"))
-    # then the verdict names the reasons
+    # given nights without a time, whose sessions failed for one reason, and for two, or were invalid as often
+    lost = Night("2026-10-15", (), failed_sessions=8, failures=("export_failed",), failure="cannot export toy")
+    both = replace(lost, failures=("device_lost", "runner_crashed"), failure="exit code 1")
+    hot = replace(both, failed_sessions=4, invalid_sessions=4)
+    # then the verdict names the reasons and the last sentence, also on the first night of a series
     for last, reason in (
-        (lost, "8 of 8 sessions failed: device_unusable"),
-        (both, "8 of 8 sessions failed: device_lost, runner_crashed"),
+        (lost, "8 of 8 sessions failed (export_failed): cannot export toy"),
+        (both, "8 of 8 sessions failed (device_lost, runner_crashed): exit code 1"),
+        (hot, "4 of 8 sessions failed (device_lost, runner_crashed): exit code 1"),
     ):
-        found = judge([*series(*WEEKS), last])
-        assert (found.verdict, found.ratio, found.reason) == ("insufficient data", None, reason)
+        for nights in ([*series(*WEEKS), last], [last]):
+            found = judge(nights)
+            assert (found.verdict, found.ratio, found.reason) == ("failed", None, reason)
+    # and a night with more sessions outside the limits is one of its environment
+    assert judge([replace(hot, invalid_sessions=5)]).verdict == "invalid environment"
     # and sessions that failed beside others are not the reason of a verdict
     assert "failed" not in judge([*series(*WEEKS), replace(night(14, 10.0), failed_sessions=1)]).reason
 

@@ -1,0 +1,64 @@
+"""A model that could not be exported is `failed` with its reason wherever a night is shown, not "too little data"."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sql.warehouse import open_read_only
+from tasks.analyse.site.site import Site
+from tests.fixtures.command import Command
+from tests.fixtures.documented import assert_documented
+from tests.fixtures.nights import WHY, failed_night_of, night_of
+from tests.fixtures.pages import Pages
+from tests.fixtures.warehouse import BundleMaker
+
+REASON = f"2 of 2 sessions failed (export_failed): {WHY}"
+HEADLINE = "No series slower: 0 of 3 without a change; failed: 2; cannot be judged, too little data: 1."
+
+
+@pytest.fixture
+def maker(tmp_path: Path) -> BundleMaker:
+    """The first night of a farm: a model failed in fp32, with and without SME2, and was measured in fp16."""
+    made = BundleMaker(tmp_path / "farm")
+    for variant in ("sme2_on", "sme2_off"):
+        failed_night_of(made, 1, 2, variant=variant)
+    night_of(made, 1, sessions=2, model__precision="fp16")
+    made.load()
+    return made
+
+
+def test_every_format_of_the_verdicts_names_the_failure(command: Command, maker: BundleMaker, tmp_path: Path) -> None:
+    files = {form: tmp_path / f"night.{form}" for form in ("md", "json", "xml", "svg")}
+    outputs = [word for file in files.values() for word in ("--output", file)]
+    ended = command("verdicts", "--warehouse", maker.warehouse, "--fail-on", "suspected", *outputs)
+    texts = {form: file.read_text(encoding="utf-8") for form, file in files.items()}
+    # then each has the count or the reason, and the exit code stays that of the verdicts that --fail-on lists
+    line = f"failed: toy fp32 on host: {REASON}"
+    assert (ended.code, HEADLINE in ended.lines, ended.lines.count(line)) == (0, True, 1)
+    rows = json.loads(texts["json"])
+    assert_documented("verdicts", rows)
+    assert [(row["precision"], row["answer"], row["in_words"]) for row in rows][:2] == [
+        ("fp32", "failed", f"failed: {REASON}")
+    ] * 2
+    assert texts["xml"].count("<error ") == 2
+    assert WHY in texts["xml"]
+    assert "2 failed" in texts["svg"]
+    first, *rest = texts["md"].splitlines()
+    assert first == f"**{HEADLINE}**"
+    assert sum(line.startswith("| toy fp32") and line.endswith(f"{WHY} |") for line in rest) == 2
+    assert "Run `etfarm model export MODEL` and fix the error it reports" in texts["md"]
+
+
+def test_the_home_page_and_the_feed_name_it_with_its_reason_once(maker: BundleMaker) -> None:
+    with open_read_only(maker.warehouse) as connection:
+        pages = Pages(Site(connection, "x"))
+        home, nights, models = (pages.read(name) for name in ("index.html", "nights.html", "models.html"))
+        feed, model = pages.html("feed.atom"), pages.read("models/toy.html")
+    assert home.answer == HEADLINE
+    assert home.words["changed"].count(f"toy fp32 on host: {REASON}.") == 1
+    assert "\u2715" in home.words["matrix"]
+    assert nights.column("all", "Failed") == ["2"]
+    assert models.column("all", "Failed") == ["2"]
+    assert f"failed: toy fp32 on host: {REASON}" in feed
+    assert WHY in model.words["explained"]
