@@ -22,13 +22,13 @@ from tasks.prepare.export import convert, from_transformers, made, recipes, refe
 from tasks.prepare.export.entry import ModelEntry
 from tasks.prepare.export.exported import EXPORT_VERSION
 from tasks.prepare.export.language import generation, methods, weights
-from tasks.prepare.export.lowering import attention, buffers, lower, slices, trial, work
+from tasks.prepare.export.lowering import attention, buffers, delegation, lower, passes, slices, trial, work
 from tasks.prepare.export.recipes import recipe_of
 from tasks.prepare.export.user_code import check_function
 from tasks.store.files import sha256_of, write_complete
 
 _LANGUAGE = (generation, methods, weights)
-_LOWERING = (attention, buffers, lower, slices, trial, work)
+_LOWERING = (attention, buffers, delegation, lower, passes, slices, trial, work)
 _CODE = (convert, from_transformers, *_LANGUAGE, *_LOWERING, made, recipes, references, sources)
 _TAPS = Path(__file__).parent / "taps.py"
 _DISTRIBUTIONS = ("torch", "torchao", "executorch", "transformers")
