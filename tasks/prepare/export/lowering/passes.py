@@ -157,7 +157,7 @@ def largest_distance(found: Sequence[Any], expected: Sequence[Any], *, with_inte
             continue
         a, b = one.detach().to(torch.float64), other.detach().to(torch.float64)
         is_equal = (a == b) | (a.isnan() & b.isnan())
-        difference = torch.where(is_equal, 0.0, (a - b).abs()).nan_to_num(nan=float("inf"))
+        difference = torch.where(is_equal, 0.0, (a - b).abs()).nan_to_num(nan=torch.inf, posinf=torch.inf)
         if difference.any():
             scale = b[b.isfinite()].abs().max().item() if b.isfinite().any() else 0.0
             largest = max(largest, difference.max().item() / max(scale, _LEAST_SCALE))

@@ -21,7 +21,7 @@ from devices.errors import FarmError
 from tasks.prepare.export.entry import ModelEntry
 from tasks.prepare.export.exported import EXPORT_VERSION, first_line, os_cause
 from tasks.prepare.export.from_transformers import made_from_transformers
-from tasks.prepare.export.key import export_key, is_own, note_used, source_sha256, versions
+from tasks.prepare.export.key import export_key, is_own, note_left_out, note_used, source_sha256, versions
 from tasks.prepare.export.language.generation import generation
 from tasks.prepare.export.language.weights import NotApplicable
 from tasks.prepare.export.made import Method, methods_of
@@ -32,7 +32,7 @@ from tasks.prepare.export.process.warm import share_node_sources
 from tasks.prepare.export.recipes import recipe_of
 from tasks.prepare.export.user_code import in_users_words, shown
 from tasks.prepare.export.zoo import MODELS
-from tasks.store.files import publish_folder, write_complete
+from tasks.store.files import publish_folder, work_folder, write_complete
 
 _log = logging.getLogger(__name__)
 SERVER_LOG = "ETFARM_EXPORT_SERVER_LOG"
@@ -129,15 +129,19 @@ def _export_here(request: Request) -> Path:
     methods, own_recipe = _make(entry, precision, exports_dir, seed)
     if request.taps:  # its sessions execute once
         methods = [replace(method, steps=None) for method in methods]
-    key = export_key(entry, precision, seed, exports_dir, taps=request.taps)
-    folder = exports_dir / key
-    with publish_folder(folder) as aside:
-        built = build(methods, recipe_of(precision), aside, own_recipe, taps=request.taps, log=request.log)
+    with work_folder(exports_dir) as made:
+        built = build(methods, recipe_of(precision), made, own_recipe, taps=request.taps, log=request.log)
+        left_out = sorted([each["step"], each["method"] or ""] for each in built["left_out"])
+        note_left_out(entry, precision, seed, exports_dir, left_out, taps=request.taps)
+        key = export_key(entry, precision, seed, exports_dir, taps=request.taps)
         head = {"export_version": EXPORT_VERSION, "export_key": key, "model": entry.name, "precision": precision}
         source = {"source_sha256": source_sha256(entry, precision, exports_dir)}
         tail = {"seed": seed, "versions": versions(), **source, "export_s": round(time.monotonic() - started, 3)}
-        write_complete(aside / "export.json", json.dumps(head | built | tail, indent=1).encode())
-    return folder
+        write_complete(made / "export.json", json.dumps(head | built | tail, indent=1).encode())
+        with publish_folder(exports_dir / key) as aside:
+            for path in made.iterdir():
+                path.rename(aside / path.name)
+    return exports_dir / key
 
 
 def _check_cache(entry: ModelEntry, precision: str) -> None:
